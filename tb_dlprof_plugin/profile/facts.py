@@ -1,0 +1,84 @@
+"""What the hook reads off the machine and the training process. None always means: not recorded."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Gpu(msgspec.Struct):
+    """One visible GPU; ``memory_bytes`` is its total memory."""
+
+    id: int
+    name: str
+    compute_major: int | None = None
+    compute_minor: int | None = None
+    sm_count: int | None = None
+    memory_bytes: int | None = None
+
+    @property
+    def compute_capability(self) -> tuple[int, int] | None:
+        """Such as (9, 0), or None where it was not recorded."""
+        if self.compute_major is None or self.compute_minor is None:
+            return None
+        return (self.compute_major, self.compute_minor)
+
+
+class System(msgspec.Struct):
+    """The machine and its software."""
+
+    gpus: list[Gpu] = []
+    cpu_model: str | None = None
+    cpu_count: int | None = None
+    os: str | None = None
+    driver_version: str | None = None
+    cuda_version: str | None = None
+    cudnn_version: str | None = None
+    nccl_version: str | None = None
+    torch_version: str | None = None
+    python_version: str | None = None
+    hostname: str | None = None
+
+
+class DataLoaderFacts(msgspec.Struct):
+    """Settings of the training DataLoader."""
+
+    num_workers: int | None = None
+    pin_memory: bool | None = None
+    prefetch_factor: int | None = None
+    persistent_workers: bool | None = None
+    batch_size: int | None = None
+    drop_last: bool | None = None
+    dataset: str | None = None
+
+
+class RunFacts(msgspec.Struct):
+    """What the hook read in the training process."""
+
+    model: str | None = None
+    parameter_count: int | None = None
+    parameter_dtypes: list[str] = []
+    training: bool | None = None
+    autocast: bool | None = None
+    autocast_dtype: str | None = None
+    grad_scaler: bool | None = None
+    grad_scaler_scale: float | None = None
+    matmul_allow_tf32: bool | None = None
+    cudnn_allow_tf32: bool | None = None
+    cudnn_enabled: bool | None = None
+    cudnn_benchmark: bool | None = None
+    cudnn_deterministic: bool | None = None
+    deterministic_algorithms: bool | None = None
+    anomaly_mode: bool | None = None
+    dataloader: DataLoaderFacts | None = None
+    batch_size: int | None = None
+    compiled: bool | None = None
+    parallel_wrapper: str | None = None
+    rank: int | None = None
+    world_size: int | None = None
+    optimizer: str | None = None
+    peak_memory_allocated_bytes: int | None = None
+    peak_memory_reserved_bytes: int | None = None
+    channels_last: bool | None = None
+    run_name: str | None = None
+    module_ranges: bool | None = None
+    record_shapes: bool | None = None

@@ -1,0 +1,28 @@
+"""The runs that a logdir holds, for the pickers: read from the summary metadata alone, no profile is decoded."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class RunEntry(msgspec.Struct, frozen=True):
+    """One (run, session, rank); ``cycles`` are ascending. Facts are None where the writer did not know them."""
+
+    run: str
+    session: str
+    rank: int
+    cycles: list[int]
+    model: str | None
+    precision: str | None
+    device: str | None
+    created_unix_ns: int | None
+    iterations: int | None
+    average_iteration_ns: int | None
+
+
+class RunIndex(msgspec.Struct, frozen=True):
+    """``runs`` in natural order of run, then session, rank."""
+
+    plugin_version: str
+    logdir: str
+    runs: list[RunEntry]
