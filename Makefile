@@ -1,0 +1,134 @@
+# `make help` lists what there is to do. Each target sets up what it needs: a virtual environment in .venv, the Python
+# packages, the npm packages, the browser bundle and, for the tests, Chromium. What is done leaves a stamp in .make/, so
+# that a second run starts at once.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types imports frontend-checks clean
+
+PYTHON ?= python3
+# The torch that the tests are known to pass with. It is installed before anything that would pull another one.
+TORCH ?= torch==2.13.0
+PORT ?= 6006
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check
+STAMPS := .make
+BUNDLE := tb_dlprof_plugin/static/index.js
+FRONTEND_SOURCES := $(shell find frontend -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
+	-not -path '*/coverage/*' 2>/dev/null)
+
+# Where a Python keeps its packages. A virtual environment made from another one does not see that one's packages by itself.
+PRINT_PURELIB := import sysconfig; print(sysconfig.get_paths()["purelib"])
+
+step = @printf '\n=== %s\n' "$(1)"
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(STAMPS)/python $(BUNDLE) ## Train two small runs here, then show them beside the recorded ones in TensorBoard
+	$(call step,demo: train and serve (Ctrl-C ends it))
+	@$(PY) demo/run.py --port $(PORT)
+
+test: lint types imports frontend-checks $(BUNDLE) $(STAMPS)/chromium ## Run every check and every test
+	$(call step,Python tests)
+	@$(PY) -m pytest
+
+lint: $(STAMPS)/python-dev ## Check style: ruff check, ruff format
+	$(call step,ruff check)
+	@$(PY) -m ruff check .
+	$(call step,ruff format --check)
+	@$(PY) -m ruff format --check .
+
+types: $(STAMPS)/python-dev $(STAMPS)/npm ## Check types: mypy, tsc
+	$(call step,mypy)
+	@$(PY) -m mypy
+	$(call step,npm run typecheck)
+	@cd frontend && npm run typecheck
+
+imports: $(STAMPS)/python-dev ## Check that packages import only from those below them
+	$(call step,lint-imports)
+	@$(VENV)/bin/lint-imports
+
+frontend-checks: $(STAMPS)/npm ## Run the frontend's unit tests
+	$(call step,npm test)
+	@cd frontend && npm test </dev/null
+
+clean: ## Remove what the targets made, the virtual environment too
+	rm -rf $(VENV) $(STAMPS) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .import_linter_cache \
+		.hypothesis test-results tb_dlprof_plugin/static frontend/node_modules frontend/dist frontend/coverage demo/runs
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---- what the targets above need
+
+$(STAMPS)/venv:
+	$(call step,virtual environment)
+	@mkdir -p $(STAMPS)
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.10 or newer is missing: $(PYTHON) was not found." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+		|| { echo "Python 3.10 or newer is missing: $(PYTHON) is older; name another with make PYTHON=..." >&2; exit 1; }
+	@if [ ! -x $(PY) ]; then \
+		$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+			|| { echo "Python's venv is missing: install it (on Debian: apt-get install -y python3-venv)." >&2; exit 1; }; \
+		if $(PYTHON) -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then \
+			echo "using the torch of $(PYTHON), which sees a GPU"; \
+			$(PYTHON) -m venv --system-site-packages $(VENV); \
+			$(PYTHON) -c '$(PRINT_PURELIB)' >"$$($(PY) -c '$(PRINT_PURELIB)')/torch_of_the_system.pth"; \
+		else \
+			$(PYTHON) -m venv $(VENV); \
+		fi; \
+	fi
+	@touch $@
+
+$(STAMPS)/torch: $(STAMPS)/venv
+	$(call step,torch)
+	@if $(PY) -c 'import torch' 2>/dev/null; then \
+		$(PY) -c 'import torch; print("torch", torch.__version__, "is here already")'; \
+	else \
+		$(PIP) install "$(TORCH)"; \
+	fi
+	@touch $@
+
+$(STAMPS)/python: pyproject.toml setup.py $(STAMPS)/torch | $(BUNDLE)
+	$(call step,tb_dlprof_plugin)
+	@$(PIP) install --editable .
+	@touch $@
+
+$(STAMPS)/python-dev: pyproject.toml setup.py $(STAMPS)/torch | $(BUNDLE)
+	$(call step,tb_dlprof_plugin and what its tests need)
+	@$(PIP) install --editable '.[dev]'
+	@touch $@ $(STAMPS)/python
+
+$(STAMPS)/npm: frontend/package.json frontend/package-lock.json
+	$(call step,npm ci)
+	@mkdir -p $(STAMPS)
+	@command -v node >/dev/null && command -v npm >/dev/null \
+		|| { echo "Node.js is missing: install Node.js 20 or newer with npm (https://nodejs.org)." >&2; exit 1; }
+	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 20 ? 0 : 1)' \
+		|| { echo "Node.js 20 or newer is missing: this is $$(node --version)." >&2; exit 1; }
+	@cd frontend && npm ci --no-audit --no-fund
+	@touch $@
+
+$(BUNDLE): $(STAMPS)/npm $(FRONTEND_SOURCES)
+	$(call step,browser bundle)
+	@cd frontend && npm run build
+	@test -f $@ || { echo "npm run build wrote no $@." >&2; exit 1; }
+	@touch $@
+
+$(STAMPS)/chromium:
+	$(call step,Chromium)
+	@mkdir -p $(STAMPS)
+	@found() { command -v chromium || command -v chromium-browser || command -v google-chrome; }; \
+	if found; then :; \
+	elif command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+		apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium; \
+	elif command -v apt-get >/dev/null && sudo -n true 2>/dev/null; then \
+		sudo apt-get update && sudo DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium; \
+	fi; \
+	found >/dev/null \
+		|| { echo "Chromium is missing, which the browser tests drive: install it (on Debian: apt-get install -y chromium)." >&2; exit 1; }
+	@touch $@

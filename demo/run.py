@@ -1,0 +1,171 @@
+"""What `make demo` does: train two small runs here, then show them beside the recorded ones in TensorBoard.
+
+The two runs train the same model in FP32 and in mixed precision, on the GPU where there is one. `demo/runs/logdir/`
+then holds `here/...`, these two, and `recorded/...`, copies of the event files of `demo/recorded/`: one plain directory,
+which every TensorBoard loader reads the same way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+RECORDED = HERE / "recorded"
+LOGDIR = HERE / "runs" / "logdir"
+EVENT_FILES = "events.out.tfevents.*"
+START_TIMEOUT_S = 120
+
+
+def _parse_args(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Train two small runs and show them in TensorBoard.")
+    parser.add_argument("--model", default="custom", help="which demo model to train (default custom)")
+    parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    parser.add_argument("--logdir", type=Path, default=LOGDIR)
+    parser.add_argument("--port", type=int, default=6006, help="preferred port; a free one is taken if it is in use")
+    parser.add_argument("--host", default="localhost", help="address that TensorBoard listens on")
+    parser.add_argument("--no-train", action="store_true", help="only show what is there")
+    parser.add_argument("--no-serve", action="store_true", help="only train")
+    return parser.parse_args(argv)
+
+
+def missing() -> str | None:
+    """What keeps the demo from running, in one sentence."""
+    for module in ("torch", "tensorboard"):
+        if importlib.util.find_spec(module) is None:
+            return f"{module} is missing: run `make demo`, or install it with `pip install {module}`."
+    points = importlib.metadata.entry_points(group="tensorboard_plugins")
+    if not any(point.name == "tb_dlprof" for point in points):
+        return "tb_dlprof_plugin is not installed: run `make demo`, or `pip install -e .` in the repository."
+    spec = importlib.util.find_spec("tb_dlprof_plugin")
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    if not any(Path(folder, "static", "index.js").is_file() for folder in folders):
+        return "the browser bundle is missing: run `make demo`, or `npm ci && npm run build` in frontend/."
+    return None
+
+
+def has_gpu() -> bool:
+    """Whether torch sees a GPU; asked in another process, so that this one stays free of CUDA."""
+    probe = "import sys, torch; sys.exit(not torch.cuda.is_available())"
+    return subprocess.run([sys.executable, "-c", probe], stdin=subprocess.DEVNULL).returncode == 0
+
+
+def train(model: str, precision: str, device: str, logdir: Path) -> dict[str, Any]:
+    """Train one small run; returns what `train.py` says about it."""
+    print(f"training {model} in {precision} on the {'GPU' if device == 'cuda' else 'CPU'} ...", flush=True)
+    shutil.rmtree(logdir, ignore_errors=True)
+    command = [sys.executable, str(HERE / "train.py"), "--model", model, "--precision", precision, "--device", device]
+    command += ["--logdir", str(logdir)]
+    if device == "cpu":
+        command.append("--quick")
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"demo/run.py: training {model} in {precision} failed:\n{done.stderr.strip()}")
+    if not list(logdir.glob(EVENT_FILES)):
+        sys.exit(f"demo/run.py: the training of {model} in {precision} left no event file:\n{done.stderr.strip()}")
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    print(f"  {result['unprofiled_step_ms']:.2f} ms a step without the profiler", flush=True)
+    return result
+
+
+def copy_recorded(target: Path) -> int:
+    """Copy the recorded event files to where TensorBoard looks; returns how many there are."""
+    shutil.rmtree(target, ignore_errors=True)
+    files = sorted(RECORDED.rglob(EVENT_FILES))
+    for path in files:
+        copy = target / path.relative_to(RECORDED)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, copy)
+    return len(files)
+
+
+def free_port(preferred: int, host: str) -> int:
+    """``preferred``, or a port the system offers when that one is taken."""
+    for port in (preferred, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except OSError:
+                continue
+            chosen: int = probe.getsockname()[1]
+            return chosen
+    sys.exit(f"demo/run.py: no port can be opened on {host}.")
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def serve(logdir: Path, host: str, port: int) -> None:
+    """Run TensorBoard until Ctrl-C, and say where it is as soon as it answers."""
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir), "--host", host, "--port", str(port)]
+    log = logdir.parent / "tensorboard.log"
+    with log.open("w", encoding="utf-8") as out:
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+    try:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not _answers(f"http://{host}:{port}/data/environment"):
+            if server.poll() is not None or time.monotonic() > deadline:
+                sys.exit(f"demo/run.py: TensorBoard did not start; it said:\n{log.read_text(encoding='utf-8').strip()}")
+            time.sleep(0.2)
+        print(f"\n    http://{host}:{port}/#tb_dlprof\n", flush=True)
+        print("open this address in a browser; Ctrl-C ends TensorBoard", flush=True)
+        server.wait()
+    except KeyboardInterrupt:
+        print("\nended", flush=True)
+    finally:
+        server.terminate()
+        try:
+            server.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point of the script."""
+    args = _parse_args(argv)
+    problem = missing()
+    if problem:
+        sys.exit(f"demo/run.py: {problem}")
+    if not args.no_train:
+        device = args.device
+        if device == "auto":
+            device = "cuda" if has_gpu() else "cpu"
+        mixed = "amp-fp16" if device == "cuda" else "amp-bf16"
+        steps = {
+            precision: train(args.model, precision, device, args.logdir / "here" / args.model / precision)
+            for precision in ("fp32", mixed)
+        }
+        gain = steps["fp32"]["unprofiled_step_ms"] / steps[mixed]["unprofiled_step_ms"]
+        print(f"{mixed} runs at {gain:.2f} times the speed of fp32 here", flush=True)
+    count = copy_recorded(args.logdir / "recorded")
+    if count:
+        print(f"{count} recorded runs are beside them", flush=True)
+    else:
+        print("there are no recorded runs in demo/recorded/: showing the two runs of this machine alone", flush=True)
+    if not args.no_serve:
+        print("starting TensorBoard ...", flush=True)
+        serve(args.logdir, args.host, free_port(args.port, args.host))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("\nended")
