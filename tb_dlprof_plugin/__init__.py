@@ -1,0 +1,46 @@
+"""NVIDIA DLProf's successor for today's PyTorch, in TensorBoard.
+
+The public API. Names are loaded on first use: importing the package imports neither torch nor TensorBoard, so that a
+training script, TensorBoard and the command line each pay only for what they use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tb_dlprof_plugin.version import __version__
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.analysis import analyze_trace as analyze
+    from tb_dlprof_plugin.capture import profile, trace_handler
+    from tb_dlprof_plugin.comparison import compare
+    from tb_dlprof_plugin.kernels import classify_kernel
+    from tb_dlprof_plugin.storage.eventfile import read_profiles
+
+_HOME = {
+    "analyze": ("tb_dlprof_plugin.analysis", "analyze_trace"),
+    "classify_kernel": ("tb_dlprof_plugin.kernels", "classify_kernel"),
+    "compare": ("tb_dlprof_plugin.comparison", "compare"),
+    "profile": ("tb_dlprof_plugin.capture", "profile"),
+    "read_profiles": ("tb_dlprof_plugin.storage.eventfile", "read_profiles"),
+    "trace_handler": ("tb_dlprof_plugin.capture", "trace_handler"),
+}
+
+__all__ = [
+    "__version__",
+    "analyze",
+    "classify_kernel",
+    "compare",
+    "profile",
+    "read_profiles",
+    "trace_handler",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = home
+    return getattr(importlib.import_module(module), attribute)

@@ -1,0 +1,50 @@
+"""Which call launched each GPU activity: by correlation id, then by External id. Never by clock.
+
+A kernel without a launch call whose correlation id is below every recorded launch was queued before the window: an
+orphan. Whatever else has no launch call, or whose launch lies in no op, is unattributed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.storage.model import Attribution, Bools, Ints
+from tb_dlprof_plugin.trace.timeline import HostEvents, HostKind, Timeline
+
+
+def attribute(timeline: Timeline, top_call: Ints) -> tuple[Ints, Ints]:
+    """For each device event the row of its launching host event (-1: none) and its `Attribution`.
+
+    Args:
+        timeline: the trace.
+        top_call: per host event the row of the outermost op around it, -1 for none.
+    """
+    host, device = timeline.host, timeline.device
+    runtime = host.kind == HostKind.RUNTIME
+    call = _look_up(host, runtime & (host.correlation > 0), host.correlation, device.correlation)
+    in_op = np.zeros(len(device), dtype=np.bool_)
+    launched = call >= 0
+    in_op[launched] = top_call[call[launched]] >= 0
+
+    by_id = _look_up(host, (host.kind == HostKind.OP) & (host.external_id > 0), host.external_id, device.external_id)
+    fallback = ~in_op & (by_id >= 0)
+    call[fallback] = by_id[fallback]
+
+    launches = host.correlation[runtime & (host.correlation > 0)]
+    first_launch = int(launches.min()) if len(launches) else -1
+    orphan = (call < 0) & (device.correlation >= 0) & (device.correlation < first_launch)
+    attribution = np.full(len(device), int(Attribution.UNATTRIBUTED), dtype=np.int64)
+    attribution[in_op | fallback] = Attribution.LINKED
+    attribution[orphan] = Attribution.ORPHAN
+    return call, attribution
+
+
+def _look_up(host: HostEvents, rows: Bools, keys: Ints, wanted: Ints) -> Ints:
+    """Host row whose key is the wanted one, the last to start where several have it; -1 where none has."""
+    candidates = np.flatnonzero(rows)
+    if not len(candidates):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    candidates = candidates[np.lexsort((host.start_ns[candidates], keys[candidates]))]
+    sorted_keys = keys[candidates]
+    position = np.maximum(np.searchsorted(sorted_keys, wanted, side="right") - 1, 0)
+    return np.where((sorted_keys[position] == wanted) & (wanted > 0), candidates[position], -1)

@@ -1,0 +1,156 @@
+"""Runs the passes over a Timeline and lays their results out as a Profile."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+
+from tb_dlprof_plugin.analysis.attribution import attribute
+from tb_dlprof_plugin.analysis.call_tree import depths
+from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
+from tb_dlprof_plugin.analysis.kernel_table import build_kernels
+from tb_dlprof_plugin.analysis.machine import complete_system
+from tb_dlprof_plugin.analysis.op_table import build_ops
+from tb_dlprof_plugin.analysis.roles import assign_roles
+from tb_dlprof_plugin.analysis.steps import find_steps
+from tb_dlprof_plugin.storage.facts import RunFacts, System
+from tb_dlprof_plugin.storage.model import (
+    Attribution,
+    Calls,
+    Ints,
+    Iterations,
+    LaunchConfigs,
+    Launches,
+    Note,
+    Profile,
+    Source,
+)
+from tb_dlprof_plugin.storage.tree import parents
+from tb_dlprof_plugin.trace.kineto import read_kineto
+from tb_dlprof_plugin.trace.timeline import Timeline
+from tb_dlprof_plugin.version import __version__
+
+
+def analyze_trace(
+    trace_path: str | os.PathLike[str],
+    *,
+    facts: RunFacts | None = None,
+    system: System | None = None,
+    session: str = "trace",
+    rank: int | None = None,
+    cycle: int = 0,
+    worker: str = "",
+) -> Profile:
+    """The profile of a Kineto trace file.
+
+    Args:
+        trace_path: ``*.pt.trace.json`` or ``.json.gz``.
+        facts: what the hook read in the training process, if it ran.
+        system: what it read off the machine; completed from the trace.
+        session: names the training process within its run.
+        rank: of the process; the trace's own, else 0, where None.
+        cycle: which active window of the profiler's schedule this is.
+        worker: the trace file's worker name.
+
+    Raises:
+        TraceError: the file cannot be read or is not a trace; the message names it and says what to do.
+    """
+    timeline = read_kineto(trace_path)
+    source = Source(
+        session=session,
+        rank=rank if rank is not None else (timeline.rank or 0),
+        cycle=cycle,
+        worker=worker,
+        trace_file=os.path.basename(os.fspath(trace_path)),
+        created_unix_ns=time.time_ns(),
+        plugin_version=__version__,
+    )
+    return build_profile(timeline, source, facts or RunFacts(), system or System())
+
+
+def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: System) -> Profile:
+    """The profile of a timeline. Appends to ``timeline.strings``, which becomes the profile's string table."""
+    host, device = timeline.host, timeline.device
+    system = complete_system(system, timeline)
+    gpu_ids = tuple(int(i) for i in np.unique(device.device))
+    capability = next((gpu.compute_capability for gpu in system.gpus if gpu.id in gpu_ids), None)
+
+    depth = depths(host)
+    parent = parents(depth)
+    roles = assign_roles(timeline, parent, depth)
+    call, attribution = attribute(timeline, roles.top_call)
+    ops, op_of_call = build_ops(timeline, roles, capability if len(device) else None)
+    kernels, kernel_of_launch = build_kernels(timeline, call, parent, capability)
+    steps = find_steps(timeline)
+    tensor_core = kernels.tensor_core[kernel_of_launch] if len(device) else np.zeros(0, dtype=np.int64)
+    return Profile(
+        source=source,
+        base_time_unix_ns=timeline.base_time_unix_ns,
+        strings=timeline.strings,
+        system=system,
+        facts=facts,
+        iterations=Iterations(
+            number=steps.number,
+            start_ns=steps.start_ns,
+            stop_ns=steps.stop_ns,
+            category_ns=time_categories(timeline, steps, gpu_ids, tensor_core, roles.kind, roles.role),
+            gpu_ids=gpu_ids,
+            found_by=steps.found_by,
+            unrecorded_categories=UNRECORDED,
+        ),
+        ops=ops,
+        calls=Calls(op_of_call, host.start_ns, host.duration_ns, depth, host.thread),
+        kernels=kernels,
+        launches=Launches(
+            kernel=kernel_of_launch,
+            call=call,
+            start_ns=device.start_ns,
+            duration_ns=device.duration_ns,
+            device=device.device,
+            stream=device.stream,
+            config=device.config,
+            bytes=device.bytes,
+            attribution=attribution,
+        ),
+        launch_configs=_configs(timeline),
+        notes=_notes(timeline, steps.found_by, attribution),
+    )
+
+
+def _configs(timeline: Timeline) -> LaunchConfigs:
+    configs = timeline.launch_configs
+    missing = (-1, -1, -1)
+
+    def column(values: list[int | None]) -> Ints:
+        return np.array([-1 if value is None else value for value in values], dtype=np.int64)
+
+    return LaunchConfigs(
+        grid=np.array([c.grid or missing for c in configs], dtype=np.int64).reshape(-1, 3),
+        block=np.array([c.block or missing for c in configs], dtype=np.int64).reshape(-1, 3),
+        registers_per_thread=column([c.registers_per_thread for c in configs]),
+        shared_memory_bytes=column([c.shared_memory_bytes for c in configs]),
+        occupancy_percent=column([c.occupancy_percent for c in configs]),
+    )
+
+
+def _notes(timeline: Timeline, found_by: str, attribution: Ints) -> list[Note]:
+    notes = [Note(n.code, n.text, n.count) for n in timeline.notes]
+    if found_by == "optimizer_step":
+        notes.append(Note("steps_from_optimizer", "No profiler steps were recorded; each optimizer step ends an iteration."))
+    elif found_by == "none":
+        notes.append(Note("no_steps", "No iterations were found; the whole recording counts as one. Call prof.step()."))
+    if not len(timeline.device):
+        notes.append(Note("no_gpu", "Nothing ran on a GPU; GPU and Tensor Core figures do not apply."))
+    orphans = int((attribution == Attribution.ORPHAN).sum())
+    if orphans:
+        notes.append(
+            Note("orphans", "Kernels were launched before the recording began; they are in no op's time.", orphans)
+        )
+    lost = int((attribution == Attribution.UNATTRIBUTED).sum())
+    if lost:
+        notes.append(Note("unattributed", "GPU activities have no recorded op; they are in no op's time.", lost))
+    if not (timeline.host.shapes > 0).any():
+        notes.append(Note("no_shapes", "Input shapes were not recorded; profile with record_shapes=True."))
+    return notes

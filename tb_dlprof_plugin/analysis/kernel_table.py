@@ -1,0 +1,60 @@
+"""The unique kernels of a recording with their Tensor Core verdicts, and the row of each launch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.kernels import KernelClass, classify_kernel
+from tb_dlprof_plugin.storage.model import Ints, Kernels, Verdict
+from tb_dlprof_plugin.trace.strings import StringTable
+from tb_dlprof_plugin.trace.timeline import HostKind, Timeline
+
+_VERDICT = {None: Verdict.UNKNOWN, False: Verdict.NO, True: Verdict.YES}
+
+
+def build_kernels(
+    timeline: Timeline, call: Ints, parent: Ints, compute_capability: tuple[int, int] | None
+) -> tuple[Kernels, Ints]:
+    """The table of unique (kernel, verdict) and, for each device event, its row.
+
+    Context can decide a verdict, so one name may have several rows.
+
+    Args:
+        timeline: the trace.
+        call: per device event the row of its launching host event, -1 for none.
+        parent: per host event the row of its parent.
+        compute_capability: of the GPU.
+    """
+    host, device, strings = timeline.host, timeline.device, timeline.strings
+    op_row = call.copy()
+    if len(host):
+        # The launching op is the nearest event around the runtime call that is not itself one.
+        for _ in range(8):
+            climbing = (op_row >= 0) & (host.kind[np.maximum(op_row, 0)] == HostKind.RUNTIME)
+            if not climbing.any():
+                break
+            op_row[climbing] = parent[op_row[climbing]]
+    table = StringTable.over(strings)
+    rows: dict[tuple[int, int, KernelClass], int] = {}
+    result = np.zeros(len(device), dtype=np.int64)
+    triples = zip(device.name.tolist(), device.kind.tolist(), op_row.tolist(), strict=True)
+    for number, (name, kind, op) in enumerate(triples):
+        verdict = classify_kernel(
+            strings[name],
+            op=strings[host.name[op]] if op >= 0 else None,
+            input_types=strings[host.dtypes[op]] if op >= 0 else None,
+            compute_capability=compute_capability,
+        )
+        result[number] = rows.setdefault((name, kind, verdict), len(rows))
+    classes = [verdict for _, _, verdict in rows]
+    return (
+        Kernels(
+            name=np.array([name for name, _, _ in rows], dtype=np.int64),
+            kind=np.array([kind for _, kind, _ in rows], dtype=np.int64),
+            family=np.array([table.add(c.kind) for c in classes], dtype=np.int64),
+            tensor_core=np.array([_VERDICT[c.tensor_core] for c in classes], dtype=np.int64),
+            precision=np.array([table.add(c.precision or "") for c in classes], dtype=np.int64),
+            rule=np.array([table.add(c.rule) for c in classes], dtype=np.int64),
+        ),
+        result,
+    )

@@ -1,0 +1,98 @@
+"""The unique ops of a recording, and the row of each call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.analysis.roles import MODULE_PREFIX, Roles
+from tb_dlprof_plugin.kernels.eligibility import eligible
+from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Ops, Role, Verdict
+from tb_dlprof_plugin.trace.strings import StringTable
+from tb_dlprof_plugin.trace.timeline import Timeline
+
+_BACKWARD_PREFIX = "autograd::engine::evaluate_function: "
+
+
+def build_ops(
+    timeline: Timeline, roles: Roles, compute_capability: tuple[int, int] | None
+) -> tuple[Ops, Ints]:
+    """The table of unique ops and, for each host event, its row. Op types are appended to ``timeline.strings``.
+
+    Args:
+        timeline: the trace.
+        roles: of its host events.
+        compute_capability: of the GPU that the run used; None without a GPU.
+    """
+    host = timeline.host
+    op_type = _op_types(timeline, roles)
+    name = _short_names(timeline)[host.name]
+    columns = np.stack(
+        (
+            name,
+            roles.kind,
+            op_type,
+            roles.module,
+            roles.role,
+            host.shapes,
+            host.dtypes,
+            roles.top.astype(np.int64),
+            _continuations(roles).astype(np.int64),
+        )
+    )
+    unique, row = np.unique(columns, axis=1, return_inverse=True)
+    strings = timeline.strings
+    is_op = unique[1] == CallKind.OP
+    eligibility = [
+        eligible(strings[n], strings[s], strings[d], compute_capability) if op else Verdict.NO
+        for n, s, d, op in zip(unique[0].tolist(), unique[5].tolist(), unique[6].tolist(), is_op.tolist(), strict=True)
+    ]
+    ops = Ops(
+        name=unique[0],
+        kind=unique[1],
+        op_type=unique[2],
+        module=unique[3],
+        role=unique[4],
+        shapes=unique[5],
+        dtypes=unique[6],
+        top=unique[7].astype(np.bool_),
+        tensor_core_eligible=np.array(eligibility, dtype=np.int64),
+        continuation=unique[8].astype(np.bool_),
+    )
+    return ops, row.reshape(-1).astype(np.int64)
+
+
+def type_of(name: str) -> str:
+    """The op type in DLProf's sense: "aten::conv2d" is "conv2d", an autograd node's evaluation its node."""
+    return name.removeprefix(_BACKWARD_PREFIX).removeprefix("torch::autograd::").removeprefix("aten::")
+
+
+def _op_types(timeline: Timeline, roles: Roles) -> Ints:
+    """String index per call: its own type, for a backward node that of the forward op it belongs to."""
+    strings = timeline.strings
+    table = StringTable.over(strings)
+    # Only names of host events: kernel names would double the table.
+    used = np.unique(timeline.host.name)
+    of_name = np.zeros(len(strings), dtype=np.int64)
+    of_name[used] = [table.add(type_of(strings[i])) for i in used.tolist()]
+    names = timeline.host.name.copy()
+    linked = roles.forward_call >= 0
+    names[linked] = names[roles.forward_call[linked]]
+    return of_name[names]
+
+
+def _short_names(timeline: Timeline) -> Ints:
+    """String index by name index: module ranges lose their prefix, because the module column has the path."""
+    result = np.arange(len(timeline.strings), dtype=np.int64)
+    ranges = [i for i, text in enumerate(timeline.strings) if text.startswith(MODULE_PREFIX)]
+    result[ranges] = 0
+    return result
+
+
+def _continuations(roles: Roles) -> Bools:
+    """Marks all backward nodes of one forward op but the first."""
+    result = np.zeros(len(roles.kind), dtype=np.bool_)
+    rows = np.flatnonzero((roles.forward_call >= 0) & (roles.role == Role.BACKWARD))
+    _, first = np.unique(roles.forward_call[rows], return_index=True)
+    result[rows] = True
+    result[rows[first]] = False
+    return result

@@ -1,0 +1,135 @@
+"""What part of the training step each call belongs to, and the forward op behind each backward node.
+
+Autograd gives the forward op that creates a node and the node's backward op the same ``Sequence number``; backward
+ops carry a positive ``Fwd thread id``. Several forward ops share a number (an op and those inside it that create no
+node): the one that started last made the node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Role
+from tb_dlprof_plugin.storage.tree import inherit
+from tb_dlprof_plugin.trace.strings import StringTable
+from tb_dlprof_plugin.trace.timeline import HostKind, Timeline
+
+MODULE_PREFIX = "tb_dlprof::module::"
+"""Name prefix of the ranges that the hook pushes around each module's forward; the rest is the module's path."""
+
+_BACKWARD_PREFIX = "autograd::engine::evaluate_function: "
+_OPTIMIZER_PREFIXES = ("Optimizer.step#", "Optimizer.zero_grad#")
+_AMP_PREFIX = "aten::_amp_"
+_DATALOADER_PREFIX = "enumerate(DataLoader)#"
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Per call: kind, role, string index of the module path, forward call of a backward node (-1: none), outermost op."""
+
+    kind: Ints
+    role: Ints
+    module: Ints
+    forward_call: Ints
+    top: Bools
+    top_call: Ints
+
+
+def assign_roles(timeline: Timeline, parent: Ints, depth: Ints) -> Roles:
+    """Roles, modules and forward calls of all host events. Module paths are appended to ``timeline.strings``."""
+    host, strings = timeline.host, timeline.strings
+    kind = _kinds(timeline)
+    is_op = kind == CallKind.OP
+    top, top_call = _top_ops(is_op, parent, depth)
+
+    module = np.zeros(len(host), dtype=np.int64)
+    ranges = np.flatnonzero(kind == CallKind.MODULE)
+    table = StringTable.over(strings)
+    for row in ranges:
+        module[row] = table.add(strings[host.name[row]].removeprefix(MODULE_PREFIX))
+    in_module = inherit(kind == CallKind.MODULE, kind == CallKind.MODULE, parent, depth)
+    module = inherit(module, kind == CallKind.MODULE, parent, depth)
+
+    seed = _seed_roles(timeline, kind)
+    role = inherit(seed, seed != Role.OTHER, parent, depth)
+    forward_call = _forward_calls(timeline, is_op, role, top_call)
+    linked = np.zeros(len(host), dtype=np.bool_)
+    linked[forward_call[forward_call >= 0]] = True
+    forward = (role == Role.OTHER) & is_op & (in_module | linked)
+    if not (role == Role.BACKWARD).any():
+        # Inference without module ranges: all that is left is the forward pass.
+        forward = (role == Role.OTHER) & is_op
+    seed = np.where(forward, int(Role.FORWARD), role)
+    role = inherit(seed, seed != Role.OTHER, parent, depth)
+
+    # A backward node works for the module that ran its forward op.
+    has_forward = forward_call >= 0
+    module[has_forward] = module[forward_call[has_forward]]
+    module = inherit(module, has_forward | (role != Role.BACKWARD), parent, depth)
+    return Roles(kind, role, module, forward_call, top, top_call)
+
+
+def _kinds(timeline: Timeline) -> Ints:
+    host = timeline.host
+    kind = np.select(
+        [host.kind == HostKind.RUNTIME, host.kind == HostKind.ANNOTATION],
+        [int(CallKind.RUNTIME), int(CallKind.ANNOTATION)],
+        int(CallKind.OP),
+    ).astype(np.int64)
+    of_name = np.full(len(timeline.strings), -1, dtype=np.int64)
+    for index, text in enumerate(timeline.strings):
+        if text.startswith(MODULE_PREFIX):
+            of_name[index] = CallKind.MODULE
+        elif text.startswith(("ProfilerStep#", _DATALOADER_PREFIX, *_OPTIMIZER_PREFIXES)):
+            # Older torch recorded annotations as ops.
+            of_name[index] = CallKind.ANNOTATION
+    known = of_name[host.name] >= 0
+    kind[known] = of_name[host.name[known]]
+    return kind
+
+
+def _top_ops(is_op: Bools, parent: Ints, depth: Ints) -> tuple[Bools, Ints]:
+    rows = np.arange(len(is_op), dtype=np.int64)
+    top_call = np.where(is_op, rows, -1)
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        here = np.flatnonzero(depth == level)
+        above = top_call[parent[here]]
+        top_call[here] = np.where(above >= 0, above, top_call[here])
+    return is_op & (top_call == rows), top_call
+
+
+def _seed_roles(timeline: Timeline, kind: Ints) -> Ints:
+    host = timeline.host
+    of_name = np.zeros(len(timeline.strings), dtype=np.int64)
+    for index, text in enumerate(timeline.strings):
+        if text.startswith(_BACKWARD_PREFIX):
+            of_name[index] = Role.BACKWARD
+        elif text.startswith(_OPTIMIZER_PREFIXES) or text.startswith(_AMP_PREFIX):
+            of_name[index] = Role.OPTIMIZER
+        elif text.startswith(_DATALOADER_PREFIX):
+            of_name[index] = Role.DATALOADER
+    seed = of_name[host.name]
+    backward = (host.forward_thread > 0) & (host.sequence_number >= 0) & (seed == Role.OTHER)
+    seed[backward & (kind == CallKind.OP)] = Role.BACKWARD
+    return seed
+
+
+def _forward_calls(timeline: Timeline, is_op: Bools, role: Ints, top_call: Ints) -> Ints:
+    """For each outermost backward op, the outermost forward op that created its node; -1 where there is none."""
+    host = timeline.host
+    result = np.full(len(host), -1, dtype=np.int64)
+    has_number = is_op & (host.sequence_number >= 0)
+    forward = np.flatnonzero(has_number & (role != Role.BACKWARD) & (role != Role.DATALOADER))
+    backward = np.flatnonzero(has_number & (role == Role.BACKWARD) & (top_call == np.arange(len(host))))
+    if not len(forward) or not len(backward):
+        return result
+    forward = forward[np.lexsort((host.start_ns[forward], host.sequence_number[forward]))]
+    numbers = host.sequence_number[forward]
+    position = np.searchsorted(numbers, host.sequence_number[backward], side="right") - 1
+    found = (position >= 0) & (numbers[np.maximum(position, 0)] == host.sequence_number[backward])
+    creators = forward[position[found]]
+    earlier = host.start_ns[creators] <= host.start_ns[backward[found]]
+    result[backward[found][earlier]] = top_call[creators[earlier]]
+    return result

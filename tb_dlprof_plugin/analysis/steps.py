@@ -1,0 +1,77 @@
+"""Where the iterations begin and end.
+
+The user's own steps come first: the host annotations ``ProfilerStep#n`` that ``prof.step()`` writes. Else each
+optimizer step ends an iteration. Else the whole recording is one iteration. Annotations on the GPU
+(``gpu_user_annotation``) are never steps: they repeat the host's with other times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.storage.model import Ints
+from tb_dlprof_plugin.trace.timeline import HostEvents, HostKind, Timeline
+
+_STEP_PREFIX = "ProfilerStep#"
+_OPTIMIZER_PREFIX = "Optimizer.step#"
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Iterations in order of time; ``found_by`` is "profiler_step", "optimizer_step" or "none"."""
+
+    number: Ints
+    start_ns: Ints
+    stop_ns: Ints
+    found_by: str
+
+
+def find_steps(timeline: Timeline) -> Steps:
+    """The iterations of a timeline; consecutive ones share their boundary, so that no time falls between them."""
+    return _profiler_steps(timeline) or _optimizer_steps(timeline) or _whole(timeline)
+
+
+def _profiler_steps(timeline: Timeline) -> Steps | None:
+    rows = _annotations(timeline, _STEP_PREFIX)
+    numbered: dict[int, tuple[int, int]] = {}
+    for row in rows:
+        text = timeline.strings[timeline.host.name[row]].removeprefix(_STEP_PREFIX)
+        if text.isdigit():
+            start = int(timeline.host.start_ns[row])
+            numbered.setdefault(int(text), (start, start + int(timeline.host.duration_ns[row])))
+    if not numbered:
+        return None
+    ordered = sorted(numbered.items(), key=lambda item: item[1])
+    number = np.array([n for n, _ in ordered], dtype=np.int64)
+    start = np.array([s for _, (s, _) in ordered], dtype=np.int64)
+    stop = np.array([e for _, (_, e) in ordered], dtype=np.int64)
+    # The next step begins in the same call that ends this one; the few microseconds between are the profiler's.
+    follows = number[1:] == number[:-1] + 1
+    stop[:-1] = np.where(follows, start[1:], np.minimum(stop[:-1], start[1:]))
+    return Steps(number, start, stop, "profiler_step")
+
+
+def _optimizer_steps(timeline: Timeline) -> Steps | None:
+    rows = _annotations(timeline, _OPTIMIZER_PREFIX)
+    if not len(rows):
+        return None
+    host = timeline.host
+    ends = np.sort(host.start_ns[rows] + host.duration_ns[rows])
+    start = np.concatenate(([host.start_ns.min()], ends[:-1]))
+    return Steps(np.arange(len(ends), dtype=np.int64), start, ends, "optimizer_step")
+
+
+def _whole(timeline: Timeline) -> Steps:
+    tables = [table for table in (timeline.host, timeline.device) if len(table)]
+    start = min(int(table.start_ns.min()) for table in tables)
+    stop = max(int((table.start_ns + table.duration_ns).max()) for table in tables)
+    return Steps(np.array([0]), np.array([start]), np.array([stop]), "none")
+
+
+def _annotations(timeline: Timeline, prefix: str) -> Ints:
+    host: HostEvents = timeline.host
+    named = np.array([text.startswith(prefix) for text in timeline.strings], dtype=np.bool_)
+    # Older torch recorded annotations as ops.
+    return np.flatnonzero(named[host.name] & (host.kind != HostKind.RUNTIME))

@@ -1,0 +1,113 @@
+"""A kernel name and its context in; what the kernel does and whether it runs on Tensor Cores out.
+
+Three-valued: None means that neither the name nor the context settles it. `KernelClass.rule` names the rule that
+decided, so that a page can show why.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+from tb_dlprof_plugin.kernels.rules import NVJET_PRECISION, RULES, Rule
+
+_TYPE_PATTERNS = (
+    ("fp8", re.compile(r"e4m3|e5m2|float8|fp8", re.IGNORECASE)),
+    ("bf16", re.compile(r"bf16|bfloat16", re.IGNORECASE)),
+    ("tf32", re.compile(r"tf32")),
+    ("fp16", re.compile(r"f16|half|fp16|_h\d|hgemm", re.IGNORECASE)),
+    ("int8", re.compile(r"i8i8|int8|s8_s8|imma")),
+    ("fp64", re.compile(r"f64|double|dmma|d884")),
+)
+_HALF = {"c10::Half": "fp16", "c10::BFloat16": "bf16", "fp16": "fp16", "bf16": "bf16"}
+_CONVOLUTION = re.compile(r"fprop|dgrad|wgrad|convolve|conv2d|conv3d|cudnn_.*conv")
+_FIRST_TENSOR_CORES = (7, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelClass:
+    """Verdict on one kernel.
+
+    Attributes:
+        tensor_core: True, False, or None where it cannot be known.
+        precision: "fp16", "bf16", "tf32", "3xtf32", "fp8", "int8" or "fp64" for a Tensor Core kernel whose precision
+            is known, else None.
+        kind: what it does: gemm, convolution, attention, rnn, elementwise, reduction, normalization, pooling, softmax,
+            copy, set, transpose, communication, optimizer, index, random or other.
+        rule: id of the rule that decided.
+    """
+
+    tensor_core: bool | None
+    precision: str | None
+    kind: str
+    rule: str
+
+
+def classify_kernel(
+    name: str,
+    *,
+    op: str | None = None,
+    input_types: str | None = None,
+    compute_capability: tuple[int, int] | None = None,
+) -> KernelClass:
+    """What the kernel does and whether it runs on Tensor Cores.
+
+    Args:
+        name: kernel name as Kineto writes it (demangled).
+        op: the op that launched it, such as "aten::convolution_backward"; decides convolution against GEMM and what
+            a plain name leaves open.
+        input_types: the op's input types as Kineto writes them, such as '["c10::Half", "c10::Half"]'.
+        compute_capability: of the GPU, such as (9, 0); below (7, 0) nothing runs on Tensor Cores.
+    """
+    return _classify(name, op or "", input_types or "", compute_capability)
+
+
+@functools.lru_cache(maxsize=65536)
+def _classify(name: str, op: str, input_types: str, compute_capability: tuple[int, int] | None) -> KernelClass:
+    rule = next((rule for rule in RULES if rule.pattern.search(name)), None)
+    if rule is None:
+        return _without_rule(name, op, compute_capability)
+    kind = _kind(rule, name, op)
+    if compute_capability is not None and compute_capability < _FIRST_TENSOR_CORES:
+        return KernelClass(False, None, kind, "no-tensor-cores")
+    if rule.tensor_core is None:
+        return _from_context(rule, kind, input_types)
+    precision = (rule.precision or _precision(name, input_types)) if rule.tensor_core else None
+    return KernelClass(rule.tensor_core, precision, kind, rule.id)
+
+
+def _without_rule(name: str, op: str, compute_capability: tuple[int, int] | None) -> KernelClass:
+    kind = "convolution" if _CONVOLUTION.search(name) or "conv" in op else "other"
+    if compute_capability is not None and compute_capability < _FIRST_TENSOR_CORES:
+        return KernelClass(False, None, kind, "no-tensor-cores")
+    return KernelClass(None, None, kind, "unknown-name")
+
+
+def _from_context(rule: Rule, kind: str, input_types: str) -> KernelClass:
+    """Triton's templates feed half precision inputs to ``tl.dot``, which is a Tensor Core instruction."""
+    if rule.id == "triton-template":
+        for dtype, precision in _HALF.items():
+            if dtype in input_types:
+                return KernelClass(True, precision, kind, f"{rule.id}+half-input")
+    return KernelClass(None, None, kind, rule.id)
+
+
+def _kind(rule: Rule, name: str, op: str) -> str:
+    if rule.kind != "gemm":
+        return rule.kind
+    if _CONVOLUTION.search(name) or "conv" in op:
+        return "convolution"
+    if "attention" in op:
+        return "attention"
+    return "rnn" if "rnn" in op or "lstm" in op or "gru" in op else "gemm"
+
+
+def _precision(name: str, input_types: str) -> str | None:
+    if name.startswith("nvjet_"):
+        code = name.removeprefix("nvjet_").removeprefix("sm90_").removeprefix("sm100_").removeprefix("sm103_")
+        return NVJET_PRECISION.get(code[:1])
+    for precision, pattern in _TYPE_PATTERNS:
+        if pattern.search(name):
+            return precision
+    return next((precision for dtype, precision in _HALF.items() if dtype in input_types), None)

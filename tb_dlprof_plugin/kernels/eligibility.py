@@ -1,0 +1,93 @@
+"""Which ops could use Tensor Cores on a GPU: by op, input types and shapes.
+
+The ops listed are the ones that call a matrix routine themselves. Wrappers (``aten::conv2d``, ``aten::linear``,
+``aten::matmul``) are not: their casts and views must not count as eligible time. A wrapper is eligible through the op
+inside it.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import msgspec
+
+from tb_dlprof_plugin.storage.model import Verdict
+
+_CONVOLUTION = frozenset({
+    "aten::cudnn_convolution", "aten::cudnn_convolution_transpose", "aten::cudnn_convolution_relu",
+    "aten::cudnn_convolution_add_relu", "aten::convolution_backward", "aten::cudnn_convolution_backward",
+    "aten::cudnn_convolution_backward_input", "aten::cudnn_convolution_backward_weight",
+    "aten::cudnn_convolution_transpose_backward", "aten::slow_conv2d_forward", "aten::_slow_conv2d_forward",
+    "aten::_slow_conv2d_backward", "aten::slow_conv3d_forward", "aten::slow_conv_transpose2d", "aten::slow_conv_dilated2d",
+    "aten::mkldnn_convolution", "aten::mkldnn_convolution_backward",
+})  # fmt: skip
+_MATMUL = frozenset({
+    "aten::mm", "aten::addmm", "aten::addmm_", "aten::bmm", "aten::baddbmm", "aten::baddbmm_", "aten::addbmm",
+    "aten::_addmm_activation", "aten::_scaled_mm", "aten::_int_mm", "aten::_grouped_mm", "aten::_scaled_grouped_mm",
+    "aten::mkldnn_linear", "aten::_mkldnn_linear",
+})  # fmt: skip
+_ATTENTION = frozenset({
+    "aten::_flash_attention_forward", "aten::_flash_attention_backward", "aten::_efficient_attention_forward",
+    "aten::_efficient_attention_backward", "aten::_scaled_dot_product_flash_attention",
+    "aten::_scaled_dot_product_flash_attention_backward", "aten::_scaled_dot_product_efficient_attention",
+    "aten::_scaled_dot_product_efficient_attention_backward", "aten::_scaled_dot_product_cudnn_attention",
+    "aten::_scaled_dot_product_cudnn_attention_backward", "aten::_cudnn_attention_forward",
+    "aten::_cudnn_attention_backward", "aten::_scaled_dot_product_flash_attention_for_cpu",
+    "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+})  # fmt: skip
+_RNN = frozenset({"aten::_cudnn_rnn", "aten::_cudnn_rnn_backward"})
+_MATRIX_OPS = _CONVOLUTION | _MATMUL | _ATTENTION | _RNN
+_BACKWARD_CONVOLUTIONS = frozenset(op for op in _CONVOLUTION if "backward" in op)
+_FIRST_TENSOR_CORES = (7, 0)
+_FP64_TENSOR_CORES = frozenset({(8, 0), (9, 0), (10, 0)})
+_COMPLEX = ("c10::complex",)
+
+
+def eligible(op: str, shapes: str, dtypes: str, compute_capability: tuple[int, int] | None) -> Verdict:
+    """Whether the op could use Tensor Cores on this GPU, at its own precision or after a switch to TF32 or AMP.
+
+    Args:
+        op: name, such as "aten::mm".
+        shapes: Kineto's "Input Dims", "" where not recorded.
+        dtypes: Kineto's "Input type", "" where not recorded.
+        compute_capability: of the GPU; None (no GPU, or not recorded) makes a matrix op's answer unknown.
+    """
+    if op not in _MATRIX_OPS:
+        return Verdict.NO
+    if compute_capability is None:
+        return Verdict.UNKNOWN
+    if compute_capability < _FIRST_TENSOR_CORES or any(name in dtypes for name in _COMPLEX):
+        return Verdict.NO
+    if '"double"' in dtypes and compute_capability not in _FP64_TENSOR_CORES:
+        return Verdict.NO
+    if op in _CONVOLUTION and is_depthwise(op, shapes):
+        return Verdict.NO
+    return Verdict.YES
+
+
+def is_matrix_op(op: str) -> bool:
+    """Whether the op multiplies matrices: a convolution, GEMM, attention or RNN routine."""
+    return op in _MATRIX_OPS
+
+
+def is_convolution(op: str) -> bool:
+    """Whether the op is a convolution, forward or backward."""
+    return op in _CONVOLUTION
+
+
+@functools.lru_cache(maxsize=16384)
+def is_depthwise(op: str, shapes: str) -> bool:
+    """Whether each filter of a convolution sees one channel of several: no matrix product is left in it.
+
+    The weight is (out, in / groups, ...): one input channel a filter where the input has more means groups == channels.
+    """
+    try:
+        dims = msgspec.json.decode(shapes.encode()) if shapes else []
+    except msgspec.DecodeError:
+        return False
+    at = 1 if op in _BACKWARD_CONVOLUTIONS else 0
+    tensors = dims[at : at + 2]
+    if len(tensors) < 2 or any(not isinstance(t, list) or len(t) < 3 for t in tensors):
+        return False
+    channels, per_filter = tensors[0][1], tensors[1][1]
+    return bool(per_filter == 1 and isinstance(channels, int) and channels > 1)

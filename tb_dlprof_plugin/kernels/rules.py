@@ -1,0 +1,108 @@
+"""The table of kernel families: a pattern over the kernel name, and what a kernel of the family does.
+
+Rules are tried in order and the first match decides. A rule says yes or no only where the family's names settle it;
+names that only their context can settle (Triton templates, plain cuDNN names) are left to `classify`. The families
+and their naming are cuBLAS', cuDNN's, CUTLASS' and PyTorch's own; `where` says which GPUs they are made for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# Input type codes in nvjet names: the first letter is A's type.
+NVJET_PRECISION = {"h": "fp16", "t": "bf16", "s": "tf32", "q": "fp8", "o": "fp8", "i": "int8", "d": "fp64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``tensor_core`` None leaves the verdict to the context; ``precision`` None: read it off the name or the op."""
+
+    id: str
+    pattern: re.Pattern[str]
+    tensor_core: bool | None
+    kind: str
+    precision: str | None = None
+    where: str = "any"
+
+
+def _rule(
+    id: str, pattern: str, tensor_core: bool | None, kind: str, precision: str | None = None, where: str = "any"
+) -> Rule:
+    return Rule(id, re.compile(pattern), tensor_core, kind, precision, where)
+
+
+RULES: tuple[Rule, ...] = (
+    _rule("memcpy", r"^Memcpy ", False, "copy"),
+    _rule("memset", r"^Memset ", False, "set"),
+    _rule("nccl", r"^nccl(Dev)?Kernel|^nccl", False, "communication"),
+    # -- AMD: matrix cores are not Tensor Cores, so nothing is claimed about them.
+    _rule("rocm-tensile", r"^Cijk_|^Custom_Cijk_|MIOpen|miopen|^gfx9|igemm_.*_gtc|__amd_rocclr", None, "gemm", where="AMD"),
+    # -- Attention
+    _rule("flash-helper", r"flash_bwd_dot_do_o|flash_bwd_convert_d(q|kv)|flash_bwd_clear|flash_fwd_splitkv_combine",
+          False, "attention", where="sm_80+"),
+    _rule("flash", r"flash_(fwd|bwd)|FlashAttnFwd|FlashAttnBwd|FlashAttention", True, "attention", where="sm_80+"),
+    _rule("fmha-f32-tensor", r"fmha_cutlass[FB]_f32_.*_sm80", True, "attention", "3xtf32", "sm_80+"),
+    _rule("fmha-f32", r"fmha_cutlass[FB]_f32_", False, "attention", where="below sm_80"),
+    _rule("fmha-f16", r"fmha_cutlass[FB]_f16_.*_sm(70|75|80)", True, "attention", "fp16", "sm_70+"),
+    _rule("fmha-bf16", r"fmha_cutlass[FB]_bf16_.*_sm80", True, "attention", "bf16", "sm_80+"),
+    _rule("fmha-simt", r"fmha_cutlass[FB]_", False, "attention", where="below sm_70"),
+    _rule("cudnn-sdpa", r"cudnn_generated_.*sdpa.*(sm80|sm86|sm89|sm90|sm100|sm120)", True, "attention", where="sm_80+"),
+    # -- GEMM and convolution
+    _rule("nvjet", r"^nvjet_", True, "gemm", where="sm_90+"),
+    _rule("xmma-ffma", r"xmma_.*_ffma", False, "gemm", where="any"),
+    _rule("xmma-tensor", r"xmma_.*(tensor\d+x\d+x\d+|warpgroupsize|_hmma|_imma|_dmma|_gmma|_qmma)", True, "gemm",
+          where="sm_70+"),
+    _rule("xmma-tf32", r"xmma_.*tf32", True, "gemm", "tf32", "sm_80+"),
+    _rule("xmma-half", r"xmma_.*_(f16f16|bf16bf16|e4m3|e5m2|i8i8)", True, "gemm", where="sm_70+"),
+    _rule("cutlass-simt", r"cutlass.*simt", False, "gemm"),
+    _rule("cutlass-fp64", r"cutlass.*tensorop_(d884|d1684|d1688|d16816|z884)", True, "gemm", "fp64", "sm_80, sm_90"),
+    _rule("cutlass-int8", r"cutlass.*tensorop_.*i(8816|8832|16832|16864)", True, "gemm", "int8", "sm_75+"),
+    _rule("cutlass-bf16", r"cutlass.*tensorop.*bf16", True, "gemm", "bf16", "sm_80+"),
+    _rule("cutlass-fp16", r"cutlass.*tensorop.*(_f16_|h16816|h1688|h884|f16_s)", True, "gemm", "fp16", "sm_70+"),
+    _rule("cutlass-fp8", r"cutlass.*(e4m3|e5m2)", True, "gemm", "fp8", "sm_89+"),
+    _rule("cutlass-tf32", r"cutlass.*tensorop_(tf32_)?[sc](tf32|1688|161616)", True, "gemm", "tf32", "sm_80+"),
+    _rule("cutlass-tensorop", r"cutlass.*(tensorop|wmma)", True, "gemm", where="sm_70+"),
+    _rule("cutlass-sm90", r"cutlass.*(sm90|Sm90|GMMA|sm100|Sm100)", True, "gemm", where="sm_90+"),
+    _rule("hmma-fp16", r"(fp16_[sh]|_h)(884|1688|16816)(gemm|cudnn|fprop|dgrad|wgrad)", True, "gemm", "fp16", "sm_70+"),
+    _rule("hmma-bf16", r"bf16_s(1688|16816)(gemm|cudnn|fprop|dgrad|wgrad)", True, "gemm", "bf16", "sm_80+"),
+    _rule("imma", r"(int8_|_)i(8816|16832|16864)(gemm|cudnn)", True, "gemm", "int8", "sm_75+"),
+    _rule("hmma-volta", r"(volta|turing)_s(884|1688)(gemm|cudnn|_)", True, "gemm", "fp16", "sm_70, sm_75"),
+    _rule("hmma-tf32", r"ampere_.*s1688(gemm|cudnn|_)", True, "gemm", "tf32", "sm_80+"),
+    _rule("dmma", r"_d884gemm|_d16816gemm", True, "gemm", "fp64", "sm_80, sm_90"),
+    _rule("ffma-gemm", r"(maxwell|pascal|volta|turing|ampere|sm\d+)_(fp16_)?[sdcz]gemm", False, "gemm"),
+    _rule("ffma-conv", r"(maxwell|pascal|volta|turing|ampere)_(fp16_)?[sd]cudnn", False, "convolution"),
+    _rule("hgemm", r"(maxwell|pascal|volta|turing)_hgemm|(maxwell|pascal)_fp16_", False, "gemm"),
+    _rule("gemv", r"gemv|gemvx|gemvNSP|dot_kernel|reduce_1Block_kernel", False, "gemm"),
+    _rule("gemm-small", r"gemmSN_|gemmk1_kernel|gemm_kernel2x2|sgemm_largek|sgemm_32x32x32", False, "gemm"),
+    _rule("split-k", r"splitK\w*[rR]educe", False, "reduction"),
+    # -- cuDNN
+    _rule("cudnn-layout", r"nchwToNhwc|nhwcToNchw|nchwAddPadding|nhwcAddPadding|cudnn.*transpose|tensorTransformGeneric",
+          False, "transpose"),
+    _rule("cudnn-winograd", r"[wW]inograd", False, "convolution"),
+    _rule("cudnn-fft", r"fft(2d|1d)?_[rc]2[rc]|^fft|cgemm|flip_filter|region_transform", False, "convolution"),
+    _rule("cudnn-direct", r"implicit_convolve_|conv2d_grouped_direct|conv2d_c1_k1|explicit_convolve|dgrad2d_|wgrad2d_"
+          r"|(dgrad|wgrad|wgrad_alg\d)_engine|convolve_common_engine|im2col|vol2col|col2im|dgrad_alg1",
+          False, "convolution"),
+    _rule("cudnn-bn", r"cudnn.*(bn_|batchnorm)|^bn_(fw|bw)|batchnorm_", False, "normalization"),
+    _rule("cudnn-pool", r"cudnn.*pool", False, "pooling"),
+    _rule("cudnn-rnn", r"RNN_block|LSTM_elementWise|GRU_elementWise|elemWiseRNN", None, "rnn"),
+    _rule("cudnn-helper", r"cudnn::ops::|cudnn_.*scalePackedTensor|cudnn.*(scale|addTensor|reduce|computeOffsets)"
+          r"|cask.*computeOffsets|(cask|cudnn)::.*kern_(const|offsets)|cutlass__5x_cudnn|computeBOffsets",
+          False, "elementwise"),
+    # -- Triton: generated pointwise and reduction kernels never touch Tensor Cores, templates are matrix products.
+    _rule("triton-pointwise", r"^triton_(poi|red|per|for|spl)_", False, "elementwise"),
+    _rule("triton-template", r"^triton_(tem|mm|bmm|flex|tl)_", None, "gemm", where="sm_70+"),
+    # -- PyTorch's own
+    _rule("conv-depthwise", r"conv_depthwise|DepthwiseConv", False, "convolution"),
+    _rule("optimizer", r"multi_tensor_apply|FusedAdam|FusedSgd|fused_adam|fused_sgd|amp_update_scale", False, "optimizer"),
+    _rule("normalization", r"batch_norm|layer_norm|LayerNorm|LayerNormBackward|GammaBeta|RowwiseMoments|group_norm|rms_norm",
+          False, "normalization"),
+    _rule("pooling", r"[pP]ool", False, "pooling"),
+    _rule("softmax", r"[sS]oft[mM]ax|nll_loss|cunn_", False, "softmax"),
+    _rule("reduction", r"reduce_kernel|DeviceReduce|DeviceScan|cub::|radix|[sS]ort|thrust::", False, "reduction"),
+    _rule("embedding", r"embedding|indexSelect|index_|gather|scatter|indexing_backward", False, "index"),
+    _rule("copy", r"CatArrayBatchedCopy|direct_copy|copy_device_to_device|bfloat16_copy|float16_copy|transpose", False, "copy"),
+    _rule("random", r"distribution_|philox|dropout|bernoulli", False, "random"),
+    _rule("elementwise", r"elementwise_kernel|FillFunctor|at::native::|at_cuda_detail|at::cuda::", False, "elementwise"),
+)

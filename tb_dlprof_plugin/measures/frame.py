@@ -1,0 +1,175 @@
+"""A profile with the columns that follow from it, each computed once on first use."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Profile, Role, Verdict
+from tb_dlprof_plugin.storage.tree import any_in_subtree, inherit, parents, self_time
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Iterations ``first`` to ``last``, indices, both inclusive."""
+
+    first: int
+    last: int
+
+    @property
+    def count(self) -> int:
+        """Number of iterations."""
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class OpGroups:
+    """The ops of the model: outermost ops with the same module, type and role. Columns have one row per group.
+
+    ``of_op`` gives the group of each row of `Profile.ops`, -1 for ops inside other ops.
+    """
+
+    of_op: Ints
+    module: Ints
+    op_type: Ints
+    role: Ints
+    ids: list[str]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Frame:
+    """A profile and its derived columns. Columns follow `Profile.calls` or `Profile.launches`, as their names say."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+
+    def selection(self, first: int | None = None, last: int | None = None) -> Selection:
+        """The selection from ``first`` to ``last``, by default and at most all iterations.
+
+        Raises:
+            ValueError: the range is empty or outside the recording.
+        """
+        total = len(self.profile.iterations)
+        low = 0 if first is None else first
+        high = total - 1 if last is None else last
+        if not 0 <= low <= high < total:
+            raise ValueError(f"iterations {low} to {high} are not in this recording, which has 0 to {total - 1}")
+        return Selection(low, high)
+
+    @cached_property
+    def call_parent(self) -> Ints:
+        """Row of the parent call, -1 for outermost calls."""
+        return parents(self.profile.calls.depth)
+
+    @cached_property
+    def call_self_ns(self) -> Ints:
+        """Duration less that of the direct children."""
+        return self_time(self.profile.calls.duration_ns, self.call_parent)
+
+    @cached_property
+    def call_top(self) -> Ints:
+        """Row of the outermost op around the call (itself included), -1 where there is none."""
+        calls = self.profile.calls
+        top = self.profile.ops.top[calls.op]
+        rows = np.where(top, np.arange(len(calls), dtype=np.int64), -1)
+        return inherit(rows, top, self.call_parent, calls.depth)
+
+    @cached_property
+    def call_group(self) -> Ints:
+        """The call's row in `groups`, that of the outermost op around it; -1 outside every op."""
+        of_call = self.groups.of_op[self.profile.calls.op]
+        return np.where(self.call_top >= 0, of_call[np.maximum(self.call_top, 0)], -1)
+
+    @cached_property
+    def call_iteration(self) -> Ints:
+        """Index of the iteration in which the call started, -1 outside all."""
+        return self._iteration_at(self.profile.calls.start_ns)
+
+    @cached_property
+    def call_in_matrix_op(self) -> Bools:
+        """Whether the call is, or lies in, an op that can use Tensor Cores (or could, if the GPU were known)."""
+        calls = self.profile.calls
+        matrix = (self.profile.ops.tensor_core_eligible != Verdict.NO)[calls.op]
+        return inherit(matrix, matrix, self.call_parent, calls.depth)
+
+    @cached_property
+    def call_has_matrix_op(self) -> Bools:
+        """Whether the call is, or contains, an op that can use Tensor Cores."""
+        calls = self.profile.calls
+        matrix = (self.profile.ops.tensor_core_eligible == Verdict.YES)[calls.op]
+        return any_in_subtree(matrix, self.call_parent, calls.depth)
+
+    @cached_property
+    def launch_iteration(self) -> Ints:
+        """Index of the iteration in which the activity was launched, -1 where unknown or outside all."""
+        call = self.profile.launches.call
+        return np.where(call >= 0, self._of_launch_call(self.call_iteration), -1)
+
+    @cached_property
+    def launch_group(self) -> Ints:
+        """Row in `groups` of the op that launched the activity, -1 for none."""
+        call = self.profile.launches.call
+        return np.where(call >= 0, self._of_launch_call(self.call_group), -1)
+
+    @cached_property
+    def launch_in_matrix_op(self) -> Bools:
+        """Whether the activity was launched by an op that can use Tensor Cores."""
+        call = self.profile.launches.call
+        return (call >= 0) & self._of_launch_call(self.call_in_matrix_op)
+
+    @cached_property
+    def launch_op(self) -> Ints:
+        """Row in `Profile.ops` of the innermost op that launched the activity, -1 for none."""
+        calls, call = self.profile.calls, self.profile.launches.call
+        is_op = (self.profile.ops.kind == CallKind.OP)[calls.op]
+        nearest = inherit(np.where(is_op, calls.op, -1), is_op, self.call_parent, calls.depth)
+        return np.where(call >= 0, self._of_launch_call(nearest), -1)
+
+    @cached_property
+    def groups(self) -> OpGroups:
+        """The ops of the model."""
+        ops, strings = self.profile.ops, self.profile.strings
+        rows = np.flatnonzero(ops.top)
+        keys = np.stack((ops.module[rows], ops.op_type[rows], ops.role[rows]))
+        unique, inverse = np.unique(keys, axis=1, return_inverse=True)
+        of_op = np.full(len(ops), -1, dtype=np.int64)
+        of_op[rows] = inverse.reshape(-1)
+        return OpGroups(
+            of_op=of_op,
+            module=unique[0],
+            op_type=unique[1],
+            role=unique[2],
+            ids=[
+                stable_id(strings[module], strings[op_type], Role(role).name)
+                for module, op_type, role in unique.T.tolist()
+            ],
+        )
+
+    def selected_calls(self, selection: Selection) -> Bools:
+        """Which calls started in the selected iterations."""
+        return (self.call_iteration >= selection.first) & (self.call_iteration <= selection.last)
+
+    def selected_launches(self, selection: Selection) -> Bools:
+        """Which GPU activities were launched in the selected iterations."""
+        return (self.launch_iteration >= selection.first) & (self.launch_iteration <= selection.last)
+
+    def _iteration_at(self, time_ns: Ints) -> Ints:
+        iterations = self.profile.iterations
+        index = np.searchsorted(iterations.start_ns, time_ns, side="right") - 1
+        inside = (index >= 0) & (time_ns < iterations.stop_ns[np.maximum(index, 0)])
+        return np.where(inside, index, -1)
+
+    def _of_launch_call(self, column: Ints | Bools) -> Ints:
+        if not len(column):
+            return np.full(len(self.profile.launches), -1, dtype=np.int64)
+        return column[np.maximum(self.profile.launches.call, 0)]
+
+
+def stable_id(*parts: str) -> str:
+    """A short id that names the same thing in every run and version: the page's links carry it."""
+    return hashlib.blake2s("\0".join(parts).encode(), digest_size=6).hexdigest()

@@ -1,0 +1,98 @@
+"""Per-kernel totals of the selected iterations, and how much of the GPU time the ops explain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.measures.frame import Frame, Selection
+from tb_dlprof_plugin.storage.model import Attribution, Ints, KernelKind, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTotals:
+    """One row per row of `Profile.kernels`; times in ns. Rows without calls in the selection have zeros."""
+
+    calls: Ints
+    total_ns: Ints
+    min_ns: Ints
+    max_ns: Ints
+    bytes: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSplit:
+    """Kernel time of the selected iterations (ns), by launch."""
+
+    tensor_core_ns: int
+    other_ns: int
+    unknown_ns: int
+    memory_ns: int
+
+    @property
+    def kernel_ns(self) -> int:
+        """Time of all kernels, copies and sets left out."""
+        return self.tensor_core_ns + self.other_ns + self.unknown_ns
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCoverage:
+    """GPU time of the whole recording (ns): ``linked + orphan + unattributed == total``; ``outside`` is part of linked."""
+
+    total_ns: int
+    linked_ns: int
+    orphan_ns: int
+    unattributed_ns: int
+    outside_ns: int
+
+
+def kernel_totals(frame: Frame, selection: Selection) -> KernelTotals:
+    """Totals of each kernel, copy and set launched in the selected iterations."""
+    launches = frame.profile.launches
+    rows = np.flatnonzero(frame.selected_launches(selection))
+    count = len(frame.profile.kernels)
+    kernel, duration = launches.kernel[rows], launches.duration_ns[rows]
+    low = np.full(count, np.iinfo(np.int64).max, dtype=np.int64)
+    high = np.zeros(count, dtype=np.int64)
+    np.minimum.at(low, kernel, duration)
+    np.maximum.at(high, kernel, duration)
+    calls = np.bincount(kernel, minlength=count).astype(np.int64)
+    return KernelTotals(
+        calls=calls,
+        total_ns=np.bincount(kernel, weights=duration, minlength=count).astype(np.int64),
+        min_ns=np.where(calls > 0, low, 0),
+        max_ns=high,
+        bytes=np.bincount(kernel, weights=np.maximum(launches.bytes[rows], 0), minlength=count).astype(np.int64),
+    )
+
+
+def time_split(frame: Frame, selection: Selection) -> TimeSplit:
+    """Kernel time by Tensor Core use, and memory time."""
+    kernels = frame.profile.kernels
+    total = kernel_totals(frame, selection).total_ns
+    is_kernel = kernels.kind == KernelKind.KERNEL
+
+    def of(verdict: Verdict) -> int:
+        return int(total[is_kernel & (kernels.tensor_core == verdict)].sum())
+
+    return TimeSplit(
+        tensor_core_ns=of(Verdict.YES),
+        other_ns=of(Verdict.NO),
+        unknown_ns=of(Verdict.UNKNOWN),
+        memory_ns=int(total[~is_kernel].sum()),
+    )
+
+
+def coverage(frame: Frame) -> GpuCoverage:
+    """What the op tables explain of all GPU time recorded."""
+    launches = frame.profile.launches
+    duration, attribution = launches.duration_ns, launches.attribution
+    linked = attribution == Attribution.LINKED
+    return GpuCoverage(
+        total_ns=int(duration.sum()),
+        linked_ns=int(duration[linked].sum()),
+        orphan_ns=int(duration[attribution == Attribution.ORPHAN].sum()),
+        unattributed_ns=int(duration[attribution == Attribution.UNATTRIBUTED].sum()),
+        outside_ns=int(duration[linked & (frame.launch_iteration < 0)].sum()),
+    )

@@ -1,0 +1,87 @@
+"""Per-op totals of the selected iterations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.measures.frame import Frame, Selection
+from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class OpTotals:
+    """One row per group of `Frame.groups`; times in ns. GPU columns count what the op's calls launched.
+
+    ``eligible_ns == tensor_core_ns + eligible_non_tensor_core_ns + eligible_unknown_ns`` is the kernel time in the parts
+    of the op that can use Tensor Cores: casts and copies around them are in ``gpu_ns`` only.
+    """
+
+    calls: Ints
+    cpu_total_ns: Ints
+    cpu_self_ns: Ints
+    gpu_ns: Ints
+    kernel_calls: Ints
+    eligible: Bools
+    eligible_ns: Ints
+    tensor_core_ns: Ints
+    eligible_non_tensor_core_ns: Ints
+    eligible_unknown_ns: Ints
+
+
+def op_totals(frame: Frame, selection: Selection) -> OpTotals:
+    """Totals of each op over the selected iterations."""
+    profile = frame.profile
+    calls, ops, launches, kernels = profile.calls, profile.ops, profile.launches, profile.kernels
+    count = len(frame.groups)
+
+    top = ops.top[calls.op] & frame.selected_calls(selection)
+    group = frame.call_group
+    counted = top & ~ops.continuation[calls.op]
+    eligible = np.zeros(count, dtype=np.bool_)
+    eligible[group[top & frame.call_has_matrix_op]] = True
+
+    launched = frame.selected_launches(selection) & (frame.launch_group >= 0)
+    launch_group = frame.launch_group
+    is_kernel = kernels.kind[launches.kernel] == KernelKind.KERNEL
+    in_matrix = launched & is_kernel & frame.launch_in_matrix_op
+    verdict = kernels.tensor_core[launches.kernel]
+
+    def sum_by_group(rows: Bools) -> Ints:
+        return _sums(launch_group[rows], launches.duration_ns[rows], count)
+
+    return OpTotals(
+        calls=np.bincount(group[counted], minlength=count).astype(np.int64),
+        cpu_total_ns=_sums(group[top], calls.duration_ns[top], count),
+        cpu_self_ns=_sums(group[top], frame.call_self_ns[top], count),
+        gpu_ns=sum_by_group(launched),
+        kernel_calls=np.bincount(launch_group[launched], minlength=count).astype(np.int64),
+        eligible=eligible,
+        eligible_ns=sum_by_group(in_matrix),
+        tensor_core_ns=sum_by_group(in_matrix & (verdict == Verdict.YES)),
+        eligible_non_tensor_core_ns=sum_by_group(in_matrix & (verdict == Verdict.NO)),
+        eligible_unknown_ns=sum_by_group(in_matrix & (verdict == Verdict.UNKNOWN)),
+    )
+
+
+def group_precisions(frame: Frame, selection: Selection) -> list[str]:
+    """Precision per group: that of its Tensor Core kernels ("fp16+tf32" where several), "" for none."""
+    profile = frame.profile
+    launches, kernels = profile.launches, profile.kernels
+    rows = np.flatnonzero(
+        frame.selected_launches(selection)
+        & (frame.launch_group >= 0)
+        & (kernels.tensor_core[launches.kernel] == Verdict.YES)
+    )
+    found: list[set[str]] = [set() for _ in range(len(frame.groups))]
+    pairs = np.unique(np.stack((frame.launch_group[rows], kernels.precision[launches.kernel[rows]])), axis=1)
+    for group, precision in pairs.T.tolist():
+        if profile.strings[precision]:
+            found[group].add(profile.strings[precision])
+    return ["+".join(sorted(names)) for names in found]
+
+
+def _sums(group: Ints, values: Ints, count: int) -> Ints:
+    # bincount sums in float64, which is exact below 2**53 ns, 104 days.
+    return np.bincount(group, weights=values, minlength=count).astype(np.int64)

@@ -1,0 +1,368 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Role(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ROLE_OTHER: _ClassVar[Role]
+    ROLE_FORWARD: _ClassVar[Role]
+    ROLE_BACKWARD: _ClassVar[Role]
+    ROLE_OPTIMIZER: _ClassVar[Role]
+    ROLE_DATALOADER: _ClassVar[Role]
+
+class CallKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CALL_OP: _ClassVar[CallKind]
+    CALL_RUNTIME: _ClassVar[CallKind]
+    CALL_ANNOTATION: _ClassVar[CallKind]
+    CALL_MODULE: _ClassVar[CallKind]
+
+class Verdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    VERDICT_UNKNOWN: _ClassVar[Verdict]
+    VERDICT_NO: _ClassVar[Verdict]
+    VERDICT_YES: _ClassVar[Verdict]
+
+class KernelKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    KERNEL_KERNEL: _ClassVar[KernelKind]
+    KERNEL_MEMCPY: _ClassVar[KernelKind]
+    KERNEL_MEMSET: _ClassVar[KernelKind]
+
+class Attribution(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ATTRIBUTION_LINKED: _ClassVar[Attribution]
+    ATTRIBUTION_ORPHAN: _ClassVar[Attribution]
+    ATTRIBUTION_UNATTRIBUTED: _ClassVar[Attribution]
+ROLE_OTHER: Role
+ROLE_FORWARD: Role
+ROLE_BACKWARD: Role
+ROLE_OPTIMIZER: Role
+ROLE_DATALOADER: Role
+CALL_OP: CallKind
+CALL_RUNTIME: CallKind
+CALL_ANNOTATION: CallKind
+CALL_MODULE: CallKind
+VERDICT_UNKNOWN: Verdict
+VERDICT_NO: Verdict
+VERDICT_YES: Verdict
+KERNEL_KERNEL: KernelKind
+KERNEL_MEMCPY: KernelKind
+KERNEL_MEMSET: KernelKind
+ATTRIBUTION_LINKED: Attribution
+ATTRIBUTION_ORPHAN: Attribution
+ATTRIBUTION_UNATTRIBUTED: Attribution
+
+class Profile(_message.Message):
+    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes")
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    STRINGS_FIELD_NUMBER: _ClassVar[int]
+    BASE_TIME_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    FACTS_FIELD_NUMBER: _ClassVar[int]
+    ITERATIONS_FIELD_NUMBER: _ClassVar[int]
+    OPS_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    KERNELS_FIELD_NUMBER: _ClassVar[int]
+    LAUNCHES_FIELD_NUMBER: _ClassVar[int]
+    LAUNCH_CONFIGS_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    schema_version: int
+    strings: _containers.RepeatedScalarFieldContainer[str]
+    base_time_unix_ns: int
+    source: Source
+    system: System
+    facts: RunFacts
+    iterations: Iterations
+    ops: Ops
+    calls: Calls
+    kernels: Kernels
+    launches: Launches
+    launch_configs: LaunchConfigs
+    notes: _containers.RepeatedCompositeFieldContainer[Note]
+    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ...) -> None: ...
+
+class Source(_message.Message):
+    __slots__ = ("session", "rank", "cycle", "worker", "trace_file", "created_unix_ns", "plugin_version")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    CYCLE_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    TRACE_FILE_FIELD_NUMBER: _ClassVar[int]
+    CREATED_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
+    PLUGIN_VERSION_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    rank: int
+    cycle: int
+    worker: str
+    trace_file: str
+    created_unix_ns: int
+    plugin_version: str
+    def __init__(self, session: _Optional[str] = ..., rank: _Optional[int] = ..., cycle: _Optional[int] = ..., worker: _Optional[str] = ..., trace_file: _Optional[str] = ..., created_unix_ns: _Optional[int] = ..., plugin_version: _Optional[str] = ...) -> None: ...
+
+class Gpu(_message.Message):
+    __slots__ = ("id", "name", "compute_major", "compute_minor", "sm_count", "memory_bytes")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    COMPUTE_MAJOR_FIELD_NUMBER: _ClassVar[int]
+    COMPUTE_MINOR_FIELD_NUMBER: _ClassVar[int]
+    SM_COUNT_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    name: str
+    compute_major: int
+    compute_minor: int
+    sm_count: int
+    memory_bytes: int
+    def __init__(self, id: _Optional[int] = ..., name: _Optional[str] = ..., compute_major: _Optional[int] = ..., compute_minor: _Optional[int] = ..., sm_count: _Optional[int] = ..., memory_bytes: _Optional[int] = ...) -> None: ...
+
+class System(_message.Message):
+    __slots__ = ("gpus", "cpu_model", "cpu_count", "os", "driver_version", "cuda_version", "cudnn_version", "nccl_version", "torch_version", "python_version", "hostname")
+    GPUS_FIELD_NUMBER: _ClassVar[int]
+    CPU_MODEL_FIELD_NUMBER: _ClassVar[int]
+    CPU_COUNT_FIELD_NUMBER: _ClassVar[int]
+    OS_FIELD_NUMBER: _ClassVar[int]
+    DRIVER_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CUDA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CUDNN_VERSION_FIELD_NUMBER: _ClassVar[int]
+    NCCL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    TORCH_VERSION_FIELD_NUMBER: _ClassVar[int]
+    PYTHON_VERSION_FIELD_NUMBER: _ClassVar[int]
+    HOSTNAME_FIELD_NUMBER: _ClassVar[int]
+    gpus: _containers.RepeatedCompositeFieldContainer[Gpu]
+    cpu_model: str
+    cpu_count: int
+    os: str
+    driver_version: str
+    cuda_version: str
+    cudnn_version: str
+    nccl_version: str
+    torch_version: str
+    python_version: str
+    hostname: str
+    def __init__(self, gpus: _Optional[_Iterable[_Union[Gpu, _Mapping]]] = ..., cpu_model: _Optional[str] = ..., cpu_count: _Optional[int] = ..., os: _Optional[str] = ..., driver_version: _Optional[str] = ..., cuda_version: _Optional[str] = ..., cudnn_version: _Optional[str] = ..., nccl_version: _Optional[str] = ..., torch_version: _Optional[str] = ..., python_version: _Optional[str] = ..., hostname: _Optional[str] = ...) -> None: ...
+
+class DataLoaderFacts(_message.Message):
+    __slots__ = ("num_workers", "pin_memory", "prefetch_factor", "persistent_workers", "batch_size", "drop_last", "dataset")
+    NUM_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    PIN_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    PREFETCH_FACTOR_FIELD_NUMBER: _ClassVar[int]
+    PERSISTENT_WORKERS_FIELD_NUMBER: _ClassVar[int]
+    BATCH_SIZE_FIELD_NUMBER: _ClassVar[int]
+    DROP_LAST_FIELD_NUMBER: _ClassVar[int]
+    DATASET_FIELD_NUMBER: _ClassVar[int]
+    num_workers: int
+    pin_memory: bool
+    prefetch_factor: int
+    persistent_workers: bool
+    batch_size: int
+    drop_last: bool
+    dataset: str
+    def __init__(self, num_workers: _Optional[int] = ..., pin_memory: bool = ..., prefetch_factor: _Optional[int] = ..., persistent_workers: bool = ..., batch_size: _Optional[int] = ..., drop_last: bool = ..., dataset: _Optional[str] = ...) -> None: ...
+
+class RunFacts(_message.Message):
+    __slots__ = ("model", "parameter_count", "parameter_dtypes", "training", "autocast", "autocast_dtype", "grad_scaler", "grad_scaler_scale", "matmul_allow_tf32", "cudnn_allow_tf32", "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic", "deterministic_algorithms", "anomaly_mode", "dataloader", "batch_size", "compiled", "parallel_wrapper", "rank", "world_size", "optimizer", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "channels_last", "run_name", "module_ranges", "record_shapes")
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    PARAMETER_COUNT_FIELD_NUMBER: _ClassVar[int]
+    PARAMETER_DTYPES_FIELD_NUMBER: _ClassVar[int]
+    TRAINING_FIELD_NUMBER: _ClassVar[int]
+    AUTOCAST_FIELD_NUMBER: _ClassVar[int]
+    AUTOCAST_DTYPE_FIELD_NUMBER: _ClassVar[int]
+    GRAD_SCALER_FIELD_NUMBER: _ClassVar[int]
+    GRAD_SCALER_SCALE_FIELD_NUMBER: _ClassVar[int]
+    MATMUL_ALLOW_TF32_FIELD_NUMBER: _ClassVar[int]
+    CUDNN_ALLOW_TF32_FIELD_NUMBER: _ClassVar[int]
+    CUDNN_ENABLED_FIELD_NUMBER: _ClassVar[int]
+    CUDNN_BENCHMARK_FIELD_NUMBER: _ClassVar[int]
+    CUDNN_DETERMINISTIC_FIELD_NUMBER: _ClassVar[int]
+    DETERMINISTIC_ALGORITHMS_FIELD_NUMBER: _ClassVar[int]
+    ANOMALY_MODE_FIELD_NUMBER: _ClassVar[int]
+    DATALOADER_FIELD_NUMBER: _ClassVar[int]
+    BATCH_SIZE_FIELD_NUMBER: _ClassVar[int]
+    COMPILED_FIELD_NUMBER: _ClassVar[int]
+    PARALLEL_WRAPPER_FIELD_NUMBER: _ClassVar[int]
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    WORLD_SIZE_FIELD_NUMBER: _ClassVar[int]
+    OPTIMIZER_FIELD_NUMBER: _ClassVar[int]
+    PEAK_MEMORY_ALLOCATED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    PEAK_MEMORY_RESERVED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CHANNELS_LAST_FIELD_NUMBER: _ClassVar[int]
+    RUN_NAME_FIELD_NUMBER: _ClassVar[int]
+    MODULE_RANGES_FIELD_NUMBER: _ClassVar[int]
+    RECORD_SHAPES_FIELD_NUMBER: _ClassVar[int]
+    model: str
+    parameter_count: int
+    parameter_dtypes: _containers.RepeatedScalarFieldContainer[str]
+    training: bool
+    autocast: bool
+    autocast_dtype: str
+    grad_scaler: bool
+    grad_scaler_scale: float
+    matmul_allow_tf32: bool
+    cudnn_allow_tf32: bool
+    cudnn_enabled: bool
+    cudnn_benchmark: bool
+    cudnn_deterministic: bool
+    deterministic_algorithms: bool
+    anomaly_mode: bool
+    dataloader: DataLoaderFacts
+    batch_size: int
+    compiled: bool
+    parallel_wrapper: str
+    rank: int
+    world_size: int
+    optimizer: str
+    peak_memory_allocated_bytes: int
+    peak_memory_reserved_bytes: int
+    channels_last: bool
+    run_name: str
+    module_ranges: bool
+    record_shapes: bool
+    def __init__(self, model: _Optional[str] = ..., parameter_count: _Optional[int] = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., training: bool = ..., autocast: bool = ..., autocast_dtype: _Optional[str] = ..., grad_scaler: bool = ..., grad_scaler_scale: _Optional[float] = ..., matmul_allow_tf32: bool = ..., cudnn_allow_tf32: bool = ..., cudnn_enabled: bool = ..., cudnn_benchmark: bool = ..., cudnn_deterministic: bool = ..., deterministic_algorithms: bool = ..., anomaly_mode: bool = ..., dataloader: _Optional[_Union[DataLoaderFacts, _Mapping]] = ..., batch_size: _Optional[int] = ..., compiled: bool = ..., parallel_wrapper: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., optimizer: _Optional[str] = ..., peak_memory_allocated_bytes: _Optional[int] = ..., peak_memory_reserved_bytes: _Optional[int] = ..., channels_last: bool = ..., run_name: _Optional[str] = ..., module_ranges: bool = ..., record_shapes: bool = ...) -> None: ...
+
+class Iterations(_message.Message):
+    __slots__ = ("number", "start_ns", "stop_ns", "category_ns", "gpu_ids", "found_by", "unrecorded_categories")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    START_NS_FIELD_NUMBER: _ClassVar[int]
+    STOP_NS_FIELD_NUMBER: _ClassVar[int]
+    CATEGORY_NS_FIELD_NUMBER: _ClassVar[int]
+    GPU_IDS_FIELD_NUMBER: _ClassVar[int]
+    FOUND_BY_FIELD_NUMBER: _ClassVar[int]
+    UNRECORDED_CATEGORIES_FIELD_NUMBER: _ClassVar[int]
+    number: _containers.RepeatedScalarFieldContainer[int]
+    start_ns: _containers.RepeatedScalarFieldContainer[int]
+    stop_ns: _containers.RepeatedScalarFieldContainer[int]
+    category_ns: _containers.RepeatedScalarFieldContainer[int]
+    gpu_ids: _containers.RepeatedScalarFieldContainer[int]
+    found_by: str
+    unrecorded_categories: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, number: _Optional[_Iterable[int]] = ..., start_ns: _Optional[_Iterable[int]] = ..., stop_ns: _Optional[_Iterable[int]] = ..., category_ns: _Optional[_Iterable[int]] = ..., gpu_ids: _Optional[_Iterable[int]] = ..., found_by: _Optional[str] = ..., unrecorded_categories: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Ops(_message.Message):
+    __slots__ = ("name", "kind", "op_type", "module", "role", "shapes", "dtypes", "top", "tensor_core_eligible", "continuation")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    OP_TYPE_FIELD_NUMBER: _ClassVar[int]
+    MODULE_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    SHAPES_FIELD_NUMBER: _ClassVar[int]
+    DTYPES_FIELD_NUMBER: _ClassVar[int]
+    TOP_FIELD_NUMBER: _ClassVar[int]
+    TENSOR_CORE_ELIGIBLE_FIELD_NUMBER: _ClassVar[int]
+    CONTINUATION_FIELD_NUMBER: _ClassVar[int]
+    name: _containers.RepeatedScalarFieldContainer[int]
+    kind: _containers.RepeatedScalarFieldContainer[int]
+    op_type: _containers.RepeatedScalarFieldContainer[int]
+    module: _containers.RepeatedScalarFieldContainer[int]
+    role: _containers.RepeatedScalarFieldContainer[int]
+    shapes: _containers.RepeatedScalarFieldContainer[int]
+    dtypes: _containers.RepeatedScalarFieldContainer[int]
+    top: _containers.RepeatedScalarFieldContainer[bool]
+    tensor_core_eligible: _containers.RepeatedScalarFieldContainer[int]
+    continuation: _containers.RepeatedScalarFieldContainer[bool]
+    def __init__(self, name: _Optional[_Iterable[int]] = ..., kind: _Optional[_Iterable[int]] = ..., op_type: _Optional[_Iterable[int]] = ..., module: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., shapes: _Optional[_Iterable[int]] = ..., dtypes: _Optional[_Iterable[int]] = ..., top: _Optional[_Iterable[bool]] = ..., tensor_core_eligible: _Optional[_Iterable[int]] = ..., continuation: _Optional[_Iterable[bool]] = ...) -> None: ...
+
+class Calls(_message.Message):
+    __slots__ = ("op", "start_ns_delta", "duration_ns", "depth", "thread", "thread_calls")
+    OP_FIELD_NUMBER: _ClassVar[int]
+    START_NS_DELTA_FIELD_NUMBER: _ClassVar[int]
+    DURATION_NS_FIELD_NUMBER: _ClassVar[int]
+    DEPTH_FIELD_NUMBER: _ClassVar[int]
+    THREAD_FIELD_NUMBER: _ClassVar[int]
+    THREAD_CALLS_FIELD_NUMBER: _ClassVar[int]
+    op: _containers.RepeatedScalarFieldContainer[int]
+    start_ns_delta: _containers.RepeatedScalarFieldContainer[int]
+    duration_ns: _containers.RepeatedScalarFieldContainer[int]
+    depth: _containers.RepeatedScalarFieldContainer[int]
+    thread: _containers.RepeatedScalarFieldContainer[int]
+    thread_calls: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, op: _Optional[_Iterable[int]] = ..., start_ns_delta: _Optional[_Iterable[int]] = ..., duration_ns: _Optional[_Iterable[int]] = ..., depth: _Optional[_Iterable[int]] = ..., thread: _Optional[_Iterable[int]] = ..., thread_calls: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Kernels(_message.Message):
+    __slots__ = ("name", "kind", "family", "tensor_core", "precision", "rule")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    TENSOR_CORE_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    name: _containers.RepeatedScalarFieldContainer[int]
+    kind: _containers.RepeatedScalarFieldContainer[int]
+    family: _containers.RepeatedScalarFieldContainer[int]
+    tensor_core: _containers.RepeatedScalarFieldContainer[int]
+    precision: _containers.RepeatedScalarFieldContainer[int]
+    rule: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, name: _Optional[_Iterable[int]] = ..., kind: _Optional[_Iterable[int]] = ..., family: _Optional[_Iterable[int]] = ..., tensor_core: _Optional[_Iterable[int]] = ..., precision: _Optional[_Iterable[int]] = ..., rule: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Launches(_message.Message):
+    __slots__ = ("kernel", "call_delta", "start_ns_delta", "duration_ns", "device", "stream", "config", "bytes_plus_one", "attribution")
+    KERNEL_FIELD_NUMBER: _ClassVar[int]
+    CALL_DELTA_FIELD_NUMBER: _ClassVar[int]
+    START_NS_DELTA_FIELD_NUMBER: _ClassVar[int]
+    DURATION_NS_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    BYTES_PLUS_ONE_FIELD_NUMBER: _ClassVar[int]
+    ATTRIBUTION_FIELD_NUMBER: _ClassVar[int]
+    kernel: _containers.RepeatedScalarFieldContainer[int]
+    call_delta: _containers.RepeatedScalarFieldContainer[int]
+    start_ns_delta: _containers.RepeatedScalarFieldContainer[int]
+    duration_ns: _containers.RepeatedScalarFieldContainer[int]
+    device: _containers.RepeatedScalarFieldContainer[int]
+    stream: _containers.RepeatedScalarFieldContainer[int]
+    config: _containers.RepeatedScalarFieldContainer[int]
+    bytes_plus_one: _containers.RepeatedScalarFieldContainer[int]
+    attribution: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, kernel: _Optional[_Iterable[int]] = ..., call_delta: _Optional[_Iterable[int]] = ..., start_ns_delta: _Optional[_Iterable[int]] = ..., duration_ns: _Optional[_Iterable[int]] = ..., device: _Optional[_Iterable[int]] = ..., stream: _Optional[_Iterable[int]] = ..., config: _Optional[_Iterable[int]] = ..., bytes_plus_one: _Optional[_Iterable[int]] = ..., attribution: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class LaunchConfigs(_message.Message):
+    __slots__ = ("grid", "block", "registers_per_thread", "shared_memory_bytes", "occupancy_percent")
+    GRID_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_FIELD_NUMBER: _ClassVar[int]
+    REGISTERS_PER_THREAD_FIELD_NUMBER: _ClassVar[int]
+    SHARED_MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    OCCUPANCY_PERCENT_FIELD_NUMBER: _ClassVar[int]
+    grid: _containers.RepeatedScalarFieldContainer[int]
+    block: _containers.RepeatedScalarFieldContainer[int]
+    registers_per_thread: _containers.RepeatedScalarFieldContainer[int]
+    shared_memory_bytes: _containers.RepeatedScalarFieldContainer[int]
+    occupancy_percent: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, grid: _Optional[_Iterable[int]] = ..., block: _Optional[_Iterable[int]] = ..., registers_per_thread: _Optional[_Iterable[int]] = ..., shared_memory_bytes: _Optional[_Iterable[int]] = ..., occupancy_percent: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Note(_message.Message):
+    __slots__ = ("code", "text", "count")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    code: str
+    text: str
+    count: int
+    def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
+
+class Header(_message.Message):
+    __slots__ = ("schema_version", "session", "rank", "model", "precision", "device", "created_unix_ns", "iterations", "average_iteration_ns")
+    SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    CREATED_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
+    ITERATIONS_FIELD_NUMBER: _ClassVar[int]
+    AVERAGE_ITERATION_NS_FIELD_NUMBER: _ClassVar[int]
+    schema_version: int
+    session: str
+    rank: int
+    model: str
+    precision: str
+    device: str
+    created_unix_ns: int
+    iterations: int
+    average_iteration_ns: int
+    def __init__(self, schema_version: _Optional[int] = ..., session: _Optional[str] = ..., rank: _Optional[int] = ..., model: _Optional[str] = ..., precision: _Optional[str] = ..., device: _Optional[str] = ..., created_unix_ns: _Optional[int] = ..., iterations: _Optional[int] = ..., average_iteration_ns: _Optional[int] = ...) -> None: ...

@@ -1,0 +1,215 @@
+"""The Profile in memory: numpy columns and a string table, as `dlprof.proto` describes them.
+
+Everything a page or report shows is computed from these tables (`tb_dlprof_plugin.measures`). Times are integer
+nanoseconds since ``base_time_unix_ns``. Columns of one table have the same length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_dlprof_plugin.storage.facts import RunFacts, System
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+SCHEMA_VERSION = 1
+
+TIME_CATEGORIES = ("tensor_core", "other_kernels", "memory", "dataloader", "io", "cpu", "other")
+"""DLProf's seven exclusive categories, by falling precedence."""
+
+
+class Role(IntEnum):
+    """The part of a training step that a call belongs to."""
+
+    OTHER = 0
+    FORWARD = 1
+    BACKWARD = 2
+    OPTIMIZER = 3
+    DATALOADER = 4
+
+
+class CallKind(IntEnum):
+    """What a call is."""
+
+    OP = 0
+    RUNTIME = 1
+    ANNOTATION = 2
+    MODULE = 3
+
+
+class Verdict(IntEnum):
+    """Three-valued answer."""
+
+    UNKNOWN = 0
+    NO = 1
+    YES = 2
+
+
+class KernelKind(IntEnum):
+    """What ran on the GPU."""
+
+    KERNEL = 0
+    MEMCPY = 1
+    MEMSET = 2
+
+
+class Attribution(IntEnum):
+    """How a GPU activity was tied to an op."""
+
+    LINKED = 0
+    ORPHAN = 1
+    UNATTRIBUTED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the profile comes from."""
+
+    session: str
+    rank: int
+    cycle: int
+    worker: str
+    trace_file: str
+    created_unix_ns: int
+    plugin_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """``category_ns`` has the shape (iterations, GPUs or 1, 7); ``number`` is the training step that the user counts."""
+
+    number: Ints
+    start_ns: Ints
+    stop_ns: Ints
+    category_ns: Ints
+    gpu_ids: tuple[int, ...]
+    found_by: str
+    unrecorded_categories: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def duration_ns(self) -> Ints:
+        """Wall time of each iteration."""
+        return self.stop_ns - self.start_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Ops:
+    """Unique ops; name columns index `Profile.strings`, enum columns hold the enums' values.
+
+    ``continuation`` marks the second and later backward nodes of one forward op: they add time, not calls.
+    """
+
+    name: Ints
+    kind: Ints
+    op_type: Ints
+    module: Ints
+    role: Ints
+    shapes: Ints
+    dtypes: Ints
+    top: Bools
+    tensor_core_eligible: Ints
+    continuation: Bools
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls in order of thread, start and depth; ``op`` is a row of `Ops`. The order and depth give the call tree."""
+
+    op: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    depth: Ints
+    thread: Ints
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """Unique kernels, copies and sets; ``precision`` and ``rule`` (what decided ``tensor_core``) index the strings."""
+
+    name: Ints
+    kind: Ints
+    family: Ints
+    tensor_core: Ints
+    precision: Ints
+    rule: Ints
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Launches:
+    """GPU activities in order of start; ``call`` is a row of `Calls` or -1; ``bytes`` -1 where not recorded."""
+
+    kernel: Ints
+    call: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    device: Ints
+    stream: Ints
+    config: Ints
+    bytes: Ints
+    attribution: Ints
+
+    def __len__(self) -> int:
+        return len(self.kernel)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchConfigs:
+    """``grid`` and ``block`` have the shape (n, 3); -1 stands for "not recorded"."""
+
+    grid: Ints
+    block: Ints
+    registers_per_thread: Ints
+    shared_memory_bytes: Ints
+    occupancy_percent: Ints
+
+    def __len__(self) -> int:
+        return len(self.registers_per_thread)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What was repaired, lost or is not in the source; ``count`` is None where it cannot be counted."""
+
+    code: str
+    text: str
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One profiled rank and cycle."""
+
+    source: Source
+    base_time_unix_ns: int
+    strings: list[str]
+    system: System
+    facts: RunFacts
+    iterations: Iterations
+    ops: Ops
+    calls: Calls
+    kernels: Kernels
+    launches: Launches
+    launch_configs: LaunchConfigs
+    notes: list[Note] = field(default_factory=list)
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether anything ran on a GPU."""
+        return len(self.launches) > 0

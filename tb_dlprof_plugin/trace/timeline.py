@@ -1,0 +1,122 @@
+"""A trace as columns: what every reader makes and every analysis pass reads.
+
+Times are int64 nanoseconds since `Timeline.base_time_unix_ns`. Columns of one table have the same length; -1 stands for
+"not recorded" in integer columns, index 0 of the string table ("") in name columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class HostKind(IntEnum):
+    """What an event on a CPU thread is."""
+
+    OP = 0
+    RUNTIME = 1
+    ANNOTATION = 2
+
+
+class DeviceKind(IntEnum):
+    """What an event on a GPU stream is."""
+
+    KERNEL = 0
+    MEMCPY = 1
+    MEMSET = 2
+
+
+@dataclass(frozen=True, slots=True)
+class HostEvents:
+    """Ops, CUDA runtime and driver calls and annotations, sorted by thread, start and falling duration."""
+
+    name: Ints
+    kind: Ints
+    thread: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    correlation: Ints
+    external_id: Ints
+    sequence_number: Ints
+    forward_thread: Ints
+    shapes: Ints
+    dtypes: Ints
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEvents:
+    """Kernels, copies and sets, sorted by start. ``config`` is a row of `Timeline.launch_configs`."""
+
+    name: Ints
+    kind: Ints
+    device: Ints
+    stream: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    correlation: Ints
+    external_id: Ints
+    bytes: Ints
+    config: Ints
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchConfig:
+    """How a kernel was launched; None for what the trace does not say."""
+
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    registers_per_thread: int | None = None
+    shared_memory_bytes: int | None = None
+    occupancy_percent: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceProperties:
+    """One entry of the trace's ``deviceProperties``."""
+
+    id: int
+    name: str
+    compute_major: int | None
+    compute_minor: int | None
+    sm_count: int | None
+    memory_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceNote:
+    """What was repaired, dropped or is missing; ``count`` is None where it cannot be counted."""
+
+    code: str
+    text: str
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """One trace file."""
+
+    source: str
+    base_time_unix_ns: int
+    strings: list[str]
+    host: HostEvents
+    device: DeviceEvents
+    launch_configs: list[LaunchConfig]
+    device_properties: list[DeviceProperties]
+    rank: int | None = None
+    world_size: int | None = None
+    cuda_runtime_version: int | None = None
+    cuda_driver_version: int | None = None
+    record_shapes: bool | None = None
+    notes: list[TraceNote] = field(default_factory=list)
