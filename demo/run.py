@@ -1,8 +1,8 @@
 """What `make demo` does: train two small runs here, then show them beside the recorded ones in TensorBoard.
 
 The two runs train the same model in FP32 and in mixed precision, on the GPU where there is one. `demo/runs/logdir/`
-then holds `here/...`, these two, and `recorded/...`, copies of the event files of `demo/recorded/`: one plain directory,
-which every TensorBoard loader reads the same way.
+then holds `here/...`, these two, and `recorded/...`, copies of the event files of `demo/recorded/`: one plain
+directory, which every TensorBoard loader reads the same way.
 """
 
 from __future__ import annotations
