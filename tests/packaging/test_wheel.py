@@ -10,7 +10,6 @@ import configparser
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -117,8 +116,7 @@ def test_the_wheel_bears_the_version_and_needs_no_torch(wheel: Path) -> None:
 def test_a_source_distribution_brings_the_finished_bundle_and_builds_without_npm(
     sdist: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
+    shutil.unpack_archive(sdist, tmp_path / "unpacked", "gztar")
     (source,) = (tmp_path / "unpacked").iterdir()
     assert (source / "tb_dlprof_plugin/static/index.js").is_file()
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
