@@ -94,6 +94,8 @@ def record(model: str, precision: str, args: argparse.Namespace) -> Run:
                 run.error = f"ended with status {done.returncode}: {_last_line(done.stderr)}"
         if not run.error:
             _keep(run, Path(scratch), args)
+            if not run.event_files:
+                run.error = f"left no event file: {_last_line(done.stderr)}"
     run.seconds = round(time.monotonic() - start, 1)
     return run
 
@@ -109,7 +111,6 @@ def _keep(run: Run, scratch: Path, args: argparse.Namespace) -> None:
     traces = sorted(scratch.rglob(TRACES))
     run.trace_bytes = sum(path.stat().st_size for path in traces)
     if not event_files:
-        run.error = "left no event file"
         return
     target = args.out / run.model / run.precision
     if target.exists():
@@ -169,7 +170,7 @@ def write_report(out: Path, runs: list[Run], command: str) -> None:
         "Images are made up, the training loop is `demo/train.py`. *Unprofiled step* is the mean of steps timed",
         "without the profiler, the data loader included: the speedup between two precisions that a user gets. *Without",
         "the loader* is the same on one batch that stays on the device. *Profiled step* is the mean of the recorded",
-        "steps on the host. The raw traces are not kept here.",
+        "steps on the device. The raw traces are not kept here.",
         "",
         *_table(runs),
         "",

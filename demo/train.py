@@ -34,7 +34,7 @@ from torch.utils.data import DataLoader
 
 from models import MODELS, Setting
 from synthetic_data import make_loader
-from training import PRECISIONS, Training, synchronize
+from training import PRECISIONS, Mark, Training, synchronize
 
 WARMUP_STEPS = 5
 WAIT_STEPS = 1
@@ -94,10 +94,10 @@ def time_steps_without_loader(training: Training, loader: DataLoader[tuple[Tenso
 def profile_steps(
     training: Training, loader: DataLoader[tuple[Tensor, Tensor]], steps: int, logdir: Path, run_name: str
 ) -> tuple[float, float]:
-    """Record ``steps`` iterations; returns the mean milliseconds of a recorded step on the host, and the last loss."""
+    """Record ``steps`` iterations; returns the mean milliseconds of one on the device, and the last loss."""
     schedule = {"wait": WAIT_STEPS, "warmup": PROFILER_WARMUP_STEPS, "active": steps, "repeat": 1}
     skipped = WAIT_STEPS + PROFILER_WARMUP_STEPS
-    start = stop = 0.0
+    start = stop = Mark(training.device)
     loss = torch.zeros(())
     with tb_dlprof_plugin.profile(
         logdir,
@@ -109,11 +109,12 @@ def profile_steps(
     ) as prof:
         for index, (images, labels) in enumerate(itertools.islice(loader, skipped + steps)):
             if index == skipped:
-                start = time.perf_counter()
+                start = Mark(training.device)
             loss = training.step(*training.to_device(images, labels))
-            stop = time.perf_counter()
+            if index == skipped + steps - 1:
+                stop = Mark(training.device)
             prof.step()
-    return (stop - start) * 1e3 / steps, loss.item()
+    return stop.ms_since(start) / steps, loss.item()
 
 
 def train(args: argparse.Namespace) -> dict[str, Any]:

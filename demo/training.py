@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import dataclass, field
 
@@ -28,6 +29,28 @@ def synchronize(device: torch.device) -> None:
     """Wait until the device has done what it was given."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+
+
+class Mark:
+    """A moment on the device: when it has done what it was given before. Two marks give the time between them.
+
+    The host of a GPU-bound training runs many steps ahead, so that its clock says little; and waiting for the device
+    would change what is measured.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._event = torch.cuda.Event(enable_timing=True) if device.type == "cuda" else None
+        if self._event is not None:
+            self._event.record()
+        self._host_s = time.perf_counter()
+
+    def ms_since(self, earlier: Mark) -> float:
+        """Milliseconds from ``earlier`` to this one; waits for the device."""
+        if self._event is None or earlier._event is None:
+            return (self._host_s - earlier._host_s) * 1e3
+        self._event.synchronize()
+        elapsed: float = earlier._event.elapsed_time(self._event)
+        return elapsed
 
 
 @dataclass

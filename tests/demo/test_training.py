@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
 import torch
 
 from models.mlp import MLP
-from training import PRECISIONS, Training
+from training import PRECISIONS, Mark, Training
 
 CPU = torch.device("cpu")
 
@@ -47,3 +48,9 @@ def test_only_fp16_scales_its_gradients() -> None:
 def test_images_become_floats_from_zero_to_one() -> None:
     images, _ = _training("fp32").to_device(torch.tensor([[[[0, 255]]]], dtype=torch.uint8), torch.tensor([0]))
     assert images.tolist() == [[[[0.0, 1.0]]]]
+
+
+def test_two_marks_on_a_cpu_measure_the_time_between_them() -> None:
+    earlier = Mark(CPU)
+    time.sleep(0.01)
+    assert 10 <= Mark(CPU).ms_since(earlier) < 5000
