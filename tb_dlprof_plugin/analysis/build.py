@@ -138,9 +138,11 @@ def _configs(timeline: Timeline) -> LaunchConfigs:
 def _notes(timeline: Timeline, found_by: str, attribution: Ints) -> list[Note]:
     notes = [Note(n.code, n.text, n.count) for n in timeline.notes]
     if found_by == "optimizer_step":
-        notes.append(Note("steps_from_optimizer", "No profiler steps were recorded; each optimizer step ends an iteration."))
+        notes.append(
+            Note("steps_from_optimizer", "No profiler steps were recorded; each optimizer step ends an iteration.")
+        )
     elif found_by == "none":
-        notes.append(Note("no_steps", "No iterations were found; the whole recording counts as one. Call prof.step()."))
+        notes.append(Note("no_steps", "No iterations were found: the recording counts as one. Call prof.step()."))
     if not len(timeline.device):
         notes.append(Note("no_gpu", "Nothing ran on a GPU; GPU and Tensor Core figures do not apply."))
     orphans = int((attribution == Attribution.ORPHAN).sum())

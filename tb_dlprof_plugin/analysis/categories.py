@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.intervals import Union, covered, merge, union
 from tb_dlprof_plugin.analysis.steps import Steps
+from tb_dlprof_plugin.storage.intervals import Union, covered, merge, union
 from tb_dlprof_plugin.storage.model import TIME_CATEGORIES, Bools, CallKind, Ints, Role, Verdict
 from tb_dlprof_plugin.trace.timeline import DeviceKind, Timeline
 

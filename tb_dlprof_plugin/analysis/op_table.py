@@ -13,9 +13,7 @@ from tb_dlprof_plugin.trace.timeline import Timeline
 _BACKWARD_PREFIX = "autograd::engine::evaluate_function: "
 
 
-def build_ops(
-    timeline: Timeline, roles: Roles, compute_capability: tuple[int, int] | None
-) -> tuple[Ops, Ints]:
+def build_ops(timeline: Timeline, roles: Roles, compute_capability: tuple[int, int] | None) -> tuple[Ops, Ints]:
     """The table of unique ops and, for each host event, its row. Op types are appended to ``timeline.strings``.
 
     Args:

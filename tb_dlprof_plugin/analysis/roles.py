@@ -27,7 +27,8 @@ _DATALOADER_PREFIX = "enumerate(DataLoader)#"
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Per call: kind, role, string index of the module path, forward call of a backward node (-1: none), outermost op."""
+    """Per call: kind, role, string index of the module path, forward call of a backward node, whether it is an
+    outermost op, and the outermost op around it. Calls are rows; -1 stands for none."""
 
     kind: Ints
     role: Ints

@@ -45,12 +45,12 @@ def _profiler_steps(timeline: Timeline) -> Steps | None:
         return None
     ordered = sorted(numbered.items(), key=lambda item: item[1])
     number = np.array([n for n, _ in ordered], dtype=np.int64)
-    start = np.array([s for _, (s, _) in ordered], dtype=np.int64)
-    stop = np.array([e for _, (_, e) in ordered], dtype=np.int64)
+    starts = np.array([begin for _, (begin, _) in ordered], dtype=np.int64)
+    stops = np.array([end for _, (_, end) in ordered], dtype=np.int64)
     # The next step begins in the same call that ends this one; the few microseconds between are the profiler's.
     follows = number[1:] == number[:-1] + 1
-    stop[:-1] = np.where(follows, start[1:], np.minimum(stop[:-1], start[1:]))
-    return Steps(number, start, stop, "profiler_step")
+    stops[:-1] = np.where(follows, starts[1:], np.minimum(stops[:-1], starts[1:]))
+    return Steps(number, starts, stops, "profiler_step")
 
 
 def _optimizer_steps(timeline: Timeline) -> Steps | None:

@@ -18,8 +18,8 @@ _CONVOLUTION = frozenset({
     "aten::cudnn_convolution_add_relu", "aten::convolution_backward", "aten::cudnn_convolution_backward",
     "aten::cudnn_convolution_backward_input", "aten::cudnn_convolution_backward_weight",
     "aten::cudnn_convolution_transpose_backward", "aten::slow_conv2d_forward", "aten::_slow_conv2d_forward",
-    "aten::_slow_conv2d_backward", "aten::slow_conv3d_forward", "aten::slow_conv_transpose2d", "aten::slow_conv_dilated2d",
-    "aten::mkldnn_convolution", "aten::mkldnn_convolution_backward",
+    "aten::_slow_conv2d_backward", "aten::slow_conv3d_forward", "aten::slow_conv_transpose2d",
+    "aten::slow_conv_dilated2d", "aten::mkldnn_convolution", "aten::mkldnn_convolution_backward",
 })  # fmt: skip
 _MATMUL = frozenset({
     "aten::mm", "aten::addmm", "aten::addmm_", "aten::bmm", "aten::baddbmm", "aten::baddbmm_", "aten::addbmm",
@@ -63,6 +63,23 @@ def eligible(op: str, shapes: str, dtypes: str, compute_capability: tuple[int, i
     if op in _CONVOLUTION and is_depthwise(op, shapes):
         return Verdict.NO
     return Verdict.YES
+
+
+def tensor_core_precisions(compute_capability: tuple[int, int] | None) -> tuple[str, ...]:
+    """What the Tensor Cores of a GPU compute in; () for a GPU without them or an unknown one.
+
+    Source: CUDA C++ Programming Guide, "Warp Matrix Functions" and the architecture white papers.
+    """
+    if compute_capability is None or compute_capability < _FIRST_TENSOR_CORES:
+        return ()
+    if compute_capability < (7, 5):
+        return ("fp16",)
+    if compute_capability < (8, 0):
+        return ("fp16", "int8")
+    base: tuple[str, ...] = ("fp16", "bf16", "tf32", "int8")
+    if compute_capability >= (8, 9):
+        base = (*base, "fp8")
+    return (*base, "fp64") if compute_capability in _FP64_TENSOR_CORES else base
 
 
 def is_matrix_op(op: str) -> bool:

@@ -37,22 +37,36 @@ RULES: tuple[Rule, ...] = (
     _rule("memset", r"^Memset ", False, "set"),
     _rule("nccl", r"^nccl(Dev)?Kernel|^nccl", False, "communication"),
     # -- AMD: matrix cores are not Tensor Cores, so nothing is claimed about them.
-    _rule("rocm-tensile", r"^Cijk_|^Custom_Cijk_|MIOpen|miopen|^gfx9|igemm_.*_gtc|__amd_rocclr", None, "gemm", where="AMD"),
+    _rule(
+        "rocm-tensile", r"^Cijk_|^Custom_Cijk_|MIOpen|miopen|^gfx9|igemm_.*_gtc|__amd_rocclr", None, "gemm", where="AMD"
+    ),
     # -- Attention
-    _rule("flash-helper", r"flash_bwd_dot_do_o|flash_bwd_convert_d(q|kv)|flash_bwd_clear|flash_fwd_splitkv_combine",
-          False, "attention", where="sm_80+"),
+    _rule(
+        "flash-helper",
+        r"flash_bwd_dot_do_o|flash_bwd_convert_d(q|kv)|flash_bwd_clear|flash_fwd_splitkv_combine",
+        False,
+        "attention",
+        where="sm_80+",
+    ),
     _rule("flash", r"flash_(fwd|bwd)|FlashAttnFwd|FlashAttnBwd|FlashAttention", True, "attention", where="sm_80+"),
     _rule("fmha-f32-tensor", r"fmha_cutlass[FB]_f32_.*_sm80", True, "attention", "3xtf32", "sm_80+"),
     _rule("fmha-f32", r"fmha_cutlass[FB]_f32_", False, "attention", where="below sm_80"),
     _rule("fmha-f16", r"fmha_cutlass[FB]_f16_.*_sm(70|75|80)", True, "attention", "fp16", "sm_70+"),
     _rule("fmha-bf16", r"fmha_cutlass[FB]_bf16_.*_sm80", True, "attention", "bf16", "sm_80+"),
     _rule("fmha-simt", r"fmha_cutlass[FB]_", False, "attention", where="below sm_70"),
-    _rule("cudnn-sdpa", r"cudnn_generated_.*sdpa.*(sm80|sm86|sm89|sm90|sm100|sm120)", True, "attention", where="sm_80+"),
+    _rule(
+        "cudnn-sdpa", r"cudnn_generated_.*sdpa.*(sm80|sm86|sm89|sm90|sm100|sm120)", True, "attention", where="sm_80+"
+    ),
     # -- GEMM and convolution
     _rule("nvjet", r"^nvjet_", True, "gemm", where="sm_90+"),
     _rule("xmma-ffma", r"xmma_.*_ffma", False, "gemm", where="any"),
-    _rule("xmma-tensor", r"xmma_.*(tensor\d+x\d+x\d+|warpgroupsize|_hmma|_imma|_dmma|_gmma|_qmma)", True, "gemm",
-          where="sm_70+"),
+    _rule(
+        "xmma-tensor",
+        r"xmma_.*(tensor\d+x\d+x\d+|warpgroupsize|_hmma|_imma|_dmma|_gmma|_qmma)",
+        True,
+        "gemm",
+        where="sm_70+",
+    ),
     _rule("xmma-tf32", r"xmma_.*tf32", True, "gemm", "tf32", "sm_80+"),
     _rule("xmma-half", r"xmma_.*_(f16f16|bf16bf16|e4m3|e5m2|i8i8)", True, "gemm", where="sm_70+"),
     _rule("cutlass-simt", r"cutlass.*simt", False, "gemm"),
@@ -77,32 +91,57 @@ RULES: tuple[Rule, ...] = (
     _rule("gemm-small", r"gemmSN_|gemmk1_kernel|gemm_kernel2x2|sgemm_largek|sgemm_32x32x32", False, "gemm"),
     _rule("split-k", r"splitK\w*[rR]educe", False, "reduction"),
     # -- cuDNN
-    _rule("cudnn-layout", r"nchwToNhwc|nhwcToNchw|nchwAddPadding|nhwcAddPadding|cudnn.*transpose|tensorTransformGeneric",
-          False, "transpose"),
+    _rule(
+        "cudnn-layout",
+        r"nchwToNhwc|nhwcToNchw|nchwAddPadding|nhwcAddPadding|cudnn.*transpose|tensorTransformGeneric",
+        False,
+        "transpose",
+    ),
     _rule("cudnn-winograd", r"[wW]inograd", False, "convolution"),
     _rule("cudnn-fft", r"fft(2d|1d)?_[rc]2[rc]|^fft|cgemm|flip_filter|region_transform", False, "convolution"),
-    _rule("cudnn-direct", r"implicit_convolve_|conv2d_grouped_direct|conv2d_c1_k1|explicit_convolve|dgrad2d_|wgrad2d_"
-          r"|(dgrad|wgrad|wgrad_alg\d)_engine|convolve_common_engine|im2col|vol2col|col2im|dgrad_alg1",
-          False, "convolution"),
+    _rule(
+        "cudnn-direct",
+        r"implicit_convolve_|conv2d_grouped_direct|conv2d_c1_k1|explicit_convolve|dgrad2d_|wgrad2d_"
+        r"|(dgrad|wgrad|wgrad_alg\d)_engine|convolve_common_engine|im2col|vol2col|col2im|dgrad_alg1",
+        False,
+        "convolution",
+    ),
     _rule("cudnn-bn", r"cudnn.*(bn_|batchnorm)|^bn_(fw|bw)|batchnorm_", False, "normalization"),
     _rule("cudnn-pool", r"cudnn.*pool", False, "pooling"),
     _rule("cudnn-rnn", r"RNN_block|LSTM_elementWise|GRU_elementWise|elemWiseRNN", None, "rnn"),
-    _rule("cudnn-helper", r"cudnn::ops::|cudnn_.*scalePackedTensor|cudnn.*(scale|addTensor|reduce|computeOffsets)"
-          r"|cask.*computeOffsets|(cask|cudnn)::.*kern_(const|offsets)|cutlass__5x_cudnn|computeBOffsets",
-          False, "elementwise"),
+    _rule(
+        "cudnn-helper",
+        r"cudnn::ops::|cudnn_.*scalePackedTensor|cudnn.*(scale|addTensor|reduce|computeOffsets)"
+        r"|cask.*compute\w*Offsets|cublasLtEpilogue|cublasLt::epilogue",
+        False,
+        "elementwise",
+    ),
     # -- Triton: generated pointwise and reduction kernels never touch Tensor Cores, templates are matrix products.
     _rule("triton-pointwise", r"^triton_(poi|red|per|for|spl)_", False, "elementwise"),
     _rule("triton-template", r"^triton_(tem|mm|bmm|flex|tl)_", None, "gemm", where="sm_70+"),
     # -- PyTorch's own
     _rule("conv-depthwise", r"conv_depthwise|DepthwiseConv", False, "convolution"),
-    _rule("optimizer", r"multi_tensor_apply|FusedAdam|FusedSgd|fused_adam|fused_sgd|amp_update_scale", False, "optimizer"),
-    _rule("normalization", r"batch_norm|layer_norm|LayerNorm|LayerNormBackward|GammaBeta|RowwiseMoments|group_norm|rms_norm",
-          False, "normalization"),
+    _rule(
+        "optimizer", r"multi_tensor_apply|FusedAdam|FusedSgd|fused_adam|fused_sgd|amp_update_scale", False, "optimizer"
+    ),
+    _rule(
+        "normalization",
+        r"batch_norm|layer_norm|LayerNorm|LayerNormBackward|GammaBeta|RowwiseMoments|group_norm|rms_norm",
+        False,
+        "normalization",
+    ),
     _rule("pooling", r"[pP]ool", False, "pooling"),
     _rule("softmax", r"[sS]oft[mM]ax|nll_loss|cunn_", False, "softmax"),
     _rule("reduction", r"reduce_kernel|DeviceReduce|DeviceScan|cub::|radix|[sS]ort|thrust::", False, "reduction"),
     _rule("embedding", r"embedding|indexSelect|index_|gather|scatter|indexing_backward", False, "index"),
-    _rule("copy", r"CatArrayBatchedCopy|direct_copy|copy_device_to_device|bfloat16_copy|float16_copy|transpose", False, "copy"),
+    _rule(
+        "copy",
+        r"CatArrayBatchedCopy|direct_copy|copy_device_to_device|bfloat16_copy|float16_copy|transpose",
+        False,
+        "copy",
+    ),
     _rule("random", r"distribution_|philox|dropout|bernoulli", False, "random"),
-    _rule("elementwise", r"elementwise_kernel|FillFunctor|at::native::|at_cuda_detail|at::cuda::", False, "elementwise"),
+    _rule(
+        "elementwise", r"elementwise_kernel|FillFunctor|at::native::|at_cuda_detail|at::cuda::", False, "elementwise"
+    ),
 )

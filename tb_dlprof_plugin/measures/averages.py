@@ -14,7 +14,6 @@ import numpy as np
 from tb_dlprof_plugin.measures.frame import Frame
 from tb_dlprof_plugin.storage.model import CallKind
 
-
 _STEP_PREFIX = "ProfilerStep#"
 
 
@@ -48,8 +47,8 @@ def operator_averages(frame: Frame) -> list[OperatorAverage]:
     np.add.at(device_self, owner, launches.duration_ns[launched])
     device_total = device_self.copy()
     for level in range(int(calls.depth.max(initial=0)), 0, -1):
-        rows = np.flatnonzero(calls.depth == level)
-        np.add.at(device_total, parent[rows], device_total[rows])
+        here = np.flatnonzero(calls.depth == level)
+        np.add.at(device_total, parent[here], device_total[here])
 
     children = np.bincount(parent[parent >= 0], minlength=len(calls))
     nested = np.flatnonzero(parent >= 0)

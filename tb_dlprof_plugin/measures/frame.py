@@ -120,7 +120,7 @@ class Frame:
     def launch_in_matrix_op(self) -> Bools:
         """Whether the activity was launched by an op that can use Tensor Cores."""
         call = self.profile.launches.call
-        return (call >= 0) & self._of_launch_call(self.call_in_matrix_op)
+        return (call >= 0) & (self._of_launch_call(self.call_in_matrix_op.astype(np.int64)) > 0)
 
     @cached_property
     def launch_op(self) -> Ints:
@@ -150,6 +150,16 @@ class Frame:
             ],
         )
 
+    @cached_property
+    def groups_with_matrix_op(self) -> Bools:
+        """Per group, whether it contains an op that multiplies matrices, on any device."""
+        calls = self.profile.calls
+        matrix = (self.profile.ops.tensor_core_eligible != Verdict.NO)[calls.op]
+        inside = any_in_subtree(matrix, self.call_parent, calls.depth) & self.profile.ops.top[calls.op]
+        result = np.zeros(len(self.groups), dtype=np.bool_)
+        result[self.call_group[inside]] = True
+        return result
+
     def selected_calls(self, selection: Selection) -> Bools:
         """Which calls started in the selected iterations."""
         return (self.call_iteration >= selection.first) & (self.call_iteration <= selection.last)
@@ -164,7 +174,7 @@ class Frame:
         inside = (index >= 0) & (time_ns < iterations.stop_ns[np.maximum(index, 0)])
         return np.where(inside, index, -1)
 
-    def _of_launch_call(self, column: Ints | Bools) -> Ints:
+    def _of_launch_call(self, column: Ints) -> Ints:
         if not len(column):
             return np.full(len(self.profile.launches), -1, dtype=np.int64)
         return column[np.maximum(self.profile.launches.call, 0)]
@@ -173,3 +183,11 @@ class Frame:
 def stable_id(*parts: str) -> str:
     """A short id that names the same thing in every run and version: the page's links carry it."""
     return hashlib.blake2s("\0".join(parts).encode(), digest_size=6).hexdigest()
+
+
+def kernel_id(frame: Frame, kernel: int) -> str:
+    """`stable_id` of a row of `Profile.kernels`; its Tensor Core verdict is part of it."""
+    kernels, strings = frame.profile.kernels, frame.profile.strings
+    return stable_id(
+        strings[kernels.name[kernel]], str(int(kernels.tensor_core[kernel])), strings[kernels.precision[kernel]]
+    )

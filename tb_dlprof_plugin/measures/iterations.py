@@ -58,9 +58,7 @@ def category_sums(frame: Frame, rows: slice) -> dict[str, int | None]:
     mean = sums.sum(axis=0) // sums.shape[0]
     mean[-1] += int(iterations.duration_ns[rows].sum()) - int(mean.sum())
     unknown = set(iterations.unrecorded_categories) | (set() if iterations.gpu_ids else set(GPU_CATEGORIES))
-    return {
-        name: None if name in unknown else int(value) for name, value in zip(TIME_CATEGORIES, mean, strict=True)
-    }
+    return {name: None if name in unknown else int(value) for name, value in zip(TIME_CATEGORIES, mean, strict=True)}
 
 
 def percent(part: int | float | None, whole: int | float | None) -> float | None:

@@ -38,7 +38,7 @@ class TimeSplit:
 
 @dataclass(frozen=True, slots=True)
 class GpuCoverage:
-    """GPU time of the whole recording (ns): ``linked + orphan + unattributed == total``; ``outside`` is part of linked."""
+    """GPU time of the recording (ns): ``linked + orphan + unattributed == total``; ``outside`` is part of linked."""
 
     total_ns: int
     linked_ns: int

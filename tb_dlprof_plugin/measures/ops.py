@@ -14,8 +14,8 @@ from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Verdict
 class OpTotals:
     """One row per group of `Frame.groups`; times in ns. GPU columns count what the op's calls launched.
 
-    ``eligible_ns == tensor_core_ns + eligible_non_tensor_core_ns + eligible_unknown_ns`` is the kernel time in the parts
-    of the op that can use Tensor Cores: casts and copies around them are in ``gpu_ns`` only.
+    ``eligible_ns == tensor_core_ns + eligible_non_tensor_core_ns + eligible_unknown_ns`` is the kernel time in the
+    parts of the op that can use Tensor Cores: casts and copies around them are in ``gpu_ns`` only.
     """
 
     calls: Ints

@@ -96,14 +96,7 @@ def _decode_message(message: Any) -> Profile:
         system=_struct(message.system, System),
         facts=_struct(message.facts, RunFacts),
         iterations=_decode_iterations(message.iterations),
-        ops=Ops(
-            **{
-                name: _bools(getattr(message.ops, name))
-                if name in ("top", "continuation")
-                else _ints(getattr(message.ops, name))
-                for name in Ops.__slots__
-            }
-        ),
+        ops=_decode_ops(message.ops),
         calls=_decode_calls(message.calls),
         kernels=Kernels(**{name: _ints(getattr(message.kernels, name)) for name in Kernels.__slots__}),
         launches=_decode_launches(message.launches),
@@ -136,6 +129,12 @@ def _decode_iterations(message: Any) -> Iterations:
         found_by=message.found_by,
         unrecorded_categories=tuple(TIME_CATEGORIES[i] for i in message.unrecorded_categories),
     )
+
+
+def _decode_ops(message: Any) -> Ops:
+    flags = ("top", "continuation")
+    integers = {name: _ints(getattr(message, name)) for name in Ops.__slots__ if name not in flags}
+    return Ops(**integers, top=_bools(message.top), continuation=_bools(message.continuation))
 
 
 def _encode_calls(calls: Calls) -> Any:

@@ -81,7 +81,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Iterations:
-    """``category_ns`` has the shape (iterations, GPUs or 1, 7); ``number`` is the training step that the user counts."""
+    """``category_ns`` has the shape (iterations, GPUs or 1, 7); ``number`` is the user's count of training steps."""
 
     number: Ints
     start_ns: Ints

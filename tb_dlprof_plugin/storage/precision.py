@@ -39,7 +39,8 @@ def observed_precision(profile: Profile) -> str:
     of_op = [precision_of_dtypes(profile.strings[i]) for i in ops.dtypes.tolist()]
     if profile.has_gpu:
         parent = parents(calls.depth)
-        for launch in np.flatnonzero((launches.call >= 0) & (kernels.kind[launches.kernel] == KernelKind.KERNEL)):
+        linked = (launches.call >= 0) & (kernels.kind[launches.kernel] == KernelKind.KERNEL)
+        for launch in np.flatnonzero(linked).tolist():
             call = int(launches.call[launch])
             while call >= 0 and not matrix[call]:
                 call = int(parent[call])
@@ -48,7 +49,7 @@ def observed_precision(profile: Profile) -> str:
             name = profile.strings[kernels.precision[launches.kernel[launch]]] or of_op[calls.op[call]]
             times[name] = times.get(name, 0) + int(launches.duration_ns[launch])
     else:
-        for call in np.flatnonzero(matrix):
+        for call in np.flatnonzero(matrix).tolist():
             name = of_op[calls.op[call]]
             times[name] = times.get(name, 0) + int(calls.duration_ns[call])
     times.pop("", None)

@@ -84,10 +84,10 @@ class _Event(msgspec.Struct, gc=False):
 class _Device(msgspec.Struct):
     id: int = 0
     name: str = ""
-    computeMajor: int | None = None  # noqa: N815  (Kineto's own names)
-    computeMinor: int | None = None  # noqa: N815
-    numSms: int | None = None  # noqa: N815
-    totalGlobalMem: int | None = None  # noqa: N815
+    computeMajor: int | None = None
+    computeMinor: int | None = None
+    numSms: int | None = None
+    totalGlobalMem: int | None = None
 
 
 class _Distributed(msgspec.Struct):
@@ -96,10 +96,10 @@ class _Distributed(msgspec.Struct):
 
 
 class _Trace(msgspec.Struct):
-    traceEvents: list[_Event]  # noqa: N815
-    baseTimeNanoseconds: int = 0  # noqa: N815
-    deviceProperties: list[_Device] = []  # noqa: N815
-    distributedInfo: _Distributed | None = None  # noqa: N815
+    traceEvents: list[_Event]
+    baseTimeNanoseconds: int = 0
+    deviceProperties: list[_Device] = []
+    distributedInfo: _Distributed | None = None
     cuda_runtime_version: int | None = None
     cuda_driver_version: int | None = None
     record_shapes: int | None = None
@@ -148,7 +148,9 @@ def _build(source: Path, trace: _Trace) -> Timeline:
     notes: list[TraceNote] = []
     negative = sum(1 for event in events if event.dur < 0)
     if negative:
-        notes.append(TraceNote("negative_duration", "Events with a negative duration were read as lasting 0 ns.", negative))
+        notes.append(
+            TraceNote("negative_duration", "Events with a negative duration were read as lasting 0 ns.", negative)
+        )
     starts = np.rint(np.array([event.ts for event in events], dtype=np.float64) * 1000.0).astype(np.int64)
     durations = np.rint(np.array([event.dur for event in events], dtype=np.float64) * 1000.0).astype(np.int64)
     np.maximum(durations, 0, out=durations)

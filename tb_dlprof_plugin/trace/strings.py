@@ -12,7 +12,7 @@ class StringTable:
 
     @classmethod
     def over(cls, values: list[str]) -> StringTable:
-        """A table that goes on filling an existing list of unique strings (the first index of a repeated one counts)."""
+        """A table that goes on filling an existing list (of a repeated string the first index counts)."""
         table = cls()
         table.values = values
         for index, text in enumerate(values):

@@ -2,77 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
-from tb_dlprof_plugin.views.common import RunRef, SelectedRange
-
-Severity = Literal["high", "medium", "low"]
-
-
-class Reading(msgspec.Struct, frozen=True):
-    """A number that a rule saw; ``threshold`` is what it was held against, in the same unit."""
-
-    label: str
-    value: float | None
-    unit: Literal["ns", "percent", "count", "bytes", "ratio"]
-    threshold: float | None
-
-
-class EvidenceRow(msgspec.Struct, frozen=True):
-    """A row behind a finding: ``page`` and ``id`` name where it can be seen ("ops" and an op id, for example)."""
-
-    label: str
-    value_ns: int | None
-    percent: float | None
-    page: str
-    id: str
-
-
-class SavingItem(msgspec.Struct, frozen=True):
-    """Estimated saving per iteration (ns) with the interval it lies in, and how it was computed."""
-
-    low_ns: int
-    expected_ns: int
-    high_ns: int
-    percent: float
-    derivation: str
-
-
-class Reference(msgspec.Struct, frozen=True):
-    """Where to read on."""
-
-    title: str
-    url: str
-
-
-class FindingItem(msgspec.Struct, frozen=True):
-    """One finding. ``saving`` is None where no honest number can be given; ``derivation`` of it then says why."""
-
-    id: str
-    rule: str
-    severity: Severity
-    title: str
-    seen: str
-    readings: list[Reading]
-    evidence: list[EvidenceRow]
-    change: str
-    code: str
-    saving: SavingItem | None
-    saving_unknown_because: str
-    confirm: str
-    references: list[Reference]
-    dlprof_name: str
-
-
-class RuleStatus(msgspec.Struct, frozen=True):
-    """A rule that stayed silent and why."""
-
-    rule: str
-    title: str
-    outcome: Literal["fired", "silent", "not_applicable", "failed"]
-    why: str
+from tb_dlprof_plugin.advice import advise
+from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.views.common import RunRef, SelectedRange, selected_range
+from tb_dlprof_plugin.views.text import duration
 
 
 class AdvicePage(msgspec.Struct, frozen=True):
@@ -83,3 +19,28 @@ class AdvicePage(msgspec.Struct, frozen=True):
     range: SelectedRange
     findings: list[FindingItem]
     rules: list[RuleStatus]
+
+
+def advice_page(frame: Frame, ref: RunRef, selection: Selection) -> AdvicePage:
+    """The Advice page over the selected iterations."""
+    advice = advise(frame, selection)
+    return AdvicePage(
+        ref=ref,
+        headline=_headline(advice.findings),
+        range=selected_range(frame, selection),
+        findings=advice.findings,
+        rules=advice.rules,
+    )
+
+
+def _headline(findings: list[FindingItem]) -> str:
+    if not findings:
+        return "No rule found anything to change in this run."
+    best = findings[0]
+    count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
+    if best.saving is None:
+        return f"{count}; first: {best.title}"
+    return (
+        f"{count}; the first should save about {duration(best.saving.expected_ns)} "
+        f"({best.saving.percent:.0f} %) of each step: {best.title}"
+    )

@@ -6,6 +6,12 @@ from typing import Literal
 
 import msgspec
 
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.measures.kernels import coverage
+from tb_dlprof_plugin.storage.header import header_of
+from tb_dlprof_plugin.storage.model import Role as Roles
+
 Verdict = Literal["yes", "no", "unknown"]
 Direction = Literal["fprop", "bprop", ""]
 Role = Literal["forward", "backward", "optimizer", "dataloader", "other"]
@@ -81,3 +87,44 @@ class OpRow(msgspec.Struct, frozen=True):
     precision: str
     shapes: str
     dtypes: str
+
+
+VERDICTS: dict[int, Verdict] = {0: "unknown", 1: "no", 2: "yes"}
+DIRECTIONS: dict[int, Direction] = {Roles.FORWARD: "fprop", Roles.BACKWARD: "bprop"}
+ROLES: dict[int, Role] = {
+    Roles.OTHER: "other",
+    Roles.FORWARD: "forward",
+    Roles.BACKWARD: "backward",
+    Roles.OPTIMIZER: "optimizer",
+    Roles.DATALOADER: "dataloader",
+}
+
+
+def selected_range(frame: Frame, selection: Selection) -> SelectedRange:
+    """The selection with the number of iterations it was taken from."""
+    return SelectedRange(selection.first, selection.last, len(frame.profile.iterations))
+
+
+def coverage_of(frame: Frame) -> Coverage:
+    """How much of the GPU time the op tables explain."""
+    found = coverage(frame)
+    return Coverage(
+        total_ns=found.total_ns,
+        linked_ns=found.linked_ns,
+        orphan_ns=found.orphan_ns,
+        unattributed_ns=found.unattributed_ns,
+        outside_ns=found.outside_ns,
+        linked_percent=percent(found.linked_ns, found.total_ns),
+    )
+
+
+def op_name(module: str, op_type: str) -> str:
+    """An op's name as DLProf writes it: its place in the model and its type."""
+    return f"{module}/{op_type}" if module else op_type
+
+
+def run_title(frame: Frame) -> str:
+    """What the run is in a few words: "ResNet50, fp16, NVIDIA H200"."""
+    header = header_of(frame.profile)
+    parts = (frame.profile.facts.run_name, header.model, header.precision, header.device)
+    return ", ".join(dict.fromkeys(part for part in parts if part))

@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
-from tb_dlprof_plugin.views.common import Coverage, RunRef, SelectedRange, Slice, Verdict
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.measures.frame import kernel_id
+from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.measures.kernels import KernelTotals, kernel_totals
+from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind
+from tb_dlprof_plugin.views.common import (
+    VERDICTS,
+    Coverage,
+    RunRef,
+    SelectedRange,
+    Slice,
+    Verdict,
+    coverage_of,
+    op_name,
+    selected_range,
+)
+from tb_dlprof_plugin.views.text import short_kernel_name
 
 
 class KernelOp(msgspec.Struct, frozen=True):
@@ -52,3 +69,103 @@ class KernelsPage(msgspec.Struct, frozen=True):
     rows: list[KernelRow]
     total_rows: int
     coverage: Coverage
+
+
+_OPS_PER_KERNEL = 5
+
+
+def kernels_page(frame: Frame, ref: RunRef, selection: Selection) -> KernelsPage:
+    """All kernels, copies and sets that the selected iterations launched."""
+    profile, strings, kernels = frame.profile, frame.profile.strings, frame.profile.kernels
+    totals = kernel_totals(frame, selection)
+    whole = int(totals.total_ns.sum())
+    called = np.flatnonzero(totals.calls > 0)
+    called = called[np.argsort(-totals.total_ns[called], kind="stable")]
+    selected = frame.selected_launches(selection)
+    rows = [_row(frame, selected, totals, int(kernel), whole) for kernel in called]
+    families = np.bincount(kernels.family, weights=totals.total_ns, minlength=len(strings)).astype(np.int64)
+    by_family = [
+        Slice(strings[i], strings[i], int(families[i]), percent(int(families[i]), whole))
+        for i in np.argsort(-families, kind="stable").tolist()
+        if families[i] > 0
+    ]
+    return KernelsPage(
+        ref=ref,
+        headline=_headline(rows, by_family, profile.has_gpu),
+        range=selected_range(frame, selection),
+        has_gpu=profile.has_gpu,
+        by_family=by_family,
+        rows=rows,
+        total_rows=len(rows),
+        coverage=coverage_of(frame),
+    )
+
+
+def _row(frame: Frame, selected: Bools, totals: KernelTotals, kernel: int, whole: int) -> KernelRow:
+    profile, strings = frame.profile, frame.profile.strings
+    launches, kernels = profile.launches, profile.kernels
+    mine = np.flatnonzero(selected & (launches.kernel == kernel))
+    name = strings[kernels.name[kernel]]
+    usual = int(np.bincount(launches.config[mine]).argmax())
+    return KernelRow(
+        id=kernel_id(frame, kernel),
+        name=name,
+        short_name=short_kernel_name(name),
+        kind=KernelKind(int(kernels.kind[kernel])).name.lower(),
+        family=strings[kernels.family[kernel]],
+        tensor_core=VERDICTS[int(kernels.tensor_core[kernel])],
+        precision=strings[kernels.precision[kernel]],
+        rule=strings[kernels.rule[kernel]],
+        calls=int(totals.calls[kernel]),
+        total_ns=int(totals.total_ns[kernel]),
+        average_ns=int(totals.total_ns[kernel] // totals.calls[kernel]),
+        min_ns=int(totals.min_ns[kernel]),
+        max_ns=int(totals.max_ns[kernel]),
+        percent=percent(int(totals.total_ns[kernel]), whole),
+        occupancy_percent=_occupancy(frame, mine),
+        grid=_dimensions(profile.launch_configs.grid[usual]),
+        block=_dimensions(profile.launch_configs.block[usual]),
+        registers_per_thread=_known(profile.launch_configs.registers_per_thread[usual]),
+        shared_memory_bytes=_known(profile.launch_configs.shared_memory_bytes[usual]),
+        bytes=int(totals.bytes[kernel]) or None,
+        ops=_ops(frame, mine),
+    )
+
+
+def _ops(frame: Frame, launches: Ints) -> list[KernelOp]:
+    profile, groups, strings = frame.profile, frame.groups, frame.profile.strings
+    group = frame.launch_group[launches]
+    known = group >= 0
+    time = np.bincount(
+        group[known], weights=profile.launches.duration_ns[launches[known]], minlength=len(groups)
+    ).astype(np.int64)
+    return [
+        KernelOp(groups.ids[g], op_name(strings[groups.module[g]], strings[groups.op_type[g]]), int(time[g]))
+        for g in np.argsort(-time, kind="stable")[:_OPS_PER_KERNEL].tolist()
+        if time[g] > 0
+    ]
+
+
+def _occupancy(frame: Frame, launches: Ints) -> float | None:
+    """Kineto's estimate, the mean weighted by time; None where no launch has one."""
+    occupancy = frame.profile.launch_configs.occupancy_percent[frame.profile.launches.config[launches]]
+    weight = frame.profile.launches.duration_ns[launches]
+    known = (occupancy >= 0) & (weight > 0)
+    return float(np.average(occupancy[known], weights=weight[known])) if known.any() else None
+
+
+def _dimensions(values: Ints) -> str:
+    return "" if (values < 0).any() else "×".join(str(v) for v in values.tolist())
+
+
+def _known(value: np.int64) -> int | None:
+    return None if value < 0 else int(value)
+
+
+def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool) -> str:
+    if not has_gpu:
+        return "Nothing ran on a GPU in this recording."
+    if not rows:
+        return "No kernel was launched in the selected iterations."
+    share = families[0].percent or 0.0
+    return f"{len(rows)} kernels ran; {families[0].label} kernels take the most time, {share:.1f} %."

@@ -3,8 +3,28 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
-from tb_dlprof_plugin.views.common import Coverage, OpRow, RunRef, SelectedRange, Verdict
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.measures.frame import kernel_id
+from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.measures.ops import OpTotals, group_precisions, op_totals
+from tb_dlprof_plugin.storage.model import Ints
+from tb_dlprof_plugin.storage.precision import precision_of_dtypes
+from tb_dlprof_plugin.views.common import (
+    DIRECTIONS,
+    ROLES,
+    VERDICTS,
+    Coverage,
+    OpRow,
+    RunRef,
+    SelectedRange,
+    Verdict,
+    coverage_of,
+    op_name,
+    selected_range,
+)
+from tb_dlprof_plugin.views.text import dtypes_text, shapes_text, short_kernel_name
 
 
 class OpsPage(msgspec.Struct, frozen=True):
@@ -66,3 +86,205 @@ class OpDetail(msgspec.Struct, frozen=True):
     shapes: list[OpShapes]
     kernels: list[OpKernel]
     iterations: list[OpIteration]
+
+
+def ops_page(frame: Frame, ref: RunRef, selection: Selection) -> OpsPage:
+    """All ops of the selected iterations."""
+    rows = op_rows(frame, selection)
+    has_gpu = frame.profile.has_gpu
+    return OpsPage(
+        ref=ref,
+        headline=_headline(rows, has_gpu),
+        range=selected_range(frame, selection),
+        has_gpu=has_gpu,
+        rows=rows,
+        total_rows=len(rows),
+        coverage=coverage_of(frame),
+    )
+
+
+def op_rows(frame: Frame, selection: Selection) -> list[OpRow]:
+    """One row per op called in the selected iterations, by falling GPU time, without a GPU by CPU time."""
+    profile, groups, strings = frame.profile, frame.groups, frame.profile.strings
+    totals = op_totals(frame, selection)
+    precisions = group_precisions(frame, selection)
+    usual = _usual_op(frame, selection)
+    has_gpu = profile.has_gpu
+    all_gpu_ns = int(totals.gpu_ns.sum())
+    called = np.flatnonzero((totals.calls > 0) | (totals.cpu_total_ns > 0))
+    weight = totals.gpu_ns if has_gpu else totals.cpu_total_ns
+    rows = []
+    for group in called[np.argsort(-weight[called], kind="stable")].tolist():
+        op = int(usual[group])
+        shapes, dtypes = strings[profile.ops.shapes[op]], strings[profile.ops.dtypes[op]]
+        module, op_type = strings[groups.module[group]], strings[groups.op_type[group]]
+        role = int(groups.role[group])
+        rows.append(
+            OpRow(
+                id=groups.ids[group],
+                name=op_name(module, op_type),
+                module=module,
+                op_type=op_type,
+                direction=DIRECTIONS.get(role, ""),
+                role=ROLES[role],
+                calls=int(totals.calls[group]),
+                cpu_total_ns=int(totals.cpu_total_ns[group]),
+                cpu_self_ns=int(totals.cpu_self_ns[group]),
+                gpu_ns=int(totals.gpu_ns[group]) if has_gpu else None,
+                gpu_percent=percent(int(totals.gpu_ns[group]), all_gpu_ns) if has_gpu else None,
+                kernel_calls=int(totals.kernel_calls[group]),
+                tc_eligible=_eligible(frame, totals, group),
+                using_tc=using_tensor_cores(totals, group) if has_gpu else "unknown",
+                precision=precisions[group] or precision_of_dtypes(dtypes),
+                shapes=shapes_text(shapes),
+                dtypes=dtypes_text(dtypes),
+            )
+        )
+    return rows
+
+
+def op_detail(frame: Frame, ref: RunRef, selection: Selection, op_id: str) -> OpDetail:
+    """One op with its shapes, kernels and iterations.
+
+    Raises:
+        KeyError: no op of this id was called in the selected iterations.
+    """
+    row = next((row for row in op_rows(frame, selection) if row.id == op_id), None)
+    if row is None:
+        raise KeyError(op_id)
+    group = frame.groups.ids.index(op_id)
+    return OpDetail(
+        ref=ref,
+        range=selected_range(frame, selection),
+        row=row,
+        eligibility_reason=eligibility_reason(frame, group, row.tc_eligible),
+        shapes=_shapes(frame, selection, group),
+        kernels=_kernels(frame, selection, group),
+        iterations=_iterations(frame, group),
+    )
+
+
+def using_tensor_cores(totals: OpTotals, group: int) -> Verdict:
+    """Whether the op's kernels ran on Tensor Cores; unknown where none surely did and some may have."""
+    if totals.tensor_core_ns[group] > 0:
+        return "yes"
+    return "unknown" if totals.eligible_unknown_ns[group] > 0 else "no"
+
+
+def eligibility_reason(frame: Frame, group: int, eligible: Verdict) -> str:
+    """Why the op can or cannot use Tensor Cores, in one sentence."""
+    op_type = frame.profile.strings[frame.groups.op_type[group]]
+    if eligible == "yes":
+        return f"{op_type} multiplies matrices, which the Tensor Cores of this GPU can do."
+    if eligible == "unknown":
+        return f"{op_type} multiplies matrices, but the run used no GPU or its compute capability was not recorded."
+    inside = frame.profile.ops.top & (frame.groups.of_op == group)
+    names = {frame.profile.strings[i] for i in frame.profile.ops.name[inside].tolist()}
+    if any("conv" in name.lower() for name in names):
+        return "A depthwise convolution is no matrix product, or this GPU has no Tensor Cores for its data type."
+    return f"{op_type} has no form that runs on Tensor Cores."
+
+
+def _eligible(frame: Frame, totals: OpTotals, group: int) -> Verdict:
+    if totals.eligible[group]:
+        return "yes"
+    if frame.profile.has_gpu:
+        return "no"
+    return "unknown" if frame.groups_with_matrix_op[group] else "no"
+
+
+def _usual_op(frame: Frame, selection: Selection) -> Ints:
+    """Per group, the row of `Profile.ops` with most time: its shapes stand for the group's."""
+    profile = frame.profile
+    calls = np.flatnonzero(profile.ops.top[profile.calls.op] & frame.selected_calls(selection))
+    time = np.bincount(profile.calls.op[calls], weights=profile.calls.duration_ns[calls], minlength=len(profile.ops))
+    result = np.zeros(len(frame.groups), dtype=np.int64)
+    order = np.argsort(time, kind="stable")
+    order = order[frame.groups.of_op[order] >= 0]
+    result[frame.groups.of_op[order]] = order
+    return result
+
+
+def _headline(rows: list[OpRow], has_gpu: bool) -> str:
+    if not rows:
+        return "No op was called in the selected iterations."
+    first = rows[0]
+    where = f"{first.name} ({first.direction})" if first.direction else first.name
+    if has_gpu:
+        return f"{len(rows)} ops ran; {where} takes the most GPU time, {first.gpu_percent or 0:.1f} %."
+    total = sum(row.cpu_total_ns for row in rows)
+    return f"{len(rows)} ops ran; {where} takes the most CPU time, {percent(first.cpu_total_ns, total) or 0:.1f} %."
+
+
+def _shapes(frame: Frame, selection: Selection, group: int) -> list[OpShapes]:
+    profile, strings = frame.profile, frame.profile.strings
+    calls = np.flatnonzero(
+        (frame.call_group == group) & profile.ops.top[profile.calls.op] & frame.selected_calls(selection)
+    )
+    launches = np.flatnonzero((frame.launch_group == group) & frame.selected_launches(selection))
+    of_launch = profile.calls.op[frame.call_top[profile.launches.call[launches]]]
+    result = []
+    for op in np.unique(profile.calls.op[calls]).tolist():
+        mine = calls[profile.calls.op[calls] == op]
+        gpu = int(profile.launches.duration_ns[launches[of_launch == op]].sum())
+        result.append(
+            OpShapes(
+                shapes=shapes_text(strings[profile.ops.shapes[op]]),
+                dtypes=dtypes_text(strings[profile.ops.dtypes[op]]),
+                calls=len(mine),
+                cpu_total_ns=int(profile.calls.duration_ns[mine].sum()),
+                gpu_ns=gpu if profile.has_gpu else None,
+            )
+        )
+    return sorted(result, key=lambda item: (-(item.gpu_ns or 0), -item.cpu_total_ns))
+
+
+def _kernels(frame: Frame, selection: Selection, group: int) -> list[OpKernel]:
+    profile, strings = frame.profile, frame.profile.strings
+    launches, kernels = profile.launches, profile.kernels
+    rows = np.flatnonzero((frame.launch_group == group) & frame.selected_launches(selection))
+    whole = int(launches.duration_ns[rows].sum())
+    result = []
+    for kernel in np.unique(launches.kernel[rows]).tolist():
+        mine = rows[launches.kernel[rows] == kernel]
+        total = int(launches.duration_ns[mine].sum())
+        moved = int(np.maximum(launches.bytes[mine], 0).sum())
+        name = strings[kernels.name[kernel]]
+        result.append(
+            OpKernel(
+                id=kernel_id(frame, kernel),
+                name=name,
+                short_name=short_kernel_name(name),
+                family=strings[kernels.family[kernel]],
+                tensor_core=VERDICTS[int(kernels.tensor_core[kernel])],
+                precision=strings[kernels.precision[kernel]],
+                rule=strings[kernels.rule[kernel]],
+                calls=len(mine),
+                total_ns=total,
+                average_ns=total // len(mine),
+                percent=percent(total, whole),
+                bytes=moved or None,
+            )
+        )
+    return sorted(result, key=lambda item: -item.total_ns)
+
+
+def _iterations(frame: Frame, group: int) -> list[OpIteration]:
+    profile = frame.profile
+    total = len(profile.iterations)
+    top = (frame.call_group == group) & profile.ops.top[profile.calls.op] & (frame.call_iteration >= 0)
+    counted = top & ~profile.ops.continuation[profile.calls.op]
+    calls = np.bincount(frame.call_iteration[counted], minlength=total)
+    cpu = np.bincount(frame.call_iteration[top], weights=profile.calls.duration_ns[top], minlength=total)
+    launched = (frame.launch_group == group) & (frame.launch_iteration >= 0)
+    gpu = np.bincount(frame.launch_iteration[launched], weights=profile.launches.duration_ns[launched], minlength=total)
+    return [
+        OpIteration(
+            index=index,
+            number=int(profile.iterations.number[index]),
+            calls=int(calls[index]),
+            cpu_total_ns=int(cpu[index]),
+            gpu_ns=int(gpu[index]) if profile.has_gpu else None,
+        )
+        for index in range(total)
+    ]

@@ -4,7 +4,26 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_dlprof_plugin.views.common import Coverage, NoteItem, OpRow, RunRef, SelectedRange, Slice
+from tb_dlprof_plugin.advice import advise
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.measures.iterations import StepTotals, category_sums, percent, step_totals
+from tb_dlprof_plugin.measures.kernels import time_split
+from tb_dlprof_plugin.measures.ops import op_totals
+from tb_dlprof_plugin.measures.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.views.common import (
+    Coverage,
+    NoteItem,
+    OpRow,
+    RunRef,
+    SelectedRange,
+    Slice,
+    coverage_of,
+    run_title,
+    selected_range,
+)
+from tb_dlprof_plugin.views.ops import op_rows
+from tb_dlprof_plugin.views.system import SystemItem, system_items
+from tb_dlprof_plugin.views.text import duration
 
 
 class PerformanceSummary(msgspec.Struct, frozen=True):
@@ -45,14 +64,6 @@ class Category(msgspec.Struct, frozen=True):
     recorded: bool
 
 
-class SystemItem(msgspec.Struct, frozen=True):
-    """One line of the system configuration; ``value`` is None for what was not recorded."""
-
-    group: str
-    label: str
-    value: str | None
-
-
 class FindingLine(msgspec.Struct, frozen=True):
     """A finding in one line; the Advice page has the rest."""
 
@@ -84,3 +95,152 @@ class Overview(msgspec.Struct, frozen=True):
     findings: list[FindingLine]
     coverage: Coverage
     notes: list[NoteItem]
+
+
+_TOP_OPS = 10
+CATEGORIES: dict[str, tuple[str, str]] = {
+    "tensor_core": ("Tensor Cores", "A Tensor Core kernel runs on the GPU."),
+    "other_kernels": ("Other kernels", "Another kernel runs and no Tensor Core kernel does."),
+    "memory": ("Memory", "A copy or set runs on the GPU and no kernel does."),
+    "dataloader": ("Dataloader", "The GPU is idle and the training thread waits in the DataLoader."),
+    "io": ("I/O", "The CPU reads or writes files and none of the above applies. PyTorch traces do not record it."),
+    "cpu": ("CPU", "An op or CUDA call runs on the CPU and none of the above applies."),
+    "other": ("Other", "None of the above: Python between ops, or waiting outside PyTorch."),
+}
+
+
+def overview(frame: Frame, ref: RunRef, selection: Selection) -> Overview:
+    """The Overview page over the selected iterations."""
+    profile = frame.profile
+    steps = step_totals(frame, selection)
+    totals = op_totals(frame, selection)
+    tensor_cores = tensor_core_totals(totals)
+    has_gpu = profile.has_gpu
+    return Overview(
+        ref=ref,
+        title=run_title(frame),
+        headline=_headline(steps, has_gpu),
+        range=selected_range(frame, selection),
+        has_gpu=has_gpu,
+        summary=_summary(frame, selection, steps, tensor_cores),
+        categories=_categories(frame),
+        gpu_utilization=_utilization(steps),
+        resource_usage=[
+            Slice(name, CATEGORIES[name][0], value, percent(value, steps.wall_ns))
+            for name, value in steps.category_ns.items()
+        ],
+        kernel_time=_kernel_time(frame, selection) if has_gpu else [],
+        tensor_core_efficiency=_efficiency(tensor_cores) if has_gpu else [],
+        iterations=_bars(frame, selection),
+        top_ops=op_rows(frame, selection)[:_TOP_OPS],
+        system=system_items(frame),
+        findings=[
+            FindingLine(
+                f.id,
+                f.rule,
+                f.severity,
+                f.title,
+                f.saving.expected_ns if f.saving else None,
+                f.saving.percent if f.saving else None,
+            )
+            for f in advise(frame, selection).findings
+        ],
+        coverage=coverage_of(frame),
+        notes=[NoteItem(n.code, n.text, n.count) for n in profile.notes],
+    )
+
+
+def _summary(
+    frame: Frame, selection: Selection, steps: StepTotals, tensor_cores: TensorCoreTotals
+) -> PerformanceSummary:
+    profile = frame.profile
+    numbers = profile.iterations.number
+    facts = profile.facts
+    gpu = next((g for g in profile.system.gpus if g.id in profile.iterations.gpu_ids), None)
+    return PerformanceSummary(
+        wall_clock_ns=steps.wall_ns,
+        gpu_utilization_percent=steps.gpu_utilization,
+        tensor_core_kernel_utilization_percent=tensor_cores.utilization if profile.has_gpu else None,
+        gpu_busy_ns=steps.gpu_busy_ns,
+        total_iterations=len(profile.iterations),
+        aggregated_iterations=selection.count,
+        start_iteration=int(numbers[selection.first]),
+        stop_iteration=int(numbers[selection.last]),
+        average_iteration_ns=steps.average_ns,
+        iteration_deviation_ns=steps.deviation_ns,
+        samples_per_second=facts.batch_size * 1e9 / steps.average_ns if facts.batch_size and steps.average_ns else None,
+        peak_memory_bytes=facts.peak_memory_allocated_bytes,
+        memory_bytes=gpu.memory_bytes if gpu else None,
+    )
+
+
+def _categories(frame: Frame) -> list[Category]:
+    known = category_sums(frame, slice(None))
+    return [
+        Category(name, label, definition, known[name] is not None) for name, (label, definition) in CATEGORIES.items()
+    ]
+
+
+def _utilization(steps: StepTotals) -> list[Slice]:
+    if steps.gpu_busy_ns is None:
+        return []
+    idle = steps.wall_ns - steps.gpu_busy_ns
+    return [
+        Slice("using", "Using", steps.gpu_busy_ns, steps.gpu_utilization),
+        Slice("idle", "Idle", idle, percent(idle, steps.wall_ns)),
+    ]
+
+
+def _kernel_time(frame: Frame, selection: Selection) -> list[Slice]:
+    split = time_split(frame, selection)
+    whole = split.kernel_ns + split.memory_ns
+    parts = [
+        ("tensor_core", "Tensor Core kernels", split.tensor_core_ns),
+        ("other_kernels", "Other kernels", split.other_ns),
+        ("memory", "Memory", split.memory_ns),
+    ]
+    if split.unknown_ns:
+        parts.append(("unknown", "Unknown kernels", split.unknown_ns))
+    return [Slice(key, label, value, percent(value, whole)) for key, label, value in parts]
+
+
+def _efficiency(totals: TensorCoreTotals) -> list[Slice]:
+    parts = [
+        ("using", "Using Tensor Cores", totals.using_ns),
+        ("not_using", "Eligible, not using", totals.not_using_ns),
+    ]
+    if totals.unknown_ns:
+        parts.append(("unknown", "Eligible, unknown", totals.unknown_ns))
+    return [Slice(key, label, value, percent(value, totals.eligible_ns)) for key, label, value in parts]
+
+
+def _bars(frame: Frame, selection: Selection) -> list[IterationBar]:
+    iterations = frame.profile.iterations
+    return [
+        IterationBar(
+            index=index,
+            number=int(iterations.number[index]),
+            start_ns=int(iterations.start_ns[index]),
+            duration_ns=int(iterations.duration_ns[index]),
+            category_ns=list(category_sums(frame, slice(index, index + 1)).values()),
+            selected=selection.first <= index <= selection.last,
+        )
+        for index in range(len(iterations))
+    ]
+
+
+def _headline(steps: StepTotals, has_gpu: bool) -> str:
+    average = duration(steps.average_ns)
+    known = {name: value for name, value in steps.category_ns.items() if value is not None}
+    if not has_gpu:
+        first = max(known, key=lambda name: known[name])
+        share = percent(known[first], steps.wall_ns) or 0.0
+        return f"Each step takes {average} on the CPU; the largest part is {CATEGORIES[first][0]}, {share:.0f} %."
+    busy = steps.gpu_utilization or 0.0
+    tensor = percent(known.get("tensor_core", 0), steps.wall_ns) or 0.0
+    waits = {name: known[name] for name in ("dataloader", "cpu", "other") if name in known}
+    first = max(waits, key=lambda name: waits[name])
+    text = f"The GPU works {busy:.0f} % of each {average} step, {tensor:.0f} % on Tensor Cores"
+    share = percent(waits[first], steps.wall_ns) or 0.0
+    reasons = {"dataloader": "waits for data", "cpu": "waits for the CPU", "other": "waits for Python"}
+    return f"{text}; {share:.0f} % it {reasons[first]}." if share >= 1 else f"{text}."

@@ -1,0 +1,119 @@
+"""Matrix work in FP32 or TF32 on a GPU whose Tensor Cores take half precision: AMP is not used."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.case import HALF_PRECISIONS, Case
+from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.finding import FindingItem, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.savings import faster_kernels, severity
+from tb_dlprof_plugin.kernels.eligibility import tensor_core_precisions
+from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.storage.model import Role
+
+RULE = "amp_not_used"
+TITLE = "Automatic mixed precision is not used"
+
+_FP16 = """scaler = torch.amp.GradScaler("cuda")
+
+for inputs, targets in loader:
+    optimizer.zero_grad(set_to_none=True)
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = loss_fn(model(inputs), targets)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+_BF16 = """for inputs, targets in loader:
+    optimizer.zero_grad(set_to_none=True)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = loss_fn(model(inputs), targets)
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def check(case: Case) -> FindingItem | Silent:
+    """Fires where most eligible kernel time is FP32 or TF32 and half precision should shorten the step."""
+    if not case.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    precisions = tensor_core_precisions(case.compute_capability)
+    if not precisions:
+        return Silent("The GPU has no Tensor Cores, or its compute capability was not recorded.", applicable=False)
+    matrix = case.kernel_launches & case.frame.launch_in_matrix_op
+    eligible = case.per_step(matrix)
+    if not eligible:
+        return Silent("No op could use Tensor Cores.", applicable=False)
+    half = case.per_step(matrix & case.in_precision(*HALF_PRECISIONS))
+    half_share = percent(half, eligible) or 0.0
+    if half_share >= thresholds.HALF_PRECISION_SHARE_PERCENT:
+        return Silent(f"{half_share:.0f} % of the eligible kernel time is in half precision already.")
+
+    from_fp32 = matrix & case.in_precision("fp32") & ~case.on_tensor_cores
+    from_tf32 = matrix & case.in_precision("tf32", "3xtf32")
+    others = (
+        case.kernel_launches
+        & ~case.frame.launch_in_matrix_op
+        & case.in_role(Role.FORWARD, Role.BACKWARD)
+        & case.in_precision("fp32")
+    )
+    parts = [
+        ("FP32 matrix kernels", case.per_step(from_fp32), thresholds.AMP_MATRIX_FROM_FP32),
+        ("TF32 matrix kernels", case.per_step(from_tf32), thresholds.AMP_MATRIX_FROM_TF32),
+        ("other FP32 kernels", case.per_step(others), thresholds.AMP_OTHER),
+    ]
+    estimate = faster_kernels(
+        case,
+        [(time, factor) for _, time, factor in parts],
+        ", ".join(f"{time / 1e6:.2f} ms of {name} become {_range(factor)}" for name, time, factor in parts if time)
+        + " times as fast; casts and the gradient scaler make the CPU up to "
+        f"{thresholds.AMP_LAUNCH_OVERHEAD.high:g} times as slow.",
+        overhead=thresholds.AMP_LAUNCH_OVERHEAD,
+    )
+    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(
+            f"Half precision should save only {estimate.percent:.1f} % of the step, because the CPU sets the pace: "
+            f"it needs {case.host_floor_ns / 1e6:.2f} of the {case.step_ns / 1e6:.2f} ms."
+        )
+    rows = op_rows(case, from_fp32 | from_tf32)
+    modern = "bf16" in precisions
+    return FindingItem(
+        id=RULE,
+        rule=RULE,
+        severity=severity(estimate),
+        title=f"Automatic mixed precision is not used: {eligible / 1e6:.1f} ms of each step could run on Tensor Cores "
+        "in half precision",
+        seen=f"Ops that can use Tensor Cores take {eligible / 1e6:.2f} ms of kernel time a step; "
+        f"{half_share:.0f} % of it is in half precision.",
+        readings=[
+            Reading("Eligible kernel time per step", eligible, "ns"),
+            Reading("Of it in half precision", half_share, "percent", thresholds.HALF_PRECISION_SHARE_PERCENT),
+            Reading("Of it in FP32, off the Tensor Cores", case.per_step(from_fp32), "ns"),
+            Reading("Of it in TF32", case.per_step(from_tf32), "ns"),
+            Reading("Step time", case.step_ns, "ns"),
+        ],
+        evidence=rows,
+        change="Run the forward pass and the loss under torch.autocast. "
+        + (
+            "BF16 needs no gradient scaler; FP16 does."
+            if modern
+            else "This GPU's Tensor Cores take FP16, which needs a gradient scaler."
+        ),
+        code=_BF16 if modern else _FP16,
+        saving=estimate,
+        saving_unknown_because="",
+        confirm="Record a run with autocast and open Compare: the step should be shorter by the amount given, and the "
+        "ops listed should use Tensor Cores in FP16 or BF16.",
+        references=[
+            Reference("PyTorch: automatic mixed precision", "https://docs.pytorch.org/docs/stable/amp.html"),
+            Reference(
+                "Daydream: estimating the gain of AMP",
+                "https://www.usenix.org/conference/atc20/presentation/zhu-hongyu",
+            ),
+        ],
+        dlprof_name="AMP Detector",
+    )
+
+
+def _range(speedup: thresholds.Speedup) -> str:
+    return f"{speedup.low:g} to {speedup.high:g} (expected {speedup.expected:g})"

@@ -1,0 +1,80 @@
+"""Convolutions run with the algorithms that cuDNN's heuristics chose: ``cudnn.benchmark`` is off."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.finding import FindingItem, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.savings import faster_kernels, severity
+from tb_dlprof_plugin.kernels.eligibility import is_convolution
+from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.storage.model import Bools
+
+RULE = "cudnn_benchmark_off"
+TITLE = "cudnn.benchmark is off"
+
+
+def check(case: Case) -> FindingItem | Silent:
+    """Fires where the hook saw ``cudnn.benchmark`` off and cuDNN convolutions take a notable share of the step."""
+    if not case.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    benchmark = case.facts.cudnn_benchmark
+    if benchmark is None:
+        return Silent("Whether cudnn.benchmark was on was not recorded.", applicable=False)
+    if benchmark:
+        return Silent("cudnn.benchmark is on.")
+    if case.facts.deterministic_algorithms:
+        return Silent("Deterministic algorithms are asked for, so cudnn.benchmark may not choose.", applicable=False)
+    launches = _convolution_launches(case)
+    time = case.per_step(launches)
+    share = percent(time, case.step_ns) or 0.0
+    if share < thresholds.CONVOLUTION_SHARE_PERCENT:
+        return Silent(f"Convolutions take {share:.1f} % of the step.", applicable=time > 0)
+    estimate = faster_kernels(
+        case,
+        [(time, thresholds.CUDNN_BENCHMARK)],
+        f"{time / 1e6:.2f} ms of convolution kernels become {thresholds.CUDNN_BENCHMARK.low:g} to "
+        f"{thresholds.CUDNN_BENCHMARK.high:g} (expected {thresholds.CUDNN_BENCHMARK.expected:g}) times as fast.",
+    )
+    shapes = _input_shapes(case, launches)
+    return FindingItem(
+        id=RULE,
+        rule=RULE,
+        severity=severity(estimate),
+        title=f"cudnn.benchmark is off while convolutions take {share:.0f} % of the step",
+        seen=f"Convolutions take {time / 1e6:.2f} ms of each {case.step_ns / 1e6:.2f} ms step, in {shapes} shapes; "
+        "cuDNN chose their algorithms by its heuristics.",
+        readings=[
+            Reading("Convolution share of the step", share, "percent", thresholds.CONVOLUTION_SHARE_PERCENT),
+            Reading("Convolution kernels per step", time, "ns"),
+            Reading("Different convolution shapes", shapes, "count"),
+        ],
+        evidence=op_rows(case, launches),
+        change="Let cuDNN time its algorithms once per shape and keep the fastest. Input shapes should not change from "
+        "step to step, because each new one is timed again.",
+        code="torch.backends.cudnn.benchmark = True\n",
+        saving=estimate,
+        saving_unknown_because="",
+        confirm="Record again after the first steps, which pay for the timing: the convolutions should take less.",
+        references=[
+            Reference(
+                "PyTorch: cudnn.benchmark",
+                "https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.benchmark",
+            )
+        ],
+        dlprof_name="Cudnn Benchmark Detector",
+    )
+
+
+def _convolution_launches(case: Case) -> Bools:
+    profile = case.profile
+    convolution = np.array([is_convolution(profile.strings[i]) for i in profile.ops.name.tolist()], dtype=np.bool_)
+    op = case.frame.launch_op
+    return case.kernel_launches & (op >= 0) & convolution[np.maximum(op, 0)]
+
+
+def _input_shapes(case: Case, launches: Bools) -> int:
+    return len(np.unique(case.profile.ops.shapes[case.frame.launch_op[launches]]))

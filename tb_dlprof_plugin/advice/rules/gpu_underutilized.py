@@ -1,0 +1,75 @@
+"""The GPU is idle for half of the step or more."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.finding import EvidenceRow, FindingItem, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.savings import saving, severity
+from tb_dlprof_plugin.measures.iterations import percent
+
+RULE = "gpu_underutilized"
+TITLE = "The GPU is underutilized"
+
+_COMPILE = """model = torch.compile(model, mode="reduce-overhead")  # fewer launches, replayed as CUDA graphs
+"""
+_LABELS = {
+    "dataloader": "waits for the DataLoader",
+    "cpu": "waits for ops and CUDA calls on the CPU",
+    "other": "waits for Python",
+}
+
+
+def check(case: Case) -> FindingItem | Silent:
+    """Fires where kernels, copies and sets cover less than the threshold of the step."""
+    utilization = case.steps.gpu_utilization
+    busy = case.steps.gpu_busy_ns
+    if utilization is None or busy is None:
+        return Silent("The run used no GPU.", applicable=False)
+    if utilization >= thresholds.UNDERUTILIZED_GPU_PERCENT:
+        return Silent(f"The GPU is busy {utilization:.0f} % of the step.")
+    count = case.selection.count
+    idle = case.step_ns - busy // count
+    waits = {name: (case.steps.category_ns[name] or 0) // count for name in _LABELS}
+    loader = waits["dataloader"]
+    launch_bound = max(0, idle - loader)
+    estimate = saving(
+        case,
+        0,
+        launch_bound // 2,
+        launch_bound,
+        f"The GPU is idle {idle / 1e6:.2f} ms of a step, {loader / 1e6:.2f} ms of it for the DataLoader (its own "
+        "finding). The rest is the upper bound; how much of it fewer launches or larger batches remove cannot be told "
+        "from one run, so the middle is given.",
+    )
+    worst = max(waits, key=lambda name: waits[name])
+    calls = int(case.ops.kernel_calls.sum()) // count
+    return FindingItem(
+        id=RULE,
+        rule=RULE,
+        severity=severity(estimate),
+        title=f"The GPU is busy only {utilization:.0f} % of each step",
+        seen=f"Kernels, copies and sets cover {busy / count / 1e6:.2f} of {case.step_ns / 1e6:.2f} ms. For most of the "
+        f"rest, {waits[worst] / 1e6:.2f} ms, the GPU {_LABELS[worst]}. A step launches {calls} kernels.",
+        readings=[
+            Reading("GPU utilization", utilization, "percent", thresholds.UNDERUTILIZED_GPU_PERCENT),
+            Reading("GPU idle per step", idle, "ns"),
+            Reading("Kernels launched per step", calls, "count"),
+            Reading("GPU time per kernel", busy / count / calls if calls else None, "ns"),
+        ],
+        evidence=[
+            EvidenceRow(f"The GPU {label}", waits[name], percent(waits[name], case.step_ns), "overview", name)
+            for name, label in _LABELS.items()
+        ],
+        change="Give the GPU more work per launch: a larger batch, or fewer and larger kernels through torch.compile.",
+        code=_COMPILE,
+        saving=estimate,
+        saving_unknown_because="",
+        confirm="Record again: GPU utilization on the Overview should rise. With a larger batch compare samples per "
+        "second, not the step time.",
+        references=[
+            Reference("PyTorch: torch.compile", "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"),
+            Reference("PyTorch: CUDA graphs", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"),
+        ],
+        dlprof_name="Underutilized GPU Detector",
+    )

@@ -1,0 +1,52 @@
+"""Every threshold and factor of the rules, each with its source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """How many times faster, with the interval it lies in."""
+
+    low: float
+    expected: float
+    high: float
+
+
+DATALOADER_SHARE_PERCENT = 5.0
+"""torch-tb-profiler advises above 5 % of the step; counted here is only time in which the GPU is idle as well."""
+
+UNDERUTILIZED_GPU_PERCENT = 50.0
+"""DLProf's Underutilized GPU Detector (User Guide 10.10), and torch-tb-profiler's threshold."""
+
+CONVOLUTION_SHARE_PERCENT = 5.0
+"""Below this share of the step, choosing other convolution algorithms cannot save one percent of it."""
+
+WORTHWHILE_SAVING_PERCENT = 2.0
+"""Step times of one run vary by about this much: a smaller saving could not be confirmed by a second run."""
+
+HALF_PRECISION_SHARE_PERCENT = 50.0
+"""With at least half of the eligible kernel time in half precision, AMP is in use."""
+
+HIGH_SEVERITY_PERCENT = 20.0
+MEDIUM_SEVERITY_PERCENT = 5.0
+"""Severity by expected saving, in percent of the step."""
+
+AMP_MATRIX_FROM_FP32 = Speedup(2.0, 3.0, 8.0)
+"""Matrix kernels, FP32 to half precision. 3: Daydream (USENIX ATC'20, section 5.1)."""
+
+AMP_MATRIX_FROM_TF32 = Speedup(1.0, 1.5, 2.0)
+"""Matrix kernels, TF32 to half precision. 2: the ratio of the dense peak rates on Ampere and Hopper (data sheets)."""
+
+AMP_OTHER = Speedup(1.0, 1.4, 2.0)
+"""Kernels limited by memory, FP32 to half precision. 2: half the bytes, as in Daydream; 1: autocast keeps FP32."""
+
+TF32_MATRIX = Speedup(1.5, 2.5, 7.0)
+"""Matrix kernels, FP32 to TF32. 7.4 and 8 are the ratios of the dense peak rates on H100 and A100 (data sheets)."""
+
+AMP_LAUNCH_OVERHEAD = Speedup(1.0, 1.1, 1.4)
+"""How much longer the CPU takes to launch a step under AMP, because casts and the gradient scaler add launches."""
+
+CUDNN_BENCHMARK = Speedup(1.0, 1.05, 1.5)
+"""Convolution kernels after cudnn.benchmark chose the algorithms."""

@@ -1,0 +1,53 @@
+"""``tb-dlprof advice``: the Advice page on the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+
+import typer
+
+from tb_dlprof_plugin.advice.finding import FindingItem
+from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Rank, Source
+from tb_dlprof_plugin.commands.printing import percent, print_json, time
+from tb_dlprof_plugin.commands.source import choose
+from tb_dlprof_plugin.views.advice import advice_page
+
+
+def advice(
+    source: Source,
+    cycle: Cycle = None,
+    rank: Rank = None,
+    first: First = None,
+    last: Last = None,
+    as_json: Json = False,
+) -> None:
+    """What to change, what was seen, what it should gain, and what will confirm it."""
+    chosen = choose(source, cycle, rank, first, last)
+    page = advice_page(chosen.frame, chosen.ref, chosen.selection)
+    if as_json:
+        print_json(page)
+        return
+    typer.echo(page.headline)
+    for finding in page.findings:
+        _print(finding)
+    typer.echo("\nRules that found nothing:")
+    for status in page.rules:
+        if status.outcome != "fired":
+            typer.echo(f"  {status.rule} ({status.outcome.replace('_', ' ')}): {status.why}")
+
+
+def _print(finding: FindingItem) -> None:
+    typer.echo(f"\n[{finding.severity}] {finding.title}")
+    typer.echo(f"  Seen: {finding.seen}")
+    for row in finding.evidence:
+        typer.echo(f"    {row.label}: {time(row.value_ns)} a step, {percent(row.percent)}")
+    if finding.saving is None:
+        typer.echo(f"  Estimated saving: unknown. {finding.saving_unknown_because}")
+    else:
+        item = finding.saving
+        typer.echo(
+            f"  Estimated saving a step: {time(item.expected_ns)} ({percent(item.percent)}), "
+            f"between {time(item.low_ns)} and {time(item.high_ns)}. {item.derivation}"
+        )
+    typer.echo(f"  Change: {finding.change}\n{textwrap.indent(finding.code.rstrip(), '      ')}")
+    typer.echo(f"  Confirm: {finding.confirm}")

@@ -1,0 +1,44 @@
+"""``tb-dlprof analyze``: trace files in, event files out."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.storage.eventfile import write_profile
+from tb_dlprof_plugin.trace.errors import TraceError
+
+
+def analyze(
+    traces: Annotated[list[Path], typer.Argument(help="*.pt.trace.json[.gz] files that torch.profiler wrote.")],
+    logdir: Annotated[
+        Path | None, typer.Option(help="Run directory for the event files; next to each trace by default.")
+    ] = None,
+    rank: Annotated[int | None, typer.Option(help="Rank; the trace's own by default.")] = None,
+) -> None:
+    """Analyse trace files and write the event files that TensorBoard shows.
+
+    What only the training process knows (autocast, TF32 switches, DataLoader settings) is then unknown.
+    """
+    failed = False
+    for cycle, trace in enumerate(traces):
+        target = logdir or trace.parent
+        # One session per trace where each goes to a place of its own; cycles of one session where they share it.
+        session = re.sub(r"[^A-Za-z0-9_.-]", "-", trace.name.split(".pt.trace", 1)[0]) or "trace"
+        try:
+            profile = analyze_trace(trace, session=session, rank=rank, cycle=cycle if logdir else 0)
+            path = write_profile(target, profile)
+        except TraceError as error:
+            typer.echo(f"tb-dlprof: {error}", err=True)
+            failed = True
+        except OSError as error:
+            typer.echo(f"tb-dlprof: {target} cannot be written ({error.strerror}); give another --logdir.", err=True)
+            failed = True
+        else:
+            typer.echo(f"{trace} -> {path}")
+    if failed:
+        raise typer.Exit(1)

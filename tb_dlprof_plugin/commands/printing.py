@@ -1,0 +1,45 @@
+"""Tables, numbers and JSON on the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tb_dlprof_plugin.views.text import duration
+
+UNKNOWN = "unknown"
+
+
+def console() -> Console:
+    """The terminal; names from traces are never read as markup."""
+    return Console(highlight=False, markup=False)
+
+
+def print_json(page: msgspec.Struct) -> None:
+    """The page's data, indented."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(page), indent=2).decode() + "\n")
+
+
+def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> None:
+    """Columns are (heading, "left" or "right"); cells are plain text."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading, side in columns:
+        table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console().print(table)
+
+
+def time(value_ns: float | None) -> str:
+    """A duration, or "unknown"."""
+    return UNKNOWN if value_ns is None else duration(value_ns)
+
+
+def percent(value: float | None) -> str:
+    """A percentage, or "unknown"."""
+    return UNKNOWN if value is None else f"{value:.1f} %"

@@ -1,0 +1,57 @@
+"""What a command is pointed at: a logdir, a run in it, an event file or a trace file; one profile out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.storage.codec import ProfileError
+from tb_dlprof_plugin.storage.eventfile import StoredProfile, read_profiles
+from tb_dlprof_plugin.trace.errors import TraceError
+from tb_dlprof_plugin.views.common import RunRef
+
+_TRACE_SUFFIXES = (".json", ".json.gz")
+
+
+class Chosen:
+    """A profile with its name and the selected iterations."""
+
+    def __init__(self, frame: Frame, ref: RunRef, selection: Selection) -> None:
+        self.frame, self.ref, self.selection = frame, ref, selection
+
+
+def choose(source: Path, cycle: int | None, rank: int | None, first: int | None, last: int | None) -> Chosen:
+    """The newest profile under ``source`` that fits; ends the command with one sentence where there is none."""
+    try:
+        frame, ref = _open(source, cycle, rank)
+        return Chosen(frame, ref, frame.selection(first, last))
+    except (TraceError, ProfileError, ValueError) as error:
+        typer.echo(f"tb-dlprof: {error}", err=True)
+        raise typer.Exit(2) from None
+
+
+def _open(source: Path, cycle: int | None, rank: int | None) -> tuple[Frame, RunRef]:
+    if source.is_file() and source.name.endswith(_TRACE_SUFFIXES):
+        profile = analyze_trace(source)
+        return Frame(profile), RunRef(source.name, profile.source.session, profile.source.rank, profile.source.cycle)
+    stored = read_profiles(source)
+    if not stored:
+        raise ProfileError(f"{source} holds no profile; record one with tb_dlprof_plugin.profile(...) or the demo.")
+    runs = sorted({s.path.parent for s in stored})
+    if len(runs) > 1:
+        names = ", ".join(str(run.relative_to(source)) for run in runs[:8]) + (", ..." if len(runs) > 8 else "")
+        raise ProfileError(f"{source} holds {len(runs)} runs; name one of them: {names}.")
+    fitting = [s for s in stored if cycle in (None, s.profile.source.cycle) and rank in (None, s.profile.source.rank)]
+    if not fitting:
+        raise ProfileError(f"{source} has no profile of that rank and cycle.")
+    newest = max(fitting, key=_newest)
+    made_by = newest.profile.source
+    return Frame(newest.profile), RunRef(newest.path.parent.name, made_by.session, made_by.rank, made_by.cycle)
+
+
+def _newest(stored: StoredProfile) -> tuple[str, int, int]:
+    made_by = stored.profile.source
+    return (made_by.session, -made_by.rank, made_by.cycle)

@@ -1,0 +1,71 @@
+"""``tb-dlprof summary``: the Overview page on the terminal."""
+
+from __future__ import annotations
+
+import typer
+
+from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Rank, Source
+from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
+from tb_dlprof_plugin.commands.source import choose
+from tb_dlprof_plugin.views.overview import overview
+
+
+def summary(
+    source: Source,
+    cycle: Cycle = None,
+    rank: Rank = None,
+    first: First = None,
+    last: Last = None,
+    as_json: Json = False,
+) -> None:
+    """Where the time went: step time, GPU and Tensor Core utilization, time categories, top ops, findings."""
+    chosen = choose(source, cycle, rank, first, last)
+    page = overview(chosen.frame, chosen.ref, chosen.selection)
+    if as_json:
+        print_json(page)
+        return
+    facts = page.summary
+    typer.echo(f"{page.title}\n{page.headline}\n")
+    print_table(
+        (("", "left"), ("", "right")),
+        [
+            ("Average iteration time", time(facts.average_iteration_ns)),
+            ("Standard deviation", time(facts.iteration_deviation_ns)),
+            ("Iterations", f"{facts.aggregated_iterations} of {facts.total_iterations}"),
+            ("GPU utilization", percent(facts.gpu_utilization_percent)),
+            ("Tensor Core Kernel Utilization", percent(facts.tensor_core_kernel_utilization_percent)),
+        ],
+    )
+    typer.echo("")
+    print_table(
+        (("Time category", "left"), ("per iteration", "right"), ("share", "right")),
+        [
+            (
+                s.label,
+                time(None if s.value_ns is None else s.value_ns / facts.aggregated_iterations),
+                percent(s.percent),
+            )
+            for s in page.resource_usage
+        ],
+    )
+    typer.echo("")
+    print_table(
+        (("Top ops", "left"), ("direction", "left"), ("GPU time", "right"), ("CPU time", "right"), ("TC", "left")),
+        [
+            (op.name, op.direction, time(op.gpu_ns), time(op.cpu_total_ns), _tensor_cores(op.tc_eligible, op.using_tc))
+            for op in page.top_ops
+        ],
+    )
+    for finding in page.findings:
+        saving = UNKNOWN if finding.saving_ns is None else f"{time(finding.saving_ns)} a step"
+        typer.echo(f"\n[{finding.severity}] {finding.title}\n    estimated saving: {saving}")
+    for note in page.notes:
+        typer.echo(f"\nNote: {note.text}" + (f" ({note.count})" if note.count else ""))
+
+
+def _tensor_cores(eligible: str, using: str) -> str:
+    return (
+        f"eligible, {'using' if using == 'yes' else 'not using' if using == 'no' else 'unknown'}"
+        if (eligible == "yes")
+        else "-"
+    )

@@ -1,0 +1,34 @@
+"""How fast the CPU alone could go: the lower bound on a step that making the GPU faster cannot pass."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.measures.frame import Frame, Selection
+from tb_dlprof_plugin.storage.intervals import covered, union
+from tb_dlprof_plugin.storage.model import CallKind
+
+WAIT_AFTER_NS = 50_000
+"""A runtime call that lasts longer waits for the GPU from here on: a launch takes 5 to 10 us, and HTA holds calls over
+50 us for notable (its runtime cutoff)."""
+
+
+def host_wait_ns(frame: Frame, selection: Selection) -> int:
+    """Time of the selected iterations in which the CPU waited for the GPU inside CUDA calls (ns).
+
+    Synchronising calls wait openly; a launch waits when the queue is full.
+    """
+    profile = frame.profile
+    calls = profile.calls
+    waits = (profile.ops.kind[calls.op] == CallKind.RUNTIME) & (calls.duration_ns > WAIT_AFTER_NS)
+    start = calls.start_ns[waits]
+    intervals = union(start + WAIT_AFTER_NS, start + calls.duration_ns[waits])
+    rows = slice(selection.first, selection.last + 1)
+    return int(np.sum(covered(intervals, profile.iterations.start_ns[rows], profile.iterations.stop_ns[rows])))
+
+
+def host_floor_ns(frame: Frame, selection: Selection) -> int:
+    """Wall time per selected iteration that the CPU needs even if the GPU took no time (ns, as profiled)."""
+    rows = slice(selection.first, selection.last + 1)
+    wall = int(frame.profile.iterations.duration_ns[rows].sum())
+    return (wall - host_wait_ns(frame, selection)) // selection.count

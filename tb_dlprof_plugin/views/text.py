@@ -1,0 +1,81 @@
+"""Names, shapes and numbers as short text."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import msgspec
+
+_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+_FUNCTOR = re.compile(r"at::native::(?:\(anonymous namespace\)::)?(\w+?)(?:Functor|_kernel_cuda|_functor|Op)\w*\b")
+_GENERIC_KERNELS = ("elementwise_kernel", "reduce_kernel", "multi_tensor_apply_kernel")
+_NOT_TENSORS = ("Scalar", "ScalarList", "TensorList")
+_PLAIN_DTYPES = {
+    "c10::Half": "fp16",
+    "c10::BFloat16": "bf16",
+    "float": "fp32",
+    "double": "fp64",
+    "long int": "int64",
+    "int": "int32",
+    "unsigned char": "uint8",
+}
+
+
+def duration(value_ns: int | float) -> str:
+    """Such as "31.2 ms": three significant digits."""
+    for size, unit in _UNITS:
+        if abs(value_ns) >= size:
+            digits = f"{value_ns / size:#.3g}" if abs(value_ns) < 999.5 * size else f"{value_ns / size:.0f}"
+            return f"{digits.removesuffix('.')} {unit}"
+    return "0 ns"
+
+
+@functools.lru_cache(maxsize=65536)
+def short_kernel_name(name: str) -> str:
+    """A kernel's own name without return type, namespaces and template arguments; a generic one keeps its functor."""
+    base = name.removeprefix("void ")
+    cut = min((i for i in (base.find("<"), base.find("(")) if i > 0), default=len(base))
+    short = base[:cut].rsplit("::", 1)[-1] or base
+    if short.endswith(_GENERIC_KERNELS) and (functor := _FUNCTOR.search(base, cut)):
+        return f"{short}<{functor[1]}>"
+    return short
+
+
+@functools.lru_cache(maxsize=65536)
+def shapes_text(shapes: str) -> str:
+    """Kineto's "Input Dims" as "64×3×224×224, 64×3×7×7"; "" where not recorded. Scalars are left out."""
+    dims = _decode(shapes)
+    return ", ".join(_dims(d) for d in dims if d) if isinstance(dims, list) else ""
+
+
+@functools.lru_cache(maxsize=65536)
+def dtypes_text(dtypes: str) -> str:
+    """Kineto's "Input type" as "fp16, fp32": each tensor type once, in order; "" where not recorded."""
+    names = _decode(dtypes)
+    if not isinstance(names, list):
+        return ""
+    flat = [n for name in names for n in (name if isinstance(name, list) else [name])]
+    known = [
+        _PLAIN_DTYPES.get(n, n.removeprefix("c10::"))
+        for n in flat
+        if n and n not in ("Scalar", "ScalarList", "TensorList")
+    ]
+    return ", ".join(dict.fromkeys(known))
+
+
+def _dims(dims: object) -> str:
+    if isinstance(dims, list):
+        if dims and isinstance(dims[0], list):
+            return f"[{len(dims)} tensors]"
+        return "×".join(str(d) for d in dims)
+    return str(dims)
+
+
+def _decode(text: str) -> object:
+    if not text:
+        return None
+    try:
+        return msgspec.json.decode(text.encode())
+    except msgspec.DecodeError:
+        return None

@@ -1,0 +1,34 @@
+"""Pages as JSON responses of at most 1 MB: notebook proxies cut larger ones."""
+
+from __future__ import annotations
+
+import msgspec
+from tensorboard.backend import http_util
+from werkzeug.wrappers import Request, Response
+
+MAX_RESPONSE_BYTES = 1_000_000
+
+
+def encode_page(page: msgspec.Struct) -> bytes:
+    """A page as JSON; where it is too large, its longest table is shortened (``total_rows`` still counts all)."""
+    data = msgspec.json.encode(page)
+    while len(data) > MAX_RESPONSE_BYTES:
+        tables = [name for name in ("rows", "ops") if isinstance(getattr(page, name, None), list)]
+        if not tables or not getattr(page, tables[0]):
+            break
+        rows = getattr(page, tables[0])
+        keep = max(0, min(len(rows) - 1, int(len(rows) * 0.95 * MAX_RESPONSE_BYTES / len(data))))
+        page = msgspec.structs.replace(page, **{tables[0]: rows[:keep]})
+        data = msgspec.json.encode(page)
+    return data
+
+
+def respond(request: Request, data: bytes, status: int = 200) -> Response:
+    """A JSON response, compressed where the browser allows."""
+    response: Response = http_util.Respond(request, data, "application/json", code=status)
+    return response
+
+
+def respond_error(request: Request, status: int, message: str) -> Response:
+    """``{"error": message}``."""
+    return respond(request, msgspec.json.encode({"error": message}), status)

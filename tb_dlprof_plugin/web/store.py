@@ -1,0 +1,123 @@
+"""The profiles of a TensorBoard: listed through its data provider, decoded on demand, the last few kept."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from typing import Any
+
+from tensorboard.data.provider import RunTagFilter
+
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.storage.codec import ProfileError, decode
+from tb_dlprof_plugin.storage.header import parse_header
+from tb_dlprof_plugin.storage.tags import PLUGIN_NAME, Tag
+from tb_dlprof_plugin.version import __version__
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.run_index import RunEntry, RunIndex
+from tb_dlprof_plugin.web.errors import RequestError
+
+_KEPT_FRAMES = 12
+_MAX_CYCLES = 10_000
+_DIGITS = re.compile(r"(\d+)")
+
+
+class ProfileStore:
+    """Profiles by `RunRef`. Safe to call from several threads."""
+
+    def __init__(self, data_provider: Any, logdir: str) -> None:
+        self._provider = data_provider
+        self._logdir = logdir
+        self._frames: OrderedDict[tuple[str, float], Frame] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def index(self, context: Any, experiment: str) -> RunIndex:
+        """All runs that have profiles; only summary metadata is read."""
+        series = self._provider.list_blob_sequences(context, experiment_id=experiment, plugin_name=PLUGIN_NAME)
+        data = self._provider.read_blob_sequences(
+            context, experiment_id=experiment, plugin_name=PLUGIN_NAME, downsample=_MAX_CYCLES
+        )
+        entries = []
+        for run, tags in series.items():
+            for text, info in tags.items():
+                tag = Tag.parse(text)
+                if tag is None:
+                    continue
+                cycles = sorted({datum.step for datum in data.get(run, {}).get(text, ())})
+                entries.append(_entry(run, tag, cycles, parse_header(info.plugin_content)))
+        entries.sort(key=lambda e: (_natural(e.run), e.session, e.rank))
+        return RunIndex(plugin_version=__version__, logdir=self._logdir, runs=entries)
+
+    def find(
+        self,
+        context: Any,
+        experiment: str,
+        run: str,
+        session: str | None = None,
+        rank: int | None = None,
+        cycle: int | None = None,
+    ) -> tuple[Frame, RunRef]:
+        """A profile; what is not given is the newest session, the lowest rank, the last cycle.
+
+        Raises:
+            RequestError: there is no such run, session, rank or cycle, or its profile is damaged.
+        """
+        data = self._provider.read_blob_sequences(
+            context,
+            experiment_id=experiment,
+            plugin_name=PLUGIN_NAME,
+            downsample=_MAX_CYCLES,
+            run_tag_filter=RunTagFilter(runs=[run]),
+        )
+        series = {tag: values for text, values in data.get(run, {}).items() if (tag := Tag.parse(text)) and values}
+        if not series:
+            raise RequestError(404, f"Run {run!r} holds no profile; check the run's name or reload the data.")
+        chosen = session if session is not None else max(tag.session for tag in series)
+        tags = [tag for tag in series if tag.session == chosen and rank in (None, tag.rank)]
+        if not tags:
+            what = f"session {session!r}" if rank is None else f"rank {rank} in session {chosen!r}"
+            raise RequestError(404, f"Run {run!r} has no {what}; pick another in the list.")
+        tag = min(tags, key=lambda t: t.rank)
+        found = [d for d in series[tag] if cycle in (None, d.step) and d.values]
+        if not found:
+            raise RequestError(404, f"Run {run!r} has no cycle {cycle}; pick another in the list.")
+        datum = max(found, key=lambda d: d.step)
+        return self._frame(context, run, datum), RunRef(run, chosen, tag.rank, int(datum.step))
+
+    def _frame(self, context: Any, run: str, datum: Any) -> Frame:
+        key = (datum.values[0].blob_key, datum.wall_time)
+        with self._lock:
+            if key in self._frames:
+                self._frames.move_to_end(key)
+                return self._frames[key]
+        blob = self._provider.read_blob(context, blob_key=datum.values[0].blob_key)
+        try:
+            frame = Frame(decode(blob))
+        except ProfileError as error:
+            raise RequestError(422, f"Run {run!r} cannot be shown: {error}.") from None
+        with self._lock:
+            self._frames[key] = frame
+            while len(self._frames) > _KEPT_FRAMES:
+                self._frames.popitem(last=False)
+        return frame
+
+
+def _entry(run: str, tag: Tag, cycles: list[int], header: Any | None) -> RunEntry:
+    return RunEntry(
+        run=run,
+        session=tag.session,
+        rank=tag.rank,
+        cycles=cycles,
+        model=(header.model or None) if header else None,
+        precision=(header.precision or None) if header else None,
+        device=(header.device or None) if header else None,
+        created_unix_ns=(header.created_unix_ns or None) if header else None,
+        iterations=(header.iterations or None) if header else None,
+        average_iteration_ns=(header.average_iteration_ns or None) if header else None,
+    )
+
+
+def _natural(text: str) -> list[tuple[int, int | str]]:
+    """Sorts "run2" before "run10"."""
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in _DIGITS.split(text) if part]
