@@ -1,0 +1,22 @@
+/** Choices of the user in, query parameters of the routes out. */
+import type { CompareChoice, IterationRange, ProfileChoice } from "../state/viewState";
+import type { Query } from "./client";
+
+export function profileQuery(choice: ProfileChoice, range: IterationRange | null): Query {
+  return {
+    run: choice.run,
+    session: choice.session,
+    rank: choice.rank,
+    cycle: choice.cycle,
+    first: range?.first ?? null,
+    last: range?.last ?? null,
+  };
+}
+
+export function compareQuery(a: CompareChoice, b: CompareChoice): Query {
+  const query: Query = {};
+  for (const [prefix, side] of [["a.", a], ["b.", b]] as const) {
+    for (const [key, value] of Object.entries(profileQuery(side, side.range))) query[prefix + key] = value;
+  }
+  return query;
+}

@@ -1,0 +1,452 @@
+// Generated from the page structs in tb_dlprof_plugin/views by `python -m tb_dlprof_plugin.views.typescript --write`.
+// Do not edit. What the routes answer: one interface per struct, field for field.
+
+export type CategoryKey = "tensor_core" | "other_kernels" | "memory" | "dataloader" | "io" | "cpu" | "other";
+
+export type Direction = "fprop" | "bprop" | "";
+
+export type Role = "forward" | "backward" | "optimizer" | "dataloader" | "other";
+
+export type Severity = "high" | "medium" | "low";
+
+export type Verdict = "yes" | "no" | "unknown";
+
+/** One (run, session, rank); `cycles` are ascending. Facts are None where the writer did not know them. */
+export interface RunEntry {
+  run: string;
+  session: string;
+  rank: number;
+  cycles: number[];
+  model: string | null;
+  precision: string | null;
+  device: string | null;
+  created_unix_ns: number | null;
+  iterations: number | null;
+  average_iteration_ns: number | null;
+}
+
+/** `runs` in natural order of run, then session, rank. */
+export interface RunIndex {
+  plugin_version: string;
+  logdir: string;
+  runs: RunEntry[];
+}
+
+/** What names one profile: the TensorBoard run, the training process in it, its rank and the profiling cycle. */
+export interface RunRef {
+  run: string;
+  session: string;
+  rank: number;
+  cycle: number;
+}
+
+/** The iterations that were aggregated: indices `first` to `last`, both inclusive, of `total`. */
+export interface SelectedRange {
+  first: number;
+  last: number;
+  total: number;
+}
+
+/** DLProf's performance summary over the selected iterations; percentages 0 to 100, None where unknown. */
+export interface PerformanceSummary {
+  wall_clock_ns: number;
+  gpu_utilization_percent: number | null;
+  tensor_core_kernel_utilization_percent: number | null;
+  gpu_busy_ns: number | null;
+  total_iterations: number;
+  aggregated_iterations: number;
+  start_iteration: number;
+  stop_iteration: number;
+  average_iteration_ns: number;
+  iteration_deviation_ns: number | null;
+  samples_per_second: number | null;
+  peak_memory_bytes: number | null;
+  memory_bytes: number | null;
+}
+
+/** A time category, its label and one sentence that defines it. */
+export interface Category {
+  key: string;
+  label: string;
+  definition: string;
+  recorded: boolean;
+}
+
+/** One part of a donut or stacked bar; `value_ns` and `percent` are None where the source cannot tell. */
+export interface Slice {
+  key: string;
+  label: string;
+  value_ns: number | null;
+  percent: number | null;
+}
+
+/** One bar: `category_ns` in the order of `Overview.categories`, None for a category that was not recorded. */
+export interface IterationBar {
+  index: number;
+  number: number;
+  start_ns: number;
+  duration_ns: number;
+  category_ns: (number | null)[];
+  selected: boolean;
+}
+
+/** One op of the model: all calls with the same module, type and direction in the selected iterations. */
+export interface OpRow {
+  id: string;
+  name: string;
+  module: string;
+  op_type: string;
+  direction: Direction;
+  role: Role;
+  calls: number;
+  cpu_total_ns: number;
+  cpu_self_ns: number;
+  gpu_ns: number | null;
+  gpu_percent: number | null;
+  kernel_calls: number;
+  tc_eligible: Verdict;
+  using_tc: Verdict;
+  precision: string;
+  shapes: string;
+  dtypes: string;
+}
+
+/** One line of the system configuration; `value` is None for what was not recorded. */
+export interface SystemItem {
+  group: string;
+  label: string;
+  value: string | null;
+}
+
+/** A finding in one line; the Advice page has the rest. */
+export interface FindingLine {
+  id: string;
+  rule: string;
+  severity: string;
+  title: string;
+  saving_ns: number | null;
+  saving_percent: number | null;
+}
+
+/**
+ * How much of the kernel, copy and set time on the GPU the op tables explain (ns, over the whole recording).
+ *
+ * `linked + orphan + unattributed == total`; `outside` is the part of `linked` launched outside every
+ * iteration. Orphans were launched before the recording began and belong to no op.
+ */
+export interface Coverage {
+  total_ns: number;
+  linked_ns: number;
+  orphan_ns: number;
+  unattributed_ns: number;
+  outside_ns: number;
+  linked_percent: number | null;
+}
+
+/** Something that was repaired, lost or is not in the source; `count` is None where it cannot be counted. */
+export interface NoteItem {
+  code: string;
+  text: string;
+  count: number | null;
+}
+
+/** Everything on the Overview page. `headline` answers "where did the time go?" in one sentence. */
+export interface Overview {
+  ref: RunRef;
+  title: string;
+  headline: string;
+  range: SelectedRange;
+  has_gpu: boolean;
+  summary: PerformanceSummary;
+  categories: Category[];
+  gpu_utilization: Slice[];
+  resource_usage: Slice[];
+  kernel_time: Slice[];
+  tensor_core_efficiency: Slice[];
+  iterations: IterationBar[];
+  top_ops: OpRow[];
+  system: SystemItem[];
+  findings: FindingLine[];
+  coverage: Coverage;
+  notes: NoteItem[];
+}
+
+/** `rows` by falling GPU time (CPU time without a GPU); `total_rows` counts those before the row limit. */
+export interface OpsPage {
+  ref: RunRef;
+  headline: string;
+  range: SelectedRange;
+  has_gpu: boolean;
+  rows: OpRow[];
+  total_rows: number;
+  coverage: Coverage;
+}
+
+/** The calls of an op with one set of input shapes and data types. */
+export interface OpShapes {
+  shapes: string;
+  dtypes: string;
+  calls: number;
+  cpu_total_ns: number;
+  gpu_ns: number | null;
+}
+
+/** A kernel that the op launched. */
+export interface OpKernel {
+  id: string;
+  name: string;
+  short_name: string;
+  family: string;
+  tensor_core: Verdict;
+  precision: string;
+  rule: string;
+  calls: number;
+  total_ns: number;
+  average_ns: number;
+  percent: number | null;
+  bytes: number | null;
+}
+
+/** What the op took in one iteration. */
+export interface OpIteration {
+  index: number;
+  number: number;
+  calls: number;
+  cpu_total_ns: number;
+  gpu_ns: number | null;
+}
+
+/** One selected op. */
+export interface OpDetail {
+  ref: RunRef;
+  range: SelectedRange;
+  row: OpRow;
+  eligibility_reason: string;
+  shapes: OpShapes[];
+  kernels: OpKernel[];
+  iterations: OpIteration[];
+}
+
+/** An op that launched the kernel. */
+export interface KernelOp {
+  id: string;
+  name: string;
+  total_ns: number;
+}
+
+/** One kernel name; `rule` says what decided its Tensor Core verdict. Times in ns over the selected iterations. */
+export interface KernelRow {
+  id: string;
+  name: string;
+  short_name: string;
+  kind: string;
+  family: string;
+  tensor_core: Verdict;
+  precision: string;
+  rule: string;
+  calls: number;
+  total_ns: number;
+  average_ns: number;
+  min_ns: number;
+  max_ns: number;
+  percent: number | null;
+  occupancy_percent: number | null;
+  grid: string;
+  block: string;
+  registers_per_thread: number | null;
+  shared_memory_bytes: number | null;
+  bytes: number | null;
+  ops: KernelOp[];
+}
+
+/** `rows` by falling time; `by_family` sums them per kind of work. */
+export interface KernelsPage {
+  ref: RunRef;
+  headline: string;
+  range: SelectedRange;
+  has_gpu: boolean;
+  by_family: Slice[];
+  rows: KernelRow[];
+  total_rows: number;
+  coverage: Coverage;
+}
+
+/** An eligible op: `tc_ns + non_tc_ns + unknown_ns == gpu_ns`; `reason` says why it uses no Tensor Cores. */
+export interface TensorCoreOp {
+  id: string;
+  name: string;
+  module: string;
+  op_type: string;
+  direction: Direction;
+  using_tc: Verdict;
+  precision: string;
+  calls: number;
+  gpu_ns: number;
+  tc_ns: number;
+  non_tc_ns: number;
+  unknown_ns: number;
+  utilization_percent: number | null;
+  tc_kernels: string[];
+  non_tc_kernels: string[];
+  dtypes: string;
+  shapes: string;
+  reason: string;
+}
+
+/** `by_precision` splits the kernel time of eligible ops; `ops` by falling time off the Tensor Cores. */
+export interface TensorCoresPage {
+  ref: RunRef;
+  headline: string;
+  range: SelectedRange;
+  has_gpu: boolean;
+  supported_precisions: string[];
+  utilization_percent: number | null;
+  eligible_ns: number | null;
+  using_ns: number | null;
+  not_using_ns: number | null;
+  unknown_ns: number | null;
+  by_precision: Slice[];
+  ops: TensorCoreOp[];
+  total_rows: number;
+}
+
+/** A number that a rule saw; `threshold` is what it was held against, in the same unit. */
+export interface Reading {
+  label: string;
+  value: number | null;
+  unit: "bytes" | "count" | "ns" | "percent" | "ratio";
+  threshold: number | null;
+}
+
+/** A row behind a finding: `page` and `id` name where it can be seen ("ops" and an op id, for example). */
+export interface EvidenceRow {
+  label: string;
+  value_ns: number | null;
+  percent: number | null;
+  page: string;
+  id: string;
+}
+
+/** Estimated saving per iteration (ns) with the interval it lies in, and how it was computed. */
+export interface SavingItem {
+  low_ns: number;
+  expected_ns: number;
+  high_ns: number;
+  percent: number;
+  derivation: string;
+}
+
+/** Where to read on. */
+export interface Reference {
+  title: string;
+  url: string;
+}
+
+/** One finding. Where `saving` is None no honest number can be given; `saving_unknown_because` says why. */
+export interface FindingItem {
+  id: string;
+  rule: string;
+  severity: Severity;
+  title: string;
+  seen: string;
+  readings: Reading[];
+  evidence: EvidenceRow[];
+  change: string;
+  code: string;
+  saving: SavingItem | null;
+  saving_unknown_because: string;
+  confirm: string;
+  references: Reference[];
+  dlprof_name: string;
+}
+
+/** What became of a rule, and why. */
+export interface RuleStatus {
+  rule: string;
+  title: string;
+  outcome: "failed" | "fired" | "not_applicable" | "silent";
+  why: string;
+}
+
+/** `findings` by falling expected saving. */
+export interface AdvicePage {
+  ref: RunRef;
+  headline: string;
+  range: SelectedRange;
+  findings: FindingItem[];
+  rules: RuleStatus[];
+}
+
+/** One of the two runs. */
+export interface CompareSide {
+  ref: RunRef;
+  title: string;
+  precision: string;
+  model: string;
+  device: string;
+  range: SelectedRange;
+}
+
+/** One measure of both runs; `ratio` is a / b for times (above 1: b is faster), None where either is unknown. */
+export interface CompareMetric {
+  key: string;
+  label: string;
+  unit: "bytes" | "count" | "ns" | "per_second" | "percent";
+  a: number | null;
+  b: number | null;
+  ratio: number | null;
+  better: "" | "higher" | "lower";
+}
+
+/** Kernel time per iteration of one family of kernels. */
+export interface CompareKernelFamily {
+  family: string;
+  a_ns: number;
+  b_ns: number;
+  a_calls: number;
+  b_calls: number;
+  a_tensor_core_ns: number;
+  b_tensor_core_ns: number;
+}
+
+/**
+ * One op of both runs, times per iteration. An op that only one run has carries None on the other side.
+ *
+ * `basis` is the time that `difference_ns` (b - a) and `speedup` (a / b) are of: GPU time where both runs have
+ * a GPU, else CPU time.
+ */
+export interface CompareOp {
+  name: string;
+  module: string;
+  op_type: string;
+  direction: Direction;
+  a_id: string | null;
+  b_id: string | null;
+  a_ns: number | null;
+  b_ns: number | null;
+  difference_ns: number | null;
+  speedup: number | null;
+  a_precision: string;
+  b_precision: string;
+  a_using_tc: Verdict;
+  b_using_tc: Verdict;
+  a_kernels: number | null;
+  b_kernels: number | null;
+}
+
+/** `a` is the base, `b` the candidate; everything is per iteration, so that ranges of other lengths compare. */
+export interface ComparePage {
+  a: CompareSide;
+  b: CompareSide;
+  headline: string;
+  basis: "cpu" | "gpu";
+  speedup: number | null;
+  metrics: CompareMetric[];
+  a_categories: Slice[];
+  b_categories: Slice[];
+  families: CompareKernelFamily[];
+  ops: CompareOp[];
+  total_rows: number;
+  matched_percent: number | null;
+  warnings: string[];
+}

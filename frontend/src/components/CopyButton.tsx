@@ -1,0 +1,34 @@
+/** Copies text. The clipboard API is refused in some notebook iframes; a selected text area still works there. */
+import { useState } from "preact/hooks";
+
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement("textarea");
+    area.value = text;
+    area.style.position = "fixed";
+    area.style.opacity = "0";
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+const REPORT_MS = 1600;
+
+export function CopyButton({ text, label = "Copy" }: { text: () => string; label?: string }) {
+  const [report, setReport] = useState("");
+  const copy = async (): Promise<void> => {
+    setReport((await copyText(text())) ? "Copied" : "Not allowed here");
+    setTimeout(() => setReport(""), REPORT_MS);
+  };
+  return (
+    <button type="button" class="button button-small" onClick={copy}>
+      <span aria-live="polite">{report || label}</span>
+    </button>
+  );
+}

@@ -1,0 +1,35 @@
+/** The values of a donut or bar as a list: colour, label, share and time. Carries everything the drawing shows. */
+import type { Slice } from "../api/types";
+import { colourOf } from "../format/colours";
+import { Defined } from "./Term";
+import { Value } from "./Value";
+
+interface LegendProps {
+  slices: Slice[];
+  context?: string;
+  definitions?: ReadonlyMap<string, string>;
+}
+
+export function Legend({ slices, context = "", definitions }: LegendProps) {
+  return (
+    <ul class="legend">
+      {slices.map((slice, index) => {
+        const definition = definitions?.get(slice.key);
+        return (
+          <li key={slice.key}>
+            <span class="swatch" style={{ background: colourOf(slice.key, index, context) }} />
+            <span class="legend-label">{definition ? <Defined text={definition}>{slice.label}</Defined> : slice.label}</span>
+            {slice.value_ns === null && slice.percent === null ? (
+              <span class="missing legend-missing">not recorded</span>
+            ) : (
+              <>
+                <Value value={slice.percent} unit="percent" />
+                <Value value={slice.value_ns} unit="ns" />
+              </>
+            )}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

@@ -1,0 +1,34 @@
+/** What stands in place of a page: an error, or nothing to show. */
+import { Component, type ComponentChildren } from "preact";
+
+export function ErrorMessage({ text }: { text: string }) {
+  return (
+    <div class="message message-error" role="alert" data-testid="run-error">
+      <strong>This page cannot be shown.</strong>
+      <p>{text}</p>
+    </div>
+  );
+}
+
+export function EmptyMessage({ children }: { children: ComponentChildren }) {
+  return <div class="message">{children}</div>;
+}
+
+/** Keeps an exception while drawing one page from taking the pickers with it. `of` names what is drawn: a change retries. */
+export class ErrorBoundary extends Component<{ of: string; children: ComponentChildren }, { error: unknown; of: string }> {
+  override state = { error: null as unknown, of: this.props.of };
+
+  static override getDerivedStateFromError(error: unknown) {
+    return { error };
+  }
+
+  static override getDerivedStateFromProps(props: { of: string }, state: { of: string }) {
+    return props.of === state.of ? null : { error: null, of: props.of };
+  }
+
+  override render() {
+    if (!this.state.error) return this.props.children;
+    const { error } = this.state;
+    return <ErrorMessage text={error instanceof Error ? error.message : String(error)} />;
+  }
+}

@@ -1,0 +1,22 @@
+/** A resource in; its page, its error or its skeleton out. */
+import type { ComponentChildren } from "preact";
+import type { Resource } from "../api/useResource";
+import { ErrorMessage } from "./Message";
+import { PageSkeleton } from "./Skeleton";
+
+interface ResourceViewProps<T> {
+  resource: Resource<T>;
+  children: (data: T) => ComponentChildren;
+}
+
+export function ResourceView<T>({ resource, children }: ResourceViewProps<T>) {
+  if (resource.error) return <ErrorMessage text={resource.error.message} />;
+  if (resource.data !== null) {
+    return (
+      <div class={resource.stale && resource.slow ? "stale" : ""} aria-busy={resource.stale}>
+        {children(resource.data)}
+      </div>
+    );
+  }
+  return resource.slow ? <PageSkeleton /> : null;
+}

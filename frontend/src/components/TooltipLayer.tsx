@@ -1,0 +1,68 @@
+/**
+ * One tooltip for the whole page: shows the `data-tip` of whatever is hovered or focused. It is fixed to the window, so that
+ * scrolling boxes do not clip it. Escape hides it.
+ */
+import { useEffect, useRef, useState } from "preact/hooks";
+
+interface Shown {
+  text: string;
+  left: number;
+  top: number;
+  below: boolean;
+}
+
+const ID = "dlprof-tooltip";
+const WIDTH = 320;
+
+export function TooltipLayer() {
+  const [shown, setShown] = useState<Shown | null>(null);
+  const described = useRef<Element | null>(null);
+
+  useEffect(() => {
+    const hide = (): void => {
+      described.current?.removeAttribute("aria-describedby");
+      described.current = null;
+      setShown(null);
+    };
+    const show = (event: Event): void => {
+      const target = event.target instanceof Element ? event.target.closest("[data-tip]") : null;
+      if (target === described.current) return;
+      hide();
+      const text = target?.getAttribute("data-tip");
+      if (!target || !text) return;
+      const box = target.getBoundingClientRect();
+      const below = box.top < 120;
+      const left = Math.max(8, Math.min(box.left, document.documentElement.clientWidth - WIDTH - 8));
+      target.setAttribute("aria-describedby", ID);
+      described.current = target;
+      setShown({ text, left, top: below ? box.bottom + 6 : box.top - 6, below });
+    };
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key === "Escape") hide();
+    };
+    document.addEventListener("mouseover", show);
+    document.addEventListener("focusin", show);
+    document.addEventListener("focusout", hide);
+    document.addEventListener("scroll", hide, true);
+    document.addEventListener("keydown", onKey);
+    return () => {
+      document.removeEventListener("mouseover", show);
+      document.removeEventListener("focusin", show);
+      document.removeEventListener("focusout", hide);
+      document.removeEventListener("scroll", hide, true);
+      document.removeEventListener("keydown", onKey);
+    };
+  }, []);
+
+  return (
+    <div
+      id={ID}
+      role="tooltip"
+      class={`tooltip${shown?.below ? " tooltip-below" : ""}`}
+      hidden={!shown}
+      style={shown ? { left: `${shown.left}px`, top: `${shown.top}px`, maxWidth: `${WIDTH}px` } : undefined}
+    >
+      {shown?.text}
+    </div>
+  );
+}

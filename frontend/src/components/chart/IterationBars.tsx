@@ -1,0 +1,122 @@
+/**
+ * Iterations in; stacked bars by time category out. Dragging over bars picks the range to aggregate, a click on one bar picks
+ * that iteration; Ctrl and the wheel zoom. The two number fields of the page do the same for keyboards.
+ */
+import type { ECharts } from "echarts/core";
+import { useRef } from "preact/hooks";
+import type { Category, IterationBar } from "../../api/types";
+import { colourProperty } from "../../format/colours";
+import { formatNs } from "../../format/duration";
+import type { IterationRange } from "../../state/viewState";
+import { useTheme } from "../../state/ThemeContext";
+import { Chart } from "./Chart";
+import { tooltipElement, tooltipStyle } from "./tooltip";
+
+interface IterationBarsProps {
+  iterations: IterationBar[];
+  categories: Category[];
+  onSelect: (range: IterationRange) => void;
+}
+
+const FADED = 0.32;
+/** ECharts' event of a finished drag; `coordRange` holds indices of bars. */
+interface BrushEnd {
+  areas: { coordRange?: [number, number] }[];
+}
+
+export function IterationBars({ iterations, categories, onSelect }: IterationBarsProps) {
+  const theme = useTheme();
+  // The chart keeps its listeners while the component gets a new callback with each rendering.
+  const select = useRef(onSelect);
+  select.current = onSelect;
+  const size = useRef(iterations.length);
+  size.current = iterations.length;
+  const wired = useRef<ECharts | null>(null);
+
+  const onReady = (chart: ECharts): void => {
+    chart.dispatchAction({
+      type: "takeGlobalCursor",
+      key: "brush",
+      brushOption: { brushType: "lineX", brushMode: "single" },
+    });
+    if (wired.current === chart) return;
+    wired.current = chart;
+    const pick = (low: number, high: number): void => {
+      const clamp = (index: number): number => Math.max(0, Math.min(size.current - 1, index));
+      select.current({ first: clamp(low), last: clamp(high) });
+    };
+    chart.on("brushEnd", (event: unknown) => {
+      const range = (event as BrushEnd).areas[0]?.coordRange;
+      if (!range) return;
+      pick(Math.min(...range), Math.max(...range));
+      chart.dispatchAction({ type: "brush", areas: [] });
+    });
+    chart.getZr().on("click", ({ offsetX, offsetY }: { offsetX: number; offsetY: number }) => {
+      if (!chart.containPixel("grid", [offsetX, offsetY])) return;
+      const place = chart.convertFromPixel({ seriesIndex: 0 }, [offsetX, offsetY]) as number[];
+      const index = Math.round(place[0] ?? -1);
+      if (index >= 0) pick(index, index);
+    });
+  };
+
+  const recorded = categories.map((category, index) => ({ category, index })).filter(({ category }) => category.recorded);
+  return (
+    <Chart
+      height={220}
+      theme={theme}
+      inputs={[iterations, categories]}
+      onReady={onReady}
+      label={`Time of ${iterations.length} iterations by category. Use the fields for first and last iteration to pick a range.`}
+      option={(colour) => ({
+        animation: false,
+        grid: { left: 8, right: 12, top: 12, bottom: 26, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
+        tooltip: {
+          ...tooltipStyle(colour),
+          trigger: "axis",
+          axisPointer: { type: "shadow" },
+          formatter: (points: { dataIndex: number }[]) => {
+            const bar = iterations[points[0]!.dataIndex]!;
+            const lines = categories.map((category, index) => ({
+              colour: colour(colourProperty(category.key)),
+              label: category.label,
+              value: category.recorded ? formatNs(bar.category_ns[index] ?? null) : "not recorded",
+            }));
+            return tooltipElement(`Iteration ${bar.number} (index ${bar.index}): ${formatNs(bar.duration_ns)}`, lines);
+          },
+        },
+        brush: {
+          xAxisIndex: 0,
+          brushStyle: { color: colour("--brush"), borderColor: colour("--accent"), borderWidth: 1 },
+          throttleType: "debounce",
+          throttleDelay: 80,
+        },
+        dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: false, moveOnMouseWheel: false }],
+        xAxis: {
+          type: "category",
+          data: iterations.map((bar) => String(bar.number)),
+          axisTick: { show: false },
+          axisLine: { lineStyle: { color: colour("--line") } },
+          axisLabel: { color: colour("--muted"), hideOverlap: true },
+        },
+        yAxis: {
+          type: "value",
+          axisLabel: { color: colour("--muted"), formatter: (value: number) => formatNs(value) },
+          splitLine: { lineStyle: { color: colour("--line-soft") } },
+        },
+        series: recorded.map(({ category, index }) => ({
+          type: "bar",
+          stack: "all",
+          name: category.label,
+          barMaxWidth: 56,
+          barCategoryGap: iterations.length > 100 ? "0%" : "18%",
+          itemStyle: { color: colour(colourProperty(category.key)) },
+          emphasis: { disabled: true },
+          data: iterations.map((bar) => ({
+            value: bar.category_ns[index] ?? 0,
+            itemStyle: { opacity: bar.selected ? 1 : FADED },
+          })),
+        })),
+      })}
+    />
+  );
+}

@@ -1,0 +1,221 @@
+/** Rows and columns in; a table out that sorts, filters by column, exports what it shows and scrolls in its own box. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { CopyButton } from "../CopyButton";
+import { Value } from "../Value";
+import type { Column } from "./columns";
+import { csvName, downloadCsv, toCsv } from "./csv";
+import { choicesOf, createModel, type TableState } from "./model";
+import { useVirtualRows } from "./useVirtualRows";
+
+interface DataTableProps<Row> {
+  /** What the table holds, for its caption and the name of the CSV file. */
+  name: string;
+  /** Keep the same array between renderings: sorting and filtering start anew with a new one. */
+  columns: readonly Column<Row>[];
+  rows: Row[];
+  rowId: (row: Row) => string;
+  /** How it is sorted at first; the order of the rows when left out. */
+  sort?: { id: string; desc: boolean };
+  selected?: string | null;
+  onSelect?: (row: Row) => void;
+  /** The rows there are on the server, when only the first were sent. */
+  totalRows?: number;
+  onLoadAll?: () => void;
+  /** Small tables do without filters and export. */
+  plain?: boolean;
+  testId?: string;
+}
+
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { name, columns, rows, rowId, selected = null, onSelect, totalRows = rows.length, plain = false } = props;
+  const [state, setState] = useState<TableState>({ sorting: props.sort ? [props.sort] : [], filters: [] });
+  const model = useMemo(() => createModel(columns), [columns]);
+  const shown = useMemo(() => model(rows, state), [model, rows, state]);
+  const choices = useMemo(
+    () => new Map(columns.filter((column) => column.filter === "choice").map((column) => [column.id, choicesOf(column, rows)])),
+    [columns, rows],
+  );
+  const box = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualRows(box, shown.length);
+  const selectedIndex = selected === null ? -1 : shown.findIndex((row) => rowId(row) === selected);
+  useEffect(() => {
+    if (selectedIndex >= 0) virtual.scrollTo(selectedIndex);
+    // Only when another row is selected: sorting should not move the box.
+  }, [selected, rows]);
+
+  const sortBy = (column: Column<Row>): void => {
+    const current = state.sorting[0];
+    const firstDesc = column.unit !== undefined;
+    const desc = current?.id === column.id ? !current.desc : firstDesc;
+    setState({ ...state, sorting: [{ id: column.id, desc }] });
+  };
+  const filterBy = (id: string, value: string): void => {
+    const filters = state.filters.filter((filter) => filter.id !== id);
+    setState({ ...state, filters: value === "" ? filters : [...filters, { id, value }] });
+    if (box.current) box.current.scrollTop = 0;
+  };
+  const queryOf = (id: string): string => String(state.filters.find((filter) => filter.id === id)?.value ?? "");
+
+  return (
+    <div class="table" data-testid={props.testId}>
+      {!plain && (
+        <div class="table-bar">
+          <span class="muted" role="status">
+            {shown.length === rows.length ? `${rows.length} rows` : `${shown.length} of ${rows.length} rows`}
+            {totalRows > rows.length && `, the first of ${totalRows}`}
+          </span>
+          {totalRows > rows.length && props.onLoadAll && (
+            <button type="button" class="button button-small" onClick={props.onLoadAll}>
+              Load more
+            </button>
+          )}
+          {state.filters.length > 0 && (
+            <button type="button" class="button button-small" onClick={() => setState({ ...state, filters: [] })}>
+              Clear filters
+            </button>
+          )}
+          <span class="grow" />
+          <button
+            type="button"
+            class="button button-small"
+            data-testid="csv-download"
+            data-tip="Save the rows shown as a CSV file."
+            onClick={() => downloadCsv(csvName("dlprof", name), toCsv(columns, shown))}
+          >
+            CSV
+          </button>
+          <CopyButton label="Copy" text={() => toCsv(columns, shown)} />
+        </div>
+      )}
+      <div class="table-box" ref={box} tabIndex={0} role="region" aria-label={`${name}, scrollable`}>
+        <table aria-rowcount={shown.length + 1}>
+          <caption class="hidden">{name}</caption>
+          <colgroup>
+            {columns.map((column) => (
+              <col key={column.id} style={{ width: column.width }} />
+            ))}
+          </colgroup>
+          <thead>
+            <tr>
+              {columns.map((column) => {
+                const sorting = state.sorting[0]?.id === column.id ? state.sorting[0] : null;
+                const direction = sorting ? (sorting.desc ? "descending" : "ascending") : undefined;
+                return (
+                  <th key={column.id} scope="col" aria-sort={direction} class={column.unit ? "right" : ""}>
+                    <button type="button" class="sort" data-tip={column.definition} onClick={() => sortBy(column)}>
+                      {column.header}
+                      <span class="sort-mark" aria-hidden="true">
+                        {sorting ? (sorting.desc ? "▾" : "▴") : ""}
+                      </span>
+                    </button>
+                    {!plain && (
+                      <ColumnFilter
+                        column={column}
+                        query={queryOf(column.id)}
+                        choices={choices.get(column.id) ?? []}
+                        onChange={(value) => filterBy(column.id, value)}
+                      />
+                    )}
+                  </th>
+                );
+              })}
+            </tr>
+          </thead>
+          <tbody>
+            {virtual.before > 0 && <tr aria-hidden="true" style={{ height: `${virtual.before}px` }} />}
+            {virtual.indices.map((index) => {
+              const row = shown[index];
+              if (row === undefined) return null;
+              const isSelected = index === selectedIndex;
+              return (
+                <tr
+                  key={rowId(row)}
+                  aria-rowindex={index + 2}
+                  class={`${onSelect ? "selectable" : ""} ${isSelected ? "selected" : ""}`}
+                  aria-current={isSelected ? "true" : undefined}
+                  onClick={onSelect && (() => onSelect(row))}
+                >
+                  {columns.map((column, place) => (
+                    <Cell key={column.id} column={column} row={row} onSelect={place === 0 ? onSelect : undefined} />
+                  ))}
+                </tr>
+              );
+            })}
+            {virtual.after > 0 && <tr aria-hidden="true" style={{ height: `${virtual.after}px` }} />}
+          </tbody>
+        </table>
+        {shown.length === 0 && <p class="table-empty">{rows.length === 0 ? "Nothing here." : "No row fits the filters."}</p>}
+      </div>
+    </div>
+  );
+}
+
+interface CellProps<Row> {
+  column: Column<Row>;
+  row: Row;
+  /** Set on the first cell of rows that can be selected: its content becomes the button that keyboards reach. */
+  onSelect: ((row: Row) => void) | undefined;
+}
+
+function Cell<Row>({ column, row, onSelect }: CellProps<Row>) {
+  const value = column.value(row);
+  let content = column.cell?.(row);
+  if (content === undefined) {
+    if (column.unit) content = <Value value={value as number | null} unit={column.unit} missing={column.missing ?? "unknown"} />;
+    else content = value === null ? <span class="missing">{column.missing ?? "unknown"}</span> : value;
+  }
+  if (onSelect) {
+    content = (
+      <button
+        type="button"
+        class="link"
+        onClick={(event) => {
+          event.stopPropagation();
+          onSelect(row);
+        }}
+      >
+        {content}
+      </button>
+    );
+  }
+  const title = column.unit || value === null || value === "" ? undefined : String(value);
+  return (
+    <td class={column.unit ? "right" : ""} title={title}>
+      {content}
+    </td>
+  );
+}
+
+interface ColumnFilterProps<Row> {
+  column: Column<Row>;
+  query: string;
+  choices: string[];
+  onChange: (value: string) => void;
+}
+
+function ColumnFilter<Row>({ column, query, choices, onChange }: ColumnFilterProps<Row>) {
+  const label = `Filter by ${column.header}`;
+  if (column.filter === "choice") {
+    return (
+      <select class="filter" aria-label={label} value={query} onChange={(event) => onChange(event.currentTarget.value)}>
+        <option value="">all</option>
+        {choices.map((choice) => (
+          <option key={choice} value={choice}>
+            {choice}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  const example = { ns: ">1ms", percent: ">5", count: ">10", bytes: ">1MiB", ratio: ">1", per_second: ">1" };
+  return (
+    <input
+      class="filter"
+      type="search"
+      aria-label={label}
+      placeholder={column.unit ? example[column.unit] : "search"}
+      value={query}
+      onInput={(event) => onChange(event.currentTarget.value)}
+    />
+  );
+}

@@ -1,0 +1,22 @@
+/** What a column of a table is. One description serves the header, the cells, sorting, filtering and the CSV file. */
+import type { ComponentChildren } from "preact";
+import type { Unit } from "../../format/unit";
+
+export interface Column<Row> {
+  id: string;
+  header: string;
+  /** One sentence, shown on hover and focus of the header. */
+  definition: string;
+  /** What is sorted, filtered and exported; null is unknown. */
+  value: (row: Row) => string | number | null;
+  /** Numbers carry the unit they are shown in. */
+  unit?: Unit;
+  /** "choice" offers the values that occur, "text" a search box (the default). */
+  filter?: "text" | "choice";
+  /** The cell where it is more than the value. */
+  cell?: (row: Row) => ComponentChildren;
+  /** CSS width of the column; the columns without share what is left. */
+  width: string;
+  /** What stands for null. */
+  missing?: string;
+}

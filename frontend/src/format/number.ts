@@ -1,0 +1,66 @@
+/** Numbers in, short text out: three significant digits, a unit where there is one. Null never becomes 0. */
+
+const EM_UNKNOWN = "unknown";
+
+/** 1234567 as "1,234,567". */
+export function formatInteger(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+/** Three significant digits, never in exponent form: 1.23, 12.3, 123, 1,230. */
+export function threeDigits(value: number): string {
+  if (value === 0) return "0";
+  const magnitude = Math.abs(value);
+  // Above 1,000 the integer digits are all kept: cutting them would not shorten the text.
+  if (magnitude >= 999.5) return formatInteger(value);
+  const rounded = Number(magnitude.toPrecision(3));
+  const decimals = Math.max(0, 2 - Math.floor(Math.log10(rounded)));
+  return (value < 0 ? "-" : "") + rounded.toFixed(Math.min(decimals, 8));
+}
+
+/** Scales `value` to the largest unit that leaves at least 1 before the point. `units` is ascending. */
+export function scaled(value: number, units: readonly (readonly [factor: number, suffix: string])[]): string {
+  let [factor, suffix] = units[0]!;
+  for (const [nextFactor, nextSuffix] of units) {
+    // 999.7 us would print as 1000 us: it belongs to the next unit.
+    if (Math.abs(value) >= nextFactor * 0.9995) [factor, suffix] = [nextFactor, nextSuffix];
+  }
+  return `${threeDigits(value / factor)} ${suffix}`;
+}
+
+/** A count: integers in full, means with three digits. */
+export function formatCount(value: number | null): string {
+  if (value === null) return EM_UNKNOWN;
+  return Number.isInteger(value) ? formatInteger(value) : threeDigits(value);
+}
+
+/** A percentage from 0 to 100. The ends are kept honest: 99.97 is not printed as 100 and 0.001 not as 0. */
+export function formatPercent(value: number | null): string {
+  if (value === null) return EM_UNKNOWN;
+  if (value > 0 && value < 0.01) return "<0.01 %";
+  if (value >= 99.95 && value < 100) return ">99.9 %";
+  return `${threeDigits(value)} %`;
+}
+
+/** A ratio such as a speedup: "2.31×". */
+export function formatRatio(value: number | null): string {
+  return value === null ? EM_UNKNOWN : `${threeDigits(value)}×`;
+}
+
+/** A rate: "1,234 /s". */
+export function formatRate(value: number | null): string {
+  return value === null ? EM_UNKNOWN : `${threeDigits(value)} /s`;
+}
+
+const BYTE_UNITS = [
+  [1, "B"],
+  [1024, "KiB"],
+  [1024 ** 2, "MiB"],
+  [1024 ** 3, "GiB"],
+  [1024 ** 4, "TiB"],
+] as const;
+
+/** Bytes in binary units: "1.50 GiB". */
+export function formatBytes(value: number | null): string {
+  return value === null ? EM_UNKNOWN : scaled(value, BYTE_UNITS);
+}

@@ -1,0 +1,30 @@
+/** A value with the unit that the page data names, in; text out. */
+import { exactNs, formatNs } from "./duration";
+import { formatBytes, formatCount, formatPercent, formatRate, formatRatio } from "./number";
+
+export type Unit = "ns" | "percent" | "count" | "bytes" | "ratio" | "per_second";
+
+export function formatUnit(value: number | null, unit: Unit): string {
+  switch (unit) {
+    case "ns":
+      return formatNs(value);
+    case "percent":
+      return formatPercent(value);
+    case "bytes":
+      return formatBytes(value);
+    case "ratio":
+      return formatRatio(value);
+    case "per_second":
+      return formatRate(value);
+    case "count":
+      return formatCount(value);
+  }
+}
+
+/** The unrounded value, for a title. */
+export function exactUnit(value: number | null, unit: Unit): string {
+  if (value === null) return "unknown";
+  if (unit === "ns") return exactNs(value);
+  const suffix = { percent: " %", bytes: " bytes", ratio: "×", per_second: " per second", count: "" }[unit];
+  return `${value.toLocaleString("en-US", { maximumFractionDigits: 6 })}${suffix}`;
+}

@@ -1,0 +1,67 @@
+/** The state in, the page it names out: asks for the page's data and hands it to the page. */
+import { profileQuery } from "../api/queries";
+import type { RunEntry } from "../api/types";
+import { useResource } from "../api/useResource";
+import { ResourceView } from "../components/ResourceView";
+import { useView } from "../state/store";
+import { AdvicePage } from "../views/advice/AdvicePage";
+import { CompareView } from "../views/compare/CompareView";
+import { KernelsPage } from "../views/kernels/KernelsPage";
+import { OpsPage } from "../views/ops/OpsPage";
+import { OverviewPage } from "../views/overview/OverviewPage";
+import { TensorCoresPage } from "../views/tensor_cores/TensorCoresPage";
+import { useLimit } from "../views/useLimit";
+
+export function PageView({ entries }: { entries: RunEntry[] }) {
+  switch (useView().state.page) {
+    case "overview":
+      return <OverviewView />;
+    case "ops":
+      return <OpsView />;
+    case "kernels":
+      return <KernelsView />;
+    case "tensor_cores":
+      return <TensorCoresView />;
+    case "advice":
+      return <AdviceView />;
+    case "compare":
+      return <CompareView entries={entries} />;
+  }
+}
+
+/** What every page but Compare asks with, and the key under which old data may stay while new data loads. */
+function useSelection() {
+  const { profile, range } = useView().state;
+  return { query: profileQuery(profile, range), key: [profile.run, profile.session, profile.rank, profile.cycle].join(" ") };
+}
+
+function OverviewView() {
+  const { query, key } = useSelection();
+  return <ResourceView resource={useResource("overview", query, key)}>{(data) => <OverviewPage data={data} />}</ResourceView>;
+}
+
+function AdviceView() {
+  const { query, key } = useSelection();
+  return <ResourceView resource={useResource("advice", query, key)}>{(data) => <AdvicePage data={data} />}</ResourceView>;
+}
+
+function OpsView() {
+  const { query, key } = useSelection();
+  const { limit, loadMore } = useLimit(key);
+  const resource = useResource("ops", { ...query, limit }, key);
+  return <ResourceView resource={resource}>{(data) => <OpsPage data={data} onLoadAll={() => loadMore(data.rows.length, data.total_rows)} />}</ResourceView>;
+}
+
+function KernelsView() {
+  const { query, key } = useSelection();
+  const { limit, loadMore } = useLimit(key);
+  const resource = useResource("kernels", { ...query, limit }, key);
+  return <ResourceView resource={resource}>{(data) => <KernelsPage data={data} onLoadAll={() => loadMore(data.rows.length, data.total_rows)} />}</ResourceView>;
+}
+
+function TensorCoresView() {
+  const { query, key } = useSelection();
+  const { limit, loadMore } = useLimit(key);
+  const resource = useResource("tensor_cores", { ...query, limit }, key);
+  return <ResourceView resource={resource}>{(data) => <TensorCoresPage data={data} onLoadAll={() => loadMore(data.ops.length, data.total_rows)} />}</ResourceView>;
+}

@@ -1,0 +1,22 @@
+/** Puts the style sheet and the page into the document. */
+import { render } from "preact";
+import base from "../styles/base.css?inline";
+import components from "../styles/components.css?inline";
+import pages from "../styles/pages.css?inline";
+import table from "../styles/table.css?inline";
+import theme from "../styles/theme.css?inline";
+import { App } from "./App";
+
+/** `routes` is the folder whose siblings the routes are. */
+export function mount(parent: HTMLElement, routes: URL): void {
+  // TensorBoard's content security policy allows inline styles and no other host.
+  const style = document.createElement("style");
+  style.textContent = [theme, base, components, table, pages].join("\n");
+  document.head.append(style);
+  document.documentElement.lang = "en";
+  document.title = "DLProf";
+  const root = document.createElement("div");
+  root.id = "dlprof";
+  parent.append(root);
+  render(<App base={routes} />, root);
+}

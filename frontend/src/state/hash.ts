@@ -1,0 +1,77 @@
+/**
+ * TensorBoard's deep links: `#tb_dlprof&p.tb_dlprof.key=value` in the address of the page around the iframe. Every access to
+ * that page is guarded: in a notebook it can belong to another origin, and then the iframe's own address is used.
+ */
+const PLUGIN = "tb_dlprof";
+const PREFIX = `p.${PLUGIN}.`;
+
+export type Pairs = [key: string, value: string][];
+
+/** The pairs of this plugin in a hash such as `#tb_dlprof&p.tb_dlprof.run=fp32`. */
+export function parseHash(hash: string): Pairs {
+  const pairs: Pairs = [];
+  for (const part of hash.replace(/^#/, "").split("&")) {
+    const equals = part.indexOf("=");
+    const key = decode(equals < 0 ? part : part.slice(0, equals));
+    if (equals > 0 && key.startsWith(PREFIX)) pairs.push([key.slice(PREFIX.length), decode(part.slice(equals + 1))]);
+  }
+  return pairs;
+}
+
+/** `hash` with this plugin's pairs replaced; what belongs to others is kept. */
+export function formatHash(hash: string, pairs: Pairs): string {
+  const others = hash
+    .replace(/^#/, "")
+    .split("&")
+    .filter((part) => part && part !== PLUGIN && !decode(part).startsWith(PREFIX));
+  const own = pairs.map(([key, value]) => `${PREFIX}${encodeURIComponent(key)}=${encodeURIComponent(value)}`);
+  return `#${[PLUGIN, ...own, ...others].join("&")}`;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replace(/\+/g, " "));
+  } catch {
+    return text;
+  }
+}
+
+/** The window whose address holds the state: the parent where it may be touched, else this one. */
+function addressWindow(): Window {
+  try {
+    // Reading the hash is what throws for another origin.
+    if (window.parent !== window && typeof window.parent.location.hash === "string") return window.parent;
+  } catch {
+    // Another origin.
+  }
+  return window;
+}
+
+export function readPairs(): Pairs {
+  return parseHash(addressWindow().location.hash);
+}
+
+export function writePairs(pairs: Pairs): void {
+  const target = addressWindow();
+  const current = target.location.hash;
+  // While another tab of TensorBoard is open the address is that tab's.
+  if (target !== window && current !== "" && !/^#tb_dlprof(&|$)/.test(current)) return;
+  const next = formatHash(target === window ? "" : current, pairs);
+  if (next === current) return;
+  try {
+    target.history.replaceState(target.history.state, "", next);
+  } catch {
+    // Browsers limit how often this may be called; the next change writes again.
+  }
+}
+
+/** Calls back when someone edits the address or goes back to a link with our pairs in it. */
+export function onHashChange(callback: (pairs: Pairs) => void): () => void {
+  const target = addressWindow();
+  const listener = (): void => {
+    const pairs = readPairs();
+    if (pairs.length > 0) callback(pairs);
+  };
+  target.addEventListener("hashchange", listener);
+  return () => target.removeEventListener("hashchange", listener);
+}

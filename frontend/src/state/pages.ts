@@ -1,0 +1,17 @@
+/** The pages, in the order of the navigation. */
+export const PAGES = ["overview", "ops", "kernels", "tensor_cores", "advice", "compare"] as const;
+
+export type Page = (typeof PAGES)[number];
+
+export const PAGE_LABELS: Record<Page, string> = {
+  overview: "Overview",
+  ops: "Ops",
+  kernels: "Kernels",
+  tensor_cores: "Tensor Cores",
+  advice: "Advice",
+  compare: "Compare",
+};
+
+export function isPage(text: string): text is Page {
+  return (PAGES as readonly string[]).includes(text);
+}

@@ -1,0 +1,69 @@
+/** The runs of the logdir and what the URL asks for in, the profile to request and the choices of the pickers out. */
+import type { RunEntry } from "../api/types";
+import type { ProfileChoice } from "./viewState";
+
+/** A profile choice with every part filled in, and what else could be picked. */
+export interface ResolvedChoice {
+  run: string;
+  session: string | null;
+  rank: number | null;
+  cycle: number | null;
+  runs: string[];
+  sessions: string[];
+  ranks: number[];
+  cycles: number[];
+  /** The entry of the index that it names, null when the logdir has no such run. */
+  entry: RunEntry | null;
+}
+
+/** Fills the gaps of `choice` as the routes do: newest session, lowest rank, last cycle. */
+export function resolveChoice(entries: readonly RunEntry[], choice: ProfileChoice): ResolvedChoice | null {
+  const runs = unique(entries.map((entry) => entry.run));
+  const run = choice.run ?? runs[0];
+  if (run === undefined) return null;
+  const ofRun = entries.filter((entry) => entry.run === run);
+  const sessions = unique(ofRun.map((entry) => entry.session));
+  const session = choice.session ?? newestSession(ofRun);
+  const ofSession = ofRun.filter((entry) => entry.session === session);
+  const ranks = unique(ofSession.map((entry) => entry.rank)).sort((x, y) => x - y);
+  const rank = choice.rank ?? ranks[0] ?? null;
+  const entry = ofSession.find((candidate) => candidate.rank === rank) ?? null;
+  const cycles = entry?.cycles ?? [];
+  const cycle = choice.cycle ?? cycles[cycles.length - 1] ?? null;
+  return { run, session, rank, cycle, runs, sessions, ranks, cycles, entry };
+}
+
+function newestSession(entries: readonly RunEntry[]): string | null {
+  let newest: RunEntry | null = null;
+  for (const entry of entries) {
+    if (newest === null || (entry.created_unix_ns ?? 0) >= (newest.created_unix_ns ?? 0)) newest = entry;
+  }
+  return newest?.session ?? null;
+}
+
+/** One line that tells runs apart in a picker. */
+export function describeEntry(entry: RunEntry): string {
+  return [entry.model, entry.precision, entry.device].filter(Boolean).join(" · ");
+}
+
+const unique = <T,>(values: readonly T[]): T[] => [...new Set(values)];
+
+const isMixed = (entry: RunEntry): boolean => /amp|autocast|mixed|fp16|bf16|float16|half/i.test(`${entry.precision ?? ""}`);
+const isFull = (entry: RunEntry): boolean => !isMixed(entry) && /fp32|float32|tf32|full|single/i.test(entry.precision ?? "");
+
+/**
+ * The two runs to compare at first: a full-precision run and an AMP run of the same model, preferring the pair that holds
+ * `current`; else the first two runs. Null with fewer than two runs.
+ */
+export function defaultPair(entries: readonly RunEntry[], current: string | null): { a: string; b: string } | null {
+  const first = entries.filter((entry, index) => entries.findIndex((other) => other.run === entry.run) === index);
+  const pairs = first
+    .filter(isFull)
+    .flatMap((a) => first.filter((b) => isMixed(b) && b.model === a.model).map((b) => ({ a: a.run, b: b.run })));
+  const chosen = pairs.find((pair) => pair.a === current || pair.b === current) ?? pairs[0];
+  if (chosen) return chosen;
+  if (first.length < 2) return null;
+  const a = first.find((entry) => entry.run === current) ?? first[0]!;
+  const b = first.find((entry) => entry.run !== a.run)!;
+  return { a: a.run, b: b.run };
+}

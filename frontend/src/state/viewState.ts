@@ -1,0 +1,105 @@
+/**
+ * What the user looks at, and its spelling as key=value pairs. Everything that survives a reload or travels in a link is
+ * here, nothing else is. Pure: `hash.ts` does the reading and writing.
+ */
+import { isPage, type Page } from "./pages";
+
+/** Which profile: null means "the default" (first run, newest session, lowest rank, last cycle). */
+export interface ProfileChoice {
+  run: string | null;
+  session: string | null;
+  rank: number | null;
+  cycle: number | null;
+}
+
+/** Indices of iterations, both inclusive. */
+export interface IterationRange {
+  first: number;
+  last: number;
+}
+
+/** One side of a comparison. */
+export interface CompareChoice extends ProfileChoice {
+  range: IterationRange | null;
+}
+
+export interface ViewState {
+  page: Page;
+  profile: ProfileChoice;
+  /** Null means all iterations. */
+  range: IterationRange | null;
+  op: string | null;
+  kernel: string | null;
+  finding: string | null;
+  a: CompareChoice;
+  b: CompareChoice;
+}
+
+export const NO_PROFILE: ProfileChoice = { run: null, session: null, rank: null, cycle: null };
+
+export const INITIAL_STATE: ViewState = {
+  page: "overview",
+  profile: NO_PROFILE,
+  range: null,
+  op: null,
+  kernel: null,
+  finding: null,
+  a: { ...NO_PROFILE, range: null },
+  b: { ...NO_PROFILE, range: null },
+};
+
+/** The state as pairs, defaults left out. */
+export function stateToPairs(state: ViewState): [key: string, value: string][] {
+  const pairs: [string, string][] = [];
+  const put = (key: string, value: string | number | null): void => {
+    if (value !== null) pairs.push([key, String(value)]);
+  };
+  const putProfile = (prefix: string, choice: ProfileChoice, range: IterationRange | null): void => {
+    put(`${prefix}run`, choice.run);
+    put(`${prefix}session`, choice.session);
+    put(`${prefix}rank`, choice.rank);
+    put(`${prefix}cycle`, choice.cycle);
+    put(`${prefix}first`, range?.first ?? null);
+    put(`${prefix}last`, range?.last ?? null);
+  };
+  if (state.page !== INITIAL_STATE.page) put("page", state.page);
+  putProfile("", state.profile, state.range);
+  put("op", state.op);
+  put("kernel", state.kernel);
+  put("finding", state.finding);
+  putProfile("a.", state.a, state.a.range);
+  putProfile("b.", state.b, state.b.range);
+  return pairs;
+}
+
+/** The state that pairs spell; what is missing or makes no sense becomes the default. */
+export function pairsToState(pairs: Iterable<readonly [string, string]>): ViewState {
+  const map = new Map(pairs);
+  const text = (key: string): string | null => map.get(key) || null;
+  const index = (key: string): number | null => {
+    const value = map.get(key);
+    return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : null;
+  };
+  const profile = (prefix: string): ProfileChoice => ({
+    run: text(`${prefix}run`),
+    session: text(`${prefix}session`),
+    rank: index(`${prefix}rank`),
+    cycle: index(`${prefix}cycle`),
+  });
+  const range = (prefix: string): IterationRange | null => {
+    const first = index(`${prefix}first`);
+    const last = index(`${prefix}last`);
+    return first === null || last === null || last < first ? null : { first, last };
+  };
+  const page = map.get("page") ?? "";
+  return {
+    page: isPage(page) ? page : INITIAL_STATE.page,
+    profile: profile(""),
+    range: range(""),
+    op: text("op"),
+    kernel: text("kernel"),
+    finding: text("finding"),
+    a: { ...profile("a."), range: range("a.") },
+    b: { ...profile("b."), range: range("b.") },
+  };
+}

@@ -1,0 +1,395 @@
+/** Answers of every route, small but with each odd case: unknown numbers, an op of one side only, hostile names. */
+import type {
+  AdvicePage,
+  ComparePage,
+  Coverage,
+  KernelRow,
+  KernelsPage,
+  OpDetail,
+  OpRow,
+  OpsPage,
+  Overview,
+  RunIndex,
+  RunRef,
+  Slice,
+  TensorCoresPage,
+} from "../api/types";
+
+export const ref: RunRef = { run: "resnet50/fp32", session: "s1", rank: 0, cycle: 0 };
+const range = { first: 0, last: 9, total: 10 };
+const STEP_NS = 98_765_432;
+
+const coverage: Coverage = {
+  total_ns: 940_000_000,
+  linked_ns: 810_000_000,
+  orphan_ns: 120_000_000,
+  unattributed_ns: 10_000_000,
+  outside_ns: 0,
+  linked_percent: 86.17,
+};
+
+const slices = (parts: [string, string, number | null][]): Slice[] => {
+  const whole = parts.reduce((sum, [, , ns]) => sum + (ns ?? 0), 0);
+  return parts.map(([key, label, ns]) => ({ key, label, value_ns: ns, percent: ns === null ? null : (100 * ns) / whole }));
+};
+
+const categories = (scale: number, tensorCore: number): Slice[] =>
+  slices([
+    ["tensor_core", "Tensor Cores", tensorCore * scale],
+    ["other_kernels", "Other kernels", 61_000_000 * scale],
+    ["memory", "Memory", 4_000_000 * scale],
+    ["dataloader", "Dataloader", 12_000_000 * scale],
+    ["io", "I/O", null],
+    ["cpu", "CPU", 9_000_000 * scale],
+    ["other", "Other", 2_000_000 * scale],
+  ]);
+
+export const runs: RunIndex = {
+  plugin_version: "0.1.0",
+  logdir: "runs",
+  runs: [
+    { run: "resnet50/fp32", session: "s1", rank: 0, cycles: [0], model: "ResNet50", precision: "fp32", device: "NVIDIA H200", created_unix_ns: 1, iterations: 10, average_iteration_ns: STEP_NS },
+    { run: "resnet50/amp", session: "s1", rank: 0, cycles: [0], model: "ResNet50", precision: "fp16", device: "NVIDIA H200", created_unix_ns: 2, iterations: 10, average_iteration_ns: 34_000_000 },
+    { run: "vgg16/ddp", session: "a", rank: 0, cycles: [0, 1], model: "VGG16", precision: null, device: null, created_unix_ns: 3, iterations: null, average_iteration_ns: null },
+    { run: "vgg16/ddp", session: "b", rank: 0, cycles: [0, 1], model: "VGG16", precision: null, device: null, created_unix_ns: 4, iterations: null, average_iteration_ns: null },
+    { run: "vgg16/ddp", session: "b", rank: 1, cycles: [0, 1, 2], model: "VGG16", precision: null, device: null, created_unix_ns: 4, iterations: null, average_iteration_ns: null },
+  ],
+};
+
+const TYPES = ["cudnn_convolution", "convolution_backward", "cudnn_batch_norm", "clamp_min_", "addmm", "max_pool2d_with_indices"];
+
+const opRow = (index: number): OpRow => {
+  const type = TYPES[index % TYPES.length]!;
+  const eligible = type.includes("conv") || type === "addmm";
+  return {
+    id: `op${index}`,
+    name: `layer${1 + (index % 4)}.${Math.floor(index / 4)}.conv${1 + (index % 3)}/aten::${type}`,
+    module: `layer${1 + (index % 4)}.${Math.floor(index / 4)}.conv${1 + (index % 3)}`,
+    op_type: `aten::${type}`,
+    direction: type.includes("backward") ? "bprop" : index % 7 === 6 ? "" : "fprop",
+    role: type.includes("backward") ? "backward" : "forward",
+    calls: 10,
+    cpu_total_ns: 1_200_000 + index * 3_000,
+    cpu_self_ns: 300_000 + index * 1_000,
+    gpu_ns: Math.round(180_000_000 / (index + 1)),
+    gpu_percent: 21 / (index + 1),
+    kernel_calls: 20,
+    tc_eligible: eligible ? "yes" : "no",
+    using_tc: eligible ? (index % 5 === 0 ? "unknown" : "no") : "no",
+    precision: eligible ? "fp32" : "",
+    shapes: "[[64, 256, 56, 56], [64, 256, 1, 1]]",
+    dtypes: "float, float",
+  };
+};
+
+export const opRows: OpRow[] = Array.from({ length: 320 }, (_, index) => opRow(index));
+opRows[3] = { ...opRows[3]!, name: '=HYPERLINK("http://example.com")', gpu_ns: null, gpu_percent: null };
+opRows[4] = { ...opRows[4]!, name: "<img src=x onerror=alert(1)>" };
+
+export const overview: Overview = {
+  ref,
+  title: "ResNet50, fp32, NVIDIA H200",
+  headline: "The GPU works 74 % of each 98.8 ms step, 11 % on Tensor Cores; 12 % it waits for data.",
+  range,
+  has_gpu: true,
+  summary: {
+    wall_clock_ns: STEP_NS * 10,
+    gpu_utilization_percent: 74.2,
+    tensor_core_kernel_utilization_percent: 14.6,
+    gpu_busy_ns: 732_000_000,
+    total_iterations: 10,
+    aggregated_iterations: 10,
+    start_iteration: 3,
+    stop_iteration: 12,
+    average_iteration_ns: STEP_NS,
+    iteration_deviation_ns: 1_200_000,
+    samples_per_second: 648.1,
+    peak_memory_bytes: null,
+    memory_bytes: 150_000_000_000,
+  },
+  categories: [
+    ["tensor_core", "Tensor Cores", "A Tensor Core kernel runs on the GPU."],
+    ["other_kernels", "Other kernels", "Another kernel runs and no Tensor Core kernel does."],
+    ["memory", "Memory", "A copy or set runs on the GPU and no kernel does."],
+    ["dataloader", "Dataloader", "The GPU is idle and the training thread waits in the DataLoader."],
+    ["io", "I/O", "The CPU reads or writes files. PyTorch traces do not record it."],
+    ["cpu", "CPU", "An op or CUDA call runs on the CPU and none of the above applies."],
+    ["other", "Other", "None of the above."],
+  ].map(([key, label, definition]) => ({ key: key!, label: label!, definition: definition!, recorded: key !== "io" })),
+  gpu_utilization: slices([
+    ["using", "Using", 732_000_000],
+    ["idle", "Idle", 255_000_000],
+  ]),
+  resource_usage: categories(10, 10_765_432),
+  kernel_time: slices([
+    ["tensor_core", "Tensor Core kernels", 107_000_000],
+    ["other_kernels", "Other kernels", 610_000_000],
+    ["memory", "Memory", 40_000_000],
+  ]),
+  tensor_core_efficiency: slices([
+    ["using", "Using Tensor Cores", 88_000_000],
+    ["not_using", "Eligible, not using", 480_000_000],
+    ["unknown", "Eligible, unknown", 32_000_000],
+  ]),
+  iterations: Array.from({ length: 10 }, (_, index) => {
+    const scale = index === 0 ? 1.6 : 1 + (index % 3) * 0.03;
+    const parts = categories(scale, 10_765_432).map((slice) => (slice.value_ns === null ? null : Math.round(slice.value_ns)));
+    const duration = parts.reduce<number>((sum, value) => sum + (value ?? 0), 0);
+    return { index, number: index + 3, start_ns: index * STEP_NS, duration_ns: duration, category_ns: parts, selected: true };
+  }),
+  top_ops: opRows.slice(0, 10),
+  system: [
+    { group: "Machine", label: "GPU", value: "NVIDIA H200" },
+    { group: "Machine", label: "SMs", value: "132" },
+    { group: "Machine", label: "CPU", value: null },
+    { group: "Software", label: "PyTorch", value: "2.11.0" },
+    { group: "Software", label: "CUDA", value: "12.9" },
+    { group: "Software", label: "NCCL", value: null },
+    { group: "Model", label: "Model", value: "ResNet50" },
+    { group: "Model", label: "Parameters", value: "25,557,032" },
+    { group: "Precision", label: "Autocast", value: "off" },
+    { group: "Precision", label: "TF32 matmul", value: "off" },
+    { group: "Data", label: "Workers", value: "0" },
+    { group: "Recording", label: "Iterations found by", value: "profiler step" },
+  ],
+  findings: [
+    { id: "f1", rule: "amp", severity: "high", title: "Train with automatic mixed precision", saving_ns: 58_000_000, saving_percent: 58.7 },
+    { id: "f2", rule: "dataloader_workers", severity: "medium", title: "Load data in worker processes", saving_ns: 11_000_000, saving_percent: 11.1 },
+    { id: "f3", rule: "cudnn_benchmark", severity: "low", title: "Let cuDNN choose its algorithms by measuring", saving_ns: null, saving_percent: null },
+  ],
+  coverage,
+  notes: [{ code: "orphans", text: "Kernels queued before the recording began have no launch in it.", count: 412 }],
+};
+
+export const overviewWithoutGpu: Overview = {
+  ...overview,
+  has_gpu: false,
+  headline: "Each step takes 98.8 ms on the CPU; the largest part is CPU, 80 %.",
+  summary: {
+    ...overview.summary,
+    gpu_utilization_percent: null,
+    tensor_core_kernel_utilization_percent: null,
+    gpu_busy_ns: null,
+    samples_per_second: null,
+    memory_bytes: null,
+  },
+  gpu_utilization: [],
+  kernel_time: [],
+  tensor_core_efficiency: [],
+  top_ops: opRows.slice(0, 3).map((row) => ({ ...row, gpu_ns: null, gpu_percent: null })),
+  findings: [],
+  coverage: { total_ns: 0, linked_ns: 0, orphan_ns: 0, unattributed_ns: 0, outside_ns: 0, linked_percent: null },
+  notes: [],
+};
+
+export const ops: OpsPage = {
+  ref,
+  headline: "320 ops ran; layer1.0.conv1/aten::cudnn_convolution takes the most GPU time, 21 %.",
+  range,
+  has_gpu: true,
+  rows: opRows,
+  total_rows: 1400,
+  coverage,
+};
+
+export const op: OpDetail = {
+  ref,
+  range,
+  row: opRows[1]!,
+  eligibility_reason: "A convolution with 256 input channels; Tensor Cores take FP32 only as TF32, which is off.",
+  shapes: [
+    { shapes: "[[64, 256, 56, 56], [64, 256, 1, 1]]", dtypes: "float, float", calls: 10, cpu_total_ns: 1_203_000, gpu_ns: 90_000_000 },
+    { shapes: "", dtypes: "", calls: 10, cpu_total_ns: 1_203_000, gpu_ns: null },
+  ],
+  kernels: [
+    { id: "k1", name: "void cutlass__5x_cudnn::Kernel<cutlass_tensorop_s1688dgrad>(Params)", short_name: "cutlass_tensorop_s1688dgrad", family: "convolution", tensor_core: "yes", precision: "tf32", rule: "tensorop in the name", calls: 10, total_ns: 60_000_000, average_ns: 6_000_000, percent: 66.7, bytes: null },
+    { id: "k2", name: "Memset (Device)", short_name: "Memset (Device)", family: "memset", tensor_core: "no", precision: "", rule: "not a kernel", calls: 10, total_ns: 30_000_000, average_ns: 3_000_000, percent: null, bytes: 4096 },
+  ],
+  iterations: overview.iterations.map((bar) => ({ index: bar.index, number: bar.number, calls: 1, cpu_total_ns: 120_000, gpu_ns: 9_000_000 + bar.index * 100_000 })),
+};
+
+const kernelRow = (index: number): KernelRow => ({
+  id: `k${index + 1}`,
+  name: `sm90_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x128x32_stage${index}`,
+  short_name: `sm90_xmma_fprop_implicit_gemm_f32f32_${index}`,
+  kind: index % 9 === 8 ? "memcpy" : "kernel",
+  family: ["convolution", "batch norm", "elementwise", "pooling", "gemm", "reduce", "copy"][index % 7]!,
+  tensor_core: (["no", "yes", "unknown"] as const)[index % 3]!,
+  precision: index % 3 === 1 ? "tf32" : "",
+  rule: index % 3 === 1 ? "warpgroupsize in the name" : "ffma in the name",
+  calls: 530,
+  total_ns: Math.round(120_000_000 / (index + 1)),
+  average_ns: Math.round(226_000 / (index + 1)),
+  min_ns: 1_200,
+  max_ns: 900_000,
+  percent: 16 / (index + 1),
+  occupancy_percent: index % 4 === 3 ? null : 37.5,
+  grid: "784×1×1",
+  block: "256×1×1",
+  registers_per_thread: 168,
+  shared_memory_bytes: 98_304,
+  bytes: index % 9 === 8 ? 51_380_224 : null,
+  ops: [{ id: "op1", name: opRows[1]!.name, total_ns: 60_000_000 }],
+});
+
+export const kernels: KernelsPage = {
+  ref,
+  headline: "48 kernels ran; convolution kernels take the most time, 61.2 %.",
+  range,
+  has_gpu: true,
+  by_family: slices([
+    ["convolution", "convolution", 465_000_000],
+    ["batch norm", "batch norm", 130_000_000],
+    ["elementwise", "elementwise", 90_000_000],
+    ["pooling", "pooling", 32_000_000],
+    ["memcpy", "memcpy", 40_000_000],
+  ]),
+  rows: Array.from({ length: 48 }, (_, index) => kernelRow(index)),
+  total_rows: 48,
+  coverage,
+};
+
+export const tensorCores: TensorCoresPage = {
+  ref,
+  headline: "Tensor Cores run for 14.6 % of the kernel time that could use them; 60 of 107 ops do not use them at all.",
+  range,
+  has_gpu: true,
+  supported_precisions: ["FP16", "BF16", "TF32", "FP8", "INT8", "FP64"],
+  utilization_percent: 14.6,
+  eligible_ns: 600_000_000,
+  using_ns: 88_000_000,
+  not_using_ns: 480_000_000,
+  unknown_ns: 32_000_000,
+  by_precision: slices([
+    ["tf32", "TF32", 88_000_000],
+    ["none", "not on Tensor Cores", 480_000_000],
+    ["unknown", "unknown", 32_000_000],
+  ]),
+  ops: opRows
+    .filter((row) => row.tc_eligible === "yes")
+    .slice(0, 60)
+    .map((row) => ({
+      id: row.id,
+      name: row.name,
+      module: row.module,
+      op_type: row.op_type,
+      direction: row.direction,
+      using_tc: row.using_tc,
+      precision: row.precision,
+      calls: row.calls,
+      gpu_ns: row.gpu_ns ?? 0,
+      tc_ns: 0,
+      non_tc_ns: row.gpu_ns ?? 0,
+      unknown_ns: 0,
+      utilization_percent: row.using_tc === "unknown" ? null : 0,
+      tc_kernels: [],
+      non_tc_kernels: ["sm90_xmma_fprop_implicit_gemm_f32f32"],
+      dtypes: row.dtypes,
+      shapes: row.shapes,
+      reason: "Its inputs are FP32; Tensor Cores take FP32 only as TF32, or as FP16 or BF16 under autocast.",
+    })),
+  total_rows: 107,
+};
+
+export const advice: AdvicePage = {
+  ref,
+  headline: "Two changes should save 69 ms of each 98.8 ms step; a third cannot be estimated.",
+  range,
+  findings: [
+    {
+      id: "f1",
+      rule: "amp",
+      severity: "high",
+      title: "Train with automatic mixed precision",
+      seen: "107 ops could use Tensor Cores and spend 480 ms per recording off them, in FP32.",
+      readings: [
+        { label: "Eligible time off the Tensor Cores", value: 80.1, unit: "percent", threshold: 20 },
+        { label: "Eligible ops", value: 107, unit: "count", threshold: 1 },
+        { label: "Memory in use", value: null, unit: "bytes", threshold: null },
+      ],
+      evidence: [
+        { label: opRows[0]!.name, value_ns: 180_000_000, percent: 21, page: "ops", id: "op0" },
+        { label: "sm90_xmma_fprop_implicit_gemm_f32f32", value_ns: 120_000_000, percent: null, page: "kernels", id: "k1" },
+        { label: "somewhere new", value_ns: null, percent: null, page: "elsewhere", id: "x" },
+      ],
+      change: "Run the forward pass under autocast and scale the loss.",
+      code: 'scaler = torch.amp.GradScaler("cuda")\nwith torch.autocast("cuda", dtype=torch.float16):\n    loss = criterion(model(images), labels)\nscaler.scale(loss).backward()',
+      saving: { low_ns: 41_000_000, expected_ns: 58_000_000, high_ns: 66_000_000, percent: 58.7, derivation: "Replays the step with each eligible kernel at the rate that the GPU reaches in FP16." },
+      saving_unknown_because: "",
+      confirm: "Record the run again with AMP on and compare the two on the Compare page.",
+      references: [
+        { title: "PyTorch: Automatic Mixed Precision", url: "https://pytorch.org/docs/stable/amp.html" },
+        { title: "not a link", url: "javascript:alert(1)" },
+      ],
+      dlprof_name: "Tensor Core usage",
+    },
+    {
+      id: "f3",
+      rule: "cudnn_benchmark",
+      severity: "low",
+      title: "Let cuDNN choose its algorithms by measuring",
+      seen: "53 convolutions run and torch.backends.cudnn.benchmark is off.",
+      readings: [{ label: "Convolution time", value: 61.2, unit: "percent", threshold: 10 }],
+      evidence: [],
+      change: "Set the flag once at the start.",
+      code: "torch.backends.cudnn.benchmark = True",
+      saving: null,
+      saving_unknown_because: "What cuDNN would choose cannot be told from a recording.",
+      confirm: "Record again with the flag set.",
+      references: [],
+      dlprof_name: "",
+    },
+  ],
+  rules: [
+    { rule: "amp", title: "Automatic mixed precision", outcome: "fired", why: "" },
+    { rule: "memory", title: "Memory nearly full", outcome: "not_applicable", why: "The peak memory was not recorded." },
+    { rule: "sync_copies", title: "Synchronous copies", outcome: "silent", why: "0.2 % of the step, below 2 %." },
+    { rule: "broken", title: "A rule that failed", outcome: "failed", why: "division by zero" },
+  ],
+};
+
+export const compare: ComparePage = {
+  a: { ref, title: "ResNet50, fp32", precision: "fp32", model: "ResNet50", device: "NVIDIA H200", range },
+  b: { ref: { ...ref, run: "resnet50/amp" }, title: "ResNet50, fp16", precision: "fp16", model: "ResNet50", device: "NVIDIA H200", range },
+  headline: "A step of resnet50/amp takes 34.0 ms where resnet50/fp32 takes 98.8 ms: 2.9 times as fast.",
+  basis: "gpu",
+  speedup: 2.905,
+  metrics: [
+    { key: "step", label: "Step time", unit: "ns", a: STEP_NS, b: 34_000_000, ratio: 2.905, better: "lower" },
+    { key: "gpu_utilization", label: "GPU utilization", unit: "percent", a: 74.2, b: 61, ratio: null, better: "higher" },
+    { key: "samples", label: "Samples per second", unit: "per_second", a: 648.1, b: 1882, ratio: 2.904, better: "higher" },
+    { key: "memory", label: "Peak memory", unit: "bytes", a: null, b: 9_000_000_000, ratio: null, better: "lower" },
+    { key: "kernels", label: "Kernels per iteration", unit: "count", a: 812, b: 1290, ratio: null, better: "" },
+  ],
+  a_categories: categories(1, 10_765_432),
+  b_categories: categories(0.3, 40_000_000),
+  families: [
+    { family: "convolution", a_ns: 46_500_000, b_ns: 12_000_000, a_calls: 160, b_calls: 160, a_tensor_core_ns: 8_800_000, b_tensor_core_ns: 11_500_000 },
+    { family: "batch norm", a_ns: 13_000_000, b_ns: 7_000_000, a_calls: 106, b_calls: 106, a_tensor_core_ns: 0, b_tensor_core_ns: 0 },
+    { family: "cast", a_ns: 0, b_ns: 1_900_000, a_calls: 0, b_calls: 161.5, a_tensor_core_ns: 0, b_tensor_core_ns: 0 },
+  ],
+  ops: [
+    ...opRows.slice(0, 40).map((row) => ({
+      name: row.name,
+      module: row.module,
+      op_type: row.op_type,
+      direction: row.direction,
+      a_id: row.id,
+      b_id: row.id,
+      a_ns: row.gpu_ns,
+      b_ns: row.gpu_ns === null ? null : Math.round(row.gpu_ns / 3),
+      difference_ns: row.gpu_ns === null ? null : Math.round(-row.gpu_ns * 0.667),
+      speedup: row.gpu_ns === null ? null : 3,
+      a_precision: "fp32",
+      b_precision: "fp16",
+      a_using_tc: row.using_tc,
+      b_using_tc: row.tc_eligible,
+      a_kernels: 2,
+      b_kernels: 3,
+    })),
+    { name: "aten::to", module: "", op_type: "aten::to", direction: "", a_id: null, b_id: "cast", a_ns: null, b_ns: 1_900_000, difference_ns: 1_900_000, speedup: null, a_precision: "", b_precision: "fp16", a_using_tc: "unknown", b_using_tc: "no", a_kernels: null, b_kernels: 161 },
+  ],
+  total_rows: 41,
+  matched_percent: 99.2,
+  warnings: ["The runs were recorded with different batch sizes (64 and 128): times per step do not compare like with like."],
+};

@@ -1,0 +1,23 @@
+/** An estimate with its interval, as a sentence and as a mark on a line from 0 to the top of the interval. */
+import type { SavingItem } from "../../api/types";
+import { exactNs, formatNs } from "../../format/duration";
+import { formatPercent } from "../../format/number";
+
+export function SavingBar({ saving }: { saving: SavingItem }) {
+  const low = Math.min(0, saving.low_ns);
+  const span = Math.max(saving.high_ns, 0) - low || 1;
+  const place = (ns: number): string => `${((ns - low) / span) * 100}%`;
+  return (
+    <div class="saving">
+      <p>
+        <strong title={exactNs(saving.expected_ns)}>{formatNs(saving.expected_ns)}</strong> ({formatPercent(saving.percent)}), between{" "}
+        {formatNs(saving.low_ns)} and {formatNs(saving.high_ns)}.
+      </p>
+      <div class="saving-line" aria-hidden="true">
+        <span class="saving-interval" style={{ left: place(saving.low_ns), width: `${((saving.high_ns - saving.low_ns) / span) * 100}%` }} />
+        <span class="saving-mark" style={{ left: place(saving.expected_ns) }} />
+      </div>
+      <p class="muted small">{saving.derivation}</p>
+    </div>
+  );
+}

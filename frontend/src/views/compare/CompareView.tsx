@@ -1,0 +1,52 @@
+/** Picks the two runs and asks for their comparison. */
+import { compareQuery } from "../../api/queries";
+import type { RunEntry } from "../../api/types";
+import { useResource } from "../../api/useResource";
+import { EmptyMessage } from "../../components/Message";
+import { RangeFields } from "../../components/RangePicker";
+import { ResourceView } from "../../components/ResourceView";
+import { ProfilePicker } from "../../shell/ProfilePicker";
+import { defaultPair } from "../../state/profileChoice";
+import { useView } from "../../state/store";
+import type { CompareChoice } from "../../state/viewState";
+import { useLimit } from "../useLimit";
+import { ComparePage } from "./ComparePage";
+
+export function CompareView({ entries }: { entries: RunEntry[] }) {
+  const { state, set } = useView();
+  const pair = defaultPair(entries, state.profile.run);
+  const a: CompareChoice = { ...state.a, run: state.a.run ?? pair?.a ?? state.profile.run };
+  const b: CompareChoice = { ...state.b, run: state.b.run ?? pair?.b ?? null };
+  const key = `${a.run} ${a.session} ${a.rank} ${a.cycle} ${b.run} ${b.session} ${b.rank} ${b.cycle}`;
+  const { limit, loadMore } = useLimit(key);
+  const query = a.run !== null && b.run !== null ? { ...compareQuery(a, b), limit } : null;
+  const resource = useResource("compare", query, key);
+  const shown = resource.data;
+  return (
+    <>
+      <div class="compare-pickers">
+        <div class="compare-side">
+          <ProfilePicker entries={entries} choice={a} label="Base" testId="compare-base" onChange={(choice) => set({ a: { ...choice, range: null }, b })} />
+          {shown && <RangeFields range={shown.a.range} label="Base iterations" onChange={(range) => set({ a: { ...a, range }, b })} />}
+        </div>
+        <button type="button" class="button" data-testid="compare-swap" aria-label="Swap base and candidate" title="Swap base and candidate" onClick={() => set({ a: b, b: a })}>
+          ⇄
+        </button>
+        <div class="compare-side">
+          <ProfilePicker entries={entries} choice={b} label="Candidate" testId="compare-candidate" onChange={(choice) => set({ a, b: { ...choice, range: null } })} />
+          {shown && <RangeFields range={shown.b.range} label="Candidate iterations" onChange={(range) => set({ a, b: { ...b, range } })} />}
+        </div>
+      </div>
+      {query === null ? (
+        <EmptyMessage>
+          Comparing takes two runs. Record a second one, with automatic mixed precision for example, into a directory beside the first and
+          press Refresh.
+        </EmptyMessage>
+      ) : (
+        <ResourceView resource={resource}>
+          {(data) => <ComparePage data={data} onLoadAll={() => loadMore(data.ops.length, data.total_rows)} />}
+        </ResourceView>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,45 @@
+/** The selected kernel: its full name, what decided its verdict, how it was launched and by which ops. */
+import type { KernelOp, KernelRow } from "../../api/types";
+import { CodeBlock } from "../../components/CodeBlock";
+import { Facts } from "../../components/Facts";
+import type { Column } from "../../components/table/columns";
+import { DataTable } from "../../components/table/DataTable";
+import { Term } from "../../components/Term";
+import { Text, Value } from "../../components/Value";
+import { Verdict } from "../../components/Verdict";
+import { DEFINITIONS } from "../../format/definitions";
+import { useView } from "../../state/store";
+
+const OPS: Column<KernelOp>[] = [
+  { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, width: "280px" },
+  { id: "total", header: "Total", definition: "Time of this kernel in calls by the op.", value: (row) => row.total_ns, unit: "ns", width: "96px" },
+];
+
+export function KernelPane({ row }: { row: KernelRow }) {
+  const { set } = useView();
+  return (
+    <aside class="pane" aria-label="Selected kernel" data-testid="kernel-detail">
+      <button type="button" class="button button-small pane-close" onClick={() => set({ kernel: null })} aria-label="Close the selected kernel">
+        ✕
+      </button>
+      <h2 class="pane-title">{row.short_name}</h2>
+      <CodeBlock code={row.name} label="Full name of the kernel" />
+      <Facts
+        rows={[
+          [<Term of="kernelTc">Tensor Cores</Term>, <Verdict value={row.tensor_core} />],
+          [<Term of="kernelRule">Decided by</Term>, <Text value={row.rule} />],
+          [<Term of="precision">Precision</Term>, <Text value={row.precision} />],
+          [<Term of="kernelFamily">Family</Term>, <Text value={row.family} />],
+          [<Term of="totalTime">Total</Term>, <Value value={row.total_ns} unit="ns" />],
+          [<Term of="calls">Calls</Term>, <Value value={row.calls} unit="count" />],
+          [<Term of="occupancy">Occupancy</Term>, <Value value={row.occupancy_percent} unit="percent" missing="not recorded" />],
+          [<Term of="grid">Grid × block</Term>, <Text value={row.grid && `${row.grid} × ${row.block}`} missing="not recorded" />],
+        ]}
+      />
+      <h3>
+        <Term of="kernelOps">Launched by</Term>
+      </h3>
+      <DataTable name="ops of the kernel" plain columns={OPS} rows={row.ops} rowId={(op) => op.id} onSelect={(op) => set({ page: "ops", op: op.id })} />
+    </aside>
+  );
+}

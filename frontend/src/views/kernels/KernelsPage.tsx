@@ -1,0 +1,82 @@
+/** The Kernels page: every kernel, copy and set in a table; the selected one with its full name, launch and ops. */
+import type { KernelRow, KernelsPage as KernelsData } from "../../api/types";
+import { Card } from "../../components/Card";
+import { CoverageLine } from "../../components/CoverageLine";
+import { Legend } from "../../components/Legend";
+import { EmptyMessage } from "../../components/Message";
+import { PageHead } from "../../components/PageHead";
+import { StackedBar, sumNs } from "../../components/StackedBar";
+import type { Column } from "../../components/table/columns";
+import { DataTable } from "../../components/table/DataTable";
+import { Term } from "../../components/Term";
+import { Verdict } from "../../components/Verdict";
+import { DEFINITIONS } from "../../format/definitions";
+import { useView } from "../../state/store";
+import { KernelPane } from "./KernelPane";
+
+const COLUMNS: Column<KernelRow>[] = [
+  { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, value: (row) => row.name, cell: (row) => row.short_name, width: "300px" },
+  { id: "total", header: "Total", definition: DEFINITIONS.totalTime, value: (row) => row.total_ns, unit: "ns", width: "96px" },
+  { id: "share", header: "%", definition: DEFINITIONS.kernelPercent, value: (row) => row.percent, unit: "percent", width: "76px" },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "76px" },
+  { id: "average", header: "Mean", definition: DEFINITIONS.averageTime, value: (row) => row.average_ns, unit: "ns", width: "90px" },
+  { id: "min", header: "Min", definition: DEFINITIONS.minTime, value: (row) => row.min_ns, unit: "ns", width: "90px" },
+  { id: "max", header: "Max", definition: DEFINITIONS.maxTime, value: (row) => row.max_ns, unit: "ns", width: "90px" },
+  {
+    id: "tc",
+    header: "Tensor Cores",
+    definition: DEFINITIONS.kernelTc,
+    value: (row) => row.tensor_core,
+    filter: "choice",
+    cell: (row) => <Verdict value={row.tensor_core} />,
+    width: "112px",
+  },
+  { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, filter: "choice", width: "100px" },
+  { id: "family", header: "Family", definition: DEFINITIONS.kernelFamily, value: (row) => row.family || null, filter: "choice", width: "130px" },
+  { id: "kind", header: "Kind", definition: DEFINITIONS.kernelKind, value: (row) => row.kind, filter: "choice", width: "96px" },
+  { id: "occupancy", header: "Occupancy", definition: DEFINITIONS.occupancy, value: (row) => row.occupancy_percent, unit: "percent", width: "100px" },
+  { id: "grid", header: "Grid", definition: DEFINITIONS.grid, value: (row) => row.grid || null, missing: "–", width: "110px" },
+  { id: "block", header: "Block", definition: DEFINITIONS.block, value: (row) => row.block || null, missing: "–", width: "100px" },
+  { id: "registers", header: "Registers", definition: DEFINITIONS.registers, value: (row) => row.registers_per_thread, unit: "count", missing: "–", width: "90px" },
+  { id: "shared", header: "Shared memory", definition: DEFINITIONS.sharedMemory, value: (row) => row.shared_memory_bytes, unit: "bytes", missing: "–", width: "116px" },
+  { id: "bytes", header: "Bytes", definition: DEFINITIONS.bytes, value: (row) => row.bytes, unit: "bytes", missing: "–", width: "96px" },
+];
+
+export function KernelsPage({ data, onLoadAll }: { data: KernelsData; onLoadAll?: () => void }) {
+  const { state, set } = useView();
+  const selected = data.rows.find((row) => row.id === state.kernel) ?? null;
+  if (!data.has_gpu && data.rows.length === 0) {
+    return (
+      <>
+        <PageHead title="Kernels" headline={data.headline} range={data.range} />
+        <EmptyMessage>This recording holds no GPU work, so there are no kernels to list.</EmptyMessage>
+      </>
+    );
+  }
+  return (
+    <>
+      <PageHead title="Kernels" headline={data.headline} range={data.range} />
+      {data.by_family.length > 0 && (
+        <Card title={<Term of="kernelFamily">Kernel time by family</Term>} testId="kernels-by-family">
+          <StackedBar slices={data.by_family} scaleNs={sumNs(data.by_family)} />
+          <Legend slices={data.by_family} />
+        </Card>
+      )}
+      <div class={selected ? "split" : ""}>
+        <DataTable
+          name={`kernels ${data.ref.run}`}
+          testId="kernels-table"
+          columns={COLUMNS}
+          rows={data.rows}
+          rowId={(row) => row.id}
+          selected={state.kernel}
+          onSelect={(row) => set({ kernel: row.id === state.kernel ? null : row.id })}
+          totalRows={data.total_rows}
+          {...(onLoadAll ? { onLoadAll } : {})}
+        />
+        {selected && <KernelPane row={selected} />}
+      </div>
+      <CoverageLine coverage={data.coverage} />
+    </>
+  );
+}

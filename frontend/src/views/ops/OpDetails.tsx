@@ -1,0 +1,89 @@
+/** One op: what it is, its kernels, its input shapes and its time in each iteration. */
+import type { OpDetail, OpIteration, OpKernel, OpShapes } from "../../api/types";
+import { OpIterations } from "../../components/chart/OpIterations";
+import { Facts } from "../../components/Facts";
+import type { Column } from "../../components/table/columns";
+import { DataTable } from "../../components/table/DataTable";
+import { Term } from "../../components/Term";
+import { Text, Value } from "../../components/Value";
+import { Verdict } from "../../components/Verdict";
+import { DEFINITIONS } from "../../format/definitions";
+import { useView } from "../../state/store";
+
+const KERNELS: Column<OpKernel>[] = [
+  { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, value: (row) => row.name, cell: (row) => row.short_name, width: "220px" },
+  { id: "total", header: "Total", definition: DEFINITIONS.totalTime, value: (row) => row.total_ns, unit: "ns", width: "86px" },
+  { id: "share", header: "%", definition: "Share of the op's GPU time.", value: (row) => row.percent, unit: "percent", width: "70px" },
+  { id: "average", header: "Mean", definition: DEFINITIONS.averageTime, value: (row) => row.average_ns, unit: "ns", width: "86px" },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "66px" },
+  {
+    id: "tc",
+    header: "Tensor Cores",
+    definition: DEFINITIONS.kernelTc,
+    value: (row) => row.tensor_core,
+    cell: (row) => (
+      <span data-tip={`Decided by: ${row.rule || "unknown"}`} tabIndex={0}>
+        <Verdict value={row.tensor_core} />
+      </span>
+    ),
+    width: "104px",
+  },
+  { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, width: "86px" },
+  { id: "family", header: "Family", definition: DEFINITIONS.kernelFamily, value: (row) => row.family || null, width: "110px" },
+  { id: "bytes", header: "Bytes", definition: DEFINITIONS.bytes, value: (row) => row.bytes, unit: "bytes", missing: "–", width: "86px" },
+];
+
+const SHAPES: Column<OpShapes>[] = [
+  { id: "shapes", header: "Shapes", definition: DEFINITIONS.shapes, value: (row) => row.shapes || null, width: "240px" },
+  { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "140px" },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "66px" },
+  { id: "gpu", header: "GPU time", definition: DEFINITIONS.gpuTime, value: (row) => row.gpu_ns, unit: "ns", width: "90px" },
+  { id: "cpu", header: "CPU total", definition: DEFINITIONS.cpuTotal, value: (row) => row.cpu_total_ns, unit: "ns", width: "90px" },
+];
+
+const ITERATIONS: Column<OpIteration>[] = [
+  { id: "number", header: "Iteration", definition: "Number of the iteration.", value: (row) => row.number, unit: "count", width: "90px" },
+  { id: "gpu", header: "GPU time", definition: DEFINITIONS.gpuTime, value: (row) => row.gpu_ns, unit: "ns", width: "100px" },
+  { id: "cpu", header: "CPU total", definition: DEFINITIONS.cpuTotal, value: (row) => row.cpu_total_ns, unit: "ns", width: "100px" },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "80px" },
+];
+
+export function OpDetails({ data, hasGpu }: { data: OpDetail; hasGpu: boolean }) {
+  const { set } = useView();
+  const { row } = data;
+  return (
+    <>
+      <h2 class="pane-title">{row.name}</h2>
+      <Facts
+        rows={[
+          [<Term of="opType">Op type</Term>, row.op_type],
+          [<Term of="direction">Direction</Term>, row.direction || "–"],
+          [<Term of="gpuTime">GPU time</Term>, <Value value={row.gpu_ns} unit="ns" />],
+          [<Term of="cpuTotal">CPU total</Term>, <Value value={row.cpu_total_ns} unit="ns" />],
+          [<Term of="tcEligible">TC eligible</Term>, <Verdict value={row.tc_eligible} />],
+          [<Term of="usingTc">Using TC</Term>, <Verdict value={row.using_tc} />],
+          [<Term of="precision">Precision</Term>, <Text value={row.precision} />],
+          [<Term of="calls">Calls</Term>, <Value value={row.calls} unit="count" />],
+        ]}
+      />
+      {data.eligibility_reason && <p class="reason">{data.eligibility_reason}</p>}
+      <h3>Kernels</h3>
+      <DataTable
+        name="kernels of the op"
+        plain
+        columns={KERNELS}
+        rows={data.kernels}
+        rowId={(kernel) => kernel.id}
+        onSelect={(kernel) => set({ page: "kernels", kernel: kernel.id })}
+      />
+      <h3>Iterations</h3>
+      <OpIterations iterations={data.iterations} hasGpu={hasGpu} />
+      <details>
+        <summary>Values of each iteration</summary>
+        <DataTable name="iterations of the op" plain columns={ITERATIONS} rows={data.iterations} rowId={(iteration) => String(iteration.index)} />
+      </details>
+      <h3>Input shapes</h3>
+      <DataTable name="shapes of the op" plain columns={SHAPES} rows={data.shapes} rowId={(shape) => `${shape.shapes} ${shape.dtypes}`} />
+    </>
+  );
+}

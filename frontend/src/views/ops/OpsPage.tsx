@@ -1,0 +1,34 @@
+/** The Ops page: every op in a table, the selected one in a pane beside it. */
+import { useMemo } from "preact/hooks";
+import type { OpsPage as OpsData } from "../../api/types";
+import { CoverageLine } from "../../components/CoverageLine";
+import { PageHead } from "../../components/PageHead";
+import { DataTable } from "../../components/table/DataTable";
+import { useView } from "../../state/store";
+import { opColumns } from "../opColumns";
+import { OpPane } from "./OpPane";
+
+export function OpsPage({ data, onLoadAll }: { data: OpsData; onLoadAll?: () => void }) {
+  const { state, set } = useView();
+  const columns = useMemo(() => opColumns(data.has_gpu), [data.has_gpu]);
+  return (
+    <>
+      <PageHead title="Ops" headline={data.headline} range={data.range} />
+      <div class={state.op === null ? "" : "split"}>
+        <DataTable
+          name={`ops ${data.ref.run}`}
+          testId="ops-table"
+          columns={columns}
+          rows={data.rows}
+          rowId={(row) => row.id}
+          selected={state.op}
+          onSelect={(row) => set({ op: row.id === state.op ? null : row.id })}
+          totalRows={data.total_rows}
+          {...(onLoadAll ? { onLoadAll } : {})}
+        />
+        {state.op !== null && <OpPane id={state.op} hasGpu={data.has_gpu} />}
+      </div>
+      <CoverageLine coverage={data.coverage} />
+    </>
+  );
+}

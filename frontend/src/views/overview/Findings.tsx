@@ -1,0 +1,43 @@
+/** The findings in one line each; a click opens the Advice page there. */
+import type { FindingLine } from "../../api/types";
+import { Card } from "../../components/Card";
+import { SeverityBadge } from "../../components/Severity";
+import { formatNs } from "../../format/duration";
+import { formatPercent } from "../../format/number";
+import { useView } from "../../state/store";
+
+const SHOWN = 6;
+
+export function Findings({ findings }: { findings: FindingLine[] }) {
+  const { set } = useView();
+  return (
+    <Card
+      title="Advice"
+      testId="overview-findings"
+      actions={
+        <button type="button" class="link" onClick={() => set({ page: "advice", finding: null })}>
+          all findings
+        </button>
+      }
+    >
+      {findings.length === 0 && <p class="muted">No rule found anything to change.</p>}
+      <ol class="finding-lines">
+        {findings.slice(0, SHOWN).map((finding) => (
+          <li key={finding.id}>
+            <button type="button" class="finding-line" onClick={() => set({ page: "advice", finding: finding.id })}>
+              <SeverityBadge severity={finding.severity} />
+              <span class="finding-line-title">{finding.title}</span>
+              <span class="finding-line-saving">
+                {finding.saving_ns === null ? (
+                  <span class="missing">saving unknown</span>
+                ) : (
+                  `saves ~${formatNs(finding.saving_ns)} (${formatPercent(finding.saving_percent)}) a step`
+                )}
+              </span>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </Card>
+  );
+}

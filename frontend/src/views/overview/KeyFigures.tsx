@@ -1,0 +1,45 @@
+/** The five numbers that people look for first. */
+import type { PerformanceSummary } from "../../api/types";
+import { Term } from "../../components/Term";
+import { Value } from "../../components/Value";
+import type { DefinitionKey } from "../../format/definitions";
+import type { Unit } from "../../format/unit";
+
+export function KeyFigures({ summary }: { summary: PerformanceSummary }) {
+  return (
+    <dl class="figures">
+      <Figure of="stepTime" label="Step time" value={summary.average_iteration_ns} unit="ns" testId="overview-step-time" />
+      <Figure of="gpuUtilization" label="GPU utilization" value={summary.gpu_utilization_percent} unit="percent" testId="overview-gpu-utilization" />
+      <Figure
+        of="tcUtilization"
+        label="Tensor Core utilization"
+        value={summary.tensor_core_kernel_utilization_percent}
+        unit="percent"
+        testId="overview-tc-utilization"
+      />
+      <Figure of="samples" label="Samples per second" value={summary.samples_per_second} unit="per_second" testId="overview-samples" />
+      <Figure of="peakMemory" label="Peak GPU memory" value={summary.peak_memory_bytes} unit="bytes" testId="overview-peak-memory" />
+    </dl>
+  );
+}
+
+interface FigureProps {
+  of: DefinitionKey;
+  label: string;
+  value: number | null;
+  unit: Unit;
+  testId: string;
+}
+
+function Figure({ of, label, value, unit, testId }: FigureProps) {
+  return (
+    <div class="figure">
+      <dt>
+        <Term of={of}>{label}</Term>
+      </dt>
+      <dd data-testid={testId} data-value={value === null ? "unknown" : String(value)}>
+        <Value value={value} unit={unit} />
+      </dd>
+    </div>
+  );
+}

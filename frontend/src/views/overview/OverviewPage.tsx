@@ -1,0 +1,78 @@
+/** The Overview page: DLProf's dashboard, from one `Overview` answer. */
+import type { Overview } from "../../api/types";
+import { Card } from "../../components/Card";
+import { Donut } from "../../components/chart/Donut";
+import { IterationBars } from "../../components/chart/IterationBars";
+import { CoverageLine } from "../../components/CoverageLine";
+import { Legend } from "../../components/Legend";
+import { PageHead } from "../../components/PageHead";
+import { Term } from "../../components/Term";
+import { useView } from "../../state/store";
+import { Findings } from "./Findings";
+import { KeyFigures } from "./KeyFigures";
+import { Notes } from "./Notes";
+import { Performance } from "./Performance";
+import { SystemConfiguration } from "./SystemConfiguration";
+import { TopOps } from "./TopOps";
+
+export function OverviewPage({ data }: { data: Overview }) {
+  const { set } = useView();
+  const definitions = new Map(data.categories.map((category) => [category.key, category.definition]));
+  const { summary } = data;
+  const largest = largestSlice(data.resource_usage);
+  const tensorCoreShare = data.kernel_time.find((slice) => slice.key === "tensor_core")?.percent ?? null;
+  return (
+    <>
+      <PageHead title="Overview" subtitle={data.title} headline={data.headline} range={data.range} />
+      <KeyFigures summary={summary} />
+      <div class="grid grid-donuts">
+        <Card title={<Term of="gpuUtilization">GPU utilization</Term>}>
+          <Donut name="GPU utilization" slices={data.gpu_utilization} context="gpu_utilization" centre={summary.gpu_utilization_percent} centreLabel="busy" />
+        </Card>
+        <Card title={<Term of="resourceUsage">Resource usage</Term>}>
+          <Donut
+            name="Resource usage"
+            slices={data.resource_usage}
+            context="resource_usage"
+            centre={largest?.percent ?? null}
+            centreLabel={largest?.label ?? ""}
+            definitions={definitions}
+          />
+        </Card>
+        <Card title={<Term of="kernelTime">Kernel time on the GPU</Term>}>
+          <Donut name="Kernel time" slices={data.kernel_time} context="kernel_time" centre={tensorCoreShare} centreLabel="Tensor Cores" />
+        </Card>
+        <Card title={<Term of="tcEfficiency">Tensor Core efficiency</Term>}>
+          <Donut
+            name="Tensor Core efficiency"
+            slices={data.tensor_core_efficiency}
+            context="tensor_core_efficiency"
+            centre={summary.tensor_core_kernel_utilization_percent}
+            centreLabel="of eligible"
+          />
+        </Card>
+      </div>
+      <div class="grid grid-main">
+        <Card title={<Term of="iterations">Iterations</Term>} actions={<span class="muted small">drag over bars to pick a range</span>} testId="overview-iterations">
+          <IterationBars iterations={data.iterations} categories={data.categories} onSelect={(range) => set({ range })} />
+          <Legend slices={data.resource_usage} context="resource_usage" definitions={definitions} />
+        </Card>
+        <Findings findings={data.findings} />
+      </div>
+      <div class="grid grid-main">
+        <TopOps rows={data.top_ops} hasGpu={data.has_gpu} />
+        <Performance summary={summary} />
+      </div>
+      <SystemConfiguration items={data.system} />
+      <CoverageLine coverage={data.coverage} />
+      <Notes notes={data.notes} />
+    </>
+  );
+}
+
+function largestSlice(slices: Overview["resource_usage"]) {
+  return slices.reduce<(typeof slices)[number] | null>(
+    (largest, slice) => ((slice.value_ns ?? 0) > (largest?.value_ns ?? 0) ? slice : largest),
+    null,
+  );
+}

@@ -1,0 +1,83 @@
+/** The Tensor Cores page: how far the eligible ops use them, at which precision, and which do not and why. */
+import type { TensorCoreOp, TensorCoresPage as TensorCoresData } from "../../api/types";
+import { Card } from "../../components/Card";
+import { Donut } from "../../components/chart/Donut";
+import { Facts } from "../../components/Facts";
+import { EmptyMessage } from "../../components/Message";
+import { PageHead } from "../../components/PageHead";
+import type { Column } from "../../components/table/columns";
+import { DataTable } from "../../components/table/DataTable";
+import { Term } from "../../components/Term";
+import { Value } from "../../components/Value";
+import { Verdict } from "../../components/Verdict";
+import { DEFINITIONS } from "../../format/definitions";
+import { useView } from "../../state/store";
+
+const COLUMNS: Column<TensorCoreOp>[] = [
+  { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, width: "280px" },
+  { id: "gpu", header: "GPU time", definition: DEFINITIONS.gpuTime, value: (row) => row.gpu_ns, unit: "ns", width: "96px" },
+  {
+    id: "using",
+    header: "Using TC",
+    definition: DEFINITIONS.usingTc,
+    value: (row) => row.using_tc,
+    filter: "choice",
+    cell: (row) => <Verdict value={row.using_tc} />,
+    width: "104px",
+  },
+  { id: "utilization", header: "TC %", definition: DEFINITIONS.opUtilization, value: (row) => row.utilization_percent, unit: "percent", width: "80px" },
+  { id: "tc", header: "On TC", definition: DEFINITIONS.tcTime, value: (row) => row.tc_ns, unit: "ns", width: "90px" },
+  { id: "off", header: "Off TC", definition: DEFINITIONS.nonTcTime, value: (row) => row.non_tc_ns, unit: "ns", width: "90px" },
+  { id: "unknown", header: "Unknown", definition: DEFINITIONS.unknownTime, value: (row) => row.unknown_ns, unit: "ns", width: "90px" },
+  { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, filter: "choice", width: "104px" },
+  { id: "reason", header: "Why not", definition: DEFINITIONS.reason, value: (row) => row.reason || null, missing: "–", width: "340px" },
+  { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "96px" },
+  { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "180px" },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "76px" },
+  { id: "shapes", header: "Shapes", definition: DEFINITIONS.shapes, value: (row) => row.shapes || null, width: "220px" },
+  { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "130px" },
+  { id: "tckernels", header: "TC kernels", definition: "Kernels of the op that run on Tensor Cores.", value: (row) => row.tc_kernels.join(", ") || null, missing: "–", width: "220px" },
+  { id: "otherkernels", header: "Other kernels", definition: "Kernels of the op that do not run on Tensor Cores.", value: (row) => row.non_tc_kernels.join(", ") || null, missing: "–", width: "220px" },
+];
+
+export function TensorCoresPage({ data, onLoadAll }: { data: TensorCoresData; onLoadAll?: () => void }) {
+  const { set } = useView();
+  return (
+    <>
+      <PageHead title="Tensor Cores" headline={data.headline} range={data.range} />
+      {data.has_gpu ? (
+        <div class="grid grid-halves">
+          <Card title={<Term of="tcEfficiency">Kernel time of eligible ops by precision</Term>} testId="tc-by-precision">
+            <Donut name="Eligible time by precision" slices={data.by_precision} context="by_precision" centre={data.utilization_percent} centreLabel="on Tensor Cores" />
+          </Card>
+          <Card title="Eligible time" testId="tc-summary">
+            <Facts
+              rows={[
+                [<Term of="tcUtilization">Tensor Core utilization</Term>, <Value value={data.utilization_percent} unit="percent" />],
+                [<Term of="eligibleTime">Eligible ops</Term>, <Value value={data.eligible_ns} unit="ns" />],
+                [<Term of="usingTime">On Tensor Cores</Term>, <Value value={data.using_ns} unit="ns" />],
+                [<Term of="notUsingTime">Not on Tensor Cores</Term>, <Value value={data.not_using_ns} unit="ns" />],
+                [<Term of="unknownTime">Cannot be told</Term>, <Value value={data.unknown_ns} unit="ns" />],
+                ["This GPU's Tensor Cores take", data.supported_precisions.join(", ") || <span class="missing">unknown</span>],
+              ]}
+            />
+          </Card>
+        </div>
+      ) : (
+        <EmptyMessage>This recording holds no GPU work, so there is nothing to say about Tensor Cores.</EmptyMessage>
+      )}
+      {data.ops.length > 0 && (
+        <DataTable
+          name={`tensor cores ${data.ref.run}`}
+          testId="tc-table"
+          columns={COLUMNS}
+          rows={data.ops}
+          rowId={(row) => row.id}
+          onSelect={(row) => set({ page: "ops", op: row.id })}
+          totalRows={data.total_rows}
+          {...(onLoadAll ? { onLoadAll } : {})}
+        />
+      )}
+    </>
+  );
+}
