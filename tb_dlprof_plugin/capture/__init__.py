@@ -1,0 +1,33 @@
+"""The hook in the training process: exports traces, reads facts, and leaves the analysis to a separate process.
+
+Nothing in here raises into user code: what fails becomes a `TbDlprofWarning`. Names are loaded on first use, so that
+the analysis process, which is `tb_dlprof_plugin.capture.worker`, starts without torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.capture.handler import TraceHandler, trace_handler
+    from tb_dlprof_plugin.capture.session import ProfileSession, profile
+    from tb_dlprof_plugin.capture.warn import TbDlprofWarning
+    from tb_dlprof_plugin.capture.workers import wait_for_analysis
+
+_HOME = {
+    "ProfileSession": "session",
+    "TbDlprofWarning": "warn",
+    "TraceHandler": "handler",
+    "profile": "session",
+    "trace_handler": "handler",
+    "wait_for_analysis": "workers",
+}
+
+__all__ = ["ProfileSession", "TbDlprofWarning", "TraceHandler", "profile", "trace_handler", "wait_for_analysis"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -1,0 +1,88 @@
+"""Writes the Kineto trace as ``torch.profiler.tensorboard_trace_handler`` does, and makes sure that it is all there.
+
+Kineto reports a full disk or a directory that cannot be written only on stderr: `export_chrome_trace` returns as if all
+were well. A trace whose file is missing or does not end in ``}`` counts as not written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from typing import Any
+
+_NEARLY_FULL_BYTES = 1 << 20
+
+
+class ExportError(Exception):
+    """The trace could not be written. The message is a clause that says why."""
+
+
+def export_trace(prof: Any, path: str, use_python_export: bool = False) -> None:
+    """Write the trace of ``prof``, a ``torch.profiler.profile``, to ``path``.
+
+    Raises:
+        ExportError: nothing, or only a part, could be written; what was written is removed.
+    """
+    folder = os.path.dirname(path)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise ExportError(f"the directory {folder} cannot be made ({_reason(error)}); choose another logdir") from None
+    try:
+        # Only newer torch knows the argument.
+        options = {"use_python_export": True} if use_python_export else {}
+        prof.export_chrome_trace(path, **options)
+        whole = _is_whole(path)
+    except Exception as error:
+        whole = False
+        why = _reason(error)
+    else:
+        why = "it was cut short" if os.path.exists(path) else "the file could not be written"
+    if whole:
+        return
+    for leftover in (path, path + ".tmp"):
+        with contextlib.suppress(OSError):
+            os.unlink(leftover)
+    if _is_full(folder):
+        why = "the disk is full"
+    elif not os.access(folder, os.W_OK):
+        why = "the directory cannot be written"
+    raise ExportError(f"{why}; check free space and permissions of {folder}")
+
+
+def writable(folder: str) -> bool:
+    """Whether ``folder`` can be written, or made: judged by its nearest existing ancestor, changing nothing."""
+    while not os.path.lexists(folder):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return False
+        folder = parent
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _is_whole(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - 64))
+            return file.read().rstrip().endswith(b"}")
+    except FileNotFoundError:
+        return False
+
+
+def _is_full(folder: str) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < _NEARLY_FULL_BYTES
+    except OSError:
+        return False
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OSError):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return "the disk is full"
+        return error.strerror or type(error).__name__
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -1,0 +1,240 @@
+"""The ``on_trace_ready`` callable: a drop-in for ``torch.profiler.tensorboard_trace_handler``.
+
+On the training path: the trace is written exactly as torch writes it, facts are read, a process is started. All else
+happens in that process. Nothing here raises: what fails is a `TbDlprofWarning`, and the training goes on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+import weakref
+from typing import Any
+
+from tb_dlprof_plugin.capture.export import ExportError, export_trace, writable
+from tb_dlprof_plugin.capture.facts import collect_facts
+from tb_dlprof_plugin.capture.identity import (
+    default_worker_name,
+    new_session,
+    rank_and_world_size,
+    safe_session,
+    shared_session,
+)
+from tb_dlprof_plugin.capture.job import Job
+from tb_dlprof_plugin.capture.modules import ModuleRanges
+from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
+from tb_dlprof_plugin.capture.system import system_of_training
+from tb_dlprof_plugin.capture.warn import probe, warn
+from tb_dlprof_plugin.capture.workers import EXIT_WAIT_S, Worker, reap, start_worker, wait_for_analysis
+from tb_dlprof_plugin.storage.facts import RunFacts, System
+
+_handler_numbers = itertools.count()
+
+
+def trace_handler(
+    logdir: str | os.PathLike[str],
+    worker_name: str | None = None,
+    use_gzip: bool = False,
+    *,
+    subdirectory: str | None = None,
+    model: Any = None,
+    dataloader: Any = None,
+    optimizer: Any = None,
+    batch_size: int | None = None,
+    run_name: str | None = None,
+    rank: int | None = None,
+    session: str | None = None,
+    keep_trace: bool = True,
+    module_ranges: bool = True,
+    exit_wait_s: float = EXIT_WAIT_S,
+    use_python_export: bool = False,
+) -> TraceHandler:
+    """An ``on_trace_ready`` for ``torch.profiler.profile``, and so for Lightning and Accelerate, which pass it on.
+
+    Writes the trace to ``logdir`` under the name that the PyTorch Profiler tab reads, and has a separate process write
+    the profile beside it.
+
+    Args:
+        logdir: the run's directory; made if missing.
+        worker_name: unique for each worker; ``{hostname}_{pid}`` by default.
+        use_gzip: compress the trace. The separate process does it, the training does not wait.
+        subdirectory: write the event file to this directory under ``logdir``: needed where a SummaryWriter writes to
+            ``logdir`` itself and TensorBoard runs with ``--load_fast=false``, which reads only a directory's last file.
+        model: the ``torch.nn.Module`` in training: records its facts, and ranges named after its modules.
+        dataloader: the training's DataLoader, for its settings.
+        optimizer: by default the one that is seen to step.
+        batch_size: by default what the model is seen to be called with.
+        run_name: shown beside the run's directory.
+        rank: by default that of torch.distributed, else RANK, else 0.
+        session: names this training run; by default one name for all ranks of a torch.distributed run.
+        keep_trace: False removes the trace once its profile is written.
+        module_ranges: False leaves the model without hooks.
+        exit_wait_s: seconds that the interpreter's exit waits for a running analysis.
+        use_python_export: as in torch, for versions that have it.
+    """
+    return TraceHandler(
+        logdir,
+        worker_name,
+        use_gzip,
+        subdirectory=subdirectory,
+        model=model,
+        dataloader=dataloader,
+        optimizer=optimizer,
+        batch_size=batch_size,
+        run_name=run_name,
+        rank=rank,
+        session=session,
+        keep_trace=keep_trace,
+        exit_wait_s=exit_wait_s,
+        use_python_export=use_python_export,
+    ).begin(module_ranges)
+
+
+class TraceHandler:
+    """Handles the traces of one training process; see `trace_handler` for the arguments."""
+
+    def __init__(
+        self,
+        logdir: str | os.PathLike[str],
+        worker_name: str | None = None,
+        use_gzip: bool = False,
+        *,
+        subdirectory: str | None = None,
+        model: Any = None,
+        dataloader: Any = None,
+        optimizer: Any = None,
+        batch_size: int | None = None,
+        run_name: str | None = None,
+        rank: int | None = None,
+        session: str | None = None,
+        keep_trace: bool = True,
+        exit_wait_s: float = EXIT_WAIT_S,
+        use_python_export: bool = False,
+    ) -> None:
+        # Absolute now: the training may change its working directory, and the worker has another one.
+        self.logdir = os.path.abspath(os.fspath(logdir))
+        self.cycle = 0
+        self.ranges: ModuleRanges | None = None
+        self.watch = OptimizerWatch()
+        self._event_directory = os.path.join(self.logdir, subdirectory) if subdirectory else self.logdir
+        self._worker_name = worker_name
+        self._use_gzip = use_gzip
+        self._model, self._dataloader, self._optimizer = model, dataloader, optimizer
+        self._batch_size, self._run_name, self._rank = batch_size, run_name, rank
+        self._keep_trace = keep_trace
+        self._exit_wait_s = exit_wait_s
+        self._use_python_export = use_python_export
+        self._session = None if session is None else safe_session(session)
+        self._own_session = new_session()
+        self._number = next(_handler_numbers)
+        self._system: System | None = None
+        self._workers: list[Worker] = []
+        self._finalizer: Any = None
+        if not writable(self._event_directory):
+            warn(f"{self._event_directory} cannot be written, so there will be no profile: choose another logdir.")
+
+    @property
+    def session(self) -> str:
+        """Names this training run in TensorBoard; settled when first asked for."""
+        if self._session is None:
+            self._session = shared_session(self._number, self._own_session)
+        return self._session
+
+    def begin(self, module_ranges: bool = True) -> TraceHandler:
+        """Watch model and optimizer until `close`, or until nothing refers to the handler any more."""
+        ranges = probe(lambda: ModuleRanges(self._model)) if module_ranges and self._model is not None else None
+        self.ranges = ranges
+        watch = self.watch
+        if ranges is not None:
+            probe(ranges.install)
+        probe(watch.install)
+        self._finalizer = weakref.finalize(self, _stop_watching, ranges, watch)
+        self._finalizer.atexit = False
+        return self
+
+    def close(self) -> None:
+        """Take the hooks off model and optimizer. Traces can still be handled."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+    def __call__(self, prof: Any) -> None:
+        """Export and analyse the trace of ``prof``. Never raises."""
+        cycle, self.cycle = self.cycle, self.cycle + 1
+        try:
+            self._handle(prof, cycle)
+        except Exception as error:
+            warn(f"The profile of cycle {cycle} in {self.logdir} was lost: {type(error).__name__}: {error}.")
+        probe(reap)
+        if self.ranges is not None:
+            probe(self.ranges.new_cycle)
+        self.watch.new_cycle()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for this handler's running analyses, ``timeout`` seconds at most; whether all profiles were written."""
+        workers, self._workers = self._workers, []
+        return wait_for_analysis(timeout, workers)
+
+    def _handle(self, prof: Any, cycle: int) -> None:
+        rank, world_size = rank_and_world_size()
+        rank = rank if self._rank is None else self._rank
+        if not self._worker_name:
+            self._worker_name = default_worker_name()
+        stem = f"{self._worker_name}.{time.time_ns()}"
+        final = os.path.join(self.logdir, f"{stem}.pt.trace.json")
+        trace = final
+        if self._use_gzip:
+            # A name that no reader of the directory takes for a trace: it is going to disappear.
+            final, trace = final + ".gz", os.path.join(self.logdir, f".{stem}.waiting.json")
+        try:
+            export_trace(prof, trace, self._use_python_export)
+        except ExportError as error:
+            warn(f"The trace {final} was not written: {error}.")
+            return
+        job = Job(
+            trace=trace,
+            final_trace=final,
+            keep_trace=self._keep_trace,
+            event_directory=self._event_directory,
+            facts=self._facts(prof, rank, world_size),
+            system=self._system_facts(),
+            session=self.session,
+            rank=rank,
+            cycle=cycle,
+            worker=self._worker_name,
+        )
+        worker = start_worker(job, self._exit_wait_s)
+        self._workers = [known for known in self._workers if not known.finished()]
+        if worker is not None:
+            self._workers.append(worker)
+
+    def _facts(self, prof: Any, rank: int, world_size: int) -> RunFacts:
+        ranges = self.ranges
+        record_shapes = getattr(prof, "record_shapes", None)
+        facts = probe(
+            lambda: collect_facts(
+                model=self._model,
+                dataloader=self._dataloader,
+                optimizer=self._optimizer,
+                watch=self.watch,
+                observation=None if ranges is None else ranges.observation,
+                batch_size=self._batch_size,
+                rank=rank,
+                world_size=world_size,
+                run_name=self._run_name,
+                module_ranges=ranges is not None and ranges.recorded,
+                record_shapes=record_shapes if isinstance(record_shapes, bool) else None,
+            )
+        )
+        return facts or RunFacts()
+
+    def _system_facts(self) -> System:
+        if self._system is None:
+            self._system = probe(system_of_training) or System()
+        return self._system
+
+
+def _stop_watching(ranges: ModuleRanges | None, watch: OptimizerWatch) -> None:
+    if ranges is not None:
+        probe(ranges.remove)
+    probe(watch.remove)

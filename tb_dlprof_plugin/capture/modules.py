@@ -1,0 +1,196 @@
+"""Ranges named after the user's modules, around each module's forward, while the profiler records.
+
+A range is called ``tb_dlprof::module::`` plus the module's ``named_modules()`` path (the root's path is empty). The
+backward pass needs no hooks: autograd's sequence numbers lead from a backward node to the forward op inside a range.
+The hooks return None and never touch a tensor, so the training computes the same numbers with and without them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.autograd.profiler as autograd_profiler
+from torch import nn
+from torch.compiler import is_compiling
+
+from tb_dlprof_plugin.capture.observation import Observation, observe
+from tb_dlprof_plugin.capture.wrappers import inner, is_compiled_region, is_optimized_module
+
+MODULE_PREFIX = "tb_dlprof::module::"
+
+_Range: Any = getattr(torch._C._profiler, "_RecordFunctionFast", None) or autograd_profiler.record_function
+"""The fast one costs under 1 us, `record_function` about 8. In a trace they are `cpu_op` and `user_annotation`."""
+
+
+class ModuleRanges:
+    """The hooks of one model.
+
+    Args:
+        model: any module; DDP, DataParallel, FSDP and checkpointing wrappers are seen through.
+        on_outermost: called before each call of an outermost module while installed; must not raise.
+    """
+
+    def __init__(self, model: nn.Module, on_outermost: Callable[[], None] | None = None) -> None:
+        self._model = model
+        self._on_outermost = on_outermost
+        self._hooks: list[_Hook] = []
+        self._handles: list[Any] = []
+        self._local = threading.local()
+        self._generation = 0
+        self.observation: Observation | None = None
+        self.recorded = False
+
+    @property
+    def installed(self) -> bool:
+        """Whether the model carries the hooks now."""
+        return bool(self._handles)
+
+    def install(self) -> None:
+        """Put the hooks on all modules; does nothing where they already are. A module that refuses is left out."""
+        if self._handles:
+            return
+        for path, module in walk(self._model):
+            before, after = _Before(self, MODULE_PREFIX + path), _After(self, MODULE_PREFIX + path)
+            try:
+                self._handles.append(module.register_forward_pre_hook(before, prepend=True, with_kwargs=True))
+                self._handles.append(module.register_forward_hook(after, always_call=True))
+            except Exception:
+                continue
+            self._hooks += [before, after]
+
+    def remove(self) -> None:
+        """Take all hooks off and close what this thread left open."""
+        for handle in self._handles:
+            handle.remove()
+        for hook in self._hooks:
+            # A copy of the model made meanwhile may still hold the hook.
+            hook.owner = None
+        self._handles, self._hooks = [], []
+        self._drain()
+
+    def new_cycle(self) -> None:
+        """Forget what the last recorded cycle saw."""
+        self._generation += 1
+        self._drain()
+        self.observation = None
+        self.recorded = False
+
+    def open(self, name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Begin a range in this thread."""
+        if not autograd_profiler._is_profiler_enabled:
+            return
+        if getattr(self._local, "generation", None) != self._generation:
+            self._drain()
+        stack = self._local.stack
+        if not stack:
+            if self._on_outermost is not None:
+                self._on_outermost()
+                if not autograd_profiler._is_profiler_enabled:
+                    return
+            # A validation pass may come first, but it is the training that matters.
+            if self.observation is None or not self.observation.training:
+                self.observation = observe(module, args, kwargs)
+        entered = _Range(name)
+        entered.__enter__()
+        stack.append((name, entered))
+        self.recorded = True
+
+    def close(self, name: str) -> None:
+        """End the innermost range of that name, and those inside it that an interrupt left open."""
+        stack = getattr(self._local, "stack", None)
+        if not stack:
+            return
+        for index in range(len(stack) - 1, -1, -1):
+            if stack[index][0] == name:
+                while len(stack) > index:
+                    stack.pop()[1].__exit__(None, None, None)
+                return
+
+    def _drain(self) -> None:
+        stack = getattr(self._local, "stack", [])
+        while stack:
+            stack.pop()[1].__exit__(None, None, None)
+        self._local.stack = []
+        self._local.generation = self._generation
+
+
+class _Hook:
+    """A forward hook that a copied or pickled model takes along only as one that does nothing."""
+
+    __slots__ = ("name", "owner")
+
+    def __init__(self, owner: ModuleRanges, name: str) -> None:
+        self.owner: ModuleRanges | None = owner
+        self.name = name
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Inert:
+        return _Inert()
+
+    def __reduce__(self) -> tuple[Any, tuple[()]]:
+        return (_Inert, ())
+
+
+class _Before(_Hook):
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        # First, because Dynamo knows this one: a compiled forward then has no trace of the hook and no graph break.
+        if is_compiling():
+            return
+        if autograd_profiler._is_profiler_enabled and self.owner is not None:
+            try:
+                self.owner.open(self.name, module, args, kwargs)
+            except Exception:
+                self.owner = None
+
+
+class _After(_Hook):
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        if is_compiling():
+            return
+        if self.owner is not None:
+            try:
+                self.owner.close(self.name)
+            except Exception:
+                self.owner = None
+
+
+class _Inert:
+    """Takes the place of a hook in a copy of the model."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        return None
+
+
+def walk(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """Path and module of everything that gets a range, in the order and under the names of ``named_modules()``.
+
+    Wrappers are passed through, so that the paths are those of the user's own model. Of a compiled module only the
+    outermost one gets a range: hooks inside would be compiled in or cause a recompilation.
+    """
+    yield from _walk(model, "", set())
+
+
+def _walk(module: nn.Module, path: str, seen: set[int]) -> Iterator[tuple[str, nn.Module]]:
+    if id(module) in seen:
+        return
+    seen.add(id(module))
+    held = inner(module)
+    if held is not None:
+        yield from _walk(held, path, seen)
+        return
+    if is_compiled_region(module):
+        # After `m.compile()` the module's own hooks are part of the compiled code.
+        if is_optimized_module(module):
+            yield path, module
+        return
+    if isinstance(module, nn.TransformerEncoderLayer) and not module.training:
+        # It computes by another kernel, with other rounding, while neither it nor a module in it has a hook.
+        return
+    yield path, module
+    if isinstance(module, torch.jit.ScriptModule):
+        return
+    for name, child in module._modules.items():
+        if child is not None:
+            yield from _walk(child, f"{path}.{name}" if path else name, seen)

@@ -1,0 +1,335 @@
+"""The one-line way: ``with profile(logdir, model=model) as prof: ... prof.step()``.
+
+Owns a ``torch.profiler.profile`` with the right settings, the module ranges and the trace handler. Nothing in here
+raises into the training: if the profiler cannot run, every method does nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerAction
+
+from tb_dlprof_plugin.capture.handler import TraceHandler
+from tb_dlprof_plugin.capture.modules import ModuleRanges
+from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
+from tb_dlprof_plugin.capture.schedule import DEFAULT, RECORDING, Schedule, make_schedule, steps_needed
+from tb_dlprof_plugin.capture.warn import probe, warn
+from tb_dlprof_plugin.capture.workers import EXIT_WAIT_S
+
+_UNSTEPPED_CALLS = 100
+_UNSTEPPED_S = 30.0
+"""A block that never calls `step` is recorded whole, up to this: a whole training would not fit into memory."""
+
+
+def profile(
+    logdir: str | os.PathLike[str],
+    model: Any = None,
+    dataloader: Any = None,
+    *,
+    optimizer: Any = None,
+    schedule: Any = None,
+    activities: Any = None,
+    record_shapes: bool = True,
+    profile_memory: bool = False,
+    with_stack: bool = False,
+    worker_name: str | None = None,
+    use_gzip: bool = True,
+    subdirectory: str | None = None,
+    run_name: str | None = None,
+    batch_size: int | None = None,
+    rank: int | None = None,
+    session: str | None = None,
+    keep_trace: bool = True,
+    module_ranges: bool = True,
+    wait: bool | None = None,
+    exit_wait_s: float = EXIT_WAIT_S,
+    **profiler_options: Any,
+) -> ProfileSession:
+    """Profile the training steps inside the ``with`` block; call ``step()`` on the result after each one.
+
+    A block that never calls ``step()``, such as a notebook cell that runs a few batches, is recorded whole as one
+    iteration, unless a schedule is given.
+
+    Args:
+        schedule: a ``torch.profiler.schedule``, a dict of its arguments or a tuple (wait, warmup, active[, repeat]); by
+            default 1 step to wait, 3 to warm up and 10 to record, once.
+        activities: as in torch; by default CPU, and CUDA where it is available.
+        record_shapes: needed for Tensor Core eligibility.
+        module_ranges: name ops after the modules of ``model``.
+        wait: wait for the analysis when the block ends; by default only in a notebook or interactive interpreter.
+            Otherwise the interpreter's exit waits.
+        profiler_options: further arguments of ``torch.profiler.profile``.
+
+    The other arguments are those of `trace_handler`.
+    """
+    handler = TraceHandler(
+        logdir,
+        worker_name,
+        use_gzip,
+        subdirectory=subdirectory,
+        model=model,
+        dataloader=dataloader,
+        optimizer=optimizer,
+        batch_size=batch_size,
+        run_name=run_name,
+        rank=rank,
+        session=session,
+        keep_trace=keep_trace,
+        exit_wait_s=exit_wait_s,
+    )
+    options = {
+        "activities": activities,
+        "record_shapes": record_shapes,
+        "profile_memory": profile_memory,
+        "with_stack": with_stack,
+        **profiler_options,
+    }
+    return ProfileSession(handler, model if module_ranges else None, schedule, options, wait)
+
+
+class ProfileSession:
+    """What `profile` returns: a context manager with ``step()``. Unknown attributes are the torch profiler's own."""
+
+    def __init__(
+        self, handler: TraceHandler, ranges_of: Any, schedule: Any, options: dict[str, Any], wait: bool | None
+    ) -> None:
+        self.handler = handler
+        self.profiler: torch.profiler.profile | None = None
+        self._options = options
+        self._wait = wait
+        # Without a schedule we cannot know yet whether the block is going to call `step`. So its first step is
+        # recorded, and thrown away if a second one comes.
+        self._undecided = schedule is None
+        self._drop_trace = False
+        self._closed_unstepped = False
+        self._schedule = _schedule_or_default(schedule)
+        self._steps = 0
+        self._traces = 0
+        self._failed = False
+        self._interrupted = False
+        self._started = False
+        self._entered_s = 0.0
+        self._unstepped_forwards = 0
+        self._unstepped_updates = 0
+        ranges = None
+        if ranges_of is not None:
+            ranges = probe(lambda: ModuleRanges(ranges_of, on_outermost=lambda: self._guarded(self._count_forward)))
+            if ranges is None:
+                warn("The module names are not recorded: `model` is not a torch.nn.Module.")
+        handler.ranges = ranges
+        handler.watch = OptimizerWatch(on_step=lambda: self._guarded(self._count_update))
+
+    def __enter__(self) -> ProfileSession:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._interrupted = kind is not None
+        self.stop(wait=False if self._interrupted else None)
+
+    def start(self) -> None:
+        """Begin; the same as entering the ``with`` block. Never raises."""
+        if self._started or self._failed:
+            return
+        self._started = True
+        self._entered_s = time.monotonic()
+        self._guarded(self._start)
+
+    def step(self) -> None:
+        """The next training step begins. Never raises."""
+        if self.profiler is not None:
+            self._guarded(self._step)
+
+    def stop(self, wait: bool | None = None) -> None:
+        """End; the same as leaving the ``with`` block. Never raises, except KeyboardInterrupt while it waits."""
+        if self.profiler is not None and self._started:
+            self._started = False
+            self._guarded(self._stop)
+        self._unhook()
+        if not self._failed and wait is not False and (_is_interactive() if self._wait is None else self._wait):
+            self.handler.wait()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the analyses, ``timeout`` seconds at most; whether all profiles were written."""
+        return not self._failed and self._traces > 0 and self.handler.wait(timeout)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "profiler":
+            raise AttributeError(name)
+        if self._failed or self.profiler is None:
+            return _Nothing()
+        return getattr(self.profiler, name)
+
+    def _start(self) -> None:
+        if _another_profiler_runs():
+            self._fail("another profiler is already running in this process; leave its block first")
+            return
+        options = {name: value for name, value in self._options.items() if value is not None}
+        self.profiler = torch.profiler.profile(schedule=self._action, on_trace_ready=self._on_trace, **options)
+        self._sync_hooks(self._action(0))
+        # Entering also starts the profiler's own step annotation.
+        self.profiler.__enter__()
+
+    def _step(self) -> None:
+        prof = self.profiler
+        assert prof is not None
+        before, after = prof.current_action, self._action(prof.step_num + 1)
+        if before not in RECORDING and after is not ProfilerAction.NONE and _another_profiler_runs():
+            self._fail("another profiler was started in this process; leave its block first")
+            return
+        self._drop_trace = self._undecided and self._steps == 0 and not self._closed_unstepped
+        self._steps += 1
+        try:
+            prof.step()
+        finally:
+            self._drop_trace = False
+        self._sync_hooks(prof.current_action)
+
+    def _stop(self) -> None:
+        assert self.profiler is not None
+        self._unhook(keep_facts=True)
+        self.profiler.__exit__(None, None, None)
+        if not self._traces and not self._interrupted:
+            self._explain_nothing_recorded()
+
+    def _explain_nothing_recorded(self) -> None:
+        needed = probe(lambda: steps_needed(self._schedule))
+        at_least = str(needed) if needed else "more"
+        seen = f"after {self._steps} calls of step()" if self._steps else "without a call of step()"
+        warn(
+            f"No profile was written to {self.handler.logdir}: the block ended {seen}, and this schedule records from "
+            f"{at_least} steps on; call prof.step() after each training step, or pass a shorter schedule such as "
+            "schedule=dict(wait=0, warmup=1, active=3)."
+        )
+
+    def _action(self, step: int) -> ProfilerAction:
+        if self._undecided:
+            if step == 0:
+                return ProfilerAction.RECORD_AND_SAVE
+            if self._closed_unstepped:
+                return ProfilerAction.NONE
+        return self._schedule(step)
+
+    def _on_trace(self, prof: torch.profiler.profile) -> None:
+        if self._drop_trace:
+            # Frees the events, and torch does not warn that it clears them.
+            prof.profiler = None
+            if self.handler.ranges is not None:
+                self.handler.ranges.new_cycle()
+            self.handler.watch.new_cycle()
+            return
+        self._traces += 1
+        self.handler(prof)
+
+    def _sync_hooks(self, action: ProfilerAction) -> None:
+        """Hooks are on the model only while the profiler warms up or records."""
+        if action is ProfilerAction.NONE:
+            self._unhook()
+            return
+        if self.handler.ranges is not None:
+            self.handler.ranges.install()
+        self.handler.watch.install()
+
+    def _unhook(self, keep_facts: bool = False) -> None:
+        if self.handler.ranges is not None:
+            probe(self.handler.ranges.remove)
+        if not keep_facts:
+            probe(self.handler.watch.remove)
+
+    def _count_forward(self) -> None:
+        self._unstepped_forwards += 1
+        self._guard_memory()
+
+    def _count_update(self) -> None:
+        self._unstepped_updates += 1
+        self._guard_memory()
+
+    def _guard_memory(self) -> None:
+        """End the recording of a block that does not call `step` before it fills the memory."""
+        if not self._undecided or self._steps or self._closed_unstepped or self.profiler is None:
+            return
+        calls = self._unstepped_updates or self._unstepped_forwards
+        if calls <= _UNSTEPPED_CALLS and time.monotonic() - self._entered_s < _UNSTEPPED_S:
+            return
+        self._closed_unstepped = True
+        self.profiler.step()
+        self._unhook()
+        warn(
+            f"The profile in {self.handler.logdir} ends after {calls} calls of the model: the block does not call "
+            "step(); call prof.step() after each training step."
+        )
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        if self._failed:
+            return
+        try:
+            action()
+        except Exception as error:
+            self._fail(f"{type(error).__name__}: {error}")
+
+    def _fail(self, why: str) -> None:
+        self._failed = True
+        self._unhook()
+        prof = self.profiler
+        if prof is not None:
+            # Whatever of it still runs must not go on recording for the rest of the training.
+            with contextlib.suppress(Exception):
+                annotation, prof.step_rec_fn = prof.step_rec_fn, None
+                if annotation is not None:
+                    annotation.__exit__(None, None, None)
+            if prof.profiler is not None and prof.current_action in RECORDING:
+                probe(prof.stop_trace)
+        warn(f"The training goes on without a profile in {self.handler.logdir}: {why.rstrip('.')}.")
+
+
+def _schedule_or_default(given: Any) -> Schedule:
+    if given is not None:
+        try:
+            return make_schedule(given)
+        except ValueError as error:
+            warn(f"The schedule {given!r} cannot be used ({error}); using {DEFAULT}.")
+    return make_schedule(DEFAULT)
+
+
+def _another_profiler_runs() -> bool:
+    # torch lets a second profiler start, and both then lose their data.
+    return bool(probe(lambda: torch._C._autograd._profiler_enabled()))
+
+
+def _is_interactive() -> bool:
+    """In a notebook's kernel or an interactive interpreter, whose exit may be hours away."""
+    ipython = sys.modules.get("IPython")
+    if ipython is not None and probe(lambda: ipython.get_ipython() is not None):
+        return True
+    return hasattr(sys, "ps1")
+
+
+class _Nothing:
+    """Stands for whatever is asked of a profiler that does not run."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> _Nothing:
+        return self
+
+    def __getattr__(self, name: str) -> _Nothing:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __str__(self) -> str:
+        return ""

@@ -1,0 +1,41 @@
+"""How the hook says that something went wrong: a warning, and a log record where warnings are errors."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class TbDlprofWarning(UserWarning):
+    """Something about the profile is missing; the training is not affected."""
+
+
+def warn(message: str) -> None:
+    """Warn in one sentence; where the user turned warnings into errors, log instead. Never raises."""
+    try:
+        warnings.warn(message, TbDlprofWarning, stacklevel=_stacklevel())
+    except Exception:
+        logging.getLogger("tb_dlprof_plugin").warning(message)
+
+
+def probe(read: Callable[[], T]) -> T | None:
+    """What ``read`` returns, or None where it fails: one fact that cannot be read must not cost the others."""
+    try:
+        return read()
+    except Exception:
+        return None
+
+
+def _stacklevel() -> int:
+    """Of the innermost frame outside this package: the user's line, or torch's that called the handler."""
+    here = os.path.dirname(__file__)
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == here:
+        level, frame = level + 1, frame.f_back
+    return level
