@@ -4,38 +4,46 @@
  */
 const BY_KEY: Record<string, string> = {
   tensor_core: "--c-tensor-core",
-  tensor_cores: "--c-tensor-core",
-  using_tc: "--c-tensor-core",
-  using_tensor_cores: "--c-tensor-core",
   other_kernels: "--c-other-kernels",
-  other_kernel: "--c-other-kernels",
-  not_using_tc: "--c-other-kernels",
-  not_using_tensor_cores: "--c-other-kernels",
   memory: "--c-memory",
-  memory_kernels: "--c-memory",
-  memcpy: "--c-memory",
-  memset: "--c-memory",
   dataloader: "--c-dataloader",
   io: "--c-io",
   cpu: "--c-cpu",
   other: "--c-other",
   unknown: "--c-unknown",
   idle: "--c-idle",
-  outside: "--c-idle",
-  non_tensor_core: "--c-other-kernels",
-  not_using: "--c-other-kernels",
-  not_tensor_core: "--c-other-kernels",
 };
 
-/** Slices whose meaning depends on the donut they are in. */
+/** Slices whose meaning depends on what they are a part of. */
 const BY_CONTEXT: Record<string, Record<string, string>> = {
-  gpu_utilization: { using: "--c-busy", busy: "--c-busy", used: "--c-busy", gpu: "--c-busy" },
-  tensor_core_efficiency: { using: "--c-tensor-core", other: "--c-other-kernels" },
-  kernel_time: { other: "--c-other-kernels" },
-  resource_usage: {},
+  gpu_utilization: { using: "--c-busy" },
+  tensor_core_efficiency: { using: "--c-tensor-core", not_using: "--c-other-kernels" },
+  // Shades of the Tensor Cores' green.
+  by_precision: {
+    fp16: "--c-tensor-core",
+    bf16: "--c-tc-2",
+    tf32: "--c-tc-3",
+    fp8: "--c-tc-4",
+    none: "--c-other-kernels",
+  },
+  // Families of kernels keep their colour from run to run.
+  family: {
+    convolution: "--c-s1",
+    gemm: "--c-s2",
+    attention: "--c-s3",
+    normalization: "--c-s4",
+    elementwise: "--c-s5",
+    reduction: "--c-s6",
+    pooling: "--c-s7",
+    softmax: "--c-s8",
+    copy: "--c-memory",
+    set: "--c-memory",
+    other: "--c-other",
+  },
 };
 
-const SERIES = ["--c-s1", "--c-s2", "--c-s3", "--c-s4", "--c-s5", "--c-s6", "--c-s7", "--c-s8"];
+/** For what has no colour of its own; none of them is the colour of a category. */
+const SERIES = ["--c-s8", "--c-s7", "--c-s6", "--c-s5", "--c-s4", "--c-s3", "--c-s2", "--c-s1"];
 
 /** The custom property that colours the slice `key`; `index` decides among keys that have no meaning of their own. */
 export function colourProperty(key: string, index = 0, context = ""): string {

@@ -10,7 +10,6 @@ import { KernelsPage } from "../views/kernels/KernelsPage";
 import { OpsPage } from "../views/ops/OpsPage";
 import { OverviewPage } from "../views/overview/OverviewPage";
 import { TensorCoresPage } from "../views/tensor_cores/TensorCoresPage";
-import { useLimit } from "../views/useLimit";
 
 export function PageView({ entries }: { entries: RunEntry[] }) {
   switch (useView().state.page) {
@@ -47,21 +46,18 @@ function AdviceView() {
 
 function OpsView() {
   const { query, key } = useSelection();
-  const { limit, loadMore } = useLimit(key);
-  const resource = useResource("ops", { ...query, limit }, key);
-  return <ResourceView resource={resource}>{(data) => <OpsPage data={data} onLoadAll={() => loadMore(data.rows.length, data.total_rows)} />}</ResourceView>;
+  const resource = useResource("ops", query, key);
+  return <ResourceView resource={resource}>{(data) => <OpsPage data={data} />}</ResourceView>;
 }
 
 function KernelsView() {
   const { query, key } = useSelection();
-  const { limit, loadMore } = useLimit(key);
-  const resource = useResource("kernels", { ...query, limit }, key);
-  return <ResourceView resource={resource}>{(data) => <KernelsPage data={data} onLoadAll={() => loadMore(data.rows.length, data.total_rows)} />}</ResourceView>;
+  const resource = useResource("kernels", query, key);
+  return <ResourceView resource={resource}>{(data) => <KernelsPage data={data} />}</ResourceView>;
 }
 
 function TensorCoresView() {
   const { query, key } = useSelection();
-  const { limit, loadMore } = useLimit(key);
-  const resource = useResource("tensor_cores", { ...query, limit }, key);
-  return <ResourceView resource={resource}>{(data) => <TensorCoresPage data={data} onLoadAll={() => loadMore(data.ops.length, data.total_rows)} />}</ResourceView>;
+  const resource = useResource("tensor_cores", query, key);
+  return <ResourceView resource={resource}>{(data) => <TensorCoresPage data={data} />}</ResourceView>;
 }

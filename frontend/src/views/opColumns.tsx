@@ -33,15 +33,15 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       cell: (row) => <Verdict value={row.using_tc} />,
       width: "104px",
     },
-    { id: "kernels", header: "Kernel calls", definition: DEFINITIONS.kernelCalls, value: (row) => row.kernel_calls, unit: "count", width: "96px" },
+    { id: "kernels", header: "Kernel calls", definition: DEFINITIONS.kernelCalls, value: (row) => row.kernel_calls, unit: "count", width: "104px" },
   ];
   return [
     { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, width: "300px" },
+    { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "96px" },
     ...(hasGpu ? gpu : []),
     ...cpu,
     { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "76px" },
     { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "190px" },
-    { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "96px" },
     { id: "role", header: "Role", definition: DEFINITIONS.role, value: (row) => row.role, filter: "choice", width: "100px" },
     ...(hasGpu ? tensorCores : []),
     { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, filter: "choice", width: "104px" },

@@ -73,7 +73,7 @@ export function Donut({ name, slices, context, centre, centreLabel, definitions 
       {slices.length > 0 ? (
         <Legend slices={slices} context={context} {...(definitions ? { definitions } : {})} />
       ) : (
-        <p class="missing">not recorded</p>
+        <p class="missing donut-none">no GPU work recorded</p>
       )}
     </div>
   );

@@ -69,7 +69,7 @@ export function IterationBars({ iterations, categories, onSelect }: IterationBar
       label={`Time of ${iterations.length} iterations by category. Use the fields for first and last iteration to pick a range.`}
       option={(colour) => ({
         animation: false,
-        grid: { left: 8, right: 12, top: 12, bottom: 26, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
+        grid: { left: 4, right: 12, top: 12, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
         tooltip: {
           ...tooltipStyle(colour),
           trigger: "axis",

@@ -20,7 +20,6 @@ interface DataTableProps<Row> {
   onSelect?: (row: Row) => void;
   /** The rows there are on the server, when only the first were sent. */
   totalRows?: number;
-  onLoadAll?: () => void;
   /** Small tables do without filters and export. */
   plain?: boolean;
   testId?: string;
@@ -64,11 +63,6 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             {shown.length === rows.length ? `${rows.length} rows` : `${shown.length} of ${rows.length} rows`}
             {totalRows > rows.length && `, the first of ${totalRows}`}
           </span>
-          {totalRows > rows.length && props.onLoadAll && (
-            <button type="button" class="button button-small" onClick={props.onLoadAll}>
-              Load more
-            </button>
-          )}
           {state.filters.length > 0 && (
             <button type="button" class="button button-small" onClick={() => setState({ ...state, filters: [] })}>
               Clear filters
@@ -105,7 +99,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                     <button type="button" class="sort" data-tip={column.definition} onClick={() => sortBy(column)}>
                       {column.header}
                       <span class="sort-mark" aria-hidden="true">
-                        {sorting ? (sorting.desc ? "▾" : "▴") : ""}
+                        {sorting ? (sorting.desc ? " ▾" : " ▴") : ""}
                       </span>
                     </button>
                     {!plain && (

@@ -18,8 +18,9 @@ export function textFilter(query: string): Predicate {
   };
 }
 
-export function choiceFilter(query: string): Predicate {
-  return query === "" ? ACCEPT_ALL : (value) => (value ?? "") === query || (query === "unknown" && value === null);
+/** `missing` is what the column shows for null. */
+export function choiceFilter(query: string, missing = "unknown"): Predicate {
+  return query === "" ? ACCEPT_ALL : (value) => (value ?? missing) === query;
 }
 
 export function numberFilter(query: string, unit: Unit): Predicate {

@@ -17,7 +17,7 @@ export interface TableState {
 }
 
 function predicate<Row>(column: Column<Row>, query: string): Predicate {
-  if (column.filter === "choice") return choiceFilter(query);
+  if (column.filter === "choice") return choiceFilter(query, column.missing);
   return column.unit ? numberFilter(query, column.unit) : textFilter(query);
 }
 
@@ -64,5 +64,5 @@ export function createModel<Row>(columns: readonly Column<Row>[]): (rows: Row[],
 
 /** The values that occur in a column, for a choice filter. */
 export function choicesOf<Row>(column: Column<Row>, rows: readonly Row[]): string[] {
-  return [...new Set(rows.map((row) => String(column.value(row) ?? "unknown")))].filter(Boolean).sort();
+  return [...new Set(rows.map((row) => String(column.value(row) ?? column.missing ?? "unknown")))].filter(Boolean).sort();
 }

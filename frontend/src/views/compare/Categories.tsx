@@ -44,7 +44,9 @@ export function Categories({ data }: { data: ComparePage }) {
                 </td>
                 <td class="right"><Value value={before} unit="ns" missing="not recorded" /></td>
                 <td class="right"><Value value={after} unit="ns" missing="not recorded" /></td>
-                <td class="right num" title={exactNs(difference)}>{formatNsDifference(difference)}</td>
+                <td class="right num" title={exactNs(difference)}>
+                  {difference === null ? <span class="missing">–</span> : formatNsDifference(difference)}
+                </td>
               </tr>
             );
           })}

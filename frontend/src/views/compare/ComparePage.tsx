@@ -9,7 +9,7 @@ import { CompareOps } from "./CompareOps";
 import { Families } from "./Families";
 import { Metrics } from "./Metrics";
 
-export function ComparePage({ data, onLoadAll }: { data: CompareData; onLoadAll?: () => void }) {
+export function ComparePage({ data }: { data: CompareData }) {
   return (
     <>
       <PageHead title="Compare" headline={data.headline} />
@@ -41,7 +41,7 @@ export function ComparePage({ data, onLoadAll }: { data: CompareData; onLoadAll?
           <Families families={data.families} />
         </Card>
       </div>
-      <CompareOps data={data} {...(onLoadAll ? { onLoadAll } : {})} />
+      <CompareOps data={data} />
     </>
   );
 }

@@ -9,7 +9,6 @@ import { ProfilePicker } from "../../shell/ProfilePicker";
 import { defaultPair } from "../../state/profileChoice";
 import { useView } from "../../state/store";
 import type { CompareChoice } from "../../state/viewState";
-import { useLimit } from "../useLimit";
 import { ComparePage } from "./ComparePage";
 
 export function CompareView({ entries }: { entries: RunEntry[] }) {
@@ -18,8 +17,7 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
   const a: CompareChoice = { ...state.a, run: state.a.run ?? pair?.a ?? state.profile.run };
   const b: CompareChoice = { ...state.b, run: state.b.run ?? pair?.b ?? null };
   const key = `${a.run} ${a.session} ${a.rank} ${a.cycle} ${b.run} ${b.session} ${b.rank} ${b.cycle}`;
-  const { limit, loadMore } = useLimit(key);
-  const query = a.run !== null && b.run !== null ? { ...compareQuery(a, b), limit } : null;
+  const query = a.run !== null && b.run !== null ? compareQuery(a, b) : null;
   const resource = useResource("compare", query, key);
   const shown = resource.data;
   return (
@@ -44,7 +42,7 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
         </EmptyMessage>
       ) : (
         <ResourceView resource={resource}>
-          {(data) => <ComparePage data={data} onLoadAll={() => loadMore(data.ops.length, data.total_rows)} />}
+          {(data) => <ComparePage data={data} />}
         </ResourceView>
       )}
     </>

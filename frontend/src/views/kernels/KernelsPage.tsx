@@ -38,11 +38,11 @@ const COLUMNS: Column<KernelRow>[] = [
   { id: "grid", header: "Grid", definition: DEFINITIONS.grid, value: (row) => row.grid || null, missing: "–", width: "110px" },
   { id: "block", header: "Block", definition: DEFINITIONS.block, value: (row) => row.block || null, missing: "–", width: "100px" },
   { id: "registers", header: "Registers", definition: DEFINITIONS.registers, value: (row) => row.registers_per_thread, unit: "count", missing: "–", width: "90px" },
-  { id: "shared", header: "Shared memory", definition: DEFINITIONS.sharedMemory, value: (row) => row.shared_memory_bytes, unit: "bytes", missing: "–", width: "116px" },
+  { id: "shared", header: "Shared memory", definition: DEFINITIONS.sharedMemory, value: (row) => row.shared_memory_bytes, unit: "bytes", missing: "–", width: "126px" },
   { id: "bytes", header: "Bytes", definition: DEFINITIONS.bytes, value: (row) => row.bytes, unit: "bytes", missing: "–", width: "96px" },
 ];
 
-export function KernelsPage({ data, onLoadAll }: { data: KernelsData; onLoadAll?: () => void }) {
+export function KernelsPage({ data }: { data: KernelsData }) {
   const { state, set } = useView();
   const selected = data.rows.find((row) => row.id === state.kernel) ?? null;
   if (!data.has_gpu && data.rows.length === 0) {
@@ -58,8 +58,8 @@ export function KernelsPage({ data, onLoadAll }: { data: KernelsData; onLoadAll?
       <PageHead title="Kernels" headline={data.headline} range={data.range} />
       {data.by_family.length > 0 && (
         <Card title={<Term of="kernelFamily">Kernel time by family</Term>} testId="kernels-by-family">
-          <StackedBar slices={data.by_family} scaleNs={sumNs(data.by_family)} />
-          <Legend slices={data.by_family} />
+          <StackedBar slices={data.by_family} scaleNs={sumNs(data.by_family)} context="family" />
+          <Legend slices={data.by_family} context="family" />
         </Card>
       )}
       <div class={selected ? "split" : ""}>
@@ -72,7 +72,6 @@ export function KernelsPage({ data, onLoadAll }: { data: KernelsData; onLoadAll?
           selected={state.kernel}
           onSelect={(row) => set({ kernel: row.id === state.kernel ? null : row.id })}
           totalRows={data.total_rows}
-          {...(onLoadAll ? { onLoadAll } : {})}
         />
         {selected && <KernelPane row={selected} />}
       </div>

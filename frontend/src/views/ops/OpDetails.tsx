@@ -26,7 +26,7 @@ const KERNELS: Column<OpKernel>[] = [
         <Verdict value={row.tensor_core} />
       </span>
     ),
-    width: "104px",
+    width: "112px",
   },
   { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, width: "86px" },
   { id: "family", header: "Family", definition: DEFINITIONS.kernelFamily, value: (row) => row.family || null, width: "110px" },

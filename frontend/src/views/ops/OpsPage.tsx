@@ -8,7 +8,7 @@ import { useView } from "../../state/store";
 import { opColumns } from "../opColumns";
 import { OpPane } from "./OpPane";
 
-export function OpsPage({ data, onLoadAll }: { data: OpsData; onLoadAll?: () => void }) {
+export function OpsPage({ data }: { data: OpsData }) {
   const { state, set } = useView();
   const columns = useMemo(() => opColumns(data.has_gpu), [data.has_gpu]);
   return (
@@ -24,7 +24,6 @@ export function OpsPage({ data, onLoadAll }: { data: OpsData; onLoadAll?: () => 
           selected={state.op}
           onSelect={(row) => set({ op: row.id === state.op ? null : row.id })}
           totalRows={data.total_rows}
-          {...(onLoadAll ? { onLoadAll } : {})}
         />
         {state.op !== null && <OpPane id={state.op} hasGpu={data.has_gpu} />}
       </div>

@@ -6,13 +6,24 @@ import { DataTable } from "../../components/table/DataTable";
 import { useView } from "../../state/store";
 import { opColumns } from "../opColumns";
 
-const COLUMNS = ["name", "gpu", "share", "cpu", "calls", "type", "direction", "eligible", "using"];
+/** The columns shown here, narrower than on the Ops page. */
+const WIDTHS: Record<string, string> = {
+  name: "250px",
+  gpu: "86px",
+  share: "72px",
+  cpu: "90px",
+  calls: "60px",
+  type: "140px",
+  direction: "84px",
+  eligible: "96px",
+  using: "92px",
+};
 
 export function TopOps({ rows, hasGpu }: { rows: OpRow[]; hasGpu: boolean }) {
   const { set } = useView();
   const columns = useMemo(() => {
-    const skipped = hasGpu ? ["cpu"] : [];
-    return opColumns(hasGpu).filter((column) => COLUMNS.includes(column.id) && !skipped.includes(column.id));
+    const wanted = opColumns(hasGpu).filter((column) => column.id in WIDTHS && !(hasGpu && column.id === "cpu"));
+    return wanted.map((column) => ({ ...column, width: WIDTHS[column.id]! }));
   }, [hasGpu]);
   return (
     <Card

@@ -15,6 +15,7 @@ import { useView } from "../../state/store";
 
 const COLUMNS: Column<TensorCoreOp>[] = [
   { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, width: "280px" },
+  { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "96px" },
   { id: "gpu", header: "GPU time", definition: DEFINITIONS.gpuTime, value: (row) => row.gpu_ns, unit: "ns", width: "96px" },
   {
     id: "using",
@@ -31,7 +32,6 @@ const COLUMNS: Column<TensorCoreOp>[] = [
   { id: "unknown", header: "Unknown", definition: DEFINITIONS.unknownTime, value: (row) => row.unknown_ns, unit: "ns", width: "90px" },
   { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, filter: "choice", width: "104px" },
   { id: "reason", header: "Why not", definition: DEFINITIONS.reason, value: (row) => row.reason || null, missing: "–", width: "340px" },
-  { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "96px" },
   { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "180px" },
   { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "76px" },
   { id: "shapes", header: "Shapes", definition: DEFINITIONS.shapes, value: (row) => row.shapes || null, width: "220px" },
@@ -40,7 +40,7 @@ const COLUMNS: Column<TensorCoreOp>[] = [
   { id: "otherkernels", header: "Other kernels", definition: "Kernels of the op that do not run on Tensor Cores.", value: (row) => row.non_tc_kernels.join(", ") || null, missing: "–", width: "220px" },
 ];
 
-export function TensorCoresPage({ data, onLoadAll }: { data: TensorCoresData; onLoadAll?: () => void }) {
+export function TensorCoresPage({ data }: { data: TensorCoresData }) {
   const { set } = useView();
   return (
     <>
@@ -75,7 +75,6 @@ export function TensorCoresPage({ data, onLoadAll }: { data: TensorCoresData; on
           rowId={(row) => row.id}
           onSelect={(row) => set({ page: "ops", op: row.id })}
           totalRows={data.total_rows}
-          {...(onLoadAll ? { onLoadAll } : {})}
         />
       )}
     </>

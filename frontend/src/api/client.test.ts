@@ -1,0 +1,46 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { ApiError, Client, routeAddress } from "./client";
+import { compareQuery, profileQuery } from "./queries";
+
+const BASE = new URL("http://host/proxy/data/plugin/tb_dlprof/");
+const answer = (body: string, status = 200) => vi.fn(async () => new Response(body, { status }));
+
+afterEach(() => vi.unstubAllGlobals());
+
+describe("the client", () => {
+  it("asks beside index.js, whatever the prefix", async () => {
+    const fetched = answer('{"runs": []}');
+    vi.stubGlobal("fetch", fetched);
+    await new Client(BASE).get("runs", {});
+    expect(String((fetched.mock.calls as unknown[][])[0]![0])).toBe("http://host/proxy/data/plugin/tb_dlprof/runs");
+  });
+
+  it("spells queries and leaves defaults to the server", () => {
+    const choice = { run: "a/b &c", session: null, rank: 0, cycle: null };
+    expect(routeAddress("overview", profileQuery(choice, { first: 1, last: 2 }))).toBe("./overview?run=a%2Fb%20%26c&rank=0&first=1&last=2");
+    expect(routeAddress("compare", compareQuery({ ...choice, range: null }, { ...choice, run: "b", range: { first: 0, last: 1 } }))).toBe(
+      "./compare?a.run=a%2Fb%20%26c&a.rank=0&b.run=b&b.rank=0&b.first=0&b.last=1",
+    );
+  });
+
+  it("passes on the server's own sentence", async () => {
+    vi.stubGlobal("fetch", answer('{"error": "No run \'x\' here."}', 404));
+    await expect(new Client(BASE).get("overview", { run: "x" })).rejects.toEqual(new ApiError("No run 'x' here.", 404));
+  });
+
+  it("says something useful about an answer that is no JSON", async () => {
+    vi.stubGlobal("fetch", answer("<html>", 502));
+    await expect(new Client(BASE).get("runs", {})).rejects.toThrow("TensorBoard answered 502");
+    vi.stubGlobal("fetch", answer('{"runs": [', 200));
+    await expect(new Client(BASE).get("runs", {})).rejects.toThrow("cut off");
+  });
+
+  it("keeps answers until a refresh", async () => {
+    vi.stubGlobal("fetch", answer('{"runs": []}'));
+    const client = new Client(BASE);
+    await client.get("runs", {});
+    expect(client.peek("runs", {})).toEqual({ runs: [] });
+    client.clear();
+    expect(client.peek("runs", {})).toBeUndefined();
+  });
+});

@@ -1,0 +1,195 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import * as fixtures from "../testing/fixtures";
+import { App } from "./App";
+
+const ANSWERS: Record<string, unknown> = {
+  runs: fixtures.runs,
+  overview: fixtures.overview,
+  ops: fixtures.ops,
+  op: fixtures.op,
+  kernels: fixtures.kernels,
+  tensor_cores: fixtures.tensorCores,
+  advice: fixtures.advice,
+  compare: fixtures.compare,
+};
+
+let root: HTMLElement;
+let asked: URL[];
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 6; turn++) await act(async () => new Promise((resolve) => setTimeout(resolve, 0)));
+}
+
+async function open(hash: string, answers: Record<string, unknown> = ANSWERS): Promise<void> {
+  window.location.hash = hash;
+  vi.stubGlobal("fetch", async (address: URL) => {
+    asked.push(address);
+    const body = answers[address.pathname.split("/").pop()!] as { error?: string };
+    return new Response(JSON.stringify(body), { status: body.error ? 404 : 200 });
+  });
+  await act(() => render(<App base={new URL("http://host/data/plugin/tb_dlprof/")} />, root));
+  await settle();
+}
+
+const byId = (id: string): HTMLElement | null => root.querySelector(`[data-testid="${id}"]`);
+const hash = (pairs: Record<string, string>): string =>
+  `#${["tb_dlprof", ...Object.entries(pairs).map(([key, value]) => `p.tb_dlprof.${key}=${encodeURIComponent(value)}`)].join("&")}`;
+
+async function click(element: Element | null): Promise<void> {
+  await act(() => (element as HTMLElement).click());
+  await settle();
+}
+
+async function choose(id: string, value: string): Promise<void> {
+  const select = byId(id) as HTMLSelectElement;
+  await act(() => {
+    select.value = value;
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+  await settle();
+}
+
+beforeEach(() => {
+  root = document.createElement("div");
+  document.body.append(root);
+  // happy-dom lays nothing out; the virtual rows need a height to fill.
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(600);
+  vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(1000);
+  asked = [];
+});
+
+afterEach(() => {
+  render(null, root);
+  root.remove();
+  vi.unstubAllGlobals();
+  window.location.hash = "";
+});
+
+describe("each page draws its answer", () => {
+  it("Overview", async () => {
+    await open("");
+    expect(byId("overview-step-time")?.dataset["value"]).toBe("98765432");
+    expect(byId("overview-step-time")?.textContent).toBe("98.8 ms");
+    expect(byId("overview-gpu-utilization")?.dataset["value"]).toBe("74.2");
+    expect(byId("overview-tc-utilization")?.dataset["value"]).toBe("14.6");
+    expect(byId("overview-top-ops")?.querySelectorAll("tbody tr")).toHaveLength(10);
+    expect(byId("coverage")?.textContent).toContain("86.2 % of the 940 ms");
+    expect(byId("notes")?.textContent).toContain("412");
+  });
+
+  it("Overview shows unknown, never 0, for what was not recorded", async () => {
+    await open("", { ...ANSWERS, overview: fixtures.overviewWithoutGpu });
+    for (const id of ["overview-gpu-utilization", "overview-tc-utilization", "overview-samples", "overview-peak-memory"]) {
+      expect(byId(id)?.textContent).toBe("unknown");
+      expect(byId(id)?.dataset["value"]).toBe("unknown");
+    }
+    expect(byId("overview-system")?.textContent).toContain("not recorded");
+    expect(byId("coverage")).toBeNull();
+  });
+
+  it("Ops with the selected op beside the table", async () => {
+    await open(hash({ page: "ops", run: "resnet50/fp32", op: "op1" }));
+    expect(byId("op-detail")?.textContent).toContain("which is off");
+    expect(byId("op-detail")?.querySelectorAll("canvas, .chart")).toHaveLength(1);
+    expect(root.querySelector("tr.selected")?.textContent).toContain("convolution_backward");
+    // 320 rows: only those in sight are drawn.
+    expect(byId("ops-table")!.querySelectorAll("tbody tr").length).toBeLessThan(100);
+    expect(byId("ops-table")!.textContent).toContain("320 rows, the first of 1400");
+  });
+
+  it("Ops takes names for text", async () => {
+    await open(hash({ page: "ops", run: "resnet50/fp32" }));
+    expect(root.querySelector("img")).toBeNull();
+    expect(byId("ops-table")!.textContent).toContain("<img src=x onerror=alert(1)>");
+  });
+
+  it("Kernels with the selected kernel", async () => {
+    await open(hash({ page: "kernels", run: "resnet50/fp32", kernel: "k2" }));
+    expect(byId("kernels-table")!.querySelectorAll("tbody tr")).toHaveLength(48);
+    expect(byId("kernel-detail")?.textContent).toContain("warpgroupsize in the name");
+  });
+
+  it("Tensor Cores", async () => {
+    await open(hash({ page: "tensor_cores", run: "resnet50/fp32" }));
+    expect(byId("tc-summary")?.textContent).toContain("14.6 %");
+    expect(byId("tc-table")?.textContent).toContain("Its inputs are FP32");
+  });
+
+  it("Advice, with links only to the web and to known pages", async () => {
+    await open(hash({ page: "advice", run: "resnet50/fp32" }));
+    const card = byId("finding-amp")!;
+    expect(card.textContent).toContain("between 41.0 ms and 66.0 ms");
+    expect([...card.querySelectorAll("a")].map((link) => link.getAttribute("href"))).toEqual(["https://pytorch.org/docs/stable/amp.html"]);
+    expect(card.querySelectorAll(".evidence button")).toHaveLength(2);
+    expect(byId("finding-cudnn_benchmark")?.textContent).toContain("cannot be told from a recording");
+    expect(byId("rule-memory")?.textContent).toContain("The peak memory was not recorded.");
+    expect(byId("rule-amp")).toBeNull();
+    await click(card.querySelector(".evidence button"));
+    expect(window.location.hash).toContain("p.tb_dlprof.op=op0");
+    expect(byId("ops-table")).not.toBeNull();
+  });
+
+  it("Compare, fp32 against AMP at first", async () => {
+    await open(hash({ page: "compare" }));
+    const request = asked.find((address) => address.pathname.endsWith("/compare"))!;
+    expect(request.searchParams.get("a.run")).toBe("resnet50/fp32");
+    expect(request.searchParams.get("b.run")).toBe("resnet50/amp");
+    expect(byId("compare-speedup")?.dataset["value"]).toBe("2.905");
+    expect(byId("compare-warnings")?.textContent).toContain("batch sizes");
+    expect(byId("metric-memory")?.textContent).toContain("unknown");
+    expect(byId("metric-gpu_utilization")?.textContent).toContain("worse");
+    await click(byId("compare-swap"));
+    expect(window.location.hash).toContain("p.tb_dlprof.a.run=resnet50%2Famp");
+  });
+});
+
+describe("the frame", () => {
+  it("starts with how to record when there is no run", async () => {
+    await open("", { runs: { ...fixtures.runs, runs: [] } });
+    expect(byId("empty-state")?.textContent).toContain("prof.step()");
+    expect(byId("empty-state")?.textContent).toContain("make demo");
+    expect(asked).toHaveLength(1);
+  });
+
+  it("shows the server's sentence in place of a page and keeps the pickers", async () => {
+    await open(hash({ run: "gone" }), { ...ANSWERS, overview: { error: "No run 'gone' in runs." } });
+    expect(byId("run-error")?.textContent).toContain("No run 'gone' in runs.");
+    expect((byId("run-picker") as HTMLSelectElement).value).toBe("gone");
+    expect(byId("run-picker")?.querySelectorAll("option")).toHaveLength(4);
+  });
+
+  it("hides pickers with a single choice", async () => {
+    await open("");
+    expect(byId("session-picker")).toBeNull();
+    expect(byId("rank-picker")).toBeNull();
+    expect(byId("cycle-picker")).toBeNull();
+    await choose("run-picker", "vgg16/ddp");
+    expect((byId("session-picker") as HTMLSelectElement).value).toBe("b");
+    expect((byId("cycle-picker") as HTMLSelectElement).value).toBe("1");
+    await choose("rank-picker", "1");
+    expect((byId("cycle-picker") as HTMLSelectElement).value).toBe("2");
+    expect(window.location.hash).toContain("p.tb_dlprof.rank=1");
+  });
+
+  it("keeps page, run and range in the address", async () => {
+    await open("");
+    await click(byId("nav-tensor-cores"));
+    expect(window.location.hash).toBe(hash({ page: "tensor_cores", run: "resnet50/fp32" }));
+    const last = byId("range-last") as HTMLInputElement;
+    await act(() => {
+      last.value = "4";
+      last.dispatchEvent(new Event("change", { bubbles: true }));
+    });
+    await settle();
+    expect(asked[asked.length - 1]!.search).toBe("?run=resnet50%2Ffp32&first=0&last=4");
+  });
+
+  it("asks again after a refresh", async () => {
+    await open("");
+    const before = asked.length;
+    await click(byId("refresh"));
+    expect(asked.length).toBe(before + 2);
+  });
+});

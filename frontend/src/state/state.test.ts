@@ -1,0 +1,96 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { runs } from "../testing/fixtures";
+import { formatHash, parseHash, readPairs, writePairs } from "./hash";
+import { defaultPair, resolveChoice } from "./profileChoice";
+import { followTheme } from "./theme";
+import { INITIAL_STATE, NO_PROFILE, pairsToState, stateToPairs, type ViewState } from "./viewState";
+
+const FULL: ViewState = {
+  page: "compare",
+  profile: { run: "resnet50/fp32 & more=1", session: "s1", rank: 0, cycle: 3 },
+  range: { first: 2, last: 7 },
+  op: "op#1",
+  kernel: "k 1",
+  finding: "f1",
+  a: { run: "a", session: null, rank: 1, cycle: null, range: { first: 0, last: 0 } },
+  b: { run: "b", session: "x", rank: null, cycle: 0, range: null },
+};
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  window.location.hash = "";
+});
+
+describe("the address", () => {
+  it("gives back every part of the state", () => {
+    expect(pairsToState(parseHash(formatHash("#tb_dlprof", stateToPairs(FULL))))).toEqual(FULL);
+  });
+
+  it("leaves defaults out", () => {
+    expect(stateToPairs(INITIAL_STATE)).toEqual([]);
+    expect(formatHash("", [])).toBe("#tb_dlprof");
+  });
+
+  it("keeps what belongs to others", () => {
+    expect(formatHash("#tb_dlprof&p.tb_dlprof.run=old&p.other.key=1", [["run", "new"]])).toBe("#tb_dlprof&p.tb_dlprof.run=new&p.other.key=1");
+  });
+
+  it("takes nonsense for the default", () => {
+    const pairs = parseHash("#tb_dlprof&p.tb_dlprof.page=nowhere&p.tb_dlprof.rank=-1&p.tb_dlprof.first=5&p.tb_dlprof.last=2&p.tb_dlprof.op=%E0%A4%A");
+    expect(pairsToState(pairs)).toEqual({ ...INITIAL_STATE, op: "%E0%A4%A" });
+  });
+
+  it("is the iframe's own where the parent may not be touched", () => {
+    const stranger = {
+      get location(): Location {
+        throw new DOMException("cross-origin", "SecurityError");
+      },
+    };
+    vi.spyOn(window, "parent", "get").mockReturnValue(stranger as unknown as Window & typeof globalThis);
+    writePairs([["run", "fp32"]]);
+    expect(readPairs()).toEqual([["run", "fp32"]]);
+    expect(window.location.hash).toBe("#tb_dlprof&p.tb_dlprof.run=fp32");
+  });
+
+  it("is left alone while another tab of TensorBoard is open", () => {
+    const replaceState = vi.fn();
+    const parent = { location: { hash: "#scalars" }, history: { state: null, replaceState } };
+    vi.spyOn(window, "parent", "get").mockReturnValue(parent as unknown as Window & typeof globalThis);
+    writePairs([["run", "fp32"]]);
+    expect(replaceState).not.toHaveBeenCalled();
+    parent.location.hash = "#tb_dlprof";
+    writePairs([["run", "fp32"]]);
+    expect(replaceState).toHaveBeenCalledWith(null, "", "#tb_dlprof&p.tb_dlprof.run=fp32");
+  });
+});
+
+describe("the choice of a profile", () => {
+  it("defaults to the newest session, the lowest rank and the last cycle", () => {
+    const choice = resolveChoice(runs.runs, { ...NO_PROFILE, run: "vgg16/ddp" });
+    expect(choice).toMatchObject({ session: "b", rank: 0, cycle: 1, sessions: ["a", "b"], ranks: [0, 1], cycles: [0, 1] });
+  });
+
+  it("keeps a run that the logdir does not have, for the server to answer", () => {
+    expect(resolveChoice(runs.runs, { ...NO_PROFILE, run: "gone" })).toMatchObject({ run: "gone", entry: null });
+    expect(resolveChoice([], NO_PROFILE)).toBeNull();
+  });
+
+  it("compares full precision with AMP of the same model at first", () => {
+    expect(defaultPair(runs.runs, "vgg16/ddp")).toEqual({ a: "resnet50/fp32", b: "resnet50/amp" });
+    expect(defaultPair(runs.runs.slice(2), "vgg16/ddp")).toBeNull();
+    expect(defaultPair(runs.runs.slice(1), "vgg16/ddp")).toEqual({ a: "vgg16/ddp", b: "resnet50/amp" });
+  });
+});
+
+describe("the theme", () => {
+  it("follows the class of TensorBoard's body", async () => {
+    const body = document.createElement("body");
+    vi.spyOn(window, "parent", "get").mockReturnValue({ document: { body } } as unknown as Window & typeof globalThis);
+    const seen: string[] = [];
+    const stop = followTheme((theme) => seen.push(theme));
+    body.classList.add("dark-mode");
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    stop();
+    expect(seen).toEqual(["light", "dark"]);
+  });
+});
