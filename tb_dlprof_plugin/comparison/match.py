@@ -14,9 +14,8 @@ import numpy as np
 
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent
-from tb_dlprof_plugin.measures.ops import OpTotals, group_precisions, op_totals
+from tb_dlprof_plugin.measures.ops import OpTotals, group_precisions, input_precisions, op_totals
 from tb_dlprof_plugin.storage.model import Profile
-from tb_dlprof_plugin.storage.precision import precision_of_dtypes
 
 
 class OpSide(msgspec.Struct, frozen=True):
@@ -76,7 +75,7 @@ def _sides(frame: Frame, selection: Selection, basis: str) -> dict[tuple[str, st
     groups, strings = frame.groups, frame.profile.strings
     totals = op_totals(frame, selection)
     precisions = group_precisions(frame, selection)
-    inputs = _input_precisions(frame)
+    inputs = input_precisions(frame, selection)
     time = totals.gpu_ns if basis == "gpu" else totals.cpu_total_ns
     result: dict[tuple[str, str, int], OpSide] = {}
     for group in np.flatnonzero(_present(totals, basis)).tolist():
@@ -94,13 +93,3 @@ def _sides(frame: Frame, selection: Selection, basis: str) -> dict[tuple[str, st
 
 def _present(totals: OpTotals, basis: str) -> np.ndarray:  # type: ignore[type-arg]
     return (totals.gpu_ns > 0) if basis == "gpu" else (totals.cpu_total_ns > 0)
-
-
-def _input_precisions(frame: Frame) -> list[str]:
-    """Precision of an op's inputs per group, that of its first recorded form."""
-    ops, strings = frame.profile.ops, frame.profile.strings
-    result = [""] * len(frame.groups)
-    for op in np.flatnonzero(frame.groups.of_op >= 0).tolist():
-        group = int(frame.groups.of_op[op])
-        result[group] = result[group] or precision_of_dtypes(strings[ops.dtypes[op]])
-    return result

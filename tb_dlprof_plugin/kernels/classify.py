@@ -21,7 +21,8 @@ _TYPE_PATTERNS = (
     ("fp64", re.compile(r"f64|double|dmma|d884")),
 )
 _HALF = {"c10::Half": "fp16", "c10::BFloat16": "bf16", "fp16": "fp16", "bf16": "bf16"}
-_CONVOLUTION = re.compile(r"fprop|dgrad|wgrad|convolve|conv2d|conv3d|cudnn_.*conv")
+_CONVOLUTION = re.compile(r"fprop|dgrad|wgrad|convolve|conv2d|conv3d|cudnn_.*conv|[shi](884|1688|8816|16816)cudnn")
+_NVJET = re.compile(r"nvjet_(?:sm\d+_)?(\w)")
 _FIRST_TENSOR_CORES = (7, 0)
 
 
@@ -104,9 +105,8 @@ def _kind(rule: Rule, name: str, op: str) -> str:
 
 
 def _precision(name: str, input_types: str) -> str | None:
-    if name.startswith("nvjet_"):
-        code = name.removeprefix("nvjet_").removeprefix("sm90_").removeprefix("sm100_").removeprefix("sm103_")
-        return NVJET_PRECISION.get(code[:1])
+    if nvjet := _NVJET.match(name):
+        return NVJET_PRECISION.get(nvjet[1])
     for precision, pattern in _TYPE_PATTERNS:
         if pattern.search(name):
             return precision

@@ -8,6 +8,7 @@ import numpy as np
 
 from tb_dlprof_plugin.measures.frame import Frame, Selection
 from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Verdict
+from tb_dlprof_plugin.storage.precision import precision_of_dtypes
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,29 @@ def group_precisions(frame: Frame, selection: Selection) -> list[str]:
         if profile.strings[precision]:
             found[group].add(profile.strings[precision])
     return ["+".join(sorted(names)) for names in found]
+
+
+def input_precisions(frame: Frame, selection: Selection) -> list[str]:
+    """Precision per group that its inputs have, "" where not recorded.
+
+    Inputs of the matrix ops inside count (autocast casts between the outermost op and them, and backward nodes record
+    none themselves), for a group without any its own; that with most CPU time where there are several.
+    """
+    profile = frame.profile
+    calls, ops = profile.calls, profile.ops
+    of_op = [precision_of_dtypes(profile.strings[i]) for i in ops.dtypes.tolist()]
+    names = sorted({"", *of_op})
+    code = np.array([names.index(name) for name in of_op], dtype=np.int64)[calls.op]
+    known = frame.selected_calls(selection) & (frame.call_group >= 0) & (code > 0)
+    result = [""] * len(frame.groups)
+    for wanted in (ops.top, ops.tensor_core_eligible != Verdict.NO):
+        rows = known & wanted[calls.op]
+        time = np.zeros((len(frame.groups), len(names)), dtype=np.int64)
+        # One more than the duration, so that calls of 0 ns count.
+        np.add.at(time, (frame.call_group[rows], code[rows]), calls.duration_ns[rows] + 1)
+        for group in np.flatnonzero(time.any(axis=1)).tolist():
+            result[group] = names[int(time[group].argmax())]
+    return result
 
 
 def _sums(group: Ints, values: Ints, count: int) -> Ints:

@@ -84,7 +84,22 @@ def decode(blob: bytes) -> Profile:
         )
     if message.schema_version == 0:
         raise ProfileError("the stored data is not a profile; record the run again")
-    return _decode_message(message)
+    try:
+        profile = _decode_message(message)
+        _check_columns(profile)
+    except (ValueError, IndexError, OverflowError) as error:
+        raise ProfileError(f"the stored profile is damaged ({error}); record the run again") from None
+    return profile
+
+
+def _check_columns(profile: Profile) -> None:
+    """Raises ValueError where the columns of a table differ in length: its rows would mean nothing."""
+    for table in (
+        profile.iterations, profile.ops, profile.calls, profile.kernels, profile.launches, profile.launch_configs
+    ):  # fmt: skip
+        columns = [getattr(table, name) for name in type(table).__slots__]
+        if len({len(column) for column in columns if isinstance(column, np.ndarray)}) > 1:
+            raise ValueError(f"the columns of {type(table).__name__} differ in length")
 
 
 def _decode_message(message: Any) -> Profile:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import google_crc32c
+from google.protobuf.message import DecodeError
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_BLOB_SEQUENCE, Summary, SummaryMetadata
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
@@ -72,7 +73,11 @@ def read_event_file(path: str | os.PathLike[str]) -> Iterator[Profile]:
     """
     source = Path(path)
     for data in _records(source):
-        for value in Event.FromString(data).summary.value:
+        try:
+            event = Event.FromString(data)
+        except DecodeError:
+            raise ProfileError(f"{source} holds a record that is no event; record the run again.") from None
+        for value in event.summary.value:
             if value.metadata.plugin_data.plugin_name == PLUGIN_NAME and Tag.parse(value.tag):
                 for blob in value.tensor.string_val:
                     try:

@@ -3,7 +3,8 @@
 Complete events ("ph": "X") of the categories in `_HOST_CATEGORIES` and `_DEVICE_CATEGORIES` become rows; flows,
 metadata and Python frames are not needed, because launches join by ``correlation`` and forward to backward by
 ``Sequence number``. ``ts`` and ``dur`` are microseconds with nanosecond digits: rounding them to integer nanoseconds is
-exact up to 2**53 / 1000 microseconds, which is why newer traces count from ``baseTimeNanoseconds``.
+exact below 2**43 microseconds, where neighbouring float64 values lie closer than a nanosecond, which is why newer
+traces count from ``baseTimeNanoseconds``.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ _DEVICE_CATEGORIES = {
     "Memset": DeviceKind.MEMSET,
 }
 _GZIP_MAGIC = b"\x1f\x8b"
+_LARGEST_ID = 2**63 - 1
+_LARGEST_NUMBER = 2**31 - 1  # of a device or stream
 
 
 class _Args(msgspec.Struct, gc=False, rename={"external_id": "External id", "sequence": "Sequence number"}):
@@ -221,9 +224,10 @@ def _device_events(
     return DeviceEvents(
         name=_ints(strings.add(event.name) for event in events)[order],
         kind=_ints(_DEVICE_CATEGORIES[event.cat] for event in events)[order],
-        device=_ints(a.device if a.device is not None else _number(e.pid) for a, e in zip(args, events, strict=True))[
-            order
-        ],
+        # Where neither names the device there is one.
+        device=_ints(
+            max(0, _number(a.device if a.device is not None else e.pid)) for a, e in zip(args, events, strict=True)
+        )[order],
         stream=_ints(_number(a.stream if a.stream is not None else e.tid) for a, e in zip(args, events, strict=True))[
             order
         ],
@@ -255,14 +259,14 @@ def _ints(values: Iterable[int]) -> Any:
 
 
 def _or_missing(value: int | None) -> int:
-    return -1 if value is None else value
+    """Kineto writes some ids as unsigned: -1, its own "none", is then above int64."""
+    return -1 if value is None or value > _LARGEST_ID else value
 
 
 def _number(value: object) -> int:
-    if isinstance(value, int):
-        return value
     text = str(value).removeprefix("stream ").strip()
-    return int(text) if text.lstrip("-").isdigit() else -1
+    number = int(text) if text.isascii() and text.isdigit() else -1
+    return number if number <= _LARGEST_NUMBER else -1
 
 
 @functools.lru_cache(maxsize=65536)

@@ -8,9 +8,8 @@ import numpy as np
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.measures.frame import kernel_id
 from tb_dlprof_plugin.measures.iterations import percent
-from tb_dlprof_plugin.measures.ops import OpTotals, group_precisions, op_totals
+from tb_dlprof_plugin.measures.ops import OpTotals, group_precisions, input_precisions, op_totals
 from tb_dlprof_plugin.storage.model import Ints
-from tb_dlprof_plugin.storage.precision import precision_of_dtypes
 from tb_dlprof_plugin.views.common import (
     DIRECTIONS,
     ROLES,
@@ -108,6 +107,7 @@ def op_rows(frame: Frame, selection: Selection) -> list[OpRow]:
     profile, groups, strings = frame.profile, frame.groups, frame.profile.strings
     totals = op_totals(frame, selection)
     precisions = group_precisions(frame, selection)
+    inputs = input_precisions(frame, selection)
     usual = _usual_op(frame, selection)
     has_gpu = profile.has_gpu
     all_gpu_ns = int(totals.gpu_ns.sum())
@@ -135,7 +135,7 @@ def op_rows(frame: Frame, selection: Selection) -> list[OpRow]:
                 kernel_calls=int(totals.kernel_calls[group]),
                 tc_eligible=_eligible(frame, totals, group),
                 using_tc=using_tensor_cores(totals, group) if has_gpu else "unknown",
-                precision=precisions[group] or precision_of_dtypes(dtypes),
+                precision=precisions[group] or inputs[group],
                 shapes=shapes_text(shapes),
                 dtypes=dtypes_text(dtypes),
             )

@@ -1,0 +1,318 @@
+"""Literal Kineto traces for the tests: `TraceBuilder` makes them event by event, `training` a whole small recording.
+
+Times are microseconds, as in the files. Helpers come to tests as fixtures, because test directories are no packages.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.storage.model import Profile
+from tb_dlprof_plugin.trace.kineto import read_kineto
+from tb_dlprof_plugin.trace.timeline import Timeline
+from tb_dlprof_plugin.views.common import RunRef
+
+PROCESS, MAIN_THREAD, BACKWARD_THREAD = 100, 1, 2
+BACKWARD = "autograd::engine::evaluate_function: "
+MODULE = "tb_dlprof::module::"
+
+FFMA_CONV = (
+    "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize128x64x8_stage3_warpsize2x2x1_g1_ffma_"
+    "t1r3s3_execute_kernel__5x_cudnn"
+)
+FFMA_GEMM = (
+    "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel"
+    "__5x_cublas"
+)
+TF32_CONV = (
+    "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_stage4_warpsize2x2x1_g1_"
+    "tensor16x8x8_execute_kernel__5x_cudnn"
+)
+TF32_GEMM = "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x64_32x3_tn_align4>(Params)"
+FP16_CONV = (
+    "sm90_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_warpgroupsize1x1x1_g1_"
+    "execute_segment_k_off_kernel__5x_cudnn"
+)
+FP16_GEMM = "nvjet_sm90_hsh_128x64_64x8_2x1_v_bz_TNN"
+ELEMENTWISE = (
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
+    "(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)"
+)
+CAST = "void at::native::unrolled_elementwise_kernel<at::native::float16_copy_kernel_cuda>(int)"
+MULTI_TENSOR = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::BinaryOpListAlphaFunctor>"
+CONV_KERNELS = {"fp32": FFMA_CONV, "tf32": TF32_CONV, "fp16": FP16_CONV}
+GEMM_KERNELS = {"fp32": FFMA_GEMM, "tf32": TF32_GEMM, "fp16": FP16_GEMM}
+
+
+class TraceBuilder:
+    """A Kineto trace under construction; the methods add one event each, `write` makes the file."""
+
+    _numbers = itertools.count()
+
+    def __init__(self, folder: Path, **document: Any) -> None:
+        self.folder = folder
+        self.events: list[dict[str, Any]] = []
+        self.rest: dict[str, Any] = document
+        self._correlation = itertools.count(1000)
+
+    def event(
+        self, name: str, cat: str, start: float, dur: float, *, pid: Any = PROCESS, tid: Any = MAIN_THREAD, **args: Any
+    ) -> None:
+        """A complete event; ``args`` with None are left out, underscores in their names stand for blanks."""
+        known = {key.replace("_", " "): value for key, value in args.items() if value is not None}
+        event = {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": dur}
+        self.events.append(event | ({"args": known} if known else {}))
+
+    def step(self, number: int, start: float, dur: float) -> None:
+        """One training step, on the host and, with other times, on the GPU."""
+        self.event(f"ProfilerStep#{number}", "user_annotation", start, dur)
+
+    def annotation(self, name: str, start: float, dur: float, tid: int = MAIN_THREAD) -> None:
+        self.event(name, "user_annotation", start, dur, tid=tid)
+
+    def loader(self, start: float, dur: float) -> None:
+        name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+        self.event(name, "user_annotation", start, dur)
+
+    def optimizer(self, start: float, dur: float) -> None:
+        self.event("Optimizer.step#SGD.step", "user_annotation", start, dur)
+
+    def module(self, path: str, start: float, dur: float) -> None:
+        self.event(MODULE + path, "cpu_op", start, dur)
+
+    def op(
+        self,
+        name: str,
+        start: float,
+        dur: float,
+        *,
+        tid: int = MAIN_THREAD,
+        ext: int | None = None,
+        seq: int | None = None,
+        fwd: int | None = None,
+        dims: Any = None,
+        types: Any = None,
+        cat: str = "cpu_op",
+    ) -> None:
+        self.event(
+            name, cat, start, dur, tid=tid, External_id=ext, Sequence_number=seq, Fwd_thread_id=fwd,
+            Input_Dims=dims, Input_type=types,
+        )  # fmt: skip
+
+    def backward(self, node: str, start: float, dur: float, seq: int) -> None:
+        """A backward node on the autograd thread."""
+        self.op(BACKWARD + node, start, dur, tid=BACKWARD_THREAD, seq=seq, fwd=MAIN_THREAD)
+
+    def runtime(
+        self,
+        start: float,
+        dur: float,
+        corr: int | None = None,
+        *,
+        name: str = "cudaLaunchKernel",
+        cat: str = "cuda_runtime",
+        tid: int = MAIN_THREAD,
+        ext: int | None = None,
+    ) -> None:
+        self.event(name, cat, start, dur, tid=tid, correlation=corr, External_id=ext)
+
+    def kernel(
+        self,
+        name: str,
+        start: float,
+        dur: float,
+        corr: int | None = None,
+        *,
+        ext: int | None = None,
+        device: int = 0,
+        stream: int = 7,
+        cat: str = "kernel",
+        **args: Any,
+    ) -> None:
+        self.event(
+            name, cat, start, dur, pid=device, tid=stream, device=device, stream=stream, correlation=corr,
+            External_id=ext, **args,
+        )  # fmt: skip
+
+    def launch(
+        self, name: str, call: float, start: float, dur: float, *, tid: int = MAIN_THREAD, device: int = 0, **args: Any
+    ) -> None:
+        """A kernel, copy or set and the runtime call of 2 µs that launched it."""
+        corr = next(self._correlation)
+        call_name, cat = {"Memcpy": ("cudaMemcpyAsync", "gpu_memcpy"), "Memset": ("cudaMemsetAsync", "gpu_memset")}.get(
+            name.split(" ", 1)[0], ("cudaLaunchKernel", "kernel")
+        )
+        self.runtime(call, 2, corr, name=call_name, tid=tid)
+        self.kernel(name, start, dur, corr, device=device, cat=cat, **args)
+
+    def gpu(self, major: int | None = 9, minor: int | None = 0, *, id: int = 0, name: str = "NVIDIA H200") -> None:
+        """Adds to the trace's device properties."""
+        device = {"id": id, "name": name, "computeMajor": major, "computeMinor": minor, "numSms": 132}
+        self.rest.setdefault("deviceProperties", []).append(device | {"totalGlobalMem": 150_000_000_000})
+
+    def document(self) -> dict[str, Any]:
+        return {"schemaVersion": 1, **self.rest, "traceEvents": self.events}
+
+    def write(self, name: str | None = None) -> Path:
+        """The file, gzip'd where its name ends in .gz."""
+        path = self.folder / (name or f"worker_{next(self._numbers)}.pt.trace.json")
+        data = json.dumps(self.document()).encode()
+        path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+        return path
+
+    def timeline(self) -> Timeline:
+        path = self.write()
+        try:
+            return read_kineto(path)
+        finally:
+            path.unlink()
+
+    def profile(self, **options: Any) -> Profile:
+        """Of `analyze_trace` with its options."""
+        path = self.write()
+        try:
+            return analyze_trace(path, **options)
+        finally:
+            path.unlink()
+
+    def frame(self, **options: Any) -> Frame:
+        return Frame(self.profile(**options))
+
+
+@pytest.fixture(scope="session")
+def new_trace(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TraceBuilder]:
+    """Makes an empty trace; keyword arguments become keys of the JSON document."""
+    folder = tmp_path_factory.mktemp("traces")
+    return lambda **document: TraceBuilder(folder, **document)
+
+
+@pytest.fixture(scope="session")
+def training(new_trace: Callable[..., TraceBuilder]) -> Callable[..., TraceBuilder]:
+    """Makes a recording of training steps of 1000 µs each on one GPU: conv1, fc, loss, backward, optimizer.
+
+    In "fp32" kernels take 740 µs of a step: convolution forward 200 and backward 300, linear 100 and 100, loss 10,
+    optimizer 30; a copy takes 20, the DataLoader 100. In "tf32" the matrix kernels take half of that; in "fp16" a
+    fifth, and two casts of 10 µs are added. The backward node of the linear layer comes in two parts. One kernel of
+    50 µs was launched before the recording began; one of 5 µs has a launch call in no op.
+    """
+
+    def make(
+        precision: str = "fp32", *, steps: int = 3, capability: tuple[int, int] | None = (9, 0), loader: float = 100
+    ) -> TraceBuilder:
+        trace = new_trace(baseTimeNanoseconds=1_700_000_000_000_000_000, cuda_runtime_version=12040)
+        trace.gpu(*(capability or (None, None)))
+        factor = {"fp32": 1.0, "tf32": 0.5, "fp16": 0.2}[precision]
+        dtype = "c10::Half" if precision == "fp16" else "float"
+        trace.kernel(ELEMENTWISE, -60, 50, 3)
+        for index in range(steps):
+            _training_step(trace, index, precision, factor, dtype, loader)
+        trace.launch(ELEMENTWISE, 1000 * steps - 10, 1000 * steps - 6, 5)
+        return trace
+
+    return make
+
+
+def _training_step(
+    trace: TraceBuilder, index: int, precision: str, factor: float, dtype: str, loader: float = 100
+) -> None:
+    at, seq = 1000 * index, 10 * index
+    conv, gemm = CONV_KERNELS[precision], GEMM_KERNELS[precision]
+    trace.step(5 + index, at, 1000)
+    if loader:
+        trace.loader(at, loader)
+    trace.op("aten::to", at + 100, 18, dims=[[8, 3, 32, 32]], types=["float"])
+    trace.op("aten::copy_", at + 101, 16, dims=[[8, 3, 32, 32]], types=["float"])
+    trace.launch("Memcpy HtoD (Pageable -> Device)", at + 102, at + 110, 20, bytes=98304)
+
+    image, weight, row, matrix = [8, 3, 32, 32], [16, 3, 3, 3], [8, 64], [64, 10]
+    trace.module("conv1", at + 120, 80)
+    trace.op("aten::conv2d", at + 125, 60, dims=[image, weight], types=["float", "float"])
+    clock = at + 160.0
+    if precision == "fp16":
+        trace.op("aten::to", at + 126, 14, dims=[image], types=["float"])
+        trace.launch(CAST, at + 130, clock, 10)
+        clock += 10
+    trace.op("aten::convolution", at + 142, 42, seq=seq, dims=[image, weight], types=[dtype, dtype])
+    trace.op("aten::cudnn_convolution", at + 145, 35, dims=[image, weight], types=[dtype, dtype])
+    trace.launch(
+        conv, at + 150, clock, 200 * factor, grid=[16, 1, 1], block=[256, 1, 1], registers_per_thread=128,
+        shared_memory=4096, **{"est._achieved_occupancy_%": 25},
+    )  # fmt: skip
+    clock += 200 * factor
+    trace.module("fc", at + 210, 40)
+    trace.op("aten::linear", at + 212, 33, dims=[row, matrix], types=["float", "float"])
+    if precision == "fp16":
+        trace.op("aten::to", at + 213, 5, dims=[row], types=["float"])
+        trace.launch(CAST, at + 214, clock, 10)
+        clock += 10
+    trace.op("aten::addmm", at + 219, 21, seq=seq + 1, dims=[[10], row, matrix], types=[dtype, dtype, dtype])
+    trace.launch(gemm, at + 222, clock, 100 * factor)
+    clock += 100 * factor
+    trace.op("aten::nll_loss_forward", at + 260, 20, seq=seq + 2, dims=[[8, 10]], types=["float"])
+    trace.launch(ELEMENTWISE, at + 265, clock, 10)
+    clock += 10
+
+    trace.backward("AddmmBackward0", at + 300, 30, seq + 1)
+    trace.op("AddmmBackward0", at + 302, 26, tid=BACKWARD_THREAD, seq=seq + 1, fwd=MAIN_THREAD)
+    trace.op("aten::mm", at + 305, 20, tid=BACKWARD_THREAD, dims=[[8, 10], [10, 64]], types=[dtype, dtype])
+    trace.launch(gemm, at + 310, clock, 100 * factor, tid=BACKWARD_THREAD)
+    clock += 100 * factor
+    trace.backward("torch::autograd::AccumulateGrad", at + 332, 6, seq + 1)
+    trace.backward("ConvolutionBackward0", at + 350, 50, seq)
+    trace.op(
+        "aten::convolution_backward", at + 355, 40, tid=BACKWARD_THREAD,
+        dims=[[8, 16, 30, 30], image, weight], types=[dtype, dtype, dtype],
+    )  # fmt: skip
+    trace.launch(conv, at + 370, clock, 300 * factor, tid=BACKWARD_THREAD)
+    clock += 300 * factor
+
+    trace.optimizer(at + 420, 60)
+    trace.op("aten::_foreach_add_", at + 430, 40, types=["TensorList", "TensorList"])
+    trace.launch(MULTI_TENSOR, at + 440, clock, 30)
+    clock += 30
+    # The loss is read: the CPU waits until the GPU is done.
+    trace.op("aten::item", at + 500, clock + 6 - at - 500)
+    trace.runtime(at + 501, clock + 5 - at - 501, name="cudaStreamSynchronize")
+
+
+@pytest.fixture(scope="session")
+def gpu_frame(training: Callable[..., TraceBuilder]) -> Frame:
+    """Three FP32 steps on an H200."""
+    return training().frame()
+
+
+@pytest.fixture(scope="session")
+def cpu_trace(new_trace: Callable[..., TraceBuilder]) -> TraceBuilder:
+    """Two steps of 100 µs of one linear layer without a GPU; ops take 60, the DataLoader 10 of each."""
+    trace = new_trace()
+    for index in range(2):
+        at = 100 * index
+        trace.step(index, at, 100)
+        trace.loader(at, 10)
+        trace.module("fc", at + 15, 32)
+        trace.op("aten::linear", at + 16, 30, dims=[[8, 64], [64, 10]], types=["float", "float"])
+        trace.op("aten::addmm", at + 18, 20, seq=index, dims=[[10], [8, 64], [64, 10]], types=["float"] * 3)
+        trace.backward("AddmmBackward0", at + 50, 20, index)
+        trace.op("aten::mm", at + 55, 10, tid=BACKWARD_THREAD, dims=[[8, 10], [10, 64]], types=["float"] * 2)
+        trace.optimizer(at + 80, 15)
+        trace.op("aten::add_", at + 82, 10)
+    return trace
+
+
+@pytest.fixture(scope="session")
+def cpu_frame(cpu_trace: TraceBuilder) -> Frame:
+    return cpu_trace.frame()
+
+
+@pytest.fixture(scope="session")
+def ref() -> RunRef:
+    return RunRef("run", "trace", 0, 0)

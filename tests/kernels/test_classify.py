@@ -1,0 +1,180 @@
+"""Kernel names from recordings, and whether they run on Tensor Cores."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_dlprof_plugin.kernels import KernelClass, classify_kernel
+from tb_dlprof_plugin.kernels.rules import RULES
+
+XMMA90 = "sm90_xmma_gemm_{}_tn_n_tilesize64x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
+FLASH = (
+    "void pytorch_flash::flash_{}_kernel<pytorch_flash::Flash_{}_kernel_traits<64, 128, 64, 4, false, false, "
+    "cutlass::{}, pytorch_flash::Flash_kernel_traits<64, 128, 64, 4, cutlass::{}> >, false>(Params)"
+)
+
+ON_TENSOR_CORES = [
+    # cuBLAS
+    ("nvjet_sm90_hsh_128x64_64x8_2x1_v_bz_TNN", "fp16", "gemm"),
+    ("nvjet_sm90_tst_128x256_64x4_2x1_v_bz_coopA_NNT", "bf16", "gemm"),
+    ("nvjet_sm90_sss_64x64_64x8_1x1_h_bz_TNN", "tf32", "gemm"),
+    ("nvjet_tst_192x128_64x5_1x2_h_bz_coopB_NTN", "bf16", "gemm"),
+    ("nvjet_sm100_qqtst_128x128_128x6_2x1_2cta_v_bz_TNT", "fp8", "gemm"),
+    ("nvjet_sm120_hsh_128x64_64x8_2x1_v_bz_TNN", "fp16", "gemm"),
+    (XMMA90.format("bf16bf16_bf16f32_f32"), "bf16", "gemm"),
+    (XMMA90.format("f16f16_f16f32_f32"), "fp16", "gemm"),
+    (XMMA90.format("f32f32_tf32f32_f32"), "tf32", "gemm"),
+    (
+        "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x64x16_stage4_warpsize2x2x1_tensor16x8x8_execute_kernel"
+        "__5x_cublas", "tf32", "gemm",
+    ),
+    (
+        "sm80_xmma_gemm_f64f64_f64f64_f64_tn_n_tilesize64x64x16_stage4_warpsize2x2x1_tensor8x8x4_execute_kernel"
+        "__5x_cublas", "fp64", "gemm",
+    ),
+    ("volta_fp16_s884gemm_fp16_128x64_ldg8_f2f_tn", "fp16", "gemm"),
+    ("volta_h884gemm_128x64_ldg8_nn", "fp16", "gemm"),
+    ("turing_fp16_s1688gemm_fp16_128x64_sliced1x2_ldg8_f2f_nt", "fp16", "gemm"),
+    ("ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_32x6_tn", "fp16", "gemm"),
+    ("ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x4_tn", "bf16", "gemm"),
+    # CUTLASS
+    ("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x64_16x6_nn_align4>(Params)", "tf32", "gemm"),
+    ("void cutlass::Kernel<cutlass_80_tensorop_s16816gemm_f16_64x64_32x6_nn_align8>(Params)", "fp16", "gemm"),
+    ("void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_128x256_32x3_nn_align8>(Params)", "bf16", "gemm"),
+    ("void cutlass::Kernel2<cutlass_80_wmma_tensorop_f16_s161616gemm_f16_32x32_32x1_tn_align8>(Params)", "fp16",
+     "gemm"),
+    ("void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x3_nn_align1>(Params)", "fp64", "gemm"),
+    # cuDNN
+    (
+        "sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x64x32_stage5_"
+        "warpsize2x2x1_g1_tensor16x8x8_execute_kernel__5x_cudnn", "tf32", "convolution",
+    ),
+    (
+        "sm90_xmma_dgrad_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_warpgroupsize1x1x1_g1_"
+        "strided_execute_kernel__5x_cudnn", "fp16", "convolution",
+    ),
+    ("turing_fp16_s1688cudnn_fp16_128x128_ldg8_relu_f2f_exp_medium_nhwc_tn_v1", "fp16", "convolution"),
+    ("void cutlass__5x_cudnn::Kernel<cutlass_tensorop_s1688wgrad_optimized_tf32_256x128_16x3_nhwc_align4>(Params)",
+     "tf32", "convolution"),
+    ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_6_64x64x64_4x1x1_kernel0_0", "fp16",
+     "attention"),
+    # Attention
+    (FLASH.format("fwd", "fwd", "half_t", "half_t"), "fp16", "attention"),
+    (FLASH.format("bwd_dq_dk_dv_loop_seqk_parallel", "bwd", "bfloat16_t", "bfloat16_t"), "bf16", "attention"),
+    ("fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel::Params)", "3xtf32",
+     "attention"),
+    ("fmha_cutlassB_f16_aligned_64x64_k64_dropout_sm80(Params)", "fp16", "attention"),
+    ("fmha_cutlassF_bf16_aligned_64x128_rf_sm80(Params)", "bf16", "attention"),
+]  # fmt: skip
+
+OFF_TENSOR_CORES = [
+    (
+        "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_alignc4_execute_"
+        "kernel__5x_cublas", "gemm",
+    ),
+    (
+        "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize32x32x8_stage3_warpsize1x2x1_g1_ffma_"
+        "aligna4_alignc4_execute_kernel__5x_cudnn", "convolution",
+    ),
+    ("ampere_sgemm_128x64_nn", "gemm"),
+    ("volta_sgemm_32x32_sliced1x4_tn", "gemm"),
+    ("volta_dgemm_64x64_nn", "gemm"),
+    ("ampere_scudnn_128x64_relu_medium_nn_v1", "convolution"),
+    ("maxwell_fp16_sgemm_fp16_128x128_nn", "gemm"),
+    ("void cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nn_align1>(Params)", "gemm"),
+    ("void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false>(Params)", "gemm"),
+    ("void gemmSN_TN_kernel<float, 128, 16, 2, 4, 4, 4, true>(Params)", "gemm"),
+    ("void cublasLt::splitKreduce_kernel<32, 16, int, float, float, __half>(Params)", "reduction"),
+    ("void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>(Params)", "convolution"),
+    ("ampere_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1", "convolution"),
+    ("void implicit_convolve_sgemm<float, float, 128, 5, 5, 3, 3, 3, 1, false, true, true>(Params)", "convolution"),
+    ("void cudnn::ops::nchwToNhwcKernel<__half, __half, float, false, true, (cudnnKernelDataType_t)0>(Params)",
+     "transpose"),
+    ("void cudnn::bn_fw_tr_1C11_singleread<float, 512, true, 1, 2, 0>(Params)", "normalization"),
+    ("void at::native::batch_norm_collect_statistics_kernel<at::native::InvStd, float, float, float, int>(Params)",
+     "normalization"),
+    ("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int)",
+     "elementwise"),
+    ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float>>>(Params)",
+     "reduction"),
+    ("void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::Functor>(Params)", "optimizer"),
+    ("void (anonymous namespace)::softmax_warp_forward<float, float, float, 4, true, false>(Params)", "softmax"),
+    ("void at::native::(anonymous namespace)::conv_depthwise2d_forward_kernel<3, float, int>(Params)", "convolution"),
+    ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "communication"),
+    ("ncclKernel_AllReduce_RING_LL_Sum_half(ncclWorkElem)", "communication"),
+    ("void pytorch_flash::flash_bwd_dot_do_o_kernel<true, pytorch_flash::Flash_bwd_kernel_traits<64> >(Params)",
+     "attention"),
+    ("fmha_cutlassF_f32_aligned_64x64_rf_sm70(Params)", "attention"),
+    ("triton_poi_fused_add_relu_0", "elementwise"),
+    ("triton_red_fused_native_layer_norm_2", "elementwise"),
+    ("Memcpy HtoD (Pinned -> Device)", "copy"),
+    ("Memset (Device)", "set"),
+]  # fmt: skip
+
+UNKNOWN = [
+    "my_kernel(float*, float const*, int)",
+    "fused_linear_fwd_v3",
+    "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1_SN",
+    "triton_tem_fused_mm_0",
+    "RNN_block_persist_fp_LSTM",
+]
+
+
+@pytest.mark.parametrize(("name", "precision", "kind"), ON_TENSOR_CORES)
+def test_the_name_says_that_it_runs_on_tensor_cores(name: str, precision: str, kind: str) -> None:
+    found = classify_kernel(name, compute_capability=(9, 0))
+    assert (found.tensor_core, found.precision, found.kind) == (True, precision, kind), found.rule
+
+
+@pytest.mark.parametrize(("name", "kind"), OFF_TENSOR_CORES)
+def test_the_name_says_that_it_does_not(name: str, kind: str) -> None:
+    found = classify_kernel(name, compute_capability=(9, 0))
+    assert (found.tensor_core, found.precision, found.kind) == (False, None, kind), found.rule
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_neither_name_nor_context_settles_is_unknown(name: str) -> None:
+    found = classify_kernel(name, compute_capability=(9, 0))
+    assert (found.tensor_core, found.precision) == (None, None), found.rule
+
+
+@pytest.mark.parametrize("name", [*(name for name, *_ in ON_TENSOR_CORES), *UNKNOWN])
+def test_a_gpu_below_compute_capability_7_has_no_tensor_cores(name: str) -> None:
+    assert classify_kernel(name, compute_capability=(6, 1)).tensor_core is False
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        ("c10::Half", KernelClass(True, "fp16", "gemm", "triton-template+half-input")),
+        ("c10::BFloat16", KernelClass(True, "bf16", "gemm", "triton-template+half-input")),
+        ("float", KernelClass(None, None, "gemm", "triton-template")),
+    ],
+)
+def test_the_inputs_settle_a_triton_template(dtype: str, expected: KernelClass) -> None:
+    types = f'["{dtype}", "{dtype}"]'
+    assert classify_kernel("triton_tem_fused_mm_0", op="aten::mm", input_types=types) == expected
+
+
+@pytest.mark.parametrize(
+    ("op", "kind"),
+    [
+        ("aten::convolution_backward", "convolution"),
+        ("aten::_scaled_dot_product_efficient_attention", "attention"),
+        ("aten::_cudnn_rnn", "rnn"),
+        ("aten::mm", "gemm"),
+    ],
+)
+def test_the_op_says_what_a_matrix_product_is_for(op: str, kind: str) -> None:
+    assert classify_kernel("nvjet_sm90_hsh_64x64_TNN", op=op).kind == kind
+
+
+def test_the_rule_that_decided_is_named() -> None:
+    assert classify_kernel("ampere_sgemm_128x64_nn").rule == "ffma-gemm"
+    assert classify_kernel("my_kernel").rule == "unknown-name"
+    assert classify_kernel("nvjet_hsh_64x64", compute_capability=(6, 0)).rule == "no-tensor-cores"
+
+
+def test_rule_ids_are_unique() -> None:
+    ids = [rule.id for rule in RULES]
+    assert len(ids) == len(set(ids))

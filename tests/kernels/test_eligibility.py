@@ -1,0 +1,91 @@
+"""Which ops could use Tensor Cores on which GPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_dlprof_plugin.kernels.eligibility import eligible, is_depthwise, tensor_core_precisions
+from tb_dlprof_plugin.storage.model import Verdict
+
+HOPPER, ADA, AMPERE, TURING, VOLTA, PASCAL = (9, 0), (8, 9), (8, 0), (7, 5), (7, 0), (6, 1)
+CONV = "[[8, 64, 32, 32], [128, 64, 3, 3], [128]]"
+DEPTHWISE = "[[8, 64, 32, 32], [64, 1, 3, 3], [64]]"
+DEPTHWISE_BACKWARD = "[[8, 64, 30, 30], [8, 64, 32, 32], [64, 1, 3, 3]]"
+FLOATS = '["float", "float"]'
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm", "aten::cudnn_convolution",
+        "aten::convolution_backward", "aten::_scaled_dot_product_flash_attention", "aten::_cudnn_rnn",
+    ],
+)  # fmt: skip
+def test_ops_that_call_a_matrix_routine_are_eligible(op: str) -> None:
+    assert eligible(op, "", FLOATS, HOPPER) == Verdict.YES
+    assert eligible(op, "", FLOATS, VOLTA) == Verdict.YES
+    assert eligible(op, "", FLOATS, PASCAL) == Verdict.NO
+    assert eligible(op, "", FLOATS, None) == Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        "aten::conv2d", "aten::convolution", "aten::_convolution", "aten::linear", "aten::matmul", "aten::prelu",
+        "aten::mv", "aten::addmv", "aten::addr", "aten::relu", "aten::copy_", "aten::_conv_depthwise2d",
+        "aten::scaled_dot_product_attention",
+    ],
+)  # fmt: skip
+def test_wrappers_and_other_ops_are_not_eligible_with_or_without_a_gpu(op: str) -> None:
+    assert eligible(op, CONV, FLOATS, HOPPER) == Verdict.NO
+    assert eligible(op, CONV, FLOATS, None) == Verdict.NO
+
+
+def test_a_depthwise_convolution_is_no_matrix_product() -> None:
+    assert eligible("aten::cudnn_convolution", DEPTHWISE, FLOATS, HOPPER) == Verdict.NO
+    assert eligible("aten::convolution_backward", DEPTHWISE_BACKWARD, FLOATS, HOPPER) == Verdict.NO
+    assert eligible("aten::cudnn_convolution", CONV, FLOATS, HOPPER) == Verdict.YES
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        (DEPTHWISE, True),
+        ("[[8, 64, 32, 32], [64, 2, 3, 3]]", False),
+        ("[[8, 1, 32, 32], [16, 1, 3, 3]]", False),
+        ("", False),
+        ("not json", False),
+        ("[[8, 64, 32, 32]]", False),
+        ("[[], []]", False),
+    ],
+)
+def test_depthwise_is_read_off_the_weight(shapes: str, expected: bool) -> None:
+    assert is_depthwise("aten::cudnn_convolution", shapes) is expected
+
+
+@pytest.mark.parametrize(
+    ("capability", "expected"),
+    [
+        ((8, 0), Verdict.YES), ((9, 0), Verdict.YES), ((10, 0), Verdict.YES),
+        ((7, 0), Verdict.NO), ((8, 6), Verdict.NO), ((8, 9), Verdict.NO), ((12, 0), Verdict.NO),
+    ],
+)  # fmt: skip
+def test_fp64_is_eligible_only_where_tensor_cores_take_it(capability: tuple[int, int], expected: Verdict) -> None:
+    assert eligible("aten::mm", "", '["double", "double"]', capability) == expected
+
+
+def test_complex_matrices_are_not_eligible() -> None:
+    assert eligible("aten::mm", "", '["c10::complex<float>", "c10::complex<float>"]', HOPPER) == Verdict.NO
+
+
+def test_precisions_grow_with_the_generations() -> None:
+    assert {capability: tensor_core_precisions(capability) for capability in (None, PASCAL, VOLTA, TURING)} == {
+        None: (),
+        PASCAL: (),
+        VOLTA: ("fp16",),
+        TURING: ("fp16", "int8"),
+    }
+    assert tensor_core_precisions(AMPERE) == ("fp16", "bf16", "tf32", "int8", "fp64")
+    assert tensor_core_precisions((8, 6)) == ("fp16", "bf16", "tf32", "int8")
+    assert tensor_core_precisions(ADA) == ("fp16", "bf16", "tf32", "int8", "fp8")
+    assert tensor_core_precisions(HOPPER) == ("fp16", "bf16", "tf32", "int8", "fp8", "fp64")

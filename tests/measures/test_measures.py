@@ -1,0 +1,167 @@
+"""Totals over a selection of a small recording, all by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.measures.frame import stable_id
+from tb_dlprof_plugin.measures.iterations import percent, step_totals
+from tb_dlprof_plugin.measures.kernels import GpuCoverage, TimeSplit, coverage, time_split
+from tb_dlprof_plugin.measures.ops import group_precisions, input_precisions, op_totals
+from tb_dlprof_plugin.measures.pace import host_floor_ns, host_wait_ns
+from tb_dlprof_plugin.measures.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.storage.model import Role
+
+
+def _by_group(frame: Frame, values) -> dict[tuple[str, str, str], object]:
+    groups, strings = frame.groups, frame.profile.strings
+    return {
+        (strings[module], strings[kind], Role(role).name.lower()): value
+        for module, kind, role, value in zip(groups.module, groups.op_type, groups.role, values, strict=True)
+    }
+
+
+def test_step_totals_of_all_and_of_one_step(gpu_frame: Frame) -> None:
+    whole, second = step_totals(gpu_frame, gpu_frame.selection()), step_totals(gpu_frame, Selection(1, 1))
+    assert (whole.wall_ns, whole.average_ns, whole.deviation_ns) == (3_000_000, 1_000_000, 0)
+    assert (second.wall_ns, second.average_ns, second.deviation_ns) == (1_000_000, 1_000_000, None)
+    assert second.category_ns == {
+        "tensor_core": 0, "other_kernels": 740_000, "memory": 20_000, "dataloader": 100_000, "io": None,
+        "cpu": 46_000, "other": 94_000,
+    }  # fmt: skip
+    assert (second.gpu_busy_ns, second.gpu_utilization) == (760_000, 76.0)
+
+
+def test_the_mean_over_gpus_still_sums_to_the_wall_time(new_trace) -> None:
+    trace = new_trace()
+    trace.step(0, 0, 0.1)
+    trace.kernel("ampere_sgemm_128x64_nn", 0, 0.011, device=0)
+    trace.kernel("ampere_sgemm_128x64_nn", 0, 0.020, device=1)
+    trace.kernel("Memset", 0.050, 0.003, device=1, cat="gpu_memset")
+    frame = trace.frame()
+    categories = step_totals(frame, frame.selection()).category_ns
+    assert categories["other_kernels"] == 15
+    assert sum(value or 0 for value in categories.values()) == 100
+
+
+def test_op_totals_count_calls_kernels_and_eligible_time(gpu_frame: Frame) -> None:
+    totals = op_totals(gpu_frame, gpu_frame.selection())
+    assert _by_group(gpu_frame, totals.calls) == {
+        ("", "_foreach_add_", "optimizer"): 3,
+        ("", "item", "other"): 3,
+        ("", "nll_loss_forward", "other"): 3,
+        ("", "to", "other"): 3,
+        ("conv1", "conv2d", "backward"): 3,
+        ("conv1", "conv2d", "forward"): 3,
+        ("fc", "linear", "backward"): 3,
+        ("fc", "linear", "forward"): 3,
+    }
+    eligible = {key: ns for key, ns in _by_group(gpu_frame, totals.eligible_ns).items() if ns}
+    assert eligible == {
+        ("conv1", "conv2d", "backward"): 900_000,
+        ("conv1", "conv2d", "forward"): 600_000,
+        ("fc", "linear", "backward"): 300_000,
+        ("fc", "linear", "forward"): 300_000,
+    }
+    parts = totals.tensor_core_ns + totals.eligible_non_tensor_core_ns + totals.eligible_unknown_ns
+    assert (parts == totals.eligible_ns).all()
+
+
+def test_casts_around_a_matrix_product_are_no_eligible_time(training) -> None:
+    frame = training("fp16", steps=1).frame()
+    totals = op_totals(frame, frame.selection())
+    key = ("conv1", "conv2d", "forward")
+    assert _by_group(frame, totals.gpu_ns)[key] == 50_000
+    assert _by_group(frame, totals.eligible_ns)[key] == 40_000
+
+
+@pytest.mark.parametrize(
+    ("precision", "used", "inputs"), [("fp32", "", "fp32"), ("tf32", "tf32", "fp32"), ("fp16", "fp16", "fp16")]
+)
+def test_precision_is_that_of_tensor_core_kernels_and_of_matrix_inputs(training, precision, used, inputs) -> None:
+    frame = training(precision, steps=1).frame()
+    selection = frame.selection()
+    of_kernels = _by_group(frame, group_precisions(frame, selection))
+    of_inputs = _by_group(frame, input_precisions(frame, selection))
+    for key in (("conv1", "conv2d", "forward"), ("conv1", "conv2d", "backward"), ("fc", "linear", "backward")):
+        assert (of_kernels[key], of_inputs[key]) == (used, inputs)
+    assert (of_kernels["", "to", "other"], of_inputs["", "to", "other"]) == ("", "fp32")
+    assert of_inputs["", "item", "other"] == ""
+
+
+def test_tensor_core_utilization_is_the_share_of_eligible_kernel_time(training) -> None:
+    off, on = training("fp32", steps=1).frame(), training("fp16", steps=1).frame()
+    assert tensor_core_totals(op_totals(off, off.selection())) == TensorCoreTotals(700_000, 0, 700_000, 0, 0.0)
+    assert tensor_core_totals(op_totals(on, on.selection())) == TensorCoreTotals(140_000, 140_000, 0, 0, 100.0)
+
+
+def test_tensor_core_utilization_is_unknown_where_too_many_kernels_are(new_trace) -> None:
+    def frame_with_unknown(duration: float) -> Frame:
+        trace = new_trace()
+        trace.gpu()
+        trace.op("aten::mm", 0, 10)
+        trace.launch("nvjet_sm90_hsh_64x64_TNN", 2, 20, 100 - duration)
+        trace.launch("made_up", 5, 200, duration)
+        return trace.frame()
+
+    few, many = frame_with_unknown(5), frame_with_unknown(6)
+    assert tensor_core_totals(op_totals(few, few.selection())).utilization == 95.0
+    assert tensor_core_totals(op_totals(many, many.selection())).utilization is None
+
+
+def test_without_eligible_kernels_utilization_is_none(cpu_frame: Frame) -> None:
+    assert tensor_core_totals(op_totals(cpu_frame, cpu_frame.selection())).utilization is None
+
+
+def test_time_split_and_coverage_of_a_recording(gpu_frame: Frame) -> None:
+    # The kernel of no op was launched in the last step all the same.
+    assert time_split(gpu_frame, gpu_frame.selection()) == TimeSplit(0, 2_225_000, 0, 60_000)
+    assert time_split(gpu_frame, Selection(0, 0)) == TimeSplit(0, 740_000, 0, 20_000)
+    assert coverage(gpu_frame) == GpuCoverage(
+        total_ns=2_335_000, linked_ns=2_280_000, orphan_ns=50_000, unattributed_ns=5_000, outside_ns=0
+    )
+
+
+def test_gpu_time_belongs_to_the_iteration_that_launched_it(new_trace) -> None:
+    trace = new_trace()
+    trace.step(0, 0, 100)
+    trace.step(1, 100, 100)
+    trace.op("aten::mm", 90, 5)
+    trace.launch("ampere_sgemm_128x64_nn", 91, 150, 20)
+    frame = trace.frame()
+    assert [time_split(frame, Selection(i, i)).kernel_ns for i in (0, 1)] == [20_000, 0]
+
+
+def test_waiting_calls_lower_the_floor_of_the_cpu(gpu_frame: Frame) -> None:
+    # GIVEN a synchronising call from 501 to 905 µs: after 50 µs it waits, 354 µs
+    one = Selection(0, 0)
+    assert host_wait_ns(gpu_frame, one) == 354_000
+    assert host_floor_ns(gpu_frame, one) == 646_000
+    assert host_floor_ns(gpu_frame, gpu_frame.selection()) == 646_000
+
+
+@pytest.mark.parametrize(("first", "last"), [(-1, 1), (2, 1), (0, 3), (3, None)])
+def test_a_selection_outside_the_recording_is_refused(gpu_frame: Frame, first: int, last: int | None) -> None:
+    with pytest.raises(ValueError, match="which has 0 to 2"):
+        gpu_frame.selection(first, last)
+
+
+def test_the_default_selection_is_everything(gpu_frame: Frame) -> None:
+    assert gpu_frame.selection() == Selection(0, 2)
+    assert gpu_frame.selection(first=1) == Selection(1, 2)
+    assert gpu_frame.selection(last=1).count == 2
+
+
+def test_percent_of_nothing_or_of_the_unknown_is_none() -> None:
+    assert (percent(1, 0), percent(None, 5), percent(1, None), percent(1, 4)) == (None, None, None, 25.0)
+
+
+def test_ids_are_stable_and_depend_on_where_the_parts_end() -> None:
+    assert stable_id("conv1", "conv2d") == stable_id("conv1", "conv2d")
+    assert stable_id("a", "bc") != stable_id("ab", "c")
+
+
+def test_the_same_op_has_the_same_id_in_another_recording(training, gpu_frame: Frame) -> None:
+    other = training("fp16", steps=1).frame()
+    assert set(other.groups.ids) == set(gpu_frame.groups.ids)
