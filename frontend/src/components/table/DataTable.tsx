@@ -85,8 +85,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         <table aria-rowcount={shown.length + 1}>
           <caption class="hidden">{name}</caption>
           <colgroup>
-            {columns.map((column) => (
-              <col key={column.id} style={{ width: column.width }} />
+            {columns.map((column, place) => (
+              // On a phone the names leave room for at least one number.
+              <col key={column.id} style={{ width: place === 0 ? `min(${column.width}, 48vw)` : column.width }} />
             ))}
           </colgroup>
           <thead>

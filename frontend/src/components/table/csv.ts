@@ -13,8 +13,12 @@ export function csvCell(value: string | number | null): string {
 
 const SUFFIX: Record<string, string> = { ns: " (ns)", percent: " (%)", bytes: " (bytes)" };
 
+function headerWithUnit<Row>({ header, unit }: Column<Row>): string {
+  return header.includes("%") ? header : header + (SUFFIX[unit ?? ""] ?? "");
+}
+
 export function toCsv<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
-  const head = columns.map((column) => csvCell(column.header + (SUFFIX[column.unit ?? ""] ?? ""))).join(",");
+  const head = columns.map((column) => csvCell(headerWithUnit(column))).join(",");
   const body = rows.map((row) => columns.map((column) => csvCell(column.value(row))).join(","));
   return `${[head, ...body].join("\r\n")}\r\n`;
 }
