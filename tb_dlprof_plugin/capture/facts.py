@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from tb_dlprof_plugin.capture.loader import dataloader_facts
 from tb_dlprof_plugin.capture.model_facts import fill_model
 from tb_dlprof_plugin.capture.observation import Observation
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.switches import fill_switches
 from tb_dlprof_plugin.capture.warn import probe
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts
 
 
 def collect_facts(
     *,
     model: Any = None,
-    dataloader: Any = None,
+    dataloader: DataLoaderFacts | None = None,
     optimizer: Any = None,
     watch: OptimizerWatch | None = None,
     observation: Observation | None = None,
@@ -36,7 +35,7 @@ def collect_facts(
     )
     probe(lambda: fill_switches(facts))
     probe(lambda: fill_model(facts, model))
-    facts.dataloader = probe(lambda: dataloader_facts(dataloader))
+    facts.dataloader = dataloader
     if observation is not None:
         observation.fill(facts)
     probe(lambda: (watch or OptimizerWatch()).fill(facts, optimizer))

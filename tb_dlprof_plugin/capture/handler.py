@@ -10,6 +10,7 @@ import itertools
 import os
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from tb_dlprof_plugin.capture.export import ExportError, export_trace, writable
@@ -22,6 +23,7 @@ from tb_dlprof_plugin.capture.identity import (
     shared_session,
 )
 from tb_dlprof_plugin.capture.job import Job
+from tb_dlprof_plugin.capture.loader import dataloader_facts
 from tb_dlprof_plugin.capture.modules import ModuleRanges
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.system import system_of_training
@@ -120,7 +122,10 @@ class TraceHandler:
         self._event_directory = os.path.join(self.logdir, subdirectory) if subdirectory else self.logdir
         self._worker_name = worker_name
         self._use_gzip = use_gzip
-        self._model, self._dataloader, self._optimizer = model, dataloader, optimizer
+        self._model, self._optimizer = model, optimizer
+        # Read now and not kept: a loader with persistent workers that lives until the interpreter's exit makes torch
+        # wait five seconds there for each of them.
+        self._loader_facts = probe(lambda: dataloader_facts(dataloader))
         self._batch_size, self._run_name, self._rank = batch_size, run_name, rank
         self._keep_trace = keep_trace
         self._exit_wait_s = exit_wait_s
@@ -143,7 +148,7 @@ class TraceHandler:
 
     def begin(self, module_ranges: bool = True) -> TraceHandler:
         """Watch model and optimizer until `close`, or until nothing refers to the handler any more."""
-        ranges = probe(lambda: ModuleRanges(self._model)) if module_ranges and self._model is not None else None
+        ranges = make_ranges(self._model) if module_ranges else None
         self.ranges = ranges
         watch = self.watch
         if ranges is not None:
@@ -157,6 +162,11 @@ class TraceHandler:
         """Take the hooks off model and optimizer. Traces can still be handled."""
         if self._finalizer is not None:
             self._finalizer()
+
+    def release(self) -> None:
+        """Let go of model and optimizer, so that their memory is free once the training lets go of them too."""
+        self.close()
+        self._model = self._optimizer = self.ranges = None
 
     def __call__(self, prof: Any) -> None:
         """Export and analyse the trace of ``prof``. Never raises."""
@@ -214,7 +224,7 @@ class TraceHandler:
         facts = probe(
             lambda: collect_facts(
                 model=self._model,
-                dataloader=self._dataloader,
+                dataloader=self._loader_facts,
                 optimizer=self._optimizer,
                 watch=self.watch,
                 observation=None if ranges is None else ranges.observation,
@@ -232,6 +242,17 @@ class TraceHandler:
         if self._system is None:
             self._system = probe(system_of_training) or System()
         return self._system
+
+
+def make_ranges(model: Any, on_outermost: Callable[[], None] | None = None) -> ModuleRanges | None:
+    """The ranges of ``model``; None where there is none, with a warning if it is no module."""
+    if model is None:
+        return None
+    try:
+        return ModuleRanges(model, on_outermost)
+    except TypeError as error:
+        warn(f"The module names are not recorded: {error}.")
+        return None
 
 
 def _stop_watching(ranges: ModuleRanges | None, watch: OptimizerWatch) -> None:

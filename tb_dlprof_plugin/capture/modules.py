@@ -30,10 +30,15 @@ class ModuleRanges:
 
     Args:
         model: any module; DDP, DataParallel, FSDP and checkpointing wrappers are seen through.
-        on_outermost: called before each call of an outermost module while installed; must not raise.
+        on_outermost: called before each recorded call of an outermost module; must not raise.
+
+    Raises:
+        TypeError: it is no module.
     """
 
     def __init__(self, model: nn.Module, on_outermost: Callable[[], None] | None = None) -> None:
+        if not isinstance(model, nn.Module):
+            raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
         self._model = model
         self._on_outermost = on_outermost
         self._hooks: list[_Hook] = []

@@ -17,8 +17,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerAction
 
-from tb_dlprof_plugin.capture.handler import TraceHandler
-from tb_dlprof_plugin.capture.modules import ModuleRanges
+from tb_dlprof_plugin.capture.handler import TraceHandler, make_ranges
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.schedule import DEFAULT, RECORDING, Schedule, make_schedule, steps_needed
 from tb_dlprof_plugin.capture.warn import probe, warn
@@ -119,12 +118,7 @@ class ProfileSession:
         self._entered_s = 0.0
         self._unstepped_forwards = 0
         self._unstepped_updates = 0
-        ranges = None
-        if ranges_of is not None:
-            ranges = probe(lambda: ModuleRanges(ranges_of, on_outermost=lambda: self._guarded(self._count_forward)))
-            if ranges is None:
-                warn("The module names are not recorded: `model` is not a torch.nn.Module.")
-        handler.ranges = ranges
+        handler.ranges = make_ranges(ranges_of, on_outermost=lambda: self._guarded(self._count_forward))
         handler.watch = OptimizerWatch(on_step=lambda: self._guarded(self._count_update))
 
     def __enter__(self) -> ProfileSession:
@@ -156,6 +150,7 @@ class ProfileSession:
             self._started = False
             self._guarded(self._stop)
         self._unhook()
+        self.handler.release()
         if not self._failed and wait is not False and (_is_interactive() if self._wait is None else self._wait):
             self.handler.wait()
 

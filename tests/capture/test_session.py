@@ -1,0 +1,164 @@
+"""The with-block: schedules, blocks without step(), failures that must not reach the training."""
+
+# ruff: noqa: PT012, PT031 (what must warn or raise here is a whole with-block)
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tb_dlprof_plugin.capture import TbDlprofWarning, profile  # noqa: E402
+from tb_dlprof_plugin.capture import session as session_module  # noqa: E402
+from tb_dlprof_plugin.storage.eventfile import read_profiles  # noqa: E402
+
+
+def has_hooks(model):
+    return any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        {"wait": 1, "warmup": 1, "active": 2, "repeat": 1},
+        (1, 1, 2, 1),
+        torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1),
+    ],
+)
+def test_schedules_in_three_forms(tmp_path, training, schedule):
+    model, step = training
+    with profile(tmp_path, model, schedule=schedule, run_name="mine", wait=True) as prof:
+        hooked = []
+        for _ in range(5):
+            hooked.append(has_hooks(model))
+            step()
+            prof.step()
+    assert hooked == [False, True, True, True, False]
+    assert not has_hooks(model)
+    (stored,) = read_profiles(tmp_path)
+    assert list(stored.profile.iterations.number) == [2, 3]
+    assert stored.profile.facts.run_name == "mine"
+    assert stored.profile.facts.module_ranges is True
+
+
+def test_default_schedule_drops_the_first_step(tmp_path, training, kit):
+    model, step = training
+    with profile(tmp_path, model, wait=True) as prof:
+        for _ in range(15):
+            step()
+            prof.step()
+    (stored,) = read_profiles(tmp_path)
+    assert list(stored.profile.iterations.number) == list(range(4, 14))
+    assert len(kit.traces(tmp_path)) == 1
+
+
+def test_block_without_step_is_one_iteration(tmp_path, training):
+    model, step = training
+    with profile(tmp_path, model, wait=True):
+        for _ in range(3):
+            step()
+    (stored,) = read_profiles(tmp_path)
+    assert len(stored.profile.iterations.number) == 1
+    assert "layers.1.norm" in list(stored.profile.strings)
+
+
+def test_block_without_step_stops_recording_before_memory_fills(tmp_path, training, monkeypatch):
+    monkeypatch.setattr(session_module, "_UNSTEPPED_CALLS", 3)
+    model, step = training
+    with pytest.warns(TbDlprofWarning, match="call prof.step"), profile(tmp_path, model, wait=True):
+        for _ in range(8):
+            step()
+        assert not has_hooks(model)
+        assert not torch.autograd.profiler._is_profiler_enabled
+    assert len(read_profiles(tmp_path)) == 1
+
+
+def test_block_that_ends_too_early_says_how_many_steps_it_needs(tmp_path, training):
+    with (
+        pytest.warns(TbDlprofWarning, match=r"ended after 3 calls of step\(\).*records from 5 steps on"),
+        profile(tmp_path) as prof,
+    ):
+        for _ in range(3):
+            training[1]()
+            prof.step()
+
+
+def test_training_is_bit_identical(tmp_path, kit):
+    plain_model, plain_step = kit.make_training()
+    plain = [plain_step() for _ in range(6)]
+    model, step = kit.make_training()
+    losses = []
+    with profile(tmp_path, model, schedule=(1, 1, 2, 1), with_stack=True, profile_memory=True) as prof:
+        for _ in range(6):
+            losses.append(step())
+            prof.step()
+    assert losses == plain
+    for name, value in plain_model.state_dict().items():
+        assert torch.equal(model.state_dict()[name], value)
+
+
+def test_exceptions_of_the_block_pass_through(tmp_path, training):
+    model, step = training
+    with pytest.raises(ZeroDivisionError), profile(tmp_path, model) as prof:
+        step()
+        prof.step()
+        1 / 0  # noqa: B018
+    assert not has_hooks(model)
+    assert not torch.autograd.profiler._is_profiler_enabled
+
+
+def test_another_profiler_is_left_alone(tmp_path, training):
+    model, step = training
+    with torch.profiler.profile() as other:
+        with pytest.warns(TbDlprofWarning, match="another profiler"):
+            prof = profile(tmp_path, model)
+            prof.__enter__()
+        step()
+        prof.step()
+        assert str(prof.key_averages().table(sort_by="cpu_time_total")) == ""
+        prof.__exit__(None, None, None)
+    assert any("conv" in event.key for event in other.key_averages())
+    assert not has_hooks(model)
+
+
+def test_failing_profiler_leaves_the_training_running(tmp_path, training, monkeypatch):
+    def broken(self):
+        raise RuntimeError("no tracing today")
+
+    monkeypatch.setattr(torch.profiler.profile, "prepare_trace", broken)
+    with (
+        pytest.warns(TbDlprofWarning, match="goes on without a profile.*no tracing today"),
+        profile(tmp_path, training[0], schedule=(1, 1, 1, 1)) as prof,
+    ):
+        for _ in range(4):
+            training[1]()
+            prof.step()
+
+
+def test_unusable_arguments_warn_and_training_goes_on(tmp_path, training):
+    with pytest.warns(TbDlprofWarning) as caught, profile(tmp_path, "no model", schedule={"speed": 1}) as prof:
+        training[1]()
+        prof.step()
+    texts = " ".join(str(w.message) for w in caught)
+    assert "cannot be used" in texts
+    assert "must be a torch.nn.Module" in texts
+
+
+def test_warnings_as_errors_do_not_reach_the_training(tmp_path, training):
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TbDlprofWarning)
+        with profile(blocker / "x", training[0], schedule={"active": "x"}):
+            training[1]()
+
+
+def test_the_torch_profiler_shows_through(tmp_path, training):
+    with profile(tmp_path, schedule=(0, 1, 2, 1)) as prof:
+        for _ in range(4):
+            training[1]()
+            prof.step()
+    assert isinstance(prof.profiler, torch.profiler.profile)
+    assert any("conv" in event.key for event in prof.key_averages())
+    assert prof.wait(60)
