@@ -43,15 +43,19 @@ class StoredProfile:
 def write_profile(directory: str | os.PathLike[str], profile: Profile) -> Path:
     """Writes one event file into ``directory`` (made if missing) and returns its path.
 
-    The name sorts after older event files of the directory, because TensorBoard's Python loader polls only the last.
+    The name sorts after older event files of the directory, to the nanosecond: TensorBoard's Python loader polls only
+    the last, and its Rust loader drops the cycles before one that a later name holds with a lower number.
 
     Raises:
         OSError: the directory cannot be written. Nothing is left behind under a name that TensorBoard reads.
     """
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
-    now = time.time()
-    name = f"events.out.tfevents.{int(now):010d}.{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}{_SUFFIX}"
+    now_ns = time.time_ns()
+    now = now_ns / 1e9
+    seconds, fraction = divmod(now_ns, 1_000_000_000)
+    maker = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
+    name = f"events.out.tfevents.{seconds:010d}.{fraction:09d}.{maker}{_SUFFIX}"
     records = [Event(wall_time=now, file_version="brain.Event:2"), _event(profile, now)]
     data = b"".join(_record(event.SerializeToString()) for event in records)
     # TensorBoard reads any file with "tfevents" in its name: the temporary name must not have it.

@@ -10,6 +10,7 @@ from tb_dlprof_plugin.measures.frame import kernel_id
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.ops import OpTotals, group_precisions, input_precisions, op_totals
 from tb_dlprof_plugin.storage.model import Ints
+from tb_dlprof_plugin.storage.model import Verdict as Verdicts
 from tb_dlprof_plugin.views.common import (
     DIRECTIONS,
     ROLES,
@@ -188,9 +189,9 @@ def eligibility_reason(frame: Frame, group: int, eligible: Verdict) -> str:
 def _eligible(frame: Frame, totals: OpTotals, group: int) -> Verdict:
     if totals.eligible[group]:
         return "yes"
-    if frame.profile.has_gpu:
-        return "no"
-    return "unknown" if frame.groups_with_matrix_op[group] else "no"
+    # Without a GPU or its compute capability the eligibility of every matrix op is unknown, else of none.
+    unknown = bool((frame.profile.ops.tensor_core_eligible == Verdicts.UNKNOWN).any())
+    return "unknown" if unknown and frame.groups_with_matrix_op[group] else "no"
 
 
 def _usual_op(frame: Frame, selection: Selection) -> Ints:

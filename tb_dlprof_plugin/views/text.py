@@ -25,8 +25,10 @@ _PLAIN_DTYPES = {
 def duration(value_ns: int | float) -> str:
     """Such as "31.2 ms": three significant digits."""
     for size, unit in _UNITS:
-        if abs(value_ns) >= size:
-            digits = f"{value_ns / size:#.3g}" if abs(value_ns) < 999.5 * size else f"{value_ns / size:.0f}"
+        # 999.6 us reads "1.00 ms": the unit is the one that the rounded number has.
+        if abs(value_ns) >= 0.9995 * size:
+            number = value_ns / size
+            digits = f"{number:#.3g}" if size > 1 and abs(number) < 999.5 else f"{number:.0f}"
             return f"{digits.removesuffix('.')} {unit}"
     return "0 ns"
 
@@ -34,6 +36,9 @@ def duration(value_ns: int | float) -> str:
 @functools.lru_cache(maxsize=65536)
 def short_kernel_name(name: str) -> str:
     """A kernel's own name without return type, namespaces and template arguments; a generic one keeps its functor."""
+    if name.startswith(("Memcpy ", "Memset ")):
+        # What is in brackets is where to and from.
+        return name
     base = name.removeprefix("void ")
     cut = min((i for i in (base.find("<"), base.find("(")) if i > 0), default=len(base))
     short = base[:cut].rsplit("::", 1)[-1] or base

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,7 +92,7 @@ def test_categories_equal_a_model_that_looks_at_each_nanosecond(new_trace, event
     # GIVEN overlapping events of all kinds on two GPUs, in nanoseconds
     trace = new_trace()
     edges = [0, *sorted(boundaries)]
-    for number, (start, stop) in enumerate(zip(edges, edges[1:], strict=False)):
+    for number, (start, stop) in enumerate(itertools.pairwise(edges)):
         trace.step(number, start / 1000, (stop - start) / 1000)
     for layer, start, duration, device in events:
         _add(trace, layer, start / 1000, duration / 1000, device)
@@ -99,7 +101,7 @@ def test_categories_equal_a_model_that_looks_at_each_nanosecond(new_trace, event
 
     def model(gpu: int) -> list[list[int]]:
         result = np.zeros((len(edges) - 1, len(TIME_CATEGORIES)), dtype=int)
-        for row, (start, stop) in enumerate(zip(edges, edges[1:], strict=False)):
+        for row, (start, stop) in enumerate(itertools.pairwise(edges)):
             for moment in range(start, stop):
                 running = {
                     layer

@@ -25,12 +25,12 @@ ON_TENSOR_CORES = [
     (XMMA90.format("f16f16_f16f32_f32"), "fp16", "gemm"),
     (XMMA90.format("f32f32_tf32f32_f32"), "tf32", "gemm"),
     (
-        "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x64x16_stage4_warpsize2x2x1_tensor16x8x8_execute_kernel"
-        "__5x_cublas", "tf32", "gemm",
+        ("sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x64x16_stage4_warpsize2x2x1_tensor16x8x8_execute_kernel"
+        "__5x_cublas"), "tf32", "gemm",
     ),
     (
-        "sm80_xmma_gemm_f64f64_f64f64_f64_tn_n_tilesize64x64x16_stage4_warpsize2x2x1_tensor8x8x4_execute_kernel"
-        "__5x_cublas", "fp64", "gemm",
+        ("sm80_xmma_gemm_f64f64_f64f64_f64_tn_n_tilesize64x64x16_stage4_warpsize2x2x1_tensor8x8x4_execute_kernel"
+        "__5x_cublas"), "fp64", "gemm",
     ),
     ("volta_fp16_s884gemm_fp16_128x64_ldg8_f2f_tn", "fp16", "gemm"),
     ("volta_h884gemm_128x64_ldg8_nn", "fp16", "gemm"),
@@ -46,12 +46,12 @@ ON_TENSOR_CORES = [
     ("void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x3_nn_align1>(Params)", "fp64", "gemm"),
     # cuDNN
     (
-        "sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x64x32_stage5_"
-        "warpsize2x2x1_g1_tensor16x8x8_execute_kernel__5x_cudnn", "tf32", "convolution",
+        ("sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x64x32_stage5_"
+        "warpsize2x2x1_g1_tensor16x8x8_execute_kernel__5x_cudnn"), "tf32", "convolution",
     ),
     (
-        "sm90_xmma_dgrad_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_warpgroupsize1x1x1_g1_"
-        "strided_execute_kernel__5x_cudnn", "fp16", "convolution",
+        ("sm90_xmma_dgrad_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_warpgroupsize1x1x1_g1_"
+        "strided_execute_kernel__5x_cudnn"), "fp16", "convolution",
     ),
     ("turing_fp16_s1688cudnn_fp16_128x128_ldg8_relu_f2f_exp_medium_nhwc_tn_v1", "fp16", "convolution"),
     ("void cutlass__5x_cudnn::Kernel<cutlass_tensorop_s1688wgrad_optimized_tf32_256x128_16x3_nhwc_align4>(Params)",
@@ -69,12 +69,12 @@ ON_TENSOR_CORES = [
 
 OFF_TENSOR_CORES = [
     (
-        "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_alignc4_execute_"
-        "kernel__5x_cublas", "gemm",
+        ("sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_alignc4_execute_"
+        "kernel__5x_cublas"), "gemm",
     ),
     (
-        "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize32x32x8_stage3_warpsize1x2x1_g1_ffma_"
-        "aligna4_alignc4_execute_kernel__5x_cudnn", "convolution",
+        ("sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize32x32x8_stage3_warpsize1x2x1_g1_ffma_"
+        "aligna4_alignc4_execute_kernel__5x_cudnn"), "convolution",
     ),
     ("ampere_sgemm_128x64_nn", "gemm"),
     ("volta_sgemm_32x32_sliced1x4_tn", "gemm"),

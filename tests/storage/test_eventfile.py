@@ -44,6 +44,11 @@ def test_the_file_alone_is_left_under_a_name_that_tensorboard_reads(cpu_frame: F
     assert path.name.endswith(".tb_dlprof")
 
 
+def test_names_sort_in_the_order_of_writing_even_within_a_second(cpu_frame: Frame, tmp_path: Path) -> None:
+    written = [write_profile(tmp_path, cpu_frame.profile) for _ in range(8)]
+    assert sorted(tmp_path.iterdir()) == written
+
+
 FULL_DISK = """
 import pathlib, resource, signal, sys
 from tb_dlprof_plugin.analysis import analyze_trace

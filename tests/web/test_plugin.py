@@ -1,0 +1,184 @@
+"""The routes over HTTP: what the views say, and errors in one sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.plugin import _PAGES
+from tb_dlprof_plugin.version import __version__
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.compare import CompareInput, compare_page
+from tb_dlprof_plugin.views.ops import op_detail, op_rows
+
+
+def _json(page: msgspec.Struct) -> object:
+    return json.loads(msgspec.json.encode(page))
+
+
+def test_all_runs_are_listed_with_every_cycle_and_in_natural_order(server) -> None:
+    status, index = server.page("runs")
+    assert (status, index["plugin_version"]) == (200, __version__)
+    assert [(r["run"], r["session"], r["rank"], r["cycles"], r["precision"]) for r in index["runs"]] == [
+        ("damaged", "s1", 0, [0], "fp16"),
+        ("deep/ranks", "s1", 0, [0], "fp16"),
+        ("deep/ranks", "s1", 1, [0], "fp16"),
+        ("fp16", "s1", 0, [0], "fp16"),
+        ("fp32", "s1", 0, list(range(12)), "fp32"),
+    ]
+    assert {(r["device"], r["iterations"], r["average_iteration_ns"], r["model"]) for r in index["runs"]} == {
+        ("NVIDIA H200", 3, 1_000_000, None)
+    }
+
+
+@pytest.mark.parametrize("route", sorted(route.removeprefix("/") for route in _PAGES))
+def test_each_page_is_what_its_view_makes(server, profiles, route: str) -> None:
+    frame = Frame(profiles["fp32"])
+    view = _PAGES[f"/{route}"]
+    assert server.page(route, run="fp32") == (200, _json(view(frame, RunRef("fp32", "s1", 0, 11), frame.selection())))
+    assert server.page(route, run="fp32", first=1, last=1) == (
+        200,
+        _json(view(frame, RunRef("fp32", "s1", 0, 11), frame.selection(1, 1))),
+    )
+
+
+def test_an_op_is_found_by_its_id(server, profiles) -> None:
+    frame = Frame(profiles["fp16"])
+    ref = RunRef("fp16", "s1", 0, 0)
+    op = op_rows(frame, frame.selection())[0].id
+    assert server.page("op", run="fp16", id=op) == (200, _json(op_detail(frame, ref, frame.selection(), op)))
+
+
+def test_two_runs_are_compared_each_with_its_own_range(server, profiles) -> None:
+    a, b = Frame(profiles["fp32"]), Frame(profiles["fp16"])
+    expected = compare_page(
+        CompareInput(a, RunRef("fp32", "s1", 0, 11), a.selection(0, 1)),
+        CompareInput(b, RunRef("fp16", "s1", 0, 0), b.selection()),
+    )
+    assert server.page("compare", a_run="fp32", a_first=0, a_last=1, b_run="fp16") == (200, _json(expected))
+
+
+@pytest.mark.parametrize(
+    ("query", "ref"),
+    [
+        ({"run": "fp32"}, {"run": "fp32", "session": "s1", "rank": 0, "cycle": 11}),
+        ({"run": "fp32", "cycle": 0}, {"run": "fp32", "session": "s1", "rank": 0, "cycle": 0}),
+        ({"run": "fp32", "cycle": 5}, {"run": "fp32", "session": "s1", "rank": 0, "cycle": 5}),
+        ({"run": "deep/ranks"}, {"run": "deep/ranks", "session": "s1", "rank": 0, "cycle": 0}),
+        ({"run": "deep/ranks", "rank": 1}, {"run": "deep/ranks", "session": "s1", "rank": 1, "cycle": 0}),
+    ],
+)
+def test_what_is_not_named_is_the_lowest_rank_and_the_last_cycle(server, query, ref) -> None:
+    status, page = server.page("kernels", **query)
+    assert (status, page["ref"]) == (200, ref)
+
+
+@pytest.mark.parametrize(
+    ("route", "query", "status", "words"),
+    [
+        ("ops", {}, 400, "lacks the parameter 'run'"),
+        ("op", {"run": "fp32"}, 400, "lacks the parameter 'id'"),
+        ("compare", {"a_run": "fp32"}, 400, "lacks the parameter 'run'"),
+        ("ops", {"run": "fp32", "first": "x"}, 400, "'first' must be a whole number"),
+        ("ops", {"run": "fp32", "cycle": "-1"}, 400, "'cycle' must be a whole number"),
+        ("ops", {"run": "fp32", "last": "9" * 30}, 400, "'last' must be a whole number"),
+        ("ops", {"run": "fp32", "first": 2, "last": 1}, 400, "which has 0 to 2"),
+        ("ops", {"run": "fp32", "last": 3}, 400, "which has 0 to 2"),
+        ("ops", {"run": "missing"}, 404, "Run 'missing' holds no profile"),
+        ("ops", {"run": "scalars"}, 404, "Run 'scalars' holds no profile"),
+        ("ops", {"run": "fp32", "session": "s9"}, 404, "no session 's9'"),
+        ("ops", {"run": "fp32", "rank": 4}, 404, "no rank 4"),
+        ("ops", {"run": "fp32", "cycle": 99}, 404, "no cycle 99"),
+        ("op", {"run": "fp32", "id": "<script>"}, 404, "no op '<script>'"),
+        ("ops", {"run": "damaged"}, 422, "Run 'damaged' cannot be shown"),
+        ("compare", {"a_run": "fp32", "b_run": "damaged"}, 422, "Run 'damaged' cannot be shown"),
+    ],
+)
+def test_an_error_is_one_sentence_that_names_the_run(server, route, query, status: int, words: str) -> None:
+    found, answer = server.page(route, **query)
+    assert (found, list(answer)) == (status, ["error"])
+    assert words in answer["error"]
+    assert answer["error"].endswith(".")
+    assert "\n" not in answer["error"]
+
+
+def test_a_damaged_run_does_not_stop_the_others(server) -> None:
+    assert server.page("overview", run="damaged")[0] == 422
+    assert server.page("overview", run="fp16")[0] == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_only_get_is_answered(server, method: str) -> None:
+    status, body = server.request("/data/plugin/tb_dlprof/runs", method)
+    assert (status, json.loads(body)) == (405, {"error": "Only GET is answered."})
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "assets/unknown.js", "unknown", "../../plugin.py", "assets/../../plugin.py", "assets/%2e%2e/%2e%2e/plugin.py",
+        "assets/..%2f..%2fplugin.py", "/etc/passwd", "assets//etc/passwd", "index.js/../../plugin.py",
+    ],
+)  # fmt: skip
+def test_a_path_that_is_no_route_is_not_found(server, path: str) -> None:
+    status, body = server.request(f"/data/plugin/tb_dlprof/{path}")
+    assert status == 404
+    assert b"import" not in body
+    assert b"root:" not in body
+
+
+def test_the_entry_module_is_served_whether_or_not_the_frontend_is_built(server) -> None:
+    status, body = server.request("/data/plugin/tb_dlprof/index.js")
+    assert status == 200
+    assert b"render" in body
+
+
+def _listing(server) -> dict:
+    status, body = server.request("/data/plugins_listing")
+    assert status == 200
+    return json.loads(body)
+
+
+def test_the_tab_is_active_where_there_is_data(server) -> None:
+    entry = _listing(server)["tb_dlprof"]
+    assert (entry["enabled"], entry["tab_name"], entry["loading_mechanism"]["type"]) == (True, "DLProf", "IFRAME")
+
+
+def test_the_tab_is_inactive_without_data_until_data_comes(start_tensorboard, profiles, tmp_path: Path) -> None:
+    from tb_dlprof_plugin.storage.eventfile import write_profile
+
+    server = start_tensorboard(tmp_path, load_fast=True)
+    assert _listing(server)["tb_dlprof"]["enabled"] is False
+    assert server.page("runs") == (200, {"plugin_version": __version__, "logdir": str(tmp_path), "runs": []})
+    write_profile(tmp_path / "new", profiles["fp16"])
+    server.wait_for(lambda: _listing(server)["tb_dlprof"]["enabled"])
+    assert server.page("overview", run="new")[0] == 200
+
+
+BROKEN = """
+import importlib.abc, sys
+
+class Broken(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "tb_dlprof_plugin.plugin":
+            raise ImportError("broken on purpose")
+
+sys.meta_path.insert(0, Broken())
+"""
+
+
+def test_tensorboard_runs_without_the_plugin_where_it_cannot_be_loaded(start_tensorboard, tmp_path: Path) -> None:
+    # GIVEN a plugin whose import fails
+    (tmp_path / "sitecustomize.py").write_text(BROKEN)
+    (tmp_path / "logdir").mkdir()
+    server = start_tensorboard(tmp_path / "logdir", load_fast=False, extra_path=tmp_path)
+    # THEN TensorBoard has its other tabs, and its log says why this one is missing
+    listing = _listing(server)
+    assert "tb_dlprof" not in listing
+    assert "scalars" in listing
+    server.wait_for(lambda: any("The DLProf tab is missing" in line for line in server.log))
+    assert any("broken on purpose" in line for line in server.log)

@@ -1,0 +1,75 @@
+"""Responses stay below the limit, and the tables say how much was left out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import msgspec
+
+from tb_dlprof_plugin.loader import Loader
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.compare import CompareInput, compare_page
+from tb_dlprof_plugin.views.kernels import kernels_page
+from tb_dlprof_plugin.views.ops import ops_page
+from tb_dlprof_plugin.web.bundle import bundle_files, content_of
+from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page
+
+
+def test_a_page_below_the_limit_goes_out_whole(gpu_frame: Frame, ref: RunRef) -> None:
+    page = ops_page(gpu_frame, ref, gpu_frame.selection())
+    assert encode_page(page) == msgspec.json.encode(page)
+
+
+def _many(new_trace) -> Frame:
+    trace = new_trace()
+    for number in range(6000):
+        trace.op(f"op_{number}", 10 * number, 5)
+        trace.launch(f"kernel_{number}", 10 * number + 1, 10 * number, 6000 - number)
+    return trace.frame()
+
+
+def test_a_long_table_is_cut_from_its_end_and_still_counted(new_trace, ref: RunRef) -> None:
+    frame = _many(new_trace)
+    side = CompareInput(frame, ref, frame.selection())
+    pages = {
+        "rows": (ops_page(frame, ref, frame.selection()), kernels_page(frame, ref, frame.selection())),
+        "ops": (compare_page(side, side),),
+    }
+    for table, made in pages.items():
+        for page in made:
+            data = encode_page(page)
+            answer = json.loads(data)
+            assert len(msgspec.json.encode(page)) > MAX_RESPONSE_BYTES
+            assert 0.8 * MAX_RESPONSE_BYTES < len(data) <= MAX_RESPONSE_BYTES
+            assert answer["total_rows"] == 6000
+            whole = json.loads(msgspec.json.encode(page))
+            assert answer[table] == whole[table][: len(answer[table])]
+            assert {k: v for k, v in answer.items() if k != table} == {k: v for k, v in whole.items() if k != table}
+
+
+def test_bundle_files_are_a_fixed_map(tmp_path: Path) -> None:
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "index.js").write_text("export function render() {}")
+    (tmp_path / "assets" / "page-1a2b.js").write_text("chunk")
+    files = bundle_files(tmp_path)
+    assert sorted(files) == ["/assets/page-1a2b.js", "/index.js"]
+    assert content_of(files, "/index.js") == (b"export function render() {}", "text/javascript")
+    assert bundle_files(tmp_path / "missing") == {}
+
+
+def test_a_bundle_that_is_not_built_says_so() -> None:
+    content, kind = content_of({}, "/index.js")
+    assert kind == "text/javascript"
+    assert b"is not built" in content
+
+
+def test_all_cycles_are_kept_unless_the_user_says_otherwise() -> None:
+    flags = argparse.Namespace(samples_per_plugin={"images": 3})
+    Loader().fix_flags(flags)
+    assert flags.samples_per_plugin == {"images": 3, "tb_dlprof": 0}
+    flags = argparse.Namespace(samples_per_plugin={"tb_dlprof": 5})
+    Loader().fix_flags(flags)
+    assert flags.samples_per_plugin == {"tb_dlprof": 5}
