@@ -28,7 +28,7 @@ def analyze(
     for cycle, trace in enumerate(traces):
         target = logdir or trace.parent
         # One session per trace where each goes to a place of its own; cycles of one session where they share it.
-        session = re.sub(r"[^A-Za-z0-9_.-]", "-", trace.name.split(".pt.trace", 1)[0]) or "trace"
+        session = _session(traces[0] if logdir else trace)
         try:
             profile = analyze_trace(trace, session=session, rank=rank, cycle=cycle if logdir else 0)
             path = write_profile(target, profile)
@@ -41,4 +41,9 @@ def analyze(
         else:
             typer.echo(f"{trace} -> {path}")
     if failed:
-        raise typer.Exit(1)
+        raise typer.Exit(2)
+
+
+def _session(trace: Path) -> str:
+    """A tag's session from a trace's name."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", trace.name.split(".pt.trace", 1)[0]) or "trace"

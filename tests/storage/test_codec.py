@@ -48,10 +48,8 @@ def _full(frame: Frame) -> Profile:
 
 def test_a_profile_comes_back_column_for_column(gpu_frame: Frame) -> None:
     profile = _full(gpu_frame)
-    unset = [
-        name for struct in (profile.system, profile.facts, profile.facts.dataloader) for name in struct.__struct_fields__
-        if getattr(struct, name) is None
-    ]  # fmt: skip
+    structs = (profile.system, profile.facts, profile.facts.dataloader)
+    unset = [name for struct in structs for name in struct.__struct_fields__ if getattr(struct, name) is None]
     assert unset == []
     _assert_same(decode(encode(profile)), profile)
 

@@ -1,0 +1,271 @@
+"""Each rule on a made-up case: it fires with the right numbers, and stays silent where it must."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tb_dlprof_plugin.advice import advise, engine
+from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts, System
+
+RULES = ("amp_not_used", "tf32_off", "dataloader_bound", "gpu_underutilized", "cudnn_benchmark_off")
+
+
+def _status(frame: Frame, rule: str) -> RuleStatus:
+    (found,) = [status for status in advise(frame, frame.selection()).rules if status.rule == rule]
+    return found
+
+
+def _finding(frame: Frame, rule: str) -> FindingItem:
+    (found,) = [finding for finding in advise(frame, frame.selection()).findings if finding.rule == rule]
+    return found
+
+
+def _readings(finding: FindingItem) -> dict[str, float | None]:
+    return {reading.label: reading.value for reading in finding.readings}
+
+
+@pytest.fixture
+def run(training) -> Any:
+    """Makes the frame of one step of `training` with facts as keywords."""
+
+    def make(precision: str = "fp32", *, capability: Any = (9, 0), loader: float = 100, **facts: Any) -> Frame:
+        trace = training(precision, steps=2, capability=capability, loader=loader)
+        frame: Frame = trace.frame(facts=RunFacts(**facts))
+        return frame
+
+    return make
+
+
+@pytest.fixture
+def launch_bound(new_trace) -> Frame:
+    """FP32 matrix kernels take 10 % of the step, the CPU all of it: nothing on the GPU can shorten it."""
+    trace = new_trace()
+    trace.gpu()
+    trace.step(0, 0, 1000)
+    trace.op("aten::mm", 0, 990, dims=[[8, 8], [8, 8]], types=["float", "float"])
+    trace.launch("ampere_sgemm_128x64_nn", 500, 510, 100)
+    frame: Frame = trace.frame()
+    return frame
+
+
+# -- AMP
+
+
+def test_amp_fires_on_fp32_with_the_time_that_could_be_half_precision(run) -> None:
+    finding = _finding(run(), "amp_not_used")
+    assert _readings(finding) == {
+        "Eligible kernel time per step": 700_000,
+        "Of it in half precision": 0.0,
+        "Of it in FP32, off the Tensor Cores": 700_000,
+        "Of it in TF32": 0,
+        "Step time": 1_000_000,
+    }
+    # THEN the CPU, which needs 646 µs as recorded and a tenth more under AMP, bounds what 700 µs at 1/3 would save
+    assert finding.saving is not None
+    assert finding.saving.expected_ns == 1_000_000 - round(1.1 * 646_000)
+    assert finding.saving.percent == pytest.approx(28.94)
+    assert finding.severity == "high"
+    assert [(row.label, row.value_ns) for row in finding.evidence] == [
+        ("conv1/conv2d (bprop)", 300_000),
+        ("conv1/conv2d", 200_000),
+        ("fc/linear", 100_000),
+        ("fc/linear (bprop)", 100_000),
+    ]
+    assert "bfloat16" in finding.code
+
+
+def test_amp_advises_fp16_with_a_scaler_on_gpus_without_bf16(run) -> None:
+    finding = _finding(run(capability=(7, 0)), "amp_not_used")
+    assert "GradScaler" in finding.code
+    assert "bfloat16" not in finding.code
+
+
+@pytest.mark.parametrize(
+    ("precision", "capability", "outcome", "why"),
+    [
+        ("fp16", (9, 0), "silent", "100 % of the eligible kernel time is in half precision"),
+        ("fp32", (6, 1), "not_applicable", "no Tensor Cores"),
+        ("fp32", None, "not_applicable", "was not recorded"),
+    ],
+)
+def test_amp_is_silent_where_it_is_used_or_cannot_be(run, precision, capability, outcome: str, why: str) -> None:
+    status = _status(run(precision, capability=capability), "amp_not_used")
+    assert (status.outcome, why in status.why) == (outcome, True), status.why
+
+
+def test_amp_and_tf32_are_silent_where_the_cpu_sets_the_pace(launch_bound: Frame) -> None:
+    amp, tf32 = _status(launch_bound, "amp_not_used"), _status(launch_bound, "tf32_off")
+    assert (amp.outcome, "the CPU sets the pace" in amp.why) == ("silent", True)
+    assert tf32.outcome == "silent"
+
+
+# -- TF32
+
+
+def test_tf32_fires_on_fp32_kernels_off_the_tensor_cores(run) -> None:
+    finding = _finding(run(matmul_allow_tf32=False, cudnn_allow_tf32=True), "tf32_off")
+    assert _readings(finding)["FP32 matrix kernels off the Tensor Cores, per step"] == 700_000
+    assert "matmul is off, cuDNN is on" in finding.seen
+    assert finding.saving is not None
+    assert finding.saving.low_ns == round(700_000 * (1 - 1 / 1.5))
+    assert finding.saving.expected_ns == 354_000, "the CPU needs 646 of 1000 µs"
+
+
+@pytest.mark.parametrize(
+    ("precision", "capability", "facts", "outcome"),
+    [
+        ("fp32", (9, 0), {"matmul_allow_tf32": True, "cudnn_allow_tf32": True}, "silent"),
+        ("fp32", (7, 5), {}, "not_applicable"),
+        ("fp32", (7, 0), {"matmul_allow_tf32": False}, "not_applicable"),
+        ("fp32", None, {}, "not_applicable"),
+        ("tf32", (8, 0), {}, "silent"),
+        ("fp16", (8, 0), {"matmul_allow_tf32": False, "cudnn_allow_tf32": False}, "silent"),
+    ],
+)
+def test_tf32_is_silent_where_on_absent_or_of_no_use(run, precision, capability, facts, outcome: str) -> None:
+    assert _status(run(precision, capability=capability, **facts), "tf32_off").outcome == outcome
+
+
+# -- DataLoader
+
+
+def _waiting(new_trace, microseconds: float) -> Frame:
+    trace = new_trace()
+    trace.step(0, 0, 1000)
+    trace.loader(0, microseconds)
+    trace.op("aten::mm", 500, 100)
+    frame: Frame = trace.frame()
+    return frame
+
+
+def test_the_dataloader_rule_fires_from_five_percent_of_the_step(new_trace) -> None:
+    below, at = _waiting(new_trace, 49.9), _waiting(new_trace, 50)
+    assert _status(below, "dataloader_bound").outcome == "silent"
+    finding = _finding(at, "dataloader_bound")
+    assert _readings(finding) == {"Share of the step": 5.0, "Waiting per step": 50_000, "Worker processes": None}
+    assert finding.saving is not None
+    assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (10_000, 25_000, 50_000)
+
+
+def test_without_worker_processes_most_of_the_wait_can_go(training) -> None:
+    facts = RunFacts(dataloader=DataLoaderFacts(num_workers=0))
+    finding = _finding(training(steps=1).frame(facts=facts, system=System(cpu_count=2)), "dataloader_bound")
+    assert finding.saving is not None
+    assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (50_000, 90_000, 100_000)
+    assert "num_workers=2" in finding.code
+    assert "num_workers=0" in finding.seen
+
+
+def test_loading_while_the_gpu_works_is_no_waiting(new_trace) -> None:
+    trace = new_trace()
+    trace.step(0, 0, 1000)
+    trace.op("aten::mm", 0, 10)
+    trace.launch("ampere_sgemm_128x64_nn", 2, 10, 900)
+    trace.loader(100, 400)
+    assert _status(trace.frame(), "dataloader_bound").outcome == "silent"
+
+
+# -- GPU utilization
+
+
+def _busy(new_trace, microseconds: float) -> Frame:
+    trace = new_trace()
+    trace.gpu()
+    trace.step(0, 0, 1000)
+    trace.op("aten::add", 0, 100)
+    trace.launch("void at::native::elementwise_kernel<128>(int)", 5, 100, microseconds)
+    frame: Frame = trace.frame()
+    return frame
+
+
+def test_the_utilization_rule_fires_below_half_of_the_step(new_trace) -> None:
+    assert _status(_busy(new_trace, 500), "gpu_underutilized").outcome == "silent"
+    finding = _finding(_busy(new_trace, 499), "gpu_underutilized")
+    assert _readings(finding) == {
+        "GPU utilization": pytest.approx(49.9),
+        "GPU idle per step": 501_000,
+        "Kernels launched per step": 1,
+        "GPU time per kernel": 499_000,
+    }
+    assert finding.saving is not None
+    assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (0, 250_500, 501_000)
+
+
+# -- cudnn.benchmark
+
+
+@pytest.mark.parametrize(
+    ("facts", "outcome"),
+    [
+        ({"cudnn_benchmark": None}, "not_applicable"),
+        ({"cudnn_benchmark": True}, "silent"),
+        ({"cudnn_benchmark": False}, "fired"),
+        ({"cudnn_benchmark": False, "deterministic_algorithms": True}, "not_applicable"),
+    ],
+)
+def test_cudnn_benchmark_fires_only_where_the_hook_saw_it_off(run, facts, outcome: str) -> None:
+    assert _status(run(**facts), "cudnn_benchmark_off").outcome == outcome
+
+
+def test_cudnn_benchmark_counts_convolution_kernels_and_shapes(run) -> None:
+    finding = _finding(run(cudnn_benchmark=False), "cudnn_benchmark_off")
+    assert _readings(finding) == {
+        "Convolution share of the step": 50.0,
+        "Convolution kernels per step": 500_000,
+        "Different convolution shapes": 2,
+    }
+    assert finding.saving is not None
+    assert finding.saving.low_ns == 0
+    assert finding.saving.expected_ns == round(500_000 * (1 - 1 / 1.05))
+    assert finding.saving.high_ns == round(500_000 * (1 - 1 / 1.5))
+
+
+def test_cudnn_benchmark_does_not_apply_without_convolutions(launch_bound: Frame) -> None:
+    launch_bound.profile.facts.cudnn_benchmark = False
+    assert _status(launch_bound, "cudnn_benchmark_off").outcome == "not_applicable"
+
+
+# -- All rules
+
+
+def test_without_a_gpu_only_the_dataloader_rule_applies(cpu_frame: Frame) -> None:
+    outcomes = {status.rule: status.outcome for status in advise(cpu_frame, cpu_frame.selection()).rules}
+    assert outcomes == {
+        "amp_not_used": "not_applicable",
+        "tf32_off": "not_applicable",
+        "dataloader_bound": "fired",
+        "gpu_underutilized": "not_applicable",
+        "cudnn_benchmark_off": "not_applicable",
+    }
+
+
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "fp16"])
+@pytest.mark.parametrize("loader", [0, 90])
+def test_every_saving_is_an_ordered_interval_within_the_step(run, precision: str, loader: float) -> None:
+    frame = run(precision, loader=loader, cudnn_benchmark=False)
+    advice = advise(frame, frame.selection())
+    assert tuple(status.rule for status in advice.rules) == RULES
+    expected = [finding.saving.expected_ns for finding in advice.findings if finding.saving]
+    assert expected == sorted(expected, reverse=True)
+    for finding in advice.findings:
+        assert finding.saving is not None
+        assert 0 <= finding.saving.low_ns <= finding.saving.expected_ns <= finding.saving.high_ns <= 1_000_000
+        assert finding.saving.percent == pytest.approx(finding.saving.expected_ns / 10_000)
+
+
+def test_a_rule_that_fails_is_reported_and_the_others_still_run(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(case: object) -> FindingItem:
+        raise ZeroDivisionError("by nothing")
+
+    frame = run()
+    before = advise(frame, frame.selection())
+    monkeypatch.setattr(engine, "_RULES", (("broken", "Broken", broken), *engine._RULES))
+    after = advise(frame, frame.selection())
+    assert after.rules[0] == RuleStatus(
+        "broken", "Broken", "failed", "The rule itself failed (by nothing); please report this."
+    )
+    assert (after.rules[1:], after.findings) == (before.rules, before.findings)

@@ -1,0 +1,189 @@
+"""``tb-dlprof`` from outside: a process, its output, its exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner, Result
+
+from tb_dlprof_plugin.commands.main import app
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.storage.eventfile import read_profiles, write_profile
+from tb_dlprof_plugin.version import __version__
+from tb_dlprof_plugin.views.advice import advice_page
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.compare import CompareInput, compare_page
+from tb_dlprof_plugin.views.kernels import kernels_page
+from tb_dlprof_plugin.views.ops import ops_page
+from tb_dlprof_plugin.views.overview import overview
+from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {
+    "summary": overview,
+    "ops": ops_page,
+    "kernels": kernels_page,
+    "tensor-cores": tensor_cores_page,
+    "advice": advice_page,
+}
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory, training) -> Path:
+    """Run "fp32" with two cycles, run "fp16" with one."""
+    folder = tmp_path_factory.mktemp("logdir")
+    for cycle in range(2):
+        write_profile(folder / "fp32", training("fp32").profile(session="s", cycle=cycle))
+    write_profile(folder / "fp16", training("fp16").profile(session="s"))
+    return folder
+
+
+def _process(*args: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tb_dlprof_plugin.commands.main", *map(str, args)],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "200"},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.setenv("COLUMNS", "300")
+    return lambda *args: CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+def test_help_lists_every_subcommand() -> None:
+    done = _process("--help")
+    assert done.returncode == 0
+    assert [name for name in (*PAGES, "compare", "analyze") if f"  {name} " not in done.stdout] == []
+
+
+@pytest.mark.parametrize("command", [*PAGES, "compare", "analyze"])
+def test_every_subcommand_explains_itself(run, command: str) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert "Usage: " in result.stdout
+
+
+def test_the_version_is_printed(run) -> None:
+    assert run("--version").stdout == f"{__version__}\n"
+
+
+@pytest.mark.parametrize("command", PAGES)
+def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
+    frame = Frame(read_profiles(logdir / "fp32")[1].profile)
+    expected = PAGES[command](frame, RunRef("fp32", "s", 0, 1), frame.selection(1, 1))
+    result = run(command, logdir / "fp32", "--first", 1, "--last", 1, "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == json.loads(msgspec.json.encode(expected))
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("summary", ["1.00 ms", "76.2 %", "Dataloader", "10.0 %", "conv1/conv2d", "unknown", "Note: "]),
+        ("ops", ["8 ops ran; conv1/conv2d (bprop)", "900 µs", "8×3×32×32, 16×3×3×3", "fp32"]),
+        ("kernels", ["convolution kernels take the most time", "xmma-ffma", "Memcpy HtoD (Pageable -> Device)"]),
+        ("tensor-cores", ["4 ops could use Tensor Cores; none does", "Its inputs are FP32"]),
+        ("advice", ["Automatic mixed precision is not used", "Estimated saving a step", "Rules that found nothing:"]),
+    ],
+)
+def test_the_terminal_shows_what_the_page_holds(run, logdir: Path, command: str, words: list[str]) -> None:
+    result = run(command, logdir / "fp32")
+    assert result.exit_code == 0
+    assert [word for word in words if word not in result.stdout] == []
+
+
+def test_a_limit_says_how_many_rows_are_left_out(run, logdir: Path) -> None:
+    result = run("ops", logdir / "fp32", "--limit", 3)
+    assert "5 more; --limit 8 prints all." in result.stdout
+
+
+def test_cycles_are_chosen_and_the_last_is_the_default(run, logdir: Path) -> None:
+    for options, cycle in (((), 1), (("--cycle", 0), 0), (("--cycle", 1), 1)):
+        assert json.loads(run("ops", logdir / "fp32", *options, "--json").stdout)["ref"]["cycle"] == cycle
+
+
+def test_compare_is_the_page_and_a_table(run, logdir: Path) -> None:
+    a, b = (Frame(read_profiles(logdir / name)[-1].profile) for name in ("fp32", "fp16"))
+    expected = compare_page(
+        CompareInput(a, RunRef("fp32", "s", 0, 1), a.selection()),
+        CompareInput(b, RunRef("fp16", "s", 0, 0), b.selection()),
+    )
+    paths = (logdir / "fp32", logdir / "fp16")
+    assert json.loads(run("compare", *paths, "--json").stdout) == json.loads(msgspec.json.encode(expected))
+    text = run("compare", *paths).stdout
+    assert "fp32 -> fp16" in text
+    assert "5.00" in text
+
+
+def test_a_trace_file_is_read_directly(run, cpu_trace) -> None:
+    result = run("summary", cpu_trace.write("direct.pt.trace.json.gz"))
+    assert result.exit_code == 0
+    assert "on the CPU" in result.stdout
+
+
+def test_analyze_writes_cycles_in_the_order_given(run, training, tmp_path: Path) -> None:
+    traces = [training(steps=1).write(f"w{i}.pt.trace.json") for i in range(2)]
+    result = run("analyze", *traces, "--logdir", tmp_path / "run", "--rank", 3)
+    assert result.exit_code == 0
+    sources = [stored.profile.source for stored in read_profiles(tmp_path / "run")]
+    assert [(source.cycle, source.rank, source.trace_file) for source in sources] == [
+        (0, 3, "w0.pt.trace.json"),
+        (1, 3, "w1.pt.trace.json"),
+    ]
+
+
+def test_cycles_analysed_into_one_run_are_one_session(run, training, tmp_path: Path) -> None:
+    traces = [training(steps=1).write(f"w{i}.pt.trace.json") for i in range(2)]
+    run("analyze", *traces, "--logdir", tmp_path / "run")
+    assert len({stored.profile.source.session for stored in read_profiles(tmp_path / "run")}) == 1
+
+
+def test_analyze_goes_on_after_a_file_that_cannot_be_read(run, training, tmp_path: Path) -> None:
+    good = training(steps=1).write("good.pt.trace.json")
+    result = run("analyze", tmp_path / "missing.json", good, "--logdir", tmp_path / "run")
+    assert result.exit_code == 2
+    assert "missing.json cannot be read" in result.stderr
+    assert len(read_profiles(tmp_path / "run")) == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("summary", "missing"), "missing does not exist"),
+        (("summary", "empty"), "holds no profile"),
+        (("summary", "logdir"), "holds 2 runs; name one of them: fp16, fp32."),
+        (("ops", "logdir/fp32", "--first", "7"), "which has 0 to 2"),
+        (("ops", "logdir/fp32", "--cycle", "9"), "no profile of that rank and cycle"),
+        (("kernels", "logdir/fp32", "--rank", "9"), "no profile of that rank and cycle"),
+        (("summary", "broken.pt.trace.json"), "broken JSON"),
+        (("summary", "notes.txt"), "damaged or cut short"),
+        (("compare", "logdir/fp32", "missing"), "missing does not exist"),
+        (("analyze", "broken.pt.trace.json"), "broken JSON"),
+    ],
+)
+def test_an_error_is_one_sentence_and_status_2(run, logdir: Path, tmp_path: Path, args, words: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "logdir").symlink_to(logdir)
+    (tmp_path / "broken.pt.trace.json").write_text("{")
+    (tmp_path / "notes.txt").write_text("these are my notes, not an event file")
+    command, *rest = args
+    result = run(command, *(arg if arg.startswith("-") or arg.isdigit() else tmp_path / arg for arg in rest))
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert words in result.stderr
+    assert result.stderr.startswith("tb-dlprof: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_no_traceback_reaches_the_terminal(tmp_path: Path) -> None:
+    done = _process("summary", tmp_path / "missing")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
