@@ -10,6 +10,7 @@ import numpy as np
 from tb_dlprof_plugin.analysis.attribution import attribute
 from tb_dlprof_plugin.analysis.call_tree import depths
 from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
+from tb_dlprof_plugin.analysis.completion import completion_windows
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels
 from tb_dlprof_plugin.analysis.machine import complete_system
 from tb_dlprof_plugin.analysis.op_table import build_ops
@@ -84,6 +85,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     ops, op_of_call = build_ops(timeline, roles, capability if len(device) else None)
     kernels, kernel_of_launch = build_kernels(timeline, call, parent, capability)
     steps = find_steps(timeline)
+    start_ns, stop_ns = completion_windows(timeline, steps, call, attribution)
     tensor_core = kernels.tensor_core[kernel_of_launch] if len(device) else np.zeros(0, dtype=np.int64)
     return Profile(
         source=source,
@@ -93,9 +95,11 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         facts=facts,
         iterations=Iterations(
             number=steps.number,
-            start_ns=steps.start_ns,
-            stop_ns=steps.stop_ns,
-            category_ns=time_categories(timeline, steps, gpu_ids, tensor_core, roles.kind, roles.role),
+            start_ns=start_ns,
+            stop_ns=stop_ns,
+            host_start_ns=steps.start_ns,
+            host_stop_ns=steps.stop_ns,
+            category_ns=time_categories(timeline, (start_ns, stop_ns), gpu_ids, tensor_core, roles.kind, roles.role),
             gpu_ids=gpu_ids,
             found_by=steps.found_by,
             unrecorded_categories=UNRECORDED,

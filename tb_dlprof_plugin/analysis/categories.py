@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.steps import Steps
 from tb_dlprof_plugin.storage.intervals import Union, covered, merge, union
 from tb_dlprof_plugin.storage.model import TIME_CATEGORIES, Bools, CallKind, Ints, Role, Verdict
 from tb_dlprof_plugin.trace.timeline import DeviceKind, Timeline
@@ -19,23 +18,24 @@ UNRECORDED = ("io",)
 
 
 def time_categories(
-    timeline: Timeline, steps: Steps, gpu_ids: tuple[int, ...], tensor_core: Ints, kind: Ints, role: Ints
+    timeline: Timeline, windows: tuple[Ints, Ints], gpu_ids: tuple[int, ...], tensor_core: Ints, kind: Ints, role: Ints
 ) -> Ints:
     """Time by category (ns), shape (iterations, GPUs or 1, 7).
 
     Args:
         timeline: the trace.
-        steps: its iterations.
+        windows: starts and stops of its iterations.
         gpu_ids: the GPUs to account for; none for a CPU-only run.
         tensor_core: per device event the `Verdict`; an unknown kernel counts among the other kernels.
         kind: per host event the `CallKind`.
         role: per host event the `Role`.
     """
     host, device = timeline.host, timeline.device
+    start_ns, stop_ns = windows
     loader = _union_of(host, (kind == CallKind.ANNOTATION) & (role == Role.DATALOADER))
     cpu = _union_of(host, (kind == CallKind.OP) | (kind == CallKind.RUNTIME))
     nothing: Union = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    result = np.zeros((len(steps.number), max(1, len(gpu_ids)), len(TIME_CATEGORIES)), dtype=np.int64)
+    result = np.zeros((len(start_ns), max(1, len(gpu_ids)), len(TIME_CATEGORIES)), dtype=np.int64)
     for column, gpu in enumerate(gpu_ids or (-1,)):
         here = device.device == gpu
         kernel = here & (device.kind == DeviceKind.KERNEL)
@@ -48,13 +48,13 @@ def time_categories(
             "cpu": cpu,
         }
         so_far = nothing
-        counted = np.zeros(len(steps.number), dtype=np.int64)
+        counted = np.zeros(len(start_ns), dtype=np.int64)
         for index, name in enumerate(TIME_CATEGORIES[:-1]):
             so_far = merge(so_far, layers[name])
-            reached = covered(so_far, steps.start_ns, steps.stop_ns)
+            reached = covered(so_far, start_ns, stop_ns)
             result[:, column, index] = reached - counted
             counted = reached
-        result[:, column, -1] = steps.stop_ns - steps.start_ns - counted
+        result[:, column, -1] = stop_ns - start_ns - counted
     return result
 
 

@@ -75,8 +75,8 @@ def assign_roles(timeline: Timeline, parent: Ints, depth: Ints) -> Roles:
 def _kinds(timeline: Timeline) -> Ints:
     host = timeline.host
     kind = np.select(
-        [host.kind == HostKind.RUNTIME, host.kind == HostKind.ANNOTATION],
-        [int(CallKind.RUNTIME), int(CallKind.ANNOTATION)],
+        [host.kind == HostKind.RUNTIME, host.kind == HostKind.ANNOTATION, host.kind == HostKind.OVERHEAD],
+        [int(CallKind.RUNTIME), int(CallKind.ANNOTATION), int(CallKind.OVERHEAD)],
         int(CallKind.OP),
     ).astype(np.int64)
     of_name = np.full(len(timeline.strings), -1, dtype=np.int64)

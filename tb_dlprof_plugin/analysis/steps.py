@@ -20,7 +20,7 @@ _OPTIMIZER_PREFIX = "Optimizer.step#"
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Iterations in order of time; ``found_by`` is "profiler_step", "optimizer_step" or "none"."""
+    """Iterations in order of time, as the CPU ran them; ``found_by`` is "profiler_step", "optimizer_step" or "none"."""
 
     number: Ints
     start_ns: Ints

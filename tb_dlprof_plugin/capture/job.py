@@ -24,8 +24,8 @@ class Job(msgspec.Struct):
     rank: int
     cycle: int
     worker: str
-    lock: str | None = None
-    """Held during the analysis: one training process has one analysis running at a time."""
+    lock_fd: int | None = None
+    """An inherited file, locked during the analysis: one training process has one analysis running at a time."""
 
     @property
     def compress(self) -> bool:

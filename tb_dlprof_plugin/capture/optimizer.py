@@ -67,9 +67,12 @@ class OptimizerWatch:
             return
         if self._on_step is not None:
             self._on_step()
-        if self._seen or not autograd_profiler._is_profiler_enabled:
+        if self._seen:
             return
-        self._seen = True
+        self._seen = bool(autograd_profiler._is_profiler_enabled)
+        if not self._seen and self.optimizer is not None:
+            # One look before the recording is enough; it counts where the recorded steps are all skipped for inf.
+            return
         self.optimizer = probe(lambda: describe(optimizer))
         self._scaler = probe(lambda: _calling_scaler(sys._getframe(1)))
         self.grad_scaler = probe(lambda: self._scaler is not None and bool(self._scaler.is_enabled()))

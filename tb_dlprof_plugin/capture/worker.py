@@ -17,11 +17,14 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
 from tb_dlprof_plugin.capture.job import Job
 from tb_dlprof_plugin.capture.system import complete_system
 
 _GZIP_LEVEL = 6
 _NICENESS = 10
+_UNSCALE_OP = "aten::_amp_foreach_non_finite_check_and_unscale_"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -34,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     job_file.unlink(missing_ok=True)
     with contextlib.suppress(AttributeError, OSError):
         os.nice(_NICENESS)
-    with _alone(job.lock):
+    with _alone(job.lock_fd):
         why = _attempt(lambda: analyze(job))
         # Also after a failed analysis: the PyTorch Profiler tab may read the trace all the same.
         why_trace = _attempt(lambda: finish_trace(job, analyzed=why is None))
@@ -59,9 +62,13 @@ def analyze(job: Job) -> Path:
         cycle=job.cycle,
         worker=job.worker,
     )
+    facts = profile.facts
+    if facts.grad_scaler is None and any(name.startswith(_UNSCALE_OP) for name in profile.strings):
+        # The hook looks at optimizer steps, and a GradScaler that finds inf skips them.
+        facts = msgspec.structs.replace(facts, grad_scaler=True)
     # The name that the trace will have, not the one it has while it waits to be compressed.
     source = dataclasses.replace(profile.source, trace_file=os.path.basename(job.final_trace) if job.keep_trace else "")
-    return write_profile(Path(job.event_directory), dataclasses.replace(profile, source=source))
+    return write_profile(Path(job.event_directory), dataclasses.replace(profile, source=source, facts=facts))
 
 
 def finish_trace(job: Job, analyzed: bool) -> None:
@@ -110,21 +117,15 @@ def _line(text: str) -> str:
 
 
 @contextlib.contextmanager
-def _alone(lock: str | None) -> Iterator[None]:
-    """Hold the lock file, if there is one and the system can lock: analyses of one training run one at a time."""
-    try:
+def _alone(lock_fd: int | None) -> Iterator[None]:
+    """Lock the inherited file, if there is one and the system can lock; the end of the process unlocks it."""
+    with contextlib.suppress(ImportError, OSError):
         import fcntl
 
-        handle = None if lock is None else os.open(lock, os.O_RDWR | os.O_CREAT)
-        if handle is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-    except (ImportError, OSError):
-        handle = None
-    try:
-        yield
-    finally:
-        if handle is not None:
-            os.close(handle)
+        if lock_fd is not None:
+            # Locks of this kind belong to the process: those of `flock` would be shared with the file's other heirs.
+            fcntl.lockf(lock_fd, fcntl.LOCK_EX)
+    yield
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tb_dlprof_plugin.capture.job import Job
 from tb_dlprof_plugin.capture.warn import probe, warn
@@ -30,7 +30,7 @@ _QUIET_S = 2.0
 _WORKER_MODULE = "tb_dlprof_plugin.capture.worker"
 
 _running: list[Worker] = []
-_lock_path: list[str] = []
+_lock: list[IO[bytes]] = []
 
 
 class Worker:
@@ -46,7 +46,7 @@ class Worker:
         self.parent = os.getpid()
         self.folder = Path(tempfile.mkdtemp(prefix="tb_dlprof_"))
         try:
-            job.lock = _lock_file()
+            job.lock_fd = _lock_fd()
             job_file = self.folder / "job.json"
             job.write(job_file)
             with open(self.folder / "stderr.log", "wb") as log:
@@ -58,6 +58,7 @@ class Worker:
                     cwd=self.folder,
                     env=_environment(),
                     start_new_session=True,
+                    pass_fds=() if job.lock_fd is None else (job.lock_fd,),
                 )
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -152,8 +153,6 @@ def _at_exit() -> None:
         _say("tb_dlprof: not waiting any longer; the analysis goes on in the background.")
     except Exception as error:
         warn(f"Waiting for the analysis failed: {error}.")
-    if _lock_path:
-        probe(lambda: os.unlink(_lock_path.pop()))
 
 
 # One registration for the life of the module: a child that a fork made has no workers of its own and passes by.
@@ -169,12 +168,13 @@ def _forget(worker: Worker) -> None:
         _running.remove(worker)
 
 
-def _lock_file() -> str:
-    if not _lock_path or not os.path.exists(_lock_path[0]):
-        handle, path = tempfile.mkstemp(prefix="tb_dlprof_", suffix=".lock")
-        os.close(handle)
-        _lock_path[:] = [path]
-    return _lock_path[0]
+def _lock_fd() -> int | None:
+    """A file without a name that all workers inherit; None on systems where a child cannot inherit one."""
+    if os.name != "posix":
+        return None
+    if not _lock:
+        _lock.append(tempfile.TemporaryFile(prefix="tb_dlprof_"))  # noqa: SIM115 (open as long as the process lives)
+    return _lock[0].fileno()
 
 
 def _environment() -> dict[str, str]:

@@ -15,7 +15,7 @@ from tb_dlprof_plugin.kernels.rules import NVJET_PRECISION, RULES, Rule
 _TYPE_PATTERNS = (
     ("fp8", re.compile(r"e4m3|e5m2|float8|fp8", re.IGNORECASE)),
     ("bf16", re.compile(r"bf16|bfloat16", re.IGNORECASE)),
-    ("tf32", re.compile(r"tf32")),
+    ("tf32", re.compile(r"tf32|tfloat32")),
     ("fp16", re.compile(r"f16|half|fp16|_h\d|hgemm", re.IGNORECASE)),
     ("int8", re.compile(r"i8i8|int8|s8_s8|imma")),
     ("fp64", re.compile(r"f64|double|dmma|d884")),

@@ -69,6 +69,8 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule("xmma-tf32", r"xmma_.*tf32", True, "gemm", "tf32", "sm_80+"),
     _rule("xmma-half", r"xmma_.*_(f16f16|bf16bf16|e4m3|e5m2|i8i8)", True, "gemm", where="sm_70+"),
+    _rule("cutlass-template", r"MmaTensorOp", True, "gemm", where="sm_70+"),
+    _rule("cutlass-template-simt", r"MmaSimt", False, "gemm"),
     _rule("cutlass-simt", r"cutlass.*simt", False, "gemm"),
     _rule("cutlass-fp64", r"cutlass.*tensorop_(d884|d1684|d1688|d16816|z884)", True, "gemm", "fp64", "sm_80, sm_90"),
     _rule("cutlass-int8", r"cutlass.*tensorop_.*i(8816|8832|16832|16864)", True, "gemm", "int8", "sm_75+"),
@@ -89,7 +91,9 @@ RULES: tuple[Rule, ...] = (
     _rule("hgemm", r"(maxwell|pascal|volta|turing)_hgemm|(maxwell|pascal)_fp16_", False, "gemm"),
     _rule("gemv", r"gemv|gemvx|gemvNSP|dot_kernel|reduce_1Block_kernel", False, "gemm"),
     _rule("gemm-small", r"gemmSN_|gemmk1_kernel|gemm_kernel2x2|sgemm_largek|sgemm_32x32x32", False, "gemm"),
-    _rule("split-k", r"splitK\w*[rR]educe", False, "reduction"),
+    # Work around a matrix product: moving, scaling and adding up what it reads and writes.
+    _rule("gemm-helper", r"scal_kernel<|kern_precompute_indices", False, "elementwise"),
+    _rule("split-k", r"splitK\w*[rR]educe|ReduceSplitK", False, "reduction"),
     # -- cuDNN
     _rule(
         "cudnn-layout",
@@ -101,7 +105,7 @@ RULES: tuple[Rule, ...] = (
     _rule("cudnn-fft", r"fft(2d|1d)?_[rc]2[rc]|^fft|cgemm|flip_filter|region_transform", False, "convolution"),
     _rule(
         "cudnn-direct",
-        r"implicit_convolve_|conv2d_grouped_direct|conv2d_c1_k1|explicit_convolve|dgrad2d_|wgrad2d_"
+        r"(implicit|precomputed)_convolve_|conv2d_grouped_direct|conv2d_c1_k1|explicit_convolve|dgrad2d_|wgrad2d_"
         r"|(dgrad|wgrad|wgrad_alg\d)_engine|convolve_common_engine|im2col|vol2col|col2im|dgrad_alg1",
         False,
         "convolution",

@@ -170,8 +170,8 @@ class Frame:
 
     def _iteration_at(self, time_ns: Ints) -> Ints:
         iterations = self.profile.iterations
-        index = np.searchsorted(iterations.start_ns, time_ns, side="right") - 1
-        inside = (index >= 0) & (time_ns < iterations.stop_ns[np.maximum(index, 0)])
+        index = np.searchsorted(iterations.host_start_ns, time_ns, side="right") - 1
+        inside = (index >= 0) & (time_ns < iterations.host_stop_ns[np.maximum(index, 0)])
         return np.where(inside, index, -1)
 
     def _of_launch_call(self, column: Ints) -> Ints:

@@ -24,11 +24,14 @@ def host_wait_ns(frame: Frame, selection: Selection) -> int:
     start = calls.start_ns[waits]
     intervals = union(start + WAIT_AFTER_NS, start + calls.duration_ns[waits])
     rows = slice(selection.first, selection.last + 1)
-    return int(np.sum(covered(intervals, profile.iterations.start_ns[rows], profile.iterations.stop_ns[rows])))
+    return int(
+        np.sum(covered(intervals, profile.iterations.host_start_ns[rows], profile.iterations.host_stop_ns[rows]))
+    )
 
 
 def host_floor_ns(frame: Frame, selection: Selection) -> int:
-    """Wall time per selected iteration that the CPU needs even if the GPU took no time (ns, as profiled)."""
+    """Time per selected iteration that the CPU needs even if the GPU took none (ns, as profiled)."""
+    iterations = frame.profile.iterations
     rows = slice(selection.first, selection.last + 1)
-    wall = int(frame.profile.iterations.duration_ns[rows].sum())
-    return (wall - host_wait_ns(frame, selection)) // selection.count
+    took = int((iterations.host_stop_ns[rows] - iterations.host_start_ns[rows]).sum())
+    return (took - host_wait_ns(frame, selection)) // selection.count

@@ -20,6 +20,7 @@ class CallKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CALL_RUNTIME: _ClassVar[CallKind]
     CALL_ANNOTATION: _ClassVar[CallKind]
     CALL_MODULE: _ClassVar[CallKind]
+    CALL_OVERHEAD: _ClassVar[CallKind]
 
 class Verdict(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -47,6 +48,7 @@ CALL_OP: CallKind
 CALL_RUNTIME: CallKind
 CALL_ANNOTATION: CallKind
 CALL_MODULE: CallKind
+CALL_OVERHEAD: CallKind
 VERDICT_UNKNOWN: Verdict
 VERDICT_NO: Verdict
 VERDICT_YES: Verdict
@@ -226,7 +228,7 @@ class RunFacts(_message.Message):
     def __init__(self, model: _Optional[str] = ..., parameter_count: _Optional[int] = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., training: bool = ..., autocast: bool = ..., autocast_dtype: _Optional[str] = ..., grad_scaler: bool = ..., grad_scaler_scale: _Optional[float] = ..., matmul_allow_tf32: bool = ..., cudnn_allow_tf32: bool = ..., cudnn_enabled: bool = ..., cudnn_benchmark: bool = ..., cudnn_deterministic: bool = ..., deterministic_algorithms: bool = ..., anomaly_mode: bool = ..., dataloader: _Optional[_Union[DataLoaderFacts, _Mapping]] = ..., batch_size: _Optional[int] = ..., compiled: bool = ..., parallel_wrapper: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., optimizer: _Optional[str] = ..., peak_memory_allocated_bytes: _Optional[int] = ..., peak_memory_reserved_bytes: _Optional[int] = ..., channels_last: bool = ..., run_name: _Optional[str] = ..., module_ranges: bool = ..., record_shapes: bool = ...) -> None: ...
 
 class Iterations(_message.Message):
-    __slots__ = ("number", "start_ns", "stop_ns", "category_ns", "gpu_ids", "found_by", "unrecorded_categories")
+    __slots__ = ("number", "start_ns", "stop_ns", "category_ns", "gpu_ids", "found_by", "unrecorded_categories", "host_start_ns", "host_stop_ns")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     START_NS_FIELD_NUMBER: _ClassVar[int]
     STOP_NS_FIELD_NUMBER: _ClassVar[int]
@@ -234,6 +236,8 @@ class Iterations(_message.Message):
     GPU_IDS_FIELD_NUMBER: _ClassVar[int]
     FOUND_BY_FIELD_NUMBER: _ClassVar[int]
     UNRECORDED_CATEGORIES_FIELD_NUMBER: _ClassVar[int]
+    HOST_START_NS_FIELD_NUMBER: _ClassVar[int]
+    HOST_STOP_NS_FIELD_NUMBER: _ClassVar[int]
     number: _containers.RepeatedScalarFieldContainer[int]
     start_ns: _containers.RepeatedScalarFieldContainer[int]
     stop_ns: _containers.RepeatedScalarFieldContainer[int]
@@ -241,7 +245,9 @@ class Iterations(_message.Message):
     gpu_ids: _containers.RepeatedScalarFieldContainer[int]
     found_by: str
     unrecorded_categories: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, number: _Optional[_Iterable[int]] = ..., start_ns: _Optional[_Iterable[int]] = ..., stop_ns: _Optional[_Iterable[int]] = ..., category_ns: _Optional[_Iterable[int]] = ..., gpu_ids: _Optional[_Iterable[int]] = ..., found_by: _Optional[str] = ..., unrecorded_categories: _Optional[_Iterable[int]] = ...) -> None: ...
+    host_start_ns: _containers.RepeatedScalarFieldContainer[int]
+    host_stop_ns: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, number: _Optional[_Iterable[int]] = ..., start_ns: _Optional[_Iterable[int]] = ..., stop_ns: _Optional[_Iterable[int]] = ..., category_ns: _Optional[_Iterable[int]] = ..., gpu_ids: _Optional[_Iterable[int]] = ..., found_by: _Optional[str] = ..., unrecorded_categories: _Optional[_Iterable[int]] = ..., host_start_ns: _Optional[_Iterable[int]] = ..., host_stop_ns: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Ops(_message.Message):
     __slots__ = ("name", "kind", "op_type", "module", "role", "shapes", "dtypes", "top", "tensor_core_eligible", "continuation")

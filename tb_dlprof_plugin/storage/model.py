@@ -40,6 +40,7 @@ class CallKind(IntEnum):
     RUNTIME = 1
     ANNOTATION = 2
     MODULE = 3
+    OVERHEAD = 4
 
 
 class Verdict(IntEnum):
@@ -81,11 +82,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Iterations:
-    """``category_ns`` has the shape (iterations, GPUs or 1, 7); ``number`` is the user's count of training steps."""
+    """``category_ns`` has the shape (iterations, GPUs or 1, 7); ``number`` is the user's count of training steps.
+
+    ``host_start_ns`` to ``host_stop_ns`` is the step as the CPU ran it: calls belong to iterations by it. ``start_ns``
+    to ``stop_ns`` ends when the step's GPU work has ended too: times are measured by it.
+    """
 
     number: Ints
     start_ns: Ints
     stop_ns: Ints
+    host_start_ns: Ints
+    host_stop_ns: Ints
     category_ns: Ints
     gpu_ids: tuple[int, ...]
     found_by: str

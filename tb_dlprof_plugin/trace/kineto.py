@@ -41,6 +41,7 @@ _HOST_CATEGORIES = {
     "Runtime": HostKind.RUNTIME,
     "runtime": HostKind.RUNTIME,
     "user_annotation": HostKind.ANNOTATION,
+    "overhead": HostKind.OVERHEAD,
 }
 _DEVICE_CATEGORIES = {
     "kernel": DeviceKind.KERNEL,

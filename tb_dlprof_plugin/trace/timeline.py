@@ -22,6 +22,7 @@ class HostKind(IntEnum):
     OP = 0
     RUNTIME = 1
     ANNOTATION = 2
+    OVERHEAD = 3
 
 
 class DeviceKind(IntEnum):

@@ -144,6 +144,22 @@ def test_grad_scaler_is_seen_at_the_optimizer_step(tmp_path, kit, enabled):
     assert facts.grad_scaler_scale == (128.0 if enabled else None)
 
 
+def test_grad_scaler_is_seen_though_it_skips_every_step(tmp_path):
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=1e-3)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**120)
+    handler = trace_handler(tmp_path)
+    with torch.profiler.profile(on_trace_ready=handler):
+        scaler.scale((weight * 1e30).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    assert torch.equal(weight, torch.ones(2))
+    assert handler.wait(60)
+    facts = read_profiles(tmp_path)[0].profile.facts
+    assert facts.grad_scaler is True
+    assert facts.optimizer is None
+
+
 def test_batch_size_by_keyword_arguments(tmp_path):
     class Keywords(torch.nn.Module):
         def forward(self, *, input_ids):

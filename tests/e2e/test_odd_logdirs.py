@@ -1,0 +1,46 @@
+"""Logdirs that hold nothing, or something broken: the page says so and shows the rest."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from conftest import RECORDED, Server, Watched
+from playwright.sync_api import expect
+
+from tb_dlprof_plugin.storage import eventfile
+from tb_dlprof_plugin.storage.eventfile import read_profiles, write_profile
+
+_PAGE_MS = 30_000
+
+
+def test_an_empty_logdir_shows_how_to_start(
+    serve: Callable[[Path, int], Server], watched: Watched, tmp_path: Path
+) -> None:
+    server = serve(tmp_path, 0)
+    watched.page.goto(f"{server.url}data/plugin_entry.html?name=tb_dlprof")
+    expect(watched.page.get_by_test_id("empty-state")).to_be_visible(timeout=_PAGE_MS)
+    expect(watched.page.get_by_test_id("empty-state")).to_contain_text("tb_dlprof_plugin.profile")
+    assert watched.foreign == []
+
+
+def test_a_broken_run_shows_its_message_and_leaves_the_others_alone(
+    serve: Callable[[Path, int], Server], watched: Watched, tmp_path: Path, monkeypatch
+) -> None:
+    (stored,) = read_profiles(RECORDED / "lenet" / "fp32")
+    shutil.copytree(RECORDED / "lenet" / "fp32", tmp_path / "good")
+    whole = eventfile.encode(stored.profile)
+    # A valid event file around a profile that was cut: what a failing disk or a copy that ended early leaves.
+    monkeypatch.setattr(eventfile, "encode", lambda profile: whole[: len(whole) // 2])
+    write_profile(tmp_path / "broken", stored.profile)
+    server = serve(tmp_path, 2)
+
+    watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run=broken")
+    frame = watched.page.frame_locator("iframe")
+    expect(frame.get_by_test_id("run-error")).to_be_visible(timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("run-error")).to_contain_text("broken")
+
+    frame.get_by_test_id("run-picker").select_option("good")
+    expect(frame.get_by_test_id("overview-step-time")).to_be_visible(timeout=_PAGE_MS)
+    assert watched.foreign == []

@@ -1,0 +1,174 @@
+"""The recorded VGG-16 pair, FP32 and AMP FP16 on an H200, in TensorBoard: what the page shows is what Python computes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import RECORDED, Server, Watched
+from playwright.sync_api import FrameLocator, expect
+
+import tb_dlprof_plugin
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.views.advice import AdvicePage, advice_page
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.compare import CompareInput, compare_page
+from tb_dlprof_plugin.views.overview import Overview, overview
+
+FP32, AMP = "vgg16/fp32", "vgg16/amp-fp16"
+_PAGE_MS = 30_000
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A logdir with the pair alone."""
+    root = tmp_path_factory.mktemp("pair")
+    for run in (FP32, AMP):
+        shutil.copytree(RECORDED / run, root / run)
+    return root
+
+
+@pytest.fixture(scope="module")
+def server(serve: Callable[[Path, int], Server], logdir: Path) -> Server:
+    """TensorBoard over the pair."""
+    return serve(logdir, 2)
+
+
+def analysed(run: str) -> Frame:
+    """The run's profile as Python reads it, without TensorBoard."""
+    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
+    return Frame(stored.profile)
+
+
+def overview_of(run: str) -> Overview:
+    """What the Overview of the run must show."""
+    frame = analysed(run)
+    return overview(frame, RunRef(run, "", 0, 0), frame.selection())
+
+
+def advice_of(run: str) -> AdvicePage:
+    """What the Advice page of the run must show."""
+    frame = analysed(run)
+    return advice_page(frame, RunRef(run, "", 0, 0), frame.selection())
+
+
+def open_page(server: Server, watched: Watched, page: str, **state: str) -> FrameLocator:
+    """Opens a deep link into the tab and returns the plugin's frame."""
+    pairs = "".join(f"&p.tb_dlprof.{key}={value}" for key, value in {"page": page, **state}.items())
+    watched.page.goto(f"{server.url}#tb_dlprof{pairs}")
+    frame = watched.page.frame_locator("iframe")
+    expect(frame.get_by_test_id("headline")).to_be_visible(timeout=_PAGE_MS)
+    return frame
+
+
+def raw_value(frame: FrameLocator, test_id: str) -> float:
+    """The exact number behind a figure on the page."""
+    text = frame.get_by_test_id(test_id).get_attribute("data-value")
+    assert text is not None, f"{test_id} shows no number"
+    return float(text)
+
+
+def nothing_went_wrong(watched: Watched) -> None:
+    """No console error, and no request left this machine."""
+    assert watched.errors == []
+    assert watched.foreign == []
+
+
+@pytest.mark.parametrize("run", [FP32, AMP])
+def test_overview_shows_what_the_analysis_gives(server: Server, watched: Watched, run: str) -> None:
+    expected = overview_of(run).summary
+    frame = open_page(server, watched, "overview", run=run)
+    assert raw_value(frame, "overview-step-time") == expected.average_iteration_ns
+    assert raw_value(frame, "overview-gpu-utilization") == pytest.approx(expected.gpu_utilization_percent, rel=1e-9)
+    assert raw_value(frame, "overview-tc-utilization") == pytest.approx(
+        expected.tensor_core_kernel_utilization_percent, rel=1e-9
+    )
+    nothing_went_wrong(watched)
+
+
+def test_tensor_cores_are_idle_in_fp32_and_work_under_amp() -> None:
+    assert overview_of(FP32).summary.tensor_core_kernel_utilization_percent == 0
+    amp = overview_of(AMP).summary.tensor_core_kernel_utilization_percent
+    assert amp is not None and amp > 50
+
+
+def test_a_picked_range_of_iterations_changes_the_numbers(server: Server, watched: Watched) -> None:
+    frame_of_run = analysed(FP32)
+    expected = overview(frame_of_run, RunRef(FP32, "", 0, 0), frame_of_run.selection(2, 4)).summary
+    frame = open_page(server, watched, "overview", run=FP32, first="2", last="4")
+    assert raw_value(frame, "overview-step-time") == expected.average_iteration_ns
+    nothing_went_wrong(watched)
+
+
+def test_compare_shows_the_speedup(server: Server, watched: Watched) -> None:
+    a, b = analysed(FP32), analysed(AMP)
+    expected = compare_page(
+        CompareInput(a, RunRef(FP32, "", 0, 0), a.selection()), CompareInput(b, RunRef(AMP, "", 0, 0), b.selection())
+    )
+    frame = open_page(server, watched, "compare", **{"a.run": FP32, "b.run": AMP})
+    shown = raw_value(frame, "compare-speedup")
+    assert shown == pytest.approx(expected.speedup, rel=1e-9)
+    assert shown > 1.5
+    nothing_went_wrong(watched)
+
+
+def test_the_amp_rule_fires_on_fp32_with_a_saving(server: Server, watched: Watched) -> None:
+    (expected,) = (f for f in advice_of(FP32).findings if f.rule == "amp_not_used")
+    assert expected.saving is not None
+    assert 0 < expected.saving.low_ns <= expected.saving.expected_ns <= expected.saving.high_ns
+    frame = open_page(server, watched, "advice", run=FP32)
+    card = frame.get_by_test_id("finding-amp_not_used")
+    expect(card).to_be_visible()
+    expect(card).to_contain_text(expected.title)
+    expect(card).to_contain_text("torch.autocast")
+    nothing_went_wrong(watched)
+
+
+def test_the_saving_promised_is_the_saving_measured() -> None:
+    (finding,) = (f for f in advice_of(FP32).findings if f.rule == "amp_not_used")
+    assert finding.saving is not None
+    measured = overview_of(FP32).summary.average_iteration_ns - overview_of(AMP).summary.average_iteration_ns
+    assert finding.saving.low_ns <= measured <= finding.saving.high_ns
+
+
+def test_the_amp_rule_is_silent_on_amp(server: Server, watched: Watched) -> None:
+    frame = open_page(server, watched, "advice", run=AMP)
+    expect(frame.get_by_test_id("finding-amp_not_used")).to_have_count(0)
+    (status,) = (rule for rule in advice_of(AMP).rules if rule.rule == "amp_not_used")
+    assert status.outcome == "silent"
+    nothing_went_wrong(watched)
+
+
+def test_selecting_an_op_shows_its_kernels_and_survives_a_reload(server: Server, watched: Watched) -> None:
+    top = overview_of(FP32).top_ops[0]
+    frame = open_page(server, watched, "ops", run=FP32)
+    frame.get_by_role("button", name=top.name).or_(frame.get_by_role("link", name=top.name)).first.click()
+    detail = frame.get_by_test_id("op-detail")
+    expect(detail).to_be_visible()
+    expect(detail).to_contain_text(top.name)
+    assert "p.tb_dlprof.op=" in watched.page.evaluate("location.hash")
+    watched.page.reload()
+    expect(watched.page.frame_locator("iframe").get_by_test_id("op-detail")).to_be_visible(timeout=_PAGE_MS)
+    nothing_went_wrong(watched)
+
+
+@pytest.mark.parametrize("page", ["overview", "ops", "kernels", "tensor_cores", "advice", "compare"])
+@pytest.mark.parametrize("width", [360, 1440])
+def test_no_page_scrolls_sideways(server: Server, watched: Watched, page: str, width: int) -> None:
+    watched.page.set_viewport_size({"width": width, "height": 800})
+    frame = open_page(server, watched, page, run=FP32)
+    frame.get_by_test_id("headline").wait_for()
+    wide = frame.locator("html").evaluate("element => element.scrollWidth - element.clientWidth")
+    assert wide <= 1
+    nothing_went_wrong(watched)
+
+
+def test_dark_mode_follows_tensorboard(server: Server, watched: Watched) -> None:
+    frame = open_page(server, watched, "overview", run=FP32)
+    background = "element => getComputedStyle(element).backgroundColor"
+    light = frame.locator("body").evaluate(background)
+    watched.page.evaluate("document.body.classList.add('dark-mode')")
+    expect(frame.locator("body")).not_to_have_css("background-color", light)
+    nothing_went_wrong(watched)
