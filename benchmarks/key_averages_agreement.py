@@ -1,13 +1,13 @@
 """Do our operator averages equal ``prof.key_averages()`` of the same profile object?
 
 Trains the demo models for a few steps under ``torch.profiler`` (GPU if there is one, else CPU, in quick sizes), exports
-the trace, analyses it, and compares calls, self and total CPU time and, on a GPU, self and total device time of every op,
-annotation and runtime call. Prints a row per run and ends with 1 where anything differs by more than the tolerance.
+the trace, analyses it, and compares calls, self and total CPU time and, on a GPU, self and total device time of every
+op, annotation and runtime call. Prints a row per run and ends with 1 where anything differs by more than the tolerance.
 
     python benchmarks/key_averages_agreement.py [--models lenet resnet50] [--precisions fp32 amp-fp16]
 
-Each run is a process of its own: torch joins kernels to ops by two kinds of ids at once, and in a process that has profiled
-a lot the two overlap, so that torch counts some kernels twice.
+Each run is a process of its own: torch joins kernels to ops by two kinds of ids at once, and in a process that has
+profiled a lot the two overlap, so that torch counts some kernels twice.
 
 Rows that torch adds for kernels and for annotations on the GPU timeline have no counterpart among host events and are
 left out. The tolerance is 0.1 % of the time or 2 ns a call: the trace's times have nanosecond digits, and each may be
