@@ -9,6 +9,10 @@ op, annotation and runtime call. Prints a row per run and ends with 1 where anyt
 Each run is a process of its own: torch joins kernels to ops by two kinds of ids at once, and in a process that has
 profiled a lot the two overlap, so that torch counts some kernels twice.
 
+Taken out of torch's list first are the rows of the profiler's and driver's own overhead ("Command Buffer Full", "Lazy
+Function Loading"): torch nests them by clock into a thread that the trace does not name, and gives each the kernels of
+the call it lies in once more, so that an op that waits for a full queue counts its kernels twice.
+
 Rows that torch adds for kernels and for annotations on the GPU timeline have no counterpart among host events and are
 left out. The tolerance is 0.1 % of the time or 2 ns a call: the trace's times have nanosecond digits, and each may be
 rounded once.
@@ -36,6 +40,15 @@ from tb_dlprof_plugin.measures.averages import OperatorAverage, operator_average
 from training import PRECISIONS, Training
 
 STEPS = 3
+OVERHEAD = {
+    "Activity Buffer Request",
+    "Buffer Flush",
+    "Command Buffer Full",
+    "Instrumentation",
+    "Lazy Function Loading",
+    "Resource",
+    "Runtime Triggered Module Loading",
+}
 TOLERANCE = 1e-3
 NS_PER_CALL = 2.0
 
@@ -60,7 +73,18 @@ def record(model: str, precision: str, device: torch.device, trace: Path) -> Any
             training.step(*training.to_device(images, labels))
             prof.step()
     prof.export_chrome_trace(str(trace))
-    return prof.key_averages()
+    return without_overhead(prof.events()).key_averages()
+
+
+def without_overhead(events: Any) -> Any:
+    """The event list without overhead events; what lies in one becomes its parent's."""
+    for event in events:
+        children: list[Any] = []
+        for child in event.cpu_children:
+            children += child.cpu_children if child.name in OVERHEAD else [child]
+        event.cpu_children = children
+    events[:] = [event for event in events if event.name not in OVERHEAD]
+    return events
 
 
 def differences(torchs: Any, ours: list[OperatorAverage], device: torch.device) -> tuple[int, list[str]]:

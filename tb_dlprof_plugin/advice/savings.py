@@ -1,11 +1,13 @@
 """From faster kernels to a shorter step.
 
-Making the GPU faster shortens a step only down to what the CPU needs for it: ``step' = max(CPU, step - saved)``. The
-CPU's time is the recorded one, profiler overhead included, so that the estimate errs to the low side.
+Without the profiler a step takes as long as the slower of the two: ``step = max(GPU busy time, CPU time)``. Kernels
+that save time make it ``step' = max(GPU busy time - saved, CPU time * overhead)``. The CPU time is the recorded one
+less its waiting for the GPU, divided by how much faster the CPU is without the profiler.
 """
 
 from __future__ import annotations
 
+from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import SavingItem, Severity
 from tb_dlprof_plugin.advice.thresholds import HIGH_SEVERITY_PERCENT, MEDIUM_SEVERITY_PERCENT, Speedup
@@ -25,15 +27,21 @@ def faster_kernels(
         derivation: how the factors come about; the CPU bound is added to it.
         overhead: how much longer the CPU takes for a step afterwards.
     """
+    host = thresholds.CPU_WITHOUT_PROFILER
     low, expected, high = (
-        _shorter(case, sum(time * (1 - 1 / factor) for time, factor in pairs), cpu)
-        for pairs, cpu in (
-            ([(time, s.low) for time, s in parts], overhead.high),
-            ([(time, s.expected) for time, s in parts], overhead.expected),
-            ([(time, s.high) for time, s in parts], overhead.low),
+        _shorter(case, sum(time * (1 - 1 / factor) for time, factor in pairs), faster, slower)
+        for pairs, faster, slower in (
+            ([(time, s.low) for time, s in parts], host.low, overhead.high),
+            ([(time, s.expected) for time, s in parts], host.expected, overhead.expected),
+            ([(time, s.high) for time, s in parts], host.high, overhead.low),
         )
     )
-    floor = f" A step cannot get shorter than the {case.host_floor_ns / 1e6:.2f} ms that the CPU needs for it."
+    # Each bound has assumptions of its own about the CPU; the middle one may not leave the interval.
+    low, high = min(low, expected), max(expected, high)
+    floor = (
+        f" A step cannot get shorter than what the CPU needs for it: {case.host_floor_ns / 1e6:.2f} ms as recorded, "
+        f"{case.host_floor_ns / host.high / 1e6:.2f} ms or more without the profiler."
+    )
     return saving(case, low, expected, high, derivation + floor)
 
 
@@ -51,6 +59,7 @@ def severity(item: SavingItem | None) -> Severity:
     return "medium" if item.percent >= MEDIUM_SEVERITY_PERCENT else "low"
 
 
-def _shorter(case: Case, saved_ns: float, overhead: float) -> int:
-    after = max(case.host_floor_ns * overhead, case.step_ns - saved_ns)
-    return max(0, round(case.step_ns - after))
+def _shorter(case: Case, saved_ns: float, faster: float, slower: float) -> int:
+    busy = (case.steps.gpu_busy_ns or 0) / case.selection.count
+    cpu = case.host_floor_ns / faster
+    return max(0, round(max(busy, cpu) - max(busy - saved_ns, cpu * slower)))

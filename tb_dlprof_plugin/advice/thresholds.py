@@ -48,5 +48,9 @@ TF32_MATRIX = Speedup(1.5, 2.5, 7.0)
 AMP_LAUNCH_OVERHEAD = Speedup(1.0, 1.1, 1.4)
 """How much longer the CPU takes to launch a step under AMP, because casts and the gradient scaler add launches."""
 
+CPU_WITHOUT_PROFILER = Speedup(1.0, 1.4, 1.8)
+"""How many times faster the CPU launches a step without the profiler: 1.5 to 1.8 on the recorded runs of MLP and LeNet,
+which the CPU paces (profiled against unprofiled step in demo/recorded/README.md); less where launches are larger."""
+
 CUDNN_BENCHMARK = Speedup(1.0, 1.05, 1.5)
 """Convolution kernels after cudnn.benchmark chose the algorithms."""

@@ -43,7 +43,8 @@ RULES: tuple[Rule, ...] = (
     # -- Attention
     _rule(
         "flash-helper",
-        r"flash_bwd_dot_do_o|flash_bwd_convert_d(q|kv)|flash_bwd_clear|flash_fwd_splitkv_combine",
+        r"flash_bwd_dot_do_o|flash_bwd_convert_d(q|kv)|flash_bwd_clear|flash_fwd_splitkv_combine"
+        r"|compute_dot_do_o|convert_dq_to_16bits",
         False,
         "attention",
         where="sm_80+",
@@ -92,7 +93,7 @@ RULES: tuple[Rule, ...] = (
     _rule("gemv", r"gemv|gemvx|gemvNSP|dot_kernel|reduce_1Block_kernel", False, "gemm"),
     _rule("gemm-small", r"gemmSN_|gemmk1_kernel|gemm_kernel2x2|sgemm_largek|sgemm_32x32x32", False, "gemm"),
     # Work around a matrix product: moving, scaling and adding up what it reads and writes.
-    _rule("gemm-helper", r"scal_kernel<|kern_precompute_indices", False, "elementwise"),
+    _rule("gemm-helper", r"scal_kernel<|kern_precompute_indices|init_device_workspace", False, "elementwise"),
     _rule("split-k", r"splitK\w*[rR]educe|ReduceSplitK", False, "reduction"),
     # -- cuDNN
     _rule(

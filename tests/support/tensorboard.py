@@ -1,0 +1,65 @@
+"""A real TensorBoard on a free port, and a page that keeps what went wrong on it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "demo" / "recorded"
+_START_SECONDS = 90.0
+
+
+@dataclass
+class Server:
+    """A running TensorBoard; ``url`` ends with a slash."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+
+    def get(self, path: str) -> object:
+        """The JSON of one of the plugin's routes, such as "overview?run=a"."""
+        with urllib.request.urlopen(f"{self.url}data/plugin/tb_dlprof/{path}", timeout=60) as answer:
+            return json.load(answer)
+
+
+@dataclass
+class Watched:
+    """A page and what went wrong on it."""
+
+    page: Page
+    errors: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+
+
+def start_tensorboard(logdir: Path, load_fast: str, runs: int) -> Server:
+    """TensorBoard on a free port; returns when it lists at least ``runs`` profiles."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir), "--host", "127.0.0.1"]
+    command += ["--port", str(port), "--load_fast", load_fast, "--reload_interval", "1"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = Server(f"http://127.0.0.1:{port}/", process)
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        assert process.poll() is None, f"tensorboard ended with {process.returncode}"
+        try:
+            index = server.get("runs")
+            assert isinstance(index, dict)
+            if len(index["runs"]) >= runs:
+                return server
+        except (urllib.error.URLError, ConnectionError):
+            pass
+        time.sleep(0.2)
+    process.kill()
+    raise AssertionError(f"tensorboard did not list {runs} runs of {logdir} within {_START_SECONDS} s")
