@@ -39,8 +39,8 @@ def _headline(findings: list[FindingItem]) -> str:
     best = findings[0]
     count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
     if best.saving is None:
-        return f"{count}; first: {best.title}"
+        return f"{count}; first: {best.title}."
     return (
         f"{count}; the first should save about {duration(best.saving.expected_ns)} "
-        f"({best.saving.percent:.0f} %) of each step: {best.title}"
+        f"({best.saving.percent:.0f} %) of each step: {best.title}."
     )

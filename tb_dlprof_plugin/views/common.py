@@ -28,11 +28,16 @@ class Slice(msgspec.Struct, frozen=True):
 
 
 class SelectedRange(msgspec.Struct, frozen=True):
-    """The iterations that were aggregated: indices ``first`` to ``last``, both inclusive, of ``total``."""
+    """The iterations that were aggregated: indices ``first`` to ``last``, both inclusive, of ``total``.
+
+    ``first_number`` and ``last_number`` are the same two as the training counts them, which is how bars are labelled.
+    """
 
     first: int
     last: int
     total: int
+    first_number: int
+    last_number: int
 
 
 class RunRef(msgspec.Struct, frozen=True):
@@ -102,7 +107,14 @@ ROLES: dict[int, Role] = {
 
 def selected_range(frame: Frame, selection: Selection) -> SelectedRange:
     """The selection with the number of iterations it was taken from."""
-    return SelectedRange(selection.first, selection.last, len(frame.profile.iterations))
+    numbers = frame.profile.iterations.number
+    return SelectedRange(
+        first=selection.first,
+        last=selection.last,
+        total=len(numbers),
+        first_number=int(numbers[selection.first]),
+        last_number=int(numbers[selection.last]),
+    )
 
 
 def coverage_of(frame: Frame) -> Coverage:

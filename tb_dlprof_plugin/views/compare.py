@@ -48,14 +48,18 @@ class CompareSide(msgspec.Struct, frozen=True):
 
 
 class CompareMetric(msgspec.Struct, frozen=True):
-    """One measure of both runs; ``ratio`` is a / b for times (above 1: b is faster), None where either is unknown."""
+    """One measure of both runs; ``gain`` says how many times better b is: above 1 is better, whatever the measure.
+
+    It is a / b where lower is better and b / a where higher is; None where neither is better, a side is unknown or the
+    divisor is 0.
+    """
 
     key: str
     label: str
     unit: _Unit
     a: float | None
     b: float | None
-    ratio: float | None
+    gain: float | None
     better: _Better
 
 
@@ -201,9 +205,16 @@ def _metrics(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
         ),
     ]
     return [
-        CompareMetric(key, label, unit, left, right, left / right if left is not None and right else None, better)
+        CompareMetric(key, label, unit, left, right, _gain(left, right, better), better)
         for key, label, unit, better, (left, right) in rows
     ]
+
+
+def _gain(a: float | None, b: float | None, better: _Better) -> float | None:
+    if a is None or b is None or better == "":
+        return None
+    over, under = (a, b) if better == "lower" else (b, a)
+    return over / under if under else None
 
 
 def _rate(side: CompareInput) -> float | None:

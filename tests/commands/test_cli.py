@@ -13,9 +13,11 @@ import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
+from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.commands.main import app
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.eventfile import read_profiles, write_profile
+from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.version import __version__
 from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef
@@ -144,6 +146,23 @@ def test_cycles_analysed_into_one_run_are_one_session(run, training, tmp_path: P
     traces = [training(steps=1).write(f"w{i}.pt.trace.json") for i in range(2)]
     run("analyze", *traces, "--logdir", tmp_path / "run")
     assert len({stored.profile.source.session for stored in read_profiles(tmp_path / "run")}) == 1
+
+
+def test_analyze_again_keeps_what_the_hook_read(run, training, tmp_path: Path) -> None:
+    trace = training(steps=1).write("w0.pt.trace.json")
+    profile = analyze_trace(trace, facts=RunFacts(model="Net", cudnn_benchmark=True), session="first", rank=2, cycle=4)
+    known = write_profile(tmp_path / "old", profile)
+    result = run("analyze", trace, "--logdir", tmp_path / "new", "--facts-from", known)
+    assert result.exit_code == 0, result.stderr
+    (again,) = read_profiles(tmp_path / "new")
+    assert again.profile.facts == profile.facts
+    assert (again.profile.source.session, again.profile.source.rank, again.profile.source.cycle) == ("first", 2, 4)
+
+
+def test_analyze_says_where_the_facts_are_not(run, training, tmp_path: Path) -> None:
+    trace = training(steps=1).write("w0.pt.trace.json")
+    result = run("analyze", trace, "--facts-from", tmp_path / "nowhere")
+    assert (result.exit_code, "nowhere does not exist" in result.stderr) == (2, True)
 
 
 def test_analyze_goes_on_after_a_file_that_cannot_be_read(run, training, tmp_path: Path) -> None:

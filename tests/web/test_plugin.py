@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from tb_dlprof_plugin.measures import Frame
-from tb_dlprof_plugin.plugin import _PAGES
 from tb_dlprof_plugin.version import __version__
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.ops import op_detail, op_rows
+from tb_dlprof_plugin.web.answers import _PAGES
 
 
 def _json(page: msgspec.Struct) -> object:
@@ -35,10 +35,10 @@ def test_all_runs_are_listed_with_every_cycle_and_in_natural_order(server) -> No
     }
 
 
-@pytest.mark.parametrize("route", sorted(route.removeprefix("/") for route in _PAGES))
+@pytest.mark.parametrize("route", sorted(_PAGES))
 def test_each_page_is_what_its_view_makes(server, profiles, route: str) -> None:
     frame = Frame(profiles["fp32"])
-    view = _PAGES[f"/{route}"]
+    view = _PAGES[route]
     assert server.page(route, run="fp32") == (200, _json(view(frame, RunRef("fp32", "s1", 0, 11), frame.selection())))
     assert server.page(route, run="fp32", first=1, last=1) == (
         200,

@@ -33,12 +33,24 @@ def check(case: Case) -> FindingItem | Silent:
     share = percent(time, case.step_ns) or 0.0
     if share < thresholds.CONVOLUTION_SHARE_PERCENT:
         return Silent(f"Convolutions take {share:.1f} % of the step.", applicable=time > 0)
+    fp32 = case.per_step(launches & case.in_precision("fp32") & ~case.on_tensor_cores)
+    parts = [
+        ("FP32 convolution kernels", fp32, thresholds.CUDNN_BENCHMARK_FP32),
+        ("other convolution kernels", time - fp32, thresholds.CUDNN_BENCHMARK_OTHER),
+    ]
     estimate = faster_kernels(
         case,
-        [(time, thresholds.CUDNN_BENCHMARK)],
-        f"{time / 1e6:.2f} ms of convolution kernels become {thresholds.CUDNN_BENCHMARK.low:g} to "
-        f"{thresholds.CUDNN_BENCHMARK.high:g} (expected {thresholds.CUDNN_BENCHMARK.expected:g}) times as fast.",
+        [(part, factor) for _, part, factor in parts],
+        ", ".join(
+            f"{part / 1e6:.2f} ms of {name} become {factor.low:g} to {factor.high:g} (expected {factor.expected:g})"
+            for name, part, factor in parts
+            if part
+        )
+        + " times as fast.",
     )
+    best = percent(estimate.high_ns, case.step_ns) or 0.0
+    if best < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"Other convolution algorithms could save at most {best:.1f} % of the step.")
     shapes = _input_shapes(case, launches)
     return FindingItem(
         id=RULE,

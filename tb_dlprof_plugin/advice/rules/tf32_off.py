@@ -11,7 +11,7 @@ from tb_dlprof_plugin.kernels.eligibility import tensor_core_precisions
 from tb_dlprof_plugin.measures.iterations import percent
 
 RULE = "tf32_off"
-TITLE = "TF32 is off for FP32 matrix work"
+TITLE = "TF32 is not used for FP32 matrix work"
 
 _CODE = """torch.set_float32_matmul_precision("high")  # TF32 in matrix products
 torch.backends.cudnn.allow_tf32 = True       # TF32 in convolutions
@@ -46,7 +46,7 @@ def check(case: Case) -> FindingItem | Silent:
         id=RULE,
         rule=RULE,
         severity=severity(estimate),
-        title=f"TF32 is off: {time / 1e6:.1f} ms of FP32 matrix kernels in each step run off the Tensor Cores",
+        title=f"TF32 is not used: {time / 1e6:.1f} ms of FP32 matrix kernels in each step run off the Tensor Cores",
         seen=f"FP32 matrix kernels off the Tensor Cores take {time / 1e6:.2f} ms a step ({share:.0f} %). "
         f"TF32: {switches}.",
         readings=[

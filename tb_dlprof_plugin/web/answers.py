@@ -1,0 +1,80 @@
+"""Requests in, pages out: parameters read, the profile found, the view called. Imported with the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from tensorboard import plugin_util
+from werkzeug.wrappers import Request
+
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.views.advice import advice_page
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.compare import CompareInput, compare_page
+from tb_dlprof_plugin.views.kernels import kernels_page
+from tb_dlprof_plugin.views.ops import op_detail, ops_page
+from tb_dlprof_plugin.views.overview import overview
+from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
+from tb_dlprof_plugin.web.errors import RequestError
+from tb_dlprof_plugin.web.query import integer, required
+from tb_dlprof_plugin.web.store import ProfileStore
+
+_Page = Callable[[Frame, RunRef, Selection], msgspec.Struct]
+_PAGES: dict[str, _Page] = {
+    "overview": overview,
+    "ops": ops_page,
+    "kernels": kernels_page,
+    "tensor_cores": tensor_cores_page,
+    "advice": advice_page,
+}
+
+
+class Answers:
+    """What each route answers."""
+
+    def __init__(self, data_provider: Any, logdir: str) -> None:
+        self._store = ProfileStore(data_provider, logdir)
+
+    def answer(self, route: str, request: Request) -> msgspec.Struct:
+        """The page of a route.
+
+        Raises:
+            RequestError: the request is wrong, or what it asks for is not there or damaged.
+        """
+        if route == "runs":
+            return self._store.index(*_where(request))
+        if route == "op":
+            return self._op(request)
+        if route == "compare":
+            return self._compare(request)
+        return _PAGES[route](*self._profile(request, request.args))
+
+    def _op(self, request: Request) -> msgspec.Struct:
+        op = required(request.args, "id")
+        frame, ref, selection = self._profile(request, request.args)
+        try:
+            return op_detail(frame, ref, selection, op)
+        except KeyError:
+            raise RequestError(404, f"Run {ref.run!r} has no op {op!r} in the selected iterations.") from None
+
+    def _compare(self, request: Request) -> msgspec.Struct:
+        a, b = (
+            CompareInput(*self._profile(request, {k[2:]: v for k, v in request.args.items() if k.startswith(side)}))
+            for side in ("a.", "b.")
+        )
+        return compare_page(a, b)
+
+    def _profile(self, request: Request, args: Mapping[str, str]) -> tuple[Frame, RunRef, Selection]:
+        frame, ref = self._store.find(
+            *_where(request), required(args, "run"), args.get("session"), integer(args, "rank"), integer(args, "cycle")
+        )
+        try:
+            return frame, ref, frame.selection(integer(args, "first"), integer(args, "last"))
+        except ValueError as error:
+            raise RequestError(400, f"Run {ref.run!r}: {error}.") from None
+
+
+def _where(request: Request) -> tuple[Any, str]:
+    return plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
