@@ -94,8 +94,8 @@ $(STAMPS)/torch: $(STAMPS)/venv
 	@touch $@
 
 $(STAMPS)/python: pyproject.toml setup.py $(STAMPS)/torch | $(BUNDLE)
-	$(call step,tb_dlprof_plugin)
-	@$(PIP) install --editable .
+	$(call step,tb_dlprof_plugin and the PyTorch Profiler tab beside it)
+	@$(PIP) install --editable '.[pytorch-views]'
 	@touch $@
 
 $(STAMPS)/python-dev: pyproject.toml setup.py $(STAMPS)/torch | $(BUNDLE)
