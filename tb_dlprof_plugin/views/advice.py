@@ -37,10 +37,11 @@ def _headline(findings: list[FindingItem]) -> str:
     if not findings:
         return "No rule found anything to change in this run."
     best = findings[0]
-    count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
+    one = len(findings) == 1
+    count = "1 finding" if one else f"{len(findings)} findings"
     if best.saving is None:
-        return f"{count}; first: {best.title}."
+        return f"1 finding: {best.title}." if one else f"{count}; first: {best.title}."
     return (
-        f"{count}; the first should save about {duration(best.saving.expected_ns)} "
+        f"{count}; {'it' if one else 'the first'} should save about {duration(best.saving.expected_ns)} "
         f"({best.saving.percent:.0f} %) of each step: {best.title}."
     )

@@ -48,10 +48,10 @@ class CompareSide(msgspec.Struct, frozen=True):
 
 
 class CompareMetric(msgspec.Struct, frozen=True):
-    """One measure of both runs; ``gain`` says how many times better b is: above 1 is better, whatever the measure.
+    """One measure of both runs; ``ratio`` is a / b for times (above 1: b is faster), None where either is unknown.
 
-    It is a / b where lower is better and b / a where higher is; None where neither is better, a side is unknown or the
-    divisor is 0.
+    ``gain`` says how many times better b is, above 1 for better whatever the measure: a / b where lower is better and
+    b / a where higher is. None where neither is better, a side is unknown or the divisor is 0.
     """
 
     key: str
@@ -59,6 +59,7 @@ class CompareMetric(msgspec.Struct, frozen=True):
     unit: _Unit
     a: float | None
     b: float | None
+    ratio: float | None
     gain: float | None
     better: _Better
 
@@ -205,7 +206,16 @@ def _metrics(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
         ),
     ]
     return [
-        CompareMetric(key, label, unit, left, right, _gain(left, right, better), better)
+        CompareMetric(
+            key,
+            label,
+            unit,
+            left,
+            right,
+            left / right if left is not None and right else None,
+            _gain(left, right, better),
+            better,
+        )
         for key, label, unit, better, (left, right) in rows
     ]
 

@@ -8,7 +8,9 @@ import re
 import msgspec
 
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
-_FUNCTOR = re.compile(r"at::native::(?:\(anonymous namespace\)::)?(\w+?)(?:Functor|_kernel_cuda|_functor|Op)\w*\b")
+_FUNCTOR = re.compile(r"at::native::(\w+?)(?:Functor|_kernel_cuda|_functor|Op)\w*\b")
+# What a CUTLASS convolution computes, in the middle of a name that the driver left mangled.
+_MANGLED_OP = re.compile(r"\d(Conv[23]d(?:Fprop|Dgrad|Wgrad))")
 _GENERIC_KERNELS = ("elementwise_kernel", "reduce_kernel", "multi_tensor_apply_kernel")
 _NOT_TENSORS = ("Scalar", "ScalarList", "TensorList")
 _PLAIN_DTYPES = {
@@ -39,12 +41,25 @@ def short_kernel_name(name: str) -> str:
     if name.startswith(("Memcpy ", "Memset ")):
         # What is in brackets is where to and from.
         return name
-    base = name.removeprefix("void ")
+    if name.startswith("_ZN"):
+        return _mangled(name)
+    base = name.removeprefix("void ").replace("(anonymous namespace)::", "")
     cut = min((i for i in (base.find("<"), base.find("(")) if i > 0), default=len(base))
     short = base[:cut].rsplit("::", 1)[-1] or base
     if short.endswith(_GENERIC_KERNELS) and (functor := _FUNCTOR.search(base, cut)):
         return f"{short}<{functor[1]}>"
     return short
+
+
+def _mangled(name: str) -> str:
+    """The own name of a function in a mangled C++ name: the last of the identifiers that it starts with."""
+    at, short = len("_ZN"), name
+    while (length := re.match(r"\d+", name[at:])) is not None:
+        start = at + length.end()
+        at = start + int(length[0])
+        short = name[start:at]
+    op = _MANGLED_OP.search(name, at)
+    return f"{short}<{op[1]}>" if op else short
 
 
 @functools.lru_cache(maxsize=65536)

@@ -8,6 +8,7 @@ from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef, SelectedRange, Slice
+from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.kernels import kernels_page
 from tb_dlprof_plugin.views.ops import OpIteration, op_detail, ops_page
 from tb_dlprof_plugin.views.overview import Overview, overview
@@ -200,3 +201,15 @@ def test_a_recording_of_kernels_alone_has_all_pages(new_trace, ref: RunRef) -> N
     assert kernels_page(frame, ref, everything).coverage.unattributed_ns == 5_000
     assert tensor_cores_page(frame, ref, everything).ops == []
     assert advice_page(frame, ref, everything).rules
+
+
+def test_an_occupancy_that_kineto_could_not_tell_is_unknown(training, ref: RunRef) -> None:
+    frame = training().frame()
+    frame.profile.launch_configs.occupancy_percent[:] = 0
+    assert {row.occupancy_percent for row in kernels_page(frame, ref, ALL).rows} == {None}
+
+
+def test_a_gain_above_one_is_better_whichever_way_the_measure_counts(training, ref: RunRef) -> None:
+    a, b = (CompareInput(training().frame(facts=RunFacts(batch_size=size)), ref, ALL) for size in (32, 64))
+    gains = {metric.key: metric.gain for metric in compare_page(a, b).metrics}
+    assert (gains["step_time"], gains["samples_per_second"], gains["tensor_core_time"]) == (1, 2, None)

@@ -40,11 +40,17 @@ export interface RunRef {
   cycle: number;
 }
 
-/** The iterations that were aggregated: indices `first` to `last`, both inclusive, of `total`. */
+/**
+ * The iterations that were aggregated: indices `first` to `last`, both inclusive, of `total`.
+ *
+ * `first_number` and `last_number` are the same two as the training counts them, which is how bars are labelled.
+ */
 export interface SelectedRange {
   first: number;
   last: number;
   total: number;
+  first_number: number;
+  last_number: number;
 }
 
 /** DLProf's performance summary over the selected iterations; percentages 0 to 100, None where unknown. */
@@ -387,7 +393,12 @@ export interface CompareSide {
   range: SelectedRange;
 }
 
-/** One measure of both runs; `ratio` is a / b for times (above 1: b is faster), None where either is unknown. */
+/**
+ * One measure of both runs; `ratio` is a / b for times (above 1: b is faster), None where either is unknown.
+ *
+ * `gain` says how many times better b is, above 1 for better whatever the measure: a / b where lower is better and
+ * b / a where higher is. None where neither is better, a side is unknown or the divisor is 0.
+ */
 export interface CompareMetric {
   key: string;
   label: string;
@@ -395,6 +406,7 @@ export interface CompareMetric {
   a: number | null;
   b: number | null;
   ratio: number | null;
+  gain: number | null;
   better: "" | "higher" | "lower";
 }
 

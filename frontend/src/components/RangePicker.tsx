@@ -1,4 +1,7 @@
-/** The aggregated iterations: two numbers to type and "All" to go back. The chart on the Overview page sets the same. */
+/**
+ * The aggregated iterations: their numbers, as under the bars of the Overview page, and two fields of indices to change them.
+ * "All" goes back; dragging over the bars sets the same.
+ */
 import type { SelectedRange } from "../api/types";
 import type { IterationRange } from "../state/viewState";
 import { useView } from "../state/store";
@@ -6,6 +9,7 @@ import { useView } from "../state/store";
 interface RangeFieldsProps {
   range: SelectedRange;
   onChange: (range: IterationRange | null) => void;
+  /** Tells two of them apart for those who hear the page. */
   label?: string;
 }
 
@@ -24,20 +28,26 @@ export function RangeFields({ range, onChange, label = "Iterations" }: RangeFiel
       min={0}
       max={range.total - 1}
       value={value}
-      aria-label={`${label}: ${name}`}
+      aria-label={`${label}: index of the ${name}`}
       data-testid={`range-${name}`}
       onChange={(event) => apply(event.currentTarget.valueAsNumber)}
     />
   );
   return (
     <span class="range-picker" role="group" aria-label={label}>
-      <span data-tip="Indices of the iterations that the numbers add up, counted from 0, both ends included." tabIndex={0} class="term">
-        {label}
+      <span
+        data-tip="The iterations that the page adds up, numbered as the training counts them and as under the bars on the Overview page. The fields take indices, counted from 0, both ends included."
+        tabIndex={0}
+        class="term"
+        data-testid="range-numbers"
+      >
+        Iterations {range.first_number === range.last_number ? range.first_number : `${range.first_number}–${range.last_number}`}
       </span>
+      <span class="muted">index</span>
       {field("first", range.first, (value) => change(value, range.last))}
       <span aria-hidden="true">–</span>
       {field("last", range.last, (value) => change(range.first, value))}
-      <span class="muted">of {range.total}</span>
+      <span class="muted">of 0–{range.total - 1}</span>
       {!all && (
         <button type="button" class="button button-small" onClick={() => onChange(null)} data-testid="range-all">
           All

@@ -20,7 +20,7 @@ export function ProfilePicker({ entries, choice, label, testId = "", onChange }:
   const runLabel = (run: string): string => {
     const entry = entries.find((candidate) => candidate.run === run);
     if (!entry) return `${run} (not in this logdir)`;
-    const facts = describeEntry(entry);
+    const facts = describeEntry(entry, entries);
     return facts ? `${run} (${facts})` : run;
   };
   const base: ProfileChoice = { run: resolved.run, session: choice.session, rank: choice.rank, cycle: choice.cycle };

@@ -80,13 +80,23 @@ describe("each page draws its answer", () => {
   });
 
   it("Overview shows unknown, never 0, for what was not recorded", async () => {
-    await open("", { ...ANSWERS, overview: fixtures.overviewWithoutGpu });
+    await open("", { ...ANSWERS, overview: { ...fixtures.overviewWithoutGpu, has_gpu: true } });
     for (const id of ["overview-gpu-utilization", "overview-tc-utilization", "overview-samples", "overview-peak-memory"]) {
       expect(byId(id)?.textContent).toBe("unknown");
       expect(byId(id)?.dataset["value"]).toBe("unknown");
     }
     expect(byId("overview-system")?.textContent).toContain("not recorded");
     expect(byId("coverage")).toBeNull();
+  });
+
+  it("Overview of a recording without a GPU leaves out what does not apply", async () => {
+    await open("", { ...ANSWERS, overview: fixtures.overviewWithoutGpu });
+    expect(byId("overview-step-time")?.textContent).toBe("98.8 ms");
+    expect(byId("overview-samples")?.textContent).toBe("unknown");
+    expect(byId("overview-gpu-utilization")).toBeNull();
+    expect(byId("overview-performance")?.textContent).not.toContain("GPU");
+    expect(root.querySelectorAll(".donut")).toHaveLength(1);
+    expect(root.querySelector(".donut .legend")?.textContent).not.toContain("Tensor Cores");
   });
 
   it("Ops with the selected op beside the table", async () => {
@@ -108,6 +118,8 @@ describe("each page draws its answer", () => {
   it("Kernels with the selected kernel", async () => {
     await open(hash({ page: "kernels", run: "resnet50/fp32", kernel: "k2" }));
     expect(byId("kernels-table")!.querySelectorAll("tbody tr")).toHaveLength(48);
+    const precisions = [...byId("kernels-table")!.querySelectorAll("tbody tr")].map((row) => row.textContent);
+    expect(precisions.some((text) => text?.includes("no–"))).toBe(true);
     expect(byId("kernel-detail")?.textContent).toContain("warpgroupsize in the name");
   });
 
@@ -137,6 +149,7 @@ describe("each page draws its answer", () => {
     expect(request.searchParams.get("a.run")).toBe("resnet50/fp32");
     expect(request.searchParams.get("b.run")).toBe("resnet50/amp");
     expect(byId("compare-speedup")?.dataset["value"]).toBe("2.905");
+    expect(byId("metric-samples")?.textContent).toContain("2.90×");
     expect(byId("compare-warnings")?.textContent).toContain("batch sizes");
     expect(byId("metric-memory")?.textContent).toContain("unknown");
     expect(byId("metric-gpu_utilization")?.textContent).toContain("worse");
@@ -177,6 +190,7 @@ describe("the frame", () => {
     await open("");
     await click(byId("nav-tensor-cores"));
     expect(window.location.hash).toBe(hash({ page: "tensor_cores", run: "resnet50/fp32" }));
+    expect(byId("range-numbers")?.textContent).toBe("Iterations 3–12");
     const last = byId("range-last") as HTMLInputElement;
     await act(() => {
       last.value = "4";

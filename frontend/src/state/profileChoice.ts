@@ -18,8 +18,8 @@ export interface ResolvedChoice {
 
 /** Fills the gaps of `choice` as the routes do: newest session, lowest rank, last cycle. */
 export function resolveChoice(entries: readonly RunEntry[], choice: ProfileChoice): ResolvedChoice | null {
-  const runs = unique(entries.map((entry) => entry.run));
-  const run = choice.run ?? runs[0];
+  const runs = unique(entries.map((entry) => entry.run)).sort(NATURAL.compare);
+  const run = choice.run ?? entries[0]?.run;
   if (run === undefined) return null;
   const ofRun = entries.filter((entry) => entry.run === run);
   const sessions = unique(ofRun.map((entry) => entry.session));
@@ -41,10 +41,14 @@ function newestSession(entries: readonly RunEntry[]): string | null {
   return newest?.session ?? null;
 }
 
-/** One line that tells runs apart in a picker. */
-export function describeEntry(entry: RunEntry): string {
-  return [entry.model, entry.precision, entry.device].filter(Boolean).join(" · ");
+/** One line that tells runs apart in a picker; the device only where the runs differ in it. */
+export function describeEntry(entry: RunEntry, entries: readonly RunEntry[]): string {
+  const oneDevice = entries.length > 1 && entries.every((other) => other.device === entry.device);
+  return [entry.model, entry.precision, oneDevice ? null : entry.device].filter(Boolean).join(" · ");
 }
+
+/** "run2" before "run10". */
+const NATURAL = new Intl.Collator("en", { numeric: true });
 
 const unique = <T,>(values: readonly T[]): T[] => [...new Set(values)];
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { runs } from "../testing/fixtures";
 import { formatHash, parseHash, readPairs, writePairs } from "./hash";
-import { defaultPair, resolveChoice } from "./profileChoice";
+import { defaultPair, describeEntry, resolveChoice } from "./profileChoice";
 import { followTheme } from "./theme";
 import { INITIAL_STATE, NO_PROFILE, pairsToState, stateToPairs, type ViewState } from "./viewState";
 
@@ -73,6 +73,14 @@ describe("the choice of a profile", () => {
   it("keeps a run that the logdir does not have, for the server to answer", () => {
     expect(resolveChoice(runs.runs, { ...NO_PROFILE, run: "gone" })).toMatchObject({ run: "gone", entry: null });
     expect(resolveChoice([], NO_PROFILE)).toBeNull();
+  });
+
+  it("lists runs in natural order and names the device only where it differs", () => {
+    const [entry] = runs.runs;
+    const many = ["run10", "run2", "run1"].map((run) => ({ ...entry!, run }));
+    expect(resolveChoice(many, NO_PROFILE)?.runs).toEqual(["run1", "run2", "run10"]);
+    expect(describeEntry(many[0]!, many)).toBe("ResNet50 · fp32");
+    expect(describeEntry(many[0]!, [...many, { ...entry!, device: "NVIDIA A100" }])).toBe("ResNet50 · fp32 · NVIDIA H200");
   });
 
   it("compares full precision with AMP of the same model at first", () => {

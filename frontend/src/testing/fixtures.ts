@@ -16,7 +16,7 @@ import type {
 } from "../api/types";
 
 export const ref: RunRef = { run: "resnet50/fp32", session: "s1", rank: 0, cycle: 0 };
-const range = { first: 0, last: 9, total: 10 };
+const range = { first: 0, last: 9, total: 10, first_number: 3, last_number: 12 };
 const STEP_NS = 98_765_432;
 
 const coverage: Coverage = {
@@ -355,11 +355,11 @@ export const compare: ComparePage = {
   basis: "gpu",
   speedup: 2.905,
   metrics: [
-    { key: "step", label: "Step time", unit: "ns", a: STEP_NS, b: 34_000_000, ratio: 2.905, better: "lower" },
-    { key: "gpu_utilization", label: "GPU utilization", unit: "percent", a: 74.2, b: 61, ratio: null, better: "higher" },
-    { key: "samples", label: "Samples per second", unit: "per_second", a: 648.1, b: 1882, ratio: 2.904, better: "higher" },
-    { key: "memory", label: "Peak memory", unit: "bytes", a: null, b: 9_000_000_000, ratio: null, better: "lower" },
-    { key: "kernels", label: "Kernels per iteration", unit: "count", a: 812, b: 1290, ratio: null, better: "" },
+    { key: "step_time", label: "Step time", unit: "ns", a: STEP_NS, b: 34_000_000, ratio: 2.905, gain: 2.905, better: "lower" },
+    { key: "gpu_utilization", label: "GPU utilization", unit: "percent", a: 74.2, b: 61, ratio: 1.216, gain: 0.822, better: "higher" },
+    { key: "samples", label: "Samples per second", unit: "per_second", a: 648.1, b: 1882, ratio: 0.344, gain: 2.904, better: "higher" },
+    { key: "memory", label: "Peak memory", unit: "bytes", a: null, b: 9_000_000_000, ratio: null, gain: null, better: "lower" },
+    { key: "kernels", label: "Kernels per iteration", unit: "count", a: 812, b: 1290, ratio: 0.629, gain: null, better: "" },
   ],
   a_categories: categories(1, 10_765_432),
   b_categories: categories(0.3, 40_000_000),

@@ -1,6 +1,7 @@
 /** The columns of an op table, shared by the Ops page and the top ops of the Overview page. */
 import type { OpRow } from "../api/types";
 import type { Column } from "../components/table/columns";
+import { OpName } from "../components/OpName";
 import { Verdict } from "../components/Verdict";
 import { DEFINITIONS } from "../format/definitions";
 
@@ -8,7 +9,7 @@ import { DEFINITIONS } from "../format/definitions";
 export function opColumns(hasGpu: boolean): Column<OpRow>[] {
   const gpu: Column<OpRow>[] = [
     { id: "gpu", header: "GPU time", definition: DEFINITIONS.gpuTime, value: (row) => row.gpu_ns, unit: "ns", width: "96px" },
-    { id: "share", header: "GPU %", definition: DEFINITIONS.gpuPercent, value: (row) => row.gpu_percent, unit: "percent", width: "80px" },
+    { id: "share", header: "GPU %", definition: DEFINITIONS.gpuPercent, value: (row) => row.gpu_percent, unit: "percent", width: "74px" },
   ];
   const cpu: Column<OpRow>[] = [
     { id: "cpu", header: "CPU total", definition: DEFINITIONS.cpuTotal, value: (row) => row.cpu_total_ns, unit: "ns", width: "96px" },
@@ -36,15 +37,23 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     { id: "kernels", header: "Kernel calls", definition: DEFINITIONS.kernelCalls, value: (row) => row.kernel_calls, unit: "count", width: "104px" },
   ];
   return [
-    { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, width: "300px" },
-    { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "96px" },
-    ...(hasGpu ? gpu : []),
-    ...cpu,
+    { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, cell: (row) => <OpName name={row.name} />, width: "270px" },
+    { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "90px" },
+    ...(hasGpu ? gpu : cpu),
     { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "76px" },
-    { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "190px" },
-    { id: "role", header: "Role", definition: DEFINITIONS.role, value: (row) => row.role, filter: "choice", width: "100px" },
     ...(hasGpu ? tensorCores : []),
-    { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, filter: "choice", width: "104px" },
+    {
+      id: "precision",
+      header: "Precision",
+      definition: DEFINITIONS.precision,
+      // An op without matrix math has no precision of it, which is not the same as one that nobody could tell.
+      value: (row) => row.precision || (row.tc_eligible === "no" ? "–" : null),
+      filter: "choice",
+      width: "104px",
+    },
+    { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "150px" },
+    ...(hasGpu ? cpu : []),
+    { id: "role", header: "Role", definition: DEFINITIONS.role, value: (row) => row.role, filter: "choice", width: "100px" },
     { id: "module", header: "Module", definition: DEFINITIONS.module, value: (row) => row.module || null, missing: "–", width: "200px" },
     { id: "shapes", header: "Shapes", definition: DEFINITIONS.shapes, value: (row) => row.shapes || null, width: "220px" },
     { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "140px" },

@@ -15,6 +15,8 @@ import { tooltipElement, tooltipStyle } from "./tooltip";
 interface IterationBarsProps {
   iterations: IterationBar[];
   categories: Category[];
+  /** Keys of categories that do not apply to the recording. */
+  hidden: ReadonlySet<string>;
   onSelect: (range: IterationRange) => void;
 }
 
@@ -24,7 +26,7 @@ interface BrushEnd {
   areas: { coordRange?: [number, number] }[];
 }
 
-export function IterationBars({ iterations, categories, onSelect }: IterationBarsProps) {
+export function IterationBars({ iterations, categories, hidden, onSelect }: IterationBarsProps) {
   const theme = useTheme();
   // The chart keeps its listeners while the component gets a new callback with each rendering.
   const select = useRef(onSelect);
@@ -59,7 +61,8 @@ export function IterationBars({ iterations, categories, onSelect }: IterationBar
     });
   };
 
-  const recorded = categories.map((category, index) => ({ category, index })).filter(({ category }) => category.recorded);
+  const shown = categories.map((category, index) => ({ category, index })).filter(({ category }) => !hidden.has(category.key));
+  const recorded = shown.filter(({ category }) => category.recorded);
   return (
     <Chart
       height={220}
@@ -76,7 +79,7 @@ export function IterationBars({ iterations, categories, onSelect }: IterationBar
           axisPointer: { type: "shadow" },
           formatter: (points: { dataIndex: number }[]) => {
             const bar = iterations[points[0]!.dataIndex]!;
-            const lines = categories.map((category, index) => ({
+            const lines = shown.map(({ category, index }) => ({
               colour: colour(colourProperty(category.key)),
               label: category.label,
               value: category.recorded ? formatNs(bar.category_ns[index] ?? null) : "not recorded",

@@ -82,12 +82,12 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         </div>
       )}
       <div class="table-box" ref={box} tabIndex={0} role="region" aria-label={`${name}, scrollable`}>
-        <table aria-rowcount={shown.length + 1}>
+        <table aria-rowcount={shown.length + 1} style={{ minWidth: `calc(${columns.map(widthOf).join(" + ")})` }}>
           <caption class="hidden">{name}</caption>
           <colgroup>
             {columns.map((column, place) => (
-              // On a phone the names leave room for at least one number.
-              <col key={column.id} style={{ width: place === 0 ? `min(${column.width}, 48vw)` : column.width }} />
+              // The names take what the other columns leave.
+              <col key={column.id} style={place === 0 ? undefined : { width: column.width }} />
             ))}
           </colgroup>
           <thead>
@@ -144,6 +144,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     </div>
   );
 }
+
+/** The least width of a column: on a phone the names leave room for at least one number. */
+const widthOf = (column: { width: string }, place: number): string => (place === 0 ? `min(${column.width}, 48vw)` : column.width);
 
 interface CellProps<Row> {
   column: Column<Row>;

@@ -24,7 +24,7 @@ export function FindingCard({ finding }: { finding: FindingItem }) {
         <span class="finding-saving">
           {saving ? (
             <>
-              saves ~{formatNs(saving.expected_ns)} <span class="muted">({formatPercent(saving.percent)}) a step</span>
+              saves ~{formatNs(saving.expected_ns)} a step <span class="muted">({formatPercent(saving.percent)})</span>
             </>
           ) : (
             <span class="missing">saving unknown</span>

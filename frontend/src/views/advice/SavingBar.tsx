@@ -10,12 +10,18 @@ export function SavingBar({ saving }: { saving: SavingItem }) {
   return (
     <div class="saving">
       <p>
-        <strong title={exactNs(saving.expected_ns)}>{formatNs(saving.expected_ns)}</strong> ({formatPercent(saving.percent)}), between{" "}
-        {formatNs(saving.low_ns)} and {formatNs(saving.high_ns)}.
+        <strong title={exactNs(saving.expected_ns)}>{formatNs(saving.expected_ns)}</strong> ({formatPercent(saving.percent)}),{" "}
+        <span class="nowrap">
+          between <strong>{formatNs(saving.low_ns)}</strong> and <strong>{formatNs(saving.high_ns)}</strong>.
+        </span>
       </p>
       <div class="saving-line" aria-hidden="true">
         <span class="saving-interval" style={{ left: place(saving.low_ns), width: `${((saving.high_ns - saving.low_ns) / span) * 100}%` }} />
         <span class="saving-mark" style={{ left: place(saving.expected_ns) }} />
+      </div>
+      <div class="saving-scale muted small" aria-hidden="true">
+        <span>{low < 0 ? formatNs(low) : "0"}</span>
+        <span>{formatNs(saving.high_ns)}</span>
       </div>
       <p class="muted small">{saving.derivation}</p>
     </div>

@@ -9,5 +9,6 @@ export function evidenceTarget(row: EvidenceRow): Partial<ViewState> | null {
   // The Tensor Cores page has no pane of its own: the op's details are on the Ops page.
   if (row.page === "tensor_cores" && row.id) return { page: "ops", op: row.id };
   if (row.page === "kernels" && row.id) return { page: "kernels", kernel: row.id };
-  return { page: row.page };
+  // Without an id it names the page alone: what was selected there before has nothing to do with the finding.
+  return { page: row.page, op: null, kernel: null, finding: null };
 }

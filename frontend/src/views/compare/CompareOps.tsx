@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import type { CompareOp, ComparePage } from "../../api/types";
 import { Card } from "../../components/Card";
+import { OpName } from "../../components/OpName";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
@@ -31,7 +32,7 @@ function columnsFor(basis: ComparePage["basis"]): Column<CompareOp>[] {
   const time = basis === "gpu" ? "GPU time" : "CPU time";
   const each = `${time} of the op per iteration`;
   return [
-    { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, width: "280px" },
+    { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, cell: (row) => <OpName name={row.name} />, width: "280px" },
     { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "96px" },
     { id: "a", header: "Base", definition: `${each}, in the base.`, value: (row) => row.a_ns, unit: "ns", cell: (row) => <SideTime id={row.a_id} ns={row.a_ns} />, width: "108px" },
     { id: "b", header: "Candidate", definition: `${each}, in the candidate.`, value: (row) => row.b_ns, unit: "ns", cell: (row) => <SideTime id={row.b_id} ns={row.b_ns} />, width: "108px" },

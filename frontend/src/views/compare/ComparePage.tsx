@@ -3,6 +3,8 @@ import type { ComparePage as CompareData } from "../../api/types";
 import { Card } from "../../components/Card";
 import { PageHead } from "../../components/PageHead";
 import { Term } from "../../components/Term";
+import { Facts } from "../../components/Facts";
+import { Value } from "../../components/Value";
 import { formatRatio } from "../../format/number";
 import { Categories } from "./Categories";
 import { CompareOps } from "./CompareOps";
@@ -28,6 +30,7 @@ export function ComparePage({ data }: { data: CompareData }) {
           <p class="muted small">
             {data.speedup === null ? "The step time of a run is unknown." : data.speedup >= 1 ? "The candidate is faster." : "The candidate is slower."}
           </p>
+          <StepTimes data={data} />
         </Card>
         <Card title={<Term of="resourceUsage">Time per iteration by category</Term>} testId="compare-categories">
           <Categories data={data} />
@@ -43,5 +46,21 @@ export function ComparePage({ data }: { data: CompareData }) {
       </div>
       <CompareOps data={data} />
     </>
+  );
+}
+
+/** What the speedup is made of. */
+function StepTimes({ data }: { data: CompareData }) {
+  const step = data.metrics.find((metric) => metric.key === "step_time");
+  if (!step) return null;
+  return (
+    <div class="step-times">
+      <Facts
+        rows={[
+          ["Step, base", <Value value={step.a} unit="ns" />],
+          ["Step, candidate", <Value value={step.b} unit="ns" />],
+        ]}
+      />
+    </div>
   );
 }

@@ -1,5 +1,6 @@
-/** The measures of both runs and their ratio, with a word for which way it went. */
+/** The measures of both runs and the gain, with a word for which way it went. */
 import type { CompareMetric } from "../../api/types";
+import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
 import { formatRatio } from "../../format/number";
 
@@ -22,7 +23,9 @@ export function Metrics({ metrics }: { metrics: CompareMetric[] }) {
             <th scope="col">Measure</th>
             <th scope="col" class="right">Base</th>
             <th scope="col" class="right">Candidate</th>
-            <th scope="col" class="right">Ratio</th>
+            <th scope="col" class="right">
+              <Term of="gain">Gain</Term>
+            </th>
             <th scope="col">Change</th>
           </tr>
         </thead>
@@ -34,7 +37,7 @@ export function Metrics({ metrics }: { metrics: CompareMetric[] }) {
                 <td>{metric.label}</td>
                 <td class="right"><Value value={metric.a} unit={metric.unit} /></td>
                 <td class="right"><Value value={metric.b} unit={metric.unit} /></td>
-                <td class="right">{metric.ratio === null ? <span class="missing">–</span> : formatRatio(metric.ratio)}</td>
+                <td class="right">{metric.gain === null ? <span class="missing">–</span> : formatRatio(metric.gain)}</td>
                 <td class={`change-${verdict || "none"}`}>{MARKS[verdict]}</td>
               </tr>
             );

@@ -2,6 +2,7 @@
 import type { KernelOp, KernelRow } from "../../api/types";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
+import { OpName } from "../../components/OpName";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
@@ -9,9 +10,10 @@ import { Text, Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
 import { useView } from "../../state/store";
+import { precisionOf } from "./precision";
 
 const OPS: Column<KernelOp>[] = [
-  { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, width: "280px" },
+  { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, cell: (row) => <OpName name={row.name} />, width: "280px" },
   { id: "total", header: "Total", definition: "Time of this kernel in calls by the op.", value: (row) => row.total_ns, unit: "ns", width: "96px" },
 ];
 
@@ -28,11 +30,11 @@ export function KernelPane({ row }: { row: KernelRow }) {
         rows={[
           [<Term of="kernelTc">Tensor Cores</Term>, <Verdict value={row.tensor_core} />],
           [<Term of="kernelRule">Decided by</Term>, <Text value={row.rule} />],
-          [<Term of="precision">Precision</Term>, <Text value={row.precision} />],
+          [<Term of="kernelPrecision">Precision</Term>, <Text value={precisionOf(row)} />],
           [<Term of="kernelFamily">Family</Term>, <Text value={row.family} />],
           [<Term of="totalTime">Total</Term>, <Value value={row.total_ns} unit="ns" />],
           [<Term of="calls">Calls</Term>, <Value value={row.calls} unit="count" />],
-          [<Term of="occupancy">Occupancy</Term>, <Value value={row.occupancy_percent} unit="percent" missing="not recorded" />],
+          [<Term of="occupancy">Occupancy</Term>, <Value value={row.occupancy_percent} unit="percent" missing={row.kind === "kernel" ? "unknown" : "–"} />],
           [<Term of="grid">Grid × block</Term>, <Text value={row.grid && `${row.grid} × ${row.block}`} missing="not recorded" />],
         ]}
       />

@@ -13,15 +13,14 @@ import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
 import { useView } from "../../state/store";
 import { KernelPane } from "./KernelPane";
+import { precisionOf } from "./precision";
 
 const COLUMNS: Column<KernelRow>[] = [
-  { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, value: (row) => row.name, cell: (row) => row.short_name, width: "300px" },
+  { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, value: (row) => row.name, cell: (row) => row.short_name, width: "410px" },
   { id: "total", header: "Total", definition: DEFINITIONS.totalTime, value: (row) => row.total_ns, unit: "ns", width: "96px" },
   { id: "share", header: "%", definition: DEFINITIONS.kernelPercent, value: (row) => row.percent, unit: "percent", width: "76px" },
   { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "76px" },
   { id: "average", header: "Mean", definition: DEFINITIONS.averageTime, value: (row) => row.average_ns, unit: "ns", width: "90px" },
-  { id: "min", header: "Min", definition: DEFINITIONS.minTime, value: (row) => row.min_ns, unit: "ns", width: "90px" },
-  { id: "max", header: "Max", definition: DEFINITIONS.maxTime, value: (row) => row.max_ns, unit: "ns", width: "90px" },
   {
     id: "tc",
     header: "Tensor Cores",
@@ -31,10 +30,20 @@ const COLUMNS: Column<KernelRow>[] = [
     cell: (row) => <Verdict value={row.tensor_core} />,
     width: "112px",
   },
-  { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, filter: "choice", width: "100px" },
+  { id: "precision", header: "Precision", definition: DEFINITIONS.kernelPrecision, value: precisionOf, filter: "choice", width: "100px" },
   { id: "family", header: "Family", definition: DEFINITIONS.kernelFamily, value: (row) => row.family || null, filter: "choice", width: "130px" },
+  {
+    id: "occupancy",
+    header: "Occupancy",
+    definition: DEFINITIONS.occupancy,
+    value: (row) => row.occupancy_percent,
+    unit: "percent",
+    cell: (row) => (row.kind === "kernel" ? undefined : <span class="missing">–</span>),
+    width: "100px",
+  },
+  { id: "min", header: "Min", definition: DEFINITIONS.minTime, value: (row) => row.min_ns, unit: "ns", width: "90px" },
+  { id: "max", header: "Max", definition: DEFINITIONS.maxTime, value: (row) => row.max_ns, unit: "ns", width: "90px" },
   { id: "kind", header: "Kind", definition: DEFINITIONS.kernelKind, value: (row) => row.kind, filter: "choice", width: "96px" },
-  { id: "occupancy", header: "Occupancy", definition: DEFINITIONS.occupancy, value: (row) => row.occupancy_percent, unit: "percent", width: "100px" },
   { id: "grid", header: "Grid", definition: DEFINITIONS.grid, value: (row) => row.grid || null, missing: "–", width: "110px" },
   { id: "block", header: "Block", definition: DEFINITIONS.block, value: (row) => row.block || null, missing: "–", width: "100px" },
   { id: "registers", header: "Registers", definition: DEFINITIONS.registers, value: (row) => row.registers_per_thread, unit: "count", missing: "–", width: "90px" },

@@ -9,16 +9,15 @@ import { Text, Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
 import { useView } from "../../state/store";
+import { precisionOf } from "../kernels/precision";
 
 const KERNELS: Column<OpKernel>[] = [
-  { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, value: (row) => row.name, cell: (row) => row.short_name, width: "220px" },
+  { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, value: (row) => row.name, cell: (row) => row.short_name, width: "190px" },
   { id: "total", header: "Total", definition: DEFINITIONS.totalTime, value: (row) => row.total_ns, unit: "ns", width: "86px" },
   { id: "share", header: "%", definition: "Share of the op's GPU time.", value: (row) => row.percent, unit: "percent", width: "70px" },
-  { id: "average", header: "Mean", definition: DEFINITIONS.averageTime, value: (row) => row.average_ns, unit: "ns", width: "86px" },
-  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "66px" },
   {
     id: "tc",
-    header: "Tensor Cores",
+    header: "On TC",
     definition: DEFINITIONS.kernelTc,
     value: (row) => row.tensor_core,
     cell: (row) => (
@@ -26,9 +25,11 @@ const KERNELS: Column<OpKernel>[] = [
         <Verdict value={row.tensor_core} />
       </span>
     ),
-    width: "112px",
+    width: "80px",
   },
-  { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, width: "86px" },
+  { id: "precision", header: "Precision", definition: DEFINITIONS.kernelPrecision, value: precisionOf, width: "80px" },
+  { id: "average", header: "Mean", definition: DEFINITIONS.averageTime, value: (row) => row.average_ns, unit: "ns", width: "86px" },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "66px" },
   { id: "family", header: "Family", definition: DEFINITIONS.kernelFamily, value: (row) => row.family || null, width: "110px" },
   { id: "bytes", header: "Bytes", definition: DEFINITIONS.bytes, value: (row) => row.bytes, unit: "bytes", missing: "–", width: "86px" },
 ];
@@ -62,7 +63,7 @@ export function OpDetails({ data, hasGpu }: { data: OpDetail; hasGpu: boolean })
           [<Term of="cpuTotal">CPU total</Term>, <Value value={row.cpu_total_ns} unit="ns" />],
           [<Term of="tcEligible">TC eligible</Term>, <Verdict value={row.tc_eligible} />],
           [<Term of="usingTc">Using TC</Term>, <Verdict value={row.using_tc} />],
-          [<Term of="precision">Precision</Term>, <Text value={row.precision} />],
+          [<Term of="precision">Precision</Term>, <Text value={row.precision} missing={row.tc_eligible === "no" ? "–" : "unknown"} />],
           [<Term of="calls">Calls</Term>, <Value value={row.calls} unit="count" />],
         ]}
       />

@@ -31,7 +31,7 @@ export function Findings({ findings }: { findings: FindingLine[] }) {
                 {finding.saving_ns === null ? (
                   <span class="missing">saving unknown</span>
                 ) : (
-                  `saves ~${formatNs(finding.saving_ns)} (${formatPercent(finding.saving_percent)}) a step`
+                  `saves ~${formatNs(finding.saving_ns)} a step (${formatPercent(finding.saving_percent)})`
                 )}
               </span>
             </button>

@@ -1,11 +1,20 @@
-/** The five numbers that people look for first. */
+/** The numbers that people look for first; without a GPU those that a CPU has. */
 import type { PerformanceSummary } from "../../api/types";
 import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
 import type { DefinitionKey } from "../../format/definitions";
 import type { Unit } from "../../format/unit";
 
-export function KeyFigures({ summary }: { summary: PerformanceSummary }) {
+export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; hasGpu: boolean }) {
+  if (!hasGpu) {
+    return (
+      <dl class="figures">
+        <Figure of="stepTime" label="Step time" value={summary.average_iteration_ns} unit="ns" testId="overview-step-time" />
+        <Figure of="stepDeviation" label="Standard deviation" value={summary.iteration_deviation_ns} unit="ns" testId="overview-step-deviation" />
+        <Figure of="samples" label="Samples per second" value={summary.samples_per_second} unit="per_second" testId="overview-samples" />
+      </dl>
+    );
+  }
   return (
     <dl class="figures">
       <Figure of="stepTime" label="Step time" value={summary.average_iteration_ns} unit="ns" testId="overview-step-time" />

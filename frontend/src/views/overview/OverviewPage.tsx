@@ -15,53 +15,79 @@ import { Performance } from "./Performance";
 import { SystemConfiguration } from "./SystemConfiguration";
 import { TopOps } from "./TopOps";
 
+/** The categories that only a recording with a GPU can have. */
+const ON_GPU: ReadonlySet<string> = new Set(["tensor_core", "other_kernels", "memory"]);
+const NONE: ReadonlySet<string> = new Set();
+
 export function OverviewPage({ data }: { data: Overview }) {
   const { set } = useView();
   const definitions = new Map(data.categories.map((category) => [category.key, category.definition]));
   const { summary } = data;
-  const largest = largestSlice(data.resource_usage);
+  // Without a GPU its categories are not missing from the recording: they do not apply.
+  const applies = (category: { key: string }): boolean => data.has_gpu || !ON_GPU.has(category.key);
+  const usage = data.resource_usage.filter(applies);
+  const largest = largestSlice(usage);
   const tensorCoreShare = data.kernel_time.find((slice) => slice.key === "tensor_core")?.percent ?? null;
+  const resources = (
+    <Card title={<Term of="resourceUsage">Resource usage</Term>}>
+      <Donut
+        name="Resource usage"
+        slices={usage}
+        context="resource_usage"
+        centre={largest?.percent ?? null}
+        centreLabel={largest?.label ?? ""}
+        definitions={definitions}
+      />
+    </Card>
+  );
+  const iterations = (
+    <Card title={<Term of="iterations">Iterations</Term>} actions={<span class="muted small">drag over bars to pick a range</span>} testId="overview-iterations">
+      <IterationBars iterations={data.iterations} categories={data.categories} hidden={data.has_gpu ? NONE : ON_GPU} onSelect={(range) => set({ range })} />
+      <Legend slices={usage} context="resource_usage" definitions={definitions} />
+    </Card>
+  );
+  const findings = <Findings findings={data.findings} />;
   return (
     <>
       <PageHead title="Overview" subtitle={data.title} headline={data.headline} range={data.range} />
-      <KeyFigures summary={summary} />
-      <div class="grid grid-donuts">
-        <Card title={<Term of="gpuUtilization">GPU utilization</Term>}>
-          <Donut name="GPU utilization" slices={data.gpu_utilization} context="gpu_utilization" centre={summary.gpu_utilization_percent} centreLabel="busy" />
-        </Card>
-        <Card title={<Term of="resourceUsage">Resource usage</Term>}>
-          <Donut
-            name="Resource usage"
-            slices={data.resource_usage}
-            context="resource_usage"
-            centre={largest?.percent ?? null}
-            centreLabel={largest?.label ?? ""}
-            definitions={definitions}
-          />
-        </Card>
-        <Card title={<Term of="kernelTime">Kernel time on the GPU</Term>}>
-          <Donut name="Kernel time" slices={data.kernel_time} context="kernel_time" centre={tensorCoreShare} centreLabel="Tensor Cores" />
-        </Card>
-        <Card title={<Term of="tcEfficiency">Tensor Core efficiency</Term>}>
-          <Donut
-            name="Tensor Core efficiency"
-            slices={data.tensor_core_efficiency}
-            context="tensor_core_efficiency"
-            centre={summary.tensor_core_kernel_utilization_percent}
-            centreLabel="of eligible"
-          />
-        </Card>
-      </div>
-      <div class="grid grid-main">
-        <Card title={<Term of="iterations">Iterations</Term>} actions={<span class="muted small">drag over bars to pick a range</span>} testId="overview-iterations">
-          <IterationBars iterations={data.iterations} categories={data.categories} onSelect={(range) => set({ range })} />
-          <Legend slices={data.resource_usage} context="resource_usage" definitions={definitions} />
-        </Card>
-        <Findings findings={data.findings} />
-      </div>
+      <KeyFigures summary={summary} hasGpu={data.has_gpu} />
+      {data.has_gpu ? (
+        <>
+          <div class="grid grid-donuts">
+            <Card title={<Term of="gpuUtilization">GPU utilization</Term>}>
+              <Donut name="GPU utilization" slices={data.gpu_utilization} context="gpu_utilization" centre={summary.gpu_utilization_percent} centreLabel="busy" />
+            </Card>
+            {resources}
+            <Card title={<Term of="kernelTime">Kernel time on the GPU</Term>}>
+              <Donut name="Kernel time" slices={data.kernel_time} context="kernel_time" centre={tensorCoreShare} centreLabel="Tensor Cores" />
+            </Card>
+            <Card title={<Term of="tcEfficiency">Tensor Core efficiency</Term>}>
+              <Donut
+                name="Tensor Core efficiency"
+                slices={data.tensor_core_efficiency}
+                context="tensor_core_efficiency"
+                centre={summary.tensor_core_kernel_utilization_percent}
+                centreLabel="of eligible"
+              />
+            </Card>
+          </div>
+          <div class="grid grid-main">
+            {iterations}
+            {findings}
+          </div>
+        </>
+      ) : (
+        <>
+          <div class="grid grid-halves">
+            {resources}
+            {findings}
+          </div>
+          <div class="grid">{iterations}</div>
+        </>
+      )}
       <div class="grid grid-main">
         <TopOps rows={data.top_ops} hasGpu={data.has_gpu} />
-        <Performance summary={summary} />
+        <Performance summary={summary} hasGpu={data.has_gpu} />
       </div>
       <SystemConfiguration items={data.system} />
       <CoverageLine coverage={data.coverage} />

@@ -1,27 +1,36 @@
-/** DLProf's performance summary. */
+/** DLProf's performance summary; the figures of the GPU only where there is one. */
+import type { ComponentChildren } from "preact";
 import type { PerformanceSummary } from "../../api/types";
 import { Card } from "../../components/Card";
 import { Facts } from "../../components/Facts";
 import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
 
-export function Performance({ summary }: { summary: PerformanceSummary }) {
+type Row = readonly [ComponentChildren, ComponentChildren];
+
+export function Performance({ summary, hasGpu }: { summary: PerformanceSummary; hasGpu: boolean }) {
+  const utilization: Row[] = [
+    [<Term of="tcUtilization">Tensor Core utilization</Term>, <Value value={summary.tensor_core_kernel_utilization_percent} unit="percent" />],
+    [<Term of="gpuUtilization">GPU utilization</Term>, <Value value={summary.gpu_utilization_percent} unit="percent" />],
+    [<Term of="gpuBusy">GPU busy</Term>, <Value value={summary.gpu_busy_ns} unit="ns" />],
+  ];
+  const memory: Row[] = [
+    [<Term of="peakMemory">Peak GPU memory</Term>, <Value value={summary.peak_memory_bytes} unit="bytes" missing="not recorded" />],
+    [<Term of="gpuMemory">GPU memory</Term>, <Value value={summary.memory_bytes} unit="bytes" missing="not recorded" />],
+  ];
   return (
     <Card title="Performance summary" testId="overview-performance">
       <Facts
         rows={[
           [<Term of="wallClock">Wall-clock time</Term>, <Value value={summary.wall_clock_ns} unit="ns" />],
-          [<Term of="tcUtilization">Tensor Core utilization</Term>, <Value value={summary.tensor_core_kernel_utilization_percent} unit="percent" />],
-          [<Term of="gpuUtilization">GPU utilization</Term>, <Value value={summary.gpu_utilization_percent} unit="percent" />],
-          [<Term of="gpuBusy">GPU busy</Term>, <Value value={summary.gpu_busy_ns} unit="ns" />],
+          ...(hasGpu ? utilization : []),
           [<Term of="totalIterations">Iterations recorded</Term>, <Value value={summary.total_iterations} unit="count" />],
           [<Term of="aggregatedIterations">Iterations aggregated</Term>, <Value value={summary.aggregated_iterations} unit="count" />],
           [<Term of="startIteration">Start iteration</Term>, <Value value={summary.start_iteration} unit="count" />],
           [<Term of="stopIteration">Stop iteration</Term>, <Value value={summary.stop_iteration} unit="count" />],
           [<Term of="stepTime">Mean iteration time</Term>, <Value value={summary.average_iteration_ns} unit="ns" />],
           [<Term of="stepDeviation">Standard deviation</Term>, <Value value={summary.iteration_deviation_ns} unit="ns" />],
-          [<Term of="peakMemory">Peak GPU memory</Term>, <Value value={summary.peak_memory_bytes} unit="bytes" missing="not recorded" />],
-          [<Term of="gpuMemory">GPU memory</Term>, <Value value={summary.memory_bytes} unit="bytes" missing="not recorded" />],
+          ...(hasGpu ? memory : []),
         ]}
       />
     </Card>

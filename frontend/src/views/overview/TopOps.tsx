@@ -6,24 +6,27 @@ import { DataTable } from "../../components/table/DataTable";
 import { useView } from "../../state/store";
 import { opColumns } from "../opColumns";
 
-/** The columns shown here, narrower than on the Ops page. */
+/** The columns shown here, in DLProf's order and narrower than on the Ops page. */
 const WIDTHS: Record<string, string> = {
-  name: "250px",
-  gpu: "86px",
-  share: "72px",
-  cpu: "90px",
-  calls: "60px",
-  type: "140px",
-  direction: "84px",
-  eligible: "96px",
-  using: "92px",
+  name: "160px",
+  direction: "82px",
+  gpu: "82px",
+  share: "66px",
+  cpu: "92px",
+  calls: "54px",
+  type: "96px",
+  eligible: "92px",
+  using: "78px",
 };
 
 export function TopOps({ rows, hasGpu }: { rows: OpRow[]; hasGpu: boolean }) {
   const { set } = useView();
   const columns = useMemo(() => {
-    const wanted = opColumns(hasGpu).filter((column) => column.id in WIDTHS && !(hasGpu && column.id === "cpu"));
-    return wanted.map((column) => ({ ...column, width: WIDTHS[column.id]! }));
+    const known = new Map(opColumns(hasGpu).map((column) => [column.id, column]));
+    return Object.entries(WIDTHS).flatMap(([id, width]) => {
+      const column = hasGpu && id === "cpu" ? undefined : known.get(id);
+      return column ? [{ ...column, width }] : [];
+    });
   }, [hasGpu]);
   return (
     <Card

@@ -5,6 +5,7 @@ import { Donut } from "../../components/chart/Donut";
 import { Facts } from "../../components/Facts";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../components/PageHead";
+import { OpName } from "../../components/OpName";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
@@ -14,7 +15,7 @@ import { DEFINITIONS } from "../../format/definitions";
 import { useView } from "../../state/store";
 
 const COLUMNS: Column<TensorCoreOp>[] = [
-  { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, width: "280px" },
+  { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, cell: (row) => <OpName name={row.name} />, width: "280px" },
   { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "96px" },
   { id: "gpu", header: "GPU time", definition: DEFINITIONS.gpuTime, value: (row) => row.gpu_ns, unit: "ns", width: "96px" },
   {
@@ -27,11 +28,11 @@ const COLUMNS: Column<TensorCoreOp>[] = [
     width: "104px",
   },
   { id: "utilization", header: "TC %", definition: DEFINITIONS.opUtilization, value: (row) => row.utilization_percent, unit: "percent", width: "80px" },
+  { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, filter: "choice", width: "104px" },
+  { id: "reason", header: "Why not", definition: DEFINITIONS.reason, value: (row) => row.reason || null, missing: "–", width: "400px" },
   { id: "tc", header: "On TC", definition: DEFINITIONS.tcTime, value: (row) => row.tc_ns, unit: "ns", width: "90px" },
   { id: "off", header: "Off TC", definition: DEFINITIONS.nonTcTime, value: (row) => row.non_tc_ns, unit: "ns", width: "90px" },
   { id: "unknown", header: "Unknown", definition: DEFINITIONS.unknownTime, value: (row) => row.unknown_ns, unit: "ns", width: "90px" },
-  { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, filter: "choice", width: "104px" },
-  { id: "reason", header: "Why not", definition: DEFINITIONS.reason, value: (row) => row.reason || null, missing: "–", width: "340px" },
   { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "180px" },
   { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "76px" },
   { id: "shapes", header: "Shapes", definition: DEFINITIONS.shapes, value: (row) => row.shapes || null, width: "220px" },
