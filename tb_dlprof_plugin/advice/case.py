@@ -54,11 +54,10 @@ class Case:
         """What a step takes on the CPU alone."""
         return host_floor_ns(self.frame, self.selection)
 
-    @cached_property
+    @property
     def compute_capability(self) -> tuple[int, int] | None:
         """Of the GPU that the run used."""
-        used = self.profile.iterations.gpu_ids
-        return next((g.compute_capability for g in self.profile.system.gpus if g.id in used), None)
+        return self.frame.compute_capability
 
     @cached_property
     def kernel_launches(self) -> Bools:

@@ -6,6 +6,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import EvidenceRow
+from tb_dlprof_plugin.measures.frame import op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.storage.model import Bools, Role
 
@@ -22,11 +23,10 @@ def op_rows(case: Case, launches: Bools) -> list[EvidenceRow]:
     for group in np.argsort(-time, kind="stable")[:_ROWS].tolist():
         if time[group] <= 0:
             break
-        place = f"{strings[groups.module[group]]}/" if groups.module[group] else ""
         backward = " (bprop)" if groups.role[group] == Role.BACKWARD else ""
         result.append(
             EvidenceRow(
-                label=f"{place}{strings[groups.op_type[group]]}{backward}",
+                label=op_name(strings[groups.module[group]], strings[groups.op_type[group]]) + backward,
                 value_ns=int(time[group]) // case.selection.count,
                 percent=percent(float(time[group]), whole),
                 page="ops",

@@ -61,6 +61,12 @@ class Frame:
             raise ValueError(f"iterations {low} to {high} are not in this recording, which has 0 to {total - 1}")
         return Selection(low, high)
 
+    @property
+    def compute_capability(self) -> tuple[int, int] | None:
+        """Of the first GPU that the run used; None without one, or where it was not recorded."""
+        used = self.profile.iterations.gpu_ids
+        return next((gpu.compute_capability for gpu in self.profile.system.gpus if gpu.id in used), None)
+
     @cached_property
     def call_parent(self) -> Ints:
         """Row of the parent call, -1 for outermost calls."""
@@ -178,6 +184,11 @@ class Frame:
         if not len(column):
             return np.full(len(self.profile.launches), -1, dtype=np.int64)
         return column[np.maximum(self.profile.launches.call, 0)]
+
+
+def op_name(module: str, op_type: str) -> str:
+    """An op's name as DLProf writes it: its place in the model and its type."""
+    return f"{module}/{op_type}" if module else op_type
 
 
 def stable_id(*parts: str) -> str:

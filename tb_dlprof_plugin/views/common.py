@@ -130,11 +130,6 @@ def coverage_of(frame: Frame) -> Coverage:
     )
 
 
-def op_name(module: str, op_type: str) -> str:
-    """An op's name as DLProf writes it: its place in the model and its type."""
-    return f"{module}/{op_type}" if module else op_type
-
-
 def run_title(frame: Frame) -> str:
     """What the run is in a few words: "ResNet50, fp16, NVIDIA H200"."""
     header = header_of(frame.profile)

@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_dlprof_plugin.comparison import Comparison, OpSide, compare
 from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.measures.frame import op_name
 from tb_dlprof_plugin.measures.iterations import StepTotals, percent, step_totals
 from tb_dlprof_plugin.measures.kernels import TimeSplit, kernel_totals, time_split
 from tb_dlprof_plugin.measures.ops import op_totals
@@ -24,7 +25,6 @@ from tb_dlprof_plugin.views.common import (
     SelectedRange,
     Slice,
     Verdict,
-    op_name,
     run_title,
     selected_range,
 )

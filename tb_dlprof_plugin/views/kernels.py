@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import kernel_id
+from tb_dlprof_plugin.measures.frame import kernel_id, op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.kernels import KernelTotals, kernel_totals
 from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind
@@ -18,7 +18,6 @@ from tb_dlprof_plugin.views.common import (
     Slice,
     Verdict,
     coverage_of,
-    op_name,
     selected_range,
 )
 from tb_dlprof_plugin.views.text import short_kernel_name

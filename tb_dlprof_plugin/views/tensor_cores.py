@@ -91,9 +91,7 @@ def tensor_cores_page(frame: Frame, ref: RunRef, selection: Selection) -> Tensor
 
 def supported_precisions(frame: Frame) -> tuple[str, ...]:
     """What the Tensor Cores of the run's GPU can compute in; nothing for a GPU that is unknown or has none."""
-    gpus = frame.profile.iterations.gpu_ids
-    capability = next((g.compute_capability for g in frame.profile.system.gpus if g.id in gpus), None)
-    return tensor_core_precisions(capability)
+    return tensor_core_precisions(frame.compute_capability)
 
 
 def _ops(frame: Frame, selection: Selection, totals: OpTotals) -> list[TensorCoreOp]:
