@@ -149,7 +149,7 @@ def _occupancy(frame: Frame, launches: Ints) -> float | None:
     """Kineto's estimate, the mean weighted by time over the launches that have one; None where none has."""
     occupancy = frame.profile.launch_configs.occupancy_percent[frame.profile.launches.config[launches]]
     weight = frame.profile.launches.duration_ns[launches]
-    # Kineto writes 0 where it could not tell, as for most Tensor Core kernels of cuDNN: a kernel that runs has some.
+    # Kineto writes 0 where it could not tell or where its estimate rounds to nothing; a kernel that ran has some.
     known = (occupancy > 0) & (weight > 0)
     return float(np.average(occupancy[known], weights=weight[known])) if known.any() else None
 

@@ -30,7 +30,7 @@ def test_durations_have_three_digits(value: int, text: str) -> None:
         ("void (anonymous namespace)::softmax_warp_forward<float>(Params)", "softmax_warp_forward"),
         ("void at::native::(anonymous namespace)::max_pool_forward_nchw<float, int>(int)", "max_pool_forward_nchw"),
         (
-            "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::UnaryOpFunctor<float> >(int)",
+            "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::UnaryOpFunctor<int> >(int)",
             "multi_tensor_apply_kernel<Unary>",
         ),
         ("_ZN7cutlass6KernelINS_4gemm9GemmShapeILi64EEENS4_28Conv2dWgradOutputGradientTile", "Kernel<Conv2dWgrad>"),
