@@ -316,8 +316,8 @@ def _warnings(a: CompareInput, b: CompareInput) -> list[str]:
         orphans = percent(_orphan_ns(side), int(side.frame.profile.launches.duration_ns.sum()))
         if orphans is not None and orphans > _ORPHAN_PERCENT:
             texts.append(
-                f"{orphans:.0f} % of the {name}'s GPU time was launched before its recording began: it lies in no op and in "
-                "no iteration."
+                f"{orphans:.0f} % of the {name}'s GPU time was launched before its recording began: "
+                "it lies in no op and in no iteration."
             )
     return texts
 

@@ -75,7 +75,8 @@ def _model(facts: RunFacts) -> list[SystemItem]:
             ("Mode", None if facts.training is None else ("training" if facts.training else "inference")),
             ("Optimizer", facts.optimizer),
             ("torch.compile", _switch(facts.compiled)),
-            ("Parallel wrapper", facts.parallel_wrapper),
+            # A model that was seen without a wrapper has none.
+            ("Parallel wrapper", facts.parallel_wrapper or ("none" if facts.model else None)),
             ("Rank / world size", _pair(facts.rank, facts.world_size)),
             ("Peak memory allocated", _gib(facts.peak_memory_allocated_bytes)),
             ("Peak memory reserved", _gib(facts.peak_memory_reserved_bytes)),
