@@ -249,12 +249,17 @@ def test_killed_worker_warns_names_the_trace_and_what_to_do(tmp_path, training, 
         return worker
 
     monkeypatch.setattr(handler_module, "start_worker", start_and_kill)
-    handler = trace_handler(tmp_path, use_gzip=True)
-    with pytest.warns(TbDlprofWarning, match=r"killed by SIGKILL.*tb-dlprof analyze .* --logdir") as caught:
+
+    def train_on() -> int:
+        handler = trace_handler(tmp_path, use_gzip=True)
         run_profiled(training[1], handler)
         losses = [training[1]() for _ in range(2)]
         handler.wait(60)
-    assert len(losses) == 2
+        return len(losses)
+
+    with pytest.warns(TbDlprofWarning, match=r"killed by SIGKILL.*tb-dlprof analyze .* --logdir") as caught:
+        steps_after_the_kill = train_on()
+    assert steps_after_the_kill == 2
     assert list(tmp_path.glob("*tfevents*")) == []
     (trace,) = kit.traces(tmp_path)
     assert any(str(trace) in str(warning.message) for warning in caught)
