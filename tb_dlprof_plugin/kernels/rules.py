@@ -32,6 +32,17 @@ def _rule(
     return Rule(id, re.compile(pattern), tensor_core, kind, precision, where)
 
 
+_LIBRARY = r"^(?=.*(?:at::|cub::|thrust::|cudnn|cunn_|indexSelect|\(anonymous namespace\))).*?"
+
+
+def _library_rule(id: str, pattern: str, kind: str) -> Rule:
+    """A kernel of PyTorch, CUB, Thrust or cuDNN that uses no Tensor Cores.
+
+    The words are everyday ones: in a stranger's kernel (``my_wmma_transpose``) they settle nothing.
+    """
+    return _rule(id, f"{_LIBRARY}(?:{pattern})", False, kind)
+
+
 RULES: tuple[Rule, ...] = (
     _rule("memcpy", r"^Memcpy ", False, "copy"),
     _rule("memset", r"^Memset ", False, "set"),
@@ -135,17 +146,14 @@ RULES: tuple[Rule, ...] = (
         False,
         "normalization",
     ),
-    _rule("pooling", r"[pP]ool", False, "pooling"),
-    _rule("softmax", r"[sS]oft[mM]ax|nll_loss|cunn_", False, "softmax"),
-    _rule("reduction", r"reduce_kernel|DeviceReduce|DeviceScan|cub::|radix|[sS]ort|thrust::", False, "reduction"),
-    _rule("embedding", r"embedding|indexSelect|index_|gather|scatter|indexing_backward", False, "index"),
-    _rule(
-        "copy",
-        r"CatArrayBatchedCopy|direct_copy|copy_device_to_device|bfloat16_copy|float16_copy|transpose",
-        False,
-        "copy",
+    _library_rule("pooling", r"[pP]ool", "pooling"),
+    _library_rule("softmax", r"[sS]oft[mM]ax|nll_loss|cunn_", "softmax"),
+    _library_rule("reduction", r"reduce_kernel|DeviceReduce|DeviceScan|cub::|radix|[sS]ort|thrust::", "reduction"),
+    _library_rule("embedding", r"embedding|indexSelect|index_|gather|scatter|indexing_backward", "index"),
+    _library_rule(
+        "copy", r"CatArrayBatchedCopy|direct_copy|copy_device_to_device|bfloat16_copy|float16_copy|transpose", "copy"
     ),
-    _rule("random", r"distribution_|philox|dropout|bernoulli", False, "random"),
+    _library_rule("random", r"distribution_|philox|dropout|bernoulli", "random"),
     _rule(
         "elementwise", r"elementwise_kernel|FillFunctor|at::native::|at_cuda_detail|at::cuda::", False, "elementwise"
     ),

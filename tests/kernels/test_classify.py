@@ -178,3 +178,8 @@ def test_the_rule_that_decided_is_named() -> None:
 def test_rule_ids_are_unique() -> None:
     ids = [rule.id for rule in RULES]
     assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("name", ["my_wmma_transpose", "user_gather_gemm", "pool_attention_fused", "sorted_matmul"])
+def test_everyday_words_settle_nothing_in_a_strangers_kernel(name: str) -> None:
+    assert classify_kernel(name, compute_capability=(9, 0)).tensor_core is None
