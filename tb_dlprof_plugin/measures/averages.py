@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.measures.frame import Frame
-from tb_dlprof_plugin.storage.model import CallKind
+from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints
 
 _STEP_PREFIX = "ProfilerStep#"
+_MAX_NESTED_RUNTIME_CALLS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,69 +32,89 @@ class OperatorAverage:
 
 def operator_averages(frame: Frame) -> list[OperatorAverage]:
     """All ops, annotations and runtime calls of the recording by falling self CPU time."""
-    profile, parent = frame.profile, frame.call_parent
-    calls, launches = profile.calls, profile.launches
-    name = profile.ops.name[calls.op]
+    profile, calls = frame.profile, frame.profile.calls
     kind = profile.ops.kind[calls.op]
-
-    device_self = np.zeros(len(calls), dtype=np.int64)
-    launched = launches.call >= 0
-    owner = launches.call[launched].copy()
-    for _ in range(8):
-        climbing = (kind[owner] == CallKind.RUNTIME) & (parent[owner] >= 0)
-        if not climbing.any():
-            break
-        owner[climbing] = parent[owner[climbing]]
-    np.add.at(device_self, owner, launches.duration_ns[launched])
-    device_total = device_self.copy()
-    for level in range(int(calls.depth.max(initial=0)), 0, -1):
-        here = np.flatnonzero(calls.depth == level)
-        np.add.at(device_total, parent[here], device_total[here])
-
-    children = np.bincount(parent[parent >= 0], minlength=len(calls))
-    nested = np.flatnonzero(parent >= 0)
-    merged = np.zeros(len(calls), dtype=np.bool_)
-    merged[nested] = (name[nested] == name[parent[nested]]) & (children[parent[nested]] == 1)
-    # A merged call's own children become its parent's, so their self times must not be counted twice.
-    cpu_self = frame.call_self_ns.copy()
-    self_device = device_self.copy()
-    for row in np.flatnonzero(merged).tolist():
-        keeper = int(parent[row])
-        while merged[keeper]:
-            keeper = int(parent[keeper])
-        cpu_self[keeper] += cpu_self[row]
-        self_device[keeper] += self_device[row]
+    name = _merged_step_names(frame)
+    device_self = _device_self_ns(frame, kind)
+    device_total = _with_children(frame, device_self)
+    merged = _merged_calls(frame, name)
+    cpu_self = _hand_up(frame.call_self_ns, merged, frame.call_parent)
+    device_self = _hand_up(device_self, merged, frame.call_parent)
 
     kept = np.flatnonzero(~merged)
-    steps = [i for i, text in enumerate(profile.strings) if text.startswith(_STEP_PREFIX)]
-    if steps:
-        # One row for all steps, as "ProfilerStep*" there.
-        name[np.isin(name, steps)] = steps[0]
     keys = np.stack((name[kept], profile.ops.module[calls.op[kept]] * (kind[kept] == CallKind.MODULE), kind[kept]))
     unique, group = np.unique(keys, axis=1, return_inverse=True)
     group = group.reshape(-1)
-    count = unique.shape[1]
-
-    def sums(values: np.ndarray) -> list[int]:  # type: ignore[type-arg]
-        return np.bincount(group, weights=values[kept], minlength=count).astype(np.int64).tolist()  # type: ignore[no-any-return]
-
-    number = np.bincount(group, minlength=count).tolist()
-    columns = zip(
-        unique.T.tolist(), number, sums(calls.duration_ns), sums(cpu_self), sums(device_total), sums(self_device),
-        strict=True,
-    )  # fmt: skip
+    columns = [
+        np.bincount(group, weights=values[kept], minlength=unique.shape[1]).astype(np.int64).tolist()
+        for values in (np.ones(len(calls)), calls.duration_ns, cpu_self, device_total, device_self)
+    ]
     rows = [
         OperatorAverage(
-            name=_display(profile.strings[key[0]] or profile.strings[key[1]]),
-            calls=calls_,
+            name=_display(profile.strings[name_] or profile.strings[module]),
+            calls=count,
             cpu_total_ns=cpu_total,
             cpu_self_ns=cpu_own,
             device_total_ns=total if profile.has_gpu else None,
             device_self_ns=own if profile.has_gpu else None,
         )
-        for key, calls_, cpu_total, cpu_own, total, own in columns
+        for (name_, module, _), count, cpu_total, cpu_own, total, own in zip(unique.T.tolist(), *columns, strict=True)
     ]
     return sorted(rows, key=lambda row: -row.cpu_self_ns)
+
+
+def _merged_step_names(frame: Frame) -> Ints:
+    """Name per call; all steps share one, as "ProfilerStep*" in torch."""
+    name = frame.profile.ops.name[frame.profile.calls.op]
+    steps = [i for i, text in enumerate(frame.profile.strings) if text.startswith(_STEP_PREFIX)]
+    if steps:
+        name[np.isin(name, steps)] = steps[0]
+    return name
+
+
+def _device_self_ns(frame: Frame, kind: Ints) -> Ints:
+    """GPU time that each call launched itself; a launch counts for the op around the runtime call."""
+    launches, parent = frame.profile.launches, frame.call_parent
+    launched = launches.call >= 0
+    owner = launches.call[launched]
+    for _ in range(_MAX_NESTED_RUNTIME_CALLS):
+        climbing = (kind[owner] == CallKind.RUNTIME) & (parent[owner] >= 0)
+        if not climbing.any():
+            break
+        owner[climbing] = parent[owner[climbing]]
+    result = np.zeros(len(frame.profile.calls), dtype=np.int64)
+    np.add.at(result, owner, launches.duration_ns[launched])
+    return result
+
+
+def _with_children(frame: Frame, own: Ints) -> Ints:
+    total = own.copy()
+    depth = frame.profile.calls.depth
+    for level in range(int(depth.max(initial=0)), 0, -1):
+        here = np.flatnonzero(depth == level)
+        np.add.at(total, frame.call_parent[here], total[here])
+    return total
+
+
+def _merged_calls(frame: Frame, name: Ints) -> Bools:
+    """Calls that are the only child of a call of the same name."""
+    parent = frame.call_parent
+    children = np.bincount(parent[parent >= 0], minlength=len(name))
+    nested = np.flatnonzero(parent >= 0)
+    merged = np.zeros(len(name), dtype=np.bool_)
+    merged[nested] = (name[nested] == name[parent[nested]]) & (children[parent[nested]] == 1)
+    return merged
+
+
+def _hand_up(values: Ints, merged: Bools, parent: Ints) -> Ints:
+    """Adds a merged call's own value to the call that it is merged into."""
+    result = values.copy()
+    for row in np.flatnonzero(merged).tolist():
+        keeper = int(parent[row])
+        while merged[keeper]:
+            keeper = int(parent[keeper])
+        result[keeper] += result[row]
+    return result
 
 
 def _display(name: str) -> str:
