@@ -15,10 +15,11 @@ from tb_dlprof_plugin.analysis.kernel_table import build_kernels
 from tb_dlprof_plugin.analysis.machine import complete_system
 from tb_dlprof_plugin.analysis.op_table import build_ops
 from tb_dlprof_plugin.analysis.roles import assign_roles
-from tb_dlprof_plugin.analysis.steps import find_steps
+from tb_dlprof_plugin.analysis.steps import find_steps, without_unfinished_step
 from tb_dlprof_plugin.storage.facts import RunFacts, System
 from tb_dlprof_plugin.storage.model import (
     Attribution,
+    CallKind,
     Calls,
     Ints,
     Iterations,
@@ -26,9 +27,11 @@ from tb_dlprof_plugin.storage.model import (
     Launches,
     Note,
     Profile,
+    Role,
     Source,
 )
 from tb_dlprof_plugin.storage.tree import parents
+from tb_dlprof_plugin.trace.errors import TraceError
 from tb_dlprof_plugin.trace.kineto import read_kineto
 from tb_dlprof_plugin.trace.timeline import Timeline
 from tb_dlprof_plugin.version import __version__
@@ -72,7 +75,11 @@ def analyze_trace(
 
 
 def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: System) -> Profile:
-    """The profile of a timeline. Appends to ``timeline.strings``, which becomes the profile's string table."""
+    """The profile of a timeline. Appends to ``timeline.strings``, which becomes the profile's string table.
+
+    Raises:
+        TraceError: no op and no kernel was recorded.
+    """
     host, device = timeline.host, timeline.device
     system = complete_system(system, timeline)
     gpu_ids = tuple(int(i) for i in np.unique(device.device))
@@ -84,7 +91,14 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     call, attribution = attribute(timeline, roles.top_call)
     ops, op_of_call = build_ops(timeline, roles, capability if len(device) else None)
     kernels, kernel_of_launch = build_kernels(timeline, call, parent, capability)
-    steps = find_steps(timeline)
+    working = (roles.kind == CallKind.OP) & (roles.role != Role.DATALOADER)
+    if not working.any() and not len(device):
+        raise TraceError(
+            f"{timeline.source} holds no op outside the DataLoader: no training step was recorded; "
+            "let the loop run for more steps, or record earlier ones."
+        )
+    found = find_steps(timeline)
+    steps = without_unfinished_step(found, host.start_ns[working])
     start_ns, stop_ns = completion_windows(timeline, steps, call, attribution)
     tensor_core = kernels.tensor_core[kernel_of_launch] if len(device) else np.zeros(0, dtype=np.int64)
     return Profile(
@@ -119,7 +133,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
             attribution=attribution,
         ),
         launch_configs=_configs(timeline),
-        notes=_notes(timeline, steps.found_by, attribution),
+        notes=_notes(timeline, steps.found_by, attribution, len(found.number) - len(steps.number), roles.kind),
     )
 
 
@@ -139,7 +153,7 @@ def _configs(timeline: Timeline) -> LaunchConfigs:
     )
 
 
-def _notes(timeline: Timeline, found_by: str, attribution: Ints) -> list[Note]:
+def _notes(timeline: Timeline, found_by: str, attribution: Ints, unfinished: int, kind: Ints) -> list[Note]:
     notes = [Note(n.code, n.text, n.count) for n in timeline.notes]
     if found_by == "optimizer_step":
         notes.append(
@@ -147,6 +161,12 @@ def _notes(timeline: Timeline, found_by: str, attribution: Ints) -> list[Note]:
         )
     elif found_by == "none":
         notes.append(Note("no_steps", "No iterations were found: the recording counts as one. Call prof.step()."))
+    if unfinished:
+        notes.append(
+            Note("unfinished_step", "The loop ended while the profiler recorded: the step after it is left out.")
+        )
+    if not (kind == CallKind.MODULE).any():
+        notes.append(Note("no_modules", "Module names were not recorded; pass model= to the hook."))
     if not len(timeline.device):
         notes.append(Note("no_gpu", "Nothing ran on a GPU; GPU and Tensor Core figures do not apply."))
     orphans = int((attribution == Attribution.ORPHAN).sum())

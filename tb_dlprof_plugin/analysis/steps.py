@@ -30,7 +30,29 @@ class Steps:
 
 def find_steps(timeline: Timeline) -> Steps:
     """The iterations of a timeline; consecutive ones share their boundary, so that no time falls between them."""
-    return _profiler_steps(timeline) or _optimizer_steps(timeline) or _whole(timeline)
+    profiler, optimizer = _profiler_steps(timeline), _optimizer_steps(timeline)
+    if profiler is not None and len(profiler.number) == 1 and optimizer is not None and len(optimizer.number) > 1:
+        # One profiler step around many optimizer steps: nobody called prof.step().
+        return optimizer
+    return profiler or optimizer or _whole(timeline)
+
+
+def without_unfinished_step(steps: Steps, op_start_ns: Ints) -> Steps:
+    """The iterations without a last one in which no op ran.
+
+    A loop that ends while the profiler records leaves such a step behind its last ``prof.step()``: it holds only the
+    DataLoader's own end, and would count as an iteration that waits for data.
+
+    Args:
+        steps: the iterations.
+        op_start_ns: starts of all ops that are not the DataLoader's.
+    """
+    if steps.found_by != "profiler_step" or len(steps.number) < 2:
+        return steps
+    inside = (op_start_ns >= steps.start_ns[-1]) & (op_start_ns < steps.stop_ns[-1])
+    if inside.any() or not (op_start_ns < steps.start_ns[-1]).any():
+        return steps
+    return Steps(steps.number[:-1], steps.start_ns[:-1], steps.stop_ns[:-1], steps.found_by)
 
 
 def _profiler_steps(timeline: Timeline) -> Steps | None:

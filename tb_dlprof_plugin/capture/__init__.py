@@ -30,4 +30,10 @@ __all__ = ["ProfileSession", "TbDlprofWarning", "TraceHandler", "profile", "trac
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    try:
+        module = importlib.import_module(f"{__name__}.{_HOME[name]}")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ModuleNotFoundError("Recording needs PyTorch: pip install torch.", name="torch") from None
+    return getattr(module, name)

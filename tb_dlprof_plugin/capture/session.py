@@ -54,8 +54,8 @@ def profile(
 ) -> ProfileSession:
     """Profile the training steps inside the ``with`` block; call ``step()`` on the result after each one.
 
-    A block that never calls ``step()``, such as a notebook cell that runs a few batches, is recorded whole as one
-    iteration, unless a schedule is given.
+    In a block that never calls ``step()`` each optimizer step ends an iteration; without one, as in a notebook cell
+    that runs a batch forward, the block is recorded whole as one, unless a schedule is given.
 
     Args:
         schedule: a ``torch.profiler.schedule``, a dict of its arguments or a tuple (wait, warmup, active[, repeat]); by

@@ -27,8 +27,8 @@ def compare(
         return
     typer.echo(f"Base: {page.a.title}\nCandidate: {page.b.title}\n{page.headline}\n")
     print_table(
-        (("per iteration", "left"), ("base", "right"), ("candidate", "right"), ("base / candidate", "right")),
-        [(m.label, _value(m, m.a), _value(m, m.b), "-" if m.ratio is None else f"{m.ratio:.2f}") for m in page.metrics],
+        (("per iteration", "left"), ("base", "right"), ("candidate", "right"), ("gain", "right")),
+        [(m.label, _value(m, m.a), _value(m, m.b), "-" if m.gain is None else f"{m.gain:.2f}") for m in page.metrics],
     )
     typer.echo("")
     print_table(

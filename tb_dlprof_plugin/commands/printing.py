@@ -13,11 +13,13 @@ from rich.text import Text
 from tb_dlprof_plugin.views.text import duration
 
 UNKNOWN = "unknown"
+_PIPED_WIDTH = 240
 
 
 def console() -> Console:
     """The terminal; names from traces are never read as markup."""
-    return Console(highlight=False, markup=False)
+    # Piped output has no width to fit into: cells that wrap cannot be searched.
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 
 
 def print_json(page: msgspec.Struct) -> None:

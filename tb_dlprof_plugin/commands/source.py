@@ -38,6 +38,10 @@ def _open(source: Path, cycle: int | None, rank: int | None) -> tuple[Frame, Run
         profile = analyze_trace(source)
         return Frame(profile), RunRef(source.name, profile.source.session, profile.source.rank, profile.source.cycle)
     stored = read_profiles(source)
+    if not stored and (traces := list(source.rglob("*.pt.trace.json*"))):
+        raise ProfileError(
+            f"{source} holds {len(traces)} traces but no profile; run `tb-dlprof analyze {traces[0]}` first."
+        )
     if not stored:
         raise ProfileError(f"{source} holds no profile; record one with tb_dlprof_plugin.profile(...) or the demo.")
     runs = sorted({s.path.parent for s in stored})

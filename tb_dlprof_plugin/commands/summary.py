@@ -50,7 +50,13 @@ def summary(
     )
     typer.echo("")
     print_table(
-        (("Top ops", "left"), ("direction", "left"), ("GPU time", "right"), ("CPU time", "right"), ("TC", "left")),
+        (
+            (f"Top ops, total of {facts.aggregated_iterations} iterations", "left"),
+            ("direction", "left"),
+            ("GPU time", "right"),
+            ("CPU time", "right"),
+            ("TC", "left"),
+        ),
         [
             (op.name, op.direction, time(op.gpu_ns), time(op.cpu_total_ns), _tensor_cores(op.tc_eligible, op.using_tc))
             for op in page.top_ops

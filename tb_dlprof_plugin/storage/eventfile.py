@@ -143,6 +143,8 @@ def _records(source: Path) -> Iterator[bytes]:
         (length,) = struct.unpack("<Q", header[:8])
         body = data[offset + 12 : offset + 12 + length]
         check = data[offset + 12 + length : offset + 16 + length]
+        if offset == 0 and header[8:] != _masked_crc(header[:8]):
+            raise ProfileError(f"{source} is no event file, or its start is damaged; give a run's directory.")
         if header[8:] != _masked_crc(header[:8]) or len(check) < 4 or check != _masked_crc(body):
             raise ProfileError(f"{source} is damaged or cut short at byte {offset}; record the run again.")
         yield body

@@ -34,6 +34,8 @@ from tb_dlprof_plugin.views.text import duration
 _Unit = Literal["ns", "percent", "count", "bytes", "per_second"]
 _Better = Literal["lower", "higher", ""]
 _ORPHAN_PERCENT = 5.0
+_UNEVEN_PERCENT = 20.0
+_WITHOUT_GPU = ("step_time", "samples_per_second")
 
 
 class CompareSide(msgspec.Struct, frozen=True):
@@ -205,6 +207,8 @@ def _metrics(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
             both(lambda s: s.frame.profile.facts.peak_memory_allocated_bytes),
         ),
     ]
+    if not a.frame.profile.has_gpu and not b.frame.profile.has_gpu:
+        rows = [row for row in rows if row[0] in _WITHOUT_GPU]
     return [
         CompareMetric(
             key,
@@ -313,6 +317,12 @@ def _warnings(a: CompareInput, b: CompareInput) -> list[str]:
     if None not in batches and batches[0] != batches[1]:
         texts.append(f"The batch sizes differ: {batches[0]} and {batches[1]}; compare samples per second.")
     for name, side in (("base", a), ("candidate", b)):
+        spread = percent(side.steps.deviation_ns, side.steps.average_ns)
+        if spread is not None and spread > _UNEVEN_PERCENT:
+            texts.append(
+                f"The {name}'s steps vary much, {duration(side.steps.average_ns)} ± "
+                f"{duration(side.steps.deviation_ns or 0)}: pick a range of even iterations."
+            )
         orphans = percent(_orphan_ns(side), int(side.frame.profile.launches.duration_ns.sum()))
         if orphans is not None and orphans > _ORPHAN_PERCENT:
             texts.append(

@@ -92,8 +92,11 @@ def test_categories_equal_a_model_that_looks_at_each_nanosecond(new_trace, event
     # GIVEN overlapping events of all kinds on two GPUs, in nanoseconds
     trace = new_trace()
     edges = [0, *sorted(boundaries)]
+    # A step without an op would be left out as unfinished.
+    events = [*events, *(("cpu", start, 1, 0) for start in edges[:-1])]
     for number, (start, stop) in enumerate(itertools.pairwise(edges)):
         trace.step(number, start / 1000, (stop - start) / 1000)
+        trace.op("aten::mm", start / 1000, 0.001)
     for layer, start, duration, device in events:
         _add(trace, layer, start / 1000, duration / 1000, device)
 

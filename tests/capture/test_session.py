@@ -53,14 +53,35 @@ def test_default_schedule_drops_the_first_step(tmp_path, training, kit):
     assert len(kit.traces(tmp_path)) == 1
 
 
-def test_block_without_step_is_one_iteration(tmp_path, training):
+def test_block_without_step_has_an_iteration_for_each_optimizer_step(tmp_path, training):
     model, step = training
     with profile(tmp_path, model, wait=True):
         for _ in range(3):
             step()
     (stored,) = read_profiles(tmp_path)
-    assert len(stored.profile.iterations.number) == 1
+    assert len(stored.profile.iterations.number) == 3
+    assert stored.profile.iterations.found_by == "optimizer_step"
     assert "layers.1.norm" in list(stored.profile.strings)
+
+
+def test_loop_that_ends_while_recording_leaves_no_iteration_behind(tmp_path, training):
+    loader = torch.utils.data.DataLoader(torch.zeros(4, 1))
+    with profile(tmp_path, training[0], schedule=(0, 1, 10), wait=True) as prof:
+        for _ in loader:
+            training[1]()
+            prof.step()
+    (stored,) = read_profiles(tmp_path)
+    assert stored.profile.iterations.number.tolist() == [1, 2, 3]
+    assert "unfinished_step" in {note.code for note in stored.profile.notes}
+
+
+def test_recording_without_any_training_step_says_so(tmp_path, training):
+    with (
+        pytest.warns(TbDlprofWarning, match="no training step was recorded"),
+        profile(tmp_path, training[0], schedule=(0, 0, 4), wait=True),
+    ):
+        pass
+    assert list(tmp_path.glob("*tfevents*")) == []
 
 
 def test_block_without_step_stops_recording_before_memory_fills(tmp_path, training, monkeypatch):

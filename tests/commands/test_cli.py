@@ -183,7 +183,7 @@ def test_analyze_goes_on_after_a_file_that_cannot_be_read(run, training, tmp_pat
         (("ops", "logdir/fp32", "--cycle", "9"), "no profile of that rank and cycle"),
         (("kernels", "logdir/fp32", "--rank", "9"), "no profile of that rank and cycle"),
         (("summary", "broken.pt.trace.json"), "broken JSON"),
-        (("summary", "notes.txt"), "damaged or cut short"),
+        (("summary", "notes.txt"), "is no event file"),
         (("compare", "logdir/fp32", "missing"), "missing does not exist"),
         (("analyze", "broken.pt.trace.json"), "broken JSON"),
     ],
