@@ -113,6 +113,7 @@ class ProfileSession:
         self._steps = 0
         self._traces = 0
         self._failed = False
+        self._told_not_started = False
         self._interrupted = False
         self._started = False
         self._entered_s = 0.0
@@ -143,6 +144,9 @@ class ProfileSession:
         """The next training step begins. Never raises."""
         if self.profiler is not None:
             self._guarded(self._step)
+        elif not self._started and not self._failed and not self._told_not_started:
+            self._told_not_started = True
+            warn("Nothing is recorded: enter the profile first, `with tb_dlprof_plugin.profile(...) as prof:`.")
 
     def stop(self, wait: bool | None = None) -> None:
         """End; the same as leaving the ``with`` block. Never raises, except KeyboardInterrupt while it waits."""

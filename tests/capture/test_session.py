@@ -84,6 +84,16 @@ def test_recording_without_any_training_step_says_so(tmp_path, training):
     assert list(tmp_path.glob("*tfevents*")) == []
 
 
+def test_steps_outside_of_the_block_are_told_once(tmp_path):
+    prof = profile(tmp_path)
+    with pytest.warns(TbDlprofWarning, match="enter the profile first") as caught:
+        prof.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        prof.step()
+    assert len(caught) == 1
+
+
 def test_block_without_step_stops_recording_before_memory_fills(tmp_path, training, monkeypatch):
     monkeypatch.setattr(session_module, "_UNSTEPPED_CALLS", 3)
     model, step = training

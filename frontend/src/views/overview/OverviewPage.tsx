@@ -28,8 +28,11 @@ export function OverviewPage({ data }: { data: Overview }) {
   const usage = data.resource_usage.filter(applies);
   const largest = largestSlice(usage);
   const tensorCoreShare = data.kernel_time.find((slice) => slice.key === "tensor_core")?.percent ?? null;
+  const count = summary.aggregated_iterations;
+  // Times in the legends are totals; the step time above them is not.
+  const over = <span class="muted small">{count === 1 ? "1 iteration" : `total of ${count} iterations`}</span>;
   const resources = (
-    <Card title={<Term of="resourceUsage">Resource usage</Term>}>
+    <Card title={<Term of="resourceUsage">Resource usage</Term>} actions={over}>
       <Donut
         name="Resource usage"
         slices={usage}
@@ -54,14 +57,14 @@ export function OverviewPage({ data }: { data: Overview }) {
       {data.has_gpu ? (
         <>
           <div class="grid grid-donuts">
-            <Card title={<Term of="gpuUtilization">GPU utilization</Term>}>
+            <Card title={<Term of="gpuUtilization">GPU utilization</Term>} actions={over}>
               <Donut name="GPU utilization" slices={data.gpu_utilization} context="gpu_utilization" centre={summary.gpu_utilization_percent} centreLabel="busy" />
             </Card>
             {resources}
-            <Card title={<Term of="kernelTime">Kernel time on the GPU</Term>}>
+            <Card title={<Term of="kernelTime">Kernel time</Term>} actions={over}>
               <Donut name="Kernel time" slices={data.kernel_time} context="kernel_time" centre={tensorCoreShare} centreLabel="Tensor Cores" />
             </Card>
-            <Card title={<Term of="tcEfficiency">Tensor Core efficiency</Term>}>
+            <Card title={<Term of="tcEfficiency">Tensor Core efficiency</Term>} actions={over}>
               <Donut
                 name="Tensor Core efficiency"
                 slices={data.tensor_core_efficiency}
@@ -86,7 +89,7 @@ export function OverviewPage({ data }: { data: Overview }) {
         </>
       )}
       <div class="grid grid-main">
-        <TopOps rows={data.top_ops} hasGpu={data.has_gpu} />
+        <TopOps rows={data.top_ops} hasGpu={data.has_gpu} iterations={count} />
         <Performance summary={summary} hasGpu={data.has_gpu} />
       </div>
       <SystemConfiguration items={data.system} />

@@ -19,7 +19,7 @@ const WIDTHS: Record<string, string> = {
   using: "78px",
 };
 
-export function TopOps({ rows, hasGpu }: { rows: OpRow[]; hasGpu: boolean }) {
+export function TopOps({ rows, hasGpu, iterations }: { rows: OpRow[]; hasGpu: boolean; iterations: number }) {
   const { set } = useView();
   const columns = useMemo(() => {
     const known = new Map(opColumns(hasGpu).map((column) => [column.id, column]));
@@ -30,7 +30,7 @@ export function TopOps({ rows, hasGpu }: { rows: OpRow[]; hasGpu: boolean }) {
   }, [hasGpu]);
   return (
     <Card
-      title={hasGpu ? "Top GPU ops" : "Top CPU ops"}
+      title={`Top ${hasGpu ? "GPU" : "CPU"} ops, total of ${iterations === 1 ? "1 iteration" : `${iterations} iterations`}`}
       testId="overview-top-ops"
       actions={
         <button type="button" class="link" onClick={() => set({ page: "ops" })}>
