@@ -96,7 +96,8 @@ def test_categories_equal_a_model_that_looks_at_each_nanosecond(new_trace, event
     events = [*events, *(("cpu", start, 1, 0) for start in edges[:-1])]
     for number, (start, stop) in enumerate(itertools.pairwise(edges)):
         trace.step(number, start / 1000, (stop - start) / 1000)
-        trace.op("aten::mm", start / 1000, 0.001)
+        # On a thread of its own: inside a loader's call it would be the loader's.
+        trace.op("aten::mm", start / 1000, 0.001, tid=9)
     for layer, start, duration, device in events:
         _add(trace, layer, start / 1000, duration / 1000, device)
 
