@@ -6,6 +6,7 @@ import numpy as np
 
 from tb_dlprof_plugin.kernels import KernelClass, classify_kernel
 from tb_dlprof_plugin.storage.model import Ints, Kernels, Verdict
+from tb_dlprof_plugin.storage.tree import climb
 from tb_dlprof_plugin.trace.strings import StringTable
 from tb_dlprof_plugin.trace.timeline import HostKind, Timeline
 
@@ -26,14 +27,12 @@ def build_kernels(
         compute_capability: of the GPU.
     """
     host, device, strings = timeline.host, timeline.device, timeline.strings
-    op_row = call.copy()
+    op_row = call
     if len(host):
         # The launching op is the nearest event around the runtime call that is not itself one.
-        for _ in range(8):
-            climbing = (op_row >= 0) & (host.kind[np.maximum(op_row, 0)] == HostKind.RUNTIME)
-            if not climbing.any():
-                break
-            op_row[climbing] = parent[op_row[climbing]]
+        runtime = host.kind == HostKind.RUNTIME
+        nearest = climb(call, runtime, parent)
+        op_row = np.where((nearest >= 0) & ~runtime[np.maximum(nearest, 0)], nearest, -1)
     table = StringTable.over(strings)
     rows: dict[tuple[int, int, KernelClass], int] = {}
     result = np.zeros(len(device), dtype=np.int64)

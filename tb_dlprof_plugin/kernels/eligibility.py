@@ -82,11 +82,6 @@ def tensor_core_precisions(compute_capability: tuple[int, int] | None) -> tuple[
     return (*base, "fp64") if compute_capability in _FP64_TENSOR_CORES else base
 
 
-def is_matrix_op(op: str) -> bool:
-    """Whether the op multiplies matrices: a convolution, GEMM, attention or RNN routine."""
-    return op in _MATRIX_OPS
-
-
 def is_convolution(op: str) -> bool:
     """Whether the op is a convolution, forward or backward."""
     return op in _CONVOLUTION

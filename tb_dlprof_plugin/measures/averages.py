@@ -13,9 +13,9 @@ import numpy as np
 
 from tb_dlprof_plugin.measures.frame import Frame
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints
+from tb_dlprof_plugin.storage.tree import climb
 
 _STEP_PREFIX = "ProfilerStep#"
-_MAX_NESTED_RUNTIME_CALLS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,7 @@ def _device_self_ns(frame: Frame, kind: Ints) -> Ints:
     """GPU time that each call launched itself; a launch counts for the op around the runtime call."""
     launches, parent = frame.profile.launches, frame.call_parent
     launched = launches.call >= 0
-    owner = launches.call[launched]
-    for _ in range(_MAX_NESTED_RUNTIME_CALLS):
-        climbing = (kind[owner] == CallKind.RUNTIME) & (parent[owner] >= 0)
-        if not climbing.any():
-            break
-        owner[climbing] = parent[owner[climbing]]
+    owner = climb(launches.call[launched], kind == CallKind.RUNTIME, parent)
     result = np.zeros(len(frame.profile.calls), dtype=np.int64)
     np.add.at(result, owner, launches.duration_ns[launched])
     return result

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,11 +45,37 @@ class OpGroups:
         return len(self.ids)
 
 
+_KEPT_ANSWERS = 64
+_Totals = TypeVar("_Totals")
+
+
+def per_selection(function: Callable[[Frame, Selection], _Totals]) -> Callable[[Frame, Selection], _Totals]:
+    """Keeps a function's last answers with the frame: one page asks for the same totals from several places.
+
+    The answers are shared, so callers must not change them.
+    """
+
+    @functools.wraps(function)
+    def remembered(frame: Frame, selection: Selection) -> _Totals:
+        key = (function, selection)
+        answer: _Totals | None = frame.answers.get(key)
+        if answer is None:
+            answer = function(frame, selection)
+            if len(frame.answers) >= _KEPT_ANSWERS:
+                # Begun anew rather than thinned out: requests run in several threads.
+                frame.answers = {}
+            frame.answers[key] = answer
+        return answer
+
+    return remembered
+
+
 class Frame:
     """A profile and its derived columns. Columns follow `Profile.calls` or `Profile.launches`, as their names say."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
+        self.answers: dict[tuple[object, Selection], Any] = {}
 
     def selection(self, first: int | None = None, last: int | None = None) -> Selection:
         """The selection from ``first`` to ``last``, by default and at most all iterations.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection
+from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.model import Attribution, Ints, KernelKind, Verdict
 
 
@@ -47,6 +47,7 @@ class GpuCoverage:
     outside_ns: int
 
 
+@per_selection
 def kernel_totals(frame: Frame, selection: Selection) -> KernelTotals:
     """Totals of each kernel, copy and set launched in the selected iterations."""
     launches = frame.profile.launches

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection
+from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Verdict
 from tb_dlprof_plugin.storage.precision import precision_of_dtypes
 
@@ -31,6 +31,7 @@ class OpTotals:
     eligible_unknown_ns: Ints
 
 
+@per_selection
 def op_totals(frame: Frame, selection: Selection) -> OpTotals:
     """Totals of each op over the selected iterations."""
     profile = frame.profile
@@ -66,6 +67,7 @@ def op_totals(frame: Frame, selection: Selection) -> OpTotals:
     )
 
 
+@per_selection
 def group_precisions(frame: Frame, selection: Selection) -> list[str]:
     """Precision per group: that of its Tensor Core kernels ("fp16+tf32" where several), "" for none."""
     profile = frame.profile
@@ -83,6 +85,7 @@ def group_precisions(frame: Frame, selection: Selection) -> list[str]:
     return ["+".join(sorted(names)) for names in found]
 
 
+@per_selection
 def input_precisions(frame: Frame, selection: Selection) -> list[str]:
     """Precision per group that its inputs have, "" where not recorded.
 

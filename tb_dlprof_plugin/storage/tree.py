@@ -39,6 +39,17 @@ def inherit(values: npt.NDArray[_T], is_set: Bools, parent: Ints, depth: Ints) -
     return result
 
 
+def climb(rows: Ints, passing: Bools, parent: Ints) -> Ints:
+    """Per row the nearest call, itself or above, that is not ``passing``; the outermost where all are; -1 stays."""
+    result = rows.copy()
+    while True:
+        known = np.maximum(result, 0)
+        climbing = (result >= 0) & passing[known] & (parent[known] >= 0)
+        if not climbing.any():
+            return result
+        result[climbing] = parent[result[climbing]]
+
+
 def any_in_subtree(flags: Bools, parent: Ints, depth: Ints) -> Bools:
     """Whether the call or any call below it is flagged."""
     result = flags.copy()
