@@ -13,6 +13,7 @@ from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
 from tb_dlprof_plugin.analysis.completion import completion_windows
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels
 from tb_dlprof_plugin.analysis.machine import complete_system
+from tb_dlprof_plugin.analysis.memory_table import build_memory
 from tb_dlprof_plugin.analysis.op_table import build_ops
 from tb_dlprof_plugin.analysis.roles import assign_roles
 from tb_dlprof_plugin.analysis.steps import find_steps, without_unfinished_step
@@ -63,6 +64,8 @@ def analyze_trace(
     """
     timeline = read_kineto(trace_path)
     source = Source(
+        trace_events=timeline.events,
+        repaired_events=timeline.repaired,
         session=session,
         rank=rank if rank is not None else (timeline.rank or 0),
         cycle=cycle,
@@ -134,6 +137,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         ),
         launch_configs=_configs(timeline),
         notes=_notes(timeline, steps.found_by, attribution, len(found.number) - len(steps.number), roles.kind),
+        memory=build_memory(timeline, parent),
     )
 
 

@@ -26,6 +26,7 @@ from tb_dlprof_plugin.storage.model import (
     Kernels,
     LaunchConfigs,
     Launches,
+    Memory,
     Note,
     Ops,
     Profile,
@@ -46,7 +47,9 @@ def encode(profile: Profile) -> bytes:
         schema_version=SCHEMA_VERSION,
         strings=profile.strings,
         base_time_unix_ns=profile.base_time_unix_ns,
-        source=pb.Source(**{name: getattr(profile.source, name) for name in Source.__slots__}),
+        source=pb.Source(
+            **{name: value for name in Source.__slots__ if (value := getattr(profile.source, name)) is not None}
+        ),
         iterations=_encode_iterations(profile.iterations),
         ops=pb.Ops(**{name: getattr(profile.ops, name).tolist() for name in Ops.__slots__}),
         calls=_encode_calls(profile.calls),
@@ -55,6 +58,7 @@ def encode(profile: Profile) -> bytes:
         launch_configs=pb.LaunchConfigs(
             **{name: getattr(profile.launch_configs, name).ravel().tolist() for name in LaunchConfigs.__slots__}
         ),
+        memory=_encode_memory(profile.memory),
         notes=[pb.Note(code=n.code, text=n.text, count=n.count or 0) for n in profile.notes],
     )
     _fill(message.system, profile.system)
@@ -95,7 +99,8 @@ def decode(blob: bytes) -> Profile:
 def _check_columns(profile: Profile) -> None:
     """Raises ValueError where the columns of a table differ in length: its rows would mean nothing."""
     for table in (
-        profile.iterations, profile.ops, profile.calls, profile.kernels, profile.launches, profile.launch_configs
+        profile.iterations, profile.ops, profile.calls, profile.kernels, profile.launches, profile.launch_configs,
+        profile.memory,
     ):  # fmt: skip
         columns = [getattr(table, name) for name in type(table).__slots__]
         if len({len(column) for column in columns if isinstance(column, np.ndarray)}) > 1:
@@ -103,9 +108,8 @@ def _check_columns(profile: Profile) -> None:
 
 
 def _decode_message(message: Any) -> Profile:
-    source = message.source
     return Profile(
-        source=Source(**{name: getattr(source, name) for name in Source.__slots__}),
+        source=_decode_source(message.source),
         base_time_unix_ns=message.base_time_unix_ns,
         strings=list(message.strings),
         system=_struct(message.system, System),
@@ -117,7 +121,14 @@ def _decode_message(message: Any) -> Profile:
         launches=_decode_launches(message.launches),
         launch_configs=_decode_configs(message.launch_configs),
         notes=[Note(n.code, n.text, n.count or None) for n in message.notes],
+        memory=_decode_memory(message.memory),
     )
+
+
+def _decode_source(message: Any) -> Source:
+    counts = ("trace_events", "repaired_events")
+    texts = {name: getattr(message, name) for name in Source.__slots__ if name not in counts}
+    return Source(**texts, **{name: getattr(message, name) for name in counts if message.HasField(name)})
 
 
 def _encode_iterations(iterations: Iterations) -> Any:
@@ -203,6 +214,30 @@ def _decode_launches(message: Any) -> Launches:
         config=_ints(message.config),
         bytes=_ints(message.bytes_plus_one) - 1,
         attribution=_ints(message.attribution),
+    )
+
+
+def _encode_memory(memory: Memory) -> Any:
+    return pb.Memory(
+        time_ns_delta=_deltas(memory.time_ns),
+        bytes=memory.bytes.tolist(),
+        allocated_delta=_deltas(memory.allocated),
+        reserved_delta=_deltas(memory.reserved),
+        device=memory.device.tolist(),
+        call_delta=_deltas(memory.call + 1),
+        partner_delta=_deltas(memory.partner + 1),
+    )
+
+
+def _decode_memory(message: Any) -> Memory:
+    return Memory(
+        time_ns=np.cumsum(_ints(message.time_ns_delta)),
+        bytes=_ints(message.bytes),
+        allocated=np.cumsum(_ints(message.allocated_delta)),
+        reserved=np.cumsum(_ints(message.reserved_delta)),
+        device=_ints(message.device),
+        call=np.cumsum(_ints(message.call_delta)) - 1,
+        partner=np.cumsum(_ints(message.partner_delta)) - 1,
     )
 
 

@@ -60,7 +60,7 @@ ATTRIBUTION_ORPHAN: Attribution
 ATTRIBUTION_UNATTRIBUTED: Attribution
 
 class Profile(_message.Message):
-    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes")
+    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes", "memory")
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     STRINGS_FIELD_NUMBER: _ClassVar[int]
     BASE_TIME_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
@@ -74,6 +74,7 @@ class Profile(_message.Message):
     LAUNCHES_FIELD_NUMBER: _ClassVar[int]
     LAUNCH_CONFIGS_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_FIELD_NUMBER: _ClassVar[int]
     schema_version: int
     strings: _containers.RepeatedScalarFieldContainer[str]
     base_time_unix_ns: int
@@ -87,10 +88,11 @@ class Profile(_message.Message):
     launches: Launches
     launch_configs: LaunchConfigs
     notes: _containers.RepeatedCompositeFieldContainer[Note]
-    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ...) -> None: ...
+    memory: Memory
+    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ...) -> None: ...
 
 class Source(_message.Message):
-    __slots__ = ("session", "rank", "cycle", "worker", "trace_file", "created_unix_ns", "plugin_version")
+    __slots__ = ("session", "rank", "cycle", "worker", "trace_file", "created_unix_ns", "plugin_version", "trace_events", "repaired_events")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     CYCLE_FIELD_NUMBER: _ClassVar[int]
@@ -98,6 +100,8 @@ class Source(_message.Message):
     TRACE_FILE_FIELD_NUMBER: _ClassVar[int]
     CREATED_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
     PLUGIN_VERSION_FIELD_NUMBER: _ClassVar[int]
+    TRACE_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    REPAIRED_EVENTS_FIELD_NUMBER: _ClassVar[int]
     session: str
     rank: int
     cycle: int
@@ -105,7 +109,9 @@ class Source(_message.Message):
     trace_file: str
     created_unix_ns: int
     plugin_version: str
-    def __init__(self, session: _Optional[str] = ..., rank: _Optional[int] = ..., cycle: _Optional[int] = ..., worker: _Optional[str] = ..., trace_file: _Optional[str] = ..., created_unix_ns: _Optional[int] = ..., plugin_version: _Optional[str] = ...) -> None: ...
+    trace_events: int
+    repaired_events: int
+    def __init__(self, session: _Optional[str] = ..., rank: _Optional[int] = ..., cycle: _Optional[int] = ..., worker: _Optional[str] = ..., trace_file: _Optional[str] = ..., created_unix_ns: _Optional[int] = ..., plugin_version: _Optional[str] = ..., trace_events: _Optional[int] = ..., repaired_events: _Optional[int] = ...) -> None: ...
 
 class Gpu(_message.Message):
     __slots__ = ("id", "name", "compute_major", "compute_minor", "sm_count", "memory_bytes")
@@ -340,6 +346,24 @@ class LaunchConfigs(_message.Message):
     shared_memory_bytes: _containers.RepeatedScalarFieldContainer[int]
     occupancy_percent: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, grid: _Optional[_Iterable[int]] = ..., block: _Optional[_Iterable[int]] = ..., registers_per_thread: _Optional[_Iterable[int]] = ..., shared_memory_bytes: _Optional[_Iterable[int]] = ..., occupancy_percent: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Memory(_message.Message):
+    __slots__ = ("time_ns_delta", "bytes", "allocated_delta", "reserved_delta", "device", "call_delta", "partner_delta")
+    TIME_NS_DELTA_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATED_DELTA_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_DELTA_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    CALL_DELTA_FIELD_NUMBER: _ClassVar[int]
+    PARTNER_DELTA_FIELD_NUMBER: _ClassVar[int]
+    time_ns_delta: _containers.RepeatedScalarFieldContainer[int]
+    bytes: _containers.RepeatedScalarFieldContainer[int]
+    allocated_delta: _containers.RepeatedScalarFieldContainer[int]
+    reserved_delta: _containers.RepeatedScalarFieldContainer[int]
+    device: _containers.RepeatedScalarFieldContainer[int]
+    call_delta: _containers.RepeatedScalarFieldContainer[int]
+    partner_delta: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, time_ns_delta: _Optional[_Iterable[int]] = ..., bytes: _Optional[_Iterable[int]] = ..., allocated_delta: _Optional[_Iterable[int]] = ..., reserved_delta: _Optional[_Iterable[int]] = ..., device: _Optional[_Iterable[int]] = ..., call_delta: _Optional[_Iterable[int]] = ..., partner_delta: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Note(_message.Message):
     __slots__ = ("code", "text", "count")

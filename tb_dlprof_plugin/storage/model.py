@@ -78,6 +78,8 @@ class Source:
     trace_file: str
     created_unix_ns: int
     plugin_version: str
+    trace_events: int | None = None
+    repaired_events: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,32 @@ class LaunchConfigs:
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """Allocations (``bytes`` > 0) and frees (< 0) in order of time; empty where memory was not recorded.
+
+    ``allocated`` and ``reserved`` are the device's totals after the event, -1 where not recorded; ``device`` is -1 for
+    the CPU; ``call`` is the row in `Calls` of the innermost call around the event, -1 for none; ``partner`` is the row
+    of an allocation's free and of a free's allocation, -1 where it is not in the recording.
+    """
+
+    time_ns: Ints
+    bytes: Ints
+    allocated: Ints
+    reserved: Ints
+    device: Ints
+    call: Ints
+    partner: Ints
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    @classmethod
+    def none(cls) -> Memory:
+        """No memory was recorded."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(7)))
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """What was repaired, lost or is not in the source; ``count`` is None where it cannot be counted."""
 
@@ -215,6 +243,7 @@ class Profile:
     launches: Launches
     launch_configs: LaunchConfigs
     notes: list[Note] = field(default_factory=list)
+    memory: Memory = field(default_factory=Memory.none)
 
     @property
     def has_gpu(self) -> bool:

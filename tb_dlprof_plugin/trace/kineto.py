@@ -29,6 +29,7 @@ from tb_dlprof_plugin.trace.timeline import (
     HostEvents,
     HostKind,
     LaunchConfig,
+    MemoryEvents,
     Timeline,
     TraceNote,
 )
@@ -72,6 +73,12 @@ class _Args(msgspec.Struct, gc=False, rename={"external_id": "External id", "seq
     registers: int | None = msgspec.field(default=None, name="registers per thread")
     shared_memory: int | None = msgspec.field(default=None, name="shared memory")
     occupancy: float | None = msgspec.field(default=None, name="est. achieved occupancy %")
+    device_type: int | None = msgspec.field(default=None, name="Device Type")
+    device_id: int | None = msgspec.field(default=None, name="Device Id")
+    amount: int | None = msgspec.field(default=None, name="Bytes")
+    address: int | None = msgspec.field(default=None, name="Addr")
+    allocated: int | None = msgspec.field(default=None, name="Total Allocated")
+    reserved: int | None = msgspec.field(default=None, name="Total Reserved")
 
 
 class _Event(msgspec.Struct, gc=False):
@@ -158,6 +165,7 @@ def _build(source: Path, trace: _Trace) -> Timeline:
     starts = np.rint(np.array([event.ts for event in events], dtype=np.float64) * 1000.0).astype(np.int64)
     durations = np.rint(np.array([event.dur for event in events], dtype=np.float64) * 1000.0).astype(np.int64)
     np.maximum(durations, 0, out=durations)
+    memory = [event for event in trace.traceEvents if event.name == "[memory]" and event.args is not None]
     # Times count from the first event: what follows then fits any integer width and delta coding starts small.
     first = int(starts.min()) if len(starts) else 0
     starts -= first
@@ -190,6 +198,25 @@ def _build(source: Path, trace: _Trace) -> Timeline:
         cuda_driver_version=trace.cuda_driver_version,
         record_shapes=None if trace.record_shapes is None else bool(trace.record_shapes),
         notes=notes,
+        memory=_memory_events(memory, first),
+        events=len(trace.traceEvents),
+    )
+
+
+def _memory_events(events: list[_Event], first: int) -> MemoryEvents:
+    args = [event.args or _Args() for event in events]
+    times = np.rint(np.array([event.ts for event in events], dtype=np.float64) * 1000.0).astype(np.int64) - first
+    order = np.argsort(times, kind="stable")
+    on_cpu = np.array([a.device_type in (None, 0) for a in args], dtype=np.bool_)
+    device = _ints(_or_missing(a.device_id) for a in args)
+    return MemoryEvents(
+        time_ns=times[order],
+        thread=np.zeros(len(events), dtype=np.int64),
+        device=np.where(on_cpu, -1, device)[order],
+        address=_ints(_or_missing(a.address) for a in args)[order],
+        bytes=_ints(a.amount or 0 for a in args)[order],
+        allocated=_ints(_or_missing(a.allocated) for a in args)[order],
+        reserved=_ints(_or_missing(a.reserved) for a in args)[order],
     )
 
 

@@ -73,6 +73,30 @@ class DeviceEvents:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryEvents:
+    """Allocations (``bytes`` > 0) and frees (< 0) in order of time.
+
+    ``device`` is -1 for the CPU; ``allocated`` and ``reserved`` are the device's totals after the event.
+    """
+
+    time_ns: Ints
+    thread: Ints
+    device: Ints
+    address: Ints
+    bytes: Ints
+    allocated: Ints
+    reserved: Ints
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    @classmethod
+    def none(cls) -> MemoryEvents:
+        """No memory was recorded."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(7)))
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchConfig:
     """How a kernel was launched; None for what the trace does not say."""
 
@@ -106,7 +130,7 @@ class TraceNote:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """One trace file."""
+    """One trace file; ``events`` counts all that it holds, of every kind, ``repaired`` those that had to be mended."""
 
     source: str
     base_time_unix_ns: int
@@ -121,3 +145,6 @@ class Timeline:
     cuda_driver_version: int | None = None
     record_shapes: bool | None = None
     notes: list[TraceNote] = field(default_factory=list)
+    memory: MemoryEvents = field(default_factory=MemoryEvents.none)
+    events: int = 0
+    repaired: int = 0

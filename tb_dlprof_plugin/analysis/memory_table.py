@@ -1,0 +1,62 @@
+"""Allocations and frees with the call that made them, and which free ends which allocation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.storage.model import Ints, Memory
+from tb_dlprof_plugin.trace.timeline import HostEvents, MemoryEvents, Timeline
+
+
+def build_memory(timeline: Timeline, parent: Ints) -> Memory:
+    """The memory table of a timeline.
+
+    Args:
+        timeline: the trace.
+        parent: per host event the row of its parent, -1 for none.
+    """
+    events = timeline.memory
+    return Memory(
+        time_ns=events.time_ns,
+        bytes=events.bytes,
+        allocated=events.allocated,
+        reserved=events.reserved,
+        device=events.device,
+        call=_innermost(timeline.host, events, parent),
+        partner=_partners(events),
+    )
+
+
+def _innermost(host: HostEvents, events: MemoryEvents, parent: Ints) -> Ints:
+    """Row of the innermost call on the event's own thread at its time, -1 for none."""
+    if not len(host) or not len(events):
+        return np.full(len(events), -1, dtype=np.int64)
+    # Host rows stand by thread and start: one sorted key finds the last call to start before the event.
+    first = min(int(host.start_ns.min()), int(events.time_ns.min()))
+    span = max(int(host.start_ns.max()), int(events.time_ns.max())) - first + 1
+    keys = host.thread * span + (host.start_ns - first)
+    row = np.searchsorted(keys, events.thread * span + (events.time_ns - first), side="right") - 1
+    row = np.where((row >= 0) & (host.thread[np.maximum(row, 0)] == events.thread), row, -1)
+    stop = host.start_ns + host.duration_ns
+    while True:
+        over = (row >= 0) & (stop[np.maximum(row, 0)] < events.time_ns)
+        if not over.any():
+            return row
+        row[over] = parent[row[over]]
+
+
+def _partners(events: MemoryEvents) -> Ints:
+    """Pairs each free with the last allocation before it at the same address of the same device."""
+    partner = np.full(len(events), -1, dtype=np.int64)
+    known = np.flatnonzero(events.address >= 0)
+    order = known[np.lexsort((known, events.address[known], events.device[known]))]
+    allocation, free = order[:-1], order[1:]
+    pair = (
+        (events.address[allocation] == events.address[free])
+        & (events.device[allocation] == events.device[free])
+        & (events.bytes[allocation] > 0)
+        & (events.bytes[free] < 0)
+    )
+    partner[allocation[pair]] = free[pair]
+    partner[free[pair]] = allocation[pair]
+    return partner
