@@ -32,6 +32,8 @@ from torch.profiler import ProfilerActivity, profile, schedule
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "demo"))
 
+from recordings.recorder import without_overhead
+
 from models import MODELS
 from synthetic_data import make_loader
 from tb_dlprof_plugin.analysis import analyze_trace
@@ -40,15 +42,6 @@ from tb_dlprof_plugin.measures.averages import OperatorAverage, operator_average
 from training import PRECISIONS, Training
 
 STEPS = 3
-OVERHEAD = {
-    "Activity Buffer Request",
-    "Buffer Flush",
-    "Command Buffer Full",
-    "Instrumentation",
-    "Lazy Function Loading",
-    "Resource",
-    "Runtime Triggered Module Loading",
-}
 TOLERANCE = 1e-3
 NS_PER_CALL = 2.0
 
@@ -74,17 +67,6 @@ def record(model: str, precision: str, device: torch.device, trace: Path) -> Any
             prof.step()
     prof.export_chrome_trace(str(trace))
     return without_overhead(prof.events()).key_averages()
-
-
-def without_overhead(events: Any) -> Any:
-    """The event list without overhead events; what lies in one becomes its parent's."""
-    for event in events:
-        children: list[Any] = []
-        for child in event.cpu_children:
-            children += child.cpu_children if child.name in OVERHEAD else [child]
-        event.cpu_children = children
-    events[:] = [event for event in events if event.name not in OVERHEAD]
-    return events
 
 
 def differences(torchs: Any, ours: list[OperatorAverage], device: torch.device) -> tuple[int, list[str]]:
