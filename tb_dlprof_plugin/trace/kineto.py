@@ -1,309 +1,229 @@
 """Reads the JSON that Kineto writes (``export_chrome_trace``, ``tensorboard_trace_handler``), plain or gzip.
 
-Complete events ("ph": "X") of the categories in `_HOST_CATEGORIES` and `_DEVICE_CATEGORIES` become rows; flows,
-metadata and Python frames are not needed, because launches join by ``correlation`` and forward to backward by
-``Sequence number``. ``ts`` and ``dur`` are microseconds with nanosecond digits: rounding them to integer nanoseconds is
-exact below 2**43 microseconds, where neighbouring float64 values lie closer than a nanosecond, which is why newer
-traces count from ``baseTimeNanoseconds``.
+Complete events ("ph": "X") of the categories that `tb_dlprof_plugin.trace.columns` lists and ``[memory]`` events become
+rows; flows and metadata are not needed, because launches join by ``correlation`` and forward to backward by
+``Sequence number``. ``ts`` and ``dur`` are microseconds with nanosecond digits. Rounding them to integer nanoseconds is
+exact below 2**43 microseconds, where neighbouring float64 values lie closer than a nanosecond: newer traces count from
+``baseTimeNanoseconds`` and stay below. Starts that count from 1970 and have a fraction are read digit by digit.
+
+A file is read run by run (`tb_dlprof_plugin.trace.split`); a run that is not valid JSON goes through
+`tb_dlprof_plugin.trace.repair`.
 """
 
 from __future__ import annotations
 
-import functools
-import gzip
 import os
-import zlib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.trace.blocks import read_blocks
+from tb_dlprof_plugin.trace.columns import UNKNOWN_TIME, ColumnBuilder
+from tb_dlprof_plugin.trace.damage import Damage
 from tb_dlprof_plugin.trace.errors import TraceError
+from tb_dlprof_plugin.trace.python_exporter import by_thread
+from tb_dlprof_plugin.trace.records import (
+    EVENT,
+    EXACT_EVENT,
+    Complete,
+    Device,
+    Distributed,
+    ExactComplete,
+    ExactInstant,
+    Header,
+    Instant,
+)
+from tb_dlprof_plugin.trace.repair import lenient_json, mend_events
+from tb_dlprof_plugin.trace.split import event_runs, open_events
 from tb_dlprof_plugin.trace.strings import StringTable
 from tb_dlprof_plugin.trace.timeline import (
     DeviceEvents,
-    DeviceKind,
     DeviceProperties,
     HostEvents,
-    HostKind,
-    LaunchConfig,
+    Ints,
     MemoryEvents,
     Timeline,
-    TraceNote,
 )
 
-_HOST_CATEGORIES = {
-    "cpu_op": HostKind.OP,
-    "Operator": HostKind.OP,
-    "cuda_runtime": HostKind.RUNTIME,
-    "cuda_driver": HostKind.RUNTIME,
-    "Runtime": HostKind.RUNTIME,
-    "runtime": HostKind.RUNTIME,
-    "user_annotation": HostKind.ANNOTATION,
-    "overhead": HostKind.OVERHEAD,
-}
-_DEVICE_CATEGORIES = {
-    "kernel": DeviceKind.KERNEL,
-    "Kernel": DeviceKind.KERNEL,
-    "gpu_memcpy": DeviceKind.MEMCPY,
-    "Memcpy": DeviceKind.MEMCPY,
-    "gpu_memset": DeviceKind.MEMSET,
-    "Memset": DeviceKind.MEMSET,
-}
-_GZIP_MAGIC = b"\x1f\x8b"
-_LARGEST_ID = 2**63 - 1
-_LARGEST_NUMBER = 2**31 - 1  # of a device or stream
-
-
-class _Args(msgspec.Struct, gc=False, rename={"external_id": "External id", "sequence": "Sequence number"}):
-    external_id: int | None = None
-    sequence: int | None = None
-    forward_thread: int | None = msgspec.field(default=None, name="Fwd thread id")
-    input_types: msgspec.Raw = msgspec.field(default=msgspec.Raw(), name="Input type")
-    input_dims: msgspec.Raw = msgspec.field(default=msgspec.Raw(), name="Input Dims")
-    correlation: int | None = None
-    device: int | None = None
-    stream: int | str | None = None
-    bytes: int | None = None
-    # Triton's host events carry text here, kernels three numbers: decoded where a kernel is read.
-    grid: msgspec.Raw = msgspec.Raw()
-    block: msgspec.Raw = msgspec.Raw()
-    registers: int | None = msgspec.field(default=None, name="registers per thread")
-    shared_memory: int | None = msgspec.field(default=None, name="shared memory")
-    occupancy: float | None = msgspec.field(default=None, name="est. achieved occupancy %")
-    device_type: int | None = msgspec.field(default=None, name="Device Type")
-    device_id: int | None = msgspec.field(default=None, name="Device Id")
-    amount: int | None = msgspec.field(default=None, name="Bytes")
-    address: int | None = msgspec.field(default=None, name="Addr")
-    allocated: int | None = msgspec.field(default=None, name="Total Allocated")
-    reserved: int | None = msgspec.field(default=None, name="Total Reserved")
-
-
-class _Event(msgspec.Struct, gc=False):
-    ph: str = ""
-    cat: str = ""
-    name: str = ""
-    pid: int | str | None = None
-    tid: int | str | None = None
-    ts: float = 0.0
-    dur: float = 0.0
-    args: _Args | None = None
-
-
-class _Device(msgspec.Struct):
-    id: int = 0
-    name: str = ""
-    computeMajor: int | None = None
-    computeMinor: int | None = None
-    numSms: int | None = None
-    totalGlobalMem: int | None = None
-
-
-class _Distributed(msgspec.Struct):
-    rank: int | None = None
-    world_size: int | None = None
-
-
-class _Trace(msgspec.Struct):
-    traceEvents: list[_Event]
-    baseTimeNanoseconds: int = 0
-    deviceProperties: list[_Device] = []
-    distributedInfo: _Distributed | None = None
-    cuda_runtime_version: int | None = None
-    cuda_driver_version: int | None = None
-    record_shapes: int | None = None
+_TIME_WITH_FRACTION = re.compile(rb'"ts"\s*:\s*"?(\d+)\.\d*[1-9]')
+_INEXACT_FROM_US = 2**43
+_T = TypeVar("_T", HostEvents, DeviceEvents)
+_LONGEST_RECORDING_NS = 2**46  # 19.5 hours: what starts or lasts longer is a broken clock
 
 
 def read_kineto(path: str | os.PathLike[str]) -> Timeline:
-    """The Timeline of a Kineto trace file.
+    """The Timeline of a Kineto trace file. What was mended or lost is in its notes.
 
     Raises:
-        TraceError: the file is missing, empty, cut short or not a Kineto trace.
+        TraceError: the file is missing, empty, not a Kineto trace, or holds no event that counts.
     """
     source = Path(path)
-    data = _read_bytes(source)
-    try:
-        trace = msgspec.json.decode(data, type=_Trace)
-    except msgspec.ValidationError as error:
-        raise TraceError(
-            f"{source} is JSON but not a PyTorch profiler trace ({error}); "
-            "pass the *.pt.trace.json file that torch.profiler wrote."
-        ) from None
-    except msgspec.DecodeError as error:
-        raise TraceError(
-            f"{source} holds broken JSON ({error}); it was probably cut short while it was written: record it again."
-        ) from None
-    return _build(source, trace)
+    damage = Damage()
+    blocks = read_blocks(source, damage)
+    head, text = open_events(source, blocks)
+    reader = _Reader(_is_inexact(text), damage)
+    header = reader.read(head, text, blocks)
+    return _timeline(source, reader, header)
 
 
-def _read_bytes(source: Path) -> bytes:
-    try:
-        data = source.read_bytes()
-    except OSError as error:
-        raise TraceError(f"{source} cannot be read ({error.strerror}); check the path.") from None
-    if data.startswith(_GZIP_MAGIC):
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise TraceError(f"{source} is a damaged gzip file ({error}); record the trace again.") from None
-    if not data.strip():
-        raise TraceError(f"{source} is empty; the training process probably ended before the trace was written.")
-    return data
+class _Reader:
+    """Decodes the runs of one file into columns."""
 
-
-def _build(source: Path, trace: _Trace) -> Timeline:
-    strings = StringTable()
-    events = [event for event in trace.traceEvents if event.ph == "X"]
-    notes: list[TraceNote] = []
-    negative = sum(1 for event in events if event.dur < 0)
-    if negative:
-        notes.append(
-            TraceNote("negative_duration", "Events with a negative duration were read as lasting 0 ns.", negative)
+    def __init__(self, exact: bool, damage: Damage) -> None:
+        self.strings = StringTable()
+        self.columns = ColumnBuilder(self.strings)
+        self.damage = damage
+        self.events = 0
+        event: Any = EXACT_EVENT if exact else EVENT
+        self._complete: Any = ExactComplete if exact else Complete
+        self._instant: Any = ExactInstant if exact else Instant
+        # Numbers in quotes are read by the second.
+        self._decoders = [msgspec.json.Decoder(list[event], strict=strict) for strict in (True, False)]
+        self._document: Any = msgspec.json.Decoder(
+            msgspec.defstruct("Document", [("traceEvents", list[event])], bases=(Header,), kw_only=True)
         )
-    starts = np.rint(np.array([event.ts for event in events], dtype=np.float64) * 1000.0).astype(np.int64)
-    durations = np.rint(np.array([event.dur for event in events], dtype=np.float64) * 1000.0).astype(np.int64)
-    np.maximum(durations, 0, out=durations)
-    memory = [event for event in trace.traceEvents if event.name == "[memory]" and event.args is not None]
+
+    def read(self, head: bytes, text: bytes, blocks: Iterator[bytes]) -> Header:
+        """Reads all events; ``text`` is what was already read of them. Returns the header."""
+        rest = event_runs(text, blocks, self._accept, self._repair, self.damage)
+        is_list = not head.lstrip().startswith(b"{")
+        header = Header() if is_list else self._header(head + b"]}")
+        try:
+            if is_list:
+                self._take(self._decoders[0].decode(b"[" + rest))
+            else:
+                document = self._document.decode(b'{"traceEvents":[' + rest)
+                self._take(document.traceEvents)
+                header.fill(document)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            after = self._repair(rest)
+            if after is None:
+                if not self.damage.has("oversized"):
+                    self.damage.add("cut_short")
+            elif not is_list:
+                header.fill(self._header(b'{"traceEvents":[]' + after.encode()))
+        return header
+
+    def _accept(self, text: bytes) -> bool:
+        for decoder in self._decoders:
+            try:
+                self._take(decoder.decode(text))
+            except msgspec.ValidationError:
+                continue
+            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                return False
+            return True
+        return False
+
+    def _take(self, events: list[Any]) -> None:
+        self.events += len(events)
+        complete, instant = self._complete, self._instant
+        self.columns.add(
+            [event for event in events if type(event) is complete],
+            [event for event in events if type(event) is instant and event.name == "[memory]"],
+        )
+
+    def _repair(self, run: bytes) -> str | None:
+        found = mend_events(run, self.damage)
+        self.events += found.count
+        self.columns.add(found.complete, found.memory)
+        return found.rest
+
+    def _header(self, text: bytes) -> Header:
+        try:
+            return msgspec.json.decode(text, type=Header)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            self.damage.add("header_damaged")
+        values = lenient_json(text.decode("utf-8", "replace"))
+        header = Header()
+        for field in msgspec.structs.fields(Header):
+            if isinstance(values, dict) and values.get(field.name) is not None:
+                try:
+                    setattr(header, field.name, msgspec.convert(values[field.name], field.type, strict=False))
+                except msgspec.ValidationError:
+                    continue
+        return header
+
+
+def _is_inexact(text: bytes) -> bool:
+    """Whether a float64 is too coarse for the file's starts, by the first of them that has a fraction."""
+    first = _TIME_WITH_FRACTION.search(text)
+    return first is not None and int(first[1]) >= _INEXACT_FROM_US
+
+
+def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
+    columns, damage = reader.columns, reader.damage
+    host, device = columns.host_events(), columns.device_events()
+    if columns.unlabelled and not len(device):
+        host, device = by_thread(host, reader.strings.values)
+        damage.add("python_exporter")
+    middle = _middle(host, device)
+    host = _sound(host, middle, damage)
+    device = _sound(device, middle, damage)
+    memory = columns.memory_events()
+    memory = MemoryEvents(*(c[np.abs(memory.time_ns - middle) < _LONGEST_RECORDING_NS] for c in _columns_of(memory)))
+    damage.add("python_frames", columns.python_frames)
+    if not len(host) and not len(device):
+        lost = f" ({' '.join(note.text for note in damage.notes())})" if damage.notes() else ""
+        raise TraceError(
+            f"{source} holds no op and no kernel; check that the profiler ran during training steps.{lost}"
+        )
     # Times count from the first event: what follows then fits any integer width and delta coding starts small.
-    first = int(starts.min()) if len(starts) else 0
-    starts -= first
-
-    host_rows = [i for i, event in enumerate(events) if event.cat in _HOST_CATEGORIES]
-    device_rows = [i for i, event in enumerate(events) if event.cat in _DEVICE_CATEGORIES]
-    python_frames = sum(1 for event in events if event.cat == "python_function")
-    if python_frames:
-        notes.append(TraceNote("python_frames", "Python frames were recorded; they are not used.", python_frames))
-    if not host_rows and not device_rows:
-        raise TraceError(f"{source} holds no op and no kernel; check that the profiler ran during training steps.")
-
-    configs: dict[LaunchConfig, int] = {LaunchConfig(): 0}
+    first = min(int(table.start_ns.min()) for table in (host, device) if len(table))
+    for start in (host.start_ns, device.start_ns, memory.time_ns):
+        start -= first
+    rank = header.distributedInfo or Distributed()
     return Timeline(
         source=str(source),
-        base_time_unix_ns=trace.baseTimeNanoseconds + first,
-        strings=strings.values,
-        host=_host_events([events[i] for i in host_rows], starts[host_rows], durations[host_rows], strings),
-        device=_device_events(
-            [events[i] for i in device_rows], starts[device_rows], durations[device_rows], strings, configs
-        ),
-        launch_configs=list(configs),
-        device_properties=[
-            DeviceProperties(d.id, d.name, d.computeMajor, d.computeMinor, d.numSms, d.totalGlobalMem)
-            for d in trace.deviceProperties
-        ],
-        rank=trace.distributedInfo.rank if trace.distributedInfo else None,
-        world_size=trace.distributedInfo.world_size if trace.distributedInfo else None,
-        cuda_runtime_version=trace.cuda_runtime_version,
-        cuda_driver_version=trace.cuda_driver_version,
-        record_shapes=None if trace.record_shapes is None else bool(trace.record_shapes),
-        notes=notes,
-        memory=_memory_events(memory, first),
-        events=len(trace.traceEvents),
+        base_time_unix_ns=(header.baseTimeNanoseconds or 0) + first,
+        strings=reader.strings.values,
+        host=host,
+        device=device,
+        launch_configs=columns.launch_configs(),
+        device_properties=[_properties(device) for device in header.deviceProperties or []],
+        rank=rank.rank,
+        world_size=rank.world_size,
+        cuda_runtime_version=header.cuda_runtime_version,
+        cuda_driver_version=header.cuda_driver_version,
+        record_shapes=None if header.record_shapes is None else bool(header.record_shapes),
+        notes=damage.notes(),
+        memory=memory,
+        events=reader.events,
+        repaired=damage.repaired,
     )
 
 
-def _memory_events(events: list[_Event], first: int) -> MemoryEvents:
-    args = [event.args or _Args() for event in events]
-    times = np.rint(np.array([event.ts for event in events], dtype=np.float64) * 1000.0).astype(np.int64) - first
-    order = np.argsort(times, kind="stable")
-    on_cpu = np.array([a.device_type in (None, 0) for a in args], dtype=np.bool_)
-    device = _ints(_or_missing(a.device_id) for a in args)
-    return MemoryEvents(
-        time_ns=times[order],
-        thread=np.zeros(len(events), dtype=np.int64),
-        device=np.where(on_cpu, -1, device)[order],
-        address=_ints(_or_missing(a.address) for a in args)[order],
-        bytes=_ints(a.amount or 0 for a in args)[order],
-        allocated=_ints(_or_missing(a.allocated) for a in args)[order],
-        reserved=_ints(_or_missing(a.reserved) for a in args)[order],
+def _properties(device: Device) -> DeviceProperties:
+    return DeviceProperties(
+        device.id, device.name, device.computeMajor, device.computeMinor, device.numSms, device.totalGlobalMem
     )
 
 
-def _host_events(events: list[_Event], starts: Any, durations: Any, strings: StringTable) -> HostEvents:
-    empty = _Args()
-    args = [event.args or empty for event in events]
-    threads: dict[tuple[object, object], int] = {}
-    # Thread ids are only unique within a process; the pair is numbered so that one integer names it.
-    thread = _ints(_thread_id(event, threads) for event in events)
-    # Children that start with their parent come after it: longer first.
-    order = np.lexsort((-durations, starts, thread))
-    return HostEvents(
-        name=_ints(strings.add(event.name) for event in events)[order],
-        kind=_ints(_HOST_CATEGORIES[event.cat] for event in events)[order],
-        thread=thread[order],
-        start_ns=starts[order],
-        duration_ns=durations[order],
-        correlation=_ints(_or_missing(a.correlation) for a in args)[order],
-        external_id=_ints(_or_missing(a.external_id) for a in args)[order],
-        sequence_number=_ints(_or_missing(a.sequence) for a in args)[order],
-        forward_thread=_ints(_or_missing(a.forward_thread) for a in args)[order],
-        shapes=_ints(_raw_text(a.input_dims, strings) for a in args)[order],
-        dtypes=_ints(_raw_text(a.input_types, strings) for a in args)[order],
+def _middle(host: HostEvents, device: DeviceEvents) -> int:
+    starts: Ints = np.concatenate((host.start_ns, device.start_ns))
+    starts = starts[starts != UNKNOWN_TIME]
+    return int(np.sort(starts)[len(starts) // 2]) if len(starts) else 0
+
+
+def _sound(events: _T, middle: int, damage: Damage) -> _T:
+    """The events with usable times, and durations of at least 0."""
+    duration = events.duration_ns
+    negative = (duration < 0) & (duration != UNKNOWN_TIME)
+    damage.add("negative_duration", int(negative.sum()))
+    duration[negative] = 0
+    kept = (
+        (events.start_ns != UNKNOWN_TIME)
+        & (duration != UNKNOWN_TIME)
+        & (np.abs(events.start_ns - middle) < _LONGEST_RECORDING_NS)
+        & (duration < _LONGEST_RECORDING_NS)
     )
+    damage.add("absurd_time", int((~kept).sum()))
+    return events if kept.all() else type(events)(*(column[kept] for column in _columns_of(events)))
 
 
-def _device_events(
-    events: list[_Event], starts: Any, durations: Any, strings: StringTable, configs: dict[LaunchConfig, int]
-) -> DeviceEvents:
-    empty = _Args()
-    args = [event.args or empty for event in events]
-    order = np.argsort(starts, kind="stable")
-    return DeviceEvents(
-        name=_ints(strings.add(event.name) for event in events)[order],
-        kind=_ints(_DEVICE_CATEGORIES[event.cat] for event in events)[order],
-        # Where neither names the device there is one.
-        device=_ints(
-            max(0, _number(a.device if a.device is not None else e.pid)) for a, e in zip(args, events, strict=True)
-        )[order],
-        stream=_ints(_number(a.stream if a.stream is not None else e.tid) for a, e in zip(args, events, strict=True))[
-            order
-        ],
-        start_ns=starts[order],
-        duration_ns=durations[order],
-        correlation=_ints(_or_missing(a.correlation) for a in args)[order],
-        external_id=_ints(_or_missing(a.external_id) for a in args)[order],
-        bytes=_ints(_or_missing(a.bytes) for a in args)[order],
-        config=_ints(configs.setdefault(_launch_config(a), len(configs)) for a in args)[order],
-    )
-
-
-def _launch_config(args: _Args) -> LaunchConfig:
-    return LaunchConfig(
-        grid=_dimensions(bytes(args.grid)),
-        block=_dimensions(bytes(args.block)),
-        registers_per_thread=args.registers,
-        shared_memory_bytes=args.shared_memory,
-        occupancy_percent=None if args.occupancy is None else round(args.occupancy),
-    )
-
-
-def _thread_id(event: _Event, threads: dict[tuple[object, object], int]) -> int:
-    return threads.setdefault((event.pid, event.tid), len(threads))
-
-
-def _ints(values: Iterable[int]) -> Any:
-    return np.fromiter(values, dtype=np.int64)
-
-
-def _or_missing(value: int | None) -> int:
-    """Kineto writes some ids as unsigned: -1, its own "none", is then above int64."""
-    return -1 if value is None or value > _LARGEST_ID else value
-
-
-def _number(value: object) -> int:
-    text = str(value).removeprefix("stream ").strip()
-    number = int(text) if text.isascii() and text.isdigit() else -1
-    return number if number <= _LARGEST_NUMBER else -1
-
-
-@functools.lru_cache(maxsize=65536)
-def _dimensions(raw: bytes) -> tuple[int, int, int] | None:
-    try:
-        return msgspec.json.decode(raw, type=tuple[int, int, int])
-    except msgspec.DecodeError:
-        return None
-
-
-def _raw_text(raw: msgspec.Raw, strings: StringTable) -> int:
-    return strings.add(bytes(raw).decode("utf-8", "replace"))
+def _columns_of(table: Any) -> list[Any]:
+    return [getattr(table, name) for name in type(table).__slots__]

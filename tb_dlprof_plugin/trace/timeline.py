@@ -23,6 +23,8 @@ class HostKind(IntEnum):
     RUNTIME = 1
     ANNOTATION = 2
     OVERHEAD = 3
+    PYTHON_MODULE = 4
+    """A Python frame of an ``nn.Module``'s call, named "nn.Module: Conv2d_0"."""
 
 
 class DeviceKind(IntEnum):

@@ -1,0 +1,108 @@
+"""The text of a trace file, plain or gzip, block by block: a file larger than the memory can be read.
+
+A gzip file that ends early or has a wrong checksum gives what could be unpacked. One that expands as no trace does is
+refused: real traces shrink by 10 to 50 times, a bomb by up to 1,000.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from tb_dlprof_plugin.trace.damage import Damage
+from tb_dlprof_plugin.trace.errors import TraceError
+
+BLOCK_BYTES = 1 << 20
+_LARGEST_EXPANSION = 200
+_EXPANSION_WATCHED_FROM = 1 << 28  # bytes
+_BLOCKS_AHEAD = 2
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = 31
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_blocks(source: Path, damage: Damage) -> Iterator[bytes]:
+    """The file's text in blocks of at most `BLOCK_BYTES`.
+
+    Raises:
+        TraceError: the file cannot be opened or read, is empty, or is a gzip bomb.
+    """
+    try:
+        with source.open("rb") as file:
+            start = file.read(len(_BYTE_ORDER_MARK))
+            file.seek(0)
+            if start.startswith(_GZIP_MAGIC):
+                yield from _ahead(_unpack(source, iter(lambda: file.read(BLOCK_BYTES), b""), damage))
+                return
+            if start == _BYTE_ORDER_MARK:
+                file.seek(len(_BYTE_ORDER_MARK))
+            while block := file.read(BLOCK_BYTES):
+                yield block
+    except OSError as error:
+        raise TraceError(f"{source} cannot be read ({error.strerror or error}); check the path.") from None
+
+
+def _unpack(source: Path, packed: Iterator[bytes], damage: Damage) -> Iterator[bytes]:
+    unpacker = zlib.decompressobj(_GZIP_WINDOW)
+    read = written = 0
+    for block in packed:
+        read += len(block)
+        while block:
+            if unpacker.eof:
+                if not block.startswith(_GZIP_MAGIC):
+                    return  # padding behind the last member
+                unpacker = zlib.decompressobj(_GZIP_WINDOW)
+            try:
+                text = unpacker.decompress(block, BLOCK_BYTES)
+            except zlib.error:
+                damage.add("gzip_damaged")
+                return
+            block = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
+            written += len(text)
+            if written > _EXPANSION_WATCHED_FROM and written > _LARGEST_EXPANSION * read:
+                raise TraceError(
+                    f"{source} expands to over {_LARGEST_EXPANSION} times its size, which no trace does; "
+                    "it was not read further. Check where the file comes from."
+                )
+            if text:
+                yield text
+    if not unpacker.eof:
+        damage.add("gzip_cut")
+
+
+def _ahead(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same blocks, made by a thread: zlib unpacks the next ones while this one is decoded."""
+    ready: queue.Queue[bytes | BaseException | None] = queue.Queue(_BLOCKS_AHEAD)
+    left = threading.Event()
+
+    def put(item: bytes | BaseException | None) -> bool:
+        while not left.is_set():
+            try:
+                ready.put(item, timeout=0.1)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def work() -> None:
+        try:
+            for block in blocks:
+                if not put(block):
+                    return
+            put(None)
+        except BaseException as error:  # handed to the reader, which raises it
+            put(error)
+
+    thread = threading.Thread(target=work, name="tb_dlprof unpack", daemon=True)
+    thread.start()
+    try:
+        while (item := ready.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        left.set()
+        thread.join()

@@ -1,0 +1,317 @@
+"""Decoded events in, the columns of a Timeline out, run by run: no event outlives its run.
+
+Everything per event happens inside C loops (`map`, `attrgetter`, `numpy.fromiter`), because a Python bytecode an event
+costs as much as decoding it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import compress
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tb_dlprof_plugin.trace.python_exporter import PROCESSES
+from tb_dlprof_plugin.trace.strings import StringTable
+from tb_dlprof_plugin.trace.timeline import (
+    DeviceEvents,
+    DeviceKind,
+    HostEvents,
+    HostKind,
+    Ints,
+    LaunchConfig,
+    MemoryEvents,
+)
+
+HOST_KINDS = {
+    "cpu_op": HostKind.OP,
+    "Operator": HostKind.OP,
+    "cuda_runtime": HostKind.RUNTIME,
+    "cuda_driver": HostKind.RUNTIME,
+    "hip_runtime": HostKind.RUNTIME,
+    "xpu_runtime": HostKind.RUNTIME,
+    "mtia_runtime": HostKind.RUNTIME,
+    "privateuse1_runtime": HostKind.RUNTIME,
+    "privateuse1_driver": HostKind.RUNTIME,
+    "Runtime": HostKind.RUNTIME,
+    "runtime": HostKind.RUNTIME,
+    "user_annotation": HostKind.ANNOTATION,
+    "overhead": HostKind.OVERHEAD,
+}
+DEVICE_KINDS = {
+    "kernel": DeviceKind.KERNEL,
+    "Kernel": DeviceKind.KERNEL,
+    "gpu_memcpy": DeviceKind.MEMCPY,
+    "Memcpy": DeviceKind.MEMCPY,
+    "gpu_memset": DeviceKind.MEMSET,
+    "Memset": DeviceKind.MEMSET,
+}
+LARGEST_ID = 2**63 - 1
+_LARGEST_NUMBER = 2**31 - 1  # of a device or stream
+_LARGEST_COORDINATE = 2**62 - 1
+_K = TypeVar("_K", bound=Hashable)
+_Columns = dict[str, list[npt.NDArray[Any]]]
+
+_name, _cat, _pid, _tid, _ts, _dur, _args = map(attrgetter, ("name", "cat", "pid", "tid", "ts", "dur", "args"))
+
+
+class _Numbered(dict[_K, int], Generic[_K]):
+    """Numbers keys as they come; a key seen before costs one look-up."""
+
+    def __init__(self, number: Callable[[_K], int]) -> None:
+        self._number = number
+
+    def __missing__(self, key: _K) -> int:
+        number = self[key] = self._number(key)
+        return number
+
+
+class ColumnBuilder:
+    """Columns under construction, one `add` for each run of events.
+
+    ``python_frames`` counts the Python frames seen, ``unlabelled`` the events without a category.
+    """
+
+    def __init__(self, strings: StringTable) -> None:
+        self._strings = strings
+        self._names: _Numbered[str] = _Numbered(strings.add)
+        self._raws: _Numbered[bytes] = _Numbered(lambda raw: strings.add(raw.decode("utf-8", "replace")))
+        self._thread_ids: _Numbered[tuple[str, str]] = _Numbered(lambda _: len(self._thread_ids))
+        self._threads: _Numbered[tuple[object, object]] = _Numbered(
+            # One thread is 7 in one event and "7" in the next.
+            lambda key: self._thread_ids[str(key[0]), str(key[1])]
+        )
+        self._places: _Numbered[tuple[object, ...]] = _Numbered(self._place)
+        self._device_stream: list[tuple[int, int]] = []
+        self._configs: dict[LaunchConfig, int] = {LaunchConfig(): 0}
+        self._config_keys: _Numbered[tuple[Any, ...]] = _Numbered(self._config)
+        self._host: _Columns = {}
+        self._device: _Columns = {}
+        self._memory: _Columns = {}
+        self.python_frames = 0
+        self.unlabelled = 0
+
+    def add(self, complete: Sequence[Any], memory: Sequence[Any]) -> None:
+        """Takes in complete events and ``[memory]`` events."""
+        cats = list(map(_cat, complete))
+        host = list(compress(complete, map(HOST_KINDS.__contains__, cats)))
+        device = list(compress(complete, map(DEVICE_KINDS.__contains__, cats)))
+        if len(host) + len(device) < len(complete):
+            unlabelled = [event for event in complete if not event.cat and event.pid in PROCESSES]
+            self.unlabelled += len(unlabelled)
+            self._add_host(unlabelled, [int(HostKind.OP)] * len(unlabelled))
+            frames = [event for event in complete if event.cat == "python_function"]
+            self.python_frames += len(frames)
+            modules = [event for event in frames if event.name.startswith("nn.Module: ")]
+            self._add_host(modules, [int(HostKind.PYTHON_MODULE)] * len(modules))
+        self._add_host(host, map(HOST_KINDS.__getitem__, map(_cat, host)))
+        self._add_device(device)
+        self._add_memory(memory)
+
+    def _add_host(self, events: list[Any], kinds: Iterable[int]) -> None:
+        if not events:
+            return
+        count, args = len(events), list(map(_args, events))
+        ids = _ints(map(attrgetter("external_id"), args), count)
+        older = _ints(map(attrgetter("old_external_id"), args), count)
+        _append(
+            self._host,
+            name=np.fromiter(map(self._names.__getitem__, map(_name, events)), np.int64, count),
+            kind=np.fromiter(kinds, np.int64, count),
+            thread=self._thread(events),
+            start_ns=_times(list(map(_ts, events))),
+            duration_ns=_durations(events),
+            correlation=_ints(map(attrgetter("correlation"), args), count),
+            external_id=np.where(ids >= 0, ids, older),
+            sequence_number=_ints(map(attrgetter("sequence"), args), count),
+            forward_thread=_ints(map(attrgetter("forward_thread"), args), count),
+            shapes=self._raw_column(args, "input_dims", "old_input_dims"),
+            dtypes=self._raw_column(args, "input_types"),
+        )
+
+    def _add_device(self, events: list[Any]) -> None:
+        if not events:
+            return
+        count, args = len(events), list(map(_args, events))
+        ids = _ints(map(attrgetter("external_id"), args), count)
+        older = _ints(map(attrgetter("old_external_id"), args), count)
+        places = zip(
+            *(map(attrgetter(key), args) for key in ("device", "stream")),
+            map(_pid, events),
+            map(_tid, events),
+            strict=True,
+        )
+        configs = zip(
+            map(bytes, map(attrgetter("grid"), args)),
+            map(bytes, map(attrgetter("block"), args)),
+            *(map(attrgetter(key), args) for key in ("registers", "shared_memory", "occupancy")),
+            strict=True,
+        )
+        _append(
+            self._device,
+            name=np.fromiter(map(self._names.__getitem__, map(_name, events)), np.int64, count),
+            kind=np.fromiter(map(DEVICE_KINDS.__getitem__, map(_cat, events)), np.int64, count),
+            place=np.fromiter(map(self._places.__getitem__, places), np.int64, count),
+            start_ns=_times(list(map(_ts, events))),
+            duration_ns=_durations(events),
+            correlation=_ints(map(attrgetter("correlation"), args), count),
+            external_id=np.where(ids >= 0, ids, older),
+            bytes=_ints(map(attrgetter("bytes"), args), count),
+            config=np.fromiter(map(self._config_keys.__getitem__, configs), np.int64, count),
+        )
+
+    def _add_memory(self, events: Sequence[Any]) -> None:
+        if not events:
+            return
+        count, args = len(events), list(map(_args, events))
+        on_cpu = np.fromiter((a.device_type in (None, 0) for a in args), np.bool_, count)
+        _append(
+            self._memory,
+            time_ns=_times(list(map(_ts, events))),
+            thread=self._thread(events),
+            device=np.where(on_cpu, -1, _ints(map(attrgetter("device_id"), args), count)),
+            address=_ints(map(attrgetter("address"), args), count),
+            bytes=_ints(map(attrgetter("bytes"), args), count),
+            allocated=_ints(map(attrgetter("allocated"), args), count),
+            reserved=_ints(map(attrgetter("reserved"), args), count),
+        )
+
+    def host_events(self) -> HostEvents:
+        """The host events in the order of `HostEvents`."""
+        columns = _joined(self._host, HostEvents.__slots__)
+        # Children that start with their parent come after it: longer first.
+        order = np.lexsort((-columns["duration_ns"], columns["start_ns"], columns["thread"]))
+        return HostEvents(**{name: column[order] for name, column in columns.items()})
+
+    def device_events(self) -> DeviceEvents:
+        """The device events in the order of `DeviceEvents`."""
+        columns = _joined(self._device, [*DeviceEvents.__slots__, "place"])
+        order = np.argsort(columns["start_ns"], kind="stable")
+        place = columns.pop("place")[order]
+        columns = {name: column[order] for name, column in columns.items() if name not in ("device", "stream")}
+        table = np.array(self._device_stream, dtype=np.int64).reshape(-1, 2)
+        return DeviceEvents(**columns, device=table[place, 0], stream=table[place, 1])
+
+    def memory_events(self) -> MemoryEvents:
+        """The memory events in order of time."""
+        columns = _joined(self._memory, MemoryEvents.__slots__)
+        order = np.argsort(columns["time_ns"], kind="stable")
+        return MemoryEvents(**{name: column[order] for name, column in columns.items()})
+
+    def launch_configs(self) -> list[LaunchConfig]:
+        """The launch configurations that ``DeviceEvents.config`` counts."""
+        return list(self._configs)
+
+    def _thread(self, events: Sequence[Any]) -> Ints:
+        keys = zip(map(_pid, events), map(_tid, events), strict=True)
+        return np.fromiter(map(self._threads.__getitem__, keys), np.int64, len(events))
+
+    def _raw_column(self, args: list[Any], *keys: str) -> Ints:
+        # Both keys are never there at once: joining them takes the one that is.
+        columns = [map(bytes, map(attrgetter(key), args)) for key in keys]
+        raws = columns[0] if len(columns) == 1 else map(bytes.__add__, *columns)
+        return np.fromiter(map(self._raws.__getitem__, raws), np.int64, len(args))
+
+    def _place(self, key: tuple[object, ...]) -> int:
+        device, stream, pid, tid = key
+        # Where neither names the device there is one.
+        number = max(0, _number(device if device is not None else pid))
+        self._device_stream.append((number, _number(stream if stream is not None else tid)))
+        return len(self._device_stream) - 1
+
+    def _config(self, key: tuple[Any, ...]) -> int:
+        grid, block, registers, shared_memory, occupancy = key
+        config = LaunchConfig(
+            grid=_dimensions(grid),
+            block=_dimensions(block),
+            registers_per_thread=registers,
+            shared_memory_bytes=shared_memory,
+            occupancy_percent=round(occupancy) if occupancy is not None and math.isfinite(occupancy) else None,
+        )
+        return self._configs.setdefault(config, len(self._configs))
+
+
+def _append(columns: _Columns, **values: npt.NDArray[Any]) -> None:
+    for name, column in values.items():
+        columns.setdefault(name, []).append(column)
+
+
+def _joined(columns: _Columns, names: Iterable[str]) -> dict[str, Ints]:
+    nothing: list[npt.NDArray[Any]] = [np.zeros(0, dtype=np.int64)]
+    return {name: np.concatenate(columns.pop(name, nothing)) for name in names}
+
+
+def _ints(values: Iterable[int | None], count: int) -> Ints:
+    kept = list(values)
+    try:
+        return np.fromiter(kept, np.int64, count)  # type: ignore[arg-type]
+    except (TypeError, OverflowError):
+        # Kineto writes some ids as unsigned: -1, its own "none", is then above int64.
+        sound = (-1 if v is None or not -LARGEST_ID <= v <= LARGEST_ID else v for v in kept)
+        return np.fromiter(sound, np.int64, count)
+
+
+def _times(values: list[Any]) -> npt.NDArray[Any]:
+    """Microseconds as integer nanoseconds; `UNKNOWN_TIME` where there is no number, or an absurd one."""
+    if isinstance(values[0], msgspec.Raw):
+        return _exact_times(b"\n".join(values))
+    return _nanoseconds(np.fromiter(values, np.float64, len(values)))
+
+
+def _durations(events: Sequence[Any]) -> npt.NDArray[Any]:
+    return _nanoseconds(np.fromiter(map(_dur, events), np.float64, len(events)))
+
+
+UNKNOWN_TIME = -(2**63)
+_THREE_DECIMALS = re.compile(rb"(?:\d{1,16}\.\d{3}\n)*\d{1,16}\.\d{3}")
+
+
+def _nanoseconds(microseconds: npt.NDArray[np.float64]) -> Ints:
+    sound = np.abs(microseconds) < _LARGEST_COORDINATE / 1000  # NaN is not
+    if not sound.all():
+        microseconds = np.where(sound, microseconds, 0.0)
+    # Apart, because a float64 does not hold the product: microseconds since 1970 are whole, and exact so.
+    whole = np.floor(microseconds)
+    result = whole.astype(np.int64) * 1000 + np.rint((microseconds - whole) * 1000.0).astype(np.int64)
+    return result if sound.all() else np.where(sound, result, UNKNOWN_TIME)
+
+
+def _exact_times(lines: bytes) -> Ints:
+    if _THREE_DECIMALS.fullmatch(lines):  # as Kineto writes them
+        digits = lines.replace(b".", b"").split(b"\n")
+        return np.fromiter(map(int, digits), np.int64, len(digits))
+    texts = lines.split(b"\n")
+    return np.fromiter(map(_exact_time, texts), np.int64, len(texts))
+
+
+def _exact_time(raw: bytes) -> int:
+    whole, _, fraction = raw.strip(b'"').partition(b".")
+    if whole.isdigit() and (fraction.isdigit() or not fraction):
+        time = int(whole) * 1000 + int((fraction + b"000")[:3]) + (fraction[3:4] >= b"5")
+    else:
+        try:
+            time = round(float(raw.strip(b'"')) * 1000)
+        except (ValueError, OverflowError):
+            return UNKNOWN_TIME
+    return time if abs(time) <= _LARGEST_COORDINATE else UNKNOWN_TIME
+
+
+def _number(value: object) -> int:
+    text = str(value).removeprefix("stream ").strip()
+    number = int(text) if text.isascii() and text.isdigit() else -1
+    return number if number <= _LARGEST_NUMBER else -1
+
+
+@functools.lru_cache(maxsize=65536)
+def _dimensions(raw: bytes) -> tuple[int, int, int] | None:
+    try:
+        return msgspec.json.decode(raw, type=tuple[int, int, int])
+    except msgspec.DecodeError:
+        return None

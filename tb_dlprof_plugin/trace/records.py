@@ -1,0 +1,137 @@
+"""What is decoded of a trace file: typed structs of just the fields that are used.
+
+``ph`` tells the events apart before their fields are read: flows, metadata and counters, half of a trace, then cost
+next to nothing. A field that is absent has the value that the columns use for "not recorded".
+"""
+
+from __future__ import annotations
+
+from typing import Any, Union
+
+import msgspec
+
+NOTHING = msgspec.Raw()
+
+
+class Args(msgspec.Struct, gc=False, frozen=True):
+    """Details of a complete event."""
+
+    external_id: int | None = msgspec.field(default=-1, name="External id")
+    old_external_id: int | None = msgspec.field(default=-1, name="external id")  # runtime and kernels up to torch 1.11
+    sequence: int | None = msgspec.field(default=-1, name="Sequence number")
+    forward_thread: int | None = msgspec.field(default=-1, name="Fwd thread id")
+    input_types: msgspec.Raw = msgspec.field(default=NOTHING, name="Input type")
+    input_dims: msgspec.Raw = msgspec.field(default=NOTHING, name="Input Dims")
+    old_input_dims: msgspec.Raw = msgspec.field(default=NOTHING, name="Input dims")
+    correlation: int | None = -1
+    device: int | str | None = None
+    stream: int | str | None = None
+    bytes: int | None = -1
+    # Triton's host events carry text here, kernels three numbers: decoded where a kernel is read.
+    grid: msgspec.Raw = NOTHING
+    block: msgspec.Raw = NOTHING
+    registers: int | None = msgspec.field(default=None, name="registers per thread")
+    shared_memory: int | None = msgspec.field(default=None, name="shared memory")
+    occupancy: float | None = msgspec.field(default=None, name="est. achieved occupancy %")
+
+
+class MemoryArgs(msgspec.Struct, gc=False, frozen=True):
+    """Details of a ``[memory]`` event."""
+
+    device_type: int | None = msgspec.field(default=None, name="Device Type")
+    device_id: int | None = msgspec.field(default=-1, name="Device Id")
+    bytes: int | None = msgspec.field(default=0, name="Bytes")
+    address: int | None = msgspec.field(default=-1, name="Addr")
+    allocated: int | None = msgspec.field(default=-1, name="Total Allocated")
+    reserved: int | None = msgspec.field(default=-1, name="Total Reserved")
+
+
+NO_ARGS = Args()
+NO_MEMORY_ARGS = MemoryArgs()
+
+
+class _Complete(msgspec.Struct, gc=False):
+    cat: str = ""
+    name: str = ""
+    pid: int | str | None = None
+    tid: int | str | None = None
+    dur: float = 0.0
+    args: Args = NO_ARGS
+
+
+class _Instant(msgspec.Struct, gc=False):
+    name: str = ""
+    pid: int | str | None = None
+    tid: int | str | None = None
+    args: MemoryArgs = NO_MEMORY_ARGS
+
+
+class Complete(_Complete, gc=False, tag_field="ph", tag="X"):
+    """An event with a duration; ``ts`` and ``dur`` in microseconds."""
+
+    ts: float = float("nan")
+
+
+class Instant(_Instant, gc=False, tag_field="ph", tag="i"):
+    """A moment; only those named ``[memory]`` are used."""
+
+    ts: float = float("nan")
+
+
+class ExactComplete(_Complete, gc=False, tag_field="ph", tag="X"):
+    """The same with ``ts`` as text, for times that a float64 cannot hold to the nanosecond."""
+
+    ts: msgspec.Raw = NOTHING
+
+
+class ExactInstant(_Instant, gc=False, tag_field="ph", tag="i"):
+    """The same with ``ts`` as text."""
+
+    ts: msgspec.Raw = NOTHING
+
+
+def _skipped(ph: str) -> type[msgspec.Struct]:
+    return msgspec.defstruct(f"Skipped_{ord(ph)}", [], tag_field="ph", tag=ph, gc=False)
+
+
+# Every other phase of the Trace Event Format; one that is none of these takes the way of repair.
+_SKIPPED = tuple(_skipped(ph) for ph in "BEIsftMCbneSTpFNODPRcVvax(),=")
+
+EVENT: Any = Union[(Complete, Instant, *_SKIPPED)]
+EXACT_EVENT: Any = Union[(ExactComplete, ExactInstant, *_SKIPPED)]
+
+
+class Device(msgspec.Struct):
+    """An entry of ``deviceProperties``."""
+
+    id: int = 0
+    name: str = ""
+    computeMajor: int | None = None
+    computeMinor: int | None = None
+    numSms: int | None = None
+    totalGlobalMem: int | None = None
+
+
+class Distributed(msgspec.Struct):
+    """``distributedInfo``."""
+
+    rank: int | None = None
+    world_size: int | None = None
+
+
+class Header(msgspec.Struct):
+    """What stands before and behind the events."""
+
+    baseTimeNanoseconds: int | None = None
+    deviceProperties: list[Device] | None = None
+    distributedInfo: Distributed | None = None
+    cuda_runtime_version: int | None = None
+    cuda_driver_version: int | None = None
+    record_shapes: int | None = None
+    schemaVersion: int | None = None
+
+    def fill(self, other: Header) -> None:
+        """Takes from ``other`` what is missing here."""
+        for name in self.__struct_fields__:
+            if getattr(self, name) is None:
+                setattr(self, name, getattr(other, name))
