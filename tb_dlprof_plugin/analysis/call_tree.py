@@ -14,17 +14,24 @@ def depths(host: HostEvents) -> Ints:
     An event is a child of the innermost earlier event that contains it whole. This is the rule by which
     ``torch.autograd.profiler_util.EventList`` builds its tree, so that self times agree with ``key_averages()``.
     """
-    result = np.zeros(len(host), dtype=np.int64)
-    stops: list[int] = []
-    thread = -1
-    rows = zip(host.thread.tolist(), host.start_ns.tolist(), host.duration_ns.tolist(), strict=True)
-    for row, (event_thread, start, duration) in enumerate(rows):
-        if event_thread != thread:
-            thread = event_thread
-            stops.clear()
-        stop = start + duration
-        while stops and (start >= stops[-1] or stop > stops[-1]):
-            stops.pop()
-        result[row] = len(stops)
-        stops.append(stop)
-    return result
+    bounds = np.flatnonzero(np.diff(host.thread, prepend=-1, append=-1))
+    starts = host.start_ns.tolist()
+    stops = (host.start_ns + host.duration_ns).tolist()
+    depth: list[int] = []
+    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        depth += _depths_of_thread(starts[first:last], stops[first:last])
+    return np.array(depth, dtype=np.int64)
+
+
+def _depths_of_thread(starts: list[int], stops: list[int]) -> list[int]:
+    """The one loop over all events of the analysis: a bare stack, because nesting cannot be told column-wise where
+    events cross."""
+    depth: list[int] = []
+    # The sentinel contains everything.
+    around = [1 << 63]
+    for start, stop in zip(starts, stops, strict=True):
+        while start >= around[-1] or stop > around[-1]:
+            around.pop()
+        depth.append(len(around) - 1)
+        around.append(stop)
+    return depth

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.analysis.grouping import group_rows
 from tb_dlprof_plugin.kernels import KernelClass, classify_kernel
 from tb_dlprof_plugin.storage.model import Ints, Kernels, Verdict
 from tb_dlprof_plugin.storage.tree import climb
@@ -33,18 +34,19 @@ def build_kernels(
         runtime = host.kind == HostKind.RUNTIME
         nearest = climb(call, runtime, parent)
         op_row = np.where((nearest >= 0) & ~runtime[np.maximum(nearest, 0)], nearest, -1)
+    known = np.maximum(op_row, 0)
+    op_name = np.where(op_row >= 0, host.name[known], 0) if len(host) else np.zeros(len(device), dtype=np.int64)
+    dtypes = np.where(op_row >= 0, host.dtypes[known], 0) if len(host) else op_name
+    contexts, context_of_launch = group_rows(device.name, device.kind, op_name, dtypes)
     table = StringTable.over(strings)
     rows: dict[tuple[int, int, KernelClass], int] = {}
-    result = np.zeros(len(device), dtype=np.int64)
-    triples = zip(device.name.tolist(), device.kind.tolist(), op_row.tolist(), strict=True)
-    for number, (name, kind, op) in enumerate(triples):
+    row_of_context = []
+    for name, kind, op, types in zip(*(column.tolist() for column in contexts), strict=True):
         verdict = classify_kernel(
-            strings[name],
-            op=strings[host.name[op]] if op >= 0 else None,
-            input_types=strings[host.dtypes[op]] if op >= 0 else None,
-            compute_capability=compute_capability,
+            strings[name], op=strings[op], input_types=strings[types], compute_capability=compute_capability
         )
-        result[number] = rows.setdefault((name, kind, verdict), len(rows))
+        row_of_context.append(rows.setdefault((name, kind, verdict), len(rows)))
+    result = np.array(row_of_context, dtype=np.int64)[context_of_launch]
     classes = [verdict for _, _, verdict in rows]
     return (
         Kernels(

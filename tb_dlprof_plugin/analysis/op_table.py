@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_dlprof_plugin.analysis.grouping import group_rows
 from tb_dlprof_plugin.analysis.roles import MODULE_PREFIX, Roles
 from tb_dlprof_plugin.kernels.eligibility import eligible
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Ops, Role, Verdict
@@ -24,20 +25,17 @@ def build_ops(timeline: Timeline, roles: Roles, compute_capability: tuple[int, i
     host = timeline.host
     op_type = _op_types(timeline, roles)
     name = _short_names(timeline)[host.name]
-    columns = np.stack(
-        (
-            name,
-            roles.kind,
-            op_type,
-            roles.module,
-            roles.role,
-            host.shapes,
-            host.dtypes,
-            roles.top.astype(np.int64),
-            _continuations(roles).astype(np.int64),
-        )
+    unique, row = group_rows(
+        name,
+        roles.kind,
+        op_type,
+        roles.module,
+        roles.role,
+        host.shapes,
+        host.dtypes,
+        roles.top.astype(np.int64),
+        _continuations(roles).astype(np.int64),
     )
-    unique, row = np.unique(columns, axis=1, return_inverse=True)
     strings = timeline.strings
     is_op = unique[1] == CallKind.OP
     eligibility = [
@@ -56,7 +54,7 @@ def build_ops(timeline: Timeline, roles: Roles, compute_capability: tuple[int, i
         tensor_core_eligible=np.array(eligibility, dtype=np.int64),
         continuation=unique[8].astype(np.bool_),
     )
-    return ops, row.reshape(-1).astype(np.int64)
+    return ops, row
 
 
 def type_of(name: str) -> str:
