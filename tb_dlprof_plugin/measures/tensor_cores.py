@@ -32,11 +32,16 @@ def tensor_core_totals(totals: OpTotals) -> TensorCoreTotals:
     eligible = int(totals.eligible_ns.sum())
     using = int(totals.tensor_core_ns.sum())
     unknown = int(totals.eligible_unknown_ns.sum())
-    known = (percent(unknown, eligible) or 0.0) <= UNKNOWN_LIMIT
     return TensorCoreTotals(
         eligible_ns=eligible,
         using_ns=using,
         not_using_ns=int(totals.eligible_non_tensor_core_ns.sum()),
         unknown_ns=unknown,
-        utilization=percent(using, eligible) if known else None,
+        utilization=utilization(using, unknown, eligible),
     )
+
+
+def utilization(using_ns: int, unknown_ns: int, eligible_ns: int) -> float | None:
+    """``100 * using / eligible``; None where nothing is eligible or too much of it is unknown."""
+    known = (percent(unknown_ns, eligible_ns) or 0.0) <= UNKNOWN_LIMIT
+    return percent(using_ns, eligible_ns) if known else None
