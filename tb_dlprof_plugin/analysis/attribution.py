@@ -20,8 +20,7 @@ def attribute(timeline: Timeline, top_call: Ints) -> tuple[Ints, Ints]:
         top_call: per host event the row of the outermost op around it, -1 for none.
     """
     host, device = timeline.host, timeline.device
-    runtime = host.kind == HostKind.RUNTIME
-    call = _look_up(host, runtime & (host.correlation > 0), host.correlation, device.correlation)
+    call = launch_calls(timeline)
     in_op = np.zeros(len(device), dtype=np.bool_)
     launched = call >= 0
     in_op[launched] = top_call[call[launched]] >= 0
@@ -30,13 +29,20 @@ def attribute(timeline: Timeline, top_call: Ints) -> tuple[Ints, Ints]:
     fallback = ~in_op & (by_id >= 0)
     call[fallback] = by_id[fallback]
 
-    launches = host.correlation[runtime & (host.correlation > 0)]
+    launches = host.correlation[(host.kind == HostKind.RUNTIME) & (host.correlation > 0)]
     first_launch = int(launches.min()) if len(launches) else -1
     orphan = (call < 0) & (device.correlation >= 0) & (device.correlation < first_launch)
     attribution = np.full(len(device), int(Attribution.UNATTRIBUTED), dtype=np.int64)
     attribution[in_op | fallback] = Attribution.LINKED
     attribution[orphan] = Attribution.ORPHAN
     return call, attribution
+
+
+def launch_calls(timeline: Timeline) -> Ints:
+    """For each device event the row of the runtime or driver call with its correlation id, -1 for none."""
+    host = timeline.host
+    runtime = (host.kind == HostKind.RUNTIME) & (host.correlation > 0)
+    return _look_up(host, runtime, host.correlation, timeline.device.correlation)
 
 
 def _look_up(host: HostEvents, rows: Bools, keys: Ints, wanted: Ints) -> Ints:

@@ -7,13 +7,15 @@ import time
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.attribution import attribute
+from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
 from tb_dlprof_plugin.analysis.call_tree import depths
 from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
 from tb_dlprof_plugin.analysis.completion import completion_windows
+from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels
-from tb_dlprof_plugin.analysis.machine import complete_system
+from tb_dlprof_plugin.analysis.machine import complete_system, is_rocm
 from tb_dlprof_plugin.analysis.memory_table import build_memory
+from tb_dlprof_plugin.analysis.module_paths import with_one_kind_of_module
 from tb_dlprof_plugin.analysis.op_table import build_ops
 from tb_dlprof_plugin.analysis.roles import assign_roles
 from tb_dlprof_plugin.analysis.steps import find_steps, without_unfinished_step
@@ -34,7 +36,7 @@ from tb_dlprof_plugin.storage.model import (
 from tb_dlprof_plugin.storage.tree import parents
 from tb_dlprof_plugin.trace.errors import TraceError
 from tb_dlprof_plugin.trace.kineto import read_kineto
-from tb_dlprof_plugin.trace.timeline import Timeline
+from tb_dlprof_plugin.trace.timeline import HostKind, Timeline
 from tb_dlprof_plugin.version import __version__
 
 
@@ -83,6 +85,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     Raises:
         TraceError: no op and no kernel was recorded.
     """
+    timeline = with_one_kind_of_module(timeline)
     host, device = timeline.host, timeline.device
     system = complete_system(system, timeline)
     gpu_ids = tuple(int(i) for i in np.unique(device.device))
@@ -91,8 +94,9 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     depth = depths(host)
     parent = parents(depth)
     roles = assign_roles(timeline, parent, depth)
+    roles, lent_names = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent, depth)
     call, attribution = attribute(timeline, roles.top_call)
-    ops, op_of_call = build_ops(timeline, roles, capability if len(device) else None)
+    ops, op_of_call = build_ops(timeline, roles, lent_names, capability if len(device) else None)
     kernels, kernel_of_launch = build_kernels(timeline, call, parent, capability)
     working = (roles.kind == CallKind.OP) & (roles.role != Role.DATALOADER)
     if not working.any() and not len(device):
@@ -171,6 +175,12 @@ def _notes(timeline: Timeline, found_by: str, attribution: Ints, unfinished: int
         )
     if not (kind == CallKind.MODULE).any():
         notes.append(Note("no_modules", "Module names were not recorded; pass model= to the hook."))
+    elif (timeline.host.kind == HostKind.PYTHON_MODULE).any():
+        notes.append(
+            Note(
+                "modules_from_stacks", "Module paths come from Python frames: classes, numbered; pass model= for names."
+            )
+        )
     if not len(timeline.device):
         notes.append(Note("no_gpu", "Nothing ran on a GPU; GPU and Tensor Core figures do not apply."))
     orphans = int((attribution == Attribution.ORPHAN).sum())
@@ -181,6 +191,8 @@ def _notes(timeline: Timeline, found_by: str, attribution: Ints, unfinished: int
     lost = int((attribution == Attribution.UNATTRIBUTED).sum())
     if lost:
         notes.append(Note("unattributed", "GPU activities have no recorded op; they are in no op's time.", lost))
+    if len(timeline.device) and is_rocm(timeline):
+        notes.append(Note("rocm", "The GPUs are AMD's: nothing is said of Tensor Cores."))
     if not (timeline.host.shapes > 0).any():
         notes.append(Note("no_shapes", "Input shapes were not recorded; profile with record_shapes=True."))
     return notes

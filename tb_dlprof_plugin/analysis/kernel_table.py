@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tb_dlprof_plugin.analysis.grouping import group_rows
+from tb_dlprof_plugin.analysis.machine import is_rocm
 from tb_dlprof_plugin.kernels import KernelClass, classify_kernel
 from tb_dlprof_plugin.storage.model import Ints, Kernels, Verdict
 from tb_dlprof_plugin.storage.tree import climb
@@ -37,6 +40,7 @@ def build_kernels(
     known = np.maximum(op_row, 0)
     op_name = np.where(op_row >= 0, host.name[known], 0) if len(host) else np.zeros(len(device), dtype=np.int64)
     dtypes = np.where(op_row >= 0, host.dtypes[known], 0) if len(host) else op_name
+    rocm = is_rocm(timeline)
     contexts, context_of_launch = group_rows(device.name, device.kind, op_name, dtypes)
     table = StringTable.over(strings)
     rows: dict[tuple[int, int, KernelClass], int] = {}
@@ -45,6 +49,8 @@ def build_kernels(
         verdict = classify_kernel(
             strings[name], op=strings[op], input_types=strings[types], compute_capability=compute_capability
         )
+        if rocm and verdict.tensor_core:
+            verdict = replace(verdict, tensor_core=None, precision=None, rule="rocm")
         row_of_context.append(rows.setdefault((name, kind, verdict), len(rows)))
     result = np.array(row_of_context, dtype=np.int64)[context_of_launch]
     classes = [verdict for _, _, verdict in rows]

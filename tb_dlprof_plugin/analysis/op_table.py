@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.analysis.grouping import group_rows
-from tb_dlprof_plugin.analysis.roles import MODULE_PREFIX, Roles
+from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX
+from tb_dlprof_plugin.analysis.roles import Roles
 from tb_dlprof_plugin.kernels.eligibility import eligible
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Ops, Role, Verdict
 from tb_dlprof_plugin.trace.strings import StringTable
@@ -14,16 +15,19 @@ from tb_dlprof_plugin.trace.timeline import Timeline
 _BACKWARD_PREFIX = "autograd::engine::evaluate_function: "
 
 
-def build_ops(timeline: Timeline, roles: Roles, compute_capability: tuple[int, int] | None) -> tuple[Ops, Ints]:
+def build_ops(
+    timeline: Timeline, roles: Roles, lent_names: Ints, compute_capability: tuple[int, int] | None
+) -> tuple[Ops, Ints]:
     """The table of unique ops and, for each host event, its row. Op types are appended to ``timeline.strings``.
 
     Args:
         timeline: the trace.
         roles: of its host events.
+        lent_names: per host event the string index of the name that stands for its op type; -1 for its own.
         compute_capability: of the GPU that the run used; None without a GPU.
     """
     host = timeline.host
-    op_type = _op_types(timeline, roles)
+    op_type = _op_types(timeline, roles, lent_names)
     name = _short_names(timeline)[host.name]
     unique, row = group_rows(
         name,
@@ -62,7 +66,7 @@ def type_of(name: str) -> str:
     return name.removeprefix(_BACKWARD_PREFIX).removeprefix("torch::autograd::").removeprefix("aten::")
 
 
-def _op_types(timeline: Timeline, roles: Roles) -> Ints:
+def _op_types(timeline: Timeline, roles: Roles, lent_names: Ints) -> Ints:
     """String index per call: its own type, for a backward node that of the forward op it belongs to."""
     strings = timeline.strings
     table = StringTable.over(strings)
@@ -73,6 +77,7 @@ def _op_types(timeline: Timeline, roles: Roles) -> Ints:
     names = timeline.host.name.copy()
     linked = roles.forward_call >= 0
     names[linked] = names[roles.forward_call[linked]]
+    names = np.where(lent_names >= 0, lent_names, names)
     return of_name[names]
 
 

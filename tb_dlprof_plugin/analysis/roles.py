@@ -11,14 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX, module_paths
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.storage.tree import inherit
-from tb_dlprof_plugin.trace.strings import StringTable
 from tb_dlprof_plugin.trace.timeline import HostKind, Timeline
 
-MODULE_PREFIX = "tb_dlprof::module::"
-"""Name prefix of the ranges that the hook pushes around each module's forward; the rest is the module's path."""
-
+_KINDS = {
+    HostKind.RUNTIME: CallKind.RUNTIME,
+    HostKind.ANNOTATION: CallKind.ANNOTATION,
+    HostKind.OVERHEAD: CallKind.OVERHEAD,
+    HostKind.PYTHON_MODULE: CallKind.MODULE,
+}
 _BACKWARD_PREFIX = "autograd::engine::evaluate_function: "
 _OPTIMIZER_PREFIXES = ("Optimizer.step#", "Optimizer.zero_grad#")
 _AMP_PREFIX = "aten::_amp_"
@@ -40,16 +43,12 @@ class Roles:
 
 def assign_roles(timeline: Timeline, parent: Ints, depth: Ints) -> Roles:
     """Roles, modules and forward calls of all host events. Module paths are appended to ``timeline.strings``."""
-    host, strings = timeline.host, timeline.strings
+    host = timeline.host
     kind = _kinds(timeline)
     is_op = kind == CallKind.OP
     top, top_call = _top_ops(is_op, parent, depth)
 
-    module = np.zeros(len(host), dtype=np.int64)
-    ranges = np.flatnonzero(kind == CallKind.MODULE)
-    table = StringTable.over(strings)
-    for row in ranges:
-        module[row] = table.add(strings[host.name[row]].removeprefix(MODULE_PREFIX))
+    module = module_paths(timeline, parent, depth)
     in_module = inherit(kind == CallKind.MODULE, kind == CallKind.MODULE, parent, depth)
     module = inherit(module, kind == CallKind.MODULE, parent, depth)
 
@@ -75,9 +74,7 @@ def assign_roles(timeline: Timeline, parent: Ints, depth: Ints) -> Roles:
 def _kinds(timeline: Timeline) -> Ints:
     host = timeline.host
     kind = np.select(
-        [host.kind == HostKind.RUNTIME, host.kind == HostKind.ANNOTATION, host.kind == HostKind.OVERHEAD],
-        [int(CallKind.RUNTIME), int(CallKind.ANNOTATION), int(CallKind.OVERHEAD)],
-        int(CallKind.OP),
+        [host.kind == trace_kind for trace_kind in _KINDS], [int(kind) for kind in _KINDS.values()], int(CallKind.OP)
     ).astype(np.int64)
     of_name = np.full(len(timeline.strings), -1, dtype=np.int64)
     for index, text in enumerate(timeline.strings):

@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_dlprof_plugin.measures.frame import Frame
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints
-from tb_dlprof_plugin.storage.tree import climb
+from tb_dlprof_plugin.storage.tree import climb, self_time
 
 _STEP_PREFIX = "ProfilerStep#"
 
@@ -35,13 +35,15 @@ def operator_averages(frame: Frame) -> list[OperatorAverage]:
     profile, calls = frame.profile, frame.profile.calls
     kind = profile.ops.kind[calls.op]
     name = _merged_step_names(frame)
-    device_self = _device_self_ns(frame, kind)
-    device_total = _with_children(frame, device_self)
-    merged = _merged_calls(frame, name)
-    cpu_self = _hand_up(frame.call_self_ns, merged, frame.call_parent)
-    device_self = _hand_up(device_self, merged, frame.call_parent)
+    frames = (kind == CallKind.MODULE) & (name > 0)
+    parent = _without_frames(frame.call_parent, frames)
+    device_self = _device_self_ns(frame, kind, parent)
+    device_total = _with_children(frame, device_self, parent)
+    merged = _merged_calls(name, parent)
+    cpu_self = _hand_up(self_time(calls.duration_ns, parent), merged, parent)
+    device_self = _hand_up(device_self, merged, parent)
 
-    kept = np.flatnonzero(~merged)
+    kept = np.flatnonzero(~merged & ~frames)
     keys = np.stack((name[kept], profile.ops.module[calls.op[kept]] * (kind[kept] == CallKind.MODULE), kind[kept]))
     unique, group = np.unique(keys, axis=1, return_inverse=True)
     group = group.reshape(-1)
@@ -72,9 +74,17 @@ def _merged_step_names(frame: Frame) -> Ints:
     return name
 
 
-def _device_self_ns(frame: Frame, kind: Ints) -> Ints:
+def _without_frames(parent: Ints, frames: Bools) -> Ints:
+    """Parents as torch has them: Python frames of modules are none of its events."""
+    result = parent.copy()
+    while (over := (result >= 0) & frames[np.maximum(result, 0)]).any():
+        result[over] = parent[result[over]]
+    return result
+
+
+def _device_self_ns(frame: Frame, kind: Ints, parent: Ints) -> Ints:
     """GPU time that each call launched itself; a launch counts for the op around the runtime call."""
-    launches, parent = frame.profile.launches, frame.call_parent
+    launches = frame.profile.launches
     launched = launches.call >= 0
     owner = climb(launches.call[launched], kind == CallKind.RUNTIME, parent)
     result = np.zeros(len(frame.profile.calls), dtype=np.int64)
@@ -82,18 +92,17 @@ def _device_self_ns(frame: Frame, kind: Ints) -> Ints:
     return result
 
 
-def _with_children(frame: Frame, own: Ints) -> Ints:
+def _with_children(frame: Frame, own: Ints, parent: Ints) -> Ints:
     total = own.copy()
     depth = frame.profile.calls.depth
     for level in range(int(depth.max(initial=0)), 0, -1):
-        here = np.flatnonzero(depth == level)
-        np.add.at(total, frame.call_parent[here], total[here])
+        here = np.flatnonzero((depth == level) & (parent >= 0))
+        np.add.at(total, parent[here], total[here])
     return total
 
 
-def _merged_calls(frame: Frame, name: Ints) -> Bools:
+def _merged_calls(name: Ints, parent: Ints) -> Bools:
     """Calls that are the only child of a call of the same name."""
-    parent = frame.call_parent
     children = np.bincount(parent[parent >= 0], minlength=len(name))
     nested = np.flatnonzero(parent >= 0)
     merged = np.zeros(len(name), dtype=np.bool_)

@@ -123,7 +123,7 @@ class Frame:
     @cached_property
     def call_iteration(self) -> Ints:
         """Index of the iteration in which the call started, -1 outside all."""
-        return self._iteration_at(self.profile.calls.start_ns)
+        return self.iteration_at(self.profile.calls.start_ns)
 
     @cached_property
     def call_in_matrix_op(self) -> Bools:
@@ -203,7 +203,8 @@ class Frame:
         """Which GPU activities were launched in the selected iterations."""
         return (self.launch_iteration >= selection.first) & (self.launch_iteration <= selection.last)
 
-    def _iteration_at(self, time_ns: Ints) -> Ints:
+    def iteration_at(self, time_ns: Ints) -> Ints:
+        """Index of the iteration whose host window holds each time, -1 outside all."""
         iterations = self.profile.iterations
         index = np.searchsorted(iterations.host_start_ns, time_ns, side="right") - 1
         inside = (index >= 0) & (time_ns < iterations.host_stop_ns[np.maximum(index, 0)])
@@ -226,8 +227,11 @@ def stable_id(*parts: str) -> str:
 
 
 def kernel_id(frame: Frame, kernel: int) -> str:
-    """`stable_id` of a row of `Profile.kernels`; its Tensor Core verdict is part of it."""
+    """`stable_id` of a row of `Profile.kernels`; what the op around it decided is part of it."""
     kernels, strings = frame.profile.kernels, frame.profile.strings
     return stable_id(
-        strings[kernels.name[kernel]], str(int(kernels.tensor_core[kernel])), strings[kernels.precision[kernel]]
+        strings[kernels.name[kernel]],
+        str(int(kernels.kind[kernel])),
+        str(int(kernels.tensor_core[kernel])),
+        *(strings[column[kernel]] for column in (kernels.precision, kernels.family, kernels.rule)),
     )

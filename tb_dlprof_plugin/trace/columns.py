@@ -33,17 +33,19 @@ from tb_dlprof_plugin.trace.timeline import (
 HOST_KINDS = {
     "cpu_op": HostKind.OP,
     "Operator": HostKind.OP,
-    "cuda_runtime": HostKind.RUNTIME,
-    "cuda_driver": HostKind.RUNTIME,
-    "hip_runtime": HostKind.RUNTIME,
-    "xpu_runtime": HostKind.RUNTIME,
-    "mtia_runtime": HostKind.RUNTIME,
-    "privateuse1_runtime": HostKind.RUNTIME,
-    "privateuse1_driver": HostKind.RUNTIME,
-    "Runtime": HostKind.RUNTIME,
-    "runtime": HostKind.RUNTIME,
     "user_annotation": HostKind.ANNOTATION,
     "overhead": HostKind.OVERHEAD,
+}
+RUNTIME_CATEGORIES = {
+    "cuda_runtime",
+    "cuda_driver",
+    "hip_runtime",
+    "xpu_runtime",
+    "mtia_runtime",
+    "privateuse1_runtime",
+    "privateuse1_driver",
+    "Runtime",
+    "runtime",
 }
 DEVICE_KINDS = {
     "kernel": DeviceKind.KERNEL,
@@ -101,47 +103,68 @@ class ColumnBuilder:
     def add(self, complete: Sequence[Any], memory: Sequence[Any]) -> None:
         """Takes in complete events and ``[memory]`` events."""
         cats = list(map(_cat, complete))
+        calls = list(compress(complete, map(RUNTIME_CATEGORIES.__contains__, cats)))
         host = list(compress(complete, map(HOST_KINDS.__contains__, cats)))
         device = list(compress(complete, map(DEVICE_KINDS.__contains__, cats)))
-        if len(host) + len(device) < len(complete):
+        if len(calls) + len(host) + len(device) < len(complete):
             unlabelled = [event for event in complete if not event.cat and event.pid in PROCESSES]
             self.unlabelled += len(unlabelled)
-            self._add_host(unlabelled, [int(HostKind.OP)] * len(unlabelled))
+            self._add_ops(unlabelled, [int(HostKind.OP)] * len(unlabelled))
             frames = [event for event in complete if event.cat == "python_function"]
             self.python_frames += len(frames)
             modules = [event for event in frames if event.name.startswith("nn.Module: ")]
-            self._add_host(modules, [int(HostKind.PYTHON_MODULE)] * len(modules))
-        self._add_host(host, map(HOST_KINDS.__getitem__, map(_cat, host)))
+            self._add_ops(modules, [int(HostKind.PYTHON_MODULE)] * len(modules))
+        self._add_ops(host, map(HOST_KINDS.__getitem__, map(_cat, host)))
+        self._add_calls(calls)
         self._add_device(device)
         self._add_memory(memory)
 
-    def _add_host(self, events: list[Any], kinds: Iterable[int]) -> None:
+    def _add_ops(self, events: list[Any], kinds: Iterable[int]) -> None:
         if not events:
             return
-        count, args = len(events), list(map(_args, events))
-        ids = _ints(map(attrgetter("external_id"), args), count)
-        older = _ints(map(attrgetter("old_external_id"), args), count)
+        args = list(map(_args, events))
         _append(
             self._host,
-            name=np.fromiter(map(self._names.__getitem__, map(_name, events)), np.int64, count),
-            kind=np.fromiter(kinds, np.int64, count),
-            thread=self._thread(events),
-            start_ns=_times(list(map(_ts, events))),
-            duration_ns=_durations(events),
-            correlation=_ints(map(attrgetter("correlation"), args), count),
-            external_id=np.where(ids >= 0, ids, older),
-            sequence_number=_ints(map(attrgetter("sequence"), args), count),
-            forward_thread=_ints(map(attrgetter("forward_thread"), args), count),
+            **self._common(events, args),
+            kind=np.fromiter(kinds, np.int64, len(events)),
+            correlation=np.full(len(events), -1, dtype=np.int64),
+            sequence_number=_ints(args, "sequence"),
+            forward_thread=_ints(args, "forward_thread"),
             shapes=self._raw_column(args, "input_dims", "old_input_dims"),
             dtypes=self._raw_column(args, "input_types"),
         )
+
+    def _add_calls(self, events: list[Any]) -> None:
+        """Runtime and driver calls, which are many and have only ids to tell."""
+        if not events:
+            return
+        args, nothing = list(map(_args, events)), np.full(len(events), -1, dtype=np.int64)
+        _append(
+            self._host,
+            **self._common(events, args),
+            kind=np.full(len(events), int(HostKind.RUNTIME), dtype=np.int64),
+            correlation=_ints(args, "correlation"),
+            sequence_number=nothing,
+            forward_thread=nothing,
+            shapes=np.zeros(len(events), dtype=np.int64),
+            dtypes=np.zeros(len(events), dtype=np.int64),
+        )
+
+    def _common(self, events: list[Any], args: list[Any]) -> dict[str, Ints]:
+        ids = _ints(args, "external_id")
+        return {
+            "name": np.fromiter(map(self._names.__getitem__, map(_name, events)), np.int64, len(events)),
+            "thread": self._thread(events),
+            "start_ns": _times(list(map(_ts, events))),
+            "duration_ns": _durations(events),
+            "external_id": ids if (ids >= 0).any() else _ints(args, "old_external_id"),
+        }
 
     def _add_device(self, events: list[Any]) -> None:
         if not events:
             return
         count, args = len(events), list(map(_args, events))
-        ids = _ints(map(attrgetter("external_id"), args), count)
-        older = _ints(map(attrgetter("old_external_id"), args), count)
+        ids = _ints(args, "external_id")
         places = zip(
             *(map(attrgetter(key), args) for key in ("device", "stream")),
             map(_pid, events),
@@ -161,9 +184,9 @@ class ColumnBuilder:
             place=np.fromiter(map(self._places.__getitem__, places), np.int64, count),
             start_ns=_times(list(map(_ts, events))),
             duration_ns=_durations(events),
-            correlation=_ints(map(attrgetter("correlation"), args), count),
-            external_id=np.where(ids >= 0, ids, older),
-            bytes=_ints(map(attrgetter("bytes"), args), count),
+            correlation=_ints(args, "correlation"),
+            external_id=ids if (ids >= 0).any() else _ints(args, "old_external_id"),
+            bytes=_ints(args, "bytes"),
             config=np.fromiter(map(self._config_keys.__getitem__, configs), np.int64, count),
         )
 
@@ -176,11 +199,11 @@ class ColumnBuilder:
             self._memory,
             time_ns=_times(list(map(_ts, events))),
             thread=self._thread(events),
-            device=np.where(on_cpu, -1, _ints(map(attrgetter("device_id"), args), count)),
-            address=_ints(map(attrgetter("address"), args), count),
-            bytes=_ints(map(attrgetter("bytes"), args), count),
-            allocated=_ints(map(attrgetter("allocated"), args), count),
-            reserved=_ints(map(attrgetter("reserved"), args), count),
+            device=np.where(on_cpu, -1, _ints(args, "device_id")),
+            address=_ints(args, "address"),
+            bytes=_ints(args, "bytes"),
+            allocated=_ints(args, "allocated"),
+            reserved=_ints(args, "reserved"),
         )
 
     def host_events(self) -> HostEvents:
@@ -213,10 +236,10 @@ class ColumnBuilder:
         keys = zip(map(_pid, events), map(_tid, events), strict=True)
         return np.fromiter(map(self._threads.__getitem__, keys), np.int64, len(events))
 
-    def _raw_column(self, args: list[Any], *keys: str) -> Ints:
-        # Both keys are never there at once: joining them takes the one that is.
-        columns = [map(bytes, map(attrgetter(key), args)) for key in keys]
-        raws = columns[0] if len(columns) == 1 else map(bytes.__add__, *columns)
+    def _raw_column(self, args: list[Any], key: str, older_key: str = "") -> Ints:
+        raws = list(map(bytes, map(attrgetter(key), args)))
+        if older_key and not any(raws):
+            raws = list(map(bytes, map(attrgetter(older_key), args)))
         return np.fromiter(map(self._raws.__getitem__, raws), np.int64, len(args))
 
     def _place(self, key: tuple[object, ...]) -> int:
@@ -248,14 +271,14 @@ def _joined(columns: _Columns, names: Iterable[str]) -> dict[str, Ints]:
     return {name: np.concatenate(columns.pop(name, nothing)) for name in names}
 
 
-def _ints(values: Iterable[int | None], count: int) -> Ints:
-    kept = list(values)
+def _ints(args: list[Any], key: str) -> Ints:
+    get = attrgetter(key)
     try:
-        return np.fromiter(kept, np.int64, count)  # type: ignore[arg-type]
+        return np.fromiter(map(get, args), np.int64, len(args))
     except (TypeError, OverflowError):
         # Kineto writes some ids as unsigned: -1, its own "none", is then above int64.
-        sound = (-1 if v is None or not -LARGEST_ID <= v <= LARGEST_ID else v for v in kept)
-        return np.fromiter(sound, np.int64, count)
+        sound = (-1 if v is None or not -LARGEST_ID <= v <= LARGEST_ID else v for v in map(get, args))
+        return np.fromiter(sound, np.int64, len(args))
 
 
 def _times(values: list[Any]) -> npt.NDArray[Any]:

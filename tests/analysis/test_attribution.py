@@ -78,14 +78,6 @@ def test_a_launch_outside_every_op_is_unattributed_but_keeps_its_call(new_trace)
     assert _launches(trace.profile()) == [("k", "cudaLaunchKernel", "UNATTRIBUTED")]
 
 
-def test_a_launch_directly_in_a_module_range_is_in_no_op(new_trace) -> None:
-    trace = new_trace()
-    trace.module("fc", 0, 10)
-    trace.runtime(2, 3, 44)
-    trace.kernel("k", 100, 5, 44)
-    assert _launches(trace.profile()) == [("k", "cudaLaunchKernel", "UNATTRIBUTED")]
-
-
 def test_kernels_are_never_linked_by_the_clock(new_trace) -> None:
     trace = new_trace()
     trace.op("aten::mm", 0, 10)

@@ -1,0 +1,56 @@
+"""Where in the model a call lies: from the hook's ranges, or from Python frames of ``nn.Module`` where those are all.
+
+The hook's ranges carry the path in ``named_modules()``. A Python frame carries its class and a number ("Conv2d_3"), so
+its path is the chain of frames around it: "ResNet_0.Sequential_2.Conv2d_3".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tb_dlprof_plugin.storage.model import Ints
+from tb_dlprof_plugin.storage.tree import inherit
+from tb_dlprof_plugin.trace.strings import StringTable
+from tb_dlprof_plugin.trace.timeline import HostEvents, HostKind, Timeline
+
+MODULE_PREFIX = "tb_dlprof::module::"
+"""Name prefix of the ranges that the hook pushes around each module's forward; the rest is the module's path."""
+
+FRAME_PREFIX = "nn.Module: "
+
+
+def with_one_kind_of_module(timeline: Timeline) -> Timeline:
+    """The timeline without Python module frames where the hook's ranges say the same by better names."""
+    host = timeline.host
+    frames = host.kind == HostKind.PYTHON_MODULE
+    if not frames.any() or not hook_ranges(timeline).any():
+        return timeline
+    columns = {name: getattr(host, name)[~frames] for name in HostEvents.__slots__}
+    return replace(timeline, host=HostEvents(**columns))
+
+
+def hook_ranges(timeline: Timeline) -> Ints:
+    """Rows of the hook's ranges among the host events."""
+    named = np.array([text.startswith(MODULE_PREFIX) for text in timeline.strings], dtype=np.bool_)
+    return np.flatnonzero(named[timeline.host.name])
+
+
+def module_paths(timeline: Timeline, parent: Ints, depth: Ints) -> Ints:
+    """String index of the path of each module range and frame, 0 for other host events. Appends to the strings."""
+    host, strings = timeline.host, timeline.strings
+    table = StringTable.over(strings)
+    result = np.zeros(len(host), dtype=np.int64)
+    for row in hook_ranges(timeline).tolist():
+        result[row] = table.add(strings[host.name[row]].removeprefix(MODULE_PREFIX))
+    is_frame = host.kind == HostKind.PYTHON_MODULE
+    frames = np.flatnonzero(is_frame)
+    rows = np.arange(len(host), dtype=np.int64)
+    around = inherit(np.where(is_frame, rows, -1), is_frame, parent, depth)
+    # Rows stand parents first: the path of the frame around is there when it is needed.
+    for row in frames.tolist():
+        name = strings[host.name[row]].removeprefix(FRAME_PREFIX)
+        above = int(around[parent[row]]) if parent[row] >= 0 else -1
+        result[row] = table.add(f"{strings[result[above]]}.{name}" if above >= 0 else name)
+    return result
