@@ -154,6 +154,25 @@ class TraceBuilder:
         self.runtime(call, 2, corr, name=call_name, tid=tid)
         self.kernel(name, start, dur, corr, device=device, cat=cat, **args)
 
+    def memory(
+        self,
+        at: float,
+        size: int,
+        address: int,
+        *,
+        allocated: int | None = None,
+        reserved: int | None = 0,
+        tid: int = MAIN_THREAD,
+        device: int | None = None,
+    ) -> None:
+        """An allocation, or a free with a negative ``size``, and the device's totals after it; no device is the CPU."""
+        where = {"Device Type": 0, "Device Id": -1} if device is None else {"Device Type": 1, "Device Id": device}
+        args = {"Bytes": size, "Addr": address, "Total Allocated": allocated, "Total Reserved": reserved, **where}
+        self.events.append(
+            {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": PROCESS, "tid": tid, "ts": at,
+             "args": {key: value for key, value in args.items() if value is not None}}
+        )  # fmt: skip
+
     def gpu(self, major: int | None = 9, minor: int | None = 0, *, id: int = 0, name: str = "NVIDIA H200") -> None:
         """Adds to the trace's device properties."""
         device = {"id": id, "name": name, "computeMajor": major, "computeMinor": minor, "numSms": 132}

@@ -8,6 +8,7 @@ import re
 import msgspec
 
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+_BYTE_UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _FUNCTOR = re.compile(r"at::native::(\w+?)(?:Functor|_kernel_cuda|_functor|Op)\w*\b")
 # What a CUTLASS convolution computes, in the middle of a name that the driver left mangled.
 _MANGLED_OP = re.compile(r"\d(Conv[23]d(?:Fprop|Dgrad|Wgrad))")
@@ -33,6 +34,17 @@ def duration(value_ns: int | float) -> str:
             digits = f"{number:#.3g}" if size > 1 and abs(number) < 999.5 else f"{number:.0f}"
             return f"{digits.removesuffix('.')} {unit}"
     return "0 ns"
+
+
+def byte_size(value: int | float) -> str:
+    """Such as "1.50 GiB": three significant digits in binary units."""
+    for size, unit in _BYTE_UNITS:
+        # 1023.9 MiB reads "1.00 GiB": the unit is the one that the rounded number has.
+        if abs(value) >= 0.9995 * size:
+            number = value / size
+            digits = f"{number:#.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
+            return f"{digits.removesuffix('.')} {unit}"
+    return f"{value:,.0f} B"
 
 
 @functools.lru_cache(maxsize=65536)

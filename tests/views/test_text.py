@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_dlprof_plugin.views.text import dtypes_text, duration, shapes_text, short_kernel_name
+from tb_dlprof_plugin.views.text import byte_size, dtypes_text, duration, shapes_text, short_kernel_name
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,17 @@ from tb_dlprof_plugin.views.text import dtypes_text, duration, shapes_text, shor
 )  # fmt: skip
 def test_durations_have_three_digits(value: int, text: str) -> None:
     assert duration(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 B"), (1, "1 B"), (1023, "1,023 B"), (1024, "1.00 KiB"), (1536, "1.50 KiB"), (967_134_208, "922 MiB"),
+        (1_048_000_000, "999 MiB"), (1023.9 * 2**20, "1.00 GiB"), (150_109_880_320, "140 GiB"), (-2048, "-2.00 KiB"),
+    ],
+)  # fmt: skip
+def test_sizes_have_three_digits_in_binary_units(value: int, text: str) -> None:
+    assert byte_size(value) == text
 
 
 @pytest.mark.parametrize(
