@@ -10,6 +10,7 @@ from tb_dlprof_plugin.commands.advice import advice
 from tb_dlprof_plugin.commands.analyze import analyze
 from tb_dlprof_plugin.commands.compare import compare
 from tb_dlprof_plugin.commands.kernels import kernels
+from tb_dlprof_plugin.commands.modules import modules
 from tb_dlprof_plugin.commands.ops import ops
 from tb_dlprof_plugin.commands.summary import summary
 from tb_dlprof_plugin.commands.tensor_cores import tensor_cores
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command()(summary)
 app.command()(ops)
+app.command()(modules)
 app.command()(kernels)
 app.command("tensor-cores")(tensor_cores)
 app.command()(advice)

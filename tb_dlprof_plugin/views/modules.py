@@ -210,7 +210,8 @@ def _module_rows(
             order=node,
             type=_type_of(frame, tree.path[node], from_stacks),
             children=int(children[node]),
-            calls=int(totals.calls[node]),
+            # Above several outermost frames there is no module that could be called.
+            calls=None if from_stacks and not tree.path[node] else int(totals.calls[node]),
             own_ns=(int(totals.own_gpu_ns[node]), int(totals.own_cpu_ns[node])),
             gpu_halves_ns=(int(totals.forward_gpu_ns[node]), int(totals.backward_gpu_ns[node])),
             cpu_halves_ns=(int(totals.forward_cpu_ns[node]), int(totals.backward_cpu_ns[node])),
@@ -250,7 +251,8 @@ def _headline(rows: list[ModuleRow], model: str, has_gpu: bool) -> str:
     first = below[""]
     while len(first) == 1 and first[0] in below:
         first = below[first[0]]
+    count = "1 module" if len(rows) == 2 else f"{len(rows) - 1} modules"
     return (
-        f"{len(rows) - 1} {'module' if len(rows) == 2 else 'modules'} ran and took {share['']:.1f} % of the {unit} time; "
+        f"{count} ran and took {share['']:.1f} % of the {unit} time; "
         f"{first[0]} takes the most, {share[first[0]]:.1f} %."
     )

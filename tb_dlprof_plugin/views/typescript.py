@@ -21,13 +21,14 @@ from pathlib import Path
 import msgspec
 import msgspec.inspect as mi
 
-from tb_dlprof_plugin.views import advice, compare, kernels, ops, overview, run_index, tensor_cores
+from tb_dlprof_plugin.views import advice, compare, kernels, modules, ops, overview, run_index, tensor_cores
 
 PAGES: tuple[type[msgspec.Struct], ...] = (
     run_index.RunIndex,
     overview.Overview,
     ops.OpsPage,
     ops.OpDetail,
+    modules.ModulesPage,
     kernels.KernelsPage,
     tensor_cores.TensorCoresPage,
     advice.AdvicePage,

@@ -14,6 +14,7 @@ from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.kernels import kernels_page
+from tb_dlprof_plugin.views.modules import modules_page
 from tb_dlprof_plugin.views.ops import op_detail, ops_page
 from tb_dlprof_plugin.views.overview import overview
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
@@ -25,6 +26,7 @@ _Page = Callable[[Frame, RunRef, Selection], msgspec.Struct]
 _PAGES: dict[str, _Page] = {
     "overview": overview,
     "ops": ops_page,
+    "modules": modules_page,
     "kernels": kernels_page,
     "tensor_cores": tensor_cores_page,
     "advice": advice_page,

@@ -23,6 +23,7 @@ from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.kernels import kernels_page
+from tb_dlprof_plugin.views.modules import modules_page
 from tb_dlprof_plugin.views.ops import ops_page
 from tb_dlprof_plugin.views.overview import overview
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
@@ -31,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "summary": overview,
     "ops": ops_page,
+    "modules": modules_page,
     "kernels": kernels_page,
     "tensor-cores": tensor_cores_page,
     "advice": advice_page,
@@ -91,6 +93,7 @@ def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
     [
         ("summary", ["1.00 ms", "76.2 %", "Dataloader", "10.0 %", "conv1/conv2d", "unknown", "Note: "]),
         ("ops", ["8 ops ran; conv1/conv2d (bprop)", "900 µs", "8×3×32×32, 16×3×3×3", "fp32"]),
+        ("modules", ["2 modules ran", "whole model", "  conv1", "1.50 ms", "outside modules: optimizer", "0.0 %"]),
         ("kernels", ["convolution kernels take the most time", "xmma-ffma", "Memcpy HtoD (Pageable -> Device)"]),
         ("tensor-cores", ["4 ops could use Tensor Cores; none does", "Its inputs are FP32"]),
         ("advice", ["Automatic mixed precision is not used", "Estimated saving a step", "Rules that found nothing:"]),
@@ -105,6 +108,32 @@ def test_the_terminal_shows_what_the_page_holds(run, logdir: Path, command: str,
 def test_a_limit_says_how_many_rows_are_left_out(run, logdir: Path) -> None:
     result = run("ops", logdir / "fp32", "--limit", 3)
     assert "5 more; --limit 8 prints all." in result.stdout
+
+
+def test_modules_are_a_tree_of_the_depth_asked_for(run, new_trace) -> None:
+    trace = new_trace()
+    trace.step(0, 0, 1000)
+    for index, path in enumerate(("stem.conv", "head.small", "head.large.fc")):
+        trace.module(path, 100 * index + 10, 30 + 20 * index)
+        trace.op("aten::add", 100 * index + 12, 10)
+    file = trace.write("tree.pt.trace.json")
+    lines = [
+        line.split("  ")[0] if line[:1] != " " else line[:10].rstrip()
+        for line in run("modules", file).stdout.splitlines()
+    ]
+    assert lines[3:9] == ["whole model", "  head", "    large", "    small", "  stem", "    conv"]
+    shallow = run("modules", file, "--depth", 1).stdout
+    assert "large" not in shallow
+    assert "4 more lie deeper; --depth 3 prints all." in shallow
+
+
+def test_a_recording_without_modules_says_how_to_get_them(run, new_trace) -> None:
+    trace = new_trace()
+    trace.step(0, 0, 100)
+    trace.op("aten::add", 10, 10)
+    result = run("modules", trace.write("bare.pt.trace.json"))
+    assert result.exit_code == 0
+    assert "model=model" in result.stdout
 
 
 def test_cycles_are_chosen_and_the_last_is_the_default(run, logdir: Path) -> None:

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.views.advice import AdvicePage, advice_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
+from tb_dlprof_plugin.views.modules import modules_page
 from tb_dlprof_plugin.views.overview import Overview, overview
 
 FP32, AMP = "vgg16/fp32", "vgg16/amp-fp16"
@@ -155,7 +156,25 @@ def test_selecting_an_op_shows_its_kernels_and_survives_a_reload(server: Server,
     nothing_went_wrong(watched)
 
 
-@pytest.mark.parametrize("page", ["overview", "ops", "kernels", "tensor_cores", "advice", "compare"])
+def test_a_module_leads_to_its_ops(server: Server, watched: Watched) -> None:
+    analysis = analysed(FP32)
+    page = modules_page(analysis, RunRef(FP32, "", 0, 0), analysis.selection())
+    expected = next(row for row in page.rows if row.path == "features.0")
+    frame = open_page(server, watched, "modules", run=FP32)
+    # Only as wide as its time: a leaf is reached through the module that holds it.
+    frame.get_by_role("treeitem", name="features,").click()
+    frame.get_by_role("treeitem", name="0,", exact=False).nth(0).click()
+    detail = frame.get_by_test_id("module-detail")
+    expect(detail).to_contain_text("features.0")
+    expect(detail.locator(f"[title='{expected.gpu_ns:,} ns']").first).to_be_visible()
+    assert "p.tb_dlprof.module=features.0" in watched.page.evaluate("location.hash")
+    detail.get_by_test_id("module-ops").click()
+    expect(frame.get_by_test_id("ops-module")).to_contain_text("features.0")
+    expect(frame.get_by_test_id("ops-table").locator("tbody tr")).to_have_count(expected.ops)
+    nothing_went_wrong(watched)
+
+
+@pytest.mark.parametrize("page", ["overview", "ops", "modules", "kernels", "tensor_cores", "advice", "compare"])
 @pytest.mark.parametrize("width", [360, 1440])
 def test_no_page_scrolls_sideways(server: Server, watched: Watched, page: str, width: int) -> None:
     watched.page.set_viewport_size({"width": width, "height": 800})

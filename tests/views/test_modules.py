@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.eventfile import read_profiles
 from tb_dlprof_plugin.storage.facts import RunFacts
@@ -20,7 +21,8 @@ from tb_dlprof_plugin.views.ops import ops_page
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page
 
-RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED, TRACES = ROOT / "demo" / "recorded", ROOT / "tests" / "traces"
 
 
 @pytest.fixture(scope="module", params=["resnet50/fp32", "resnet50/amp-fp16", "custom/amp-bf16"])
@@ -121,6 +123,17 @@ def test_modules_of_python_stacks_have_types(new_trace: Callable[..., Any], ref:
     assert page.from_stacks
     assert page.model == "all modules"
     assert {row.path: row.type for row in page.rows} == {"": "", "ResNet_0": "ResNet", "ResNet_0.Conv2d_12": "Conv2d"}
+
+
+def test_a_recording_with_stacks_has_modules(ref: RunRef) -> None:
+    frame = Frame(analyze_trace(TRACES / "with_stack.pt.trace.json.gz"))
+    page = modules_page(frame, ref, frame.selection())
+    assert page.from_stacks
+    assert page.rows[0].calls is None
+    assert (page.rows[1].path, page.rows[1].type, page.rows[1].calls) == ("SmallNet_0", "SmallNet", 1)
+    assert {row.type for row in page.rows[2:]} == {"Conv2d", "BatchNorm2d", "Linear"}
+    assert sum(row.gpu_percent or 0 for row in (page.rows[0], *page.outside)) == pytest.approx(100)
+    assert all((row.gpu_forward_ns or 0) > 0 and (row.gpu_backward_ns or 0) > 0 for row in page.rows)
 
 
 def test_ten_thousand_modules_are_cut_to_those_with_most_time(new_trace: Callable[..., Any], ref: RunRef) -> None:

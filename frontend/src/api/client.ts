@@ -1,5 +1,5 @@
 /** Route and query in, decoded page data out; a failure becomes an `ApiError` with the server's own sentence. */
-import type { AdvicePage, ComparePage, KernelsPage, OpDetail, OpsPage, Overview, RunIndex, TensorCoresPage } from "./types";
+import type { AdvicePage, ComparePage, KernelsPage, ModulesPage, OpDetail, OpsPage, Overview, RunIndex, TensorCoresPage } from "./types";
 
 /** The answer of each route. */
 export interface Routes {
@@ -7,6 +7,7 @@ export interface Routes {
   overview: Overview;
   ops: OpsPage;
   op: OpDetail;
+  modules: ModulesPage;
   kernels: KernelsPage;
   tensor_cores: TensorCoresPage;
   advice: AdvicePage;

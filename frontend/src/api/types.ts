@@ -233,6 +233,67 @@ export interface OpDetail {
   iterations: OpIteration[];
 }
 
+/**
+ * One module with all modules below it, or (`role` set, `path` empty) what one role did in no module.
+ *
+ * Path "" without a role is the whole model. `order` counts modules as they were first called, each before those in
+ * it; `children` counts the modules right below. GPU times are flattened but for `gpu_sum_ns` and its share
+ * `gpu_percent`; they are None without a GPU. Calls, forward and backward times are None for a role.
+ */
+export interface ModuleRow {
+  path: string;
+  order: number;
+  role: Role | null;
+  type: string;
+  children: number;
+  calls: number | null;
+  calls_per_iteration: number | null;
+  gpu_ns: number | null;
+  gpu_percent: number | null;
+  gpu_forward_ns: number | null;
+  gpu_backward_ns: number | null;
+  gpu_own_ns: number | null;
+  gpu_sum_ns: number | null;
+  gpu_average_ns: number | null;
+  gpu_min_ns: number | null;
+  gpu_max_ns: number | null;
+  cpu_ns: number;
+  cpu_percent: number | null;
+  cpu_forward_ns: number | null;
+  cpu_backward_ns: number | null;
+  cpu_own_ns: number;
+  cpu_average_ns: number;
+  cpu_min_ns: number;
+  cpu_max_ns: number;
+  kernel_calls: number | null;
+  op_calls: number;
+  ops: number;
+  tc_eligible_ops: number | null;
+  tc_using_ops: number | null;
+  eligible_ns: number | null;
+  tc_ns: number | null;
+  utilization_percent: number | null;
+}
+
+/**
+ * `rows` by falling GPU time (CPU time without a GPU), a module always before those below it.
+ *
+ * So the first of them are a tree too; `total_rows` counts them before the row limit. Without recorded modules there
+ * are no rows. `model` names the root. `from_stacks`: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
+ */
+export interface ModulesPage {
+  ref: RunRef;
+  headline: string;
+  range: SelectedRange;
+  has_gpu: boolean;
+  model: string;
+  from_stacks: boolean;
+  rows: ModuleRow[];
+  outside: ModuleRow[];
+  total_rows: number;
+  coverage: Coverage;
+}
+
 /** An op that launched the kernel. */
 export interface KernelOp {
   id: string;

@@ -7,6 +7,7 @@ import { useView } from "../state/store";
 import { AdvicePage } from "../views/advice/AdvicePage";
 import { CompareView } from "../views/compare/CompareView";
 import { KernelsPage } from "../views/kernels/KernelsPage";
+import { ModulesPage } from "../views/modules/ModulesPage";
 import { OpsPage } from "../views/ops/OpsPage";
 import { OverviewPage } from "../views/overview/OverviewPage";
 import { TensorCoresPage } from "../views/tensor_cores/TensorCoresPage";
@@ -17,6 +18,8 @@ export function PageView({ entries }: { entries: RunEntry[] }) {
       return <OverviewView />;
     case "ops":
       return <OpsView />;
+    case "modules":
+      return <ModulesView />;
     case "kernels":
       return <KernelsView />;
     case "tensor_cores":
@@ -48,6 +51,12 @@ function OpsView() {
   const { query, key } = useSelection();
   const resource = useResource("ops", query, key);
   return <ResourceView resource={resource}>{(data) => <OpsPage data={data} />}</ResourceView>;
+}
+
+function ModulesView() {
+  const { query, key } = useSelection();
+  const resource = useResource("modules", query, key);
+  return <ResourceView resource={resource}>{(data) => <ModulesPage data={data} />}</ResourceView>;
 }
 
 function KernelsView() {

@@ -1,11 +1,12 @@
 /** The pages, in the order of the navigation. */
-export const PAGES = ["overview", "ops", "kernels", "tensor_cores", "advice", "compare"] as const;
+export const PAGES = ["overview", "ops", "modules", "kernels", "tensor_cores", "advice", "compare"] as const;
 
 export type Page = (typeof PAGES)[number];
 
 export const PAGE_LABELS: Record<Page, string> = {
   overview: "Overview",
   ops: "Ops",
+  modules: "Modules",
   kernels: "Kernels",
   tensor_cores: "Tensor Cores",
   advice: "Advice",

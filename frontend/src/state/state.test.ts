@@ -10,6 +10,8 @@ const FULL: ViewState = {
   profile: { run: "resnet50/fp32 & more=1", session: "s1", rank: 0, cycle: 3 },
   range: { first: 2, last: 7 },
   op: "op#1",
+  opModule: "layer1.0 & more",
+  module: ":optimizer",
   kernel: "k 1",
   finding: "f1",
   a: { run: "a", session: null, rank: 1, cycle: null, range: { first: 0, last: 0 } },

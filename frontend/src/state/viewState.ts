@@ -29,6 +29,10 @@ export interface ViewState {
   /** Null means all iterations. */
   range: IterationRange | null;
   op: string | null;
+  /** The ops shown on the Ops page are those of this module; null shows all. A key as in `views/modules/tree.ts`. */
+  opModule: string | null;
+  /** The module selected on the Modules page, as a key. */
+  module: string | null;
   kernel: string | null;
   finding: string | null;
   a: CompareChoice;
@@ -42,6 +46,8 @@ export const INITIAL_STATE: ViewState = {
   profile: NO_PROFILE,
   range: null,
   op: null,
+  opModule: null,
+  module: null,
   kernel: null,
   finding: null,
   a: { ...NO_PROFILE, range: null },
@@ -65,6 +71,8 @@ export function stateToPairs(state: ViewState): [key: string, value: string][] {
   if (state.page !== INITIAL_STATE.page) put("page", state.page);
   putProfile("", state.profile, state.range);
   put("op", state.op);
+  put("opModule", state.opModule);
+  put("module", state.module);
   put("kernel", state.kernel);
   put("finding", state.finding);
   putProfile("a.", state.a, state.a.range);
@@ -97,6 +105,8 @@ export function pairsToState(pairs: Iterable<readonly [string, string]>): ViewSt
     profile: profile(""),
     range: range(""),
     op: text("op"),
+    opModule: text("opModule"),
+    module: text("module"),
     kernel: text("kernel"),
     finding: text("finding"),
     a: { ...profile("a."), range: range("a.") },

@@ -1,4 +1,5 @@
 /** Rows and columns in; a table out that sorts, filters by column, exports what it shows and scrolls in its own box. */
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { CopyButton } from "../CopyButton";
 import { Value } from "../Value";
@@ -20,16 +21,24 @@ interface DataTableProps<Row> {
   onSelect?: (row: Row) => void;
   /** The rows there are on the server, when only the first were sent. */
   totalRows?: number;
+  /** Puts the sorted rows that fit the filters in the order of a tree, without those that are folded away. */
+  arrange?: (sorted: Row[], filtered: boolean) => Row[];
+  /** What stands before the content of a row's first cell. */
+  lead?: (row: Row) => ComponentChildren;
+  /** What stands beside the number of rows. */
+  actions?: ComponentChildren;
   /** Small tables do without filters and export. */
   plain?: boolean;
   testId?: string;
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { name, columns, rows, rowId, selected = null, onSelect, totalRows = rows.length, plain = false } = props;
+  const { name, columns, rows, rowId, selected = null, onSelect, totalRows = rows.length, plain = false, arrange } = props;
   const [state, setState] = useState<TableState>({ sorting: props.sort ? [props.sort] : [], filters: [] });
   const model = useMemo(() => createModel(columns), [columns]);
-  const shown = useMemo(() => model(rows, state), [model, rows, state]);
+  const sorted = useMemo(() => model(rows, state), [model, rows, state]);
+  const filtered = state.filters.length > 0;
+  const shown = useMemo(() => (arrange ? arrange(sorted, filtered) : sorted), [arrange, sorted, filtered]);
   const choices = useMemo(
     () => new Map(columns.filter((column) => column.filter === "choice").map((column) => [column.id, choicesOf(column, rows)])),
     [columns, rows],
@@ -68,17 +77,18 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               Clear filters
             </button>
           )}
+          {props.actions}
           <span class="grow" />
           <button
             type="button"
             class="button button-small"
             data-testid="csv-download"
-            data-tip="Save the rows shown as a CSV file."
-            onClick={() => downloadCsv(csvName("dlprof", name), toCsv(columns, shown))}
+            data-tip={arrange ? "Save all rows that fit the filters as a CSV file." : "Save the rows shown as a CSV file."}
+            onClick={() => downloadCsv(csvName("dlprof", name), toCsv(columns, sorted))}
           >
             CSV
           </button>
-          <CopyButton label="Copy" text={() => toCsv(columns, shown)} />
+          <CopyButton label="Copy" text={() => toCsv(columns, sorted)} />
         </div>
       )}
       <div class="table-box" ref={box} tabIndex={0} role="region" aria-label={`${name}, scrollable`}>
@@ -131,7 +141,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                   onClick={onSelect && (() => onSelect(row))}
                 >
                   {columns.map((column, place) => (
-                    <Cell key={column.id} column={column} row={row} onSelect={place === 0 ? onSelect : undefined} />
+                    <Cell key={column.id} column={column} row={row} onSelect={place === 0 ? onSelect : undefined} lead={place === 0 ? props.lead?.(row) : undefined} />
                   ))}
                 </tr>
               );
@@ -153,9 +163,10 @@ interface CellProps<Row> {
   row: Row;
   /** Set on the first cell of rows that can be selected: its content becomes the button that keyboards reach. */
   onSelect: ((row: Row) => void) | undefined;
+  lead: ComponentChildren;
 }
 
-function Cell<Row>({ column, row, onSelect }: CellProps<Row>) {
+function Cell<Row>({ column, row, onSelect, lead }: CellProps<Row>) {
   const value = column.value(row);
   let content = column.cell?.(row);
   if (content === undefined) {
@@ -174,6 +185,14 @@ function Cell<Row>({ column, row, onSelect }: CellProps<Row>) {
       >
         {content}
       </button>
+    );
+  }
+  if (lead !== undefined) {
+    content = (
+      <div class="cell-lead">
+        {lead}
+        {content}
+      </div>
     );
   }
   const title = column.unit || value === null || value === "" ? undefined : String(value);

@@ -1,0 +1,83 @@
+/** The selected module: its numbers in words, and the way to its ops. */
+import type { ModuleRow } from "../../api/types";
+import { Facts } from "../../components/Facts";
+import { Term } from "../../components/Term";
+import { Text, Value } from "../../components/Value";
+import { useView } from "../../state/store";
+import { keyOf, labelOf } from "./tree";
+
+interface ModulePaneProps {
+  row: ModuleRow;
+  model: string;
+  hasGpu: boolean;
+}
+
+export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
+  const { set } = useView();
+  const isModule = row.role === null;
+  return (
+    <aside class="pane" aria-label="Selected module" data-testid="module-detail">
+      <button type="button" class="button button-small pane-close" onClick={() => set({ module: null })} aria-label="Close the selected module">
+        ✕
+      </button>
+      <h2 class="pane-title">{row.path || labelOf(row, model)}</h2>
+      <p>
+        <button type="button" class="button" data-testid="module-ops" onClick={() => set({ page: "ops", op: null, opModule: isModule && !row.path ? null : keyOf(row) })}>
+          Show {isModule && !row.path ? "all" : "its"} ops
+        </button>
+      </p>
+      {hasGpu && (
+        <>
+          <h3>GPU</h3>
+          <Facts
+            rows={[
+              [<Term of="moduleGpu">GPU time</Term>, <Value value={row.gpu_ns} unit="ns" />],
+              [<Term of="moduleShare">Share</Term>, <Value value={row.gpu_percent} unit="percent" />],
+              [<Term of="moduleForward">Forward</Term>, <Value value={row.gpu_forward_ns} unit="ns" missing="–" />],
+              [<Term of="moduleBackward">Backward</Term>, <Value value={row.gpu_backward_ns} unit="ns" missing="–" />],
+              [<Term of="moduleOwn">Own</Term>, <Value value={row.gpu_own_ns} unit="ns" />],
+              [<Term of="moduleGpuSum">Sum</Term>, <Value value={row.gpu_sum_ns} unit="ns" />],
+              [<Term of="moduleAverage">Per iteration</Term>, <Value value={row.gpu_average_ns} unit="ns" />],
+              [<Term of="moduleMin">Least</Term>, <Value value={row.gpu_min_ns} unit="ns" />],
+              [<Term of="moduleMax">Most</Term>, <Value value={row.gpu_max_ns} unit="ns" />],
+              [<Term of="moduleKernels">Kernels</Term>, <Value value={row.kernel_calls} unit="count" />],
+            ]}
+          />
+          <h3>Tensor Cores</h3>
+          <Facts
+            rows={[
+              [<Term of="moduleUtilization">Utilization</Term>, <Value value={row.utilization_percent} unit="percent" missing={row.eligible_ns === 0 ? "–" : "unknown"} />],
+              [<Term of="moduleEligible">Eligible time</Term>, <Value value={row.eligible_ns} unit="ns" />],
+              [<Term of="moduleTc">On Tensor Cores</Term>, <Value value={row.tc_ns} unit="ns" />],
+              [<Term of="moduleEligibleOps">Eligible ops</Term>, <Value value={row.tc_eligible_ops} unit="count" />],
+              [<Term of="moduleUsingOps">Ops using them</Term>, <Value value={row.tc_using_ops} unit="count" />],
+            ]}
+          />
+        </>
+      )}
+      <h3>CPU</h3>
+      <Facts
+        rows={[
+          [<Term of="moduleCpu">CPU time</Term>, <Value value={row.cpu_ns} unit="ns" />],
+          [<Term of="moduleCpuShare">Share</Term>, <Value value={row.cpu_percent} unit="percent" />],
+          [<Term of="moduleForward">Forward</Term>, <Value value={row.cpu_forward_ns} unit="ns" missing="–" />],
+          [<Term of="moduleBackward">Backward</Term>, <Value value={row.cpu_backward_ns} unit="ns" missing="–" />],
+          [<Term of="moduleOwn">Own</Term>, <Value value={row.cpu_own_ns} unit="ns" />],
+          [<Term of="moduleAverage">Per iteration</Term>, <Value value={row.cpu_average_ns} unit="ns" />],
+          [<Term of="moduleMin">Least</Term>, <Value value={row.cpu_min_ns} unit="ns" />],
+          [<Term of="moduleMax">Most</Term>, <Value value={row.cpu_max_ns} unit="ns" />],
+        ]}
+      />
+      <h3>Calls</h3>
+      <Facts
+        rows={[
+          [<Term of="moduleType">Type</Term>, <Text value={row.type} missing={isModule ? "not recorded" : "–"} />],
+          [<Term of="moduleCalls">Calls per iteration</Term>, <Value value={row.calls_per_iteration} unit="count" missing="–" />],
+          [<Term of="moduleAllCalls">Calls</Term>, <Value value={row.calls} unit="count" missing="–" />],
+          [<Term of="moduleOpCalls">Op calls</Term>, <Value value={row.op_calls} unit="count" />],
+          [<Term of="moduleOps">Ops</Term>, <Value value={row.ops} unit="count" />],
+        ]}
+      />
+    </aside>
+  );
+}

@@ -1,0 +1,179 @@
+/** The Modules page: the module tree as an icicle and as a table, the selected module in a pane beside the table. */
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import type { ModuleRow, ModulesPage as ModulesData } from "../../api/types";
+import { Card } from "../../components/Card";
+import { CoverageLine } from "../../components/CoverageLine";
+import { PageHead } from "../../components/PageHead";
+import { DataTable } from "../../components/table/DataTable";
+import { formatCount } from "../../format/number";
+import { useView } from "../../state/store";
+import { moduleColumns } from "./columns";
+import { Icicle } from "./Icicle";
+import { IcicleLegend } from "./IcicleLegend";
+import type { Device, Direction } from "./layout";
+import { ModulePane } from "./ModulePane";
+import { NoModules } from "./NoModules";
+import { Switch } from "./Switch";
+import { arrange, buildTree, keyAbove, keyOf, keysAbove, labelOf, openAtFirst } from "./tree";
+
+export function ModulesPage({ data }: { data: ModulesData }) {
+  return (
+    <>
+      <PageHead title="Modules" headline={data.headline} range={data.range}>
+        {data.from_stacks && (
+          <p class="muted">
+            The modules were read from Python stacks: a path names the class and number of each instance, not the attribute that holds it.
+          </p>
+        )}
+      </PageHead>
+      {data.rows.length === 0 ? <NoModules /> : <Modules key={`${data.ref.run} ${data.ref.session} ${data.ref.rank}`} data={data} />}
+      <CoverageLine coverage={data.coverage} />
+    </>
+  );
+}
+
+function Modules({ data }: { data: ModulesData }) {
+  const { state, set } = useView();
+  const rows = useMemo(() => [...data.rows, ...data.outside], [data]);
+  const tree = useMemo(() => buildTree(rows), [rows]);
+  const typed = useMemo(() => data.rows.some((row) => row.path && row.type), [data]);
+  const columns = useMemo(() => moduleColumns(data.has_gpu, data.model, typed, tree), [data.has_gpu, data.model, typed, tree]);
+  const selected = state.module !== null ? (tree.byKey.get(state.module) ?? null) : null;
+  const selectedKey = selected ? keyOf(selected) : null;
+
+  const [open, setOpen] = useState(() => openAtFirst(tree, selectedKey));
+  // A selected module shows what is in it.
+  const reveal = (key: string): void => setOpen((before) => new Set([...before, key, ...keysAbove(key)]));
+  // A link may be followed while the page is open.
+  useEffect(() => {
+    if (selectedKey !== null) reveal(selectedKey);
+  }, [selectedKey]);
+  const select = (key: string): void => {
+    // With the selection, so that the table has the row when it scrolls to it.
+    reveal(key);
+    set({ module: key });
+  };
+  const order = useCallback((sorted: ModuleRow[], filtered: boolean) => arrange(tree, open, sorted, filtered), [tree, open]);
+
+  const [device, setDevice] = useState<Device>(data.has_gpu ? "gpu" : "cpu");
+  const [direction, setDirection] = useState<Direction>("both");
+  const top = topOf(selectedKey, tree.below);
+  return (
+    <>
+      <Card title="Time by module" class="modules-icicle">
+        <div class="modules-bar">
+          <Path shown={top} label={(key) => labelOf(tree.byKey.get(key)!, data.model)} onSelect={select} />
+          {data.has_gpu && (
+            <Switch label="Time of" value={device} choices={[["gpu", "GPU time"], ["cpu", "CPU time"]]} onChange={setDevice} />
+          )}
+          <Switch
+            label="Direction"
+            value={direction}
+            choices={[["both", "Both"], ["forward", "Forward"], ["backward", "Backward"]]}
+            onChange={setDirection}
+          />
+        </div>
+        <Icicle
+          tree={tree}
+          model={data.model}
+          hasGpu={data.has_gpu}
+          top={top}
+          selected={selectedKey}
+          device={device}
+          direction={direction}
+          onSelect={select}
+        />
+        <IcicleLegend hasGpu={data.has_gpu} device={device} direction={direction} />
+      </Card>
+      <div class={selected ? "split" : ""}>
+        <DataTable
+          name={`modules ${data.ref.run}`}
+          testId="modules-table"
+          columns={columns}
+          rows={rows}
+          rowId={keyOf}
+          selected={selectedKey}
+          onSelect={(row) => (keyOf(row) === selectedKey ? set({ module: null }) : select(keyOf(row)))}
+          arrange={order}
+          actions={
+            <>
+              {data.total_rows > data.rows.length && (
+                <span data-testid="modules-left-out">
+                  {formatCount(data.total_rows - data.rows.length)} modules with the least time are left out
+                </span>
+              )}
+              <button type="button" class="button button-small" onClick={() => setOpen(new Set(tree.below.keys()))}>
+                Expand all
+              </button>
+              <button type="button" class="button button-small" onClick={() => setOpen(new Set(["."]))}>
+                Collapse
+              </button>
+            </>
+          }
+          lead={(row) => <Fold row={row} open={open} label={labelOf(row, data.model)} foldable={tree.below.has(keyOf(row))} onChange={setOpen} />}
+        />
+        {selected && <ModulePane row={selected} model={data.model} hasGpu={data.has_gpu} />}
+      </div>
+    </>
+  );
+}
+
+/** The module to draw over the full width: the selected one, or the one that holds it where it holds none itself. */
+function topOf(selected: string | null, below: ReadonlyMap<string, unknown>): string {
+  if (selected === null) return ".";
+  return below.has(selected) ? selected : (keyAbove(selected) ?? ".");
+}
+
+/** The modules around the one shown, each a way back to it. */
+function Path({ shown, label, onSelect }: { shown: string; label: (key: string) => string; onSelect: (key: string) => void }) {
+  return (
+    <nav class="modules-path" aria-label="Modules around this one" data-testid="modules-path">
+      {keysAbove(shown)
+        .reverse()
+        .map((key) => (
+          <span key={key}>
+            <button type="button" class="link" onClick={() => onSelect(key)}>
+              {label(key)}
+            </button>{" "}
+            ›
+          </span>
+        ))}
+      <strong>{label(shown)}</strong>
+    </nav>
+  );
+}
+
+/** Indentation of a row and, where it holds others, the button that shows or hides them. */
+function Fold({ row, open, label, foldable, onChange }: FoldProps) {
+  const key = keyOf(row);
+  const level = keysAbove(key).length;
+  // Deep trees indent less and less, or the names would leave their column.
+  const indent = 14 * Math.min(level, 8) + 4 * Math.max(0, level - 8);
+  if (!foldable) return <span class="fold-none" style={{ marginLeft: `${indent}px` }} />;
+  const isOpen = open.has(key);
+  return (
+    <button
+      type="button"
+      class="fold"
+      style={{ marginLeft: `${indent}px` }}
+      aria-expanded={isOpen}
+      aria-label={`${isOpen ? "Hide" : "Show"} what is in ${label}`}
+      onClick={(event) => {
+        event.stopPropagation();
+        const next = new Set(open);
+        if (!next.delete(key)) next.add(key);
+        onChange(next);
+      }}
+    >
+      {isOpen ? "▾" : "▸"}
+    </button>
+  );
+}
+
+interface FoldProps {
+  row: ModuleRow;
+  open: ReadonlySet<string>;
+  label: string;
+  foldable: boolean;
+  onChange: (open: Set<string>) => void;
+}

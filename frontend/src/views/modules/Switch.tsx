@@ -1,0 +1,19 @@
+/** A few choices of which one holds, side by side. */
+interface SwitchProps<Choice extends string> {
+  label: string;
+  value: Choice;
+  choices: readonly (readonly [value: Choice, text: string])[];
+  onChange: (value: Choice) => void;
+}
+
+export function Switch<Choice extends string>({ label, value, choices, onChange }: SwitchProps<Choice>) {
+  return (
+    <span class="switch" role="group" aria-label={label}>
+      {choices.map(([choice, text]) => (
+        <button type="button" key={choice} aria-pressed={choice === value} onClick={() => onChange(choice)}>
+          {text}
+        </button>
+      ))}
+    </span>
+  );
+}

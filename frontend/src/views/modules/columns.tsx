@@ -1,0 +1,76 @@
+/** The columns of the module table. */
+import type { ModuleRow } from "../../api/types";
+import type { Column } from "../../components/table/columns";
+import { DEFINITIONS } from "../../format/definitions";
+import { labelOf, type ModuleTree } from "./tree";
+
+/** Without a GPU the GPU columns are left out: they could only say "unknown". */
+export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tree: ModuleTree): Column<ModuleRow>[] {
+  const gpu: Column<ModuleRow>[] = [
+    { id: "gpu", header: "GPU time", definition: DEFINITIONS.moduleGpu, value: (row) => row.gpu_ns, unit: "ns", width: "96px" },
+    { id: "share", header: "GPU %", definition: DEFINITIONS.moduleShare, value: (row) => row.gpu_percent, unit: "percent", width: "78px" },
+    { id: "forward", header: "Forward", definition: DEFINITIONS.moduleForward, value: (row) => row.gpu_forward_ns, unit: "ns", missing: "–", width: "92px" },
+    { id: "backward", header: "Backward", definition: DEFINITIONS.moduleBackward, value: (row) => row.gpu_backward_ns, unit: "ns", missing: "–", width: "92px" },
+    { id: "own", header: "Own", definition: DEFINITIONS.moduleOwn, value: (row) => row.gpu_own_ns, unit: "ns", width: "92px" },
+  ];
+  const tensorCores: Column<ModuleRow>[] = [
+    { id: "eligible", header: "TC eligible", definition: DEFINITIONS.moduleEligible, value: (row) => row.eligible_ns, unit: "ns", width: "100px" },
+    { id: "tc", header: "On TC", definition: DEFINITIONS.moduleTc, value: (row) => row.tc_ns, unit: "ns", width: "92px" },
+    {
+      id: "utilization",
+      header: "TC %",
+      definition: DEFINITIONS.moduleUtilization,
+      value: (row) => row.utilization_percent,
+      unit: "percent",
+      cell: (row) => (row.eligible_ns === 0 ? <span class="missing">–</span> : undefined),
+      width: "80px",
+    },
+    { id: "eligibleops", header: "Eligible ops", definition: DEFINITIONS.moduleEligibleOps, value: (row) => row.tc_eligible_ops, unit: "count", width: "104px" },
+    { id: "usingops", header: "Using TC", definition: DEFINITIONS.moduleUsingOps, value: (row) => row.tc_using_ops, unit: "count", width: "88px" },
+    { id: "kernels", header: "Kernels", definition: DEFINITIONS.moduleKernels, value: (row) => row.kernel_calls, unit: "count", width: "84px" },
+  ];
+  const cpu: Column<ModuleRow>[] = [
+    { id: "cpu", header: "CPU time", definition: DEFINITIONS.moduleCpu, value: (row) => row.cpu_ns, unit: "ns", width: "96px" },
+    { id: "cpushare", header: "CPU %", definition: DEFINITIONS.moduleCpuShare, value: (row) => row.cpu_percent, unit: "percent", width: "78px" },
+    { id: "cpuforward", header: hasGpu ? "CPU forward" : "Forward", definition: DEFINITIONS.moduleForward, value: (row) => row.cpu_forward_ns, unit: "ns", missing: "–", width: "106px" },
+    { id: "cpubackward", header: hasGpu ? "CPU backward" : "Backward", definition: DEFINITIONS.moduleBackward, value: (row) => row.cpu_backward_ns, unit: "ns", missing: "–", width: "114px" },
+    { id: "cpuown", header: hasGpu ? "CPU own" : "Own", definition: DEFINITIONS.moduleOwn, value: (row) => row.cpu_own_ns, unit: "ns", width: "92px" },
+  ];
+  const spread: Column<ModuleRow>[] = hasGpu
+    ? [
+        { id: "average", header: "GPU mean", definition: DEFINITIONS.moduleAverage, value: (row) => row.gpu_average_ns, unit: "ns", width: "96px" },
+        { id: "min", header: "GPU min", definition: DEFINITIONS.moduleMin, value: (row) => row.gpu_min_ns, unit: "ns", width: "92px" },
+        { id: "max", header: "GPU max", definition: DEFINITIONS.moduleMax, value: (row) => row.gpu_max_ns, unit: "ns", width: "92px" },
+        { id: "sum", header: "GPU sum", definition: DEFINITIONS.moduleGpuSum, value: (row) => row.gpu_sum_ns, unit: "ns", width: "92px" },
+      ]
+    : [];
+  return [
+    {
+      id: "name",
+      header: "Module",
+      definition: DEFINITIONS.modulePath,
+      value: (row) => row.path || labelOf(row, model),
+      cell: (row) => {
+        const left = row.children - (tree.below.get(row.path || ".")?.length ?? 0);
+        return (
+          <>
+            {labelOf(row, model)}
+            {row.role === null && left > 0 && <span class="muted"> ({left} left out)</span>}
+          </>
+        );
+      },
+      width: "280px",
+    },
+    ...(typed ? [{ id: "type", header: "Type", definition: DEFINITIONS.moduleType, value: (row: ModuleRow) => row.type || null, missing: "–", width: "130px" }] : []),
+    ...(hasGpu ? gpu : cpu),
+    { id: "calls", header: "Calls/it.", definition: DEFINITIONS.moduleCalls, value: (row) => row.calls_per_iteration, unit: "count", missing: "–", width: "84px" },
+    ...(hasGpu ? [...tensorCores, ...cpu] : []),
+    ...spread,
+    { id: "cpuaverage", header: "CPU mean", definition: DEFINITIONS.moduleAverage, value: (row) => row.cpu_average_ns, unit: "ns", width: "96px" },
+    { id: "cpumin", header: "CPU min", definition: DEFINITIONS.moduleMin, value: (row) => row.cpu_min_ns, unit: "ns", width: "92px" },
+    { id: "cpumax", header: "CPU max", definition: DEFINITIONS.moduleMax, value: (row) => row.cpu_max_ns, unit: "ns", width: "92px" },
+    { id: "allcalls", header: "Calls", definition: DEFINITIONS.moduleAllCalls, value: (row) => row.calls, unit: "count", missing: "–", width: "76px" },
+    { id: "opcalls", header: "Op calls", definition: DEFINITIONS.moduleOpCalls, value: (row) => row.op_calls, unit: "count", width: "84px" },
+    { id: "ops", header: "Ops", definition: DEFINITIONS.moduleOps, value: (row) => row.ops, unit: "count", width: "70px" },
+  ];
+}
