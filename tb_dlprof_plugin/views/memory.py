@@ -360,8 +360,8 @@ class _Builder:
         notes = []
         if self.device == CPU:
             notes.append(
-                "torch counts the CPU's memory only while it records: weights and all else that was allocated before are "
-                "in no figure."
+                "torch counts the CPU's memory only while it records: weights and all else allocated before are in no "
+                "figure."
             )
             if memory.before_known:
                 notes.append("What an earlier recording of this process left counts as from before the recording.")

@@ -88,7 +88,8 @@ def test_fragmentation_is_what_is_reserved_and_not_allocated_at_the_peak(page: M
 
 
 def test_growth_is_told_only_where_every_iteration_grows(new_trace, page: MemoryPage, ref: RunRef) -> None:
-    assert page.figures is not None and page.figures.grows
+    assert page.figures is not None
+    assert page.figures.grows
     assert [row.growth_bytes for row in page.iterations] == [LEAKED] * 4
     assert page.headline.endswith(
         "Memory grows in each iteration, by 1.00 MiB on average: something keeps tensors from step to step, "
@@ -96,7 +97,8 @@ def test_growth_is_told_only_where_every_iteration_grows(new_trace, page: Memory
     )
     for frame in (_leaking(new_trace, keeps=0), _leaking(new_trace, steps=2)):
         steady = memory_page(frame, ref, frame.selection())
-        assert steady.figures is not None and not steady.figures.grows
+        assert steady.figures is not None
+        assert not steady.figures.grows
         assert "grows" not in steady.headline
 
 
@@ -111,7 +113,8 @@ def test_a_device_can_be_chosen(frame: Frame, page: MemoryPage, ref: RunRef) -> 
     assert [(device.key, device.label) for device in page.devices] == [("0", "GPU 0 (NVIDIA H200)"), ("cpu", "CPU")]
     assert page.device == "0"
     cpu = memory_page(frame, ref, frame.selection(), "cpu")
-    assert cpu.figures is not None and cpu.figures.peak_allocated_bytes == 16
+    assert cpu.figures is not None
+    assert cpu.figures.peak_allocated_bytes == 16
     assert (cpu.figures.peak_reserved_bytes, cpu.figures.fragmentation_bytes) == (None, None)
     assert cpu.categories[0].bytes is None
     assert "of what was allocated while it recorded" in cpu.headline
@@ -121,7 +124,8 @@ def test_a_device_can_be_chosen(frame: Frame, page: MemoryPage, ref: RunRef) -> 
 
 def test_an_iteration_can_be_looked_at_alone(frame: Frame, ref: RunRef) -> None:
     second = memory_page(frame, ref, frame.selection(1, 1))
-    assert second.figures is not None and second.peak is not None
+    assert second.figures is not None
+    assert second.peak is not None
     assert second.figures.peak_allocated_bytes == GIB + 2 * LEAKED + 4096
     assert (second.peak.iteration_number, second.peak.time_ns) == (11, 15_000)
 
@@ -152,7 +156,8 @@ def test_the_page_of_a_huge_recording_stays_small(new_trace, ref: RunRef) -> Non
     )  # fmt: skip
     frame = Frame(replace(frame.profile, memory=memory))
     page = memory_page(frame, ref, frame.selection())
-    assert page.figures is not None and page.curve is not None
+    assert page.figures is not None
+    assert page.curve is not None
     assert page.figures.peak_allocated_bytes == int(size.sum()) == max(page.curve.allocated)
     assert (page.total_rows, len(page.rows)) == (count, 200)
     assert len(page.curve.time_ns) <= 2000

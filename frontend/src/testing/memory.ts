@@ -1,0 +1,88 @@
+/** Answers of the Memory route: one with two devices and each kind of unknown, and one of a recording without memory. */
+import type { MemoryCategory, MemoryPage } from "../api/types";
+import { ref } from "./fixtures";
+
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+
+const category = (key: MemoryCategory["key"], label: string, bytes: number | null): MemoryCategory => ({
+  key,
+  label,
+  definition: `What ${label.toLowerCase()} are.`,
+  bytes,
+  percent: bytes === null ? null : (100 * bytes) / (2 * GIB),
+  own_peak_bytes: bytes,
+});
+
+export const memoryNotRecorded: MemoryPage = {
+  ref,
+  headline: "Memory was not recorded: give profile_memory=True to tb_dlprof_plugin.profile(...), and record again.",
+  range: { first: 0, last: 1, total: 2, first_number: 3, last_number: 4 },
+  how_to_record: 'with tb_dlprof_plugin.profile("runs/memory", profile_memory=True) as prof:\n',
+  devices: [],
+  device: null,
+  figures: null,
+  peak: null,
+  categories: [],
+  curve: null,
+  iterations: [],
+  modules: [],
+  op_types: [],
+  rows: [],
+  total_rows: 0,
+  notes: [],
+};
+
+export const memory: MemoryPage = {
+  ...memoryNotRecorded,
+  headline: "GPU 0 holds at most 2.00 GiB, in iteration 4.",
+  devices: [
+    { key: "0", label: "GPU 0" },
+    { key: "cpu", label: "CPU" },
+  ],
+  device: "0",
+  figures: {
+    peak_allocated_bytes: 2 * GIB,
+    peak_allocated_percent: null,
+    peak_reserved_bytes: null,
+    peak_reserved_percent: null,
+    fragmentation_bytes: null,
+    fragmentation_percent: null,
+    device_memory_bytes: null,
+    growth_bytes: -3 * MIB,
+    grows: false,
+  },
+  peak: { time_ns: 15_000, iteration_number: 4, op: "layer1.0.conv1/conv2d", op_id: "op0", direction: "fprop", allocated_bytes: 2 * GIB },
+  categories: [category("before", "Before the recording", GIB), category("activations", "Activations", GIB), category("optimizer_state", "Optimizer state", null)],
+  curve: {
+    time_ns: [0, 15_000],
+    allocated: [GIB, 2 * GIB],
+    reserved: [],
+    categories: [[GIB, GIB], [0, GIB], []],
+    stop_ns: 20_000,
+    moments: 2,
+  },
+  iterations: [3, 4].map((number, index) => ({
+    index,
+    number,
+    start_ns: 10_000 * index,
+    peak_allocated_bytes: (1 + index) * GIB,
+    peak_reserved_bytes: null,
+    category_bytes: [GIB, index * GIB, null],
+    growth_bytes: -3 * MIB,
+    allocations: index,
+  })),
+  modules: [
+    { kind: "before", name: "", direction: "", bytes: GIB, percent: 50, allocations: null, own_peak_bytes: GIB },
+    { kind: "group", name: "layer1.0.conv1", direction: "", bytes: GIB, percent: 50, allocations: 1, own_peak_bytes: GIB },
+    { kind: "group", name: "", direction: "", bytes: 0, percent: 0, allocations: 0, own_peak_bytes: 8 },
+    { kind: "outside", name: "", direction: "", bytes: 0, percent: 0, allocations: 0, own_peak_bytes: 4 },
+  ],
+  op_types: [{ kind: "group", name: "conv2d", direction: "fprop", bytes: GIB, percent: 50, allocations: 1, own_peak_bytes: GIB }],
+  rows: [
+    { id: 7, bytes: GIB, percent: 50, op: "layer1.0.conv1/conv2d", op_id: "op0", module: "layer1.0.conv1", direction: "fprop", category: "activations", iteration: 4, freed: "", lifetime_ns: null },
+    { id: 9, bytes: 512, percent: 0, op: "", op_id: null, module: "", direction: "", category: "other", iteration: null, freed: "outside", lifetime_ns: 12 },
+  ],
+  total_rows: 2,
+  notes: ["Module names were not recorded: give model= to the hook."],
+};

@@ -1,0 +1,143 @@
+/**
+ * The moments of the curve in; areas by category, stacked up to what is allocated, with the reserved memory and the device's
+ * own as lines out. Each moment holds until the next, and the tooltip gives its bytes as recorded.
+ */
+import type { MemoryCategory, MemoryCurve as Curve, MemoryIteration, MemoryMoment } from "../../api/types";
+import { Chart } from "../../components/chart/Chart";
+import { tooltipElement, tooltipStyle } from "../../components/chart/tooltip";
+import { colourProperty } from "../../format/colours";
+import { formatNs } from "../../format/duration";
+import { formatBytes } from "../../format/number";
+import { exactUnit } from "../../format/unit";
+import { useTheme } from "../../state/ThemeContext";
+import { byteStep, drawnLimit, iterationAt, labelledEvery, momentsToDraw, stackedUp } from "./curve";
+
+interface MemoryCurveProps {
+  curve: Curve;
+  categories: MemoryCategory[];
+  iterations: MemoryIteration[];
+  peak: MemoryMoment;
+  /** Memory of the device, null where it is unknown. */
+  limit: number | null;
+}
+
+export function MemoryCurve({ curve, categories, iterations, peak, limit }: MemoryCurveProps) {
+  const theme = useTheme();
+  const known = categories.map((category, index) => ({ category, index })).filter(({ index }) => curve.categories[index]!.length > 0);
+  const highest = Math.max(...curve.allocated, ...curve.reserved);
+  const line = drawnLimit(limit, highest);
+  const step = byteStep(Math.max(highest, line ?? 0));
+  const every = labelledEvery(iterations.length);
+  return (
+    <Chart
+      height={300}
+      theme={theme}
+      inputs={[curve, categories, iterations, limit]}
+      label={`Allocated memory over ${iterations.length} iterations by category; most, ${formatBytes(peak.allocated_bytes)}, in iteration ${peak.iteration_number}. The tables below hold the values.`}
+      option={(colour) => ({
+        animation: false,
+        grid: { left: 4, right: 16, top: 26, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
+        tooltip: {
+          ...tooltipStyle(colour),
+          trigger: "axis",
+          axisPointer: { type: "line", snap: true, lineStyle: { color: colour("--muted") } },
+          formatter: (points: { dataIndex: number }[]) => {
+            const at = Math.min(points[0]!.dataIndex, curve.time_ns.length - 1);
+            const time = curve.time_ns[at]!;
+            const lines = known.map(({ category, index }) => ({
+              colour: colour(colourProperty(category.key, 0, "memory")),
+              label: category.label,
+              value: formatBytes(curve.categories[index]![at]!),
+            }));
+            lines.push({ colour: "transparent", label: "Allocated", value: exactUnit(curve.allocated[at]!, "bytes") });
+            if (curve.reserved.length > 0) lines.push({ colour: colour("--text"), label: "Reserved", value: formatBytes(curve.reserved[at]!) });
+            return tooltipElement(`Iteration ${iterationAt(iterations, time)}, ${formatNs(time)}`, lines.reverse());
+          },
+        },
+        dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: false, moveOnMouseWheel: false, filterMode: "none" }],
+        xAxis: {
+          type: "value",
+          min: 0,
+          max: curve.stop_ns,
+          axisTick: { show: false },
+          axisLine: { lineStyle: { color: colour("--line") } },
+          axisLabel: { color: colour("--muted"), hideOverlap: true, showMaxLabel: false, formatter: (value: number) => formatNs(value) },
+          splitLine: { show: false },
+        },
+        yAxis: {
+          type: "value",
+          min: 0,
+          max: Math.ceil(Math.max(highest, line ?? 0) / step) * step,
+          interval: step,
+          axisLabel: { color: colour("--muted"), formatter: (value: number) => formatBytes(value) },
+          splitLine: { lineStyle: { color: colour("--line-soft") } },
+        },
+        series: [
+          // Each area reaches down to 0 and the next one covers its lower part: areas that only touch would leave light
+          // seams where a moment is narrower than a pixel.
+          ...stackedUp(known.map(({ index }) => curve.categories[index]!))
+            .map((tops, place) => ({
+              type: "line",
+              name: known[place]!.category.label,
+              step: "end",
+              symbol: "none",
+              silent: true,
+              lineStyle: { width: 1, color: colour(colourProperty(known[place]!.category.key, 0, "memory")) },
+              areaStyle: { color: colour(colourProperty(known[place]!.category.key, 0, "memory")), opacity: 1 },
+              emphasis: { disabled: true },
+              data: momentsToDraw(curve.time_ns, tops, curve.stop_ns),
+            }))
+            .reverse(),
+          {
+            type: "line",
+            name: "Reserved",
+            step: "end",
+            symbol: "none",
+            silent: true,
+            lineStyle: { color: colour("--text"), width: 1.5, type: [5, 3] },
+            data: curve.reserved.length > 0 ? momentsToDraw(curve.time_ns, curve.reserved, curve.stop_ns) : [],
+          },
+          {
+            type: "line",
+            name: "Peak",
+            symbol: "circle",
+            symbolSize: 8,
+            silent: true,
+            tooltip: { show: false },
+            itemStyle: { color: colour("--text"), borderColor: colour("--surface"), borderWidth: 2 },
+            data: [[peak.time_ns, peak.allocated_bytes]],
+            z: 5,
+            markLine: {
+              silent: true,
+              symbol: "none",
+              animation: false,
+              data: [
+                ...iterations.map((iteration, index) => ({
+                  xAxis: iteration.start_ns,
+                  lineStyle: { color: colour("--muted"), width: 1, type: [2, 3], opacity: iterations.length > 60 ? 0 : 0.9 },
+                  label: {
+                    show: index % every === 0,
+                    formatter: String(iteration.number),
+                    color: colour("--muted"),
+                    position: "end",
+                    distance: 4,
+                    align: "left",
+                  },
+                })),
+                ...(line === null
+                  ? []
+                  : [
+                      {
+                        yAxis: line,
+                        lineStyle: { color: colour("--bad"), width: 1.5, type: "solid" },
+                        label: { formatter: `device: ${formatBytes(line)}`, color: colour("--bad"), position: "insideEndTop" },
+                      },
+                    ]),
+              ],
+            },
+          },
+        ],
+      })}
+    />
+  );
+}

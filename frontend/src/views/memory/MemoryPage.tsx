@@ -1,0 +1,125 @@
+/** The Memory page: what was allocated over time, and by whom at the moment when it was most. */
+import { useMemo } from "preact/hooks";
+import type { MemoryDevice, MemoryPage as MemoryData } from "../../api/types";
+import { Card } from "../../components/Card";
+import { CodeBlock } from "../../components/CodeBlock";
+import { EmptyMessage } from "../../components/Message";
+import { PageHead } from "../../components/PageHead";
+import { DataTable } from "../../components/table/DataTable";
+import { Term } from "../../components/Term";
+import { useView } from "../../state/store";
+import { ALLOCATIONS, CATEGORIES, groupName, iterationColumns, MODULES, OP_TYPES } from "./columns";
+import { MemoryCurve } from "./MemoryCurve";
+import { MemoryFigures } from "./MemoryFigures";
+
+export function MemoryPage({ data }: { data: MemoryData }) {
+  const { set } = useView();
+  const { curve, figures, peak } = data;
+  const iterations = useMemo(() => iterationColumns(data.categories), [data.categories]);
+  if (!curve || !figures || !peak) return <NotRecorded data={data} />;
+  const run = data.ref.run;
+  return (
+    <>
+      <PageHead title="Memory" headline={data.headline} range={data.range}>
+        {data.devices.length > 1 && <DevicePicker devices={data.devices} device={data.device} onChange={(device) => set({ device })} />}
+      </PageHead>
+      <MemoryFigures figures={figures} onGpu={data.device !== "cpu"} />
+      <div class="grid grid-memory">
+        <Card
+          title={<Term of="memoryCurve">Allocated memory by category</Term>}
+          testId="memory-curve"
+          actions={<span class="muted small">{curve.reserved.length > 0 ? "dashed: reserved; " : ""}dotted: iterations; Ctrl and the wheel zoom</span>}
+        >
+          <MemoryCurve curve={curve} categories={data.categories} iterations={data.iterations} peak={peak} limit={figures.device_memory_bytes} />
+        </Card>
+        <Card title={<Term of="memoryAtPeak">Categories at the peak</Term>} testId="memory-categories">
+          <DataTable name={`memory categories ${run}`} plain columns={CATEGORIES} rows={data.categories} rowId={(row) => row.key} />
+          <p class="muted small memory-peak">
+            Iteration {peak.iteration_number}
+            {peak.op && (
+              <>
+                {", in "}
+                <button type="button" class="link" disabled={peak.op_id === null} onClick={() => set({ page: "ops", op: peak.op_id })}>
+                  {peak.op}
+                </button>
+                {peak.direction && ` (${peak.direction})`}
+              </>
+            )}
+          </p>
+        </Card>
+      </div>
+      <div class="grid grid-halves">
+        <Card title="Peak by module" testId="memory-modules">
+          <DataTable name={`memory by module ${run}`} columns={MODULES} rows={data.modules} rowId={(row) => `${row.kind} ${row.name}`} />
+        </Card>
+        <Card title="Peak by op type" testId="memory-op-types">
+          <DataTable name={`memory by op type ${run}`} columns={OP_TYPES} rows={data.op_types} rowId={(row) => `${groupName(row)} ${row.direction}`} />
+        </Card>
+      </div>
+      <div class="grid">
+        <Card title="Largest allocations alive at the peak" testId="memory-allocations">
+          <DataTable
+            name={`memory allocations ${run}`}
+            columns={ALLOCATIONS}
+            rows={data.rows}
+            rowId={(row) => String(row.id)}
+            onSelect={(row) => row.op_id !== null && set({ page: "ops", op: row.op_id })}
+            totalRows={data.total_rows}
+          />
+        </Card>
+        <Card title="Iterations" testId="memory-iterations">
+          <DataTable
+            name={`memory by iteration ${run}`}
+            plain
+            columns={iterations}
+            rows={data.iterations}
+            rowId={(row) => String(row.index)}
+            onSelect={(row) => set({ range: { first: row.index, last: row.index } })}
+          />
+        </Card>
+      </div>
+      {data.notes.length > 0 && (
+        <div class="notes" data-testid="memory-notes">
+          <ul>
+            {data.notes.map((note) => (
+              <li key={note}>{note}</li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </>
+  );
+}
+
+function NotRecorded({ data }: { data: MemoryData }) {
+  return (
+    <>
+      <PageHead title="Memory" headline={data.headline} />
+      <EmptyMessage>
+        <p>The profiler writes memory events only when it is asked to; each allocation then costs the CPU a little more time.</p>
+        <CodeBlock code={data.how_to_record} label="How to record memory" />
+      </EmptyMessage>
+    </>
+  );
+}
+
+interface DevicePickerProps {
+  devices: MemoryDevice[];
+  device: string | null;
+  onChange: (device: string) => void;
+}
+
+function DevicePicker({ devices, device, onChange }: DevicePickerProps) {
+  return (
+    <label class="picker memory-device">
+      <span>Device</span>
+      <select value={device ?? ""} data-testid="memory-device-picker" onChange={(event) => onChange(event.currentTarget.value)}>
+        {devices.map((item) => (
+          <option key={item.key} value={item.key}>
+            {item.label}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import type { MemoryIteration } from "../../api/types";
+import { byteStep, drawnLimit, iterationAt, labelledEvery, momentsToDraw, stackedUp } from "./curve";
+
+const MIB = 1024 ** 2;
+
+describe("the curve of allocated memory", () => {
+  it("holds its last value until the window ends", () => {
+    expect(momentsToDraw([0, 10], [5, 7], 30)).toEqual([
+      [0, 5],
+      [10, 7],
+      [30, 7],
+    ]);
+    expect(momentsToDraw([], [], 30)).toEqual([]);
+  });
+
+  it("stacks one category on another", () => {
+    expect(stackedUp([[1, 2], [10, 0], [0, 5]])).toEqual([
+      [1, 2],
+      [11, 2],
+      [11, 7],
+    ]);
+    expect(stackedUp([])).toEqual([]);
+  });
+
+  it("has an axis that is round in binary units", () => {
+    expect(byteStep(922 * MIB)).toBe(256 * MIB);
+    expect(byteStep(3 * MIB)).toBe(MIB);
+    expect(byteStep(0)).toBe(1);
+    for (let highest = 4; highest < 2 ** 45; highest *= 1.7) {
+      expect([3, 4]).toContain(Math.ceil(highest / byteStep(highest)));
+    }
+  });
+
+  it("draws the device's memory only where the curve stays readable", () => {
+    expect(drawnLimit(80, 60)).toBe(80);
+    expect(drawnLimit(80, 20)).toBeNull();
+    expect(drawnLimit(null, 20)).toBeNull();
+  });
+
+  it("finds the iteration of a moment", () => {
+    const iterations = [
+      { number: 3, start_ns: 0 },
+      { number: 4, start_ns: 100 },
+    ] as MemoryIteration[];
+    expect([0, 99, 100, 500].map((time) => iterationAt(iterations, time))).toEqual([3, 3, 4, 4]);
+    expect(labelledEvery(10)).toBe(1);
+    expect(labelledEvery(240)).toBe(10);
+  });
+});

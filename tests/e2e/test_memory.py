@@ -1,0 +1,47 @@
+"""The Memory page of a recording with memory events: the view's figures, the other device, one iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import expect
+from support.tensorboard import ROOT, Server, Watched
+
+from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.storage.eventfile import write_profile
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.memory import memory_page
+
+TRACE = ROOT / "tests" / "measures" / "recorded" / "resnet18_memory_h200.pt.trace.json.gz"
+_PAGE_MS = 30_000
+
+
+def test_the_memory_page_shows_what_its_view_holds(
+    serve: Callable[[Path, int], Server], watched: Watched, tmp_path: Path
+) -> None:
+    profile = analyze_trace(TRACE)
+    write_profile(tmp_path / "resnet18", profile)
+    expected = memory_page(Frame(profile), RunRef("resnet18", "", 0, 0), Frame(profile).selection())
+    assert expected.figures is not None
+    server = serve(tmp_path, 1)
+    watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.page=memory&p.tb_dlprof.run=resnet18")
+    frame = watched.page.frame_locator("iframe")
+
+    expect(frame.get_by_test_id("headline")).to_have_text(expected.headline, timeout=_PAGE_MS)
+    peak = str(expected.figures.peak_allocated_bytes)
+    expect(frame.get_by_test_id("memory-peak")).to_have_attribute("data-value", peak)
+    expect(frame.get_by_test_id("memory-curve").locator("canvas")).to_be_visible(timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("memory-modules").locator("tbody tr").nth(1)).to_contain_text(expected.modules[1].name)
+    # The exact bytes of a moment stand in the tooltip.
+    frame.get_by_test_id("memory-curve").locator("canvas").hover()
+    expect(frame.get_by_test_id("memory-curve")).to_contain_text("Allocated")
+    expect(frame.get_by_test_id("memory-curve")).to_contain_text(" bytes")
+
+    frame.get_by_test_id("memory-iterations").locator("tbody button").nth(1).click()
+    expect(frame.get_by_test_id("headline")).to_contain_text("in iteration 4")
+    frame.get_by_test_id("memory-device-picker").select_option("cpu")
+    expect(frame.get_by_test_id("headline")).to_contain_text("CPU holds at most")
+    assert "p.tb_dlprof.device=cpu" in watched.page.evaluate("location.hash")
+    assert (watched.errors, watched.foreign) == ([], [])
