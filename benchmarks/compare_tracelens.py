@@ -1,7 +1,7 @@
 """Our figures against the tables that TraceLens publishes with its test traces, each by TraceLens' own definition.
 
-TraceLens (https://github.com/AMD-AGI/TraceLens) keeps under ``tests/traces`` traces and, in ``*_perf_report_csvs`` or
-``expected_csvs`` beside them, the tables that it makes of them. What its tables mean, read from its code:
+TraceLens (https://github.com/AMD-AGI/TraceLens) keeps under ``tests/traces`` traces and, in ``*_perf_report_csvs``
+beside them, the tables that it makes of them. What its tables mean, read from its code:
 
 - A GPU activity belongs to the innermost operator around the runtime call that launched it. What has no such operator
   is in no table of operators.
@@ -25,7 +25,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from big_trace import read
 from comparison_rows import Row
 
 from tb_dlprof_plugin.measures import Frame
@@ -47,9 +46,9 @@ class _Trace(msgspec.Struct):
     traceEvents: list[_Event]
 
 
-def compare(trace: Path, tables: Path, frame: Frame) -> Iterator[tuple[str, list[Row]]]:
-    """The rows of each table that lies in the folder."""
-    spacing = clock_spacing(read(trace))
+def compare(data: bytes, tables: Path, frame: Frame) -> Iterator[tuple[str, list[Row]]]:
+    """The rows of each table that lies in the folder; ``data`` is the trace's JSON."""
+    spacing = clock_spacing(data)
     subjects = {
         "gpu_timeline": timeline_rows,
         "kernel_summary": kernel_rows,

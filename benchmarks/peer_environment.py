@@ -24,7 +24,16 @@ def peers_python(given: Path | None = None) -> Path:
     if not python.exists() or not done.exists() or done.read_text() != REQUIREMENTS.read_text():
         print(f"installing {', '.join(requirements())} into {CACHE} ...", file=sys.stderr, flush=True)
         venv.create(CACHE, clear=True, with_pip=True)
-        pip: list[str | Path] = [python, "-m", "pip", "install", "--disable-pip-version-check", "-q", "-r", REQUIREMENTS]
+        pip: list[str | Path] = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--disable-pip-version-check",
+            "-q",
+            "-r",
+            REQUIREMENTS,
+        ]
         installed = subprocess.run(pip, capture_output=True, text=True)
         if installed.returncode:
             sys.exit(f"the peers could not be installed:\n{installed.stderr[-3000:]}")
