@@ -7,7 +7,7 @@ import type { ModuleRow } from "../../api/types";
 import { exactUnit, formatUnit } from "../../format/unit";
 import { formatNs } from "../../format/duration";
 import { NOTHING_ELIGIBLE, UNKNOWN } from "./IcicleLegend";
-import { layOut, timeOf, type Cell, type Device, type Direction } from "./layout";
+import { layOut, ownTimeOf, timeOf, type Cell, type Device, type Direction } from "./layout";
 import { keyAbove, labelOf, type ModuleTree } from "./tree";
 
 const ROW = 24;
@@ -30,7 +30,7 @@ export function Icicle({ tree, model, hasGpu, top, selected, device, direction, 
   const box = useRef<HTMLDivElement>(null);
   const pixels = useWidth(box);
   const cells = useMemo(
-    () => layOut(tree, top, (row) => timeOf(row, device, direction), pixels),
+    () => layOut(tree, top, (row) => timeOf(row, device, direction), pixels, (row) => ownTimeOf(row, device, direction)),
     [tree, top, device, direction, pixels],
   );
   const [focused, setFocused] = useState(0);
@@ -129,7 +129,7 @@ export function colour(row: ModuleRow): string {
 const isUnknown = (row: ModuleRow): boolean => (row.eligible_ns ?? 0) > 0 && row.utilization_percent === null;
 
 const mergedText = (cell: Cell): string =>
-  `${cell.merged} ${cell.merged === 1 ? "module" : "modules"} too narrow to draw, ${formatNs(cell.ns)} together`;
+  `${cell.merged} ${cell.merged === 1 ? "module" : "modules"} too small to draw, ${formatNs(cell.ns)} together`;
 
 /** All that hovering says, line by line. */
 export function describe(row: ModuleRow, model: string, hasGpu: boolean): string {

@@ -50,6 +50,7 @@ describe("the Modules page", () => {
       "layer1, 70.0 ms",
       "0, 40.0 ms",
       "=HYPERLINK(1), 20.0 ms",
+      "2 modules too small to draw, 10.0 ms together",
     ]);
     expect(names()).toEqual(["ResNet50", "layer1 (2 left out)", "0", "=HYPERLINK(1)", "stem", "outside modules: optimizer"]);
     expect(byId("modules-left-out")?.textContent).toContain("3 modules");
@@ -66,11 +67,11 @@ describe("the Modules page", () => {
     await draw(modules);
     await click(cells()[2]);
     expect(window.location.hash).toContain("p.tb_dlprof.module=layer1");
-    expect(cells().map((cell) => cell.textContent)).toEqual(["layer1", "0", "=HYPERLINK(1)"]);
+    expect(cells().map((cell) => cell.textContent)).toEqual(["layer1", "0", "=HYPERLINK(1)", "…"]);
     expect(root.querySelector("tr.selected")?.textContent).toContain("layer1");
     expect(byId("module-detail")?.querySelector("h2")?.textContent).toBe("layer1");
     await click(byId("modules-path")?.querySelector("button"));
-    expect(cells()).toHaveLength(5);
+    expect(cells()).toHaveLength(6);
   });
 
   it("shows a leaf within the module that holds it", async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ModuleRow } from "../../api/types";
 import { moduleRow } from "../../testing/modules";
 import { colour, describe as describeRow, step } from "./Icicle";
-import { layOut, timeOf } from "./layout";
+import { layOut, ownTimeOf, timeOf } from "./layout";
 import { arrange, buildTree, holdsOp, keyAbove, keyOf, keysAbove, labelOf, openAtFirst } from "./tree";
 
 const ROWS: ModuleRow[] = [
@@ -81,6 +81,14 @@ describe("the icicle", () => {
     expect(narrow.reduce((sum, cell) => sum + cell.merged, 0)).toBe(500);
     expect(narrow.reduce((sum, cell) => sum + cell.ns, 0)).toBe(5000);
     expect(narrow.every((cell) => cell.key === ".")).toBe(true);
+  });
+
+  it("fills the place of modules that were left out, not that of the module's own time", () => {
+    const cut = buildTree([moduleRow("", { gpu_ns: 100, gpu_own_ns: 10, children: 5 }), moduleRow("a", { gpu_ns: 50, order: 1 })]);
+    const cells = layOut(cut, ".", gpu, 1000, (row) => ownTimeOf(row, "gpu", "both"));
+    expect(cells.map((cell) => [cell.key, cell.merged, cell.ns])).toEqual([[".", 0, 100], ["a", 0, 50], [".", 4, 40]]);
+    expect(cells[2]!.left).toBeCloseTo(0.5);
+    expect(cells[2]!.width).toBeCloseTo(0.4);
   });
 
   it("draws thirty levels", () => {
