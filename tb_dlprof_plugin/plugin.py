@@ -22,7 +22,19 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.web.answers import Answers
 
 _log = logging.getLogger(__name__)
-_ROUTES = ("runs", "overview", "ops", "op", "modules", "kernels", "tensor_cores", "advice", "compare")
+_ROUTES = (
+    "runs",
+    "overview",
+    "ops",
+    "op",
+    "modules",
+    "kernels",
+    "launches",
+    "tensor_cores",
+    "memory",
+    "advice",
+    "compare",
+)
 _HASHED_FOR_SECONDS = 86_400
 
 

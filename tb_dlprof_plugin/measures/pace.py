@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from tb_dlprof_plugin.measures.frame import Frame, Selection
 from tb_dlprof_plugin.storage.intervals import covered, union
-from tb_dlprof_plugin.storage.model import CallKind
+from tb_dlprof_plugin.storage.model import CallKind, Ints
 
 WAIT_AFTER_NS = 50_000
 """A runtime call that lasts longer waits for the GPU from here on: a launch takes 5 to 10 us, and HTA holds calls over
 50 us for notable (its runtime cutoff)."""
 
 
-def host_wait_ns(frame: Frame, selection: Selection) -> int:
-    """Time of the selected iterations in which the CPU waited for the GPU inside CUDA calls (ns).
+def host_waits_ns(frame: Frame) -> Ints:
+    """Time of each iteration, as the CPU ran it, in which the CPU waited for the GPU inside CUDA calls (ns).
 
     Synchronising calls wait openly; a launch waits when the queue is full.
     """
@@ -23,15 +21,20 @@ def host_wait_ns(frame: Frame, selection: Selection) -> int:
     waits = (profile.ops.kind[calls.op] == CallKind.RUNTIME) & (calls.duration_ns > WAIT_AFTER_NS)
     start = calls.start_ns[waits]
     intervals = union(start + WAIT_AFTER_NS, start + calls.duration_ns[waits])
-    rows = slice(selection.first, selection.last + 1)
-    return int(
-        np.sum(covered(intervals, profile.iterations.host_start_ns[rows], profile.iterations.host_stop_ns[rows]))
-    )
+    return covered(intervals, profile.iterations.host_start_ns, profile.iterations.host_stop_ns)
+
+
+def host_needs_ns(frame: Frame) -> Ints:
+    """Time of each iteration that the CPU needs even if the GPU took none (ns, as profiled)."""
+    iterations = frame.profile.iterations
+    return iterations.host_stop_ns - iterations.host_start_ns - host_waits_ns(frame)
+
+
+def host_wait_ns(frame: Frame, selection: Selection) -> int:
+    """Sum of `host_waits_ns` over the selected iterations."""
+    return int(host_waits_ns(frame)[selection.first : selection.last + 1].sum())
 
 
 def host_floor_ns(frame: Frame, selection: Selection) -> int:
-    """Time per selected iteration that the CPU needs even if the GPU took none (ns, as profiled)."""
-    iterations = frame.profile.iterations
-    rows = slice(selection.first, selection.last + 1)
-    took = int((iterations.host_stop_ns[rows] - iterations.host_start_ns[rows]).sum())
-    return (took - host_wait_ns(frame, selection)) // selection.count
+    """Mean of `host_needs_ns` over the selected iterations."""
+    return int(host_needs_ns(frame)[selection.first : selection.last + 1].sum()) // selection.count

@@ -21,7 +21,18 @@ from pathlib import Path
 import msgspec
 import msgspec.inspect as mi
 
-from tb_dlprof_plugin.views import advice, compare, kernels, modules, ops, overview, run_index, tensor_cores
+from tb_dlprof_plugin.views import (
+    advice,
+    compare,
+    kernels,
+    launches,
+    memory,
+    modules,
+    ops,
+    overview,
+    run_index,
+    tensor_cores,
+)
 
 PAGES: tuple[type[msgspec.Struct], ...] = (
     run_index.RunIndex,
@@ -30,7 +41,9 @@ PAGES: tuple[type[msgspec.Struct], ...] = (
     ops.OpDetail,
     modules.ModulesPage,
     kernels.KernelsPage,
+    launches.LaunchesPage,
     tensor_cores.TensorCoresPage,
+    memory.MemoryPage,
     advice.AdvicePage,
     compare.ComparePage,
 )

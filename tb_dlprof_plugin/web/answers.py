@@ -14,6 +14,8 @@ from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.kernels import kernels_page
+from tb_dlprof_plugin.views.launches import launches_page
+from tb_dlprof_plugin.views.memory import memory_page
 from tb_dlprof_plugin.views.modules import modules_page
 from tb_dlprof_plugin.views.ops import op_detail, ops_page
 from tb_dlprof_plugin.views.overview import overview
@@ -28,7 +30,9 @@ _PAGES: dict[str, _Page] = {
     "ops": ops_page,
     "modules": modules_page,
     "kernels": kernels_page,
+    "launches": launches_page,
     "tensor_cores": tensor_cores_page,
+    "memory": memory_page,
     "advice": advice_page,
 }
 
@@ -49,6 +53,8 @@ class Answers:
             return self._store.index(*_where(request))
         if route == "op":
             return self._op(request)
+        if route == "memory":
+            return self._memory(request)
         if route == "compare":
             return self._compare(request)
         return _PAGES[route](*self._profile(request, request.args))
@@ -60,6 +66,14 @@ class Answers:
             return op_detail(frame, ref, selection, op)
         except KeyError:
             raise RequestError(404, f"Run {ref.run!r} has no op {op!r} in the selected iterations.") from None
+
+    def _memory(self, request: Request) -> msgspec.Struct:
+        frame, ref, selection = self._profile(request, request.args)
+        device = request.args.get("device") or None
+        try:
+            return memory_page(frame, ref, selection, device)
+        except KeyError:
+            raise RequestError(404, f"Run {ref.run!r} holds no memory of device {device!r}.") from None
 
     def _compare(self, request: Request) -> msgspec.Struct:
         a, b = (

@@ -5,9 +5,21 @@ export type CategoryKey = "tensor_core" | "other_kernels" | "memory" | "dataload
 
 export type Direction = "fprop" | "bprop" | "";
 
+export type GapKindName = "host_wait" | "kernel_wait" | "other" | "unknown";
+
+export type IdleActivity = "dataloader" | "synchronising" | "copying" | "launching" | "ops" | "python" | "unknown";
+
+export type MemoryCategoryKey = "before" | "activations" | "gradients" | "optimizer_state" | "temporary" | "other";
+
+export type MemoryGroupKind = "group" | "before" | "outside";
+
+export type Pace = "gpu" | "cpu" | "mixed" | "unknown";
+
 export type Role = "forward" | "backward" | "optimizer" | "dataloader" | "other";
 
 export type Severity = "high" | "medium" | "low";
+
+export type SyncKindName = "wait" | "copy" | "pageable copy" | "scalar read";
 
 export type Verdict = "yes" | "no" | "unknown";
 
@@ -167,6 +179,7 @@ export interface Overview {
   categories: Category[];
   gpu_utilization: Slice[];
   resource_usage: Slice[];
+  parts: Slice[];
   kernel_time: Slice[];
   tensor_core_efficiency: Slice[];
   iterations: IterationBar[];
@@ -338,6 +351,141 @@ export interface KernelsPage {
   coverage: Coverage;
 }
 
+/**
+ * Of the selected iterations. Delays in ns; `launches` counts kernels, copies and sets, `timed` those of them
+ * whose delay is known. `started_early` began before their call returned and count as a delay of 0;
+ * `clock_disagrees` seem to begin before their call did, and have no delay.
+ */
+export interface LaunchFigures {
+  idle_percent: number | null;
+  starved_percent: number | null;
+  slack_percent: number | null;
+  launches: number;
+  timed: number;
+  median_delay_ns: number | null;
+  mean_delay_ns: number | null;
+  max_delay_ns: number | null;
+  mean_queue: number | null;
+  max_queue: number | null;
+  short_percent: number | null;
+  started_early: number;
+  clock_disagrees: number;
+  sync_calls_per_iteration: number;
+  sync_ns_per_iteration: number;
+}
+
+/**
+ * One iteration on one GPU. `busy_ns + idle_ns == duration_ns`; `idle_by_activity_ns` in the order of
+ * `LaunchesPage.idle_activities` sums to `idle_ns`. `starved_percent` is idle time because work was launched
+ * late, `slack_percent` time that the CPU did not need; None where the launches or the CPU were not recorded.
+ */
+export interface PaceRow {
+  index: number;
+  number: number;
+  gpu: number;
+  pace: Pace;
+  duration_ns: number;
+  busy_ns: number;
+  idle_ns: number;
+  idle_percent: number | null;
+  starved_percent: number | null;
+  slack_percent: number | null;
+  idle_by_activity_ns: number[];
+  gaps: number;
+  longest_gap_ns: number;
+}
+
+/**
+ * One kernel, copy or set by name: how long it waited between launch and start, and how deep the queue was.
+ *
+ * Times in ns. Delay, queue and call are None where no launch call was recorded. `short_percent` is the share of
+ * calls that took less time than the call which launched them.
+ */
+export interface LaunchedKernel {
+  id: string;
+  name: string;
+  short_name: string;
+  kind: string;
+  calls: number;
+  average_ns: number;
+  mean_delay_ns: number | null;
+  max_delay_ns: number | null;
+  mean_queue: number | null;
+  max_queue: number | null;
+  mean_call_ns: number | null;
+  short_percent: number | null;
+}
+
+/**
+ * Synchronising calls of one name in one op: `op` is the outermost (its id "" for a call from Python),
+ * `inner_op` the innermost. `time_ns` is the time inside the calls, `percent` its share of the wall clock.
+ */
+export interface SyncRow {
+  call: string;
+  kind: SyncKindName;
+  op: string;
+  op_id: string;
+  inner_op: string;
+  module: string;
+  role: Role;
+  calls: number;
+  calls_per_iteration: number;
+  time_ns: number;
+  ns_per_iteration: number;
+  average_ns: number;
+  max_ns: number;
+  percent: number | null;
+}
+
+/**
+ * An idle gap of one GPU: from `start_ns` after the iteration's start. `activity_ns` in the order of the page's
+ * activities sums to `duration_ns`; `meanwhile` is the largest. What ended it is "" where the iteration did.
+ */
+export interface GapRow {
+  index: number;
+  number: number;
+  gpu: number;
+  start_ns: number;
+  duration_ns: number;
+  percent: number | null;
+  kind: GapKindName;
+  meanwhile: string;
+  activity_ns: number[];
+  kernel: string;
+  kernel_id: string;
+  op: string;
+  op_id: string;
+  module: string;
+}
+
+/**
+ * `bars` are the recording's iterations by `activities`, the GPU's busy time first (means over the GPUs); the
+ * rest is of the selected ones. `idle_activities` are the keys of all but the busy time. `total_...` count the
+ * rows before the limit. Idle slices are shares of the idle time of all GPUs.
+ */
+export interface LaunchesPage {
+  ref: RunRef;
+  headline: string;
+  range: SelectedRange;
+  has_gpu: boolean;
+  gpus: number[];
+  figures: LaunchFigures;
+  activities: Category[];
+  idle_activities: IdleActivity[];
+  idle_by_activity: Slice[];
+  idle_by_kind: Slice[];
+  gap_kinds: Category[];
+  bars: IterationBar[];
+  iterations: PaceRow[];
+  total_iterations: number;
+  kernels: LaunchedKernel[];
+  total_kernels: number;
+  syncs: SyncRow[];
+  total_syncs: number;
+  gaps: GapRow[];
+  total_gaps: number;
+}
+
 /** An eligible op: `tc_ns + non_tc_ns + unknown_ns == gpu_ns`; `reason` says why it uses no Tensor Cores. */
 export interface TensorCoreOp {
   id: string;
@@ -375,6 +523,135 @@ export interface TensorCoresPage {
   by_precision: Slice[];
   ops: TensorCoreOp[];
   total_rows: number;
+}
+
+/** A device whose memory was recorded; `key` is what the route's parameter `device` takes. */
+export interface MemoryDevice {
+  key: string;
+  label: string;
+}
+
+/**
+ * The selected iterations in numbers (bytes). `fragmentation_bytes` is reserved less allocated at the peak.
+ *
+ * Percents are of the device's memory. `growth_bytes` is the mean per iteration; `grows` says that each grew.
+ */
+export interface MemoryFigures {
+  peak_allocated_bytes: number;
+  peak_allocated_percent: number | null;
+  peak_reserved_bytes: number | null;
+  peak_reserved_percent: number | null;
+  fragmentation_bytes: number | null;
+  fragmentation_percent: number | null;
+  device_memory_bytes: number | null;
+  growth_bytes: number;
+  grows: boolean;
+}
+
+/** When most was allocated: ns after the first selected iteration began, and the op that led to it ("" for none). */
+export interface MemoryMoment {
+  time_ns: number;
+  iteration_number: number;
+  op: string;
+  op_id: string | null;
+  direction: Direction;
+  allocated_bytes: number;
+}
+
+/** One category: bytes at the peak (they sum to it) and the most it held at any moment; None where unknown. */
+export interface MemoryCategory {
+  key: MemoryCategoryKey;
+  label: string;
+  definition: string;
+  bytes: number | null;
+  percent: number | null;
+  own_peak_bytes: number | null;
+}
+
+/**
+ * Columns with one entry per moment; each holds from its time (ns after the start) to the next one's.
+ *
+ * `categories` has one column per category of the page, empty where it is unknown; `reserved` is empty where it
+ * was not recorded. `moments` counts those of the recording, of which the highest and lowest were kept.
+ */
+export interface MemoryCurve {
+  time_ns: number[];
+  allocated: number[];
+  reserved: number[];
+  categories: number[][];
+  stop_ns: number;
+  moments: number;
+}
+
+/** One selected iteration: from `start_ns` after the first; `category_bytes` at its own peak. */
+export interface MemoryIteration {
+  index: number;
+  number: number;
+  start_ns: number;
+  peak_allocated_bytes: number;
+  peak_reserved_bytes: number | null;
+  category_bytes: (number | null)[];
+  growth_bytes: number;
+  allocations: number;
+}
+
+/**
+ * Allocations with the same module, or type of op and direction: alive at the peak, and the most at any moment.
+ *
+ * `kind` is "before" for what was there before the recording, and "outside" for what no op allocated.
+ */
+export interface MemoryGroup {
+  kind: MemoryGroupKind;
+  name: string;
+  direction: Direction;
+  bytes: number;
+  percent: number | null;
+  allocations: number | null;
+  own_peak_bytes: number;
+}
+
+/**
+ * One allocation alive at the peak. `iteration` is the step that made it, None outside all.
+ *
+ * `lifetime_ns` is None and `freed` empty where the recording does not free it; `freed` is the number of the
+ * step that does, or "outside" the steps.
+ */
+export interface MemoryAllocation {
+  id: number;
+  bytes: number;
+  percent: number | null;
+  op: string;
+  op_id: string | null;
+  module: string;
+  direction: Direction;
+  category: MemoryCategoryKey;
+  iteration: number | null;
+  freed: string;
+  lifetime_ns: number | null;
+}
+
+/**
+ * Memory of one device; all but the headline and `how_to_record` is empty where none was recorded.
+ *
+ * `rows` are the largest allocations alive at the peak, `iterations` at most the first 500 selected ones.
+ */
+export interface MemoryPage {
+  ref: RunRef;
+  headline: string;
+  range: SelectedRange;
+  how_to_record: string;
+  devices: MemoryDevice[];
+  device: string | null;
+  figures: MemoryFigures | null;
+  peak: MemoryMoment | null;
+  categories: MemoryCategory[];
+  curve: MemoryCurve | null;
+  iterations: MemoryIteration[];
+  modules: MemoryGroup[];
+  op_types: MemoryGroup[];
+  rows: MemoryAllocation[];
+  total_rows: number;
+  notes: string[];
 }
 
 /** A number that a rule saw; `threshold` is what it was held against, in the same unit. */

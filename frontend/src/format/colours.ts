@@ -12,6 +12,13 @@ const BY_KEY: Record<string, string> = {
   other: "--c-other",
   unknown: "--c-unknown",
   idle: "--c-idle",
+  // What the CPU does while the GPU is idle.
+  busy: "--c-busy",
+  synchronising: "--c-io",
+  copying: "--c-memory",
+  launching: "--c-s1",
+  ops: "--c-cpu",
+  python: "--c-s2",
 };
 
 /** Slices whose meaning depends on what they are a part of. */
@@ -26,6 +33,23 @@ const BY_CONTEXT: Record<string, Record<string, string>> = {
     fp8: "--c-tc-4",
     none: "--c-other-kernels",
   },
+  // Categories of allocated memory, not of time.
+  memory: {
+    before: "--c-other",
+    activations: "--c-s1",
+    gradients: "--c-s2",
+    optimizer_state: "--c-s9",
+    temporary: "--c-s5",
+    other: "--c-s8",
+  },
+  parts: {
+    forward: "--c-s1",
+    backward: "--c-s2",
+    optimizer: "--c-s10",
+    dataloader: "--c-dataloader",
+    other: "--c-other",
+  },
+  gap_kind: { host_wait: "--c-s6", kernel_wait: "--c-s9", other: "--c-other" },
   // Families of kernels keep their colour from run to run.
   family: {
     convolution: "--c-s1",

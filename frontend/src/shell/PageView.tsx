@@ -7,6 +7,8 @@ import { useView } from "../state/store";
 import { AdvicePage } from "../views/advice/AdvicePage";
 import { CompareView } from "../views/compare/CompareView";
 import { KernelsPage } from "../views/kernels/KernelsPage";
+import { LaunchesPage } from "../views/launches/LaunchesPage";
+import { MemoryPage } from "../views/memory/MemoryPage";
 import { ModulesPage } from "../views/modules/ModulesPage";
 import { OpsPage } from "../views/ops/OpsPage";
 import { OverviewPage } from "../views/overview/OverviewPage";
@@ -22,8 +24,12 @@ export function PageView({ entries }: { entries: RunEntry[] }) {
       return <ModulesView />;
     case "kernels":
       return <KernelsView />;
+    case "launches":
+      return <LaunchesView />;
     case "tensor_cores":
       return <TensorCoresView />;
+    case "memory":
+      return <MemoryView />;
     case "advice":
       return <AdviceView />;
     case "compare":
@@ -65,8 +71,21 @@ function KernelsView() {
   return <ResourceView resource={resource}>{(data) => <KernelsPage data={data} />}</ResourceView>;
 }
 
+function LaunchesView() {
+  const { query, key } = useSelection();
+  const resource = useResource("launches", query, key);
+  return <ResourceView resource={resource}>{(data) => <LaunchesPage data={data} />}</ResourceView>;
+}
+
 function TensorCoresView() {
   const { query, key } = useSelection();
   const resource = useResource("tensor_cores", query, key);
   return <ResourceView resource={resource}>{(data) => <TensorCoresPage data={data} />}</ResourceView>;
+}
+
+function MemoryView() {
+  const { query, key } = useSelection();
+  const { device } = useView().state;
+  const resource = useResource("memory", { ...query, device }, key);
+  return <ResourceView resource={resource}>{(data) => <MemoryPage data={data} />}</ResourceView>;
 }

@@ -2,6 +2,8 @@
 import { render } from "preact";
 import base from "../styles/base.css?inline";
 import components from "../styles/components.css?inline";
+import launches from "../styles/launches.css?inline";
+import memory from "../styles/memory.css?inline";
 import modules from "../styles/modules.css?inline";
 import pages from "../styles/pages.css?inline";
 import table from "../styles/table.css?inline";
@@ -12,7 +14,7 @@ import { App } from "./App";
 export function mount(parent: HTMLElement, routes: URL): void {
   // TensorBoard's content security policy allows inline styles and no other host.
   const style = document.createElement("style");
-  style.textContent = [theme, base, components, table, pages, modules].join("\n");
+  style.textContent = [theme, base, components, table, pages, modules, memory, launches].join("\n");
   document.head.append(style);
   document.documentElement.lang = "en";
   document.title = "DLProf";

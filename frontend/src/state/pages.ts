@@ -1,5 +1,5 @@
 /** The pages, in the order of the navigation. */
-export const PAGES = ["overview", "ops", "modules", "kernels", "tensor_cores", "advice", "compare"] as const;
+export const PAGES = ["overview", "ops", "modules", "kernels", "launches", "tensor_cores", "memory", "advice", "compare"] as const;
 
 export type Page = (typeof PAGES)[number];
 
@@ -8,7 +8,9 @@ export const PAGE_LABELS: Record<Page, string> = {
   ops: "Ops",
   modules: "Modules",
   kernels: "Kernels",
+  launches: "Launches",
   tensor_cores: "Tensor Cores",
+  memory: "Memory",
   advice: "Advice",
   compare: "Compare",
 };

@@ -15,7 +15,7 @@ import { tooltipElement, tooltipStyle } from "./tooltip";
 interface IterationBarsProps {
   iterations: IterationBar[];
   categories: Category[];
-  /** Keys of categories that do not apply to the recording. */
+  /** Keys of categories that do not apply to the recording, or are not wanted. Keep the same set between renderings. */
   hidden: ReadonlySet<string>;
   onSelect: (range: IterationRange) => void;
 }
@@ -67,7 +67,7 @@ export function IterationBars({ iterations, categories, hidden, onSelect }: Iter
     <Chart
       height={220}
       theme={theme}
-      inputs={[iterations, categories]}
+      inputs={[iterations, categories, hidden]}
       onReady={onReady}
       label={`Time of ${iterations.length} iterations by category. Use the fields for first and last iteration to pick a range.`}
       option={(colour) => ({

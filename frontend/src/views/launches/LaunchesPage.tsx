@@ -1,0 +1,138 @@
+/** The Launches page: who sets the pace, what the CPU did while the GPU was idle, launch delays and synchronising calls. */
+import { useMemo, useState } from "preact/hooks";
+import type { LaunchesPage as LaunchesData } from "../../api/types";
+import { Card } from "../../components/Card";
+import { IterationBars } from "../../components/chart/IterationBars";
+import { Legend } from "../../components/Legend";
+import { EmptyMessage } from "../../components/Message";
+import { PageHead } from "../../components/PageHead";
+import { StackedBar, sumNs } from "../../components/StackedBar";
+import { DataTable } from "../../components/table/DataTable";
+import { Term } from "../../components/Term";
+import { useView } from "../../state/store";
+import { gapColumns, KERNEL_COLUMNS, paceColumns, SYNC_COLUMNS } from "./columns";
+import { DelayNotes, LaunchFigures } from "./LaunchFigures";
+
+const BUSY: ReadonlySet<string> = new Set(["busy"]);
+const NONE: ReadonlySet<string> = new Set();
+
+export function LaunchesPage({ data }: { data: LaunchesData }) {
+  if (!data.has_gpu) {
+    return (
+      <>
+        <PageHead title="Launches" headline={data.headline} range={data.range} />
+        <EmptyMessage>Nothing ran on a GPU in this recording. This page explains how the CPU feeds a GPU; the Overview page shows where the CPU's own time goes.</EmptyMessage>
+      </>
+    );
+  }
+  return (
+    <>
+      <PageHead title="Launches" headline={data.headline} range={data.range} />
+      <LaunchFigures figures={data.figures} />
+      <IdleTime data={data} />
+      <Iterations data={data} />
+      <Tables data={data} />
+      <DelayNotes figures={data.figures} />
+    </>
+  );
+}
+
+function IdleTime({ data }: { data: LaunchesData }) {
+  const activities = new Map(data.activities.map(({ key, definition }) => [key, definition]));
+  const kinds = new Map(data.gap_kinds.map(({ key, definition }) => [key, definition]));
+  const count = data.range.last - data.range.first + 1;
+  const over = <span class="muted small">{count === 1 ? "1 iteration" : `total of ${count} iterations`}{data.gpus.length > 1 && `, ${data.gpus.length} GPUs`}</span>;
+  return (
+    <div class="grid grid-halves">
+      <Card title={<Term of="idleActivity">What the CPU did while the GPU was idle</Term>} actions={over} testId="launches-activities">
+        <StackedBar slices={data.idle_by_activity} scaleNs={sumNs(data.idle_by_activity)} />
+        <Legend slices={data.idle_by_activity} definitions={activities} />
+      </Card>
+      <Card title={<Term of="idleKind">Why the GPU was idle</Term>} actions={over} testId="launches-kinds">
+        <StackedBar slices={data.idle_by_kind} scaleNs={sumNs(data.idle_by_kind)} context="gap_kind" />
+        <Legend slices={data.idle_by_kind} context="gap_kind" definitions={kinds} />
+      </Card>
+    </div>
+  );
+}
+
+function Iterations({ data }: { data: LaunchesData }) {
+  const { set } = useView();
+  const [withBusy, setWithBusy] = useState(false);
+  return (
+    <div class="grid">
+      <Card
+        title={<Term of="idleActivity">Idle GPU time by iteration</Term>}
+        testId="launches-iterations"
+        actions={
+          <label class="muted small">
+            <input type="checkbox" checked={withBusy} onChange={(event) => setWithBusy(event.currentTarget.checked)} data-testid="launches-busy" /> with the GPU's busy time
+          </label>
+        }
+      >
+        <IterationBars iterations={data.bars} categories={data.activities} hidden={withBusy ? NONE : BUSY} onSelect={(range) => set({ range })} />
+      </Card>
+    </div>
+  );
+}
+
+function Tables({ data }: { data: LaunchesData }) {
+  const { set } = useView();
+  const several = data.gpus.length > 1;
+  const activities = useMemo(() => data.activities.slice(1), [data.activities]);
+  const pace = useMemo(() => paceColumns(activities, several), [activities, several]);
+  const gaps = useMemo(() => gapColumns(activities, data.gap_kinds, several), [activities, data.gap_kinds, several]);
+  const { run } = data.ref;
+  return (
+    <div class="launches-tables">
+      <Card title={<Term of="pace">Pace by iteration</Term>}>
+        <DataTable
+          name={`pace ${run}`}
+          testId="launches-pace"
+          columns={pace}
+          rows={data.iterations}
+          rowId={(row) => `${row.index} ${row.gpu}`}
+          onSelect={(row) => set({ range: { first: row.index, last: row.index } })}
+          totalRows={data.total_iterations}
+        />
+      </Card>
+      <Card title={<Term of="gapDuration">Largest idle gaps</Term>}>
+        <DataTable
+          name={`idle gaps ${run}`}
+          testId="launches-gaps"
+          columns={gaps}
+          rows={data.gaps}
+          rowId={(row) => `${row.index} ${row.gpu} ${row.start_ns}`}
+          onSelect={(row) => row.kernel_id && set({ page: "kernels", kernel: row.kernel_id })}
+          totalRows={data.total_gaps}
+        />
+      </Card>
+      <Card title={<Term of="syncCalls">Synchronising calls</Term>}>
+        {data.syncs.length > 0 ? (
+          <DataTable
+            name={`synchronising calls ${run}`}
+            testId="launches-syncs-table"
+            columns={SYNC_COLUMNS}
+            rows={data.syncs}
+            rowId={(row) => [row.call, row.op_id, row.inner_op, row.module, row.role, row.kind].join(" ")}
+            onSelect={(row) => row.op_id && set({ page: "ops", op: row.op_id })}
+            totalRows={data.total_syncs}
+          />
+        ) : (
+          <p class="muted">No call in the selected iterations made the CPU wait for the GPU.</p>
+        )}
+      </Card>
+      <Card title={<Term of="launchDelay">Launch delay by kernel</Term>}>
+        <DataTable
+          name={`launch delays ${run}`}
+          testId="launches-kernels"
+          columns={KERNEL_COLUMNS}
+          rows={data.kernels}
+          rowId={(row) => row.id}
+          onSelect={(row) => set({ page: "kernels", kernel: row.id })}
+          totalRows={data.total_kernels}
+        />
+      </Card>
+    </div>
+  );
+}

@@ -1,0 +1,113 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Category, LaunchesPage as LaunchesData } from "../../api/types";
+import { App } from "../../shell/App";
+import * as fixtures from "../../testing/fixtures";
+
+const KEYS = ["busy", "dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown"] as const;
+const categories = (keys: readonly string[]): Category[] => keys.map((key) => ({ key, label: `label of ${key}`, definition: `definition of ${key}`, recorded: true }));
+
+const page: LaunchesData = {
+  ref: fixtures.kernels.ref,
+  headline: "The CPU sets the pace in 1 of 1 iterations.",
+  range: fixtures.kernels.range,
+  has_gpu: true,
+  gpus: [0],
+  figures: {
+    idle_percent: 40,
+    starved_percent: null,
+    slack_percent: 3,
+    launches: 12,
+    timed: 10,
+    median_delay_ns: 2_300,
+    mean_delay_ns: 4_000,
+    max_delay_ns: 90_000,
+    mean_queue: 1.5,
+    max_queue: 5,
+    short_percent: 50,
+    started_early: 2,
+    clock_disagrees: 0,
+    sync_calls_per_iteration: 1,
+    sync_ns_per_iteration: 120_000,
+  },
+  activities: categories(KEYS),
+  idle_activities: ["dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown"],
+  idle_by_activity: [{ key: "python", label: "Python", value_ns: 400_000, percent: 100 }],
+  idle_by_kind: [{ key: "host_wait", label: "Waits for the CPU", value_ns: 400_000, percent: 100 }],
+  gap_kinds: categories(["host_wait", "kernel_wait", "other", "unknown"]),
+  bars: [{ index: 0, number: 3, start_ns: 0, duration_ns: 1_000_000, category_ns: [600_000, 0, 0, 0, 0, 0, 400_000, 0], selected: true }],
+  iterations: [
+    { index: 0, number: 3, gpu: 0, pace: "cpu", duration_ns: 1_000_000, busy_ns: 600_000, idle_ns: 400_000, idle_percent: 40, starved_percent: null, slack_percent: 3, idle_by_activity_ns: [0, 0, 0, 0, 0, 400_000, 0], gaps: 2, longest_gap_ns: 300_000 },
+  ],
+  total_iterations: 1,
+  kernels: [
+    { id: "k1", name: "void gemm<int>()", short_name: "gemm", kind: "kernel", calls: 12, average_ns: 5_000, mean_delay_ns: null, max_delay_ns: null, mean_queue: null, max_queue: null, mean_call_ns: null, short_percent: null },
+  ],
+  total_kernels: 1,
+  syncs: [
+    { call: "cudaStreamSynchronize", kind: "wait", op: "item", op_id: "op9", inner_op: "aten::_local_scalar_dense", module: "", role: "other", calls: 1, calls_per_iteration: 1, time_ns: 120_000, ns_per_iteration: 120_000, average_ns: 120_000, max_ns: 120_000, percent: 12 },
+  ],
+  total_syncs: 1,
+  gaps: [
+    { index: 0, number: 3, gpu: 0, start_ns: 10_000, duration_ns: 300_000, percent: 30, kind: "host_wait", meanwhile: "python", activity_ns: [0, 0, 0, 0, 0, 300_000, 0], kernel: "gemm", kernel_id: "k1", op: "fc/linear", op_id: "op1", module: "fc" },
+    { index: 0, number: 3, gpu: 0, start_ns: 900_000, duration_ns: 100_000, percent: 10, kind: "host_wait", meanwhile: "python", activity_ns: [0, 0, 0, 0, 0, 100_000, 0], kernel: "", kernel_id: "", op: "", op_id: "", module: "" },
+  ],
+  total_gaps: 9,
+};
+
+let root: HTMLElement;
+
+async function open(data: LaunchesData): Promise<void> {
+  const answers: Record<string, unknown> = { runs: fixtures.runs, launches: data, kernels: fixtures.kernels };
+  window.location.hash = `#tb_dlprof&p.tb_dlprof.page=launches&p.tb_dlprof.run=${encodeURIComponent("resnet50/fp32")}`;
+  vi.stubGlobal("fetch", async (address: URL) => new Response(JSON.stringify(answers[address.pathname.split("/").pop()!])));
+  await act(() => render(<App base={new URL("http://host/data/plugin/tb_dlprof/")} />, root));
+  for (let turn = 0; turn < 6; turn++) await act(async () => new Promise((resolve) => setTimeout(resolve, 0)));
+}
+
+const byId = (id: string): HTMLElement | null => root.querySelector(`[data-testid="${id}"]`);
+const rows = (id: string): string[] => [...byId(id)!.querySelectorAll("tbody tr")].map((row) => row.textContent ?? "");
+
+beforeEach(() => {
+  root = document.createElement("div");
+  document.body.append(root);
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(600);
+  vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(1000);
+});
+
+afterEach(() => {
+  render(null, root);
+  root.remove();
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+});
+
+describe("the Launches page", () => {
+  it("says what sets the pace, shows unknown as unknown and what the CPU did in each gap", async () => {
+    await open(page);
+    expect(byId("headline")!.textContent).toBe(page.headline);
+    expect(byId("launches-starved")!.dataset["value"]).toBe("unknown");
+    expect(rows("launches-gaps")).toEqual([
+      expect.stringMatching(/^gemm300 µs30\.0 %310\.0 µslabel of python.*label of host_waitfc\/linear$/),
+      expect.stringContaining("end of the iteration"),
+    ]);
+    expect(byId("launches-gaps")!.textContent).toContain("2 rows, the first of 9");
+    expect(rows("launches-kernels")[0]).toContain("unknown");
+    expect(rows("launches-syncs-table")[0]).toContain("cudaStreamSynchronize");
+    expect(root.textContent).toContain("The launch call of 2 of 12 kernels, copies and sets is not known");
+  });
+
+  it("leads from a gap to the kernel that ended it", async () => {
+    await open(page);
+    await act(() => byId("launches-gaps")!.querySelector<HTMLElement>("tbody tr")!.click());
+    expect(window.location.hash).toContain("p.tb_dlprof.page=kernels");
+    expect(window.location.hash).toContain("p.tb_dlprof.kernel=k1");
+  });
+
+  it("says plainly that nothing ran on a GPU", async () => {
+    await open({ ...page, has_gpu: false, gpus: [], bars: [], iterations: [], gaps: [], kernels: [], syncs: [] });
+    expect(root.textContent).toContain("Nothing ran on a GPU in this recording.");
+    expect(byId("launches-gaps")).toBeNull();
+  });
+});

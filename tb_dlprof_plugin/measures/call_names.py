@@ -1,0 +1,28 @@
+"""Calls chosen by their names: each distinct op is looked at once, not each call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tb_dlprof_plugin.measures.frame import Frame
+from tb_dlprof_plugin.storage.model import Bools, CallKind
+
+
+def calls_named(frame: Frame, kind: CallKind, test: Callable[[str], bool]) -> Bools:
+    """Per row of `Profile.calls` whether it is of this kind and its name passes the test."""
+    ops, strings = frame.profile.ops, frame.profile.strings
+    chosen = np.zeros(len(ops), dtype=np.bool_)
+    rows = np.flatnonzero(ops.kind == kind)
+    chosen[rows] = [test(strings[name]) for name in ops.name[rows].tolist()]
+    result: Bools = chosen[frame.profile.calls.op]
+    return result
+
+
+def launching_calls(frame: Frame) -> Bools:
+    """Per row of `Profile.calls` whether it launched a recorded GPU activity."""
+    result = np.zeros(len(frame.profile.calls), dtype=np.bool_)
+    call = frame.profile.launches.call
+    result[call[call >= 0]] = True
+    return result

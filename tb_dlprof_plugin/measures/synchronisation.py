@@ -1,0 +1,199 @@
+"""Calls that make the CPU wait for the GPU, and the ops and modules that made them.
+
+Three kinds: calls whose purpose is to wait, copies that return only when they are done, and asynchronous copies of
+pageable memory, which the driver stages and which therefore wait all the same ("API synchronization behavior" in the
+CUDA Runtime API's reference). A scalar that is read from the GPU (``.item()``) shows as the calls inside it; where the
+trace lacks those, as the op itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from tb_dlprof_plugin.measures.call_names import calls_named, launching_calls
+from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind
+from tb_dlprof_plugin.storage.tree import any_in_subtree, inherit
+
+
+class SyncKind(IntEnum):
+    """Why a call waits."""
+
+    NONE = 0
+    WAIT = 1
+    COPY = 2
+    PAGEABLE_COPY = 3
+    SCALAR = 4
+    PROFILER = 5
+    """The profiler's own wait at its start or stop: no part of the training."""
+
+
+_WAITS = frozenset(
+    prefix + what + "Synchronize"
+    for prefix, objects in (
+        ("cuda", ("Stream", "Device", "Event", "Thread")),
+        ("hip", ("Stream", "Device", "Event")),
+        ("cu", ("Stream", "Ctx", "Event")),
+    )
+    for what in objects
+)
+_COPIES = frozenset(
+    (
+        *("cudaMemcpy", "cudaMemcpy2D", "cudaMemcpy3D", "cudaMemcpyToSymbol", "cudaMemcpyFromSymbol"),
+        *("cuMemcpy", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2"),
+        # HIP copies "with stream" are copies on a stream for which the host waits.
+        *("hipMemcpy", "hipMemcpy2D", "hipMemcpyDtoH", "hipMemcpyHtoD", "hipMemcpyWithStream"),
+    )
+)
+_PER_THREAD = ("_ptsz", "_ptds")
+"""Endings of the same functions when built for per-thread default streams."""
+_SCALAR_OPS = ("aten::item", "aten::_local_scalar_dense")
+_DEVICE_WAITS = ("cudaDeviceSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize")
+
+
+@dataclass(frozen=True, slots=True)
+class SyncGroups:
+    """The synchronising calls of a selection by name, op and kind: one row per group, by falling time.
+
+    Attributes:
+        name: string index of the call's name.
+        op: string index of the innermost op around it, -1 for a call from Python.
+        group: row of `Frame.groups` of the outermost op around it, -1 for none.
+        module: string index of the module path; its text is "" where none was recorded.
+        role: the `Role` of the calls.
+        kind: the `SyncKind`.
+        calls: number of calls.
+        time_ns: time from their starts to their ends, summed.
+        max_ns: the longest.
+    """
+
+    name: Ints
+    op: Ints
+    group: Ints
+    module: Ints
+    role: Ints
+    kind: Ints
+    calls: Ints
+    time_ns: Ints
+    max_ns: Ints
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@per_selection
+def sync_kinds(frame: Frame, _: Selection) -> Ints:
+    """Per row of `Profile.calls` its `SyncKind`."""
+    profile = frame.profile
+    calls, ops = profile.calls, profile.ops
+    kind = np.zeros(len(calls), dtype=np.int64)
+    kind[calls_named(frame, CallKind.RUNTIME, lambda name: _plain(name) in _WAITS)] = SyncKind.WAIT
+    kind[calls_named(frame, CallKind.RUNTIME, lambda name: _plain(name) in _COPIES)] = SyncKind.COPY
+
+    pageable = _pageable_kernels(frame)[profile.launches.kernel] & (profile.launches.call >= 0)
+    copies = profile.launches.call[pageable]
+    copies = copies[(ops.kind[calls.op[copies]] == CallKind.RUNTIME) & (kind[copies] == SyncKind.NONE)]
+    kind[copies] = SyncKind.PAGEABLE_COPY
+    kind[_profilers_own(frame, kind)] = SyncKind.PROFILER
+    kind[_unexplained_scalars(frame, kind)] = SyncKind.SCALAR
+    return kind
+
+
+@per_selection
+def sync_groups(frame: Frame, selection: Selection) -> SyncGroups:
+    """The synchronising calls that started in the selected iterations, without those of the profiler."""
+    profile = frame.profile
+    calls, ops = profile.calls, profile.ops
+    kind = sync_kinds(frame, frame.selection())
+    synchronises = (kind != SyncKind.NONE) & (kind != SyncKind.PROFILER)
+    rows = np.flatnonzero(synchronises & frame.selected_calls(selection))
+    op = calls.op[rows]
+    keys = np.stack(
+        (
+            ops.name[op],
+            _around(frame)[rows],
+            frame.call_group[rows],
+            ops.module[op],
+            ops.role[op],
+            kind[rows],
+        )
+    )
+    unique, inverse = np.unique(keys, axis=1, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    count = unique.shape[1]
+    duration = calls.duration_ns[rows]
+    time_ns, max_ns = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    np.add.at(time_ns, inverse, duration)
+    np.maximum.at(max_ns, inverse, duration)
+    number = np.bincount(inverse, minlength=count).astype(np.int64)
+    order = np.lexsort((-number, -time_ns))
+    name, around, group, module, role, why = unique[:, order]
+    return SyncGroups(name, around, group, module, role, why, number[order], time_ns[order], max_ns[order])
+
+
+def scalar_reads(frame: Frame, kind: Ints) -> Bools:
+    """Which calls are ops that read a scalar from the GPU: something in them was launched or waited for.
+
+    Args:
+        frame: the profile.
+        kind: per call its `SyncKind`.
+    """
+    reads = calls_named(frame, CallKind.OP, _SCALAR_OPS.__contains__)
+    if not reads.any():
+        return reads
+    return reads & any_in_subtree(
+        launching_calls(frame) | (kind != SyncKind.NONE), frame.call_parent, frame.profile.calls.depth
+    )
+
+
+def _unexplained_scalars(frame: Frame, kind: Ints) -> Bools:
+    """Outermost scalar reads that launched something and hold no synchronising call: the trace lacks it."""
+    reads = calls_named(frame, CallKind.OP, _SCALAR_OPS.__contains__)
+    if not reads.any():
+        return reads
+    parent, depth = frame.call_parent, frame.profile.calls.depth
+    waits = any_in_subtree(kind != SyncKind.NONE, parent, depth)
+    launches = any_in_subtree(launching_calls(frame), parent, depth)
+    inner = (parent >= 0) & reads[np.maximum(parent, 0)]
+    return reads & launches & ~waits & ~inner
+
+
+def _profilers_own(frame: Frame, kind: Ints) -> Bools:
+    """Waits for the whole device before the first op or after the last one, outside every annotation.
+
+    The profiler waits for the device when it starts and stops; a recording without steps has them in its one iteration.
+    """
+    profile = frame.profile
+    calls = profile.calls
+    is_op: Bools = profile.ops.kind[calls.op] == CallKind.OP
+    device: Bools = (kind == SyncKind.WAIT) & (calls.depth == 0)
+    device &= calls_named(frame, CallKind.RUNTIME, _DEVICE_WAITS.__contains__)
+    if not device.any() or not is_op.any():
+        return device
+    starts = calls.start_ns[is_op]
+    device &= (calls.start_ns < starts.min()) | (calls.start_ns > starts.max())
+    return device
+
+
+def _plain(name: str) -> str:
+    for ending in _PER_THREAD:
+        name = name.removesuffix(ending)
+    return name
+
+
+def _pageable_kernels(frame: Frame) -> Bools:
+    """Per row of `Profile.kernels` whether it is a copy from or to pageable memory."""
+    kernels, strings = frame.profile.kernels, frame.profile.strings
+    named = np.array(["Pageable" in strings[name] for name in kernels.name.tolist()], dtype=np.bool_)
+    named &= kernels.kind == KernelKind.MEMCPY
+    return named
+
+
+def _around(frame: Frame) -> Ints:
+    """Per call the string index of the innermost op around it (itself included), -1 for none."""
+    calls, ops = frame.profile.calls, frame.profile.ops
+    is_op = (ops.kind == CallKind.OP)[calls.op]
+    return inherit(np.where(is_op, ops.name[calls.op], -1), is_op, frame.call_parent, calls.depth)

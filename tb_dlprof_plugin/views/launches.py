@@ -1,0 +1,369 @@
+"""The Launches page: whether CPU or GPU sets the pace, what the CPU did while the GPU was idle, and what held it up."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.measures.cpu_activity import ACTIVITIES
+from tb_dlprof_plugin.measures.idle_gaps import GapKind, IdleGaps, idle_gaps
+from tb_dlprof_plugin.measures.iteration_pace import IterationPace, iteration_pace
+from tb_dlprof_plugin.measures.iteration_pace import Pace as Paces
+from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.measures.launches import LaunchTotals, launch_totals
+from tb_dlprof_plugin.measures.synchronisation import SyncGroups, sync_groups
+from tb_dlprof_plugin.storage.model import Bools, Ints
+from tb_dlprof_plugin.views.common import RunRef, SelectedRange, Slice, selected_range
+from tb_dlprof_plugin.views.launch_rows import (
+    PACES,
+    GapKindName,
+    GapRow,
+    LaunchedKernel,
+    Pace,
+    SyncRow,
+    gap_rows,
+    kernel_rows,
+    sync_rows,
+)
+from tb_dlprof_plugin.views.overview import Category, IterationBar
+
+IdleActivity = Literal["dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown"]
+
+
+class PaceRow(msgspec.Struct, frozen=True):
+    """One iteration on one GPU. ``busy_ns + idle_ns == duration_ns``; ``idle_by_activity_ns`` in the order of
+    ``LaunchesPage.idle_activities`` sums to ``idle_ns``. ``starved_percent`` is idle time because work was launched
+    late, ``slack_percent`` time that the CPU did not need; None where the launches or the CPU were not recorded."""
+
+    index: int
+    number: int
+    gpu: int
+    pace: Pace
+    duration_ns: int
+    busy_ns: int
+    idle_ns: int
+    idle_percent: float | None
+    starved_percent: float | None
+    slack_percent: float | None
+    idle_by_activity_ns: list[int]
+    gaps: int
+    longest_gap_ns: int
+
+
+class LaunchFigures(msgspec.Struct, frozen=True):
+    """Of the selected iterations. Delays in ns; ``launches`` counts kernels, copies and sets, ``timed`` those of them
+    whose delay is known. ``started_early`` began before their call returned and count as a delay of 0;
+    ``clock_disagrees`` seem to begin before their call did, and have no delay."""
+
+    idle_percent: float | None
+    starved_percent: float | None
+    slack_percent: float | None
+    launches: int
+    timed: int
+    median_delay_ns: int | None
+    mean_delay_ns: int | None
+    max_delay_ns: int | None
+    mean_queue: float | None
+    max_queue: int | None
+    short_percent: float | None
+    started_early: int
+    clock_disagrees: int
+    sync_calls_per_iteration: float
+    sync_ns_per_iteration: int
+
+
+class LaunchesPage(msgspec.Struct, frozen=True):
+    """``bars`` are the recording's iterations by ``activities``, the GPU's busy time first (means over the GPUs); the
+    rest is of the selected ones. ``idle_activities`` are the keys of all but the busy time. ``total_...`` count the
+    rows before the limit. Idle slices are shares of the idle time of all GPUs."""
+
+    ref: RunRef
+    headline: str
+    range: SelectedRange
+    has_gpu: bool
+    gpus: list[int]
+    figures: LaunchFigures
+    activities: list[Category]
+    idle_activities: list[IdleActivity]
+    idle_by_activity: list[Slice]
+    idle_by_kind: list[Slice]
+    gap_kinds: list[Category]
+    bars: list[IterationBar]
+    iterations: list[PaceRow]
+    total_iterations: int
+    kernels: list[LaunchedKernel]
+    total_kernels: int
+    syncs: list[SyncRow]
+    total_syncs: int
+    gaps: list[GapRow]
+    total_gaps: int
+
+
+_BARS = 1000
+_ITERATION_ROWS = 500
+_BUSY = Category("busy", "GPU busy", "A kernel, copy or set runs on the GPU.", True)
+_ACTIVITIES: dict[IdleActivity, tuple[str, str, str]] = {
+    # Label, definition, and how a sentence goes on after "while".
+    "dataloader": (
+        "DataLoader",
+        "The GPU is idle and the training thread is inside the DataLoader.",
+        "the CPU waits for the DataLoader",
+    ),
+    "synchronising": (
+        "Synchronising",
+        "The GPU is idle and the CPU is inside a call that waits for it, or reads a scalar from it.",
+        "the CPU is in synchronising calls",
+    ),
+    "copying": (
+        "Copying",
+        "The GPU is idle and the CPU is inside a call or op that copies memory, and none of the above applies.",
+        "the CPU prepares copies",
+    ),
+    "launching": (
+        "Launching",
+        "The GPU is idle, the CPU is inside a launch call or an op on the way to one, and none of the above applies.",
+        "the CPU launches work",
+    ),
+    "ops": (
+        "Other ops and CUDA calls",
+        "The GPU is idle and the CPU is inside another op or CUDA call.",
+        "the CPU runs other ops and CUDA calls",
+    ),
+    "python": (
+        "Python",
+        "The GPU is idle and no recorded call runs on the CPU: Python between ops, or other code outside PyTorch.",
+        "the CPU runs Python",
+    ),
+    "unknown": (
+        "Not recorded",
+        "The GPU is idle before the first or after the last recorded call of the CPU.",
+        "the CPU was not recorded",
+    ),
+}
+_KINDS: dict[GapKind, tuple[GapKindName, str, str]] = {
+    GapKind.HOST_WAIT: (
+        "host_wait",
+        "Waits for the CPU",
+        "The next work was launched only after the GPU had run out of work (host wait).",
+    ),
+    GapKind.KERNEL_WAIT: (
+        "kernel_wait",
+        "Between queued work",
+        "The next work was already launched and began within 30 µs, as one follows another (kernel wait).",
+    ),
+    GapKind.OTHER: (
+        "other",
+        "Other",
+        "The next work was already launched and began after more than 30 µs: it waited for another stream or device.",
+    ),
+    GapKind.UNKNOWN: ("unknown", "Unknown", "When the next work was launched was not recorded."),
+}
+_MOSTLY = 0.5
+
+
+def launches_page(frame: Frame, ref: RunRef, selection: Selection) -> LaunchesPage:
+    """The Launches page over the selected iterations."""
+    profile = frame.profile
+    gaps, pace = idle_gaps(frame, selection), iteration_pace(frame, selection)
+    syncs = sync_groups(frame, selection)
+    figures = _figures(frame, selection, pace, syncs)
+    kernels, total_kernels = kernel_rows(frame, selection)
+    sync, total_syncs = sync_rows(frame, selection, syncs)
+    largest, total_gaps = gap_rows(frame, gaps)
+    return LaunchesPage(
+        ref=ref,
+        headline=_headline(frame, selection, gaps, pace, figures),
+        range=selected_range(frame, selection),
+        has_gpu=profile.has_gpu,
+        gpus=list(profile.iterations.gpu_ids),
+        figures=figures,
+        activities=_activities(frame),
+        idle_activities=list(_ACTIVITIES),
+        idle_by_activity=_by_activity(gaps),
+        idle_by_kind=_by_kind(gaps),
+        gap_kinds=[Category(name, label, definition, True) for name, label, definition in _KINDS.values()],
+        bars=_bars(frame, selection),
+        iterations=_pace_rows(frame, selection, gaps, pace),
+        total_iterations=pace.window_ns.size,
+        kernels=kernels,
+        total_kernels=total_kernels,
+        syncs=sync,
+        total_syncs=total_syncs,
+        gaps=largest,
+        total_gaps=total_gaps,
+    )
+
+
+def _figures(frame: Frame, selection: Selection, pace: IterationPace, syncs: SyncGroups) -> LaunchFigures:
+    totals: LaunchTotals = launch_totals(frame, selection)
+    timed, queued = int(totals.delays.sum()), int(totals.queued.sum())
+    window = int(pace.window_ns.sum())
+    gpus = pace.window_ns.shape[1]
+    return LaunchFigures(
+        idle_percent=percent(int(pace.idle_ns.sum()), window),
+        starved_percent=_starved_percent(int(pace.starved_ns.sum()), int(pace.unknown_ns.sum()), window),
+        slack_percent=percent(int(pace.slack_ns.sum()) * gpus, window) if _cpu_recorded(frame) else None,
+        launches=int(totals.calls.sum()),
+        timed=timed,
+        median_delay_ns=totals.median_delay_ns,
+        mean_delay_ns=round(int(totals.delay_ns.sum()) / timed) if timed else None,
+        max_delay_ns=int(totals.max_delay_ns.max()) if timed else None,
+        mean_queue=int(totals.queue.sum()) / queued if queued else None,
+        max_queue=int(totals.max_queue.max()) if queued else None,
+        short_percent=percent(int(totals.short.sum()), queued),
+        started_early=totals.early,
+        clock_disagrees=totals.clock,
+        sync_calls_per_iteration=int(syncs.calls.sum()) / selection.count,
+        sync_ns_per_iteration=round(int(syncs.time_ns.sum()) / selection.count),
+    )
+
+
+def _activities(frame: Frame) -> list[Category]:
+    # Threads may be unrecorded, then no activity is known.
+    recorded = _cpu_recorded(frame)
+    return [_BUSY] + [
+        Category(key, _ACTIVITIES[key][0], _ACTIVITIES[key][1], recorded or key == "unknown") for key in _ACTIVITIES
+    ]
+
+
+def _by_activity(gaps: IdleGaps) -> list[Slice]:
+    sums = gaps.activity_ns.sum(axis=0)
+    whole = int(sums.sum())
+    return [
+        Slice(key, _ACTIVITIES[key][0], int(value), percent(int(value), whole))
+        for key, value in zip(_ACTIVITIES, sums, strict=True)
+        if value or key != "unknown"
+    ]
+
+
+def _by_kind(gaps: IdleGaps) -> list[Slice]:
+    whole = int(gaps.duration_ns.sum())
+    sums = {kind: int(gaps.duration_ns[gaps.kind == kind].sum()) for kind in GapKind}
+    return [
+        Slice(_KINDS[kind][0], _KINDS[kind][1], value, percent(value, whole))
+        for kind, value in sums.items()
+        if value or kind != GapKind.UNKNOWN
+    ]
+
+
+def _bars(frame: Frame, selection: Selection) -> list[IterationBar]:
+    """The recording's first iterations; times are means over the GPUs, rounding goes to the busy time."""
+    iterations = frame.profile.iterations
+    gpus = len(iterations.gpu_ids)
+    if not gpus:
+        return []
+    shown = min(len(iterations), _BARS)
+    idle = _activity_by_iteration(idle_gaps(frame, frame.selection()), len(iterations), 0)[:shown] // gpus
+    duration = iterations.duration_ns[:shown]
+    parts = np.concatenate(((duration - idle.sum(axis=1))[:, None], idle), axis=1).tolist()
+    recorded = [category.recorded for category in _activities(frame)]
+    return [
+        IterationBar(
+            index=index,
+            number=int(iterations.number[index]),
+            start_ns=int(iterations.start_ns[index]),
+            duration_ns=int(duration[index]),
+            category_ns=[value if known else None for value, known in zip(parts[index], recorded, strict=True)],
+            selected=selection.first <= index <= selection.last,
+        )
+        for index in range(shown)
+    ]
+
+
+def _activity_by_iteration(gaps: IdleGaps, count: int, first: int) -> Ints:
+    """Idle time of all GPUs by iteration and activity."""
+    result = np.zeros((count, len(ACTIVITIES)), dtype=np.int64)
+    np.add.at(result, gaps.iteration - first, gaps.activity_ns)
+    return result
+
+
+def _pace_rows(frame: Frame, selection: Selection, gaps: IdleGaps, pace: IterationPace) -> list[PaceRow]:
+    iterations = frame.profile.iterations
+    gpus = len(iterations.gpu_ids)
+    place = (gaps.iteration - selection.first) * max(gpus, 1) + gaps.gpu
+    size = pace.window_ns.size
+    activity = np.zeros((size, len(ACTIVITIES)), dtype=np.int64)
+    np.add.at(activity, place, gaps.activity_ns)
+    number = np.bincount(place, minlength=size)
+    longest = np.zeros(size, dtype=np.int64)
+    np.maximum.at(longest, place, gaps.duration_ns)
+    cpu_recorded = _cpu_recorded(frame)
+    rows = []
+    for at in range(min(size, _ITERATION_ROWS)):
+        row, gpu = divmod(at, gpus)
+        index, window = selection.first + row, int(pace.window_ns[row, gpu])
+        rows.append(
+            PaceRow(
+                index=index,
+                number=int(iterations.number[index]),
+                gpu=iterations.gpu_ids[gpu],
+                pace=PACES[int(pace.pace[row, gpu])],
+                duration_ns=window,
+                busy_ns=int(pace.busy_ns[row, gpu]),
+                idle_ns=int(pace.idle_ns[row, gpu]),
+                idle_percent=percent(int(pace.idle_ns[row, gpu]), window),
+                starved_percent=_starved_percent(
+                    int(pace.starved_ns[row, gpu]), int(pace.unknown_ns[row, gpu]), window
+                ),
+                slack_percent=percent(int(pace.slack_ns[row]), window) if cpu_recorded else None,
+                idle_by_activity_ns=activity[at].tolist(),
+                gaps=int(number[at]),
+                longest_gap_ns=int(longest[at]),
+            )
+        )
+    return rows
+
+
+def _starved_percent(starved_ns: int, unknown_ns: int, window_ns: int) -> float | None:
+    """None where what is known could be far off: no gap has a recorded launch."""
+    return None if unknown_ns and not starved_ns else percent(starved_ns, window_ns)
+
+
+def _cpu_recorded(frame: Frame) -> bool:
+    return len(frame.profile.calls) > 0
+
+
+def _headline(frame: Frame, selection: Selection, gaps: IdleGaps, pace: IterationPace, figures: LaunchFigures) -> str:
+    if not frame.profile.has_gpu:
+        return "Nothing ran on a GPU in this recording, so there are no launches and no idle GPU to explain."
+    many = pace.window_ns.shape[1] > 1
+    who = _who(pace.of_iteration, selection.count, many)
+    subject = "the GPUs are" if many else "it is" if who.startswith("The GPU") else "the GPU is"
+    return f"{who}; {_idle(gaps, figures, subject)}."
+
+
+def _who(of_iteration: Ints, count: int, many: bool) -> str:
+    """Which side sets the pace in most iterations."""
+    counts = np.bincount(of_iteration, minlength=len(Paces))
+    most = int(np.argmax(counts))
+    share = f"in {counts[most]} of {count} iterations" if count > 1 else "in this iteration"
+    if most == Paces.UNKNOWN:
+        return "What sets the pace is not known, because the launches were not recorded"
+    if most == Paces.MIXED:
+        return f"CPU and GPU wait for each other {share}"
+    who = "CPU" if most == Paces.CPU else "busiest GPU" if many else "GPU"
+    return f"The {who} sets the pace {share}"
+
+
+def _idle(gaps: IdleGaps, figures: LaunchFigures, subject: str) -> str:
+    """How long the GPU is idle and why: the second half of the headline."""
+    idle = figures.idle_percent
+    if idle is None:
+        return f"{subject} never measured"
+    if idle < 1:
+        return f"{subject} idle less than 1 % of the time"
+    text = f"{subject} idle {idle:.0f} % of the time"
+    whole = int(gaps.duration_ns.sum())
+    queued: Bools = gaps.kind == GapKind.KERNEL_WAIT
+    if int(gaps.duration_ns[queued].sum()) > _MOSTLY * whole:
+        return f"{text}, mostly between work that was already queued"
+    sums = gaps.activity_ns.sum(axis=0)
+    first, second = np.argsort(-sums, kind="stable")[:2].tolist()
+    phrase = [_ACTIVITIES[key][2] for key in _ACTIVITIES]
+    if sums[first] > _MOSTLY * whole:
+        return f"{text}, mostly while {phrase[first]}"
+    shares = [f"{100 * int(sums[i]) / whole:.0f} %" for i in (first, second)]
+    return f"{text}: {shares[0]} of it while {phrase[first]}, {shares[1]} while {phrase[second]}"
