@@ -53,6 +53,13 @@ def test_an_op_is_found_by_its_id(server, profiles) -> None:
     assert server.page("op", run="fp16", id=op) == (200, _json(op_detail(frame, ref, frame.selection(), op)))
 
 
+def test_memory_of_a_device_that_was_not_recorded_is_not_found(server) -> None:
+    assert server.page("memory", run="fp32", device="0") == (
+        404,
+        {"error": "Run 'fp32' holds no memory of device '0'."},
+    )
+
+
 def test_two_runs_are_compared_each_with_its_own_range(server, profiles) -> None:
     a, b = Frame(profiles["fp32"]), Frame(profiles["fp16"])
     expected = compare_page(

@@ -36,7 +36,7 @@ export function Header({ index, busy, onRefresh }: HeaderProps) {
             entries={index.runs}
             choice={state.profile}
             label="Run"
-            onChange={(profile) => set({ profile, range: null, op: null, kernel: null, finding: null })}
+            onChange={(profile) => set({ profile, range: null, op: null, kernel: null, finding: null, device: null })}
           />
         )}
         <button type="button" class="button" data-testid="refresh" disabled={busy} onClick={onRefresh} title="Ask TensorBoard for the runs again">

@@ -2,6 +2,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as fixtures from "../testing/fixtures";
+import { memory, memoryNotRecorded } from "../testing/memory";
 import { App } from "./App";
 
 const ANSWERS: Record<string, unknown> = {
@@ -11,6 +12,7 @@ const ANSWERS: Record<string, unknown> = {
   op: fixtures.op,
   kernels: fixtures.kernels,
   tensor_cores: fixtures.tensorCores,
+  memory,
   advice: fixtures.advice,
   compare: fixtures.compare,
 };
@@ -127,6 +129,38 @@ describe("each page draws its answer", () => {
     await open(hash({ page: "tensor_cores", run: "resnet50/fp32" }));
     expect(byId("tc-summary")?.textContent).toContain("14.6 %");
     expect(byId("tc-table")?.textContent).toContain("Its inputs are FP32");
+  });
+
+  it("Memory, of the first GPU and of a device that is chosen", async () => {
+    await open(hash({ page: "memory", run: "resnet50/fp32" }));
+    expect(asked[asked.length - 1]!.searchParams.get("device")).toBeNull();
+    expect(byId("memory-peak")?.dataset["value"]).toBe("2147483648");
+    expect(byId("memory-reserved")?.textContent).toBe("unknown");
+    expect(byId("memory-categories")?.textContent).toContain("Optimizer stateunknown");
+    expect(byId("memory-curve")?.querySelector(".chart")?.getAttribute("aria-label")).toContain("most, 2.00 GiB, in iteration 4");
+    const modules = [...byId("memory-modules")!.querySelectorAll("tbody tr td:first-child")].map((cell) => cell.textContent);
+    expect(modules).toEqual(["(before the recording)", "layer1.0.conv1", "(no module)", "(outside every op)"]);
+    expect(byId("memory-allocations")?.textContent).toContain("not in the recording");
+    expect(byId("memory-notes")?.textContent).toContain("Module names");
+    await choose("memory-device-picker", "cpu");
+    expect(asked[asked.length - 1]!.searchParams.get("device")).toBe("cpu");
+    await choose("run-picker", "resnet50/amp");
+    expect(asked[asked.length - 1]!.searchParams.get("device")).toBeNull();
+  });
+
+  it("Memory narrows to an iteration, and leads to the op of an allocation", async () => {
+    await open(hash({ page: "memory", run: "resnet50/fp32" }));
+    await click(byId("memory-iterations")!.querySelectorAll("tbody button")[1]!);
+    expect(window.location.hash).toContain("p.tb_dlprof.first=1&p.tb_dlprof.last=1");
+    await click(byId("memory-allocations")!.querySelector("tbody button"));
+    expect(window.location.hash).toContain("p.tb_dlprof.op=op0");
+  });
+
+  it("Memory says how to record it where it was not", async () => {
+    await open(hash({ page: "memory", run: "resnet50/fp32" }), { ...ANSWERS, memory: memoryNotRecorded });
+    expect(byId("headline")?.textContent).toContain("Memory was not recorded");
+    expect(root.querySelector(".code")?.textContent).toContain("profile_memory=True");
+    expect(byId("memory-peak")).toBeNull();
   });
 
   it("Advice, with links only to the web and to known pages", async () => {

@@ -35,6 +35,8 @@ export interface ViewState {
   module: string | null;
   kernel: string | null;
   finding: string | null;
+  /** Whose memory is shown: "cpu" or the number of a GPU; null means the first GPU. */
+  device: string | null;
   a: CompareChoice;
   b: CompareChoice;
 }
@@ -50,6 +52,7 @@ export const INITIAL_STATE: ViewState = {
   module: null,
   kernel: null,
   finding: null,
+  device: null,
   a: { ...NO_PROFILE, range: null },
   b: { ...NO_PROFILE, range: null },
 };
@@ -75,6 +78,7 @@ export function stateToPairs(state: ViewState): [key: string, value: string][] {
   put("module", state.module);
   put("kernel", state.kernel);
   put("finding", state.finding);
+  put("device", state.device);
   putProfile("a.", state.a, state.a.range);
   putProfile("b.", state.b, state.b.range);
   return pairs;
@@ -109,6 +113,7 @@ export function pairsToState(pairs: Iterable<readonly [string, string]>): ViewSt
     module: text("module"),
     kernel: text("kernel"),
     finding: text("finding"),
+    device: text("device"),
     a: { ...profile("a."), range: range("a.") },
     b: { ...profile("b."), range: range("b.") },
   };
