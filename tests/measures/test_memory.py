@@ -22,6 +22,7 @@ from tb_dlprof_plugin.measures.memory import (
 from tb_dlprof_plugin.storage.model import Memory
 
 RECORDED = Path(__file__).parent / "recorded"
+TRACES = Path(__file__).parents[1] / "traces"
 BACKWARD_THREAD = 2
 OLD, INPUT, WORKSPACE, OUTPUT, GRADIENT, SCRATCH, STATE = 1, 2, 3, 4, 5, 6, 7
 
@@ -254,3 +255,31 @@ def test_on_an_h200_weights_and_adams_state_are_from_before_and_gradients_stay(h
     # The allocator rounds up to 512 bytes, and to 2 MiB where a block is not worth splitting.
     assert 4 * parameters <= end["gradients"] <= 1.1 * 4 * parameters
     assert end["optimizer_state"] == end["temporary"] == 0
+
+
+@pytest.mark.parametrize("name", ["all_options", "cpu_all_options", "cpu_memory", "with_memory"])
+def test_every_recording_explains_its_devices_totals_to_the_byte(name: str) -> None:
+    profile = analyze_trace(TRACES / f"{name}.pt.trace.json.gz")
+    devices = recorded_devices(profile)
+    assert devices
+    for device in devices:
+        memory = DeviceMemory(Frame(profile), device)
+        assert memory.has_totals
+        assert memory.contradictions == 0
+        assert (memory.category_bytes >= 0).all()
+        assert memory.category_bytes.sum(axis=0).tolist() == memory.allocated.tolist()
+
+
+def test_gpu_bytes_by_op_are_those_of_key_averages() -> None:
+    profile = analyze_trace(TRACES / "with_memory.pt.trace.json.gz")
+    memory = DeviceMemory(Frame(profile), 0)
+    ours: dict[str, int] = {}
+    for call, size in zip(memory.call.tolist(), memory.bytes.tolist(), strict=True):
+        if call >= 0:
+            name = profile.strings[profile.ops.name[profile.calls.op[call]]]
+            ours[name] = ours.get(name, 0) + size
+    rows = json.loads((TRACES / "with_memory.key_averages.json").read_text())["rows"]
+    theirs = {row["key"]: row["self_device_memory_usage"] for row in rows if row.get("self_device_memory_usage")}
+    # torch looks for a step's events by time alone, so its own figure holds those of the backward thread as well.
+    assert theirs.pop("ProfilerStep*") != 0
+    assert {name: size for name, size in ours.items() if size and not name.startswith("ProfilerStep#")} == theirs
