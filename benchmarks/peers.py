@@ -122,7 +122,7 @@ def programs(peers: Path, ours: list[str | Path]) -> list[Program]:
         Program(
             "hta",
             f"HTA {versions['HolisticTraceAnalysis']}, loading",
-            lambda trace, folder: [peers, PROGRAMS / "load_hta.py", trace],
+            lambda trace, folder: [peers, PROGRAMS / "load_hta.py", trace.resolve()],
         ),
         Program("bare", "bare msgspec decode", lambda trace, folder: [python, HERE / "bare_decode.py", trace]),
         Program("json", "json.load", lambda trace, folder: [python, PROGRAMS / "load_json.py", trace]),
