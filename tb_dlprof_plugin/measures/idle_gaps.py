@@ -10,7 +10,7 @@ import numpy as np
 from tb_dlprof_plugin.measures.cpu_activity import split_by_activity
 from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.intervals import covered, union
-from tb_dlprof_plugin.storage.model import Attribution, Bools, CallKind, Ints
+from tb_dlprof_plugin.storage.model import Attribution, CallKind, Ints
 
 KERNEL_WAIT_BELOW_NS = 30_000
 """A shorter gap before work that was already launched is the GPU's own: `consecutive_kernel_delay` in Holistic Trace
@@ -58,13 +58,6 @@ class IdleGaps:
 
     def __len__(self) -> int:
         return len(self.iteration)
-
-    def sum_by(self, column: Ints, rows: Bools) -> Ints:
-        """A column of the gaps summed by iteration and GPU, shape (iterations, GPUs); all gaps or those of ``rows``."""
-        chosen = np.ones(len(self), dtype=np.bool_) if rows is None else rows
-        result = np.zeros(self.window_ns.shape, dtype=np.int64)
-        np.add.at(result, (self.iteration[chosen], self.gpu[chosen]), column[chosen])
-        return result
 
 
 @per_selection

@@ -12,16 +12,19 @@ WAIT_AFTER_NS = 50_000
 
 
 def host_waits_ns(frame: Frame) -> Ints:
-    """Time of each iteration, as the CPU ran it, in which the CPU waited for the GPU inside CUDA calls (ns).
+    """Time of each iteration, as the CPU ran it, in which the CPU waited for a GPU inside CUDA calls (ns).
 
-    Synchronising calls wait openly; a launch waits when the queue is full.
+    Synchronising calls wait openly; a launch waits when the queue is full. A long call during which nothing runs on any
+    GPU waits for none: it loads code or allocates.
     """
     profile = frame.profile
-    calls = profile.calls
+    calls, launches = profile.calls, profile.launches
     waits = (profile.ops.kind[calls.op] == CallKind.RUNTIME) & (calls.duration_ns > WAIT_AFTER_NS)
-    start = calls.start_ns[waits]
-    intervals = union(start + WAIT_AFTER_NS, start + calls.duration_ns[waits])
-    return covered(intervals, profile.iterations.host_start_ns, profile.iterations.host_stop_ns)
+    start, stop = calls.start_ns[waits] + WAIT_AFTER_NS, calls.start_ns[waits] + calls.duration_ns[waits]
+    running = union(launches.start_ns, launches.start_ns + launches.duration_ns)
+    for_gpu = covered(running, start, stop) > 0
+    waiting = union(start[for_gpu], stop[for_gpu])
+    return covered(waiting, profile.iterations.host_start_ns, profile.iterations.host_stop_ns)
 
 
 def host_needs_ns(frame: Frame) -> Ints:

@@ -156,6 +156,17 @@ def test_the_cpu_sets_the_pace_where_the_gpu_waits_for_it_unless_it_waits_too(ne
     assert (pace.slack_ns // US).tolist() == [345 if waits else 0]
 
 
+def test_a_long_call_while_nothing_runs_waits_for_no_gpu(new_trace) -> None:
+    """The first launch of a kernel loads its code."""
+    trace = new_trace()
+    trace.step(1, 0, 1000)
+    trace.runtime(100, 700, 5000, name="cudaLaunchKernel")
+    trace.kernel("k", 801, 100, 5000)
+    frame = trace.frame()
+    pace = iteration_pace(frame, frame.selection())
+    assert (pace.of_iteration.tolist(), pace.slack_ns.tolist()) == ([Pace.CPU], [0])
+
+
 def test_a_recording_without_a_gpu_has_no_gaps(cpu_frame: Frame) -> None:
     found = idle_gaps(cpu_frame, cpu_frame.selection())
     assert (len(found), found.window_ns.shape) == (0, (2, 0))
