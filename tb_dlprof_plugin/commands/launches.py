@@ -118,7 +118,7 @@ def _syncs(page: LaunchesPage, limit: int) -> None:
             (
                 row.call,
                 row.kind,
-                row.op or "(Python)",
+                row.op or (f"{row.module} (Python)" if row.module else "(Python)"),
                 row.inner_op,
                 row.role,
                 str(row.calls),

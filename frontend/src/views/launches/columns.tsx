@@ -80,9 +80,12 @@ export function gapColumns(activities: Category[], kinds: Category[], severalGpu
   ];
 }
 
+/** The op that made the call; for a call straight from a module's Python code the module. */
+const callerOf = (row: SyncRow): string | null => row.op || (row.module ? `${row.module} (Python)` : null);
+
 export const SYNC_COLUMNS: Column<SyncRow>[] = [
   { id: "call", header: "Call", definition: DEFINITIONS.syncCalls, value: (row) => row.call, width: "200px" },
-  { id: "op", header: "Op", definition: DEFINITIONS.syncOp, value: (row) => row.op || null, cell: (row) => (row.op ? <OpName name={row.op} /> : undefined), missing: "none: Python", width: "220px" },
+  { id: "op", header: "Op", definition: DEFINITIONS.syncOp, value: callerOf, cell: (row) => (callerOf(row) ? <OpName name={callerOf(row)!} /> : undefined), missing: "none: Python", width: "220px" },
   { id: "time", header: "Time", definition: DEFINITIONS.syncTime, value: (row) => row.time_ns, unit: "ns", width: "90px" },
   { id: "share", header: "%", definition: "Share of the wall-clock time.", value: (row) => row.percent, unit: "percent", width: "76px" },
   { id: "calls", header: "Per iteration", definition: "Calls per iteration, on average.", value: (row) => row.calls_per_iteration, unit: "count", width: "110px" },
