@@ -24,13 +24,14 @@ from comparison_rows import Row
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.averages import OperatorAverage, operator_averages
 from tb_dlprof_plugin.measures.iterations import step_totals
-from tb_dlprof_plugin.storage.model import CallKind, Calls, KernelKind
+from tb_dlprof_plugin.storage.model import TIME_CATEGORIES, CallKind, Calls, KernelKind
 
 UNLINKED = "does not know cuda_runtime: links nothing"
 REPEATED = "does not know cuda_runtime: unlinked kernels count once a timeline with steps"
 COPIES = "counts gpu_user_annotation as steps"
 UNKNOWN_CALLS = "leaves runtime calls and annotations out of its call tree"
 OWN_END = "a step without GPU work ends with its annotation, ours where the next begins"
+CUT = "leaves out last steps that launched less than 80 % of the work of the step before"
 NO_STEPS = "without steps: from the first op to the end of the last"
 _STEP = "ProfilerStep#"
 _COMMUNICATION = re.compile(r"ProfilerStep#|(nccl|gloo):(broadcast|reduce|all_reduce|all_gather|reduce_scatter)$")
@@ -102,7 +103,8 @@ def step_rows(frame: Frame, theirs: list[dict[str, Any]], source: Source) -> lis
         total = float(iterations.duration_ns.sum()) / 1e3
         return [Row("recording", total, step["Total"], NO_STEPS, _ops_span(frame), rounding) for step in theirs]
     # (iteration, part): mean over GPUs, as our pages show it.
-    parts = iterations.category_ns.mean(axis=1) / 1e3
+    of = dict(zip(TIME_CATEGORIES, (iterations.category_ns.mean(axis=1) / 1e3).T, strict=True))
+    kernels, memory = of["tensor_core"] + of["other_kernels"], of["memory"]
     rows, seen = [], set()
     for step in theirs:
         name = step["name"]
@@ -120,10 +122,13 @@ def step_rows(frame: Frame, theirs: list[dict[str, Any]], source: Source) -> lis
         rows.append(Row(f"step {name}", total, step["Total"], reason, theirs_by_rule, rounding))
         if source.linked and frame.profile.has_gpu:
             gpu = step["Kernel"] + step["Communication"]
-            rows.append(Row(f"step {name}: kernels", float(parts[i, 0] + parts[i, 1]), gpu))
-            rows.append(Row(f"step {name}: copies and sets", float(parts[i, 2]), step["Memcpy"] + step["Memset"]))
+            rows.append(Row(f"step {name}: kernels", float(kernels[i]), gpu))
+            rows.append(Row(f"step {name}: copies and sets", float(memory[i]), step["Memcpy"] + step["Memset"]))
             rest = step["Total"] - gpu - step["Memcpy"] - step["Memset"]
-            rows.append(Row(f"step {name}: nothing on the GPU", total - float(parts[i, :3].sum()), rest))
+            rows.append(Row(f"step {name}: nothing on the GPU", total - float(kernels[i] + memory[i]), rest))
+    for name in [name for name in index if name not in seen]:
+        behind = index[name] > max((index[other] for other in seen), default=-1)
+        rows.append(Row(f"step {name}", float(iterations.duration_ns[index[name]]) / 1e3, None, CUT if behind else ""))
     return rows
 
 

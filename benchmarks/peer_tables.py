@@ -52,24 +52,27 @@ def tracelens(folder: Path) -> Iterator[tuple[Path, Tables]]:
                 break
 
 
-def hta(trace: Path, python: Path) -> Tables:
+def hta(trace: Path, python: Path, keep: Path | None) -> Tables:
     """HTA's comparison of a trace."""
-    return compare_hta.compare(read(trace), Frame(analyze_trace(trace)), _printed(python, "tables_hta.py", trace))
+    return compare_hta.compare(read(trace), Frame(analyze_trace(trace)), _printed(python, "hta", trace, keep))
 
 
-def torch_tb_profiler(trace: Path, python: Path) -> Tables:
+def torch_tb_profiler(trace: Path, python: Path, keep: Path | None) -> Tables:
     """torch-tb-profiler's comparison of a trace."""
-    theirs = _printed(python, "tables_torch_tb_profiler.py", trace)
+    theirs = _printed(python, "torch_tb_profiler", trace, keep)
     return compare_torch_tb_profiler.compare(read(trace), Frame(analyze_trace(trace)), theirs)
 
 
-def _printed(python: Path, program: str, trace: Path) -> Any:
+def _printed(python: Path, peer: str, trace: Path, keep: Path | None) -> Any:
     done = subprocess.run(
-        [python, PROGRAMS / program, trace.resolve()], capture_output=True, text=True, env=peer_settings()
+        [python, PROGRAMS / f"tables_{peer}.py", trace.resolve()], capture_output=True, text=True, env=peer_settings()
     )
     if done.returncode:
         raise PeerFailed(done.stderr.strip().rsplit("\n", 1)[-1])
-    return json.loads(done.stdout)
+    figures = json.loads(done.stdout)
+    if keep is not None:
+        (keep / f"{trace.name.split('.', 1)[0]}.{peer}.json").write_text(json.dumps(figures, indent=1) + "\n")
+    return figures
 
 
 class PeerFailed(Exception):
@@ -107,6 +110,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument(
         "--peers-python", type=Path, help="a Python with the peers; else one is made in benchmarks/.peers"
     )
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="write what HTA and torch-tb-profiler compute into DIR"
+    )
     parser.add_argument("--all", action="store_true", help="print equal rows too")
     args = parser.parse_args(argv)
     if not (args.tracelens or args.hta or args.torch_tb_profiler):
@@ -126,7 +132,7 @@ def main(argv: list[str] | None = None) -> None:
         ]
         for peer, compare, trace in runs:
             try:
-                report.add(peer, trace, compare(trace, python))
+                report.add(peer, trace, compare(trace, python, args.keep))
             except PeerFailed as error:
                 print(f"\n== {peer}: {trace.name} cannot be compared, {peer} fails on it: {error}")
     total = sum(report.counts.values())
