@@ -1,6 +1,6 @@
 """What a recording leaves: the trace as torch exports it, gzip'd, and torch's own averages of the same profile object.
 
-Works with every torch from 1.13 on, so that the same script records the formats of several versions.
+Works with every torch from 1.9 on, so that the same script records the formats of several versions.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import gzip
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,12 +80,14 @@ class Recorder:
         self.written.append(path)
 
     def keep_averages(self, events: Any, suffix: str = "") -> None:
-        """Writes torch's averages of an event list: as they are, and without the events of overhead."""
-        document = {
+        """Writes torch's averages of an event list: as they are and, if that differs, without overhead and frames."""
+        document: dict[str, Any] = {
             "recorded": {"kind": self.name, "about": self.about, **machine(self.device)},
             "rows": rows(events.key_averages()),
-            "rows_without_overhead": rows(without_overhead(events).key_averages()),
         }
+        others = rows(without_overhead(events).key_averages())
+        if others != document["rows"]:
+            document["rows_without_overhead"] = others
         path = self.out / f"{self.name}{suffix}.key_averages.json"
         lines = ",\n".join(
             f"{json.dumps(key)}: " + (_one_a_line(value) if isinstance(value, list) else json.dumps(value))
@@ -127,11 +129,19 @@ def _first(row: Any, *names: str) -> Any:
 
 
 def without_overhead(events: Any) -> Any:
-    """The event list without overhead events; what lies in one becomes its parent's."""
-    for event in events:
-        children: list[Any] = []
+    """The event list without overhead events and Python frames; what lies in one becomes its parent's."""
+
+    def left_out(event: Any) -> bool:
+        return event.name in OVERHEAD or getattr(event, "is_python_function", False)
+
+    def kept_inside(event: Any) -> Iterator[Any]:
         for child in event.cpu_children:
-            children += child.cpu_children if child.name in OVERHEAD else [child]
-        event.cpu_children = children
-    events[:] = [event for event in events if event.name not in OVERHEAD]
+            if left_out(child):
+                yield from kept_inside(child)
+            else:
+                yield child
+
+    for event in events:
+        event.cpu_children = list(kept_inside(event))
+    events[:] = [event for event in events if not left_out(event)]
     return events
