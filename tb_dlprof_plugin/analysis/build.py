@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -49,6 +50,7 @@ def analyze_trace(
     rank: int | None = None,
     cycle: int = 0,
     worker: str = "",
+    progress: Callable[[float], None] | None = None,
 ) -> Profile:
     """The profile of a Kineto trace file.
 
@@ -60,11 +62,12 @@ def analyze_trace(
         rank: of the process; the trace's own, else 0, where None.
         cycle: which active window of the profiler's schedule this is.
         worker: the trace file's worker name.
+        progress: is told now and then which part of the file has been read, from 0 to 1.
 
     Raises:
         TraceError: the file cannot be read or is not a trace; the message names it and says what to do.
     """
-    timeline = read_kineto(trace_path)
+    timeline = read_kineto(trace_path, progress)
     source = Source(
         trace_events=timeline.events,
         repaired_events=timeline.repaired,
@@ -93,8 +96,8 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
 
     depth = depths(host)
     parent = parents(depth)
-    roles = assign_roles(timeline, parent, depth)
-    roles, lent_names = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent, depth)
+    roles = assign_roles(timeline, parent)
+    roles, lent_names = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent)
     call, attribution = attribute(timeline, roles.top_call)
     ops, op_of_call = build_ops(timeline, roles, lent_names, capability if len(device) else None)
     kernels, kernel_of_launch = build_kernels(timeline, call, parent, capability)

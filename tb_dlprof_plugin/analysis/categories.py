@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.storage.intervals import Union, covered, merge, union
+from tb_dlprof_plugin.storage.intervals import Union, exclusive, union
 from tb_dlprof_plugin.storage.model import TIME_CATEGORIES, Bools, CallKind, Ints, Role, Verdict
 from tb_dlprof_plugin.trace.timeline import DeviceKind, Timeline
 
@@ -47,14 +47,9 @@ def time_categories(
             "io": nothing,
             "cpu": cpu,
         }
-        so_far = nothing
-        counted = np.zeros(len(start_ns), dtype=np.int64)
-        for index, name in enumerate(TIME_CATEGORIES[:-1]):
-            so_far = merge(so_far, layers[name])
-            reached = covered(so_far, start_ns, stop_ns)
-            result[:, column, index] = reached - counted
-            counted = reached
-        result[:, column, -1] = stop_ns - start_ns - counted
+        times = exclusive([layers[name] for name in TIME_CATEGORIES[:-1]], start_ns, stop_ns)
+        result[:, column, :-1] = times
+        result[:, column, -1] = stop_ns - start_ns - times.sum(axis=1)
     return result
 
 

@@ -20,9 +20,7 @@ _STEP_PREFIX = "ProfilerStep#"
 _GRAPH_LAUNCH = "GraphLaunch"
 
 
-def adopt_direct_launches(
-    timeline: Timeline, roles: Roles, call: Ints, parent: Ints, depth: Ints
-) -> tuple[Roles, Ints]:
+def adopt_direct_launches(timeline: Timeline, roles: Roles, call: Ints, parent: Ints) -> tuple[Roles, Ints]:
     """Roles in which such calls are outermost ops, and per host event the string index of the name that it lends them.
 
     Args:
@@ -30,7 +28,6 @@ def adopt_direct_launches(
         roles: of its host events.
         call: per device event the row of its launching host event, -1 for none.
         parent: per host event the row of its parent.
-        depth: per host event its depth.
     """
     host, strings = timeline.host, timeline.strings
     lent = np.full(len(host), -1, dtype=np.int64)
@@ -41,7 +38,7 @@ def adopt_direct_launches(
     step = np.array([text.startswith(_STEP_PREFIX) for text in strings], dtype=np.bool_)
     graph = np.array([_GRAPH_LAUNCH in text for text in strings], dtype=np.bool_)
     named = (roles.kind == CallKind.ANNOTATION) & ~step[host.name]
-    annotation = inherit(np.where(named, host.name, -1), named, parent, depth)[rows]
+    annotation = inherit(np.where(named, host.name, -1), named, parent)[rows]
     adopted = (annotation >= 0) | (roles.module[rows] > 0) | graph[host.name[rows]]
     rows, annotation = rows[adopted], annotation[adopted]
     lent[rows] = np.where(annotation >= 0, annotation, host.name[rows])

@@ -37,12 +37,24 @@ def _innermost(host: HostEvents, events: MemoryEvents, parent: Ints) -> Ints:
     keys = host.thread * span + (host.start_ns - first)
     row = np.searchsorted(keys, events.thread * span + (events.time_ns - first), side="right") - 1
     row = np.where((row >= 0) & (host.thread[np.maximum(row, 0)] == events.thread), row, -1)
-    stop = host.start_ns + host.duration_ns
-    while True:
-        over = (row >= 0) & (stop[np.maximum(row, 0)] < events.time_ns)
-        if not over.any():
-            return row
-        row[over] = parent[row[over]]
+    return _first_that_lasts(host.start_ns + host.duration_ns, events.time_ns, row, parent)
+
+
+def _first_that_lasts(stop: Ints, time: Ints, row: Ints, parent: Ints) -> Ints:
+    """Per row the nearest call, itself or above, that ends no earlier than ``time``; -1 for none.
+
+    What is further out ends later, so strides of halving length find it however deep the calls are nested.
+    """
+    strides = [np.where(parent >= 0, parent, np.arange(len(parent)))]
+    while not np.array_equal(further := strides[-1][strides[-1]], strides[-1]):
+        strides.append(further)
+    known = row >= 0
+    result = np.maximum(row, 0)
+    for stride in reversed(strides):
+        beyond = stride[result]
+        result = np.where(stop[beyond] < time, beyond, result)
+    result = np.where(stop[result] < time, parent[result], result)
+    return np.where(known, result, -1)
 
 
 def _partners(events: MemoryEvents) -> Ints:

@@ -37,7 +37,7 @@ def hook_ranges(timeline: Timeline) -> Ints:
     return np.flatnonzero(named[timeline.host.name])
 
 
-def module_paths(timeline: Timeline, parent: Ints, depth: Ints) -> Ints:
+def module_paths(timeline: Timeline, parent: Ints) -> Ints:
     """String index of the path of each module range and frame, 0 for other host events. Appends to the strings."""
     host, strings = timeline.host, timeline.strings
     table = StringTable.over(strings)
@@ -47,7 +47,7 @@ def module_paths(timeline: Timeline, parent: Ints, depth: Ints) -> Ints:
     is_frame = host.kind == HostKind.PYTHON_MODULE
     frames = np.flatnonzero(is_frame)
     rows = np.arange(len(host), dtype=np.int64)
-    around = inherit(np.where(is_frame, rows, -1), is_frame, parent, depth)
+    around = inherit(np.where(is_frame, rows, -1), is_frame, parent)
     # Rows stand parents first: the path of the frame around is there when it is needed.
     for row in frames.tolist():
         name = strings[host.name[row]].removeprefix(FRAME_PREFIX)

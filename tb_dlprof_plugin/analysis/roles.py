@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX, module_paths
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Role
-from tb_dlprof_plugin.storage.tree import inherit
+from tb_dlprof_plugin.storage.tree import inherit, outermost
 from tb_dlprof_plugin.trace.timeline import HostKind, Timeline
 
 _KINDS = {
@@ -41,19 +41,20 @@ class Roles:
     top_call: Ints
 
 
-def assign_roles(timeline: Timeline, parent: Ints, depth: Ints) -> Roles:
+def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
     """Roles, modules and forward calls of all host events. Module paths are appended to ``timeline.strings``."""
     host = timeline.host
     kind = _kinds(timeline)
     is_op = kind == CallKind.OP
-    top, top_call = _top_ops(is_op, parent, depth)
+    top_call = outermost(is_op, parent)
+    top = is_op & (top_call == np.arange(len(host)))
 
-    module = module_paths(timeline, parent, depth)
-    in_module = inherit(kind == CallKind.MODULE, kind == CallKind.MODULE, parent, depth)
-    module = inherit(module, kind == CallKind.MODULE, parent, depth)
+    module = module_paths(timeline, parent)
+    in_module = inherit(kind == CallKind.MODULE, kind == CallKind.MODULE, parent)
+    module = inherit(module, kind == CallKind.MODULE, parent)
 
     seed = _seed_roles(timeline, kind)
-    role = inherit(seed, seed != Role.OTHER, parent, depth)
+    role = inherit(seed, seed != Role.OTHER, parent)
     forward_call = _forward_calls(timeline, is_op, role, top_call)
     linked = np.zeros(len(host), dtype=np.bool_)
     linked[forward_call[forward_call >= 0]] = True
@@ -62,12 +63,12 @@ def assign_roles(timeline: Timeline, parent: Ints, depth: Ints) -> Roles:
         # Inference without module ranges: all that is left is the forward pass.
         forward = (role == Role.OTHER) & is_op
     seed = np.where(forward, int(Role.FORWARD), role)
-    role = inherit(seed, seed != Role.OTHER, parent, depth)
+    role = inherit(seed, seed != Role.OTHER, parent)
 
     # A backward node works for the module that ran its forward op.
     has_forward = forward_call >= 0
     module[has_forward] = module[forward_call[has_forward]]
-    module = inherit(module, has_forward | (role != Role.BACKWARD), parent, depth)
+    module = inherit(module, has_forward | (role != Role.BACKWARD), parent)
     return Roles(kind, role, module, forward_call, top, top_call)
 
 
@@ -86,16 +87,6 @@ def _kinds(timeline: Timeline) -> Ints:
     known = of_name[host.name] >= 0
     kind[known] = of_name[host.name[known]]
     return kind
-
-
-def _top_ops(is_op: Bools, parent: Ints, depth: Ints) -> tuple[Bools, Ints]:
-    rows = np.arange(len(is_op), dtype=np.int64)
-    top_call = np.where(is_op, rows, -1)
-    for level in range(1, int(depth.max(initial=0)) + 1):
-        here = np.flatnonzero(depth == level)
-        above = top_call[parent[here]]
-        top_call[here] = np.where(above >= 0, above, top_call[here])
-    return is_op & (top_call == rows), top_call
 
 
 def _seed_roles(timeline: Timeline, kind: Ints) -> Ints:

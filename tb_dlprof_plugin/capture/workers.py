@@ -203,7 +203,8 @@ def _salvage(job: Job) -> str | None:
 
 
 def _advice(trace: str, job: Job) -> str:
-    return f"Run `tb-dlprof analyze {shlex.quote(trace)} --logdir {shlex.quote(job.event_directory)}`."
+    logdir, run = os.path.split(os.path.abspath(job.event_directory))
+    return f"Run `tb-dlprof import {shlex.quote(trace)} --logdir {shlex.quote(logdir)} --run {shlex.quote(run)}`."
 
 
 def _say(message: str) -> None:

@@ -2,35 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import importlib
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from tb_dlprof_plugin.commands.advice import advice
-from tb_dlprof_plugin.commands.analyze import analyze
-from tb_dlprof_plugin.commands.compare import compare
-from tb_dlprof_plugin.commands.kernels import kernels
-from tb_dlprof_plugin.commands.modules import modules
-from tb_dlprof_plugin.commands.ops import ops
-from tb_dlprof_plugin.commands.summary import summary
-from tb_dlprof_plugin.commands.tensor_cores import tensor_cores
 from tb_dlprof_plugin.version import __version__
 
+_SUBCOMMANDS = {
+    "summary": "summary:summary",
+    "ops": "ops:ops",
+    "modules": "modules:modules",
+    "kernels": "kernels:kernels",
+    "launches": "launches:launches",
+    "tensor-cores": "tensor_cores:tensor_cores",
+    "memory": "memory:memory",
+    "advice": "advice:advice",
+    "compare": "compare:compare",
+    "import": "import_traces:import_traces",
+    "info": "info:info",
+}
+"""Module and function of each subcommand, in the order of the help."""
+
+_STYLE: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
+
+
+class _Subcommands(TyperGroup):
+    """Imports a subcommand when it is called: one page's command need not wait for the others' imports."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(_SUBCOMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in _SUBCOMMANDS:
+            return None
+        module, function = _SUBCOMMANDS[cmd_name].split(":")
+        home = importlib.import_module(f"tb_dlprof_plugin.commands.{module}")
+        alone = typer.Typer(**_STYLE)
+        alone.command(cmd_name)(getattr(home, function))
+        return typer.main.get_command(alone)
+
+
 app = typer.Typer(
+    cls=_Subcommands,
     help="Profiles of PyTorch training: where the time goes, whether Tensor Cores work, what to change.",
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    **_STYLE,
 )
-app.command()(summary)
-app.command()(ops)
-app.command()(modules)
-app.command()(kernels)
-app.command("tensor-cores")(tensor_cores)
-app.command()(advice)
-app.command()(compare)
-app.command()(analyze)
 
 
 def _version(wanted: bool) -> None:

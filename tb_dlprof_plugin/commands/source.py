@@ -7,13 +7,12 @@ from pathlib import Path
 import typer
 
 from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.commands.progress import Progress
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.storage.codec import ProfileError
 from tb_dlprof_plugin.storage.eventfile import StoredProfile, read_profiles
 from tb_dlprof_plugin.trace.errors import TraceError
 from tb_dlprof_plugin.views.common import RunRef
-
-_TRACE_SUFFIXES = (".json", ".json.gz")
 
 
 class Chosen:
@@ -34,13 +33,15 @@ def choose(source: Path, cycle: int | None, rank: int | None, first: int | None,
 
 
 def _open(source: Path, cycle: int | None, rank: int | None) -> tuple[Frame, RunRef]:
-    if source.is_file() and source.name.endswith(_TRACE_SUFFIXES):
-        profile = analyze_trace(source)
-        return Frame(profile), RunRef(source.name, profile.source.session, profile.source.rank, profile.source.cycle)
+    if source.is_file() and "tfevents" not in source.name:
+        return _of_trace(source)
     stored = read_profiles(source)
-    if not stored and (traces := list(source.rglob("*.pt.trace.json*"))):
+    if not stored and (traces := sorted(source.rglob("*.pt.trace.json*"))):
+        if len(traces) == 1:
+            return _of_trace(traces[0])
         raise ProfileError(
-            f"{source} holds {len(traces)} traces but no profile; run `tb-dlprof analyze {traces[0]}` first."
+            f"{source} holds {len(traces)} traces but no profile; name one of them, or make a run of them with "
+            f"`tb-dlprof import {source} --logdir DIR --run NAME`."
         )
     if not stored:
         raise ProfileError(f"{source} holds no profile; record one with tb_dlprof_plugin.profile(...) or the demo.")
@@ -54,6 +55,12 @@ def _open(source: Path, cycle: int | None, rank: int | None) -> tuple[Frame, Run
     newest = max(fitting, key=_newest)
     made_by = newest.profile.source
     return Frame(newest.profile), RunRef(newest.path.parent.name, made_by.session, made_by.rank, made_by.cycle)
+
+
+def _of_trace(path: Path) -> tuple[Frame, RunRef]:
+    with Progress(path) as progress:
+        profile = analyze_trace(path, progress=progress.update)
+    return Frame(profile), RunRef(path.name, profile.source.session, profile.source.rank, profile.source.cycle)
 
 
 def _newest(stored: StoredProfile) -> tuple[str, int, int]:

@@ -36,18 +36,19 @@ def summary(
             ("Tensor Core Kernel Utilization", percent(facts.tensor_core_kernel_utilization_percent)),
         ],
     )
-    typer.echo("")
-    print_table(
-        (("Time category", "left"), ("per iteration", "right"), ("share", "right")),
-        [
-            (
-                s.label,
-                time(None if s.value_ns is None else s.value_ns / facts.aggregated_iterations),
-                percent(s.percent),
-            )
-            for s in page.resource_usage
-        ],
-    )
+    for heading, slices in (("Time category", page.resource_usage), ("Part of the step", page.parts)):
+        typer.echo("")
+        print_table(
+            ((heading, "left"), ("per iteration", "right"), ("share", "right")),
+            [
+                (
+                    s.label,
+                    time(None if s.value_ns is None else s.value_ns / facts.aggregated_iterations),
+                    percent(s.percent),
+                )
+                for s in slices
+            ],
+        )
     typer.echo("")
     print_table(
         (

@@ -13,9 +13,13 @@ import numpy as np
 
 from tb_dlprof_plugin.measures.frame import Frame
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints
-from tb_dlprof_plugin.storage.tree import climb, self_time
+from tb_dlprof_plugin.storage.tree import climb, inherit, self_time
 
 _STEP_PREFIX = "ProfilerStep#"
+_FRAME_PREFIXES = ("nn.Module: ",)
+"""Python frames, which are none of torch's events."""
+_ASYNC_PREFIXES = ("nccl:", "gloo:", "ucc:", "mpi:")
+"""Collectives, which may end in another thread: torch keeps them out of its tree and gives them no self time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +38,19 @@ def operator_averages(frame: Frame) -> list[OperatorAverage]:
     """All ops, annotations and runtime calls of the recording by falling self CPU time."""
     profile, calls = frame.profile, frame.profile.calls
     kind = profile.ops.kind[calls.op]
-    name = _merged_step_names(frame)
-    frames = (kind == CallKind.MODULE) & (name > 0)
-    parent = _without_frames(frame.call_parent, frames)
-    device_self = _device_self_ns(frame, kind, parent)
+    name = _names(frame, kind)
+    frames = _named(frame, _FRAME_PREFIXES) & (kind == CallKind.MODULE)
+    outside = _named(frame, _ASYNC_PREFIXES) & (kind == CallKind.ANNOTATION)
+    parent = _parents_in_tree(frame, frames | outside)
+    device_self = _device_self_ns(frame, (kind == CallKind.OP) | ((kind == CallKind.MODULE) & ~frames))
     device_total = _with_children(frame, device_self, parent)
     merged = _merged_calls(name, parent)
-    cpu_self = _hand_up(self_time(calls.duration_ns, parent), merged, parent)
+    own = np.where(outside, 0, self_time(calls.duration_ns, parent))
+    cpu_self = _hand_up(own, merged, parent)
     device_self = _hand_up(device_self, merged, parent)
 
     kept = np.flatnonzero(~merged & ~frames)
-    keys = np.stack((name[kept], profile.ops.module[calls.op[kept]] * (kind[kept] == CallKind.MODULE), kind[kept]))
+    keys = np.stack((name[kept], kind[kept]))
     unique, group = np.unique(keys, axis=1, return_inverse=True)
     group = group.reshape(-1)
     columns = [
@@ -53,42 +59,51 @@ def operator_averages(frame: Frame) -> list[OperatorAverage]:
     ]
     rows = [
         OperatorAverage(
-            name=_display(profile.strings[name_] or profile.strings[module]),
+            name=_display(profile.strings[name_]),
             calls=count,
             cpu_total_ns=cpu_total,
             cpu_self_ns=cpu_own,
             device_total_ns=total if profile.has_gpu else None,
             device_self_ns=own if profile.has_gpu else None,
         )
-        for (name_, module, _), count, cpu_total, cpu_own, total, own in zip(unique.T.tolist(), *columns, strict=True)
+        for (name_, _), count, cpu_total, cpu_own, total, own in zip(unique.T.tolist(), *columns, strict=True)
     ]
     return sorted(rows, key=lambda row: -row.cpu_self_ns)
 
 
-def _merged_step_names(frame: Frame) -> Ints:
-    """Name per call; all steps share one, as "ProfilerStep*" in torch."""
-    name = frame.profile.ops.name[frame.profile.calls.op]
+def _names(frame: Frame, kind: Ints) -> Ints:
+    """Name per call, a module's its path; all steps share one, as "ProfilerStep*" in torch."""
+    ops, calls = frame.profile.ops, frame.profile.calls
+    name = np.where(kind == CallKind.MODULE, ops.module[calls.op], ops.name[calls.op])
     steps = [i for i, text in enumerate(frame.profile.strings) if text.startswith(_STEP_PREFIX)]
     if steps:
         name[np.isin(name, steps)] = steps[0]
     return name
 
 
-def _without_frames(parent: Ints, frames: Bools) -> Ints:
-    """Parents as torch has them: Python frames of modules are none of its events."""
-    result = parent.copy()
-    while (over := (result >= 0) & frames[np.maximum(result, 0)]).any():
-        result[over] = parent[result[over]]
-    return result
+def _named(frame: Frame, prefixes: tuple[str, ...]) -> Bools:
+    """Which calls have a name that begins so."""
+    begins = np.array([text.startswith(prefixes) for text in frame.profile.strings], dtype=np.bool_)
+    return begins[frame.profile.ops.name[frame.profile.calls.op]]
 
 
-def _device_self_ns(frame: Frame, kind: Ints, parent: Ints) -> Ints:
-    """GPU time that each call launched itself; a launch counts for the op around the runtime call."""
-    launches = frame.profile.launches
+def _parents_in_tree(frame: Frame, outside: Bools) -> Ints:
+    """Parents in torch's tree, in which some calls are not: those have none, and their children their own parent."""
+    parent = climb(frame.call_parent, outside, frame.call_parent)
+    # The outermost call around may be one of them.
+    parent = np.where((parent >= 0) & outside[np.maximum(parent, 0)], -1, parent)
+    return np.where(outside, -1, parent)
+
+
+def _device_self_ns(frame: Frame, is_op: Bools) -> Ints:
+    """GPU time that each op launched itself: torch joins kernels to ops by id, never to annotations around a launch."""
+    launches, calls = frame.profile.launches, frame.profile.calls
+    nearest = inherit(np.arange(len(calls), dtype=np.int64), is_op, frame.call_parent)
     launched = launches.call >= 0
-    owner = climb(launches.call[launched], kind == CallKind.RUNTIME, parent)
-    result = np.zeros(len(frame.profile.calls), dtype=np.int64)
-    np.add.at(result, owner, launches.duration_ns[launched])
+    owner = nearest[launches.call[launched]]
+    of_op = is_op[owner]
+    result = np.zeros(len(calls), dtype=np.int64)
+    np.add.at(result, owner[of_op], launches.duration_ns[launched][of_op])
     return result
 
 

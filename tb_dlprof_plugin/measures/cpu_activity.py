@@ -103,7 +103,7 @@ def _copying_ops(frame: Frame) -> Bools:
         return np.zeros(len(calls), dtype=np.bool_)
     flags = np.zeros(len(calls), dtype=np.bool_)
     flags[launches.call[copies]] = True
-    return copy_op & any_in_subtree(flags, frame.call_parent, calls.depth)
+    return copy_op & any_in_subtree(flags, frame.call_parent)
 
 
 def _hull(intervals: Union) -> Union:

@@ -112,7 +112,7 @@ class Frame:
         calls = self.profile.calls
         top = self.profile.ops.top[calls.op]
         rows = np.where(top, np.arange(len(calls), dtype=np.int64), -1)
-        return inherit(rows, top, self.call_parent, calls.depth)
+        return inherit(rows, top, self.call_parent)
 
     @cached_property
     def call_group(self) -> Ints:
@@ -130,14 +130,14 @@ class Frame:
         """Whether the call is, or lies in, an op that can use Tensor Cores (or could, if the GPU were known)."""
         calls = self.profile.calls
         matrix = (self.profile.ops.tensor_core_eligible != Verdict.NO)[calls.op]
-        return inherit(matrix, matrix, self.call_parent, calls.depth)
+        return inherit(matrix, matrix, self.call_parent)
 
     @cached_property
     def call_has_matrix_op(self) -> Bools:
         """Whether the call is, or contains, an op that can use Tensor Cores."""
         calls = self.profile.calls
         matrix = (self.profile.ops.tensor_core_eligible == Verdict.YES)[calls.op]
-        return any_in_subtree(matrix, self.call_parent, calls.depth)
+        return any_in_subtree(matrix, self.call_parent)
 
     @cached_property
     def launch_iteration(self) -> Ints:
@@ -162,7 +162,7 @@ class Frame:
         """Row in `Profile.ops` of the innermost op that launched the activity, -1 for none."""
         calls, call = self.profile.calls, self.profile.launches.call
         is_op = (self.profile.ops.kind == CallKind.OP)[calls.op]
-        nearest = inherit(np.where(is_op, calls.op, -1), is_op, self.call_parent, calls.depth)
+        nearest = inherit(np.where(is_op, calls.op, -1), is_op, self.call_parent)
         return np.where(call >= 0, self._of_launch_call(nearest), -1)
 
     @cached_property
@@ -190,7 +190,7 @@ class Frame:
         """Per group, whether it contains an op that multiplies matrices, on any device."""
         calls = self.profile.calls
         matrix = (self.profile.ops.tensor_core_eligible != Verdict.NO)[calls.op]
-        inside = any_in_subtree(matrix, self.call_parent, calls.depth) & self.profile.ops.top[calls.op]
+        inside = any_in_subtree(matrix, self.call_parent) & self.profile.ops.top[calls.op]
         result = np.zeros(len(self.groups), dtype=np.bool_)
         result[self.call_group[inside]] = True
         return result

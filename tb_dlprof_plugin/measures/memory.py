@@ -19,6 +19,7 @@ import numpy as np
 
 from tb_dlprof_plugin.measures.frame import Frame, Selection
 from tb_dlprof_plugin.storage.model import Bools, Ints, Profile, Role
+from tb_dlprof_plugin.storage.tree import outermost
 
 CPU = -1
 """The device number of the CPU in `Profile.memory`."""
@@ -277,12 +278,7 @@ def _scopes(frame: Frame) -> Ints:
     """
     calls = frame.profile.calls
     in_optimizer = frame.profile.ops.role[calls.op] == Role.OPTIMIZER
-    scope = np.where(in_optimizer, np.arange(len(calls)), frame.call_top)
-    for level in range(1, int(calls.depth.max(initial=0)) + 1):
-        rows = np.flatnonzero((calls.depth == level) & in_optimizer)
-        rows = rows[in_optimizer[frame.call_parent[rows]]]
-        scope[rows] = scope[frame.call_parent[rows]]
-    return scope
+    return np.where(in_optimizer, outermost(in_optimizer, frame.call_parent), frame.call_top)
 
 
 def _with_start(start: int, values: Ints) -> Ints:

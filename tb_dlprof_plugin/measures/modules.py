@@ -187,7 +187,7 @@ def _calls_of_the_whole_model(frame: Frame) -> Bools:
     unnamed = (ops.module == 0)[calls.op]
     is_range = (ops.kind == CallKind.MODULE)[calls.op]
     backward = (ops.role == Role.BACKWARD)[calls.op]
-    own = inherit(is_range, is_range, frame.call_parent, calls.depth) & unnamed & ~backward
+    own = inherit(is_range, is_range, frame.call_parent) & unnamed & ~backward
 
     types_of = frame.groups.op_type[np.maximum(frame.call_group, 0)]
     forward = unnamed & ~backward & (frame.call_group >= 0)

@@ -144,9 +144,7 @@ def scalar_reads(frame: Frame, kind: Ints) -> Bools:
     reads = calls_named(frame, CallKind.OP, _SCALAR_OPS.__contains__)
     if not reads.any():
         return reads
-    return reads & any_in_subtree(
-        launching_calls(frame) | (kind != SyncKind.NONE), frame.call_parent, frame.profile.calls.depth
-    )
+    return reads & any_in_subtree(launching_calls(frame) | (kind != SyncKind.NONE), frame.call_parent)
 
 
 def _unexplained_scalars(frame: Frame, kind: Ints) -> Bools:
@@ -154,9 +152,9 @@ def _unexplained_scalars(frame: Frame, kind: Ints) -> Bools:
     reads = calls_named(frame, CallKind.OP, _SCALAR_OPS.__contains__)
     if not reads.any():
         return reads
-    parent, depth = frame.call_parent, frame.profile.calls.depth
-    waits = any_in_subtree(kind != SyncKind.NONE, parent, depth)
-    launches = any_in_subtree(launching_calls(frame), parent, depth)
+    parent = frame.call_parent
+    waits = any_in_subtree(kind != SyncKind.NONE, parent)
+    launches = any_in_subtree(launching_calls(frame), parent)
     inner = (parent >= 0) & reads[np.maximum(parent, 0)]
     return reads & launches & ~waits & ~inner
 
@@ -196,4 +194,4 @@ def _around(frame: Frame) -> Ints:
     """Per call the string index of the innermost op around it (itself included), -1 for none."""
     calls, ops = frame.profile.calls, frame.profile.ops
     is_op = (ops.kind == CallKind.OP)[calls.op]
-    return inherit(np.where(is_op, ops.name[calls.op], -1), is_op, frame.call_parent, calls.depth)
+    return inherit(np.where(is_op, ops.name[calls.op], -1), is_op, frame.call_parent)

@@ -99,8 +99,13 @@ def read_profiles(logdir: str | os.PathLike[str]) -> list[StoredProfile]:
     root = Path(logdir)
     if not root.exists():
         raise ProfileError(f"{root} does not exist; give a logdir or an event file.")
-    files = [root] if root.is_file() else sorted(root.rglob(f"*tfevents*{_SUFFIX}"))
+    files = [root] if root.is_file() else event_files(root)
     return [StoredProfile(path, profile) for path in files for profile in read_event_file(path)]
+
+
+def event_files(logdir: Path) -> list[Path]:
+    """Our event files under a directory, by path."""
+    return sorted(logdir.rglob(f"*tfevents*{_SUFFIX}"))
 
 
 def _event(profile: Profile, wall_time: float) -> Event:

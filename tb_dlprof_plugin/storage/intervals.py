@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tb_dlprof_plugin.storage.model import Ints
@@ -31,6 +33,19 @@ def merge(*unions: Union) -> Union:
 def covered(intervals: Union, window_start_ns: Ints, window_stop_ns: Ints) -> Ints:
     """How much of each window the disjoint intervals cover (ns)."""
     return _covered_until(intervals, window_stop_ns) - _covered_until(intervals, window_start_ns)
+
+
+def exclusive(layers: Sequence[Union], window_start_ns: Ints, window_stop_ns: Ints) -> Ints:
+    """How much of each window each layer covers that no earlier one does (ns), shape (windows, layers)."""
+    result = np.zeros((len(window_start_ns), len(layers)), dtype=np.int64)
+    so_far: Union = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    counted = np.zeros(len(window_start_ns), dtype=np.int64)
+    for index, layer in enumerate(layers):
+        so_far = merge(so_far, layer)
+        reached = covered(so_far, window_start_ns, window_stop_ns)
+        result[:, index] = reached - counted
+        counted = reached
+    return result
 
 
 def _covered_until(intervals: Union, time_ns: Ints) -> Ints:

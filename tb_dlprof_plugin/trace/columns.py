@@ -83,7 +83,7 @@ class ColumnBuilder:
 
     def __init__(self, strings: StringTable) -> None:
         self._strings = strings
-        self._names: _Numbered[str] = _Numbered(strings.add)
+        self._names: _Numbered[str] = _Numbered(lambda name: strings.add(_without_overload(name)))
         self._raws: _Numbered[bytes] = _Numbered(lambda raw: strings.add(raw.decode("utf-8", "replace")))
         self._thread_ids: _Numbered[tuple[str, str]] = _Numbered(lambda _: len(self._thread_ids))
         self._threads: _Numbered[tuple[object, object]] = _Numbered(
@@ -259,6 +259,11 @@ class ColumnBuilder:
             occupancy_percent=round(occupancy) if occupancy is not None and math.isfinite(occupancy) else None,
         )
         return self._configs.setdefault(config, len(self._configs))
+
+
+def _without_overload(name: str) -> str:
+    """ "aten::add_.Tensor", as ``capture_overload_names`` has it, is "aten::add_" everywhere else."""
+    return name.partition(".")[0] if name.startswith("aten::") else name
 
 
 def _append(columns: _Columns, **values: npt.NDArray[Any]) -> None:

@@ -9,7 +9,9 @@ from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import StepTotals, category_sums, percent, step_totals
 from tb_dlprof_plugin.measures.kernels import time_split
 from tb_dlprof_plugin.measures.ops import op_totals
+from tb_dlprof_plugin.measures.parts import step_parts
 from tb_dlprof_plugin.measures.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.storage.model import Role
 from tb_dlprof_plugin.views.common import (
     Coverage,
     NoteItem,
@@ -87,6 +89,7 @@ class Overview(msgspec.Struct, frozen=True):
     categories: list[Category]
     gpu_utilization: list[Slice]
     resource_usage: list[Slice]
+    parts: list[Slice]
     kernel_time: list[Slice]
     tensor_core_efficiency: list[Slice]
     iterations: list[IterationBar]
@@ -98,6 +101,13 @@ class Overview(msgspec.Struct, frozen=True):
 
 
 _TOP_OPS = 10
+_PARTS = {
+    Role.FORWARD: "Forward",
+    Role.BACKWARD: "Backward",
+    Role.OPTIMIZER: "Optimizer",
+    Role.DATALOADER: "Data loading",
+    Role.OTHER: "Other",
+}
 CATEGORIES: dict[str, tuple[str, str]] = {
     "tensor_core": ("Tensor Cores", "A Tensor Core kernel runs on the GPU."),
     "other_kernels": ("Other kernels", "Another kernel runs and no Tensor Core kernel does."),
@@ -128,6 +138,10 @@ def overview(frame: Frame, ref: RunRef, selection: Selection) -> Overview:
         resource_usage=[
             Slice(name, CATEGORIES[name][0], value, percent(value, steps.wall_ns))
             for name, value in steps.category_ns.items()
+        ],
+        parts=[
+            Slice(part.name.lower(), _PARTS[part], value, percent(value, steps.wall_ns))
+            for part, value in step_parts(frame, selection).items()
         ],
         kernel_time=_kernel_time(frame, selection) if has_gpu else [],
         tensor_core_efficiency=_efficiency(tensor_cores) if has_gpu else [],

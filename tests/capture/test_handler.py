@@ -257,7 +257,7 @@ def test_killed_worker_warns_names_the_trace_and_what_to_do(tmp_path, training, 
         handler.wait(60)
         return len(losses)
 
-    with pytest.warns(TbDlprofWarning, match=r"killed by SIGKILL.*tb-dlprof analyze .* --logdir") as caught:
+    with pytest.warns(TbDlprofWarning, match=r"killed by SIGKILL.*tb-dlprof import .* --logdir .* --run") as caught:
         steps_after_the_kill = train_on()
     assert steps_after_the_kill == 2
     assert list(tmp_path.glob("*tfevents*")) == []
@@ -277,7 +277,7 @@ def test_worker_reports_a_trace_that_it_cannot_read(tmp_path, training, monkeypa
     monkeypatch.setattr(handler_module, "export_trace", truncated)
     handler = trace_handler(tmp_path)
     run_profiled(training[1], handler)
-    with pytest.warns(TbDlprofWarning, match="was not written: .*Run `tb-dlprof analyze"):
+    with pytest.warns(TbDlprofWarning, match="was not written: .*Run `tb-dlprof import"):
         assert not handler.wait(60)
 
 

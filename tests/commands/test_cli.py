@@ -13,16 +13,16 @@ import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
-from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.commands.main import app
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.eventfile import read_profiles, write_profile
-from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.version import __version__
 from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.kernels import kernels_page
+from tb_dlprof_plugin.views.launches import launches_page
+from tb_dlprof_plugin.views.memory import memory_page
 from tb_dlprof_plugin.views.modules import modules_page
 from tb_dlprof_plugin.views.ops import ops_page
 from tb_dlprof_plugin.views.overview import overview
@@ -34,7 +34,9 @@ PAGES = {
     "ops": ops_page,
     "modules": modules_page,
     "kernels": kernels_page,
+    "launches": launches_page,
     "tensor-cores": tensor_cores_page,
+    "memory": memory_page,
     "advice": advice_page,
 }
 
@@ -65,10 +67,10 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
 def test_help_lists_every_subcommand() -> None:
     done = _process("--help")
     assert done.returncode == 0
-    assert [name for name in (*PAGES, "compare", "analyze") if f"  {name} " not in done.stdout] == []
+    assert [name for name in (*PAGES, "compare", "import", "info") if f"  {name} " not in done.stdout] == []
 
 
-@pytest.mark.parametrize("command", [*PAGES, "compare", "analyze"])
+@pytest.mark.parametrize("command", [*PAGES, "compare", "import", "info"])
 def test_every_subcommand_explains_itself(run, command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
@@ -95,7 +97,9 @@ def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
         ("ops", ["8 ops ran; conv1/conv2d (bprop)", "900 µs", "8×3×32×32, 16×3×3×3", "fp32"]),
         ("modules", ["2 modules ran", "whole model", "  conv1", "1.50 ms", "outside modules: optimizer", "0.0 %"]),
         ("kernels", ["convolution kernels take the most time", "xmma-ffma", "Memcpy HtoD (Pageable -> Device)"]),
+        ("launches", ["CPU and GPU wait for each other in 3", "cudaStreamSynchronize", "DataLoader", "xmma"]),
         ("tensor-cores", ["4 ops could use Tensor Cores; none does", "Its inputs are FP32"]),
+        ("memory", ["Memory was not recorded", "profile_memory=True"]),
         ("advice", ["Automatic mixed precision is not used", "Estimated saving a step", "Rules that found nothing:"]),
     ],
 )
@@ -103,6 +107,30 @@ def test_the_terminal_shows_what_the_page_holds(run, logdir: Path, command: str,
     result = run(command, logdir / "fp32")
     assert result.exit_code == 0
     assert [word for word in words if word not in result.stdout] == []
+
+
+def test_memory_of_a_device_is_shown_where_it_was_recorded(run, new_trace) -> None:
+    trace = new_trace()
+    trace.gpu()
+    trace.step(7, 0, 100)
+    trace.module("fc", 10, 30)
+    trace.op("aten::linear", 12, 18, seq=1)
+    trace.memory(14, 1 << 20, 1, allocated=3 << 20, reserved=4 << 20, device=0)
+    trace.memory(95, 512, 2, allocated=512)
+    trace.backward("AddmmBackward0", 50, 20, 1)
+    file = trace.write("memory.pt.trace.json")
+    shown = run("memory", file).stdout
+    words = [
+        "GPU 0 (NVIDIA H200) holds at most 3.00 MiB",
+        "Activations",
+        "(before the recording)",
+        "fc/linear",
+        "33.3 %",
+    ]
+    assert [word for word in words if word not in shown] == []
+    assert "CPU holds at most 512 B" in run("memory", file, "--device", "cpu").stdout
+    missing = run("memory", file, "--device", "3")
+    assert (missing.exit_code, "no memory of device '3'" in missing.stderr) == (2, True)
 
 
 def test_a_limit_says_how_many_rows_are_left_out(run, logdir: Path) -> None:
@@ -160,48 +188,6 @@ def test_a_trace_file_is_read_directly(run, cpu_trace) -> None:
     assert "on the CPU" in result.stdout
 
 
-def test_analyze_writes_cycles_in_the_order_given(run, training, tmp_path: Path) -> None:
-    traces = [training(steps=1).write(f"w{i}.pt.trace.json") for i in range(2)]
-    result = run("analyze", *traces, "--logdir", tmp_path / "run", "--rank", 3)
-    assert result.exit_code == 0
-    sources = [stored.profile.source for stored in read_profiles(tmp_path / "run")]
-    assert [(source.cycle, source.rank, source.trace_file) for source in sources] == [
-        (0, 3, "w0.pt.trace.json"),
-        (1, 3, "w1.pt.trace.json"),
-    ]
-
-
-def test_cycles_analysed_into_one_run_are_one_session(run, training, tmp_path: Path) -> None:
-    traces = [training(steps=1).write(f"w{i}.pt.trace.json") for i in range(2)]
-    run("analyze", *traces, "--logdir", tmp_path / "run")
-    assert len({stored.profile.source.session for stored in read_profiles(tmp_path / "run")}) == 1
-
-
-def test_analyze_again_keeps_what_the_hook_read(run, training, tmp_path: Path) -> None:
-    trace = training(steps=1).write("w0.pt.trace.json")
-    profile = analyze_trace(trace, facts=RunFacts(model="Net", cudnn_benchmark=True), session="first", rank=2, cycle=4)
-    known = write_profile(tmp_path / "old", profile)
-    result = run("analyze", trace, "--logdir", tmp_path / "new", "--facts-from", known)
-    assert result.exit_code == 0, result.stderr
-    (again,) = read_profiles(tmp_path / "new")
-    assert again.profile.facts == profile.facts
-    assert (again.profile.source.session, again.profile.source.rank, again.profile.source.cycle) == ("first", 2, 4)
-
-
-def test_analyze_says_where_the_facts_are_not(run, training, tmp_path: Path) -> None:
-    trace = training(steps=1).write("w0.pt.trace.json")
-    result = run("analyze", trace, "--facts-from", tmp_path / "nowhere")
-    assert (result.exit_code, "nowhere does not exist" in result.stderr) == (2, True)
-
-
-def test_analyze_goes_on_after_a_file_that_cannot_be_read(run, training, tmp_path: Path) -> None:
-    good = training(steps=1).write("good.pt.trace.json")
-    result = run("analyze", tmp_path / "missing.json", good, "--logdir", tmp_path / "run")
-    assert result.exit_code == 2
-    assert "missing.json cannot be read" in result.stderr
-    assert len(read_profiles(tmp_path / "run")) == 1
-
-
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -211,16 +197,21 @@ def test_analyze_goes_on_after_a_file_that_cannot_be_read(run, training, tmp_pat
         (("ops", "logdir/fp32", "--first", "7"), "which has 0 to 2"),
         (("ops", "logdir/fp32", "--cycle", "9"), "no profile of that rank and cycle"),
         (("kernels", "logdir/fp32", "--rank", "9"), "no profile of that rank and cycle"),
-        (("summary", "broken.pt.trace.json"), "broken JSON"),
-        (("summary", "notes.txt"), "is no event file"),
+        (("summary", "broken.pt.trace.json"), "ends in the middle of the JSON"),
+        (("summary", "notes.txt"), "is not JSON"),
         (("compare", "logdir/fp32", "missing"), "missing does not exist"),
-        (("analyze", "broken.pt.trace.json"), "broken JSON"),
+        (("import", "broken.pt.trace.json", "--logdir", "new"), "ends in the middle of the JSON"),
+        (("import", "empty", "--logdir", "new"), "holds no *.pt.trace.json"),
+        (("info", "two"), "holds 2 traces but no profile"),
     ],
 )
 def test_an_error_is_one_sentence_and_status_2(run, logdir: Path, tmp_path: Path, args, words: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "logdir").symlink_to(logdir)
     (tmp_path / "broken.pt.trace.json").write_text("{")
+    (tmp_path / "two").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "two" / f"{name}.pt.trace.json").write_text("{")
     (tmp_path / "notes.txt").write_text("these are my notes, not an event file")
     command, *rest = args
     result = run(command, *(arg if arg.startswith("-") or arg.isdigit() else tmp_path / arg for arg in rest))

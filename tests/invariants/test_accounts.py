@@ -193,7 +193,7 @@ class TestTables:
         parent = frame.call_parent[outermost]
         holding = np.zeros(len(calls), dtype=np.bool_)
         holding[parent[parent >= 0]] = True
-        assert not (any_in_subtree(holding, frame.call_parent, calls.depth) & outermost).any()
+        assert not (any_in_subtree(holding, frame.call_parent) & outermost).any()
 
     def test_the_rows_of_the_kernels_page_sum_to_all_that_the_range_launched(self, recording: Recording) -> None:
         frame, launches = recording.frame, recording.profile.launches

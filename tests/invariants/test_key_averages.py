@@ -81,7 +81,7 @@ def _allowance(recording: Recording) -> Allowance:
         return Allowance(Counter(), 0, 0, compare_device=False)
     kind = profile.ops.kind[calls.op]
     is_op = (kind == CallKind.OP) | (kind == CallKind.MODULE)
-    in_op = inherit(is_op, is_op, frame.call_parent, calls.depth)
+    in_op = inherit(is_op, is_op, frame.call_parent)
     has_ids = any("External id" in event.args for event in recording.raw.gpu())
     misplaced = np.flatnonzero((kind == CallKind.RUNTIME) & (~in_op if has_ids else True))
     return Allowance(

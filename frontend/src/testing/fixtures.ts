@@ -121,6 +121,13 @@ export const overview: Overview = {
     ["idle", "Idle", 255_000_000],
   ]),
   resource_usage: categories(10, 10_765_432),
+  parts: slices([
+    ["forward", "Forward", 300_000_000],
+    ["backward", "Backward", 600_000_000],
+    ["optimizer", "Optimizer", 50_000_000],
+    ["dataloader", "Data loading", 20_000_000],
+    ["other", "Other", 106_543_200],
+  ]),
   kernel_time: slices([
     ["tensor_core", "Tensor Core kernels", 107_000_000],
     ["other_kernels", "Other kernels", 610_000_000],

@@ -11,6 +11,7 @@ import { useView } from "../../state/store";
 import { Findings } from "./Findings";
 import { KeyFigures } from "./KeyFigures";
 import { Notes } from "./Notes";
+import { Parts } from "./Parts";
 import { Performance } from "./Performance";
 import { SystemConfiguration } from "./SystemConfiguration";
 import { TopOps } from "./TopOps";
@@ -78,6 +79,7 @@ export function OverviewPage({ data }: { data: Overview }) {
             {iterations}
             {findings}
           </div>
+          <Parts parts={data.parts} />
         </>
       ) : (
         <>
@@ -86,6 +88,7 @@ export function OverviewPage({ data }: { data: Overview }) {
             {findings}
           </div>
           <div class="grid">{iterations}</div>
+          <Parts parts={data.parts} />
         </>
       )}
       <div class="grid grid-main">

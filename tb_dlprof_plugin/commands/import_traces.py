@@ -1,0 +1,152 @@
+"""``tb-dlprof import``: trace files in, runs that TensorBoard shows out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.commands.progress import Progress
+from tb_dlprof_plugin.storage.codec import ProfileError
+from tb_dlprof_plugin.storage.eventfile import event_files, read_profiles, write_profile
+from tb_dlprof_plugin.storage.facts import RunFacts, System
+from tb_dlprof_plugin.storage.model import Profile
+from tb_dlprof_plugin.trace.errors import TraceError
+
+_TRACES = ("*.pt.trace.json", "*.pt.trace.json.gz")
+
+
+def import_traces(
+    traces: Annotated[
+        list[Path],
+        typer.Argument(help="Trace files that torch.profiler wrote, or directories of *.pt.trace.json[.gz]."),
+    ],
+    logdir: Annotated[Path, typer.Option(help="TensorBoard's logdir; the runs are made in it.")],
+    run: Annotated[
+        str | None,
+        typer.Option(help="Name of one run for all traces; else each trace makes a run named after its file."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace profiles that the run already has.")] = False,
+    rank: Annotated[int | None, typer.Option(help="Rank; the traces' own by default.")] = None,
+    facts_from: Annotated[
+        Path | None,
+        typer.Option(help="Event file of the same run: keeps what the hook read, to analyse with a newer version."),
+    ] = None,
+) -> None:
+    """Make runs of trace files that exist already, from any torch and any machine.
+
+    What only the training process knows (autocast, TF32 switches, DataLoader settings) is then unknown, unless
+    --facts-from names an event file that holds it.
+    """
+    known = _known(facts_from)
+    files = _files(traces)
+    failed = False
+    groups = (
+        {run: files} if run is not None else {name: [file] for file, name in zip(files, _names(files), strict=True)}
+    )
+    for name, members in groups.items():
+        failed |= not _make_run(logdir / name, members, known, rank, force)
+    if failed:
+        raise typer.Exit(2)
+
+
+def _make_run(folder: Path, traces: list[Path], known: Profile | None, rank: int | None, force: bool) -> bool:
+    """Writes the profiles of one run; False where any of its traces failed, which leaves the others."""
+    before = event_files(folder) if folder.is_dir() else []
+    if before and not force:
+        _tell(f"{folder} already has {len(before)} profiles; give --force to replace them, or another --run.")
+        return False
+    profiles, whole = [], True
+    for trace in traces:
+        try:
+            with Progress(trace) as progress:
+                profiles.append(_analyzed(trace, known, rank, progress))
+        except TraceError as error:
+            _tell(str(error))
+            whole = False
+    if before and not whole:
+        _tell(f"{folder} was left as it is.")
+        return False
+    try:
+        for profile in _as_cycles(profiles, known):
+            path = write_profile(folder, profile)
+            typer.echo(f"{profile.source.trace_file} -> {path}")
+        for old in before:
+            old.unlink()
+    except OSError as error:
+        _tell(f"{folder} cannot be written ({error.strerror}); give another --logdir.")
+        return False
+    return whole
+
+
+def _analyzed(trace: Path, known: Profile | None, rank: int | None, progress: Progress) -> Profile:
+    if known is None:
+        facts, system, session, worker = RunFacts(), System(), stem_of(trace), ""
+    else:
+        made_by = known.source
+        facts, system, session, worker = known.facts, known.system, made_by.session, made_by.worker
+        rank = made_by.rank if rank is None else rank
+    session = re.sub(r"[^A-Za-z0-9_.-]", "-", session) or "trace"
+    return analyze_trace(
+        trace, facts=facts, system=system, session=session, rank=rank, worker=worker, progress=progress.update
+    )
+
+
+def _as_cycles(profiles: list[Profile], known: Profile | None) -> list[Profile]:
+    """The traces of one run as one session: each rank's in order of time are its cycles."""
+    cycles: dict[int, int] = {}
+    result = []
+    for profile in sorted(profiles, key=lambda p: (p.source.rank, p.base_time_unix_ns)):
+        source = profile.source
+        first = known.source.cycle if known else 0
+        cycle = cycles[source.rank] = cycles.get(source.rank, first - 1) + 1
+        session = profiles[0].source.session
+        result.append(replace(profile, source=replace(source, session=session, cycle=cycle)))
+    return result
+
+
+def _files(traces: list[Path]) -> list[Path]:
+    files: list[Path] = []
+    for path in traces:
+        inside = sorted(file for pattern in _TRACES for file in path.rglob(pattern)) if path.is_dir() else [path]
+        if not inside:
+            _tell(f"{path} holds no *.pt.trace.json[.gz] file; name the trace files themselves.")
+            raise typer.Exit(2)
+        files += inside
+    return list(dict.fromkeys(files))
+
+
+def _names(files: list[Path]) -> list[str]:
+    """A run's name for each file, its stem; where stems repeat, with the directory before it."""
+    stems = [stem_of(file) for file in files]
+    return [
+        stem if stems.count(stem) == 1 else f"{file.resolve().parent.name}/{stem}"
+        for file, stem in zip(files, stems, strict=True)
+    ]
+
+
+def stem_of(trace: Path) -> str:
+    """A trace's name without its endings: "worker0.123" of "worker0.123.pt.trace.json.gz"."""
+    return re.sub(r"(\.pt)?(\.trace)?(\.json)?(\.gz)?$", "", trace.name) or trace.name
+
+
+def _known(event_file: Path | None) -> Profile | None:
+    if event_file is None:
+        return None
+    try:
+        stored = read_profiles(event_file)
+    except ProfileError as error:
+        _tell(str(error))
+        raise typer.Exit(2) from None
+    if not stored:
+        _tell(f"{event_file} holds no profile; name an event file of tb_dlprof_plugin.")
+        raise typer.Exit(2)
+    return stored[0].profile
+
+
+def _tell(sentence: str) -> None:
+    typer.echo(f"tb-dlprof: {sentence}", err=True)

@@ -1,0 +1,142 @@
+"""Breakdowns of the step, the modules, the GPU's idle time and memory: their parts make up the whole."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+
+import numpy as np
+import pytest
+from invariants.conftest import Recording, selections
+
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.measures.idle_gaps import idle_gaps
+from tb_dlprof_plugin.measures.iteration_pace import iteration_pace
+from tb_dlprof_plugin.measures.kernels import kernel_totals
+from tb_dlprof_plugin.measures.launches import launch_totals
+from tb_dlprof_plugin.measures.memory import DeviceMemory, recorded_devices
+from tb_dlprof_plugin.measures.modules import module_totals, module_tree
+from tb_dlprof_plugin.measures.ops import op_totals
+from tb_dlprof_plugin.measures.parts import parts_by_iteration, step_parts
+from tb_dlprof_plugin.measures.synchronisation import sync_groups
+from tb_dlprof_plugin.storage.model import Role
+
+GPU_CATEGORIES = slice(0, 3)
+FORWARD_NOT_TOLD = {
+    "*_events_export": "the file has no sequence numbers",
+    "torch_1_12_*": "only ops inside of backward nodes have sequence numbers",
+    "torch_1_9_cpu_user_ranges": "ranges of the user look like ops",
+    "edge_cases/*": "the file has no sequence numbers of backward nodes",
+}
+"""Recordings whose forward pass cannot be told, or is not yet."""
+
+
+class TestStep:
+    def test_forward_backward_optimizer_and_the_rest_are_the_step(self, recording: Recording) -> None:
+        iterations = recording.profile.iterations
+        parts = parts_by_iteration(recording.frame)
+        assert (parts >= 0).all()
+        assert (parts.sum(axis=2) == iterations.duration_ns[:, None]).all()
+        for selection in selections(recording.frame):
+            wall = int(iterations.duration_ns[selection.first : selection.last + 1].sum())
+            assert sum(step_parts(recording.frame, selection).values()) == wall
+
+    def test_a_training_step_has_a_forward_and_a_backward_part(
+        self, recording: Recording, request: pytest.FixtureRequest
+    ) -> None:
+        frame = recording.frame
+        for pattern, reason in FORWARD_NOT_TOLD.items():
+            if fnmatch(recording.name, pattern):
+                request.applymarker(pytest.mark.xfail(reason=reason))
+        parts = step_parts(frame, frame.selection())
+        ran = recording.profile.ops.role[recording.profile.calls.op[frame.call_iteration >= 0]]
+        if not (ran == Role.BACKWARD).any():
+            pytest.skip("no backward pass was recorded in the iterations")
+        assert parts[Role.FORWARD] > 0
+        assert parts[Role.BACKWARD] > 0
+
+
+class TestModules:
+    def test_work_in_and_outside_of_modules_is_all_linked_gpu_work(self, recording: Recording) -> None:
+        for selection in selections(recording.frame):
+            totals = module_totals(recording.frame, selection)
+            if totals is None:
+                pytest.skip("no modules were recorded")
+            ops = op_totals(recording.frame, selection)
+            for name in ("gpu_sum_ns", "kernel_calls", "op_calls", "eligible_ns", "tensor_core_ns"):
+                of_ops = {"gpu_sum_ns": "gpu_ns", "op_calls": "calls"}.get(name, name)
+                whole = getattr(totals.inside, name)[0] + getattr(totals.outside, name).sum()
+                assert whole == getattr(ops, of_ops).sum(), name
+
+    def test_a_module_is_its_own_part_and_the_modules_below(self, recording: Recording) -> None:
+        frame = recording.frame
+        totals, tree = module_totals(frame, frame.selection()), module_tree(frame)
+        if totals is None or tree is None:
+            pytest.skip("no modules were recorded")
+        below = np.zeros(len(tree), dtype=np.int64)
+        np.add.at(below, tree.parent[1:], totals.inside.cpu.total[1:])
+        assert (totals.inside.cpu.total == totals.own_cpu_ns + below).all()
+        assert (totals.inside.cpu.total == totals.forward_cpu_ns + totals.backward_cpu_ns).all()
+        assert (totals.inside.gpu.total <= totals.inside.gpu_sum_ns).all()
+        assert (totals.inside.gpu.total[1:] <= totals.inside.gpu.total[tree.parent[1:]]).all()
+
+
+class TestIdleTime:
+    def test_busy_time_and_gaps_make_up_each_iteration_of_each_gpu(self, recording: Recording) -> None:
+        frame, iterations = recording.frame, recording.profile.iterations
+        if not iterations.gpu_ids:
+            pytest.skip("no GPU")
+        gaps = idle_gaps(frame, frame.selection())
+        idle = np.zeros_like(gaps.window_ns)
+        np.add.at(idle, (gaps.iteration, gaps.gpu), gaps.duration_ns)
+        assert (gaps.window_ns == iterations.duration_ns[:, None]).all()
+        assert (gaps.busy_ns + idle == gaps.window_ns).all()
+        assert (gaps.busy_ns == iterations.category_ns[:, :, GPU_CATEGORIES].sum(axis=2)).all()
+        assert (gaps.activity_ns.sum(axis=1) == gaps.duration_ns).all()
+        assert (gaps.activity_ns >= 0).all()
+        pace = iteration_pace(frame, frame.selection())
+        assert (pace.busy_ns + pace.idle_ns == pace.window_ns).all()
+        assert (pace.starved_ns + pace.unknown_ns <= pace.idle_ns).all()
+
+    def test_delays_are_of_the_launches_of_the_kernels_page(self, recording: Recording) -> None:
+        frame = recording.frame
+        whole = launch_totals(frame, frame.selection())
+        parts = [launch_totals(frame, frame.selection(i, i)) for i in range(len(recording.profile.iterations))]
+        for name in ("calls", "delays", "delay_ns", "queued", "queue", "short", "call_ns"):
+            assert (sum(getattr(part, name) for part in parts) == getattr(whole, name)).all(), name
+        assert (whole.calls == kernel_totals(frame, frame.selection()).calls).all()
+        assert (whole.delays <= whole.calls).all()
+
+    def test_waits_of_iterations_sum_to_those_of_their_range(self, recording: Recording) -> None:
+        frame = recording.frame
+        whole = sync_groups(frame, frame.selection())
+        parts = [sync_groups(frame, frame.selection(i, i)) for i in range(len(recording.profile.iterations))]
+        assert sum(int(part.calls.sum()) for part in parts) == whole.calls.sum()
+        assert sum(int(part.time_ns.sum()) for part in parts) == whole.time_ns.sum()
+
+
+class TestMemory:
+    def test_categories_make_up_what_is_allocated(self, recording: Recording) -> None:
+        for memory in _devices(recording.frame):
+            assert (memory.category_bytes.sum(axis=0) == memory.allocated).all()
+            assert (np.delete(memory.category_bytes, 0, axis=0) >= 0).all() or memory.contradictions
+
+    def test_the_curve_follows_the_events(self, recording: Recording) -> None:
+        for memory in _devices(recording.frame):
+            assert len(memory.allocated) == len(memory) + 1
+            if not memory.has_totals:
+                assert (np.diff(memory.allocated) == memory.delta).all()
+
+    def test_the_peak_is_the_most_that_was_allocated(self, recording: Recording) -> None:
+        frame = recording.frame
+        for memory in _devices(frame):
+            for selection in selections(frame):
+                window = memory.window(selection.first, selection.last)
+                peak = memory.peak(window)
+                assert peak.allocated == memory.allocated[window.first : window.last + 1].max()
+
+
+def _devices(frame: Frame) -> list[DeviceMemory]:
+    devices = recorded_devices(frame.profile)
+    if not devices:
+        pytest.skip("no memory was recorded")
+    return [DeviceMemory(frame, device) for device in devices]

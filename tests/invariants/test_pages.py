@@ -1,0 +1,78 @@
+"""Every page can be made of every recording, and says nothing that cannot be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from invariants.conftest import Recording
+
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.views.advice import advice_page
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.compare import CompareInput, compare_page
+from tb_dlprof_plugin.views.kernels import kernels_page
+from tb_dlprof_plugin.views.launches import launches_page
+from tb_dlprof_plugin.views.memory import memory_page
+from tb_dlprof_plugin.views.modules import modules_page
+from tb_dlprof_plugin.views.ops import ops_page
+from tb_dlprof_plugin.views.overview import overview
+from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
+from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, to_json
+
+REF = RunRef("run", "trace", 0, 0)
+MAY_EXCEED_THE_WHOLE = ("saving", "speedup")
+"""Percentages that are not a part of a whole."""
+
+Page = Callable[[Frame, RunRef, Selection], msgspec.Struct]
+PAGES: list[Page] = [
+    advice_page,
+    kernels_page,
+    launches_page,
+    memory_page,
+    modules_page,
+    ops_page,
+    overview,
+    tensor_cores_page,
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.__name__)
+def test_a_page_is_valid_json_of_at_most_a_megabyte(recording: Recording, page: Page) -> None:
+    data = to_json(page(recording.frame, REF, recording.frame.selection()))
+    assert len(data) <= MAX_RESPONSE_BYTES
+    json.loads(data, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.__name__)
+def test_no_time_is_negative_and_no_share_is_over_the_whole(recording: Recording, page: Page) -> None:
+    content = msgspec.to_builtins(page(recording.frame, REF, recording.frame.selection()))
+    wrong = [
+        (path, value)
+        for path, value in _numbers(content)
+        if (path.endswith(("_ns", "calls")) and "start" not in path and "time_ns" not in path and value < 0)
+        or (path.endswith("percent") and "saving" not in path and not 0 <= value <= 100.000001)
+    ]
+    assert not wrong
+
+
+def test_a_run_compared_with_itself_is_the_same(recording: Recording) -> None:
+    side = CompareInput(recording.frame, REF, recording.frame.selection())
+    content = msgspec.to_builtins(compare_page(side, side))
+    assert content["speedup"] in (None, 1.0)
+    assert all(row["a_ns"] == row["b_ns"] for row in content.get("rows", []) if "a_ns" in row)
+
+
+def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    """All numbers in a page, each with its path."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _numbers(item, f"{path}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _numbers(item, f"{path}.{index}")
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield path, value

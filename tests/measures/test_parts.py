@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.measures.parts import PARTS, parts_by_iteration, step_parts
+from tb_dlprof_plugin.storage.eventfile import read_profiles
+from tb_dlprof_plugin.storage.model import Role
+
+RECORDED = Path(__file__).parents[2] / "demo" / "recorded"
+
+
+def _parts(frame: Frame) -> dict[str, int]:
+    return {part.name: ns // 1000 for part, ns in step_parts(frame, frame.selection()).items()}
+
+
+def test_a_step_on_the_cpu_by_hand(new_trace) -> None:
+    # GIVEN a step of 100 us: 10 loading, 20 forward, 30 backward on its own thread, 15 optimizer, 25 between them
+    trace = new_trace()
+    trace.step(1, 0, 100)
+    trace.loader(0, 10)
+    trace.op("aten::stack", 2, 5)
+    trace.module("fc", 12, 20)
+    trace.op("aten::linear", 12, 20, seq=1)
+    trace.backward("AddmmBackward0", 40, 30, 1)
+    trace.optimizer(80, 15)
+    trace.op("aten::add_", 81, 5)
+    assert _parts(trace.frame()) == {"FORWARD": 20, "BACKWARD": 30, "OPTIMIZER": 15, "DATALOADER": 10, "OTHER": 25}
+
+
+def test_the_gpu_goes_before_the_cpu(new_trace) -> None:
+    # GIVEN a forward kernel that runs while the CPU is in the backward pass already
+    trace = new_trace()
+    trace.gpu()
+    trace.step(1, 0, 100)
+    trace.op("aten::linear", 0, 10, seq=1)
+    trace.launch("forward kernel", 2, 20, 40)
+    trace.backward("AddmmBackward0", 12, 18, 1)
+    trace.launch("backward kernel", 15, 60, 30, tid=2)
+    parts = _parts(trace.frame())
+    # THEN 20 to 60 is forward, 60 to 90 backward; before them the CPU decides: 0 to 10 and 12 to 20
+    assert (parts["FORWARD"], parts["BACKWARD"]) == (10 + 40, 8 + 30)
+    assert sum(parts.values()) == 100
+
+
+@pytest.mark.parametrize("stored", read_profiles(RECORDED), ids=lambda s: "-".join(s.path.parent.parts[-2:]))
+def test_the_parts_of_a_recorded_run_sum_to_each_iteration(stored) -> None:
+    frame = Frame(stored.profile)
+    times = parts_by_iteration(frame)
+    assert (times >= 0).all()
+    durations = stored.profile.iterations.duration_ns
+    assert np.array_equal(times.sum(axis=2), np.repeat(durations[:, None], times.shape[1], axis=1))
+    selection = frame.selection()
+    assert sum(step_parts(frame, selection).values()) == int(durations.sum())
+    # A training step is mostly forward and backward.
+    assert times[:, :, [PARTS.index(Role.FORWARD), PARTS.index(Role.BACKWARD)]].sum() > 0.3 * durations.sum()
