@@ -13,6 +13,7 @@ from tb_dlprof_plugin.analysis.call_tree import depths
 from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
 from tb_dlprof_plugin.analysis.completion import completion_windows
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
+from tb_dlprof_plugin.analysis.grouping import distinct
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels
 from tb_dlprof_plugin.analysis.machine import complete_system, is_rocm
 from tb_dlprof_plugin.analysis.memory_table import build_memory
@@ -91,7 +92,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     timeline = with_one_kind_of_module(timeline)
     host, device = timeline.host, timeline.device
     system = complete_system(system, timeline)
-    gpu_ids = tuple(int(i) for i in np.unique(device.device))
+    gpu_ids = tuple(distinct(device.device).tolist())
     capability = next((gpu.compute_capability for gpu in system.gpus if gpu.id in gpu_ids), None)
 
     depth = depths(host)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tb_dlprof_plugin.analysis.grouping import distinct
 from tb_dlprof_plugin.analysis.roles import Roles
 from tb_dlprof_plugin.storage.model import CallKind, Ints
 from tb_dlprof_plugin.storage.tree import inherit
@@ -31,7 +32,7 @@ def adopt_direct_launches(timeline: Timeline, roles: Roles, call: Ints, parent: 
     """
     host, strings = timeline.host, timeline.strings
     lent = np.full(len(host), -1, dtype=np.int64)
-    rows = np.unique(call[call >= 0])
+    rows = distinct(call[call >= 0])
     rows = rows[(host.kind[rows] == HostKind.RUNTIME) & (roles.top_call[rows] < 0)]
     if not len(rows):
         return roles, lent

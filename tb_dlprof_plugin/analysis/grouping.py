@@ -34,6 +34,22 @@ def group_rows(*columns: Ints) -> tuple[list[Ints], Ints]:
     return [column[first] for column in columns], inverse
 
 
+def distinct(column: Ints) -> Ints:
+    """The sorted distinct values of a column of indices (0 and up). ``numpy.unique`` sorts all rows, and its first call
+    imports numpy.ma, which takes longer than a small trace."""
+    seen = np.zeros(int(column.max(initial=-1)) + 1, dtype=np.bool_)
+    seen[column] = True
+    return np.flatnonzero(seen)
+
+
+def first_rows(column: Ints) -> Ints:
+    """For a column of indices the first row of each distinct value, in order of the values."""
+    first = np.full(int(column.max(initial=-1)) + 1, -1, dtype=np.int64)
+    # The last write stays: backwards, that of the first row.
+    first[column[::-1]] = np.arange(len(column) - 1, -1, -1, dtype=np.int64)
+    return first[first >= 0]
+
+
 def _number(code: Ints) -> tuple[Ints, Ints]:
     """The sorted unique values and each row's index among them; only the values are sorted, not the rows."""
     seen = {value: number for number, value in enumerate(dict.fromkeys(code.tolist()))}

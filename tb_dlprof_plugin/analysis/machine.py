@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import msgspec
-import numpy as np
 
+from tb_dlprof_plugin.analysis.grouping import distinct
 from tb_dlprof_plugin.storage.facts import Gpu, System
 from tb_dlprof_plugin.trace.timeline import HostKind, Timeline
 
@@ -34,7 +34,7 @@ def complete_system(system: System, timeline: Timeline) -> System:
 def is_rocm(timeline: Timeline) -> bool:
     """Whether the GPUs are AMD's, which have no Tensor Cores and name their kernels otherwise."""
     host = timeline.host
-    names = np.unique(host.name[host.kind == HostKind.RUNTIME]).tolist()
+    names = distinct(host.name[host.kind == HostKind.RUNTIME]).tolist()
     return any(timeline.strings[name].startswith("hip") for name in names) or any(
         device.name.startswith("AMD") for device in timeline.device_properties
     )

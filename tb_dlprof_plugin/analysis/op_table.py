@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.grouping import group_rows
+from tb_dlprof_plugin.analysis.grouping import distinct, first_rows, group_rows
 from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX
 from tb_dlprof_plugin.analysis.roles import Roles
 from tb_dlprof_plugin.kernels.eligibility import eligible
@@ -71,7 +71,7 @@ def _op_types(timeline: Timeline, roles: Roles, lent_names: Ints) -> Ints:
     strings = timeline.strings
     table = StringTable.over(strings)
     # Only names of host events: kernel names would double the table.
-    used = np.unique(timeline.host.name)
+    used = distinct(timeline.host.name)
     of_name = np.zeros(len(strings), dtype=np.int64)
     of_name[used] = [table.add(type_of(strings[i])) for i in used.tolist()]
     names = timeline.host.name.copy()
@@ -93,7 +93,6 @@ def _continuations(roles: Roles) -> Bools:
     """Marks all backward nodes of one forward op but the first."""
     result = np.zeros(len(roles.kind), dtype=np.bool_)
     rows = np.flatnonzero((roles.forward_call >= 0) & (roles.role == Role.BACKWARD))
-    _, first = np.unique(roles.forward_call[rows], return_index=True)
     result[rows] = True
-    result[rows[first]] = False
+    result[rows[first_rows(roles.forward_call[rows])]] = False
     return result

@@ -12,7 +12,7 @@ import numpy as np
 from tb_dlprof_plugin.measures.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.measures.frame import Frame
 from tb_dlprof_plugin.measures.synchronisation import SyncKind, scalar_reads, sync_kinds
-from tb_dlprof_plugin.storage.intervals import Union, covered, merge, union
+from tb_dlprof_plugin.storage.intervals import Union, exclusive, merge, union
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind, Role
 from tb_dlprof_plugin.storage.tree import any_in_subtree
 
@@ -25,14 +25,8 @@ _LAUNCH_MARKS = ("LaunchKernel", "GraphLaunch", "LaunchCooperative", "ModuleLaun
 def split_by_activity(frame: Frame, start_ns: Ints, stop_ns: Ints) -> Ints:
     """Time of each window by `ACTIVITIES` (ns), shape (windows, 7): rows sum to the windows' lengths."""
     result = np.zeros((len(start_ns), len(ACTIVITIES)), dtype=np.int64)
-    so_far: Union = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    counted = np.zeros(len(start_ns), dtype=np.int64)
-    for column, layer in enumerate(_layers(frame)):
-        so_far = merge(so_far, layer)
-        reached = covered(so_far, start_ns, stop_ns)
-        result[:, column] = reached - counted
-        counted = reached
-    result[:, -1] = stop_ns - start_ns - counted
+    result[:, :-1] = exclusive(_layers(frame), start_ns, stop_ns)
+    result[:, -1] = stop_ns - start_ns - result[:, :-1].sum(axis=1)
     return result
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from tb_dlprof_plugin.storage.model import KernelKind, Profile, Verdict
-from tb_dlprof_plugin.storage.tree import parents
+from tb_dlprof_plugin.storage.tree import nearest, parents
 
 _DOMINANT = 0.5
 _PRECISION_OF_DTYPE = {
@@ -35,23 +33,21 @@ def observed_precision(profile: Profile) -> str:
     ops, calls, kernels, launches = profile.ops, profile.calls, profile.kernels, profile.launches
     # Without a GPU the eligibility of a matrix op is unknown, of any other op it is "no".
     matrix = (ops.tensor_core_eligible != Verdict.NO)[calls.op]
-    times: dict[str, int] = {}
     of_op = [precision_of_dtypes(profile.strings[i]) for i in ops.dtypes.tolist()]
     if profile.has_gpu:
-        parent = parents(calls.depth)
         linked = (launches.call >= 0) & (kernels.kind[launches.kernel] == KernelKind.KERNEL)
-        for launch in np.flatnonzero(linked).tolist():
-            call = int(launches.call[launch])
-            while call >= 0 and not matrix[call]:
-                call = int(parent[call])
-            if call < 0:
-                continue
-            name = profile.strings[kernels.precision[launches.kernel[launch]]] or of_op[calls.op[call]]
-            times[name] = times.get(name, 0) + int(launches.duration_ns[launch])
+        owner = nearest(matrix, parents(calls.depth))[launches.call[linked]]
+        inside = owner >= 0
+        kernel, op = launches.kernel[linked][inside], calls.op[owner[inside]]
+        of_kernel = [profile.strings[i] for i in kernels.precision.tolist()]
+        durations = launches.duration_ns[linked][inside]
+        names = [of_kernel[k] or of_op[o] for k, o in zip(kernel.tolist(), op.tolist(), strict=True)]
     else:
-        for call in np.flatnonzero(matrix).tolist():
-            name = of_op[calls.op[call]]
-            times[name] = times.get(name, 0) + int(calls.duration_ns[call])
+        durations = calls.duration_ns[matrix]
+        names = [of_op[o] for o in calls.op[matrix].tolist()]
+    times: dict[str, int] = {}
+    for name, duration in zip(names, durations.tolist(), strict=True):
+        times[name] = times.get(name, 0) + duration
     times.pop("", None)
     # Attention kernels make FP32 results from three TF32 products whatever the TF32 switches say.
     if len(times) > 1:
