@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tb_dlprof_plugin.trace.timeline import TraceNote
 
 _REPAIRED = {
@@ -11,6 +13,7 @@ _REPAIRED = {
     "unescaped_text": "Events with unescaped quotes or backslashes in their text were mended.",
     "odd_fields": "Events with fields of an unexpected type: those fields were read as not recorded.",
     "negative_duration": "Events with a negative duration were read as lasting 0 ns.",
+    "stray_text": "Text that belongs to no event, such as brackets or commas too many, was skipped.",
 }
 _LOST = {
     "events_lost": "Events could not be read and were left out.",
@@ -21,11 +24,22 @@ _FILE = {
     "gzip_damaged": "The gzip file is damaged; what could be unpacked was read.",
     "cut_short": "The file ends in the middle of the JSON; what came after is lost.",
     "oversized": "One event is larger than 64 MiB; it and what came after were not read.",
+    "text_behind": "Text behind the end of the JSON was not read.",
     "header_damaged": "The file's header could not be read whole; facts about the machine may be missing.",
     "python_exporter": "The file was written by EventList.export_chrome_trace(), which records no launches and no "
     "Tensor Core context; record with torch.profiler.tensorboard_trace_handler or tb_dlprof_plugin.profile.",
     "python_frames": "Python frames were recorded; only those of nn.Module are used.",
 }
+_REASONS = {
+    "gzip_cut": "is a gzip file that ends early",
+    "gzip_damaged": "is a damaged gzip file",
+    "cut_short": "ends in the middle of the JSON",
+    "oversized": "holds more than 64 MiB that are no event",
+    "events_lost": "holds events that cannot be read ({})",
+    "absurd_time": "holds events without a usable time ({})",
+    "stray_text": "holds text that belongs to no event",
+}
+"""What to say of a file from which nothing could be read."""
 _TEXTS = _REPAIRED | _LOST | _FILE
 
 
@@ -39,6 +53,15 @@ class Damage:
         """Counts ``count`` cases more of a kind."""
         if count:
             self._counts[code] = self._counts.get(code, 0) + count
+
+    def add_all(self, codes: Iterable[str]) -> None:
+        """Counts one case more of each kind."""
+        for code in codes:
+            self.add(code)
+
+    def reasons(self) -> str:
+        """What is wrong with the file, as a part of a sentence: "ends in the middle of the JSON"; "" if nothing is."""
+        return " and ".join(text.format(self._counts[code]) for code, text in _REASONS.items() if code in self._counts)
 
     def has(self, code: str) -> bool:
         """Whether any case of a kind was counted."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from tb_dlprof_plugin.trace.blocks import read_blocks
 from tb_dlprof_plugin.trace.columns import UNKNOWN_TIME, ColumnBuilder
 from tb_dlprof_plugin.trace.damage import Damage
 from tb_dlprof_plugin.trace.errors import TraceError
+from tb_dlprof_plugin.trace.mend import mend_json
 from tb_dlprof_plugin.trace.python_exporter import by_thread
 from tb_dlprof_plugin.trace.records import (
     EVENT,
@@ -37,8 +38,8 @@ from tb_dlprof_plugin.trace.records import (
     Header,
     Instant,
 )
-from tb_dlprof_plugin.trace.repair import lenient_json, mend_events
-from tb_dlprof_plugin.trace.split import event_runs, open_events
+from tb_dlprof_plugin.trace.repair import Repair
+from tb_dlprof_plugin.trace.split import TRUNCATED, event_runs, open_events
 from tb_dlprof_plugin.trace.strings import StringTable
 from tb_dlprof_plugin.trace.timeline import (
     DeviceEvents,
@@ -52,19 +53,24 @@ from tb_dlprof_plugin.trace.timeline import (
 _TIME_WITH_FRACTION = re.compile(rb'"ts"\s*:\s*"?(\d+)\.\d*[1-9]')
 _INEXACT_FROM_US = 2**43
 _T = TypeVar("_T", HostEvents, DeviceEvents)
+_LOST = ("gzip_cut", "gzip_damaged", "cut_short", "events_lost", "oversized")
 _LONGEST_RECORDING_NS = 2**46  # 19.5 hours: what starts or lasts longer is a broken clock
 
 
-def read_kineto(path: str | os.PathLike[str]) -> Timeline:
+def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] | None = None) -> Timeline:
     """The Timeline of a Kineto trace file. What was mended or lost is in its notes.
+
+    Args:
+        path: the file.
+        progress: is told now and then which part of it has been read, from 0 to 1.
 
     Raises:
         TraceError: the file is missing, empty, not a Kineto trace, or holds no event that counts.
     """
     source = Path(path)
     damage = Damage()
-    blocks = read_blocks(source, damage)
-    head, text = open_events(source, blocks)
+    blocks = read_blocks(source, damage, progress)
+    head, text = open_events(source, blocks, damage)
     reader = _Reader(_is_inexact(text), damage)
     header = reader.read(head, text, blocks)
     return _timeline(source, reader, header)
@@ -78,6 +84,7 @@ class _Reader:
         self.columns = ColumnBuilder(self.strings)
         self.damage = damage
         self.events = 0
+        self._repair = Repair(self._decode, self._take, damage)
         event: Any = EXACT_EVENT if exact else EVENT
         self._complete: Any = ExactComplete if exact else Complete
         self._instant: Any = ExactInstant if exact else Instant
@@ -89,35 +96,49 @@ class _Reader:
 
     def read(self, head: bytes, text: bytes, blocks: Iterator[bytes]) -> Header:
         """Reads all events; ``text`` is what was already read of them. Returns the header."""
-        rest = event_runs(text, blocks, self._accept, self._repair, self.damage)
-        is_list = not head.lstrip().startswith(b"{")
+        rest, ended = event_runs(text, blocks, self._accept, lambda run: self._repair.read(run, False), self.damage)
+        rest = rest.rstrip(b"\0")  # what a crash of the machine leaves
+        is_list = not head.startswith(b"{")
         header = Header() if is_list else self._header(head + b"]}")
-        try:
-            if is_list:
-                self._take(self._decoders[0].decode(b"[" + rest))
-            else:
-                document = self._document.decode(b'{"traceEvents":[' + rest)
-                self._take(document.traceEvents)
-                header.fill(document)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            after = self._repair(rest)
-            if after is None:
-                if not self.damage.has("oversized"):
-                    self.damage.add("cut_short")
-            elif not is_list:
-                header.fill(self._header(b'{"traceEvents":[]' + after.encode()))
+        if not ended:
+            try:
+                if is_list:
+                    self._take(self._decoders[0].decode(b"[" + rest))
+                else:
+                    document = self._document.decode(b'{"traceEvents":[' + rest)
+                    self._take(document.traceEvents)
+                    header.fill(document)
+                return header
+            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                stop, ended = self._repair.read(rest, True)
+                rest = rest[stop:]
+        if not ended:
+            self._cut_short()
+        elif not is_list:
+            header.fill(self._header(b'{"traceEvents":[]' + rest))
+        elif rest.strip():
+            self.damage.add("text_behind")
         return header
 
+    def _cut_short(self) -> None:
+        if not any(self.damage.has(code) for code in ("oversized", "gzip_cut", "gzip_damaged")):
+            self.damage.add("cut_short")
+
     def _accept(self, text: bytes) -> bool:
+        events = self._decode(text)
+        if events is not None:
+            self._take(events)
+        return events is not None
+
+    def _decode(self, text: bytes) -> list[Any] | None:
         for decoder in self._decoders:
             try:
-                self._take(decoder.decode(text))
+                return decoder.decode(text)
             except msgspec.ValidationError:
                 continue
             except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-                return False
-            return True
-        return False
+                return None
+        return None
 
     def _take(self, events: list[Any]) -> None:
         self.events += len(events)
@@ -127,25 +148,28 @@ class _Reader:
             [event for event in events if type(event) is instant and event.name == "[memory]"],
         )
 
-    def _repair(self, run: bytes) -> str | None:
-        found = mend_events(run, self.damage)
-        self.events += found.count
-        self.columns.add(found.complete, found.memory)
-        return found.rest
-
     def _header(self, text: bytes) -> Header:
         try:
             return msgspec.json.decode(text, type=Header)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-            self.damage.add("header_damaged")
-        values = lenient_json(text.decode("utf-8", "replace"))
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+            truncated = str(error) == TRUNCATED
         header = Header()
+        mended = mend_json(text)
+        if truncated and mended is None:
+            self._cut_short()
+            return header
+        if mended is None or mended.codes:
+            self.damage.add("header_damaged")
+        if mended is None:
+            return header
+        if mended.rest.strip():
+            self.damage.add("text_behind")
         for field in msgspec.structs.fields(Header):
-            if isinstance(values, dict) and values.get(field.name) is not None:
-                try:
-                    setattr(header, field.name, msgspec.convert(values[field.name], field.type, strict=False))
-                except msgspec.ValidationError:
-                    continue
+            raw = msgspec.json.encode(mended.value.get(field.name))
+            try:
+                setattr(header, field.name, msgspec.json.decode(raw, type=field.type, strict=False))
+            except msgspec.ValidationError:
+                self.damage.add("header_damaged")
         return header
 
 
@@ -168,10 +192,7 @@ def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
     memory = MemoryEvents(*(c[np.abs(memory.time_ns - middle) < _LONGEST_RECORDING_NS] for c in _columns_of(memory)))
     damage.add("python_frames", columns.python_frames)
     if not len(host) and not len(device):
-        lost = f" ({' '.join(note.text for note in damage.notes())})" if damage.notes() else ""
-        raise TraceError(
-            f"{source} holds no op and no kernel; check that the profiler ran during training steps.{lost}"
-        )
+        raise TraceError(f"{source} {_nothing_found(reader)}.")
     # Times count from the first event: what follows then fits any integer width and delta coding starts small.
     first = min(int(table.start_ns.min()) for table in (host, device) if len(table))
     for start in (host.start_ns, device.start_ns, memory.time_ns):
@@ -195,6 +216,16 @@ def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
         events=reader.events,
         repaired=damage.repaired,
     )
+
+
+def _nothing_found(reader: _Reader) -> str:
+    """What to say of a file without an event that counts: first what is wrong with it."""
+    reasons = reader.damage.reasons()
+    if reasons and not reader.events and not any(reader.damage.has(code) for code in _LOST):
+        return "is not a PyTorch profiler trace; pass the *.pt.trace.json[.gz] file that torch.profiler wrote"
+    if reasons:
+        return f"{reasons}, and no op and no kernel is left; record it again, or copy it again"
+    return "holds no op and no kernel; check that the profiler ran during training steps"
 
 
 def _properties(device: Device) -> DeviceProperties:

@@ -6,7 +6,7 @@ next to nothing. A field that is absent has the value that the columns use for "
 
 from __future__ import annotations
 
-from typing import Any, Union
+from typing import Annotated, Any, Union
 
 import msgspec
 
@@ -101,32 +101,38 @@ EVENT: Any = Union[(Complete, Instant, *_SKIPPED)]
 EXACT_EVENT: Any = Union[(ExactComplete, ExactInstant, *_SKIPPED)]
 
 
+# What the stored profile has room for: a number beyond is a broken one.
+_Number = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+_Bytes = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
+_Nanoseconds = Annotated[int, msgspec.Meta(gt=-(2**62), lt=2**62)]
+
+
 class Device(msgspec.Struct):
     """An entry of ``deviceProperties``."""
 
-    id: int = 0
+    id: _Number = 0
     name: str = ""
-    computeMajor: int | None = None
-    computeMinor: int | None = None
-    numSms: int | None = None
-    totalGlobalMem: int | None = None
+    computeMajor: _Number | None = None
+    computeMinor: _Number | None = None
+    numSms: _Number | None = None
+    totalGlobalMem: _Bytes | None = None
 
 
 class Distributed(msgspec.Struct):
     """``distributedInfo``."""
 
-    rank: int | None = None
-    world_size: int | None = None
+    rank: _Number | None = None
+    world_size: _Number | None = None
 
 
 class Header(msgspec.Struct):
     """What stands before and behind the events."""
 
-    baseTimeNanoseconds: int | None = None
+    baseTimeNanoseconds: _Nanoseconds | None = None
     deviceProperties: list[Device] | None = None
     distributedInfo: Distributed | None = None
-    cuda_runtime_version: int | None = None
-    cuda_driver_version: int | None = None
+    cuda_runtime_version: _Number | None = None
+    cuda_driver_version: _Number | None = None
     record_shapes: int | None = None
     schemaVersion: int | None = None
 
