@@ -327,7 +327,8 @@ class _Builder:
     ) -> str:
         size = byte_size(figures.peak_allocated_bytes)
         if figures.device_memory_bytes:
-            size += f", {figures.peak_allocated_percent:.1f} % of the {byte_size(figures.device_memory_bytes)} it has"
+            share = figures.peak_allocated_percent or 0.0
+            size += f", {'under 0.1' if share < 0.1 else f'{share:.1f}'} % of the {byte_size(figures.device_memory_bytes)} it has"
         if not self.memory.before_known:
             size += " of what was allocated while it recorded"
         sentence = f"{label} holds at most {size}, in iteration {moment.iteration_number}"

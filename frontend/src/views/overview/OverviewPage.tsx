@@ -79,7 +79,9 @@ export function OverviewPage({ data }: { data: Overview }) {
             {iterations}
             {findings}
           </div>
-          <Parts parts={data.parts} />
+          <div class="grid">
+            <Parts parts={data.parts} />
+          </div>
         </>
       ) : (
         <>
@@ -88,7 +90,9 @@ export function OverviewPage({ data }: { data: Overview }) {
             {findings}
           </div>
           <div class="grid">{iterations}</div>
-          <Parts parts={data.parts} />
+          <div class="grid">
+            <Parts parts={data.parts} />
+          </div>
         </>
       )}
       <div class="grid grid-main">
