@@ -14,7 +14,7 @@ import numpy as np
 from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX, module_paths
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.storage.tree import inherit, outermost
-from tb_dlprof_plugin.trace.timeline import HostKind, Timeline
+from tb_dlprof_plugin.trace.timeline import HostEvents, HostKind, Timeline
 
 _KINDS = {
     HostKind.RUNTIME: CallKind.RUNTIME,
@@ -44,7 +44,7 @@ class Roles:
 def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
     """Roles, modules and forward calls of all host events. Module paths are appended to ``timeline.strings``."""
     host = timeline.host
-    kind = _kinds(timeline)
+    kind = _kinds(timeline, parent)
     is_op = kind == CallKind.OP
     top_call = outermost(is_op, parent)
     top = is_op & (top_call == np.arange(len(host)))
@@ -72,7 +72,7 @@ def assign_roles(timeline: Timeline, parent: Ints) -> Roles:
     return Roles(kind, role, module, forward_call, top, top_call)
 
 
-def _kinds(timeline: Timeline) -> Ints:
+def _kinds(timeline: Timeline, parent: Ints) -> Ints:
     host = timeline.host
     kind = np.select(
         [host.kind == trace_kind for trace_kind in _KINDS], [int(kind) for kind in _KINDS.values()], int(CallKind.OP)
@@ -86,7 +86,23 @@ def _kinds(timeline: Timeline) -> Ints:
             of_name[index] = CallKind.ANNOTATION
     known = of_name[host.name] >= 0
     kind[known] = of_name[host.name[known]]
+    if not (host.kind == HostKind.ANNOTATION).any():
+        kind[_ranges_among_ops(timeline, kind, parent)] = CallKind.ANNOTATION
     return kind
+
+
+def _ranges_among_ops(timeline: Timeline, kind: Ints, parent: Ints) -> Bools:
+    """The user's ``record_function`` ranges in traces of torch 1.9, which have the category of ops: outside every
+    namespace, with neither number nor shapes where ops have them, and with ops inside."""
+    host = timeline.host
+    is_op = kind == CallKind.OP
+    if not (host.shapes > 0).any():
+        return np.zeros(len(host), dtype=np.bool_)
+    plain = np.array(["::" not in text for text in timeline.strings], dtype=np.bool_)
+    ranges: Bools = is_op & plain[host.name] & (host.sequence_number < 0) & (host.shapes == 0)
+    has_ops = np.zeros(len(host), dtype=np.bool_)
+    has_ops[parent[is_op & (parent >= 0)]] = True
+    return ranges & has_ops
 
 
 def _seed_roles(timeline: Timeline, kind: Ints) -> Ints:
@@ -111,14 +127,26 @@ def _forward_calls(timeline: Timeline, is_op: Bools, role: Ints, top_call: Ints)
     result = np.full(len(host), -1, dtype=np.int64)
     has_number = is_op & (host.sequence_number >= 0)
     forward = np.flatnonzero(has_number & (role != Role.BACKWARD) & (role != Role.DATALOADER))
-    backward = np.flatnonzero(has_number & (role == Role.BACKWARD) & (top_call == np.arange(len(host))))
+    number = _numbers_of_backward(host, has_number & (role == Role.BACKWARD), top_call)
+    backward = np.flatnonzero(is_op & (number >= 0) & (role == Role.BACKWARD) & (top_call == np.arange(len(host))))
     if not len(forward) or not len(backward):
         return result
     forward = forward[np.lexsort((host.start_ns[forward], host.sequence_number[forward]))]
     numbers = host.sequence_number[forward]
-    position = np.searchsorted(numbers, host.sequence_number[backward], side="right") - 1
-    found = (position >= 0) & (numbers[np.maximum(position, 0)] == host.sequence_number[backward])
+    position = np.searchsorted(numbers, number[backward], side="right") - 1
+    found = (position >= 0) & (numbers[np.maximum(position, 0)] == number[backward])
     creators = forward[position[found]]
     earlier = host.start_ns[creators] <= host.start_ns[backward[found]]
     result[backward[found][earlier]] = top_call[creators[earlier]]
+    return result
+
+
+def _numbers_of_backward(host: HostEvents, numbered: Bools, top_call: Ints) -> Ints:
+    """Sequence numbers, where a backward node without one takes that of the first op inside it: in traces of torch 1.12
+    ``evaluate_function`` has none."""
+    result = host.sequence_number.copy()
+    inner = np.flatnonzero(numbered & (host.forward_thread > 0) & (top_call >= 0))[::-1]
+    inner = inner[host.sequence_number[top_call[inner]] < 0]
+    # The last write stays: backwards, that of the first.
+    result[top_call[inner]] = host.sequence_number[inner]
     return result

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.storage.model import Ints
 from tb_dlprof_plugin.trace.timeline import HostEvents, HostKind, Timeline
 
 _STEP_PREFIX = "ProfilerStep#"
+_MOST_DIGITS = 18  # a number of as many digits fits 64 bits
 _OPTIMIZER_PREFIX = "Optimizer.step#"
 
 
@@ -60,7 +61,7 @@ def _profiler_steps(timeline: Timeline) -> Steps | None:
     numbered: dict[int, tuple[int, int]] = {}
     for row in rows:
         text = timeline.strings[timeline.host.name[row]].removeprefix(_STEP_PREFIX)
-        if text.isdigit():
+        if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
             start = int(timeline.host.start_ns[row])
             numbered.setdefault(int(text), (start, start + int(timeline.host.duration_ns[row])))
     if not numbered:

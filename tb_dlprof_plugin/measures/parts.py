@@ -20,16 +20,23 @@ _PRECEDENCE = (Role.DATALOADER, Role.BACKWARD, Role.FORWARD, Role.OPTIMIZER)
 
 
 @per_selection
-def step_parts(frame: Frame, selection: Selection) -> dict[Role, int]:
-    """Time of the selected iterations by part (ns), means over the GPUs; they sum to the wall clock time."""
+def step_parts(frame: Frame, selection: Selection) -> dict[Role, int | None]:
+    """Time of the selected iterations by part (ns), means over the GPUs; they sum to the wall clock time.
+
+    The forward part is None where a backward pass was recorded but nothing that tells its forward ops (no sequence
+    numbers, no modules): its time is in the rest then.
+    """
     iterations = frame.profile.iterations
     rows = slice(selection.first, selection.last + 1)
     sums = parts_by_iteration(frame)[rows].sum(axis=(0, 1))
     gpus = max(1, len(iterations.gpu_ids))
-    mean = {part: int(value) // gpus for part, value in zip(PARTS, sums.tolist(), strict=True)}
+    mean: dict[Role, int | None] = {p: int(value) // gpus for p, value in zip(PARTS, sums.tolist(), strict=True)}
+    roles = frame.profile.ops.role
+    if (roles == Role.BACKWARD).any() and not (roles == Role.FORWARD).any():
+        mean[Role.FORWARD] = None
     # Rounding goes to the last part.
-    mean[Role.OTHER] += int(iterations.duration_ns[rows].sum()) - sum(mean.values())
-    return mean
+    known = sum(value or 0 for part, value in mean.items() if part != Role.OTHER)
+    return mean | {Role.OTHER: int(iterations.duration_ns[rows].sum()) - known}
 
 
 def parts_by_iteration(frame: Frame) -> Ints:

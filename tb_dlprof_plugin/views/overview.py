@@ -139,10 +139,7 @@ def overview(frame: Frame, ref: RunRef, selection: Selection) -> Overview:
             Slice(name, CATEGORIES[name][0], value, percent(value, steps.wall_ns))
             for name, value in steps.category_ns.items()
         ],
-        parts=[
-            Slice(part.name.lower(), _PARTS[part], value, percent(value, steps.wall_ns))
-            for part, value in step_parts(frame, selection).items()
-        ],
+        parts=_parts(frame, selection, steps.wall_ns),
         kernel_time=_kernel_time(frame, selection) if has_gpu else [],
         tensor_core_efficiency=_efficiency(tensor_cores) if has_gpu else [],
         iterations=_bars(frame, selection),
@@ -186,6 +183,14 @@ def _summary(
         peak_memory_bytes=facts.peak_memory_allocated_bytes,
         memory_bytes=gpu.memory_bytes if gpu else None,
     )
+
+
+def _parts(frame: Frame, selection: Selection, wall_ns: int) -> list[Slice]:
+    parts = step_parts(frame, selection)
+    labels = dict(_PARTS)
+    if parts[Role.FORWARD] is None:
+        labels[Role.OTHER] = "Forward and other"
+    return [Slice(part.name.lower(), labels[part], value, percent(value, wall_ns)) for part, value in parts.items()]
 
 
 def _categories(frame: Frame) -> list[Category]:

@@ -14,7 +14,7 @@ RECORDED = Path(__file__).parents[2] / "demo" / "recorded"
 
 
 def _parts(frame: Frame) -> dict[str, int]:
-    return {part.name: ns // 1000 for part, ns in step_parts(frame, frame.selection()).items()}
+    return {part.name: ns // 1000 for part, ns in step_parts(frame, frame.selection()).items() if ns is not None}
 
 
 def test_a_step_on_the_cpu_by_hand(new_trace) -> None:
@@ -46,6 +46,17 @@ def test_the_gpu_goes_before_the_cpu(new_trace) -> None:
     assert sum(parts.values()) == 100
 
 
+def test_a_backward_pass_that_nothing_ties_to_its_forward_leaves_the_forward_unknown(new_trace) -> None:
+    trace = new_trace()
+    trace.step(1, 0, 100)
+    trace.op("aten::linear", 0, 20)
+    trace.op("autograd::engine::evaluate_function: AddmmBackward0", 40, 30, tid=2)
+    frame = trace.frame()
+    parts = step_parts(frame, frame.selection())
+    assert parts[Role.FORWARD] is None
+    assert (parts[Role.BACKWARD], parts[Role.OTHER]) == (30_000, 70_000)
+
+
 @pytest.mark.parametrize("stored", read_profiles(RECORDED), ids=lambda s: "-".join(s.path.parent.parts[-2:]))
 def test_the_parts_of_a_recorded_run_sum_to_each_iteration(stored) -> None:
     frame = Frame(stored.profile)
@@ -54,6 +65,6 @@ def test_the_parts_of_a_recorded_run_sum_to_each_iteration(stored) -> None:
     durations = stored.profile.iterations.duration_ns
     assert np.array_equal(times.sum(axis=2), np.repeat(durations[:, None], times.shape[1], axis=1))
     selection = frame.selection()
-    assert sum(step_parts(frame, selection).values()) == int(durations.sum())
+    assert sum(value or 0 for value in step_parts(frame, selection).values()) == int(durations.sum())
     # A training step is mostly forward and backward.
     assert times[:, :, [PARTS.index(Role.FORWARD), PARTS.index(Role.BACKWARD)]].sum() > 0.3 * durations.sum()
