@@ -88,7 +88,7 @@ def _unpack(source: Path, packed: Iterator[bytes], damage: Damage) -> Iterator[b
                 return
             block = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
             written += len(text)
-            if written > _EXPANSION_WATCHED_FROM and written > _LARGEST_EXPANSION * read:
+            if written > _EXPANSION_WATCHED_FROM and written > _LARGEST_EXPANSION * (read - len(block)):
                 raise TraceError(
                     f"{source} expands to over {_LARGEST_EXPANSION} times its size, which no trace does, and was not "
                     "read further; check where the file comes from."

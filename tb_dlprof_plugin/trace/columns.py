@@ -7,7 +7,6 @@ costs as much as decoding it.
 from __future__ import annotations
 
 import functools
-import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import compress
@@ -58,6 +57,7 @@ DEVICE_KINDS = {
 LARGEST_ID = 2**63 - 1
 _LARGEST_NUMBER = 2**31 - 1  # of a device or stream
 _LARGEST_COORDINATE = 2**62 - 1
+_MOST_DIGITS = 19  # of a number below 2**63; int() of thousands raises
 _K = TypeVar("_K", bound=Hashable)
 _Columns = dict[str, list[npt.NDArray[Any]]]
 
@@ -186,7 +186,7 @@ class ColumnBuilder:
             duration_ns=_durations(events),
             correlation=_ints(args, "correlation"),
             external_id=ids if (ids >= 0).any() else _ints(args, "old_external_id"),
-            bytes=_ints(args, "bytes"),
+            bytes=_within(_ints(args, "bytes"), _LARGEST_COORDINATE),
             config=np.fromiter(map(self._config_keys.__getitem__, configs), np.int64, count),
         )
 
@@ -199,7 +199,7 @@ class ColumnBuilder:
             self._memory,
             time_ns=_times(list(map(_ts, events))),
             thread=self._thread(events),
-            device=np.where(on_cpu, -1, _ints(args, "device_id")),
+            device=np.where(on_cpu, -1, _within(_ints(args, "device_id"), _LARGEST_NUMBER)),
             address=_ints(args, "address"),
             bytes=_ints(args, "bytes"),
             allocated=_ints(args, "allocated"),
@@ -210,7 +210,11 @@ class ColumnBuilder:
         """The host events in the order of `HostEvents`."""
         columns = _joined(self._host, HostEvents.__slots__)
         # Children that start with their parent come after it: longer first.
-        order = np.lexsort((-columns["duration_ns"], columns["start_ns"], columns["thread"]))
+        keys = [-columns["duration_ns"], columns["start_ns"], columns["thread"]]
+        order = np.lexsort(keys)
+        if _has_ties([key[order] for key in keys]):
+            # Times in whole microseconds: what was called first has the lower id, and launches nothing itself.
+            order = np.lexsort([columns["kind"] == HostKind.RUNTIME, columns["external_id"], *keys])
         return HostEvents(**{name: column[order] for name, column in columns.items()})
 
     def device_events(self) -> DeviceEvents:
@@ -254,11 +258,18 @@ class ColumnBuilder:
         config = LaunchConfig(
             grid=_dimensions(grid),
             block=_dimensions(block),
-            registers_per_thread=registers,
-            shared_memory_bytes=shared_memory,
-            occupancy_percent=round(occupancy) if occupancy is not None and math.isfinite(occupancy) else None,
+            registers_per_thread=registers if _is_sound(registers) else None,
+            shared_memory_bytes=shared_memory if _is_sound(shared_memory) else None,
+            occupancy_percent=round(occupancy) if _is_sound(occupancy) else None,
         )
         return self._configs.setdefault(config, len(self._configs))
+
+
+def _has_ties(keys: list[Ints]) -> bool:
+    same = np.ones(max(0, len(keys[0]) - 1), dtype=np.bool_)
+    for key in keys:
+        same &= key[1:] == key[:-1]
+    return bool(same.any())
 
 
 def _without_overload(name: str) -> str:
@@ -286,10 +297,14 @@ def _ints(args: list[Any], key: str) -> Ints:
         return np.fromiter(sound, np.int64, len(args))
 
 
+def _within(values: Ints, largest: int) -> Ints:
+    return np.where((values >= 0) & (values <= largest), values, -1)
+
+
 def _times(values: list[Any]) -> npt.NDArray[Any]:
     """Microseconds as integer nanoseconds; `UNKNOWN_TIME` where there is no number, or an absurd one."""
     if isinstance(values[0], msgspec.Raw):
-        return _exact_times(b"\n".join(values))
+        return _exact_times(values)
     return _nanoseconds(np.fromiter(values, np.float64, len(values)))
 
 
@@ -311,17 +326,17 @@ def _nanoseconds(microseconds: npt.NDArray[np.float64]) -> Ints:
     return result if sound.all() else np.where(sound, result, UNKNOWN_TIME)
 
 
-def _exact_times(lines: bytes) -> Ints:
+def _exact_times(values: list[Any]) -> Ints:
+    lines = b"\n".join(values)
     if _THREE_DECIMALS.fullmatch(lines):  # as Kineto writes them
-        digits = lines.replace(b".", b"").split(b"\n")
-        return np.fromiter(map(int, digits), np.int64, len(digits))
-    texts = lines.split(b"\n")
-    return np.fromiter(map(_exact_time, texts), np.int64, len(texts))
+        values = lines.replace(b".", b"").split(b"\n")
+        return np.fromiter(map(int, values), np.int64, len(values))
+    return np.fromiter(map(_exact_time, map(bytes, values)), np.int64, len(values))
 
 
 def _exact_time(raw: bytes) -> int:
     whole, _, fraction = raw.strip(b'"').partition(b".")
-    if whole.isdigit() and (fraction.isdigit() or not fraction):
+    if whole.isdigit() and len(whole) <= _MOST_DIGITS and (fraction.isdigit() or not fraction):
         time = int(whole) * 1000 + int((fraction + b"000")[:3]) + (fraction[3:4] >= b"5")
     else:
         try:
@@ -331,15 +346,20 @@ def _exact_time(raw: bytes) -> int:
     return time if abs(time) <= _LARGEST_COORDINATE else UNKNOWN_TIME
 
 
+def _is_sound(value: float | None) -> bool:
+    return value is not None and 0 <= value <= _LARGEST_NUMBER  # NaN is not
+
+
 def _number(value: object) -> int:
     text = str(value).removeprefix("stream ").strip()
-    number = int(text) if text.isascii() and text.isdigit() else -1
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else -1
     return number if number <= _LARGEST_NUMBER else -1
 
 
 @functools.lru_cache(maxsize=65536)
 def _dimensions(raw: bytes) -> tuple[int, int, int] | None:
     try:
-        return msgspec.json.decode(raw, type=tuple[int, int, int])
+        sizes = msgspec.json.decode(raw, type=tuple[int, int, int])
     except msgspec.DecodeError:
         return None
+    return sizes if all(map(_is_sound, sizes)) else None

@@ -13,7 +13,7 @@ _REPAIRED = {
     "unescaped_text": "Events with unescaped quotes or backslashes in their text were mended.",
     "odd_fields": "Events with fields of an unexpected type: those fields were read as not recorded.",
     "negative_duration": "Events with a negative duration were read as lasting 0 ns.",
-    "stray_text": "Text that belongs to no event, such as brackets or commas too many, was skipped.",
+    "stray_text": "Brackets, commas or words too many or missing between events were passed over.",
 }
 _LOST = {
     "events_lost": "Events could not be read and were left out.",
@@ -25,6 +25,7 @@ _FILE = {
     "cut_short": "The file ends in the middle of the JSON; what came after is lost.",
     "oversized": "One event is larger than 64 MiB; it and what came after were not read.",
     "text_behind": "Text behind the end of the JSON was not read.",
+    "header_mended": "The file's header is not valid JSON; it was mended and read whole.",
     "header_damaged": "The file's header could not be read whole; facts about the machine may be missing.",
     "python_exporter": "The file was written by EventList.export_chrome_trace(), which records no launches and no "
     "Tensor Core context; record with torch.profiler.tensorboard_trace_handler or tb_dlprof_plugin.profile.",

@@ -158,10 +158,10 @@ class _Reader:
         if truncated and mended is None:
             self._cut_short()
             return header
-        if mended is None or mended.codes:
-            self.damage.add("header_damaged")
         if mended is None:
+            self.damage.add("header_damaged")
             return header
+        self.damage.add("header_mended", bool(mended.codes))
         if mended.rest.strip():
             self.damage.add("text_behind")
         for field in msgspec.structs.fields(Header):

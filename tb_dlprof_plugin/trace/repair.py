@@ -21,8 +21,10 @@ from tb_dlprof_plugin.trace.mend import Mended, mend_json, mend_text, without_od
 from tb_dlprof_plugin.trace.split import cuts_of
 
 _LARGEST_MENDED_EVENT = 1 << 20  # bytes: no event is as long, but what a damaged file makes of many may be
-_MOST_MENDED_ALONE = 1_000_000
-"""Events mended one by one in a file, at up to 0.1 ms each; others are lost, so that no file takes for ever."""
+_MOST_MENDED_ALONE = 300_000
+"""Events mended one by one in a file, at up to 0.1 ms each. Then whole stretches are lost, so that no file takes for
+ever: no exporter writes as many that need it."""
+_LOST_AT_ONCE = 64
 
 _SEPARATORS = re.compile(r"[\s,\0]*")
 _SCAN = json.JSONDecoder(strict=False, parse_int=len, parse_float=len).raw_decode
@@ -91,7 +93,14 @@ class Repair:
         position = piece = 0
         reach = len(mended)
         while True:
+            before = position
             position = _SEPARATORS.match(text, position).end()  # type: ignore[union-attr]
+            if (
+                text[position : position + 1] == "{"
+                and text[before - 1 : before] == "}"
+                and "," not in text[before:position]
+            ):
+                self._damage.add("stray_text")  # no comma between two events
             if position == len(run):
                 return Read(position, False)
             piece = bisect_left(starts, position, lo=piece)
@@ -103,6 +112,11 @@ class Repair:
                     piece += len(taken)
                     position = starts[piece] if piece < len(starts) else len(run)
                     reach *= 2
+                    continue
+                if self._alone >= _MOST_MENDED_ALONE and reach <= _LOST_AT_ONCE < len(starts) - piece:
+                    self._damage.add("events_lost", len(taken))
+                    position = starts[piece + len(taken)]
+                    reach = _LOST_AT_ONCE
                     continue
                 if reach > 1:
                     reach = min(reach, len(taken)) // 4 or 1

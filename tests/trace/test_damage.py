@@ -223,7 +223,7 @@ def test_a_damaged_header_keeps_its_sound_fields(tmp_path: Path) -> None:
     head = HEAD.replace('"schema', '"traceName": "C:\\Users\\me", "distributedInfo": {"rank": -3}, "schema')
     timeline = read_kineto(write(tmp_path, head + event(0) + TAIL))
     assert (timeline.base_time_unix_ns, timeline.rank, timeline.cuda_runtime_version) == (7, None, 12040)
-    assert notes(timeline) == {"header_damaged": None}
+    assert notes(timeline) == {"header_mended": None, "header_damaged": None}
 
 
 @pytest.mark.parametrize("mark", ["", "\N{ZERO WIDTH NO-BREAK SPACE}"])
