@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from tb_dlprof_plugin.trace.timeline import TraceNote
 
@@ -45,20 +45,23 @@ _TEXTS = _REPAIRED | _LOST | _FILE
 
 
 class Damage:
-    """Counts by kind; see `_TEXTS` for the kinds."""
+    """Counts by kind; see `_TEXTS` for the kinds. ``repaired`` counts what was mended: events, and places between."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
+        self.repaired = 0
 
     def add(self, code: str, count: int = 1) -> None:
         """Counts ``count`` cases more of a kind."""
         if count:
             self._counts[code] = self._counts.get(code, 0) + count
+            self.repaired += count if code in _REPAIRED else 0
 
-    def add_all(self, codes: Iterable[str]) -> None:
-        """Counts one case more of each kind."""
+    def add_all(self, codes: Collection[str]) -> None:
+        """Counts an event that was mended in several ways: one case more of each, and one event."""
         for code in codes:
-            self.add(code)
+            self._counts[code] = self._counts.get(code, 0) + 1
+        self.repaired += bool(codes)
 
     def reasons(self) -> str:
         """What is wrong with the file, as a part of a sentence: "ends in the middle of the JSON"; "" if nothing is."""
@@ -67,11 +70,6 @@ class Damage:
     def has(self, code: str) -> bool:
         """Whether any case of a kind was counted."""
         return code in self._counts
-
-    @property
-    def repaired(self) -> int:
-        """Events that were mended; one that needed several mendings counts for each."""
-        return sum(self._counts.get(code, 0) for code in _REPAIRED)
 
     def notes(self) -> list[TraceNote]:
         """One note for each kind, in the order of the kinds."""

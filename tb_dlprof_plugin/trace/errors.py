@@ -1,6 +1,11 @@
-"""The one error that reading a trace raises."""
+"""The one error that reading a trace raises, and those that decoding does."""
 
 from __future__ import annotations
+
+import msgspec
+
+UNDECODABLE = (msgspec.DecodeError, RecursionError, ValueError)
+"""What msgspec raises for text that it cannot decode: bad UTF-8 and numbers of thousands of digits are ValueErrors."""
 
 
 class TraceError(Exception):

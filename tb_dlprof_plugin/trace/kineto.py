@@ -24,7 +24,7 @@ import numpy as np
 from tb_dlprof_plugin.trace.blocks import read_blocks
 from tb_dlprof_plugin.trace.columns import UNKNOWN_TIME, ColumnBuilder
 from tb_dlprof_plugin.trace.damage import Damage
-from tb_dlprof_plugin.trace.errors import TraceError
+from tb_dlprof_plugin.trace.errors import UNDECODABLE, TraceError
 from tb_dlprof_plugin.trace.mend import mend_json
 from tb_dlprof_plugin.trace.python_exporter import by_thread
 from tb_dlprof_plugin.trace.records import (
@@ -50,7 +50,7 @@ from tb_dlprof_plugin.trace.timeline import (
     Timeline,
 )
 
-_TIME_WITH_FRACTION = re.compile(rb'"ts"\s*:\s*"?(\d+)\.\d*[1-9]')
+_TIME_WITH_FRACTION = re.compile(rb'"ts"\s*:\s*"?(\d{1,19})\.\d*[1-9]')
 _INEXACT_FROM_US = 2**43
 _T = TypeVar("_T", HostEvents, DeviceEvents)
 _LOST = ("gzip_cut", "gzip_damaged", "cut_short", "events_lost", "oversized")
@@ -109,7 +109,7 @@ class _Reader:
                     self._take(document.traceEvents)
                     header.fill(document)
                 return header
-            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            except UNDECODABLE:
                 stop, ended = self._repair.read(rest, True)
                 rest = rest[stop:]
         if not ended:
@@ -136,7 +136,7 @@ class _Reader:
                 return decoder.decode(text)
             except msgspec.ValidationError:
                 continue
-            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            except UNDECODABLE:
                 return None
         return None
 
@@ -151,7 +151,7 @@ class _Reader:
     def _header(self, text: bytes) -> Header:
         try:
             return msgspec.json.decode(text, type=Header)
-        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        except UNDECODABLE as error:
             truncated = str(error) == TRUNCATED
         header = Header()
         mended = mend_json(text)
@@ -168,7 +168,7 @@ class _Reader:
             raw = msgspec.json.encode(mended.value.get(field.name))
             try:
                 setattr(header, field.name, msgspec.json.decode(raw, type=field.type, strict=False))
-            except msgspec.ValidationError:
+            except UNDECODABLE:
                 self.damage.add("header_damaged")
         return header
 

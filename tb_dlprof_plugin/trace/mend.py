@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from tb_dlprof_plugin.trace.errors import UNDECODABLE
 from tb_dlprof_plugin.trace.records import Complete, Instant
 
 NO_CODES: frozenset[str] = frozenset()
@@ -97,6 +98,7 @@ def without_odd_fields(event: dict[str, Any]) -> bool | None:
 def _first_object(text: str) -> Mended | None:
     """Tries one mending after another, each on top of those before it that leave valid text as it is."""
     codes: set[str] = set()
+    before: set[str] = set()
 
     def constant(_: str) -> None:
         codes.add("not_a_number")
@@ -106,7 +108,7 @@ def _first_object(text: str) -> Mended | None:
         mended = mend(text)
         if mended is None or (name and mended == text):
             continue
-        kinds = {name} if name else set()
+        kinds = before | {name} if name else set()
         for _ in range(2):
             codes.clear()
             try:
@@ -122,6 +124,7 @@ def _first_object(text: str) -> Mended | None:
                 return Mended(value, mended[stop:], codes | kinds) if isinstance(value, dict) else None
         if name == "not_a_number":
             text = mended
+            before = {name}
     return None
 
 
@@ -209,7 +212,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 def _fits(value: Any, kind: Any) -> bool:
     try:
         _decoder(kind).decode(msgspec.json.encode(value))
-    except (msgspec.DecodeError, RecursionError):
+    except UNDECODABLE:
         return False
     return True
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tb_dlprof_plugin.trace.damage import Damage
+from tb_dlprof_plugin.trace.errors import UNDECODABLE
 from tb_dlprof_plugin.trace.mend import Mended, mend_json, mend_text, without_odd_fields
 from tb_dlprof_plugin.trace.split import cuts_of
 
@@ -259,6 +260,6 @@ def _is_rest(text: bytes) -> bool:
     """Whether this can stand behind the bracket that ends the list of events in a document."""
     try:
         keys = msgspec.json.decode(b'{"traceEvents":[]' + text)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except UNDECODABLE:
         return False
     return _KEYS_OF_ARGS.isdisjoint(keys)

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tb_dlprof_plugin.trace.damage import Damage
-from tb_dlprof_plugin.trace.errors import TraceError
+from tb_dlprof_plugin.trace.errors import UNDECODABLE, TraceError
 
 LARGEST_EVENT_BYTES = 1 << 26
 _LARGEST_HEAD_BYTES = 1 << 26
@@ -67,7 +67,7 @@ def _no_events(text: bytes, damage: Damage) -> str:
         return f"is not JSON; {right_file}"
     try:
         msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         if str(error) == TRUNCATED:
             return f"ends in the middle of the JSON, before the first event; {again}"
         return f"is broken JSON without traceEvents; {right_file}"

@@ -90,7 +90,7 @@ def test_four_gigabytes_behind_a_small_gzip_take_little_memory_and_time(tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [c for c in BOMBS if "same" not in c])
+@pytest.mark.parametrize("case", ["brackets", "a name without end", "a list that ends, and more"])
 def test_the_same_as_plain_files(tmp_path: Path, case: str) -> None:
     head, repeated = BOMBS[case]
     path = tmp_path / "bomb.json"

@@ -109,6 +109,13 @@ def test_bytes_that_are_not_utf8_become_replacement_characters(tmp_path: Path) -
     assert names(timeline)[BAD] == "k\N{REPLACEMENT CHARACTER}"
 
 
+def test_an_event_that_is_mended_in_two_ways_counts_once(tmp_path: Path) -> None:
+    events = [event(0), event(1).replace("aten::mm", 'a "b" \a').replace("[2, 3]", "[2, NaN]")]
+    timeline = read_kineto(write(tmp_path, document(events)))
+    assert notes(timeline) == {"control_characters": 1, "not_a_number": 1, "unescaped_text": 1}
+    assert timeline.repaired == 1
+
+
 LOST: dict[str, tuple[Callable[[str], str], str]] = {
     "its end is missing": (lambda e: e[:100], "events_lost"),
     "a brace is missing": (lambda e: e[:-1], "events_lost"),
