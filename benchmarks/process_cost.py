@@ -3,8 +3,8 @@
 Time and memory are measured in different runs. A timed run is not watched. In a watched run the proportional set size
 (PSS: private memory, and shared pages divided by how many share them) of all processes of the tree is read from
 ``/proc`` up to every 20 ms and summed; the peak is never below the kernel's own high-water mark of the largest process
-(``ru_maxrss`` of ``wait4``), which is all there is on systems without ``/proc``. That mark starts at the size of the process
-that measures, so measure from a small one.
+(``ru_maxrss`` of ``wait4``), which is all there is on systems without ``/proc``. That mark starts at the size of the
+process that measures, so measure from a small one.
 """
 
 from __future__ import annotations
