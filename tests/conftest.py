@@ -158,7 +158,7 @@ class TraceBuilder:
         self,
         at: float,
         size: int,
-        address: int,
+        address: int | None,
         *,
         allocated: int | None = None,
         reserved: int | None = 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.storage.model import Ints, Memory
+from tb_dlprof_plugin.storage.model import PARTNER_UNKNOWN, Ints, Memory
 from tb_dlprof_plugin.trace.timeline import HostEvents, MemoryEvents, Timeline
 
 
@@ -58,8 +58,11 @@ def _first_that_lasts(stop: Ints, time: Ints, row: Ints, parent: Ints) -> Ints:
 
 
 def _partners(events: MemoryEvents) -> Ints:
-    """Pairs each free with the last allocation before it at the same address of the same device."""
-    partner = np.full(len(events), -1, dtype=np.int64)
+    """Pairs each free with the last allocation before it at the same address of the same device.
+
+    torch 1.8 and 1.9 write no addresses; without one it is `PARTNER_UNKNOWN`.
+    """
+    partner = np.where(events.address >= 0, -1, PARTNER_UNKNOWN)
     known = np.flatnonzero(events.address >= 0)
     order = known[np.lexsort((known, events.address[known], events.device[known]))]
     allocation, free = order[:-1], order[1:]

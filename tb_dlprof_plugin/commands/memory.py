@@ -41,11 +41,15 @@ def memory(
         typer.echo(page.how_to_record)
         return
     _print_figures(page)
-    _print_categories(page)
-    _print_iterations(page, limit)
-    _print_groups("Module", page.modules, limit)
-    _print_groups("Op type", page.op_types, limit)
-    _print_allocations(page, limit)
+    if page.not_attributed:
+        _print_iterations(page, limit)
+        typer.echo(f"{page.not_attributed}\n")
+    else:
+        _print_categories(page)
+        _print_iterations(page, limit)
+        _print_groups("Module", page.modules, limit)
+        _print_groups("Op type", page.op_types, limit)
+        _print_allocations(page, limit)
     for note in page.notes:
         typer.echo(f"Note: {note}")
 
@@ -55,7 +59,10 @@ def _print_figures(page: MemoryPage) -> None:
     if figures is None:
         return
     rows = [
-        ("Peak allocated", _share(figures.peak_allocated_bytes, figures.peak_allocated_percent)),
+        (
+            "Peak allocated" + (" above the lowest moment" if figures.relative else ""),
+            _share(figures.peak_allocated_bytes, figures.peak_allocated_percent),
+        ),
         ("Peak reserved", _share(figures.peak_reserved_bytes, figures.peak_reserved_percent)),
         ("Fragmentation at the peak", _size(figures.fragmentation_bytes)),
         ("Memory of the device", _size(figures.device_memory_bytes)),
@@ -150,7 +157,7 @@ def _print_allocations(page: MemoryPage, limit: int) -> None:
             for row in page.rows[:limit]
         ],
     )
-    if page.total_rows > limit:
+    if page.total_rows is not None and page.total_rows > limit:
         typer.echo(f"\n{page.total_rows - limit} more; --limit prints more of each table.")
 
 

@@ -7,6 +7,10 @@ categories sum to the device's own total, to the byte, where the profiler record
 
 Times are those at which the CPU asked the allocator. It hands out memory then, and not when the GPU gets to the work:
 the windows are therefore the CPU's own (`Iterations.host_start_ns`).
+
+torch 1.8 and 1.9 recorded neither addresses nor totals. Without addresses nobody knows which allocation a free ends:
+what is alive, and so every category, is unknown. Without both only the changes are known: allocated is their running
+sum, counted from its lowest moment.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from tb_dlprof_plugin.measures.frame import Frame, Selection
-from tb_dlprof_plugin.storage.model import Bools, Ints, Profile, Role
+from tb_dlprof_plugin.storage.model import PARTNER_UNKNOWN, Bools, Ints, Profile, Role
 from tb_dlprof_plugin.storage.tree import outermost
 
 CPU = -1
@@ -51,7 +55,7 @@ class Window:
 class Peak:
     """The moment with most memory allocated, the first of several.
 
-    ``category_bytes`` sum to ``allocated``; None for a category that was not recorded. ``call`` is the row in `Calls`
+    ``category_bytes`` sum to ``allocated``; None for a category that is not known. ``call`` is the row in `Calls`
     around the event that led to it, -1 for none or where the memory was there already when the window began.
     """
 
@@ -84,10 +88,12 @@ class DeviceMemory:
     Attributes:
         time_ns: when it was asked for.
         bytes: positive for an allocation, negative for a free.
-        partner: row of an allocation's free and of a free's allocation, -1 where it is not in the recording.
+        partners_known: whether the recording tells which allocation a free ends; if not, what is alive is unknown.
+        partner: row of an allocation's free and of a free's allocation, -1 where it is not in the recording or unknown.
         call: row in `Calls` of the innermost call around the event, -1 for none.
         owner: row of the event's allocation (its own for an allocation), -1 for a free of older memory.
-        delta: the bytes that recorded allocations grow (or shrink) by; 0 for a free of older memory.
+        delta: the bytes that recorded allocations grow (or shrink) by; 0 for a free of older memory. Where partners are
+            unknown, the event's own: older memory cannot be told.
     """
 
     def __init__(self, frame: Frame, device: int) -> None:
@@ -97,12 +103,17 @@ class DeviceMemory:
         self.time_ns, self.bytes, self.call = memory.time_ns[rows], memory.bytes[rows], memory.call[rows]
         own_row = np.full(len(memory) + 1, -1, dtype=np.int64)
         own_row[rows] = np.arange(len(rows))
-        # The last entry answers for partner -1.
-        self.partner = own_row[memory.partner[rows]]
+        partner = memory.partner[rows]
+        # torch writes the address of every event or of none; single ones are missing where the file is damaged.
+        self.partners_known = not len(rows) or bool((partner != PARTNER_UNKNOWN).any())
+        # The last entry answers for no partner.
+        self.partner = own_row[np.maximum(partner, -1)]
         self.is_allocation = self.bytes > 0
         self.owner = np.where(self.is_allocation, np.arange(len(rows)), self.partner)
         self.delta = np.where(self.is_allocation, self.bytes, -self.bytes[self.owner])
         self.delta[self.owner < 0] = 0
+        if not self.partners_known:
+            self.delta = self.bytes
         self._allocated, self._reserved = memory.allocated[rows], memory.reserved[rows]
 
     def __len__(self) -> int:
@@ -121,11 +132,22 @@ class DeviceMemory:
         """
         return self.has_totals and (self.device != CPU or bool(self.allocated[0]))
 
+    @property
+    def relative(self) -> bool:
+        """Whether ``allocated`` counts from the lowest moment of the recording, at which it is unknown."""
+        return not self.has_totals and not self.partners_known
+
+    @cached_property
+    def known_before(self) -> int:
+        """Least bytes that were there before the recording where that is ``relative``: as many more were freed."""
+        return int(self.allocated[0]) if self.relative else 0
+
     @cached_property
     def allocated(self) -> Ints:
-        """Bytes allocated per state: the device's own total, else what recorded allocations hold."""
+        """Bytes allocated per state: the device's own total, else what recorded allocations hold, else `relative`."""
         if not self.has_totals:
-            return _with_start(0, np.cumsum(self.delta))
+            held = _with_start(0, np.cumsum(self.delta))
+            return held - held.min() if self.relative else held
         return _with_start(int(self._allocated[0] - self.bytes[0]), self._allocated)
 
     @cached_property
@@ -146,7 +168,12 @@ class DeviceMemory:
 
     @cached_property
     def category(self) -> Ints:
-        """Index into `CATEGORIES` of the event's allocation; "before" for a free of older memory."""
+        """Index into `CATEGORIES` of the event's allocation; "before" for a free of older memory.
+
+        All are "before" where partners are unknown: how long an allocation lived is part of what decides.
+        """
+        if not self.partners_known:
+            return np.full(len(self), _BEFORE, dtype=np.int64)
         profile = self.frame.profile
         scope = _scopes(self.frame)
         of_role = np.array([_OF_ROLE.get(role, _OTHER) for role in Role], dtype=np.int64)
@@ -159,7 +186,8 @@ class DeviceMemory:
     def category_bytes(self) -> Ints:
         """Bytes by category, shape (6, n + 1); "before" is what the device's total holds beyond recorded allocations.
 
-        Where the total was not recorded "before" is 0, and so the sum is what recorded allocations hold.
+        Where the total was not recorded "before" is 0, and so the sum is what recorded allocations hold. Where partners
+        are unknown all stands under "before", and `known_categories` says so.
         """
         result = np.zeros((len(CATEGORIES), len(self) + 1), dtype=np.int64)
         for index in range(len(CATEGORIES)):
@@ -202,11 +230,18 @@ class DeviceMemory:
         return self.known_categories(self.category_bytes[:, window.first : window.last + 1].max(axis=1))
 
     def known_categories(self, values: Ints) -> list[int | None]:
-        """One value per category; None for what was there before where that is not known."""
+        """One value per category; None for what was there before where not known, for all where partners are not."""
+        if not self.partners_known:
+            return [None] * len(CATEGORIES)
         return [None if i == _BEFORE and not self.before_known else int(v) for i, v in enumerate(values.tolist())]
 
     def alive(self, state: int) -> Bools:
-        """Which events are allocations alive in a state."""
+        """Which events are allocations alive in a state.
+
+        Raises:
+            ValueError: partners are unknown.
+        """
+        self.need_partners()
         done = np.arange(len(self)) < state
         return self.is_allocation & done & ((self.partner < 0) | (self.partner >= state))
 
@@ -218,6 +253,9 @@ class DeviceMemory:
             count: number of groups.
             state: at which ``bytes`` and ``allocations`` are taken.
             window: in which ``own_peak`` is taken.
+
+        Raises:
+            ValueError: partners are unknown.
         """
         alive = self.alive(state)
         sums = np.zeros(count, dtype=np.int64)
@@ -255,6 +293,11 @@ class DeviceMemory:
         kept += [_first_highest(value, stretch) + inner[0] for value in (self.allocated[inner], -self.allocated[inner])]
         return np.unique(np.concatenate(kept))
 
+    def need_partners(self) -> None:
+        """Raises ValueError where partners are unknown."""
+        if not self.partners_known:
+            raise ValueError("addresses were not recorded: which allocation a free ends is unknown")
+
 
 def growth(memory: DeviceMemory, selection: Selection) -> list[int]:
     """Per selected iteration, the allocated bytes at its end less those at its start."""
@@ -266,7 +309,11 @@ def kept_allocations(memory: DeviceMemory, selection: Selection) -> Bools:
     """Allocations of the selected iterations but the last that the recording does not free.
 
     What the last one leaves may be freed by the next, which was not selected.
+
+    Raises:
+        ValueError: partners are unknown.
     """
+    memory.need_partners()
     inside = (memory.iteration >= selection.first) & (memory.iteration < selection.last)
     return memory.is_allocation & (memory.partner < 0) & inside
 

@@ -192,13 +192,18 @@ class LaunchConfigs:
         return len(self.registers_per_thread)
 
 
+PARTNER_UNKNOWN = -2
+"""`Memory.partner` of an event without an address."""
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """Allocations (``bytes`` > 0) and frees (< 0) in order of time; empty where memory was not recorded.
 
     ``allocated`` and ``reserved`` are the device's totals after the event, -1 where not recorded; ``device`` is -1 for
     the CPU; ``call`` is the row in `Calls` of the innermost call around the event, -1 for none; ``partner`` is the row
-    of an allocation's free and of a free's allocation, -1 where it is not in the recording.
+    of an allocation's free and of a free's allocation, -1 where it is not in the recording, `PARTNER_UNKNOWN` where no
+    address was recorded that would tell.
     """
 
     time_ns: Ints

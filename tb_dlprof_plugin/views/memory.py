@@ -40,6 +40,10 @@ _POINTS = 2000
 _ROWS = 200
 _GROUPS = 500
 _ITERATIONS = 500
+_NOT_ATTRIBUTED = (
+    "Categories, modules, types of op and the allocations alive at the peak are unknown: the memory events of this "
+    "recording have no addresses (torch 1.8 and 1.9 write none), so nobody can tell which allocation a free ends."
+)
 _GROWING_ITERATIONS = 3
 """Fewer iterations that all grow may do so by chance: the first ones fill caches."""
 
@@ -79,6 +83,9 @@ class MemoryFigures(msgspec.Struct, frozen=True):
     """The selected iterations in numbers (bytes). ``fragmentation_bytes`` is reserved less allocated at the peak.
 
     Percents are of the device's memory. ``growth_bytes`` is the mean per iteration; ``grows`` says that each grew.
+    ``relative`` says that neither addresses nor totals were recorded: allocated bytes then count from the lowest moment
+    of the recording, when the total is unknown, and so is its share; at least ``known_before_bytes`` were allocated
+    when the recording began.
     """
 
     peak_allocated_bytes: int
@@ -90,6 +97,8 @@ class MemoryFigures(msgspec.Struct, frozen=True):
     device_memory_bytes: int | None
     growth_bytes: int
     grows: bool
+    relative: bool
+    known_before_bytes: int
 
 
 class MemoryMoment(msgspec.Struct, frozen=True):
@@ -117,8 +126,9 @@ class MemoryCategory(msgspec.Struct, frozen=True):
 class MemoryCurve(msgspec.Struct, frozen=True):
     """Columns with one entry per moment; each holds from its time (ns after the start) to the next one's.
 
-    ``categories`` has one column per category of the page, empty where it is unknown; ``reserved`` is empty where it
-    was not recorded. ``moments`` counts those of the recording, of which the highest and lowest were kept.
+    ``categories`` has one column per category of the page, empty where it is unknown, and none where all are;
+    ``reserved`` is empty where it was not recorded. ``moments`` counts those of the recording, of which the highest and
+    lowest were kept.
     """
 
     time_ns: list[int]
@@ -130,7 +140,7 @@ class MemoryCurve(msgspec.Struct, frozen=True):
 
 
 class MemoryIteration(msgspec.Struct, frozen=True):
-    """One selected iteration: from ``start_ns`` after the first; ``category_bytes`` at its own peak."""
+    """One selected iteration: from ``start_ns`` after the first; ``category_bytes`` at its own peak, or empty."""
 
     index: int
     number: int
@@ -145,7 +155,9 @@ class MemoryIteration(msgspec.Struct, frozen=True):
 class MemoryPage(msgspec.Struct, frozen=True):
     """Memory of one device; all but the headline and ``how_to_record`` is empty where none was recorded.
 
-    ``rows`` are the largest allocations alive at the peak, ``iterations`` at most the first 500 selected ones.
+    ``rows`` are the largest of the ``total_rows`` allocations alive at the peak, ``iterations`` at most the first 500
+    selected ones. Where the recording does not tell what is alive, ``not_attributed`` says why, and ``categories``,
+    ``modules``, ``op_types`` and ``rows`` are empty; else it is "".
     """
 
     ref: RunRef
@@ -159,10 +171,11 @@ class MemoryPage(msgspec.Struct, frozen=True):
     categories: list[MemoryCategory]
     curve: MemoryCurve | None
     iterations: list[MemoryIteration]
+    not_attributed: str
     modules: list[MemoryGroup]
     op_types: list[MemoryGroup]
     rows: list[MemoryAllocation]
-    total_rows: int
+    total_rows: int | None
     notes: list[str]
 
 
@@ -199,8 +212,8 @@ def _nothing_recorded(frame: Frame, ref: RunRef, selection: Selection) -> Memory
         "torch.profiler.profile(...), and record again.",
         range=selected_range(frame, selection),
         how_to_record=HOW_TO_RECORD,
-        devices=[], device=None, figures=None, peak=None, categories=[], curve=None, iterations=[], modules=[],
-        op_types=[], rows=[], total_rows=0, notes=[],
+        devices=[], device=None, figures=None, peak=None, categories=[], curve=None, iterations=[], not_attributed="",
+        modules=[], op_types=[], rows=[], total_rows=None, notes=[],
     )  # fmt: skip
 
 
@@ -217,10 +230,8 @@ class _Builder:
 
     def page(self, ref: RunRef, devices: list[MemoryDevice], key: str) -> MemoryPage:
         """All parts together."""
-        alive = np.flatnonzero(self.memory.alive(self.peak.state))
-        largest = alive[np.argsort(-self.memory.bytes[alive], kind="stable")[:_ROWS]]
         figures, moment, categories = self._figures(), self._moment(), self._categories()
-        modules = module_rows(self.made_by, self.peak, self.window)
+        modules, op_types, rows, total_rows = self._tables()
         label = next(item.label for item in devices if item.key == key)
         return MemoryPage(
             ref=ref,
@@ -234,21 +245,33 @@ class _Builder:
             categories=categories,
             curve=self._curve(),
             iterations=self._iterations(),
+            not_attributed="" if self.memory.partners_known else _NOT_ATTRIBUTED,
             modules=modules[:_GROUPS],
-            op_types=op_type_rows(self.made_by, self.peak, self.window)[:_GROUPS],
-            rows=allocation_rows(self.made_by, self.peak, largest),
-            total_rows=len(alive),
+            op_types=op_types[:_GROUPS],
+            rows=rows,
+            total_rows=total_rows,
             notes=self._notes(),
         )
+
+    def _tables(self) -> tuple[list[MemoryGroup], list[MemoryGroup], list[MemoryAllocation], int | None]:
+        """Modules, types of op and the largest allocations alive at the peak with their number: nothing if unknown."""
+        memory, made_by, peak = self.memory, self.made_by, self.peak
+        if not memory.partners_known:
+            return [], [], [], None
+        alive = np.flatnonzero(memory.alive(peak.state))
+        largest = alive[np.argsort(-memory.bytes[alive], kind="stable")[:_ROWS]]
+        modules, op_types = module_rows(made_by, peak, self.window), op_type_rows(made_by, peak, self.window)
+        return modules, op_types, allocation_rows(made_by, peak, largest), len(alive)
 
     def _figures(self) -> MemoryFigures:
         peak, reserved = self.peak, self.memory.peak_reserved(self.window)
         gpu = next((gpu for gpu in self.frame.profile.system.gpus if gpu.id == self.device), None)
         limit = gpu.memory_bytes if gpu else None
-        fragmentation = None if peak.reserved is None else peak.reserved - peak.allocated
+        whole = not self.memory.relative
+        fragmentation = peak.reserved - peak.allocated if whole and peak.reserved is not None else None
         return MemoryFigures(
             peak_allocated_bytes=peak.allocated,
-            peak_allocated_percent=percent(peak.allocated, limit),
+            peak_allocated_percent=percent(peak.allocated, limit) if whole else None,
             peak_reserved_bytes=reserved,
             peak_reserved_percent=percent(reserved, limit),
             fragmentation_bytes=fragmentation,
@@ -256,6 +279,8 @@ class _Builder:
             device_memory_bytes=limit,
             growth_bytes=round(sum(self.growth) / len(self.growth)),
             grows=len(self.growth) >= _GROWING_ITERATIONS and min(self.growth) > 0,
+            relative=self.memory.relative,
+            known_before_bytes=self.memory.known_before,
         )
 
     def _moment(self) -> MemoryMoment:
@@ -273,6 +298,8 @@ class _Builder:
         )
 
     def _categories(self) -> list[MemoryCategory]:
+        if not self.memory.partners_known:
+            return []
         own = self.memory.own_category_peaks(self.window)
         return [
             MemoryCategory(key, *_LABELS[key], at_peak, percent(at_peak, self.peak.allocated), highest)
@@ -284,8 +311,8 @@ class _Builder:
         states = memory.curve_states(window, _POINTS)
         time = memory.time_ns[np.maximum(states - 1, 0)] - window.start_ns
         time[0] = 0
-        columns = memory.category_bytes[:, states].tolist()
-        if not memory.before_known:
+        columns = memory.category_bytes[:, states].tolist() if memory.partners_known else []
+        if columns and not memory.before_known:
             columns[CATEGORIES.index("before")] = []
         return MemoryCurve(
             time_ns=time.tolist(),
@@ -310,7 +337,7 @@ class _Builder:
                     start_ns=window.start_ns - self.window.start_ns,
                     peak_allocated_bytes=peak.allocated,
                     peak_reserved_bytes=memory.peak_reserved(window),
-                    category_bytes=peak.category_bytes,
+                    category_bytes=peak.category_bytes if memory.partners_known else [],
                     growth_bytes=grown,
                     allocations=int(memory.is_allocation[window.first : window.last].sum()),
                 )
@@ -326,21 +353,29 @@ class _Builder:
         modules: list[MemoryGroup],
     ) -> str:
         size = byte_size(figures.peak_allocated_bytes)
-        if figures.device_memory_bytes:
-            share = figures.peak_allocated_percent or 0.0
-            size += f", {'under 0.1' if share < 0.1 else f'{share:.1f}'} % of the {byte_size(figures.device_memory_bytes)} it has"
-        if not self.memory.before_known:
+        if figures.device_memory_bytes and figures.peak_allocated_percent is not None:
+            share = "under 0.1" if figures.peak_allocated_percent < 0.1 else f"{figures.peak_allocated_percent:.1f}"
+            size += f", {share} % of the {byte_size(figures.device_memory_bytes)} it has"
+        if figures.known_before_bytes:
+            size += " above its lowest moment"
+        elif figures.relative:
+            size += " above what was there before the recording, which is unknown"
+        elif not self.memory.before_known:
             size += " of what was allocated while it recorded"
         sentence = f"{label} holds at most {size}, in iteration {moment.iteration_number}"
         sentence += f" during {moment.op}{f' ({moment.direction})' if moment.direction else ''}" if moment.op else ""
-        largest = max(categories, key=lambda category: category.bytes or 0)
-        if largest.bytes:
+        largest = max(categories, key=lambda category: category.bytes or 0, default=None)
+        if largest is not None and largest.bytes:
             verb = "was there" if largest.key == "before" else f"is {largest.label.lower()}"
             what = "before the recording began" if largest.key == "before" else ""
             sentence += f"; {largest.percent:.1f} % of it {verb} {what}".rstrip()
             module = next((row for row in modules if row.kind == "group" and row.name), None)
             if module is not None and module.bytes:
                 sentence += f", and {module.name} is the module that holds most, {module.percent:.1f} %"
+        if figures.known_before_bytes:
+            sentence += (
+                f"; what was there before the recording is unknown, at least {byte_size(figures.known_before_bytes)}"
+            )
         return f"{sentence}.{self._growth_sentence(figures)}"
 
     def _growth_sentence(self, figures: MemoryFigures) -> str:
@@ -348,8 +383,10 @@ class _Builder:
         if not figures.grows:
             return ""
         text = f" Memory grows in each iteration, by {byte_size(figures.growth_bytes)} on average"
-        kept = np.flatnonzero(kept_allocations(self.memory, self.selection) & (self.made_by.op_type >= 0))
         text += ": something keeps tensors from step to step"
+        if not self.memory.partners_known:
+            return f"{text}; which op made them is unknown."
+        kept = np.flatnonzero(kept_allocations(self.memory, self.selection) & (self.made_by.op_type >= 0))
         if not len(kept):
             return f"{text}."
         event = self.made_by.most_bytes(kept)
@@ -366,6 +403,11 @@ class _Builder:
             )
             if memory.before_known:
                 notes.append("What an earlier recording of this process left counts as from before the recording.")
+        elif memory.relative:
+            notes.append(
+                "The device's totals were not recorded: allocated is the running sum of the events, counted from its "
+                "lowest moment. Its share of the device's memory is unknown."
+            )
         elif not memory.has_totals:
             notes.append("The device's totals were not recorded: the figures count recorded allocations only.")
         if memory.contradictions:
@@ -373,6 +415,6 @@ class _Builder:
                 f"{memory.contradictions} of {len(memory)} events do not fit the device's total: the difference counts "
                 "as memory from before the recording."
             )
-        if not self.made_by.modules_recorded:
+        if memory.partners_known and not self.made_by.modules_recorded:
             notes.append("Module names were not recorded: give model= to the hook.")
         return notes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tb_dlprof_plugin.storage.model import Memory, Profile
+from tb_dlprof_plugin.storage.codec import decode, encode
+from tb_dlprof_plugin.storage.model import PARTNER_UNKNOWN, Memory, Profile
 
 MAIN, BACKWARD = 1, 2
 
@@ -51,12 +52,14 @@ def test_an_event_belongs_to_the_innermost_call_of_its_own_thread(profile: Profi
     ]  # fmt: skip
 
 
-def test_an_event_without_an_address_has_no_partner(new_trace) -> None:
+def test_the_partner_of_an_event_without_an_address_is_unknown(new_trace) -> None:
     trace = new_trace()
     trace.op("aten::add", 0, 10)
-    trace.memory(1, 64, -1)
-    trace.memory(2, -64, -1)
-    assert trace.profile().memory.partner.tolist() == [-1, -1]
+    trace.memory(1, 64, None)
+    trace.memory(2, -64, None)
+    trace.memory(3, 32, 10)
+    memory = decode(encode(trace.profile())).memory
+    assert memory.partner.tolist() == [PARTNER_UNKNOWN, PARTNER_UNKNOWN, -1]
 
 
 def test_an_allocation_whose_free_was_lost_has_no_partner(new_trace) -> None:

@@ -133,6 +133,17 @@ def test_memory_of_a_device_is_shown_where_it_was_recorded(run, new_trace) -> No
     assert (missing.exit_code, "no memory of device '3'" in missing.stderr) == (2, True)
 
 
+def test_memory_without_addresses_is_the_running_sum_and_the_rest_is_called_unknown(run) -> None:
+    file = ROOT / "tests" / "traces" / "torch_1_9_cpu_memory.pt.trace.json.gz"
+    shown = run("memory", file).stdout
+    words = ["above what was there before the recording, which is unknown", "Peak allocated above the lowest moment"]
+    words += ["have no addresses", "5.75 MiB", "Growth per iteration"]
+    assert [word for word in words if word not in shown] == []
+    assert [word for word in ("Category", "Activations", "Module", "(before") if word in shown] == []
+    page = json.loads(run("memory", file, "--json").stdout)
+    assert (page["figures"]["relative"], page["categories"], page["total_rows"]) == (True, [], None)
+
+
 def test_a_limit_says_how_many_rows_are_left_out(run, logdir: Path) -> None:
     result = run("ops", logdir / "fp32", "--limit", 3)
     assert "5 more; --limit 8 prints all." in result.stdout

@@ -123,7 +123,6 @@ class TestMemory:
             if not memory.has_totals:
                 assert (np.diff(memory.allocated) == memory.delta).all()
 
-    @pytest.mark.xfail(reason="frees without addresses count as those of older memory")
     def test_without_addresses_the_curve_is_the_running_sum_of_the_events(self, recording: Recording) -> None:
         if any("Addr" in event or "Total Allocated" in event for event in recording.raw.memory):
             pytest.skip("addresses or totals were recorded")

@@ -41,7 +41,7 @@ class Allocator:
         )  # fmt: skip
 
 
-def _recording(new_trace, totals: bool = True):
+def _recording(new_trace, totals: bool = True, addresses: bool = True):
     """Three steps of 100 µs of a linear layer on GPU 0, which holds 1300 bytes before; the third only frees."""
     trace = new_trace()
     trace.gpu()
@@ -75,6 +75,9 @@ def _recording(new_trace, totals: bool = True):
         for event in trace.events:
             if event["name"] == "[memory]":
                 del event["args"]["Total Allocated"], event["args"]["Total Reserved"]
+    if not addresses:
+        for event in trace.events:
+            event.get("args", {}).pop("Addr", None)
     return trace.frame()
 
 
@@ -156,6 +159,46 @@ def test_without_totals_only_recorded_allocations_count(new_trace) -> None:
     assert (peak.allocated, peak.reserved) == (1050, None)
     assert _named(peak.category_bytes)["before"] is None
     assert sum(value or 0 for value in peak.category_bytes) == 1050
+
+
+def test_without_addresses_and_totals_allocated_is_the_running_sum_above_its_lowest_moment(new_trace) -> None:
+    frame = _recording(new_trace, totals=False, addresses=False)
+    memory = DeviceMemory(frame, 0)
+    whole = DeviceMemory(_recording(new_trace), 0)
+    assert (memory.relative, memory.partners_known) == (True, False)
+    # The first event frees 300 bytes that were there before: the lowest moment, 1000 bytes in all.
+    assert memory.known_before == 300
+    assert (memory.allocated == whole.allocated - 1000).all()
+    assert growth(memory, frame.selection()) == [500, 0, -300]
+    peak, in_all = (device.peak(device.window(0, 2)) for device in (memory, whole))
+    assert (peak.allocated, peak.time_ns, peak.call) == (1050, in_all.time_ns, in_all.call)
+
+
+def test_without_addresses_the_totals_are_used_where_they_are_recorded(new_trace) -> None:
+    memory, whole = DeviceMemory(_recording(new_trace, addresses=False), 0), DeviceMemory(_recording(new_trace), 0)
+    assert (memory.relative, memory.known_before, memory.contradictions) == (False, 0, 0)
+    assert (memory.allocated == whole.allocated).all()
+    assert memory.peak(memory.window(0, 2)).reserved == 4096
+
+
+@pytest.mark.parametrize("totals", [True, False])
+def test_without_addresses_neither_categories_nor_what_is_alive_is_known(new_trace, totals: bool) -> None:
+    frame = _recording(new_trace, totals=totals, addresses=False)
+    memory = DeviceMemory(frame, 0)
+    window = memory.window(0, 2)
+    assert set(memory.peak(window).category_bytes) == {None}
+    assert set(memory.own_category_peaks(window)) == {None}
+    with pytest.raises(ValueError, match="addresses were not recorded"):
+        memory.alive(window.last)
+    with pytest.raises(ValueError, match="addresses were not recorded"):
+        kept_allocations(memory, frame.selection())
+
+
+def test_a_recording_of_torch_1_9_ends_with_what_its_events_sum_to() -> None:
+    memory = DeviceMemory(Frame(analyze_trace(TRACES / "torch_1_9_cpu_memory.pt.trace.json.gz")), CPU)
+    assert memory.relative
+    # torch of that time does not write frees of older CPU memory: the sum never falls below its start.
+    assert (memory.known_before, memory.allocated[0], memory.allocated[-1]) == (0, 0, memory.bytes.sum())
 
 
 def test_events_that_the_total_does_not_confirm_are_counted(frame: Frame) -> None:

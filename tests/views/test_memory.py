@@ -15,11 +15,15 @@ from tb_dlprof_plugin.views.memory import MemoryPage, memory_page
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES
 
 GIB = 1 << 30
+TOTALS = ("Total Allocated", "Total Reserved")
 LEAKED = 1 << 20
 
 
-def _leaking(new_trace, keeps: int = LEAKED, steps: int = 4) -> Frame:
-    """Steps of 100 µs on GPU 0 of which each keeps ``keeps`` bytes of the linear layer's output; 1 GiB was there."""
+def _leaking(new_trace, keeps: int = LEAKED, steps: int = 4, without: tuple[str, ...] = ()) -> Frame:
+    """Steps of 100 µs on GPU 0 of which each keeps ``keeps`` bytes of the linear layer's output; 1 GiB was there.
+
+    ``without`` names what the memory events lack.
+    """
     trace = new_trace()
     trace.gpu()
     total = GIB
@@ -35,6 +39,9 @@ def _leaking(new_trace, keeps: int = LEAKED, steps: int = 4) -> Frame:
                 trace.memory(at + when, size, address, allocated=total, reserved=2 * GIB, device=0)
         trace.backward("AddmmBackward0", at + 50, 20, step)
     trace.memory(95, 16, 7, allocated=16, reserved=0)
+    for event in trace.events:
+        for name in without:
+            event.get("args", {}).pop(name, None)
     made: Frame = trace.frame()
     return made
 
@@ -51,6 +58,7 @@ def page(frame: Frame, ref: RunRef) -> MemoryPage:
 
 def test_categories_modules_and_op_types_each_sum_to_the_peak(page: MemoryPage) -> None:
     assert page.figures is not None
+    assert page.not_attributed == ""
     peak = GIB + 4 * LEAKED + 4096
     assert page.figures.peak_allocated_bytes == peak
     for rows in (page.categories, page.modules, page.op_types):
@@ -107,6 +115,51 @@ def test_the_headline_says_how_much_when_and_of_what(page: MemoryPage) -> None:
         "GPU 0 (NVIDIA H200) holds at most 1.00 GiB, 0.7 % of the 140 GiB it has, in iteration 13 during fc/linear "
         "(fprop); 99.6 % of it was there before the recording began, and fc is the module that holds most, 0.4 %."
     )
+
+
+def test_without_addresses_and_totals_the_page_shows_changes_and_names_the_unknown(new_trace, ref: RunRef) -> None:
+    frame = _leaking(new_trace, without=("Addr", *TOTALS))
+    page = memory_page(frame, ref, frame.selection())
+    figures, curve = page.figures, page.curve
+    assert figures is not None
+    assert curve is not None
+    assert (figures.relative, figures.known_before_bytes) == (True, 0)
+    assert figures.peak_allocated_bytes == 4 * LEAKED + 4096 == max(curve.allocated)
+    assert (figures.peak_allocated_percent, figures.fragmentation_bytes) == (None, None)
+    assert figures.device_memory_bytes == 150_000_000_000
+    assert "have no addresses" in page.not_attributed
+    assert (page.categories, page.modules, page.op_types, page.rows, page.total_rows) == ([], [], [], [], None)
+    assert (curve.categories, [row.category_bytes for row in page.iterations]) == ([], [[]] * 4)
+    assert page.headline == (
+        "GPU 0 (NVIDIA H200) holds at most 4.00 MiB above what was there before the recording, which is unknown, in "
+        "iteration 13 during fc/linear (fprop). Memory grows in each iteration, by 1.00 MiB on average: something "
+        "keeps tensors from step to step; which op made them is unknown."
+    )
+
+
+def test_what_was_freed_beyond_what_was_allocated_was_there_before(new_trace, ref: RunRef) -> None:
+    frame = _leaking(new_trace, keeps=-LEAKED, without=("Addr", *TOTALS))
+    page = memory_page(frame, ref, frame.selection())
+    assert page.figures is not None
+    assert page.curve is not None
+    assert page.figures.known_before_bytes == 4 * LEAKED == page.curve.allocated[0]
+    assert (min(page.curve.allocated), page.figures.growth_bytes) == (0, -LEAKED)
+    assert page.headline == (
+        "GPU 0 (NVIDIA H200) holds at most 4.00 MiB above its lowest moment, in iteration 10; what was there before "
+        "the recording is unknown, at least 4.00 MiB."
+    )
+
+
+def test_without_addresses_totals_and_their_share_of_the_device_are_shown(new_trace, ref: RunRef) -> None:
+    frame = _leaking(new_trace, without=("Addr",))
+    page = memory_page(frame, ref, frame.selection())
+    assert page.figures is not None
+    assert page.figures.peak_allocated_bytes == GIB + 4 * LEAKED + 4096
+    assert page.figures.peak_allocated_percent == pytest.approx(100 * page.figures.peak_allocated_bytes / 150e9)
+    assert (page.figures.relative, page.figures.peak_reserved_bytes) == (False, 2 * GIB)
+    assert page.not_attributed
+    assert page.categories == []
+    assert "holds at most 1.00 GiB, 0.7 % of the 140 GiB it has" in page.headline
 
 
 def test_a_device_can_be_chosen(frame: Frame, page: MemoryPage, ref: RunRef) -> None:

@@ -535,6 +535,9 @@ export interface MemoryDevice {
  * The selected iterations in numbers (bytes). `fragmentation_bytes` is reserved less allocated at the peak.
  *
  * Percents are of the device's memory. `growth_bytes` is the mean per iteration; `grows` says that each grew.
+ * `relative` says that neither addresses nor totals were recorded: allocated bytes then count from the lowest moment
+ * of the recording, when the total is unknown, and so is its share; at least `known_before_bytes` were allocated
+ * when the recording began.
  */
 export interface MemoryFigures {
   peak_allocated_bytes: number;
@@ -546,6 +549,8 @@ export interface MemoryFigures {
   device_memory_bytes: number | null;
   growth_bytes: number;
   grows: boolean;
+  relative: boolean;
+  known_before_bytes: number;
 }
 
 /** When most was allocated: ns after the first selected iteration began, and the op that led to it ("" for none). */
@@ -571,8 +576,9 @@ export interface MemoryCategory {
 /**
  * Columns with one entry per moment; each holds from its time (ns after the start) to the next one's.
  *
- * `categories` has one column per category of the page, empty where it is unknown; `reserved` is empty where it
- * was not recorded. `moments` counts those of the recording, of which the highest and lowest were kept.
+ * `categories` has one column per category of the page, empty where it is unknown, and none where all are;
+ * `reserved` is empty where it was not recorded. `moments` counts those of the recording, of which the highest and
+ * lowest were kept.
  */
 export interface MemoryCurve {
   time_ns: number[];
@@ -583,7 +589,7 @@ export interface MemoryCurve {
   moments: number;
 }
 
-/** One selected iteration: from `start_ns` after the first; `category_bytes` at its own peak. */
+/** One selected iteration: from `start_ns` after the first; `category_bytes` at its own peak, or empty. */
 export interface MemoryIteration {
   index: number;
   number: number;
@@ -633,7 +639,9 @@ export interface MemoryAllocation {
 /**
  * Memory of one device; all but the headline and `how_to_record` is empty where none was recorded.
  *
- * `rows` are the largest allocations alive at the peak, `iterations` at most the first 500 selected ones.
+ * `rows` are the largest of the `total_rows` allocations alive at the peak, `iterations` at most the first 500
+ * selected ones. Where the recording does not tell what is alive, `not_attributed` says why, and `categories`,
+ * `modules`, `op_types` and `rows` are empty; else it is "".
  */
 export interface MemoryPage {
   ref: RunRef;
@@ -647,10 +655,11 @@ export interface MemoryPage {
   categories: MemoryCategory[];
   curve: MemoryCurve | null;
   iterations: MemoryIteration[];
+  not_attributed: string;
   modules: MemoryGroup[];
   op_types: MemoryGroup[];
   rows: MemoryAllocation[];
-  total_rows: number;
+  total_rows: number | null;
   notes: string[];
 }
 

@@ -35,6 +35,7 @@ const BY_CONTEXT: Record<string, Record<string, string>> = {
   },
   // Categories of allocated memory, not of time.
   memory: {
+    allocated: "--c-memory",
     before: "--c-other",
     activations: "--c-s1",
     gradients: "--c-s2",

@@ -2,7 +2,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as fixtures from "../testing/fixtures";
-import { memory, memoryNotRecorded } from "../testing/memory";
+import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memory";
 import { App } from "./App";
 
 const ANSWERS: Record<string, unknown> = {
@@ -152,8 +152,24 @@ describe("each page draws its answer", () => {
     await open(hash({ page: "memory", run: "resnet50/fp32" }));
     await click(byId("memory-iterations")!.querySelectorAll("tbody button")[1]!);
     expect(window.location.hash).toContain("p.tb_dlprof.first=1&p.tb_dlprof.last=1");
-    await click(byId("memory-allocations")!.querySelector("tbody button"));
+    // What no op allocated leads nowhere, and does not look as if it did.
+    const [ofOp, outside] = [...byId("memory-allocations")!.querySelectorAll("tbody tr")];
+    expect([ofOp, outside].map((row) => row!.classList.contains("selectable"))).toEqual([true, false]);
+    expect(outside!.querySelector("button")).toBeNull();
+    await click(ofOp!.querySelector("button"));
     expect(window.location.hash).toContain("p.tb_dlprof.op=op0");
+  });
+
+  it("Memory without addresses shows one curve and says what is unknown", async () => {
+    await open(hash({ page: "memory", run: "resnet50/fp32" }), { ...ANSWERS, memory: memoryNotAttributed });
+    expect(byId("memory-peak")?.parentElement?.textContent).toContain("above its lowest moment");
+    expect(byId("memory-known-before")?.dataset["value"]).toBe(String(5 * 1024 ** 2));
+    expect(byId("memory-not-attributed")?.textContent).toContain("unknown: no addresses");
+    expect(byId("memory-curve")?.textContent).not.toContain("by category");
+    for (const id of ["memory-modules", "memory-op-types", "memory-allocations"]) expect(byId(id)).toBeNull();
+    expect(byId("memory-categories")?.querySelector("table, button.link")).toBeNull();
+    expect([...byId("memory-iterations")!.querySelectorAll("th")].map((cell) => cell.textContent!.trim())).toHaveLength(5);
+    expect(byId("memory-iterations")?.textContent).toContain("unknown");
   });
 
   it("Memory says how to record it where it was not", async () => {

@@ -1,4 +1,4 @@
-/** Answers of the Memory route: one with two devices and each kind of unknown, and one of a recording without memory. */
+/** Answers of the Memory route: two devices and each kind of unknown, no memory recorded, and neither addresses nor totals. */
 import type { MemoryCategory, MemoryPage } from "../api/types";
 import { ref } from "./fixtures";
 
@@ -26,10 +26,11 @@ export const memoryNotRecorded: MemoryPage = {
   categories: [],
   curve: null,
   iterations: [],
+  not_attributed: "",
   modules: [],
   op_types: [],
   rows: [],
-  total_rows: 0,
+  total_rows: null,
   notes: [],
 };
 
@@ -51,6 +52,8 @@ export const memory: MemoryPage = {
     device_memory_bytes: null,
     growth_bytes: -3 * MIB,
     grows: false,
+    relative: false,
+    known_before_bytes: 0,
   },
   peak: { time_ns: 15_000, iteration_number: 4, op: "layer1.0.conv1/conv2d", op_id: "op0", direction: "fprop", allocated_bytes: 2 * GIB },
   categories: [category("before", "Before the recording", GIB), category("activations", "Activations", GIB), category("optimizer_state", "Optimizer state", null)],
@@ -85,4 +88,19 @@ export const memory: MemoryPage = {
   ],
   total_rows: 2,
   notes: ["Module names were not recorded: give model= to the hook."],
+};
+
+export const memoryNotAttributed: MemoryPage = {
+  ...memory,
+  headline: "GPU 0 holds at most 1.00 GiB above its lowest moment, in iteration 4.",
+  figures: { ...memory.figures!, peak_allocated_bytes: GIB, relative: true, known_before_bytes: 5 * MIB, device_memory_bytes: 2 * GIB },
+  peak: { ...memory.peak!, op_id: null },
+  categories: [],
+  curve: { ...memory.curve!, allocated: [0, GIB], categories: [] },
+  iterations: memory.iterations.map((row) => ({ ...row, category_bytes: [] })),
+  not_attributed: "Categories and allocations are unknown: no addresses.",
+  modules: [],
+  op_types: [],
+  rows: [],
+  total_rows: null,
 };

@@ -19,6 +19,8 @@ interface DataTableProps<Row> {
   sort?: { id: string; desc: boolean };
   selected?: string | null;
   onSelect?: (row: Row) => void;
+  /** Which rows lead somewhere; all when left out. */
+  selectable?: (row: Row) => boolean;
   /** The rows there are on the server, when only the first were sent. */
   totalRows?: number;
   /** Puts the sorted rows that fit the filters in the order of a tree, without those that are folded away. */
@@ -132,16 +134,17 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               const row = shown[index];
               if (row === undefined) return null;
               const isSelected = index === selectedIndex;
+              const select = onSelect && (props.selectable?.(row) ?? true) ? onSelect : undefined;
               return (
                 <tr
                   key={rowId(row)}
                   aria-rowindex={index + 2}
-                  class={`${onSelect ? "selectable" : ""} ${isSelected ? "selected" : ""}`}
+                  class={`${select ? "selectable" : ""} ${isSelected ? "selected" : ""}`}
                   aria-current={isSelected ? "true" : undefined}
-                  onClick={onSelect && (() => onSelect(row))}
+                  onClick={select && (() => select(row))}
                 >
                   {columns.map((column, place) => (
-                    <Cell key={column.id} column={column} row={row} onSelect={place === 0 ? onSelect : undefined} lead={place === 0 ? props.lead?.(row) : undefined} />
+                    <Cell key={column.id} column={column} row={row} onSelect={place === 0 ? select : undefined} lead={place === 0 ? props.lead?.(row) : undefined} />
                   ))}
                 </tr>
               );

@@ -1,6 +1,7 @@
 /**
- * The moments of the curve in; areas by category, stacked up to what is allocated, with the reserved memory and the device's
- * own as lines out. Each moment holds until the next, and the tooltip gives its bytes as recorded.
+ * The moments of the curve in; areas by category, stacked up to what is allocated (one area where categories are unknown),
+ * with the reserved memory and the device's own as lines out. Each moment holds until the next, and the tooltip gives its
+ * bytes as recorded.
  */
 import type { MemoryCategory, MemoryCurve as Curve, MemoryIteration, MemoryMoment } from "../../api/types";
 import { Chart } from "../../components/chart/Chart";
@@ -23,7 +24,10 @@ interface MemoryCurveProps {
 
 export function MemoryCurve({ curve, categories, iterations, peak, limit }: MemoryCurveProps) {
   const theme = useTheme();
-  const known = categories.map((category, index) => ({ category, index })).filter(({ index }) => curve.categories[index]!.length > 0);
+  const known = categories
+    .map((category, index) => ({ label: category.label, property: colourProperty(category.key, 0, "memory"), values: curve.categories[index] ?? [] }))
+    .filter(({ values }) => values.length > 0);
+  const areas = known.length > 0 ? known : [{ label: "Allocated", property: colourProperty("allocated", 0, "memory"), values: curve.allocated }];
   const highest = Math.max(...curve.allocated, ...curve.reserved);
   const line = drawnLimit(limit, highest);
   const step = byteStep(Math.max(highest, line ?? 0));
@@ -33,7 +37,7 @@ export function MemoryCurve({ curve, categories, iterations, peak, limit }: Memo
       height={300}
       theme={theme}
       inputs={[curve, categories, iterations, limit]}
-      label={`Allocated memory over ${iterations.length} iterations by category; most, ${formatBytes(peak.allocated_bytes)}, in iteration ${peak.iteration_number}. The tables below hold the values.`}
+      label={`Allocated memory over ${iterations.length} iterations${known.length > 0 ? " by category" : ""}; most, ${formatBytes(peak.allocated_bytes)}, in iteration ${peak.iteration_number}. The tables below hold the values.`}
       option={(colour) => ({
         animation: false,
         grid: { left: 4, right: 16, top: 26, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
@@ -44,11 +48,7 @@ export function MemoryCurve({ curve, categories, iterations, peak, limit }: Memo
           formatter: (points: { dataIndex: number }[]) => {
             const at = Math.min(points[0]!.dataIndex, curve.time_ns.length - 1);
             const time = curve.time_ns[at]!;
-            const lines = known.map(({ category, index }) => ({
-              colour: colour(colourProperty(category.key, 0, "memory")),
-              label: category.label,
-              value: formatBytes(curve.categories[index]![at]!),
-            }));
+            const lines = known.map(({ label, property, values }) => ({ colour: colour(property), label, value: formatBytes(values[at]!) }));
             lines.push({ colour: "transparent", label: "Allocated", value: exactUnit(curve.allocated[at]!, "bytes") });
             if (curve.reserved.length > 0) lines.push({ colour: colour("--text"), label: "Reserved", value: formatBytes(curve.reserved[at]!) });
             return tooltipElement(`Iteration ${iterationAt(iterations, time)}, ${formatNs(time)}`, lines.reverse());
@@ -75,15 +75,15 @@ export function MemoryCurve({ curve, categories, iterations, peak, limit }: Memo
         series: [
           // Each area reaches down to 0 and the next one covers its lower part: areas that only touch would leave light
           // seams where a moment is narrower than a pixel.
-          ...stackedUp(known.map(({ index }) => curve.categories[index]!))
+          ...stackedUp(areas.map(({ values }) => values))
             .map((tops, place) => ({
               type: "line",
-              name: known[place]!.category.label,
+              name: areas[place]!.label,
               step: "end",
               symbol: "none",
               silent: true,
-              lineStyle: { width: 1, color: colour(colourProperty(known[place]!.category.key, 0, "memory")) },
-              areaStyle: { color: colour(colourProperty(known[place]!.category.key, 0, "memory")), opacity: 1 },
+              lineStyle: { width: 1, color: colour(areas[place]!.property) },
+              areaStyle: { color: colour(areas[place]!.property), opacity: 1 },
               emphasis: { disabled: true },
               data: momentsToDraw(curve.time_ns, tops, curve.stop_ns),
             }))

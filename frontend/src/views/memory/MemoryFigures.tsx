@@ -7,9 +7,18 @@ import { formatPercent } from "../../format/number";
 
 export function MemoryFigures({ figures, onGpu }: { figures: Figures; onGpu: boolean }) {
   const share = (percent: number | null): string => (percent === null ? "" : `${formatPercent(percent)} of the GPU's`);
+  const known = figures.known_before_bytes;
+  const base = known > 0 ? "above its lowest moment" : "above what was there before, which is unknown";
   return (
     <dl class="figures">
-      <Figure of="memoryPeakAllocated" label="Peak allocated" value={figures.peak_allocated_bytes} under={share(figures.peak_allocated_percent)} testId="memory-peak" />
+      <Figure
+        of="memoryPeakAllocated"
+        label="Peak allocated"
+        value={figures.peak_allocated_bytes}
+        under={figures.relative ? base : share(figures.peak_allocated_percent)}
+        testId="memory-peak"
+      />
+      {known > 0 && <Figure of="memoryKnownBefore" label="Before the recording" value={known} under="at least" testId="memory-known-before" />}
       {onGpu && (
         <>
           <Figure of="memoryPeakReserved" label="Peak reserved" value={figures.peak_reserved_bytes} under={share(figures.peak_reserved_percent)} testId="memory-reserved" />

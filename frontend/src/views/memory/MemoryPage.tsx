@@ -1,6 +1,6 @@
 /** The Memory page: what was allocated over time, and by whom at the moment when it was most. */
 import { useMemo } from "preact/hooks";
-import type { MemoryDevice, MemoryPage as MemoryData } from "../../api/types";
+import type { MemoryDevice, MemoryMoment as Moment, MemoryPage as MemoryData } from "../../api/types";
 import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";
 import { EmptyMessage } from "../../components/Message";
@@ -15,7 +15,7 @@ import { MemoryFigures } from "./MemoryFigures";
 export function MemoryPage({ data }: { data: MemoryData }) {
   const { set } = useView();
   const { curve, figures, peak } = data;
-  const iterations = useMemo(() => iterationColumns(data.categories), [data.categories]);
+  const iterations = useMemo(() => iterationColumns(data.categories, data.device !== "cpu"), [data.categories, data.device]);
   if (!curve || !figures || !peak) return <NotRecorded data={data} />;
   const run = data.ref.run;
   return (
@@ -24,49 +24,49 @@ export function MemoryPage({ data }: { data: MemoryData }) {
         {data.devices.length > 1 && <DevicePicker devices={data.devices} device={data.device} onChange={(device) => set({ device })} />}
       </PageHead>
       <MemoryFigures figures={figures} onGpu={data.device !== "cpu"} />
-      <div class="grid grid-memory">
+      <div class={data.not_attributed ? "grid" : "grid grid-memory"}>
         <Card
-          title={<Term of="memoryCurve">Allocated memory by category</Term>}
+          title={<Term of={data.not_attributed ? "memoryCurvePlain" : "memoryCurve"}>{data.not_attributed ? "Allocated memory" : "Allocated memory by category"}</Term>}
           testId="memory-curve"
           actions={<span class="muted small">{curve.reserved.length > 0 ? "dashed: reserved; " : ""}dotted: iterations; Ctrl and the wheel zoom</span>}
         >
-          <MemoryCurve curve={curve} categories={data.categories} iterations={data.iterations} peak={peak} limit={figures.device_memory_bytes} />
+          <MemoryCurve curve={curve} categories={data.categories} iterations={data.iterations} peak={peak} limit={figures.relative ? null : figures.device_memory_bytes} />
         </Card>
-        <Card title={<Term of="memoryAtPeak">Categories at the peak</Term>} testId="memory-categories">
-          <DataTable name={`memory categories ${run}`} plain columns={CATEGORIES} rows={data.categories} rowId={(row) => row.key} />
-          <p class="muted small memory-peak">
-            Iteration {peak.iteration_number}
-            {peak.op && (
-              <>
-                {", in "}
-                <button type="button" class="link" disabled={peak.op_id === null} onClick={() => set({ page: "ops", op: peak.op_id })}>
-                  {peak.op}
-                </button>
-                {peak.direction && ` (${peak.direction})`}
-              </>
-            )}
-          </p>
+        <Card title={data.not_attributed ? "The peak" : <Term of="memoryAtPeak">Categories at the peak</Term>} testId="memory-categories">
+          {data.not_attributed ? (
+            <p class="muted" data-testid="memory-not-attributed">
+              {data.not_attributed}
+            </p>
+          ) : (
+            <DataTable name={`memory categories ${run}`} plain columns={CATEGORIES} rows={data.categories} rowId={(row) => row.key} />
+          )}
+          <PeakMoment peak={peak} onOp={(op) => set({ page: "ops", op })} />
         </Card>
       </div>
-      <div class="grid grid-halves">
-        <Card title="Peak by module" testId="memory-modules">
-          <DataTable name={`memory by module ${run}`} columns={MODULES} rows={data.modules} rowId={(row) => `${row.kind} ${row.name}`} />
-        </Card>
-        <Card title="Peak by op type" testId="memory-op-types">
-          <DataTable name={`memory by op type ${run}`} columns={OP_TYPES} rows={data.op_types} rowId={(row) => `${groupName(row)} ${row.direction}`} />
-        </Card>
-      </div>
+      {!data.not_attributed && (
+        <div class="grid grid-halves">
+          <Card title="Peak by module" testId="memory-modules">
+            <DataTable name={`memory by module ${run}`} columns={MODULES} rows={data.modules} rowId={(row) => `${row.kind} ${row.name}`} />
+          </Card>
+          <Card title="Peak by op type" testId="memory-op-types">
+            <DataTable name={`memory by op type ${run}`} columns={OP_TYPES} rows={data.op_types} rowId={(row) => `${groupName(row)} ${row.direction}`} />
+          </Card>
+        </div>
+      )}
       <div class="grid">
-        <Card title="Largest allocations alive at the peak" testId="memory-allocations">
-          <DataTable
-            name={`memory allocations ${run}`}
-            columns={ALLOCATIONS}
-            rows={data.rows}
-            rowId={(row) => String(row.id)}
-            onSelect={(row) => row.op_id !== null && set({ page: "ops", op: row.op_id })}
-            totalRows={data.total_rows}
-          />
-        </Card>
+        {!data.not_attributed && (
+          <Card title="Largest allocations alive at the peak" testId="memory-allocations">
+            <DataTable
+              name={`memory allocations ${run}`}
+              columns={ALLOCATIONS}
+              rows={data.rows}
+              rowId={(row) => String(row.id)}
+              onSelect={(row) => set({ page: "ops", op: row.op_id })}
+              selectable={(row) => row.op_id !== null}
+              totalRows={data.total_rows ?? undefined}
+            />
+          </Card>
+        )}
         <Card title="Iterations" testId="memory-iterations">
           <DataTable
             name={`memory by iteration ${run}`}
@@ -88,6 +88,24 @@ export function MemoryPage({ data }: { data: MemoryData }) {
         </div>
       )}
     </>
+  );
+}
+
+/** When most was allocated, and the op that led to it: a link where the Ops page has it. */
+function PeakMoment({ peak, onOp }: { peak: Moment; onOp: (id: string) => void }) {
+  const id = peak.op_id;
+  return (
+    <p class="muted small memory-peak">
+      Iteration {peak.iteration_number}
+      {peak.op && ", in "}
+      {peak.op && id === null && peak.op}
+      {peak.op && id !== null && (
+        <button type="button" class="link" onClick={() => onOp(id)}>
+          {peak.op}
+        </button>
+      )}
+      {peak.direction && ` (${peak.direction})`}
+    </p>
   );
 }
 

@@ -50,16 +50,16 @@ export const OP_TYPES: Column<MemoryGroup>[] = [
   ...GROUP,
 ];
 
-const ITERATION: Column<MemoryIteration>[] = [
+const iteration = (onGpu: boolean): Column<MemoryIteration>[] => [
   { id: "number", header: "Iteration", definition: "Its number, as the training counts it; select one to see only it.", value: (row) => formatInteger(row.number), width: "96px" },
   { id: "peak", header: "Peak allocated", definition: DEFINITIONS.memoryPeakAllocated, value: (row) => row.peak_allocated_bytes, unit: "bytes", width: "116px" },
-  { id: "reserved", header: "Peak reserved", definition: DEFINITIONS.memoryPeakReserved, value: (row) => row.peak_reserved_bytes, unit: "bytes", missing: "–", width: "122px" },
+  { id: "reserved", header: "Peak reserved", definition: DEFINITIONS.memoryPeakReserved, value: (row) => row.peak_reserved_bytes, unit: "bytes", missing: onGpu ? "unknown" : "–", width: "122px" },
   { id: "growth", header: "Growth", definition: DEFINITIONS.memoryGrowth, value: (row) => row.growth_bytes, unit: "bytes", width: "88px" },
   { id: "allocations", header: "Allocations", definition: "Allocations that it made.", value: (row) => row.allocations, unit: "count", width: "98px" },
 ];
 
-/** With the categories at each iteration's own peak. */
-export function iterationColumns(categories: readonly MemoryCategory[]): Column<MemoryIteration>[] {
+/** With the categories at each iteration's own peak. The CPU's allocator reserves nothing; on a GPU it may be unknown. */
+export function iterationColumns(categories: readonly MemoryCategory[], onGpu: boolean): Column<MemoryIteration>[] {
   const parts = categories.map((category, index): Column<MemoryIteration> => ({
     id: category.key,
     header: category.label,
@@ -68,7 +68,7 @@ export function iterationColumns(categories: readonly MemoryCategory[]): Column<
     unit: "bytes",
     width: index === 0 ? "160px" : "124px",
   }));
-  return [...ITERATION, ...parts];
+  return [...iteration(onGpu), ...parts];
 }
 
 const LABELS: Record<MemoryAllocation["category"], string> = {
