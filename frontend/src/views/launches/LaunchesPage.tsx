@@ -103,6 +103,7 @@ function Tables({ data }: { data: LaunchesData }) {
           columns={gaps}
           rows={data.gaps}
           rowId={(row) => `${row.index} ${row.gpu} ${row.start_ns}`}
+          selectable={(row) => row.kernel_id !== ""}
           onSelect={(row) => row.kernel_id && set({ page: "kernels", kernel: row.kernel_id })}
           totalRows={data.total_gaps}
         />
@@ -115,6 +116,7 @@ function Tables({ data }: { data: LaunchesData }) {
             columns={SYNC_COLUMNS}
             rows={data.syncs}
             rowId={(row) => [row.call, row.op_id, row.inner_op, row.module, row.role, row.kind].join(" ")}
+            selectable={(row) => row.op_id !== ""}
             onSelect={(row) => row.op_id && set({ page: "ops", op: row.op_id })}
             totalRows={data.total_syncs}
           />
