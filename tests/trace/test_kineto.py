@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -257,3 +258,52 @@ def test_a_missing_file_and_a_directory_are_named(tmp_path: Path) -> None:
         with pytest.raises(TraceError, match="cannot be read") as caught:
             read_kineto(path)
         assert str(path) in str(caught.value)
+
+
+def test_of_calls_with_equal_times_the_one_with_the_lower_id_is_outside(new_trace) -> None:
+    # GIVEN whole microseconds, in which an op, the op inside it and its launch begin and end together
+    trace = new_trace()
+    trace.runtime(5, 2, 1, ext=8)
+    trace.op("aten::mm", 5, 2, ext=8)
+    trace.op("aten::linear", 5, 2, ext=7)
+    timeline = trace.timeline()
+    names = [timeline.strings[i] for i in timeline.host.name]
+    assert names == ["aten::linear", "aten::mm", "cudaLaunchKernel"]
+
+
+def test_overloads_are_one_op(new_trace) -> None:
+    trace = new_trace()
+    trace.op("aten::add_.Tensor", 0, 1)
+    trace.op("aten::add_", 5, 1)
+    trace.op("my.namespace::op.out", 10, 1)
+    timeline = trace.timeline()
+    names = [timeline.strings[i] for i in timeline.host.name]
+    assert names == ["aten::add_", "aten::add_", "my.namespace::op.out"]
+
+
+def test_ids_of_old_traces_are_found(new_trace) -> None:
+    # GIVEN runtime calls and kernels of torch 1.9, whose "external id" begins with a small letter
+    trace = new_trace()
+    trace.event("cudaLaunchKernel", "Runtime", 0, 1, **{"external id": 5, "correlation": 7})
+    trace.event("k", "Kernel", 3, 1, pid=0, tid="stream 7", **{"external id": 5, "correlation": 7})
+    timeline = trace.timeline()
+    assert (timeline.host.external_id.tolist(), timeline.device.external_id.tolist()) == ([5], [5])
+    assert timeline.device.stream.tolist() == [7]
+
+
+def test_the_python_exporters_streams_are_told_from_its_threads(tmp_path: Path) -> None:
+    # GIVEN a file of EventList.export_chrome_trace(): no categories, and all claim to be CPU functions
+    def event(name: str, start: float, thread: int) -> dict[str, Any]:
+        return {"name": name, "ph": "X", "ts": start, "dur": 2.0, "tid": thread, "pid": "CPU functions", "args": {}}
+
+    path = tmp_path / "exported.json"
+    events = [
+        event("ProfilerStep#3", 0, 1), event("aten::mm", 1, 1), event("Memcpy HtoD (Pageable -> Device)", 2, 7),
+        event("ampere_sgemm_128x64_nn", 5, 7), event("void at::native::fill()", 9, 20),
+    ]  # fmt: skip
+    path.write_text(json.dumps(events))
+    timeline = read_kineto(path)
+    assert timeline.host.kind.tolist() == [HostKind.ANNOTATION, HostKind.OP]
+    assert timeline.device.kind.tolist() == [DeviceKind.MEMCPY, DeviceKind.KERNEL, DeviceKind.KERNEL]
+    assert len(set(timeline.device.stream.tolist())) == 2
+    assert "python_exporter" in [note.code for note in timeline.notes]
