@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -81,7 +82,10 @@ def test_the_demo_serves_on_a_free_port_and_ends_with_an_interrupt(tmp_path: Pat
         port = str(taken.getsockname()[1])
         command = [sys.executable, str(ROOT / "demo/run.py"), "--no-train", "--port", port]
         command += ["--logdir", str(tmp_path / "logdir")]
-        demo = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        # A shell that runs the tests in the background has its children ignore interrupts.
+        demo = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+        )
         try:
             assert demo.stdout is not None
             address = next(line.strip() for line in demo.stdout if line.strip().startswith("http://"))

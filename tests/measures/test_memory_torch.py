@@ -94,7 +94,8 @@ def test_the_categories_sum_to_torchs_total_at_every_event(recorded) -> None:
     assert memory.reserved is None
     assert memory.contradictions == 0
     assert memory.category_bytes.sum(axis=0).tolist() == memory.allocated.tolist()
-    assert not memory.category_bytes[CATEGORIES.index("before")].any()
+    # Other than 0 where an earlier recording of this process left memory behind, and nothing of it is freed here.
+    assert len(set(memory.category_bytes[CATEGORIES.index("before")].tolist())) == 1
     assert (memory.category_bytes >= 0).all()
 
 
