@@ -37,6 +37,14 @@ _ATTENTION = frozenset({
 })  # fmt: skip
 _RNN = frozenset({"aten::_cudnn_rnn", "aten::_cudnn_rnn_backward"})
 _MATRIX_OPS = _CONVOLUTION | _MATMUL | _ATTENTION | _RNN
+_VECTOR_OPS = frozenset({
+    "aten::mv", "aten::addmv", "aten::addmv_", "aten::dot", "aten::vdot", "aten::addr", "aten::addr_", "aten::ger",
+    "aten::_conv_depthwise2d", "aten::_conv_depthwise2d_backward", "aten::conv_depthwise3d",
+})  # fmt: skip
+_COULD_RUN_IN = {
+    "fp32": ("tf32", "fp16", "bf16"), "fp16": ("fp16",), "bf16": ("bf16", "fp16"), "fp8": ("fp8",), "int8": ("int8",),
+    "fp64": ("fp64",),
+}  # fmt: skip
 _BACKWARD_CONVOLUTIONS = frozenset(op for op in _CONVOLUTION if "backward" in op)
 _FIRST_TENSOR_CORES = (7, 0)
 _FP64_TENSOR_CORES = frozenset({(8, 0), (9, 0), (10, 0)})
@@ -82,9 +90,40 @@ def tensor_core_precisions(compute_capability: tuple[int, int] | None) -> tuple[
     return (*base, "fp64") if compute_capability in _FP64_TENSOR_CORES else base
 
 
+def possible_precisions(precision: str, compute_capability: tuple[int, int] | None) -> tuple[str, ...]:
+    """What the GPU's Tensor Cores could compute an op in, as it is or after a switch to TF32 or mixed precision.
+
+    Args:
+        precision: of the op's inputs ("fp32", "bf16" ...), "" where not recorded: then the answer is ().
+        compute_capability: of the GPU.
+    """
+    supported = tensor_core_precisions(compute_capability)
+    return tuple(name for name in _COULD_RUN_IN.get(precision, ()) if name in supported)
+
+
 def is_convolution(op: str) -> bool:
     """Whether the op is a convolution, forward or backward."""
     return op in _CONVOLUTION
+
+
+def is_recurrent(op: str) -> bool:
+    """Whether the op is a recurrent layer of cuDNN, forward or backward."""
+    return op in _RNN
+
+
+def is_attention(op: str) -> bool:
+    """Whether the op is a fused attention, forward or backward."""
+    return op in _ATTENTION
+
+
+def is_matrix_op(op: str) -> bool:
+    """Whether the op calls a matrix routine, or multiplies vectors, for which no Tensor Core kernel exists."""
+    return op in _MATRIX_OPS or is_vector_op(op)
+
+
+def is_vector_op(op: str) -> bool:
+    """Whether the op is a product with a vector, or a convolution of one channel a filter by its name."""
+    return op in _VECTOR_OPS
 
 
 @functools.lru_cache(maxsize=16384)
