@@ -21,6 +21,9 @@ _TYPE_PATTERNS = (
     ("fp64", re.compile(r"f64|double|dmma|d884")),
 )
 _HALF = {"c10::Half": "fp16", "c10::BFloat16": "bf16", "fp16": "fp16", "bf16": "bf16"}
+_TEMPLATE_INPUTS = {**_HALF, "c10::Float8": "fp8", "signed char": "int8"}
+# cuDNN writes "f16" into the names of its attention kernels for either 16 bit format.
+_PRECISION_BY_INPUTS = frozenset({"cudnn-sdpa"})
 _CONVOLUTION = re.compile(r"fprop|dgrad|wgrad|convolve|conv2d|conv3d|cudnn_.*conv|[shi](884|1688|8816|16816)cudnn")
 _NVJET = re.compile(r"nvjet_(?:sm\d+_)?(\w)")
 _FIRST_TENSOR_CORES = (7, 0)
@@ -74,8 +77,10 @@ def _classify(name: str, op: str, input_types: str, compute_capability: tuple[in
         return KernelClass(False, None, kind, "no-tensor-cores")
     if rule.tensor_core is None:
         return _from_context(rule, kind, input_types)
-    precision = (rule.precision or _precision(name, input_types)) if rule.tensor_core else None
-    return KernelClass(rule.tensor_core, precision, kind, rule.id)
+    if not rule.tensor_core:
+        return KernelClass(False, None, kind, rule.id)
+    read = _input_precision(input_types) if rule.id in _PRECISION_BY_INPUTS else _precision(name, input_types)
+    return KernelClass(True, rule.precision or read, kind, rule.id)
 
 
 def _without_rule(name: str, op: str, compute_capability: tuple[int, int] | None) -> KernelClass:
@@ -86,11 +91,14 @@ def _without_rule(name: str, op: str, compute_capability: tuple[int, int] | None
 
 
 def _from_context(rule: Rule, kind: str, input_types: str) -> KernelClass:
-    """Triton's templates feed half precision inputs to ``tl.dot``, which is a Tensor Core instruction."""
+    """Triton's templates feed their inputs to ``tl.dot``: below 32 bits a Tensor Core instruction.
+
+    With FP32 inputs it is one only where TF32 is allowed, which neither the name nor the types say.
+    """
     if rule.id == "triton-template":
-        for dtype, precision in _HALF.items():
+        for dtype, precision in _TEMPLATE_INPUTS.items():
             if dtype in input_types:
-                return KernelClass(True, precision, kind, f"{rule.id}+half-input")
+                return KernelClass(True, precision, kind, f"{rule.id}+{'half' if dtype in _HALF else 'narrow'}-input")
     return KernelClass(None, None, kind, rule.id)
 
 
@@ -110,4 +118,8 @@ def _precision(name: str, input_types: str) -> str | None:
     for precision, pattern in _TYPE_PATTERNS:
         if pattern.search(name):
             return precision
+    return _input_precision(input_types)
+
+
+def _input_precision(input_types: str) -> str | None:
     return next((precision for dtype, precision in _HALF.items() if dtype in input_types), None)

@@ -2,7 +2,9 @@
 
 Rules are tried in order and the first match decides. A rule says yes or no only where the family's names settle it;
 names that only their context can settle (Triton templates, plain cuDNN names) are left to `classify`. The families
-and their naming are cuBLAS', cuDNN's, CUTLASS' and PyTorch's own; `where` says which GPUs they are made for.
+and their naming are cuBLAS', cuDNN's, CUTLASS' and PyTorch's own; `where` says which GPUs they are made for,
+`verified` on which GPU the hardware's counters agreed (docs/tensor_cores.md); the others rest on their makers' documents
+and names.
 """
 
 from __future__ import annotations
@@ -13,10 +15,27 @@ from dataclasses import dataclass
 # Input type codes in nvjet names: the first letter is A's type.
 NVJET_PRECISION = {"h": "fp16", "t": "bf16", "s": "tf32", "q": "fp8", "o": "fp8", "i": "int8", "d": "fp64"}
 
+# Which rules the counters of which GPU have confirmed; tests/kernels/test_oracle.py holds it to the recordings.
+VERIFIED: dict[str, frozenset[str]] = {
+    "NVIDIA H200, 2026-11-21": frozenset({
+        "flash-helper", "flash", "fmha-f32-tensor", "fmha-f16", "fmha-bf16", "cudnn-sdpa",
+        "grouped-gemm-helper", "nvjet", "xmma-split-k", "xmma-helper", "xmma-depthwise", "xmma-ffma",
+        "xmma-tensor", "cutlass-template", "cutlass-simt", "cutlass-fp64", "cutlass-int8", "cutlass-bf16",
+        "cutlass-fp16", "cutlass-fp8", "cutlass-tf32", "cutlass-sm90", "gemv", "gemm-small", "gemm-helper",
+        "triangular", "solver-helper", "split-k", "cudnn-layout", "cudnn-tensor-helper", "cudnn-winograd",
+        "cudnn-fft", "cufft", "cudnn-direct", "cudnn-bn", "rnn-hmma", "rnn-fma", "rnn-pointwise",
+        "cudnn-helper", "triton-pointwise", "triton-template", "conv-depthwise", "optimizer", "normalization",
+        "pooling", "softmax", "reduction", "embedding", "copy", "random", "elementwise",
+    }),
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``tensor_core`` None leaves the verdict to the context; ``precision`` None: read it off the name or the op."""
+    """``tensor_core`` None leaves the verdict to the context; ``precision`` None: read it off the name or the op.
+
+    ``verified`` names the GPUs, with the dates, whose counters agreed with the rule on each kernel it decided.
+    """
 
     id: str
     pattern: re.Pattern[str]
@@ -24,12 +43,14 @@ class Rule:
     kind: str
     precision: str | None = None
     where: str = "any"
+    verified: tuple[str, ...] = ()
 
 
 def _rule(
     id: str, pattern: str, tensor_core: bool | None, kind: str, precision: str | None = None, where: str = "any"
 ) -> Rule:
-    return Rule(id, re.compile(pattern), tensor_core, kind, precision, where)
+    verified = tuple(gpu for gpu, ids in VERIFIED.items() if id in ids)
+    return Rule(id, re.compile(pattern), tensor_core, kind, precision, where, verified)
 
 
 _LIBRARY = r"^(?=.*(?:at::|cub::|thrust::|cudnn|cunn_|indexSelect|\(anonymous namespace\))).*?"
@@ -70,7 +91,17 @@ RULES: tuple[Rule, ...] = (
         "cudnn-sdpa", r"cudnn_generated_.*sdpa.*(sm80|sm86|sm89|sm90|sm100|sm120)", True, "attention", where="sm_80+"
     ),
     # -- GEMM and convolution
+    _rule("grouped-gemm-helper", r"prepare_grouped_gemm_data", False, "elementwise", where="sm_90+"),
     _rule("nvjet", r"^nvjet_", True, "gemm", where="sm_90+"),
+    # The second kernel of a split product adds up what the first left; the name is that of the first otherwise.
+    _rule("xmma-split-k", r"xmma_.*_execute_split_k_kernel", False, "reduction"),
+    _rule(
+        "xmma-helper",
+        r"xmma.*(kernel_helper_stage_|_execute_helper_kernel|init_device_workspace)",
+        False,
+        "elementwise",
+    ),
+    _rule("xmma-depthwise", r"xmma_depthwise_convolution_", False, "convolution", where="sm_80+"),
     _rule("xmma-ffma", r"xmma_.*_ffma", False, "gemm", where="any"),
     _rule(
         "xmma-tensor",
@@ -85,7 +116,7 @@ RULES: tuple[Rule, ...] = (
     _rule("cutlass-template-simt", r"MmaSimt", False, "gemm"),
     _rule("cutlass-simt", r"cutlass.*simt", False, "gemm"),
     _rule("cutlass-fp64", r"cutlass.*tensorop_(d884|d1684|d1688|d16816|z884)", True, "gemm", "fp64", "sm_80, sm_90"),
-    _rule("cutlass-int8", r"cutlass.*tensorop_.*i(8816|8832|16832|16864)", True, "gemm", "int8", "sm_75+"),
+    _rule("cutlass-int8", r"cutlass.*tensorop_.*i(8816|8832|16832|16864|161616)", True, "gemm", "int8", "sm_75+"),
     _rule("cutlass-bf16", r"cutlass.*tensorop.*bf16", True, "gemm", "bf16", "sm_80+"),
     _rule("cutlass-fp16", r"cutlass.*tensorop.*(_f16_|h16816|h1688|h884|f16_s)", True, "gemm", "fp16", "sm_70+"),
     _rule("cutlass-fp8", r"cutlass.*(e4m3|e5m2)", True, "gemm", "fp8", "sm_89+"),
@@ -102,9 +133,21 @@ RULES: tuple[Rule, ...] = (
     _rule("ffma-conv", r"(maxwell|pascal|volta|turing|ampere)_(fp16_)?[sd]cudnn", False, "convolution"),
     _rule("hgemm", r"(maxwell|pascal|volta|turing)_hgemm|(maxwell|pascal)_fp16_", False, "gemm"),
     _rule("gemv", r"gemv|gemvx|gemvNSP|dot_kernel|reduce_1Block_kernel", False, "gemm"),
-    _rule("gemm-small", r"gemmSN_|gemmk1_kernel|gemm_kernel2x2|sgemm_largek|sgemm_32x32x32", False, "gemm"),
+    _rule(
+        "gemm-small", r"gemmSN_|gemmk1_kernel|gemm_kernel2x2|[sdcz]gemm1x1_|sgemm_largek|sgemm_32x32x32", False, "gemm"
+    ),
     # Work around a matrix product: moving, scaling and adding up what it reads and writes.
     _rule("gemm-helper", r"scal_kernel<|kern_precompute_indices|init_device_workspace", False, "elementwise"),
+    _rule("triangular", r"\btrsm_(left|right)_kernel|\bkernel_trsm_[lr]_mul32", False, "gemm"),
+    # cuSOLVER: panels, pivots and LAPACK's auxiliary routines. Its blocked factorizations are left open: the one in
+    # double precision was seen to use Tensor Cores, the same in single precision not to.
+    _rule(
+        "solver-helper",
+        r"\b(getrf_pivot|create_pivot\w*|ipiv_\w+|xxtrf4_set_info\w*|copy_info_kernel|geqr2_\w+|orgqr_\w+|larft_\w+"
+        r"|lacpy_kernel|batch_eye_kernel)\b",
+        False,
+        "other",
+    ),
     _rule("split-k", r"splitK\w*[rR]educe|ReduceSplitK", False, "reduction"),
     # -- cuDNN
     _rule(
@@ -113,18 +156,38 @@ RULES: tuple[Rule, ...] = (
         False,
         "transpose",
     ),
+    _rule(
+        "cudnn-tensor-helper",
+        r"cudnn::engines_precompiled::(convertTensor|setTensor|scaleTensor|addTensor|genericTranspose)",
+        False,
+        "copy",
+    ),
     _rule("cudnn-winograd", r"[wW]inograd", False, "convolution"),
-    _rule("cudnn-fft", r"fft(2d|1d)?_[rc]2[rc]|^fft|cgemm|flip_filter|region_transform", False, "convolution"),
+    _rule(
+        "cudnn-fft",
+        r"fft(2d|1d)?_[rc]2[rc]|^fft|cgemm|flip_filter|region_transform|pointwise_mult_and_sum_complex",
+        False,
+        "convolution",
+    ),
+    _rule("cufft", r"^void (regular|vector|real_complex|bluestein)\w*_fft<", False, "other"),
     _rule(
         "cudnn-direct",
-        r"(implicit|precomputed)_convolve_|conv2d_grouped_direct|conv2d_c1_k1|explicit_convolve|dgrad2d_|wgrad2d_"
+        r"(implicit|precomputed)_convolve(Nd)?_|convolveNd_|conv(2d|Nd)_grouped_direct|conv2d_c1_k1|explicit_convolve|dgrad2d_|wgrad2d_"
         r"|(dgrad|wgrad|wgrad_alg\d)_engine|convolve_common_engine|im2col|vol2col|col2im|dgrad_alg1",
         False,
         "convolution",
     ),
     _rule("cudnn-bn", r"cudnn.*(bn_|batchnorm)|^bn_(fw|bw)|batchnorm_", False, "normalization"),
     _rule("cudnn-pool", r"cudnn.*pool", False, "pooling"),
-    _rule("cudnn-rnn", r"RNN_block|LSTM_elementWise|GRU_elementWise|elemWiseRNN", None, "rnn"),
+    _rule("rnn-hmma", r"RNN_blockPersist_\w+_HMMA<", True, "rnn", where="sm_70+"),
+    _rule("rnn-fma", r"RNN_blockPersist_\w+<", False, "rnn"),
+    _rule(
+        "rnn-pointwise",
+        r"(RNN|LSTM|GRU)_elementWise_|elemWiseRNNcell|persistRNN_addBias|RNN_bidirectional_accum",
+        False,
+        "rnn",
+    ),
+    _rule("cudnn-rnn", r"RNN_block|LSTM_elementWise|GRU_elementWise|elemWiseRNN|[pP]ersistRNN", None, "rnn"),
     _rule(
         "cudnn-helper",
         r"cudnn::ops::|cudnn_.*scalePackedTensor|cudnn.*(scale|addTensor|reduce|computeOffsets)"

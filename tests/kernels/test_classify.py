@@ -13,7 +13,7 @@ FLASH = (
     "cutlass::{}, pytorch_flash::Flash_kernel_traits<64, 128, 64, 4, cutlass::{}> >, false>(Params)"
 )
 
-ON_TENSOR_CORES = [
+ON_TENSOR_CORES: list[tuple[str, str | None, str]] = [
     # cuBLAS
     ("nvjet_sm90_hsh_128x64_64x8_2x1_v_bz_TNN", "fp16", "gemm"),
     ("nvjet_sm90_tst_128x256_64x4_2x1_v_bz_coopA_NNT", "bf16", "gemm"),
@@ -56,8 +56,9 @@ ON_TENSOR_CORES = [
     ("turing_fp16_s1688cudnn_fp16_128x128_ldg8_relu_f2f_exp_medium_nhwc_tn_v1", "fp16", "convolution"),
     ("void cutlass__5x_cudnn::Kernel<cutlass_tensorop_s1688wgrad_optimized_tf32_256x128_16x3_nhwc_align4>(Params)",
      "tf32", "convolution"),
-    ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_6_64x64x64_4x1x1_kernel0_0", "fp16",
+    ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_6_64x64x64_4x1x1_kernel0_0", None,
      "attention"),
+    ("void RNN_blockPersist_fp_LSTM_HMMA<__half, __half, float, 1, 64>(__half const*)", "fp16", "rnn"),
     # Attention
     (FLASH.format("fwd", "fwd", "half_t", "half_t"), "fp16", "attention"),
     (FLASH.format("bwd_dq_dk_dv_loop_seqk_parallel", "bwd", "bfloat16_t", "bfloat16_t"), "bf16", "attention"),
@@ -76,6 +77,25 @@ OFF_TENSOR_CORES = [
         ("sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize32x32x8_stage3_warpsize1x2x1_g1_ffma_"
         "aligna4_alignc4_execute_kernel__5x_cudnn"), "convolution",
     ),
+    # Sums up what the first kernel of a split product left; the name is that of the first up to its end.
+    (
+        ("sm90_xmma_wgrad_indexed_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize64x64x64_warpgroupsize1x1x1_g1_"
+        "execute_split_k_kernel__5x_cudnn"), "reduction",
+    ),
+    (
+        ("sm90_xmma_depthwise_convolution_fprop_tiling_f16f16_f32f32_f32_nhwckrsc_nhwc_tilesize1x8x8_1x5x5_1x1x1_"
+        "stage2_warpsize4x1x1_g64_betaFalse_execute_kernel__5x_cudnn"), "convolution",
+    ),
+    ("void xmma__5x_cudnn::implicit_gemm::strided_dgrad_indexed::kernel_helper_stage_0<Params_pre_hopper>(Params)",
+     "elementwise"),
+    ("void at::cuda::detail::prepare_grouped_gemm_data<cutlass::float_e4m3_t, cutlass::float_e4m3_t>(Params)",
+     "elementwise"),
+    ("void RNN_blockPersist_bp_LSTM_FMA<__half, __half, float, 96>(block_bp_args_lstm<__half, __half>)", "rnn"),
+    ("void elemWiseRNNcell<__half, __half, float, (cudnnRNNMode_t)2, (cudnnRNNBiasMode_t)2>(int)", "rnn"),
+    ("void convolveNd_dgrad_float_engine<float, 3, 512, 6, 5, 3, 3, 3, false>(int)", "convolution"),
+    ("void cudnn::engines_precompiled::convertTensor_kernel<float, float, float, (cudnnKernelDataType_t)2>(float)",
+     "copy"),
+    ("void trsm_left_kernel<int, double, 256, 4, true, false, false, false, true>(Params)", "gemm"),
     ("ampere_sgemm_128x64_nn", "gemm"),
     ("volta_sgemm_32x32_sliced1x4_tn", "gemm"),
     ("volta_dgemm_64x64_nn", "gemm"),
@@ -117,11 +137,13 @@ UNKNOWN = [
     "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1_SN",
     "triton_tem_fused_mm_0",
     "RNN_block_persist_fp_LSTM",
+    # cuSOLVER: on Tensor Cores in double precision, not in single.
+    "void kernel<getrf_wo_pivot_params_<float, 0, 256, 1, 64, 64, 68, 8, 1, 1> >(int, int, void*)",
 ]
 
 
 @pytest.mark.parametrize(("name", "precision", "kind"), ON_TENSOR_CORES)
-def test_the_name_says_that_it_runs_on_tensor_cores(name: str, precision: str, kind: str) -> None:
+def test_the_name_says_that_it_runs_on_tensor_cores(name: str, precision: str | None, kind: str) -> None:
     found = classify_kernel(name, compute_capability=(9, 0))
     assert (found.tensor_core, found.precision, found.kind) == (True, precision, kind), found.rule
 
@@ -148,12 +170,19 @@ def test_a_gpu_below_compute_capability_7_has_no_tensor_cores(name: str) -> None
     [
         ("c10::Half", KernelClass(True, "fp16", "gemm", "triton-template+half-input")),
         ("c10::BFloat16", KernelClass(True, "bf16", "gemm", "triton-template+half-input")),
+        ("signed char", KernelClass(True, "int8", "gemm", "triton-template+narrow-input")),
         ("float", KernelClass(None, None, "gemm", "triton-template")),
     ],
 )
 def test_the_inputs_settle_a_triton_template(dtype: str, expected: KernelClass) -> None:
     types = f'["{dtype}", "{dtype}"]'
     assert classify_kernel("triton_tem_fused_mm_0", op="aten::mm", input_types=types) == expected
+
+
+@pytest.mark.parametrize(("dtype", "precision"), [("c10::Half", "fp16"), ("c10::BFloat16", "bf16")])
+def test_cudnn_attention_is_called_f16_for_both_16_bit_formats(dtype: str, precision: str) -> None:
+    name = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64_4x1x1_cga1x1x1_kernel0_0"
+    assert classify_kernel(name, input_types=f'["{dtype}", "{dtype}"]').precision == precision
 
 
 @pytest.mark.parametrize(
