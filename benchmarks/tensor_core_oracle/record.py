@@ -21,8 +21,8 @@ from .counters import command, metrics_of_this_gpu, ncu_command
 ALONE = frozenset({"demo", "images", "texts", "holdout-models"})
 MODULE = "benchmarks.tensor_core_oracle.child"
 REPOSITORY = Path(__file__).resolve().parents[2]
-PROFILE_BUILD_S = 110
-COUNT_BUILD_S = 70
+PROFILE_BUILD_S = 300
+COUNT_BUILD_S = 200
 """Time in which a group builds its workloads; what comes later is left out. Compiled code is cached in between."""
 GRACE_S = 40
 """What ncu and the interpreter need beyond the workloads' own deadline."""
