@@ -3,7 +3,7 @@
 Rules are tried in order and the first match decides. A rule says yes or no only where the family's names settle it;
 names that only their context can settle (Triton templates, plain cuDNN names) are left to `classify`. The families
 and their naming are cuBLAS', cuDNN's, CUTLASS' and PyTorch's own; `where` says which GPUs they are made for,
-`verified` on which GPU the counters agreed (docs/tensor_cores.md); the others rest on their makers' documents and names.
+`verified` on which GPU the counters agreed (docs/tensor_cores.md); the others rest on their makers' own naming.
 """
 
 from __future__ import annotations
