@@ -7,7 +7,7 @@ import typer
 from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
 from tb_dlprof_plugin.commands.printing import percent, print_json, print_table, time
 from tb_dlprof_plugin.commands.source import choose
-from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
+from tb_dlprof_plugin.views.tensor_cores import TensorCoreOp, TensorCoresPage, tensor_cores_page
 
 
 def tensor_cores(
@@ -32,28 +32,75 @@ def tensor_cores(
             [(s.label, time(s.value_ns), percent(s.percent)) for s in page.by_precision],
         )
         typer.echo("")
-    print_table(
-        (
-            ("Op", "left"),
-            ("direction", "left"),
-            ("using TC", "left"),
-            ("precision", "left"),
-            ("kernel time", "right"),
-            ("on Tensor Cores", "right"),
-            ("reason", "left"),
-        ),
-        [
+    _print_reasons(page)
+    if page.ops:
+        print_table(
             (
-                op.name,
-                op.direction,
-                op.using_tc,
-                op.precision,
-                time(op.gpu_ns),
-                percent(op.utilization_percent),
-                op.reason,
-            )
-            for op in page.ops[:limit]
-        ],
-    )
+                ("Op", "left"),
+                ("direction", "left"),
+                ("using TC", "left"),
+                ("precision", "left"),
+                ("kernel time", "right"),
+                ("on Tensor Cores", "right"),
+                ("could save", "right"),
+                ("reason", "left"),
+            ),
+            [
+                (
+                    op.name,
+                    op.direction,
+                    op.using_tc,
+                    op.precision,
+                    time(op.gpu_ns),
+                    percent(op.utilization_percent),
+                    time(op.saved_ns),
+                    _reasons(op),
+                )
+                for op in page.ops[:limit]
+            ],
+        )
     if page.total_rows > limit:
         typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
+
+
+def _print_reasons(page: TensorCoresPage) -> None:
+    if page.by_reason:
+        print_table(
+            (
+                ("Off the Tensor Cores", "left"),
+                ("ops", "right"),
+                ("time", "right"),
+                ("share", "right"),
+                ("could save", "right"),
+                ("why", "left"),
+            ),
+            [
+                (r.label, str(r.ops), time(r.time_ns), percent(r.percent), time(r.saved_ns), r.text)
+                for r in page.by_reason
+            ],
+        )
+        typer.echo("")
+    if page.saving is not None:
+        saving = page.saving
+        typer.echo(
+            f"Estimated saving a step: {time(saving.expected_ns)} ({percent(saving.percent)}), between "
+            f"{time(saving.low_ns)} and {time(saving.high_ns)}. {saving.derivation}\n"
+        )
+    if page.ineligible:
+        print_table(
+            (("Cannot use Tensor Cores", "left"), ("ops", "right"), ("time", "right"), ("why", "left")),
+            [(work.op_type, str(work.ops), time(work.time_ns), work.text) for work in page.ineligible],
+        )
+        typer.echo("")
+
+
+def _reasons(op: TensorCoreOp) -> str:
+    """The reason of most time, then the other reasons and what serves a product on Tensor Cores, with their times."""
+    others = [f"{reason.label} {time(reason.time_ns)}" for reason in op.reasons[1:]]
+    others += [
+        f"{what} {time(value)}"
+        for what, value in (("changing layouts", op.layout_ns), ("kernels around a product", op.helpers_ns))
+        if value
+    ]
+    also = ", ".join(others)
+    return f"{op.reason} Also: {also}." if op.reason and also else op.reason or also

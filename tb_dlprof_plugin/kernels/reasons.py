@@ -6,11 +6,11 @@ of op) to what one does (TF32, autocast), to what only another shape changes; wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from tb_dlprof_plugin.kernels.alignment import misaligned, multiple, product_sizes
+from tb_dlprof_plugin.kernels.alignment import Size, misaligned, multiple, product_sizes
 from tb_dlprof_plugin.kernels.eligibility import (
     is_attention,
     is_convolution,
@@ -191,7 +191,7 @@ def _too_small(product: Product, settings: Settings) -> Reason | None:
         return None
     return Reason(
         "too_small",
-        f"{', '.join(map(str, small))}: less than one tile of a Tensor Core instruction, {SMALLEST_SIDE} a side.",
+        f"{_listed(small)}: less than one tile of a Tensor Core instruction, {SMALLEST_SIDE} a side.",
     )
 
 
@@ -202,7 +202,7 @@ def _alignment(product: Product, settings: Settings) -> Reason | None:
         return None
     return Reason(
         "alignment",
-        f"{', '.join(map(str, wrong))}: no multiple of {multiple(precision)}, the 16 bytes that Tensor Core kernels "
+        f"{_listed(wrong)}: no multiple of {multiple(precision)}, the 16 bytes that Tensor Core kernels "
         f"want in {precision.upper()}.",
     )
 
@@ -221,6 +221,12 @@ def _library_choice(product: Product, settings: Settings) -> Reason:
         f"the library ran {product.kernel}.",
         kernel=product.kernel,
     )
+
+
+def _listed(sizes: Iterable[Size]) -> str:
+    """At the beginning of a sentence."""
+    text = ", ".join(map(str, sizes))
+    return text[:1].upper() + text[1:]
 
 
 def _switch(product: Product, settings: Settings) -> tuple[str, bool | None]:

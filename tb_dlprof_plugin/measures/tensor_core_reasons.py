@@ -1,6 +1,6 @@
 """Kernel time of matrix ops off the Tensor Cores, by reason.
 
-The rules stand in `tb_dlprof_plugin.kernels.reasons`. Here each kernel finds the matrix op that launched it, and kernels
+The rules stand in `tb_dlprof_plugin.kernels.reasons`. Here each kernel finds the matrix op that launched it, and those
 that only serve the product (they change the layout, or add up its parts) are told from those that compute it.
 """
 

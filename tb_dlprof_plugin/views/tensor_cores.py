@@ -5,20 +5,37 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.kernels.eligibility import tensor_core_precisions
+from tb_dlprof_plugin.advice.finding import SavingItem
+from tb_dlprof_plugin.kernels.eligibility import possible_precisions, tensor_core_precisions
 from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.measures.frame import kernel_id
 from tb_dlprof_plugin.measures.iterations import percent
-from tb_dlprof_plugin.measures.ops import OpTotals, op_totals
+from tb_dlprof_plugin.measures.ops import OpTotals, input_precisions, op_totals
 from tb_dlprof_plugin.measures.tensor_cores import TensorCoreTotals, tensor_core_totals
-from tb_dlprof_plugin.storage.model import KernelKind
+from tb_dlprof_plugin.storage.model import Bools, KernelKind
 from tb_dlprof_plugin.storage.model import Verdict as Verdicts
-from tb_dlprof_plugin.views.common import Direction, RunRef, SelectedRange, Slice, Verdict, selected_range
+from tb_dlprof_plugin.views.common import VERDICTS, Direction, RunRef, SelectedRange, Slice, Verdict, selected_range
 from tb_dlprof_plugin.views.ops import op_rows, using_tensor_cores
-from tb_dlprof_plugin.views.text import short_kernel_name
+from tb_dlprof_plugin.views.tensor_core_reasons import (
+    IneligibleWork,
+    OpReasons,
+    ReasonTotal,
+    TensorCoreReason,
+    ineligible_work,
+    reason_totals,
+    reasons_by_group,
+    step_saving,
+)
+from tb_dlprof_plugin.views.text import duration, short_kernel_name
 
 
 class TensorCoreOp(msgspec.Struct, frozen=True):
-    """An eligible op: ``tc_ns + non_tc_ns + unknown_ns == gpu_ns``; ``reason`` says why it uses no Tensor Cores."""
+    """An eligible op: ``tc_ns + non_tc_ns + unknown_ns == gpu_ns``.
+
+    ``reason`` says why most of what is off the Tensor Cores is; ``reasons`` holds all, by falling time, and with
+    ``layout_ns`` and ``helpers_ns``, the kernels that serve a product on Tensor Cores, sums to ``non_tc_ns +
+    unknown_ns``. ``saved_ns`` is kernel time; None where no remedy with a known factor exists.
+    """
 
     id: str
     name: str
@@ -35,13 +52,37 @@ class TensorCoreOp(msgspec.Struct, frozen=True):
     utilization_percent: float | None
     tc_kernels: list[str]
     non_tc_kernels: list[str]
+    unknown_kernels: list[str]
     dtypes: str
     shapes: str
+    possible_precisions: list[str]
     reason: str
+    reasons: list[TensorCoreReason]
+    layout_ns: int
+    helpers_ns: int
+    saved_ns: int | None
+
+
+class TensorCoreKernel(msgspec.Struct, frozen=True):
+    """A kernel inside eligible ops; ``rule`` decided its verdict, ``percent`` is of the eligible kernel time."""
+
+    id: str
+    name: str
+    tensor_core: Verdict
+    precision: str
+    rule: str
+    family: str
+    calls: int
+    total_ns: int
+    percent: float | None
 
 
 class TensorCoresPage(msgspec.Struct, frozen=True):
-    """``by_precision`` splits the kernel time of eligible ops; ``ops`` by falling time off the Tensor Cores."""
+    """``by_precision`` splits the kernel time of eligible ops, ``by_reason`` the part of it off the Tensor Cores.
+
+    ``ops`` are by the time that could be saved, then by the time off the Tensor Cores; ``kernels`` by time. ``saving``
+    is what the known remedies together should save per step.
+    """
 
     ref: RunRef
     headline: str
@@ -54,15 +95,12 @@ class TensorCoresPage(msgspec.Struct, frozen=True):
     not_using_ns: int | None
     unknown_ns: int | None
     by_precision: list[Slice]
+    by_reason: list[ReasonTotal]
+    saving: SavingItem | None
     ops: list[TensorCoreOp]
     total_rows: int
-
-
-_UNUSED = {
-    "fp32": "Its inputs are FP32; Tensor Cores take FP32 only as TF32, or as FP16 or BF16 under autocast.",
-    "fp64": "Its inputs are FP64, for which the library chose a kernel without Tensor Cores.",
-}
-_LIBRARY = "Its inputs are {precision}, yet the library chose a kernel without Tensor Cores."
+    kernels: list[TensorCoreKernel]
+    ineligible: list[IneligibleWork]
 
 
 def tensor_cores_page(frame: Frame, ref: RunRef, selection: Selection) -> TensorCoresPage:
@@ -70,11 +108,13 @@ def tensor_cores_page(frame: Frame, ref: RunRef, selection: Selection) -> Tensor
     profile = frame.profile
     totals = op_totals(frame, selection)
     sums = tensor_core_totals(totals)
-    ops = _ops(frame, selection, totals)
+    by_group = reasons_by_group(frame, selection)
+    by_reason = reason_totals(frame, by_group, sums.eligible_ns)
+    ops = _ops(frame, selection, totals, by_group)
     has_gpu = profile.has_gpu
     return TensorCoresPage(
         ref=ref,
-        headline=_headline(frame, sums, ops),
+        headline=_headline(frame, sums, ops, by_reason),
         range=selected_range(frame, selection),
         has_gpu=has_gpu,
         supported_precisions=list(supported_precisions(frame)),
@@ -84,8 +124,12 @@ def tensor_cores_page(frame: Frame, ref: RunRef, selection: Selection) -> Tensor
         not_using_ns=sums.not_using_ns if has_gpu else None,
         unknown_ns=sums.unknown_ns if has_gpu else None,
         by_precision=_by_precision(frame, selection, sums) if has_gpu else [],
+        by_reason=by_reason,
+        saving=step_saving(frame, selection) if has_gpu else None,
         ops=ops,
         total_rows=len(ops),
+        kernels=_kernels(frame, selection, sums.eligible_ns),
+        ineligible=ineligible_work(frame, selection),
     )
 
 
@@ -94,14 +138,17 @@ def supported_precisions(frame: Frame) -> tuple[str, ...]:
     return tensor_core_precisions(frame.compute_capability)
 
 
-def _ops(frame: Frame, selection: Selection, totals: OpTotals) -> list[TensorCoreOp]:
+def _ops(frame: Frame, selection: Selection, totals: OpTotals, by_group: dict[int, OpReasons]) -> list[TensorCoreOp]:
     eligible_rows = {frame.groups.ids[group]: group for group in np.flatnonzero(totals.eligible_ns > 0).tolist()}
+    inputs = input_precisions(frame, selection)
+    kernel_names = eligible_kernel_names(frame, selection)
     result = []
     for row in op_rows(frame, selection):
         group = eligible_rows.get(row.id)
         if group is None:
             continue
-        used, unused = _kernel_names(frame, selection, group)
+        names = kernel_names[row.id]
+        why = by_group.get(group, OpReasons())
         gpu = int(totals.eligible_ns[group])
         tc = int(totals.tensor_core_ns[group])
         unknown = int(totals.eligible_unknown_ns[group])
@@ -120,38 +167,72 @@ def _ops(frame: Frame, selection: Selection, totals: OpTotals) -> list[TensorCor
                 non_tc_ns=int(totals.eligible_non_tensor_core_ns[group]),
                 unknown_ns=unknown,
                 utilization_percent=None if unknown > tc else percent(tc, gpu),
-                tc_kernels=used,
-                non_tc_kernels=unused,
+                tc_kernels=_short(names["yes"]),
+                non_tc_kernels=_short(names["no"]),
+                unknown_kernels=_short(names["unknown"]),
                 dtypes=row.dtypes,
                 shapes=row.shapes,
-                reason=_reason(tc, unknown, row.precision),
+                possible_precisions=list(possible_precisions(inputs[group], frame.compute_capability)),
+                reason=why.reasons[0].text if why.reasons else "",
+                reasons=why.reasons,
+                layout_ns=why.layout_ns,
+                helpers_ns=why.helpers_ns,
+                saved_ns=why.saved_ns,
             )
         )
-    return sorted(result, key=lambda op: -(op.gpu_ns - op.tc_ns))
+    return sorted(result, key=lambda op: (-(op.saved_ns or 0), -(op.gpu_ns - op.tc_ns)))
 
 
-def _kernel_names(frame: Frame, selection: Selection, group: int) -> tuple[list[str], list[str]]:
-    profile, kernels = frame.profile, frame.profile.kernels
-    rows = (
+def _in_eligible_ops(frame: Frame, selection: Selection) -> Bools:
+    kernels = frame.profile.kernels
+    rows: Bools = (
         frame.selected_launches(selection)
-        & (frame.launch_group == group)
+        & (frame.launch_group >= 0)
         & frame.launch_in_matrix_op
-        & (kernels.kind[profile.launches.kernel] == KernelKind.KERNEL)
+        & (kernels.kind[frame.profile.launches.kernel] == KernelKind.KERNEL)
     )
-    used: list[str] = []
-    unused: list[str] = []
-    for kernel in np.unique(profile.launches.kernel[rows]).tolist():
-        name = short_kernel_name(profile.strings[kernels.name[kernel]])
-        (used if kernels.tensor_core[kernel] == Verdicts.YES else unused).append(name)
-    return used, unused
+    return rows
 
 
-def _reason(tensor_core_ns: int, unknown_ns: int, precision: str) -> str:
-    if tensor_core_ns:
-        return ""
-    if unknown_ns:
-        return "Neither the kernel's name nor its op tells whether it runs on Tensor Cores."
-    return _UNUSED.get(precision, _LIBRARY.format(precision=precision or "of an unrecorded type"))
+def eligible_kernel_names(frame: Frame, selection: Selection) -> dict[str, dict[Verdict, list[str]]]:
+    """By op id the different names, in full, of the kernels inside eligible ops, by their verdict."""
+    profile, kernels = frame.profile, frame.profile.kernels
+    rows = _in_eligible_ops(frame, selection)
+    pairs = np.unique(np.stack((frame.launch_group[rows], profile.launches.kernel[rows])), axis=1)
+    found: dict[str, dict[Verdict, list[str]]] = {}
+    for group, kernel in pairs.T.tolist():
+        by_verdict = found.setdefault(frame.groups.ids[group], {"yes": [], "no": [], "unknown": []})
+        names = by_verdict[VERDICTS[int(kernels.tensor_core[kernel])]]
+        if (name := profile.strings[kernels.name[kernel]]) not in names:
+            names.append(name)
+    return found
+
+
+def _short(names: list[str]) -> list[str]:
+    return list(dict.fromkeys(short_kernel_name(name) for name in names))
+
+
+def _kernels(frame: Frame, selection: Selection, eligible_ns: int) -> list[TensorCoreKernel]:
+    kernels, launches, strings = frame.profile.kernels, frame.profile.launches, frame.profile.strings
+    rows = _in_eligible_ops(frame, selection)
+    calls = np.bincount(launches.kernel[rows], minlength=len(kernels))
+    time = np.bincount(launches.kernel[rows], weights=launches.duration_ns[rows], minlength=len(kernels))
+    time = time.astype(np.int64)
+    return [
+        TensorCoreKernel(
+            id=kernel_id(frame, kernel),
+            name=short_kernel_name(strings[kernels.name[kernel]]),
+            tensor_core=VERDICTS[int(kernels.tensor_core[kernel])],
+            precision=strings[kernels.precision[kernel]],
+            rule=strings[kernels.rule[kernel]],
+            family=strings[kernels.family[kernel]],
+            calls=int(calls[kernel]),
+            total_ns=int(time[kernel]),
+            percent=percent(int(time[kernel]), eligible_ns),
+        )
+        for kernel in np.argsort(-time, kind="stable").tolist()
+        if calls[kernel]
+    ]
 
 
 def _by_precision(frame: Frame, selection: Selection, sums: TensorCoreTotals) -> list[Slice]:
@@ -174,7 +255,7 @@ def _by_precision(frame: Frame, selection: Selection, sums: TensorCoreTotals) ->
     return [Slice(key, label, value, percent(value, sums.eligible_ns)) for key, label, value in parts if value]
 
 
-def _headline(frame: Frame, sums: TensorCoreTotals, ops: list[TensorCoreOp]) -> str:
+def _headline(frame: Frame, sums: TensorCoreTotals, ops: list[TensorCoreOp], by_reason: list[ReasonTotal]) -> str:
     if not frame.profile.has_gpu:
         return "The run used no GPU, so there are no Tensor Cores to use."
     if not supported_precisions(frame):
@@ -185,7 +266,17 @@ def _headline(frame: Frame, sums: TensorCoreTotals, ops: list[TensorCoreOp]) -> 
     if sums.utilization is None:
         return f"{len(ops)} ops could use Tensor Cores; too many of their kernels are unknown to say how far they do."
     if not sums.using_ns:
-        return f"{len(ops)} ops could use Tensor Cores; none does."
-    return f"Tensor Cores run for {sums.utilization:.1f} % of the kernel time that could use them" + (
-        f"; {idle} of {len(ops)} ops do not use them at all." if idle else "; every eligible op uses them."
+        return f"{len(ops)} ops could use Tensor Cores; none does." + _main_reason("Main reason", by_reason)
+    return (
+        f"Tensor Cores run for {sums.utilization:.1f} % of the kernel time that could use them"
+        + (f"; {idle} of {len(ops)} ops do not use them at all." if idle else "; every eligible op uses them.")
+        + _main_reason("Off them mostly", by_reason)
     )
+
+
+def _main_reason(lead: str, by_reason: list[ReasonTotal]) -> str:
+    """What most of the time off the Tensor Cores is due to."""
+    if not by_reason:
+        return ""
+    first = max(by_reason, key=lambda total: total.time_ns)
+    return f" {lead}: {first.label} ({duration(first.time_ns)} of kernel time)."

@@ -13,6 +13,8 @@ export type MemoryCategoryKey = "before" | "activations" | "gradients" | "optimi
 
 export type MemoryGroupKind = "group" | "before" | "outside";
 
+export type OffReason = "gpu_has_none" | "no_tensor_core_kernel" | "dtype" | "unknown" | "too_small" | "amp_off_for_op" | "fp32_tf32_off" | "alignment" | "library_choice" | "layout" | "helpers";
+
 export type Pace = "gpu" | "cpu" | "mixed" | "unknown";
 
 export type Role = "forward" | "backward" | "optimizer" | "dataloader" | "other";
@@ -486,7 +488,55 @@ export interface LaunchesPage {
   total_gaps: number;
 }
 
-/** An eligible op: `tc_ns + non_tc_ns + unknown_ns == gpu_ns`; `reason` says why it uses no Tensor Cores. */
+/**
+ * One reason over all eligible ops; `percent` is of the eligible kernel time, `saved_ns` of kernel time.
+ *
+ * A `remark` is time of ops that do use Tensor Cores, in kernels that serve the product.
+ */
+export interface ReasonTotal {
+  id: OffReason;
+  label: string;
+  text: string;
+  remark: boolean;
+  ops: number;
+  time_ns: number;
+  percent: number | null;
+  saved_ns: number | null;
+}
+
+/** Estimated saving per iteration (ns) with the interval it lies in, and how it was computed. */
+export interface SavingItem {
+  low_ns: number;
+  expected_ns: number;
+  high_ns: number;
+  percent: number;
+  derivation: string;
+}
+
+/**
+ * Why `time_ns` of an op's kernel time is off the Tensor Cores.
+ *
+ * `saved_ns` is the kernel time that the switch named by the text should save, with its interval; None where no
+ * factor is known. `shapes` are the inputs of the matrix op with most of the time.
+ */
+export interface TensorCoreReason {
+  id: OffReason;
+  label: string;
+  text: string;
+  time_ns: number;
+  shapes: string;
+  saved_ns: number | null;
+  saved_low_ns: number | null;
+  saved_high_ns: number | null;
+}
+
+/**
+ * An eligible op: `tc_ns + non_tc_ns + unknown_ns == gpu_ns`.
+ *
+ * `reason` says why most of what is off the Tensor Cores is; `reasons` holds all, by falling time, and with
+ * `layout_ns` and `helpers_ns`, the kernels that serve a product on Tensor Cores, sums to `non_tc_ns +
+ * unknown_ns`. `saved_ns` is kernel time; None where no remedy with a known factor exists.
+ */
 export interface TensorCoreOp {
   id: string;
   name: string;
@@ -503,12 +553,46 @@ export interface TensorCoreOp {
   utilization_percent: number | null;
   tc_kernels: string[];
   non_tc_kernels: string[];
+  unknown_kernels: string[];
   dtypes: string;
   shapes: string;
+  possible_precisions: string[];
   reason: string;
+  reasons: TensorCoreReason[];
+  layout_ns: number;
+  helpers_ns: number;
+  saved_ns: number | null;
 }
 
-/** `by_precision` splits the kernel time of eligible ops; `ops` by falling time off the Tensor Cores. */
+/** A kernel inside eligible ops; `rule` decided its verdict, `percent` is of the eligible kernel time. */
+export interface TensorCoreKernel {
+  id: string;
+  name: string;
+  tensor_core: Verdict;
+  precision: string;
+  rule: string;
+  family: string;
+  calls: number;
+  total_ns: number;
+  percent: number | null;
+}
+
+/** Matrix work that this GPU's Tensor Cores cannot compute, by type of op and reason. */
+export interface IneligibleWork {
+  op_type: string;
+  id: OffReason;
+  label: string;
+  text: string;
+  ops: number;
+  time_ns: number;
+}
+
+/**
+ * `by_precision` splits the kernel time of eligible ops, `by_reason` the part of it off the Tensor Cores.
+ *
+ * `ops` are by the time that could be saved, then by the time off the Tensor Cores; `kernels` by time. `saving`
+ * is what the known remedies together should save per step.
+ */
 export interface TensorCoresPage {
   ref: RunRef;
   headline: string;
@@ -521,8 +605,12 @@ export interface TensorCoresPage {
   not_using_ns: number | null;
   unknown_ns: number | null;
   by_precision: Slice[];
+  by_reason: ReasonTotal[];
+  saving: SavingItem | null;
   ops: TensorCoreOp[];
   total_rows: number;
+  kernels: TensorCoreKernel[];
+  ineligible: IneligibleWork[];
 }
 
 /** A device whose memory was recorded; `key` is what the route's parameter `device` takes. */
@@ -678,15 +766,6 @@ export interface EvidenceRow {
   percent: number | null;
   page: string;
   id: string;
-}
-
-/** Estimated saving per iteration (ns) with the interval it lies in, and how it was computed. */
-export interface SavingItem {
-  low_ns: number;
-  expected_ns: number;
-  high_ns: number;
-  percent: number;
-  derivation: string;
 }
 
 /** Where to read on. */

@@ -128,7 +128,12 @@ describe("each page draws its answer", () => {
   it("Tensor Cores", async () => {
     await open(hash({ page: "tensor_cores", run: "resnet50/fp32" }));
     expect(byId("tc-summary")?.textContent).toContain("14.6 %");
-    expect(byId("tc-table")?.textContent).toContain("Its inputs are FP32");
+    expect(byId("tc-table")?.textContent).toContain("Its inputs are FP32; TF32 is switched off");
+    expect(byId("tc-table")?.textContent).toContain("Also: changing layouts 12.0 µs.");
+    expect(byId("tc-reasons")?.textContent).toContain("60 ops480 ms80.0 %");
+    expect(byId("tc-reasons")?.textContent).toContain("Should save 288 ms of this kernel time.");
+    expect(byId("tc-ineligible")?.textContent).toContain("A depthwise convolution.");
+    expect(byId("tc-kernels")?.textContent).toContain("xmma-ffma");
   });
 
   it("Memory, of the first GPU and of a device that is chosen", async () => {

@@ -7,6 +7,7 @@ import memory from "../styles/memory.css?inline";
 import modules from "../styles/modules.css?inline";
 import pages from "../styles/pages.css?inline";
 import table from "../styles/table.css?inline";
+import tensorCores from "../styles/tensor_cores.css?inline";
 import theme from "../styles/theme.css?inline";
 import { App } from "./App";
 
@@ -14,7 +15,7 @@ import { App } from "./App";
 export function mount(parent: HTMLElement, routes: URL): void {
   // TensorBoard's content security policy allows inline styles and no other host.
   const style = document.createElement("style");
-  style.textContent = [theme, base, components, table, pages, modules, memory, launches].join("\n");
+  style.textContent = [theme, base, components, table, pages, modules, memory, launches, tensorCores].join("\n");
   document.head.append(style);
   document.documentElement.lang = "en";
   document.title = "DLProf";

@@ -256,6 +256,8 @@ export const kernels: KernelsPage = {
   coverage,
 };
 
+const TF32_OFF = "Its inputs are FP32; TF32 is switched off (torch.backends.cudnn.allow_tf32 is False).";
+
 export const tensorCores: TensorCoresPage = {
   ref,
   headline: "Tensor Cores run for 14.6 % of the kernel time that could use them; 60 of 107 ops do not use them at all.",
@@ -293,9 +295,37 @@ export const tensorCores: TensorCoresPage = {
       non_tc_kernels: ["sm90_xmma_fprop_implicit_gemm_f32f32"],
       dtypes: row.dtypes,
       shapes: row.shapes,
-      reason: "Its inputs are FP32; Tensor Cores take FP32 only as TF32, or as FP16 or BF16 under autocast.",
+      unknown_kernels: [],
+      possible_precisions: ["tf32", "fp16", "bf16"],
+      reason: TF32_OFF,
+      reasons: [
+        {
+          id: "fp32_tf32_off",
+          label: "FP32, TF32 off",
+          text: TF32_OFF,
+          time_ns: row.gpu_ns ?? 0,
+          shapes: row.shapes,
+          saved_ns: row.gpu_ns,
+          saved_low_ns: 0,
+          saved_high_ns: row.gpu_ns,
+        },
+      ],
+      layout_ns: 12_000,
+      helpers_ns: 0,
+      saved_ns: row.gpu_ns,
     })),
   total_rows: 107,
+  by_reason: [
+    { id: "fp32_tf32_off", label: "FP32, TF32 off", text: TF32_OFF, remark: false, ops: 60, time_ns: 480_000_000, percent: 80, saved_ns: 288_000_000 },
+    { id: "layout", label: "changing layouts", text: "Ops on Tensor Cores turn NCHW into NHWC and back.", remark: true, ops: 1, time_ns: 32_000_000, percent: 5.3, saved_ns: null },
+  ],
+  saving: { low_ns: 1_000_000, expected_ns: 2_000_000, high_ns: 4_000_000, percent: 20, derivation: "Kernels become 2.5 times as fast with TF32." },
+  kernels: [
+    { id: "k1", name: "sm90_xmma_fprop_implicit_gemm_f32f32", tensor_core: "no", precision: "", rule: "xmma-ffma", family: "convolution", calls: 10, total_ns: 480_000_000, percent: 80 },
+  ],
+  ineligible: [
+    { op_type: "conv2d", id: "no_tensor_core_kernel", label: "no Tensor Core kernel exists", text: "A depthwise convolution.", ops: 1, time_ns: 5_000_000 },
+  ],
 };
 
 export const advice: AdvicePage = {

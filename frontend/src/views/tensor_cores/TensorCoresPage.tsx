@@ -1,5 +1,5 @@
 /** The Tensor Cores page: how far the eligible ops use them, at which precision, and which do not and why. */
-import type { TensorCoreOp, TensorCoresPage as TensorCoresData } from "../../api/types";
+import type { TensorCoreKernel, TensorCoreOp, TensorCoresPage as TensorCoresData } from "../../api/types";
 import { Card } from "../../components/Card";
 import { Donut } from "../../components/chart/Donut";
 import { Facts } from "../../components/Facts";
@@ -12,7 +12,19 @@ import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
+import { formatNs } from "../../format/duration";
 import { useView } from "../../state/store";
+import { SavingBar } from "../advice/SavingBar";
+import { Ineligible, Reasons } from "./Reasons";
+
+/** The reason of most time, then the others and what serves a product on Tensor Cores, with their times. */
+function whyNot(row: TensorCoreOp): string | null {
+  const others = row.reasons.slice(1).map((reason) => `${reason.label} ${formatNs(reason.time_ns)}`);
+  if (row.layout_ns) others.push(`changing layouts ${formatNs(row.layout_ns)}`);
+  if (row.helpers_ns) others.push(`kernels around a product ${formatNs(row.helpers_ns)}`);
+  const also = others.join(", ");
+  return row.reason && also ? `${row.reason} Also: ${also}.` : row.reason || also || null;
+}
 
 const COLUMNS: Column<TensorCoreOp>[] = [
   { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, cell: (row) => <OpName name={row.name} />, width: "280px" },
@@ -29,7 +41,23 @@ const COLUMNS: Column<TensorCoreOp>[] = [
   },
   { id: "utilization", header: "TC %", definition: DEFINITIONS.opUtilization, value: (row) => row.utilization_percent, unit: "percent", width: "80px" },
   { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, filter: "choice", width: "104px" },
-  { id: "reason", header: "Why not", definition: DEFINITIONS.reason, value: (row) => row.reason || null, missing: "–", width: "400px" },
+  {
+    id: "saved",
+    header: "Could save",
+    definition: "Kernel time that the remedy of the reason should save; unknown where no factor is known for it.",
+    value: (row) => row.saved_ns,
+    unit: "ns",
+    width: "100px",
+  },
+  { id: "why", header: "Reason", definition: "Kind of the reason.", value: (row) => row.reasons[0]?.label ?? null, missing: "–", filter: "choice", width: "130px" },
+  { id: "reason", header: "Why not", definition: DEFINITIONS.reason, value: whyNot, missing: "–", width: "400px" },
+  {
+    id: "possible",
+    header: "Could run in",
+    definition: "Precisions in which this GPU's Tensor Cores could compute the op, as it is or after a switch to TF32 or mixed precision.",
+    value: (row) => row.possible_precisions.join(", ") || null,
+    width: "130px",
+  },
   { id: "tc", header: "On TC", definition: DEFINITIONS.tcTime, value: (row) => row.tc_ns, unit: "ns", width: "90px" },
   { id: "off", header: "Off TC", definition: DEFINITIONS.nonTcTime, value: (row) => row.non_tc_ns, unit: "ns", width: "90px" },
   { id: "unknown", header: "Unknown", definition: DEFINITIONS.unknownTime, value: (row) => row.unknown_ns, unit: "ns", width: "90px" },
@@ -39,6 +67,26 @@ const COLUMNS: Column<TensorCoreOp>[] = [
   { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "130px" },
   { id: "tckernels", header: "TC kernels", definition: "Kernels of the op that run on Tensor Cores.", value: (row) => row.tc_kernels.join(", ") || null, missing: "–", width: "220px" },
   { id: "otherkernels", header: "Other kernels", definition: "Kernels of the op that do not run on Tensor Cores.", value: (row) => row.non_tc_kernels.join(", ") || null, missing: "–", width: "220px" },
+  { id: "unknownkernels", header: "Unknown kernels", definition: "Kernels of the op for which it cannot be told.", value: (row) => row.unknown_kernels.join(", ") || null, missing: "–", width: "220px" },
+];
+
+const KERNELS: Column<TensorCoreKernel>[] = [
+  { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, value: (row) => row.name, width: "320px" },
+  { id: "total", header: "Total", definition: DEFINITIONS.totalTime, value: (row) => row.total_ns, unit: "ns", width: "96px" },
+  { id: "share", header: "%", definition: "Share of the kernel time of eligible ops.", value: (row) => row.percent, unit: "percent", width: "76px" },
+  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "76px" },
+  {
+    id: "tc",
+    header: "Tensor Cores",
+    definition: DEFINITIONS.kernelTc,
+    value: (row) => row.tensor_core,
+    filter: "choice",
+    cell: (row) => <Verdict value={row.tensor_core} />,
+    width: "112px",
+  },
+  { id: "precision", header: "Precision", definition: DEFINITIONS.kernelPrecision, value: (row) => row.precision || null, missing: "–", filter: "choice", width: "100px" },
+  { id: "family", header: "Family", definition: DEFINITIONS.kernelFamily, value: (row) => row.family || null, filter: "choice", width: "120px" },
+  { id: "rule", header: "Rule", definition: DEFINITIONS.kernelRule, value: (row) => row.rule || null, filter: "choice", width: "150px" },
 ];
 
 export function TensorCoresPage({ data }: { data: TensorCoresData }) {
@@ -67,6 +115,19 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
       ) : (
         <EmptyMessage>This recording holds no GPU work, so there is nothing to say about Tensor Cores.</EmptyMessage>
       )}
+      {data.by_reason.length > 0 && (
+        <Card class="tc-card" title="Why eligible time is off the Tensor Cores" testId="tc-reasons">
+          <Reasons totals={data.by_reason} />
+          {data.saving && (
+            <>
+              <h3>
+                <Term of="saving">Estimated saving per iteration</Term>
+              </h3>
+              <SavingBar saving={data.saving} />
+            </>
+          )}
+        </Card>
+      )}
       {data.ops.length > 0 && (
         <DataTable
           name={`tensor cores ${data.ref.run}`}
@@ -77,6 +138,22 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
           onSelect={(row) => set({ page: "ops", op: row.id })}
           totalRows={data.total_rows}
         />
+      )}
+      {data.ineligible.length > 0 && (
+        <Card class="tc-card" title="Matrix work that these Tensor Cores cannot compute" testId="tc-ineligible">
+          <Ineligible work={data.ineligible} />
+        </Card>
+      )}
+      {data.kernels.length > 0 && (
+        <Card class="tc-card" title="Kernels of eligible ops" testId="tc-kernels">
+          <DataTable
+            name={`kernels of eligible ops ${data.ref.run}`}
+            columns={KERNELS}
+            rows={data.kernels}
+            rowId={(row) => row.id}
+            onSelect={(row) => set({ page: "kernels", kernel: row.id })}
+          />
+        </Card>
       )}
     </>
   );

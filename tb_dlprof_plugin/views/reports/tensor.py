@@ -1,0 +1,48 @@
+"""DLProf's Tensor Core Report (User Guide 1.8, section 10.6): every eligible op and how it uses Tensor Cores.
+
+The columns are DLProf's, with two added: ``Unknown GPU Time``, of kernels whose Tensor Core use cannot be told, and
+``Reason``. GPU times (ns) are of the kernels inside the parts of an op that can use Tensor Cores: casts around them are
+not counted, as DLProf counted them as ops of their own.
+"""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.views.common import RunRef, Verdict
+from tb_dlprof_plugin.views.reports.table import Cell, Report
+from tb_dlprof_plugin.views.tensor_cores import TensorCoreOp, eligible_kernel_names, tensor_cores_page
+
+COLUMNS = (
+    "Op ID", "Op Name", "Direction", "Op Type", "Uses TC", "Total GPU Time", "TC GPU Time", "Non-TC GPU Time",
+    "TC Utilization (%)", "Total Kernel Count", "TC Kernel Count", "TC Kernel Names", "Non-TC Kernel Count",
+    "Non-TC Kernel Names", "Unknown GPU Time", "Reason",
+)  # fmt: skip
+_USES = {"yes": True, "no": False, "unknown": None}
+
+
+def tensor_report(frame: Frame, ref: RunRef, selection: Selection) -> Report:
+    """One row per eligible op that launched a kernel in the selected iterations, by falling GPU time."""
+    ops = tensor_cores_page(frame, ref, selection).ops
+    names = eligible_kernel_names(frame, selection)
+    return Report(COLUMNS, [_row(op, names[op.id]) for op in sorted(ops, key=lambda op: -op.gpu_ns)])
+
+
+def _row(op: TensorCoreOp, kernels: dict[Verdict, list[str]]) -> tuple[Cell, ...]:
+    return (
+        op.id,
+        op.name,
+        op.direction,
+        op.op_type,
+        _USES[op.using_tc],
+        op.gpu_ns,
+        op.tc_ns,
+        op.non_tc_ns,
+        op.utilization_percent,
+        sum(len(names) for names in kernels.values()),
+        len(kernels["yes"]),
+        kernels["yes"],
+        len(kernels["no"]),
+        kernels["no"],
+        op.unknown_ns,
+        op.reason,
+    )

@@ -1,0 +1,209 @@
+"""The reasons of the Tensor Cores page: per op, per reason over all ops, and for work that cannot use them at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+import msgspec
+
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.finding import SavingItem
+from tb_dlprof_plugin.advice.savings import faster_kernels
+from tb_dlprof_plugin.advice.thresholds import AMP_MATRIX_FROM_FP32, TF32_MATRIX, Speedup
+from tb_dlprof_plugin.kernels.reasons import LABELS, Reason
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.measures.tensor_core_reasons import OffTime, off_tensor_cores
+from tb_dlprof_plugin.views.text import shapes_text, short_kernel_name
+
+OffReason = Literal[
+    "gpu_has_none", "no_tensor_core_kernel", "dtype", "unknown", "too_small", "amp_off_for_op", "fp32_tf32_off",
+    "alignment", "library_choice", "layout", "helpers",
+]  # fmt: skip
+
+_FACTORS: dict[str, Speedup] = {"tf32": TF32_MATRIX, "amp": AMP_MATRIX_FROM_FP32}
+_REMEDIES = {"tf32": "TF32", "amp": "mixed precision"}
+_LAYOUT = "changing layouts"
+_HELPERS = "kernels around a product"
+
+
+class TensorCoreReason(msgspec.Struct, frozen=True):
+    """Why ``time_ns`` of an op's kernel time is off the Tensor Cores.
+
+    ``saved_ns`` is the kernel time that the switch named by the text should save, with its interval; None where no
+    factor is known. ``shapes`` are the inputs of the matrix op with most of the time.
+    """
+
+    id: OffReason
+    label: str
+    text: str
+    time_ns: int
+    shapes: str
+    saved_ns: int | None
+    saved_low_ns: int | None
+    saved_high_ns: int | None
+
+
+class ReasonTotal(msgspec.Struct, frozen=True):
+    """One reason over all eligible ops; ``percent`` is of the eligible kernel time, ``saved_ns`` of kernel time.
+
+    A ``remark`` is time of ops that do use Tensor Cores, in kernels that serve the product.
+    """
+
+    id: OffReason
+    label: str
+    text: str
+    remark: bool
+    ops: int
+    time_ns: int
+    percent: float | None
+    saved_ns: int | None
+
+
+class IneligibleWork(msgspec.Struct, frozen=True):
+    """Matrix work that this GPU's Tensor Cores cannot compute, by type of op and reason."""
+
+    op_type: str
+    id: OffReason
+    label: str
+    text: str
+    ops: int
+    time_ns: int
+
+
+@dataclass(slots=True)
+class OpReasons:
+    """What one op has: reasons by falling time, and the time of kernels that serve its products."""
+
+    reasons: list[TensorCoreReason] = field(default_factory=list)
+    layout_ns: int = 0
+    helpers_ns: int = 0
+
+    @property
+    def saved_ns(self) -> int | None:
+        """Kernel time that known remedies should save; 0 where nothing is off, None where no remedy is known."""
+        known = [reason.saved_ns for reason in self.reasons if reason.saved_ns is not None]
+        if known:
+            return sum(known)
+        return None if self.reasons or self.layout_ns else 0
+
+
+def reasons_by_group(frame: Frame, selection: Selection) -> dict[int, OpReasons]:
+    """Of each op group with eligible time off the Tensor Cores."""
+    found: dict[int, OpReasons] = {}
+    off = off_tensor_cores(frame, selection)
+    for item in off.off:
+        if item.eligible:
+            found.setdefault(item.group, OpReasons()).reasons.append(_reason(item))
+    for served in off.served:
+        op = found.setdefault(served.group, OpReasons())
+        if served.layout:
+            op.layout_ns += served.time_ns
+        else:
+            op.helpers_ns += served.time_ns
+    return found
+
+
+def reason_totals(frame: Frame, by_group: dict[int, OpReasons], eligible_ns: int) -> list[ReasonTotal]:
+    """Reasons over all eligible ops by falling time; remarks last. Times sum to what does not use Tensor Cores."""
+    reasons: dict[OffReason, list[TensorCoreReason]] = {}
+    ops: dict[OffReason, set[int]] = {}
+    for group, op in by_group.items():
+        for reason in op.reasons:
+            reasons.setdefault(reason.id, []).append(reason)
+            ops.setdefault(reason.id, set()).add(group)
+    result = []
+    for id, items in reasons.items():
+        time = sum(item.time_ns for item in items)
+        saved = [item.saved_ns for item in items if item.saved_ns is not None]
+        largest = max(items, key=lambda item: item.time_ns)
+        text = largest.text if len({item.text for item in items}) == 1 else f"Most of all: {largest.text}"
+        result.append(
+            ReasonTotal(
+                id, largest.label, text, False, len(ops[id]), time, percent(time, eligible_ns),
+                sum(saved) if saved else None,
+            )
+        )  # fmt: skip
+    result.sort(key=lambda total: -total.time_ns)
+    return result + _remarks(frame, by_group, eligible_ns)
+
+
+def ineligible_work(frame: Frame, selection: Selection) -> list[IneligibleWork]:
+    """Matrix work that cannot use Tensor Cores, by falling time."""
+    strings, groups = frame.profile.strings, frame.groups
+    found: dict[tuple[str, Reason], list[OffTime]] = {}
+    for item in off_tensor_cores(frame, selection).off:
+        # Vector ops are no matrix ops: only what a rule names is told.
+        if not item.eligible and item.reason.id in ("gpu_has_none", "no_tensor_core_kernel", "dtype"):
+            found.setdefault((strings[groups.op_type[item.group]], item.reason), []).append(item)
+    work = [
+        IneligibleWork(
+            op_type=op_type,
+            id=reason.id,
+            label=LABELS[reason.id],
+            text=reason.text,
+            ops=len({item.group for item in items}),
+            time_ns=sum(item.time_ns for item in items),
+        )
+        for (op_type, reason), items in found.items()
+    ]
+    return sorted(work, key=lambda item: -item.time_ns)
+
+
+def step_saving(frame: Frame, selection: Selection) -> SavingItem | None:
+    """What the known remedies together should save per step; None where none is known to save anything."""
+    times: dict[str, int] = {}
+    for item in off_tensor_cores(frame, selection).off:
+        if item.eligible and item.reason.remedy:
+            times[item.reason.remedy] = times.get(item.reason.remedy, 0) + item.time_ns // selection.count
+    if not times or not len(frame.profile.iterations):
+        return None
+    derivation = ", ".join(
+        f"{time / 1e6:.2f} ms of kernels become {_FACTORS[remedy].low:g} to {_FACTORS[remedy].high:g} (expected "
+        f"{_FACTORS[remedy].expected:g}) times as fast with {_REMEDIES[remedy]}"
+        for remedy, time in times.items()
+    )
+    parts = [(time, _FACTORS[remedy]) for remedy, time in times.items()]
+    return faster_kernels(Case(frame, selection), parts, f"{derivation}.")
+
+
+def _reason(item: OffTime) -> TensorCoreReason:
+    factor = _FACTORS.get(item.reason.remedy)
+    return TensorCoreReason(
+        id=cast(OffReason, item.reason.id),
+        label=LABELS[item.reason.id],
+        text=_with_short_kernel(item.reason),
+        time_ns=item.time_ns,
+        shapes=shapes_text(item.shapes),
+        saved_ns=_saved(item.time_ns, factor.expected) if factor else None,
+        saved_low_ns=_saved(item.time_ns, factor.low) if factor else None,
+        saved_high_ns=_saved(item.time_ns, factor.high) if factor else None,
+    )
+
+
+def _saved(time_ns: int, factor: float) -> int:
+    return round(time_ns * (1 - 1 / factor))
+
+
+def _with_short_kernel(reason: Reason) -> str:
+    return reason.text.replace(reason.kernel, short_kernel_name(reason.kernel)) if reason.kernel else reason.text
+
+
+def _remarks(frame: Frame, by_group: dict[int, OpReasons], eligible_ns: int) -> list[ReasonTotal]:
+    layout = [op.layout_ns for op in by_group.values() if op.layout_ns]
+    helpers = [op.helpers_ns for op in by_group.values() if op.helpers_ns]
+    advice = (
+        "although the model is in channels_last."
+        if frame.profile.facts.channels_last
+        else "which the memory format torch.channels_last of model and input avoids."
+    )
+    texts: tuple[tuple[OffReason, str, str, list[int]], ...] = (
+        ("layout", _LAYOUT, f"Ops on Tensor Cores turn NCHW into NHWC and back, {advice}", layout),
+        ("helpers", _HELPERS, "Ops on Tensor Cores prepare the product or add up its parts.", helpers),
+    )
+    return [
+        ReasonTotal(id, label, text, True, len(times), sum(times), percent(sum(times), eligible_ns), None)
+        for id, label, text, times in texts
+        if times
+    ]

@@ -1,0 +1,128 @@
+"""The Tensor Cores page: reasons, what they could save, kernels; and DLProf's report of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import msgspec
+import pytest
+
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.reports.table import Report, to_csv, to_json
+from tb_dlprof_plugin.views.reports.tensor import COLUMNS, tensor_report
+from tb_dlprof_plugin.views.tensor_cores import TensorCoresPage, tensor_cores_page
+
+OFF = RunFacts(matmul_allow_tf32=False, cudnn_allow_tf32=False)
+
+
+def page_of(frame: Frame, ref: RunRef) -> TensorCoresPage:
+    return tensor_cores_page(frame, ref, frame.selection())
+
+
+def test_the_reasons_add_up_to_the_time_off_the_tensor_cores(training, ref: RunRef) -> None:
+    page = page_of(training("fp32").frame(facts=OFF), ref)
+    for op in page.ops:
+        assert sum(r.time_ns for r in op.reasons) + op.layout_ns + op.helpers_ns == op.non_tc_ns + op.unknown_ns
+    assert sum(total.time_ns for total in page.by_reason) == (page.not_using_ns or 0) + (page.unknown_ns or 0)
+    assert sum(total.percent or 0 for total in page.by_reason) == pytest.approx(100)
+    assert sum(kernel.total_ns for kernel in page.kernels) == page.eligible_ns
+    assert page.headline.endswith("none does. Main reason: FP32, TF32 off (2.10 ms of kernel time).")
+
+
+def test_ops_stand_by_what_they_could_save_with_the_factors_of_the_advice(training, ref: RunRef) -> None:
+    page = page_of(training("fp32").frame(facts=OFF), ref)
+    # Convolution backward 900 µs, forward 600, linear 300 twice; TF32 is expected to be 2.5 times as fast.
+    assert [(op.gpu_ns, op.saved_ns) for op in page.ops] == [
+        (900_000, 540_000), (600_000, 360_000), (300_000, 180_000), (300_000, 180_000),
+    ]  # fmt: skip
+    reason = page.ops[0].reasons[0]
+    assert (reason.saved_low_ns, reason.saved_ns, reason.saved_high_ns) == (300_000, 540_000, 771_429)
+    (total,) = page.by_reason
+    assert (total.id, total.ops, total.saved_ns, total.remark) == ("fp32_tf32_off", 4, 1_260_000, False)
+    assert page.saving is not None
+    assert 0 <= page.saving.low_ns <= page.saving.expected_ns <= page.saving.high_ns
+    assert "with TF32" in page.saving.derivation
+
+
+def test_what_has_no_known_factor_saves_an_unknown_time(training, ref: RunRef) -> None:
+    # GIVEN TF32 on and kernels that do not use it all the same
+    page = page_of(training("fp32").frame(facts=RunFacts(matmul_allow_tf32=True, cudnn_allow_tf32=True)), ref)
+    assert {op.saved_ns for op in page.ops} == {None}
+    assert {total.id for total in page.by_reason} == {"alignment"}
+    assert [total.saved_ns for total in page.by_reason] == [None]
+    assert page.saving is None
+
+
+def test_an_op_on_tensor_cores_has_no_reason_and_nothing_to_save(training, ref: RunRef) -> None:
+    page = page_of(training("fp16").frame(), ref)
+    assert {(op.reason, len(op.reasons), op.saved_ns) for op in page.ops} == {("", 0, 0)}
+    assert page.by_reason == []
+    assert page.headline.endswith("every eligible op uses them.")
+
+
+def test_what_an_op_could_run_in_depends_on_the_gpu(training, ref: RunRef) -> None:
+    def possible(precision: str, capability: tuple[int, int]) -> set[tuple[str, ...]]:
+        page = page_of(training(precision, capability=capability).frame(), ref)
+        return {tuple(op.possible_precisions) for op in page.ops}
+
+    assert possible("fp32", (9, 0)) == {("tf32", "fp16", "bf16")}
+    assert possible("fp32", (7, 0)) == {("fp16",)}
+    assert possible("fp16", (9, 0)) == {("fp16",)}
+
+
+def test_a_gpu_without_tensor_cores_says_so_for_all_matrix_work(training, ref: RunRef) -> None:
+    page = page_of(training("fp32", capability=(6, 1)).frame(), ref)
+    assert (page.ops, page.by_reason, page.saving) == ([], [], None)
+    assert {(work.op_type, work.id) for work in page.ineligible} == {
+        ("conv2d", "gpu_has_none"), ("linear", "gpu_has_none"),
+    }  # fmt: skip
+    assert sum(work.time_ns for work in page.ineligible) == 2_100_000
+
+
+def test_a_kernel_of_unknown_kind_counts_neither_as_on_nor_as_off(new_trace, ref: RunRef) -> None:
+    trace = new_trace()
+    trace.gpu()
+    trace.op("aten::mm", 0, 10, dims=[[64, 64], [64, 64]], types=["c10::Half"] * 2)
+    trace.launch("made_up", 2, 20, 10)
+    frame = trace.frame()
+    (op,) = page_of(frame, ref).ops
+    assert (op.tc_kernels, op.non_tc_kernels, op.unknown_kernels) == ([], [], ["made_up"])
+    assert op.reasons[0].id == "unknown"
+    row = dict(zip(COLUMNS, tensor_report(frame, ref, frame.selection()).rows[0], strict=True))
+    assert (row["Uses TC"], row["Non-TC GPU Time"], row["Unknown GPU Time"]) == (None, 0, 10_000)
+    assert (row["Total Kernel Count"], row["TC Kernel Count"], row["Non-TC Kernel Count"]) == (1, 0, 0)
+
+
+def test_the_report_has_dlprofs_columns_and_the_pages_figures(training, ref: RunRef) -> None:
+    frame = training("fp32").frame(facts=OFF)
+    report = tensor_report(frame, ref, frame.selection())
+    page = page_of(frame, ref)
+    rows = [dict(zip(report.columns, row, strict=True)) for row in report.rows]
+    assert [row["Total GPU Time"] for row in rows] == [900_000, 600_000, 300_000, 300_000]
+    by_id = {op.id: op for op in page.ops}
+    for row in rows:
+        op = by_id[row["Op ID"]]
+        assert (row["Op Name"], row["Direction"], row["Op Type"]) == (op.name, op.direction, op.op_type)
+        assert (row["TC GPU Time"], row["Non-TC GPU Time"], row["Reason"]) == (op.tc_ns, op.non_tc_ns, op.reason)
+        assert row["Uses TC"] is False
+        assert (row["Total Kernel Count"], row["Non-TC Kernel Count"]) == (1, 1)
+        assert row["TC Utilization (%)"] == 0.0
+
+
+def test_both_formats_hold_the_same_and_unknown_is_said() -> None:
+    report = Report(("A", "B", "C", "D"), [("x", None, ["k<1, 2>", "l"], 1.5), ("=1+1", True, [], 2)])
+    assert json.loads(to_json(report)) == [
+        {"A": "x", "B": None, "C": ["k<1, 2>", "l"], "D": 1.5}, {"A": "=1+1", "B": True, "C": [], "D": 2},
+    ]  # fmt: skip
+    assert list(csv.reader(io.StringIO(to_csv(report)))) == [
+        ["A", "B", "C", "D"], ["x", "unknown", "k<1, 2>; l", "1.50"], ["'=1+1", "True", "", "2"],
+    ]  # fmt: skip
+
+
+def test_the_page_is_json(training, ref: RunRef) -> None:
+    page = page_of(training("fp32").frame(facts=OFF), ref)
+    assert json.loads(msgspec.json.encode(page))["by_reason"][0]["label"] == "FP32, TF32 off"
