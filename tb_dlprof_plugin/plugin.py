@@ -31,6 +31,7 @@ _ROUTES = (
     "kernels",
     "launches",
     "tensor_cores",
+    "roofline",
     "memory",
     "advice",
     "compare",

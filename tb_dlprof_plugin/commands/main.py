@@ -17,6 +17,7 @@ _SUBCOMMANDS = {
     "kernels": "kernels:kernels",
     "launches": "launches:launches",
     "tensor-cores": "tensor_cores:tensor_cores",
+    "roofline": "roofline:roofline",
     "report": "report:report",
     "memory": "memory:memory",
     "advice": "advice:advice",

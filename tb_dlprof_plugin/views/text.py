@@ -9,6 +9,7 @@ import msgspec
 
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 _BYTE_UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+_FLOP_UNITS = ((10**15, "PFLOP"), (10**12, "TFLOP"), (10**9, "GFLOP"), (10**6, "MFLOP"), (10**3, "kFLOP"))
 _FUNCTOR = re.compile(r"at::native::(\w+?)(?:Functor|_kernel_cuda|_functor|Op)\w*\b")
 # What a CUTLASS convolution computes, in the middle of a name that the driver left mangled.
 _MANGLED_OP = re.compile(r"\d(Conv[23]d(?:Fprop|Dgrad|Wgrad))")
@@ -45,6 +46,16 @@ def byte_size(value: int | float) -> str:
             digits = f"{number:#.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
             return f"{digits.removesuffix('.')} {unit}"
     return f"{value:,.0f} B"
+
+
+def flop_count(value: int | float) -> str:
+    """Such as "1.06 TFLOP": three significant digits in decimal units."""
+    for size, unit in _FLOP_UNITS:
+        if abs(value) >= 0.9995 * size:
+            number = value / size
+            digits = f"{number:#.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
+            return f"{digits.removesuffix('.')} {unit}"
+    return f"{value:,.0f} FLOP"
 
 
 @functools.lru_cache(maxsize=65536)

@@ -19,6 +19,7 @@ from tb_dlprof_plugin.views.memory import memory_page
 from tb_dlprof_plugin.views.modules import modules_page
 from tb_dlprof_plugin.views.ops import op_detail, ops_page
 from tb_dlprof_plugin.views.overview import overview
+from tb_dlprof_plugin.views.roofline import roofline_page
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.query import integer, required
@@ -32,6 +33,7 @@ _PAGES: dict[str, _Page] = {
     "kernels": kernels_page,
     "launches": launches_page,
     "tensor_cores": tensor_cores_page,
+    "roofline": roofline_page,
     "memory": memory_page,
     "advice": advice_page,
 }

@@ -26,6 +26,7 @@ from tb_dlprof_plugin.views.memory import memory_page
 from tb_dlprof_plugin.views.modules import modules_page
 from tb_dlprof_plugin.views.ops import ops_page
 from tb_dlprof_plugin.views.overview import overview
+from tb_dlprof_plugin.views.roofline import roofline_page
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +37,7 @@ PAGES = {
     "kernels": kernels_page,
     "launches": launches_page,
     "tensor-cores": tensor_cores_page,
+    "roofline": roofline_page,
     "memory": memory_page,
     "advice": advice_page,
 }
@@ -99,6 +101,7 @@ def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
         ("kernels", ["convolution kernels take the most time", "xmma-ffma", "Memcpy HtoD (Pageable -> Device)"]),
         ("launches", ["CPU and GPU wait for each other in 3", "cudaStreamSynchronize", "DataLoader", "xmma"]),
         ("tensor-cores", ["4 ops could use Tensor Cores; none does", "Its inputs are FP32"]),
+        ("roofline", ["conv1/conv2d", "FP32 without Tensor Cores", "67.0 TFLOP/s", "4,800 GB/s", "unknown"]),
         ("memory", ["Memory was not recorded", "profile_memory=True"]),
         ("advice", ["Automatic mixed precision is not used", "Estimated saving a step", "Rules that found nothing:"]),
     ],

@@ -20,6 +20,7 @@ from tb_dlprof_plugin.views.memory import memory_page
 from tb_dlprof_plugin.views.modules import modules_page
 from tb_dlprof_plugin.views.ops import ops_page
 from tb_dlprof_plugin.views.overview import overview
+from tb_dlprof_plugin.views.roofline import roofline_page
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page
 
@@ -33,6 +34,7 @@ PAGES: list[Page] = [
     modules_page,
     ops_page,
     overview,
+    roofline_page,
     tensor_cores_page,
 ]
 

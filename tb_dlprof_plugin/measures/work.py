@@ -1,0 +1,275 @@
+"""The arithmetic of one matrix op: name, shapes and data types in, FLOPs and the least bytes it moves out.
+
+The rules are those of ``torch.utils.flop_counter``: a multiply-add is two FLOPs, biases and the softmax of an attention
+are free, a causal mask saves nothing. Where torch counts the weight gradient of a grouped convolution as if it had no
+groups, the groups are counted here. The least bytes are every input read once and every output written once. What the
+recorded shapes do not tell is None.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+_BYTES = {
+    "double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2, "int": 4, "long int": 8, "signed char": 1,
+    "unsigned char": 1, "c10::Float8_e4m3fn": 1, "c10::Float8_e5m2": 1, "c10::Float8_e4m3fnuz": 1,
+    "c10::Float8_e5m2fnuz": 1,
+}  # fmt: skip
+"""Of the data types that Kineto's "Input type" names. Complex ones are left out: their product has other FLOPs."""
+
+_PRODUCTS: dict[str, tuple[int, int, int | None]] = {
+    "aten::mm": (0, 1, None), "aten::bmm": (0, 1, None), "aten::_scaled_mm": (0, 1, None),
+    "aten::_int_mm": (0, 1, None), "aten::addmm": (1, 2, 0), "aten::addmm_": (1, 2, 0),
+    "aten::_addmm_activation": (1, 2, 0), "aten::baddbmm": (1, 2, 0), "aten::baddbmm_": (1, 2, 0),
+    "aten::addbmm": (1, 2, 0), "aten::_grouped_mm": (0, 1, None), "aten::_scaled_grouped_mm": (0, 1, None),
+}  # fmt: skip
+"""Which inputs are the two factors, and which is added."""
+_LINEAR = frozenset({"aten::mkldnn_linear", "aten::_mkldnn_linear"})
+_FORWARD_CONVOLUTIONS = frozenset({
+    "aten::cudnn_convolution", "aten::cudnn_convolution_relu", "aten::cudnn_convolution_add_relu",
+    "aten::miopen_convolution", "aten::mkldnn_convolution", "aten::slow_conv2d_forward", "aten::_slow_conv2d_forward",
+    "aten::slow_conv3d_forward", "aten::slow_conv_dilated2d", "aten::slow_conv_dilated3d", "aten::_conv_depthwise2d",
+    "aten::conv_depthwise3d", "aten::convolution_overrideable",
+})  # fmt: skip
+_TRANSPOSED_CONVOLUTIONS = frozenset({
+    "aten::cudnn_convolution_transpose", "aten::miopen_convolution_transpose", "aten::slow_conv_transpose2d",
+    "aten::slow_conv_transpose3d",
+})  # fmt: skip
+_BACKWARD_CONVOLUTIONS = frozenset({"aten::convolution_backward"})
+# Queries as (batch, heads, length, depth).
+_HEADS_FIRST = frozenset({
+    "aten::_scaled_dot_product_flash_attention", "aten::_scaled_dot_product_efficient_attention",
+    "aten::_scaled_dot_product_cudnn_attention", "aten::_scaled_dot_product_flash_attention_for_cpu",
+    "aten::_scaled_dot_product_fused_attention_overrideable", "aten::_cudnn_attention_forward",
+})  # fmt: skip
+# Queries as (batch, length, heads, depth).
+_LENGTH_FIRST = frozenset({"aten::_flash_attention_forward", "aten::_efficient_attention_forward"})
+_HEADS_FIRST_BACKWARD = frozenset({
+    "aten::_scaled_dot_product_flash_attention_backward", "aten::_scaled_dot_product_efficient_attention_backward",
+    "aten::_scaled_dot_product_cudnn_attention_backward", "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+    "aten::_scaled_dot_product_fused_attention_overrideable_backward", "aten::_cudnn_attention_backward",
+})  # fmt: skip
+_LENGTH_FIRST_BACKWARD = frozenset({"aten::_flash_attention_backward", "aten::_efficient_attention_backward"})
+_ATTENTION = _HEADS_FIRST | _LENGTH_FIRST | _HEADS_FIRST_BACKWARD | _LENGTH_FIRST_BACKWARD
+# Sequences of several lengths in one tensor: their bounds are data. Position of the bounds by op.
+_BOUNDS = {
+    "aten::_flash_attention_forward": 3, "aten::_efficient_attention_forward": 4, "aten::_cudnn_attention_forward": 4,
+    "aten::_flash_attention_backward": 6, "aten::_efficient_attention_backward": 6,
+    "aten::_cudnn_attention_backward": 9,
+}  # fmt: skip
+_UNCOUNTED = frozenset({
+    "aten::_cudnn_rnn", "aten::_cudnn_rnn_backward", "aten::miopen_rnn", "aten::miopen_rnn_backward",
+    "aten::mkldnn_rnn_layer", "aten::mkldnn_rnn_layer_backward", "aten::cudnn_convolution_backward",
+    "aten::cudnn_convolution_backward_input", "aten::cudnn_convolution_backward_weight",
+    "aten::cudnn_convolution_transpose_backward", "aten::_slow_conv2d_backward", "aten::mkldnn_convolution_backward",
+    "aten::_conv_depthwise2d_backward",
+})  # fmt: skip
+"""Matrix work whose FLOPs the shapes do not tell, or not without its attributes."""
+_INT32_BYTES = 4
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """FLOPs of one call and the least bytes it reads and writes; ``bytes`` is None where a data type is unknown."""
+
+    flops: int
+    bytes: int | None
+
+
+def is_matrix_routine(op: str) -> bool:
+    """Whether the op runs a matrix routine, whose FLOPs count (or would, if they were known)."""
+    return (
+        op in _PRODUCTS
+        or op in _LINEAR
+        or op in _ATTENTION
+        or op in _UNCOUNTED
+        or is_forward_convolution(op)
+        or is_backward_convolution(op)
+        or op in _TRANSPOSED_CONVOLUTIONS
+    )
+
+
+def is_forward_convolution(op: str) -> bool:
+    """Whether the op's FLOPs need the size of its output, which is not among its recorded inputs."""
+    return op in _FORWARD_CONVOLUTIONS
+
+
+def is_backward_convolution(op: str) -> bool:
+    """Whether the op's FLOPs depend on which gradients it computes, which is not among its recorded shapes."""
+    return op in _BACKWARD_CONVOLUTIONS
+
+
+def work_of(op: str, shapes: str, dtypes: str) -> Work | None:
+    """FLOPs and bytes of a matrix op that needs no more than its inputs; None for others and where they do not tell.
+
+    Args:
+        op: name, such as "aten::mm".
+        shapes: Kineto's "Input Dims", "" where not recorded.
+        dtypes: Kineto's "Input type", "" where not recorded.
+    """
+    dims, sizes = tensor_shapes(shapes), element_bytes(dtypes)
+    if dims is None or "c10::complex" in dtypes:
+        return None
+    if op in _PRODUCTS:
+        return _product(op, dims, sizes)
+    if op in _LINEAR:
+        return _linear(dims, sizes)
+    if op in _ATTENTION:
+        return _attention(op, dims, sizes)
+    if op in _TRANSPOSED_CONVOLUTIONS:
+        return _transposed_convolution(dims)
+    return None
+
+
+def forward_convolution(shapes: str, dtypes: str, output: Shape) -> Work | None:
+    """FLOPs and bytes of a convolution of an input and a weight (its first two inputs) to ``output``."""
+    tensors = _tensors(tensor_shapes(shapes), (0, 1))
+    if tensors is None or "c10::complex" in dtypes:
+        return None
+    image, weight = tensors
+    if len(output) != len(image) or len(weight) != len(image) or output[:2] != (image[0], weight[0]):
+        return None
+    return Work(_convolution_flops(weight, output), _moved((image, weight, output), element_bytes(dtypes), 0))
+
+
+def backward_convolution(shapes: str, dtypes: str, transposed: bool, image: bool, weight: bool) -> Work | None:
+    """FLOPs and bytes of ``aten::convolution_backward``, which computes the gradients of its image, its weight or both.
+
+    Its first three inputs are the output's gradient, the image and the weight.
+    """
+    tensors = _tensors(tensor_shapes(shapes), (0, 1, 2))
+    if tensors is None or "c10::complex" in dtypes:
+        return None
+    gradient, source, kernel = tensors
+    if not len(gradient) == len(source) == len(kernel):
+        return None
+    products = int(image) + int(weight)
+    # Each needs the output's gradient and one of the other two, and writes the shape of the remaining one.
+    moved = (gradient, source, kernel)[: 1 if not products else 3]
+    again = (source,) * (products == 2) + (kernel,) * (products == 2)
+    return Work(
+        products * _convolution_flops(kernel, source if transposed else gradient),
+        _moved((*moved, *again), element_bytes(dtypes), 0),
+    )
+
+
+@functools.lru_cache(maxsize=16384)
+def tensor_shapes(shapes: str) -> list[Any] | None:
+    """Kineto's "Input Dims" as one list per input; None where it was not recorded or cannot be read."""
+    try:
+        dims = msgspec.json.decode(shapes.encode()) if shapes else None
+    except msgspec.DecodeError:
+        return None
+    return dims if isinstance(dims, list) else None
+
+
+@functools.lru_cache(maxsize=1024)
+def element_bytes(dtypes: str) -> list[int | None]:
+    """Bytes of an element per input by Kineto's "Input type", None for what is no tensor or of an unknown type."""
+    try:
+        names = msgspec.json.decode(dtypes.encode()) if dtypes else []
+    except msgspec.DecodeError:
+        return []
+    return [_BYTES.get(name) if isinstance(name, str) else None for name in names] if isinstance(names, list) else []
+
+
+def shape_at(dims: list[Any] | None, at: int) -> Shape | None:
+    """The shape of an input, None where there is no tensor or it has no dimensions."""
+    if dims is None or at >= len(dims):
+        return None
+    shape = dims[at]
+    if not isinstance(shape, list) or not shape or not all(type(size) is int and size >= 0 for size in shape):
+        return None
+    return tuple(shape)
+
+
+def _tensors(dims: list[Any] | None, places: Sequence[int]) -> list[Shape] | None:
+    found = [shape_at(dims, at) for at in places]
+    shapes = [shape for shape in found if shape is not None]
+    return shapes if len(shapes) == len(found) else None
+
+
+def _product(op: str, dims: list[Any], sizes: list[int | None]) -> Work | None:
+    left_at, right_at, added_at = _PRODUCTS[op]
+    tensors = _tensors(dims, (left_at, right_at))
+    if tensors is None:
+        return None
+    left, right = tensors
+    if min(len(left), len(right)) < 2 or max(len(left), len(right)) > 3 or left[-1] != right[-2]:
+        return None
+    rows, inner, columns = left[-2], left[-1], right[-1]
+    batch = left[0] if len(left) == len(right) == 3 else 1
+    element = _size(sizes, left_at)
+    other = _size(sizes, right_at)
+    if element is None or other is None:
+        return Work(2 * batch * rows * inner * columns, None)
+    moved = math.prod(left) * element + math.prod(right) * other
+    moved += batch * rows * columns * (_INT32_BYTES if op == "aten::_int_mm" else element)
+    added = None if added_at is None else shape_at(dims, added_at)
+    return Work(2 * batch * rows * inner * columns, moved + (0 if added is None else math.prod(added) * element))
+
+
+def _linear(dims: list[Any], sizes: list[int | None]) -> Work | None:
+    tensors = _tensors(dims, (0, 1))
+    if tensors is None:
+        return None
+    source, weight = tensors
+    if len(weight) != 2 or source[-1] != weight[-1]:
+        return None
+    output = (*source[:-1], weight[0])
+    return Work(2 * math.prod(source) * weight[0], _moved((source, weight, output), sizes, 0))
+
+
+def _transposed_convolution(dims: list[Any]) -> Work | None:
+    tensors = _tensors(dims, (0, 1))
+    if tensors is None or len(tensors[0]) != len(tensors[1]):
+        return None
+    # The output, and with it the bytes, depends on the stride.
+    return Work(_convolution_flops(tensors[1], tensors[0]), None)
+
+
+def _attention(op: str, dims: list[Any], sizes: list[int | None]) -> Work | None:
+    backward = op in _HEADS_FIRST_BACKWARD or op in _LENGTH_FIRST_BACKWARD
+    first = 1 if backward else 0
+    tensors = _tensors(dims, range(first, first + 3))
+    if tensors is None or any(len(shape) != 4 for shape in tensors):
+        return None
+    if op in _BOUNDS and shape_at(dims, _BOUNDS[op]) is not None:
+        return None
+    query, key, value = tensors
+    if op in _LENGTH_FIRST or op in _LENGTH_FIRST_BACKWARD:
+        query, key, value = ((s[0], s[2], s[1], s[3]) for s in (query, key, value))
+    batch, heads, queries, depth = query
+    keys, value_depth = key[2], value[3]
+    if key[0] != batch or value[0] != batch or key[3] != depth or value[2] != keys or not key[1] or heads % key[1]:
+        return None
+    scores = 2 * batch * heads * queries * keys
+    output = (batch, heads, queries, value_depth)
+    if not backward:
+        return Work(scores * (depth + value_depth), _moved((query, key, value, output), sizes, first))
+    # Scores again, gradients of scores and values, of queries and keys: three over one depth, two over the other.
+    moved = (query, key, value, output, output, query, key, value)
+    return Work(scores * (3 * depth + 2 * value_depth), _moved(moved, sizes, first))
+
+
+def _convolution_flops(weight: Shape, positions: Shape) -> int:
+    """``positions`` is the shape over whose places the filters move: the output's, of a transposed one the input's."""
+    return 2 * positions[0] * math.prod(positions[2:]) * math.prod(weight)
+
+
+def _size(sizes: list[int | None], at: int) -> int | None:
+    return sizes[at] if at < len(sizes) else None
+
+
+def _moved(shapes: Sequence[Shape], sizes: list[int | None], at: int) -> int | None:
+    """Bytes of all shapes in the data type of the input ``at``."""
+    element = _size(sizes, at)
+    return None if element is None else element * sum(math.prod(shape) for shape in shapes)
