@@ -13,17 +13,17 @@ from tb_dlprof_plugin.version import __version__
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.analysis import analyze_trace as analyze
+    from tb_dlprof_plugin.analysis.renew import read_profiles
     from tb_dlprof_plugin.capture import profile, trace_handler
     from tb_dlprof_plugin.comparison import compare
     from tb_dlprof_plugin.kernels import classify_kernel
-    from tb_dlprof_plugin.storage.eventfile import read_profiles
 
 _HOME = {
     "analyze": ("tb_dlprof_plugin.analysis", "analyze_trace"),
     "classify_kernel": ("tb_dlprof_plugin.kernels", "classify_kernel"),
     "compare": ("tb_dlprof_plugin.comparison", "compare"),
     "profile": ("tb_dlprof_plugin.capture", "profile"),
-    "read_profiles": ("tb_dlprof_plugin.storage.eventfile", "read_profiles"),
+    "read_profiles": ("tb_dlprof_plugin.analysis.renew", "read_profiles"),
     "trace_handler": ("tb_dlprof_plugin.capture", "trace_handler"),
 }
 

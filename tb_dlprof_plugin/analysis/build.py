@@ -14,7 +14,7 @@ from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
 from tb_dlprof_plugin.analysis.completion import completion_windows
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
 from tb_dlprof_plugin.analysis.grouping import distinct
-from tb_dlprof_plugin.analysis.kernel_table import build_kernels
+from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
 from tb_dlprof_plugin.analysis.machine import complete_system, is_rocm
 from tb_dlprof_plugin.analysis.memory_table import build_memory
 from tb_dlprof_plugin.analysis.module_paths import with_one_kind_of_module
@@ -101,7 +101,10 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     roles, lent_names = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent)
     call, attribution = attribute(timeline, roles.top_call)
     ops, op_of_call = build_ops(timeline, roles, lent_names, capability if len(device) else None)
-    kernels, kernel_of_launch = build_kernels(timeline, call, parent, capability)
+    contexts = launch_contexts(
+        device.name, device.kind, call, parent, roles.kind == CallKind.OP, host.name, host.dtypes
+    )
+    kernels, kernel_of_launch = build_kernels(contexts, timeline.strings, capability, is_rocm(timeline))
     working = (roles.kind == CallKind.OP) & (roles.role != Role.DATALOADER)
     if not working.any() and not len(device):
         raise TraceError(
@@ -124,7 +127,9 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
             stop_ns=stop_ns,
             host_start_ns=steps.start_ns,
             host_stop_ns=steps.stop_ns,
-            category_ns=time_categories(timeline, (start_ns, stop_ns), gpu_ids, tensor_core, roles.kind, roles.role),
+            category_ns=time_categories(
+                (host, roles.kind, roles.role), (device, device.kind, tensor_core), (start_ns, stop_ns), gpu_ids
+            ),
             gpu_ids=gpu_ids,
             found_by=steps.found_by,
             unrecorded_categories=UNRECORDED,

@@ -7,30 +7,50 @@ they sum to the iteration's wall time to the nanosecond. Kineto records no file 
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from tb_dlprof_plugin.storage.intervals import Union, exclusive, union
-from tb_dlprof_plugin.storage.model import TIME_CATEGORIES, Bools, CallKind, Ints, Role, Verdict
-from tb_dlprof_plugin.trace.timeline import DeviceKind, Timeline
+from tb_dlprof_plugin.storage.model import TIME_CATEGORIES, Bools, CallKind, Ints, KernelKind, Role, Verdict
 
 UNRECORDED = ("io",)
 """Categories that Kineto cannot tell."""
 
 
+class Spans(Protocol):
+    """A table of things that take time: `HostEvents`, `Calls`."""
+
+    @property
+    def start_ns(self) -> Ints: ...
+    @property
+    def duration_ns(self) -> Ints: ...
+
+
+class GpuSpans(Spans, Protocol):
+    """A table of things that run on a GPU: `DeviceEvents`, `Launches`."""
+
+    @property
+    def device(self) -> Ints: ...
+
+
 def time_categories(
-    timeline: Timeline, windows: tuple[Ints, Ints], gpu_ids: tuple[int, ...], tensor_core: Ints, kind: Ints, role: Ints
+    calls: tuple[Spans, Ints, Ints],
+    activities: tuple[GpuSpans, Ints, Ints],
+    windows: tuple[Ints, Ints],
+    gpu_ids: tuple[int, ...],
 ) -> Ints:
     """Time by category (ns), shape (iterations, GPUs or 1, 7).
 
     Args:
-        timeline: the trace.
-        windows: starts and stops of its iterations.
+        calls: on the CPU, with the `CallKind` and the `Role` of each.
+        activities: on the GPUs, with the `KernelKind` and the `Verdict` of each; an unknown kernel counts among the
+            other kernels.
+        windows: starts and stops of the iterations.
         gpu_ids: the GPUs to account for; none for a CPU-only run.
-        tensor_core: per device event the `Verdict`; an unknown kernel counts among the other kernels.
-        kind: per host event the `CallKind`.
-        role: per host event the `Role`.
     """
-    host, device = timeline.host, timeline.device
+    host, kind, role = calls
+    device, device_kind, tensor_core = activities
     start_ns, stop_ns = windows
     loader = _union_of(host, (kind == CallKind.ANNOTATION) & (role == Role.DATALOADER))
     cpu = _union_of(host, (kind == CallKind.OP) | (kind == CallKind.RUNTIME))
@@ -38,11 +58,11 @@ def time_categories(
     result = np.zeros((len(start_ns), max(1, len(gpu_ids)), len(TIME_CATEGORIES)), dtype=np.int64)
     for column, gpu in enumerate(gpu_ids or (-1,)):
         here = device.device == gpu
-        kernel = here & (device.kind == DeviceKind.KERNEL)
+        kernel = here & (device_kind == KernelKind.KERNEL)
         layers = {
             "tensor_core": _union_of(device, kernel & (tensor_core == Verdict.YES)),
             "other_kernels": _union_of(device, kernel & (tensor_core != Verdict.YES)),
-            "memory": _union_of(device, here & (device.kind != DeviceKind.KERNEL)),
+            "memory": _union_of(device, here & (device_kind != KernelKind.KERNEL)),
             "dataloader": loader,
             "io": nothing,
             "cpu": cpu,
@@ -53,6 +73,6 @@ def time_categories(
     return result
 
 
-def _union_of(table: object, rows: Bools) -> Union:
-    start: Ints = table.start_ns[rows]  # type: ignore[attr-defined]
-    return union(start, start + table.duration_ns[rows])  # type: ignore[attr-defined]
+def _union_of(table: Spans, rows: Bools) -> Union:
+    start = table.start_ns[rows]
+    return union(start, start + table.duration_ns[rows])

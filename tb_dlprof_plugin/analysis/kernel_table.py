@@ -2,50 +2,69 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tb_dlprof_plugin.analysis.grouping import group_rows
-from tb_dlprof_plugin.analysis.machine import is_rocm
 from tb_dlprof_plugin.kernels import KernelClass, classify_kernel
-from tb_dlprof_plugin.storage.model import Ints, Kernels, Verdict
-from tb_dlprof_plugin.storage.tree import climb
+from tb_dlprof_plugin.storage.model import Bools, Ints, Kernels, Verdict
+from tb_dlprof_plugin.storage.tree import nearest
 from tb_dlprof_plugin.trace.strings import StringTable
-from tb_dlprof_plugin.trace.timeline import HostKind, Timeline
 
 _VERDICT = {None: Verdict.UNKNOWN, False: Verdict.NO, True: Verdict.YES}
 
 
+@dataclass(frozen=True, slots=True)
+class LaunchContexts:
+    """What a verdict is decided by, a row for each GPU activity: indices of strings, 0 where there is no op."""
+
+    name: Ints
+    kind: Ints
+    op_name: Ints
+    op_dtypes: Ints
+
+
+def launch_contexts(
+    name: Ints, kind: Ints, call: Ints, parent: Ints, is_op: Bools, op_name: Ints, op_dtypes: Ints
+) -> LaunchContexts:
+    """The contexts of GPU activities: each with the innermost op around the call that launched it.
+
+    Args:
+        name: of each activity.
+        kind: of each activity.
+        call: per activity the row of its launching call, -1 for none.
+        parent: per call the row of its parent.
+        is_op: per call whether it is an op.
+        op_name: per call its name.
+        op_dtypes: per call its input types.
+    """
+    if not len(parent):
+        nothing = np.zeros(len(name), dtype=np.int64)
+        return LaunchContexts(name, kind, nothing, nothing)
+    op = np.where(call >= 0, nearest(is_op, parent)[np.maximum(call, 0)], -1)
+    known = np.maximum(op, 0)
+    return LaunchContexts(name, kind, np.where(op >= 0, op_name[known], 0), np.where(op >= 0, op_dtypes[known], 0))
+
+
 def build_kernels(
-    timeline: Timeline, call: Ints, parent: Ints, compute_capability: tuple[int, int] | None
+    contexts: LaunchContexts, strings: list[str], compute_capability: tuple[int, int] | None, rocm: bool
 ) -> tuple[Kernels, Ints]:
-    """The table of unique (kernel, verdict) and, for each device event, its row.
+    """The table of unique (kernel, verdict) and, for each GPU activity, its row. Appends to ``strings``.
 
     Context can decide a verdict, so one name may have several rows.
 
     Args:
-        timeline: the trace.
-        call: per device event the row of its launching host event, -1 for none.
-        parent: per host event the row of its parent.
+        contexts: of the activities.
+        strings: the string table.
         compute_capability: of the GPU.
+        rocm: whether the GPU is AMD's, which has no Tensor Cores: nothing is then said to use them.
     """
-    host, device, strings = timeline.host, timeline.device, timeline.strings
-    op_row = call
-    if len(host):
-        # The launching op is the nearest event around the runtime call that is not itself one.
-        runtime = host.kind == HostKind.RUNTIME
-        nearest = climb(call, runtime, parent)
-        op_row = np.where((nearest >= 0) & ~runtime[np.maximum(nearest, 0)], nearest, -1)
-    known = np.maximum(op_row, 0)
-    op_name = np.where(op_row >= 0, host.name[known], 0) if len(host) else np.zeros(len(device), dtype=np.int64)
-    dtypes = np.where(op_row >= 0, host.dtypes[known], 0) if len(host) else op_name
-    rocm = is_rocm(timeline)
-    contexts, context_of_launch = group_rows(device.name, device.kind, op_name, dtypes)
+    unique, context_of_launch = group_rows(contexts.name, contexts.kind, contexts.op_name, contexts.op_dtypes)
     table = StringTable.over(strings)
     rows: dict[tuple[int, int, KernelClass], int] = {}
     row_of_context = []
-    for name, kind, op, types in zip(*(column.tolist() for column in contexts), strict=True):
+    for name, kind, op, types in zip(*(column.tolist() for column in unique), strict=True):
         verdict = classify_kernel(
             strings[name], op=strings[op], input_types=strings[types], compute_capability=compute_capability
         )

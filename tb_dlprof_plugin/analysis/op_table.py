@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tb_dlprof_plugin.analysis.grouping import distinct, first_rows, group_rows
@@ -40,12 +42,6 @@ def build_ops(
         roles.top.astype(np.int64),
         _continuations(roles).astype(np.int64),
     )
-    strings = timeline.strings
-    is_op = unique[1] == CallKind.OP
-    eligibility = [
-        eligible(strings[n], strings[s], strings[d], compute_capability) if op else Verdict.NO
-        for n, s, d, op in zip(unique[0].tolist(), unique[5].tolist(), unique[6].tolist(), is_op.tolist(), strict=True)
-    ]
     ops = Ops(
         name=unique[0],
         kind=unique[1],
@@ -55,10 +51,28 @@ def build_ops(
         shapes=unique[5],
         dtypes=unique[6],
         top=unique[7].astype(np.bool_),
-        tensor_core_eligible=np.array(eligibility, dtype=np.int64),
+        tensor_core_eligible=np.full(len(unique[0]), int(Verdict.NO), dtype=np.int64),
         continuation=unique[8].astype(np.bool_),
     )
-    return ops, row
+    return replace(ops, tensor_core_eligible=eligibility_of(ops, timeline.strings, compute_capability)), row
+
+
+def eligibility_of(ops: Ops, strings: list[str], compute_capability: tuple[int, int] | None) -> Ints:
+    """Per row whether the op could use Tensor Cores, a `Verdict`; what is no op could not.
+
+    Args:
+        ops: the table.
+        strings: its string table.
+        compute_capability: of the GPU that the run used; None without a GPU.
+    """
+    rows = zip(ops.name.tolist(), ops.shapes.tolist(), ops.dtypes.tolist(), ops.kind.tolist(), strict=True)
+    verdicts = [
+        eligible(strings[name], strings[shapes], strings[dtypes], compute_capability)
+        if kind == CallKind.OP
+        else Verdict.NO
+        for name, shapes, dtypes, kind in rows
+    ]
+    return np.array(verdicts, dtype=np.int64)
 
 
 def type_of(name: str) -> str:

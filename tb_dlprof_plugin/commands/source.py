@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.analysis.renew import renewed
 from tb_dlprof_plugin.commands.progress import Progress
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.storage.codec import ProfileError
@@ -54,7 +55,7 @@ def _open(source: Path, cycle: int | None, rank: int | None) -> tuple[Frame, Run
         raise ProfileError(f"{source} has no profile of that rank and cycle.")
     newest = max(fitting, key=_newest)
     made_by = newest.profile.source
-    return Frame(newest.profile), RunRef(newest.path.parent.name, made_by.session, made_by.rank, made_by.cycle)
+    return Frame(renewed(newest.profile)), RunRef(newest.path.parent.name, made_by.session, made_by.rank, made_by.cycle)
 
 
 def _of_trace(path: Path) -> tuple[Frame, RunRef]:

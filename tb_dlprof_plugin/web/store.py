@@ -9,6 +9,7 @@ from typing import Any
 
 from tensorboard.data.provider import RunTagFilter
 
+from tb_dlprof_plugin.analysis.renew import renewed
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.codec import ProfileError, decode
 from tb_dlprof_plugin.storage.header import parse_header
@@ -93,7 +94,7 @@ class ProfileStore:
                 return self._frames[key]
         blob = self._provider.read_blob(context, blob_key=datum.values[0].blob_key)
         try:
-            frame = Frame(decode(blob))
+            frame = Frame(renewed(decode(blob)))
         except ProfileError as error:
             raise RequestError(422, f"Run {run!r} cannot be shown: {error}.") from None
         with self._lock:
