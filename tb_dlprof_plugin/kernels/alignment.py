@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tb_dlprof_plugin.kernels.eligibility import is_attention, is_convolution, is_recurrent
+from tb_dlprof_plugin.kernels.eligibility import is_attention, is_convolution, is_recurrent, is_triton_template
 
 _ROW_BYTES = 16
 _ELEMENT_BYTES = {"fp64": 8, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
@@ -55,6 +55,9 @@ def product_sizes(op: str, shapes: str) -> tuple[Size, ...]:
     M, N and K of a matrix product (M x K times K x N), input and output channels of one group of a convolution, input
     and hidden size of a recurrent layer, the size of a head of attention.
     """
+    if is_triton_template(op):
+        # Which of its arguments are the factors differs from one generated kernel to the next.
+        return ()
     dims = _tensors(shapes)
     if is_convolution(op):
         return _convolution(op, dims)

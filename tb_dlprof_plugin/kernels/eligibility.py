@@ -48,7 +48,8 @@ _COULD_RUN_IN = {
 _BACKWARD_CONVOLUTIONS = frozenset(op for op in _CONVOLUTION if "backward" in op)
 _FIRST_TENSOR_CORES = (7, 0)
 _FP64_TENSOR_CORES = frozenset({(8, 0), (9, 0), (10, 0)})
-_COMPLEX = ("c10::complex",)
+_COMPLEX_FLOAT = "c10::complex<float>"
+_FP64_TYPES = ('"double"', "c10::complex<double>")
 
 
 def eligible(op: str, shapes: str, dtypes: str, compute_capability: tuple[int, int] | None) -> Verdict:
@@ -60,13 +61,16 @@ def eligible(op: str, shapes: str, dtypes: str, compute_capability: tuple[int, i
         dtypes: Kineto's "Input type", "" where not recorded.
         compute_capability: of the GPU; None (no GPU, or not recorded) makes a matrix op's answer unknown.
     """
-    if op not in _MATRIX_OPS:
+    if op not in _MATRIX_OPS and not is_triton_template(op):
         return Verdict.NO
     if compute_capability is None:
         return Verdict.UNKNOWN
-    if compute_capability < _FIRST_TENSOR_CORES or any(name in dtypes for name in _COMPLEX):
+    if compute_capability < _FIRST_TENSOR_CORES:
         return Verdict.NO
-    if '"double"' in dtypes and compute_capability not in _FP64_TENSOR_CORES:
+    # cuBLAS and CUTLASS multiply complex matrices on Tensor Cores: FP32 ones in TF32 (c1688), FP64 ones in FP64 (z884).
+    if _COMPLEX_FLOAT in dtypes and "tf32" not in tensor_core_precisions(compute_capability):
+        return Verdict.NO
+    if any(name in dtypes for name in _FP64_TYPES) and compute_capability not in _FP64_TENSOR_CORES:
         return Verdict.NO
     if op in _CONVOLUTION and is_depthwise(op, shapes):
         return Verdict.NO
@@ -117,8 +121,13 @@ def is_attention(op: str) -> bool:
 
 
 def is_matrix_op(op: str) -> bool:
-    """Whether the op calls a matrix routine, or multiplies vectors, for which no Tensor Core kernel exists."""
-    return op in _MATRIX_OPS or is_vector_op(op)
+    """Whether the op multiplies matrices, or matrices and vectors: what Tensor Cores might be asked about."""
+    return op in _MATRIX_OPS or is_triton_template(op) or is_vector_op(op)
+
+
+def is_triton_template(op: str) -> bool:
+    """Whether the op is a matrix routine that torch.compile made from one of its Triton templates."""
+    return op.startswith("triton_tem_")
 
 
 def is_vector_op(op: str) -> bool:

@@ -30,7 +30,7 @@ Remedy = Literal["", "tf32", "amp"]
 
 LABELS: dict[ReasonId, str] = {
     "gpu_has_none": "GPU without Tensor Cores",
-    "no_tensor_core_kernel": "no Tensor Core kernel exists",
+    "no_tensor_core_kernel": "no matrix product",
     "dtype": "data type",
     "unknown": "unknown",
     "too_small": "too small",
@@ -39,6 +39,8 @@ LABELS: dict[ReasonId, str] = {
     "alignment": "alignment",
     "library_choice": "the library's choice",
 }
+
+_COMPLEX_FLOAT, _COMPLEX_DOUBLE = "c10::complex<float>", "c10::complex<double>"
 
 SMALLEST_SIDE = 8
 """The smallest side of a Tensor Core instruction's tile: n of m16n8k16 (FP16, BF16) and m16n8k8 (TF32). NVIDIA, *PTX
@@ -71,6 +73,8 @@ class Product:
     @property
     def precision(self) -> str:
         """Of the inputs, "" where not recorded."""
+        if _COMPLEX_FLOAT in self.dtypes or _COMPLEX_DOUBLE in self.dtypes:
+            return "fp32" if _COMPLEX_FLOAT in self.dtypes else "fp64"
         # Buffers of bytes come along with other types: INT8 is what has nothing else.
         return precision_of_dtypes(self.dtypes) or ("int8" if '"signed char"' in self.dtypes else "")
 
@@ -109,8 +113,12 @@ def _no_tensor_core_kernel(product: Product, settings: Settings) -> Reason | Non
             "A depthwise convolution: each filter sees one input channel, so no matrix product is left in it.",
         )
     if is_vector_op(product.op):
-        what = "a depthwise convolution" if "depthwise" in product.op else "a product with a vector"
-        return Reason("no_tensor_core_kernel", f"{product.op} is {what}, which the libraries do not tile as matrices.")
+        what = (
+            "a depthwise convolution: each filter sees one input channel"
+            if "depthwise" in product.op
+            else "a product with a vector: bound by memory, so that Tensor Cores would gain nothing"
+        )
+        return Reason("no_tensor_core_kernel", f"{product.op} is {what}.")
     return None
 
 
@@ -119,7 +127,7 @@ def _dtype(product: Product, settings: Settings) -> Reason | None:
     if not supported:
         return None
     takes = ", ".join(name.upper() for name in supported)
-    if "c10::complex" in product.dtypes:
+    if _COMPLEX_FLOAT in product.dtypes and "tf32" not in supported:
         return Reason("dtype", f"Its inputs are complex; this GPU's Tensor Cores take {takes}.")
     precision = product.precision
     if precision == "fp32":
@@ -160,7 +168,8 @@ def _vector_like(product: Product, settings: Settings) -> Reason | None:
 
 
 def _amp_off_for_op(product: Product, settings: Settings) -> Reason | None:
-    if product.precision != "fp32" or not settings.half:
+    # autocast leaves complex numbers alone.
+    if product.precision != "fp32" or not settings.half or _COMPLEX_FLOAT in product.dtypes:
         return None
     return Reason(
         "amp_off_for_op",

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tb_dlprof_plugin.kernels.eligibility import eligible, is_depthwise, tensor_core_precisions
+from tb_dlprof_plugin.kernels.eligibility import (
+    eligible,
+    is_depthwise,
+    possible_precisions,
+    tensor_core_precisions,
+)
 from tb_dlprof_plugin.storage.model import Verdict
 
 HOPPER, ADA, AMPERE, TURING, VOLTA, PASCAL = (9, 0), (8, 9), (8, 0), (7, 5), (7, 0), (6, 1)
@@ -74,8 +79,31 @@ def test_fp64_is_eligible_only_where_tensor_cores_take_it(capability: tuple[int,
     assert eligible("aten::mm", "", '["double", "double"]', capability) == expected
 
 
-def test_complex_matrices_are_not_eligible() -> None:
-    assert eligible("aten::mm", "", '["c10::complex<float>", "c10::complex<float>"]', HOPPER) == Verdict.NO
+def test_complex_matrices_are_eligible_where_tensor_cores_take_their_parts() -> None:
+    # TF32 for FP32, FP64 for FP64.
+    single, double = (
+        '["c10::complex<float>", "c10::complex<float>"]',
+        '["c10::complex<double>", "c10::complex<double>"]',
+    )
+    gpus = (HOPPER, ADA, AMPERE, TURING)
+    yes, no = Verdict.YES, Verdict.NO
+    assert [eligible("aten::mm", "", single, capability) for capability in gpus] == [yes, yes, yes, no]
+    assert [eligible("aten::mm", "", double, capability) for capability in gpus] == [yes, no, yes, no]
+
+
+def test_a_triton_template_is_a_matrix_routine_and_other_triton_kernels_are_not() -> None:
+    assert eligible("triton_tem_fused_mm_0", "", FLOATS, HOPPER) == Verdict.YES
+    assert eligible("triton_tem_fused_mm_0", "", FLOATS, PASCAL) == Verdict.NO
+    assert eligible("triton_poi_fused_add_0", "", FLOATS, HOPPER) == Verdict.NO
+
+
+def test_what_an_op_could_run_in_is_what_the_gpu_takes() -> None:
+    assert possible_precisions("fp32", HOPPER) == ("tf32", "fp16", "bf16")
+    assert possible_precisions("fp32", VOLTA) == ("fp16",)
+    assert possible_precisions("bf16", TURING) == ("fp16",)
+    assert possible_precisions("fp64", ADA) == ()
+    assert possible_precisions("", HOPPER) == ()
+    assert possible_precisions("fp32", None) == ()
 
 
 def test_precisions_grow_with_the_generations() -> None:

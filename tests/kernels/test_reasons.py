@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from tb_dlprof_plugin.kernels.alignment import misaligned, product_sizes
+from tb_dlprof_plugin.kernels.classify import classify_kernel
+from tb_dlprof_plugin.kernels.eligibility import eligible
 from tb_dlprof_plugin.kernels.reasons import Product, Reason, Settings, reason_for
 from tb_dlprof_plugin.storage.model import Verdict
 
+ORACLE = Path(__file__).parent / "oracle" / "h200.json.gz"
 HOPPER = Settings((9, 0), matmul_tf32=True, cudnn_tf32=True, half=False)
 OFF = replace(HOPPER, matmul_tf32=False, cudnn_tf32=False)
 FLOAT, HALF, BFLOAT = '["float", "float"]', '["c10::Half", "c10::Half"]', '["c10::BFloat16", "c10::BFloat16"]'
@@ -31,7 +39,11 @@ def conv(shapes: str = "[[8, 64, 9, 9], [128, 64, 3, 3]]", dtypes: str = HALF) -
         (mm(op="aten::mv"), HOPPER, "no_tensor_core_kernel", "a product with a vector"),
         (mm(op="aten::_conv_depthwise2d"), HOPPER, "no_tensor_core_kernel", "depthwise"),
         (mm(dtypes='["double", "double"]'), replace(HOPPER, compute_capability=(8, 6)), "dtype", "FP64"),
-        (mm(dtypes='["c10::complex<float>"]'), HOPPER, "dtype", "complex"),
+        (mm(dtypes='["c10::complex<float>"]'), replace(HOPPER, compute_capability=(7, 5)), "dtype", "complex"),
+        (mm(dtypes='["c10::complex<float>"]'), replace(OFF, half=True), "fp32_tf32_off", "matmul.allow_tf32 is False"),
+        (mm(op="triton_tem_fused_mm_0"), HOPPER, "unknown", "shapes of the inputs"),
+        (mm(dtypes='["c10::complex<double>"]'), replace(HOPPER, compute_capability=(8, 6)), "dtype", "FP64"),
+        (mm(dtypes='["c10::complex<double>"]'), HOPPER, "library_choice", "FP64"),
         (mm(dtypes='["long int", "long int"]'), HOPPER, "dtype", "integers"),
         (mm(dtypes=BFLOAT), replace(HOPPER, compute_capability=(7, 5)), "dtype", "inputs are BF16"),
         (mm(dtypes=FLOAT), replace(HOPPER, compute_capability=(7, 0)), "dtype", "only under autocast"),
@@ -96,3 +108,49 @@ def test_a_buffer_of_bytes_makes_no_int8_product() -> None:
         Verdict.NO,
     )
     assert lstm.precision == "fp32"
+
+
+def oracle_products() -> list[tuple[Product, str, bool]]:
+    """Plain matrix products on an H200: what ran, in which precision, and whether the hardware counted matrix work."""
+    recorded = json.loads(gzip.decompress(ORACLE.read_bytes()))
+    found = []
+    for row in recorded["rows"]:
+        if classify_kernel(row["name"], op=row["op"], input_types=row["input_types"]).kind != "gemm":
+            continue
+        for index in row["workloads"]:
+            name = re.fullmatch(r"mm/(\d+)x(\d+)x(\d+)/\w+/(\w+)", recorded["workloads"][index]["name"])
+            if name and row["op"] == "aten::mm":
+                m, n, k = map(int, name.groups()[:3])
+                product = mm(json.dumps([[m, k], [k, n]]), row["input_types"])
+                found.append((product, name[4], row["with_matrix_work"] > 0))
+    return found
+
+
+def test_the_hardware_leaves_only_small_products_off_the_tensor_cores() -> None:
+    # GIVEN products in a precision that Tensor Cores take, as the counters saw them
+    half = [
+        (product, precision, on)
+        for product, precision, on in oracle_products()
+        if precision in ("fp16", "bf16", "tf32")
+    ]
+    off = [product for product, _, on in half if not on]
+    assert len(off) >= 6
+    assert {reason_for(product, HOPPER).id for product in off} == {"too_small"}
+    # This cuBLAS runs sizes off their multiple on Tensor Cores, too: alignment is said only of kernels that are not.
+    odd = [
+        on
+        for p, precision, on in half
+        if misaligned(sizes := product_sizes(p.op, p.shapes), precision) and all(s.value >= 8 for s in sizes)
+    ]
+    assert len(odd) >= 21
+    assert all(odd)
+
+
+def test_what_the_hardware_ran_on_tensor_cores_was_eligible_but_for_solvers_and_vectors() -> None:
+    recorded = json.loads(gzip.decompress(ORACLE.read_bytes()))
+    on = {(row["op"], row["input_types"]) for row in recorded["rows"] if row["with_matrix_work"] and row["op"]}
+    assert len(on) > 100
+    # Shapes are not in the recording; only depthwise convolutions would need them.
+    missed = {op for op, dtypes in on if eligible(op, "", dtypes, (9, 0)) != Verdict.YES}
+    # Solvers multiply blocks on the side; cuBLAS computes some products with a vector in half precision as matrices.
+    assert {op for op in missed if "linalg" not in op} <= {"aten::addmv", "aten::addmv_"}

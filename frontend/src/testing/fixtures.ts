@@ -324,7 +324,7 @@ export const tensorCores: TensorCoresPage = {
     { id: "k1", name: "sm90_xmma_fprop_implicit_gemm_f32f32", tensor_core: "no", precision: "", rule: "xmma-ffma", family: "convolution", calls: 10, total_ns: 480_000_000, percent: 80 },
   ],
   ineligible: [
-    { op_type: "conv2d", id: "no_tensor_core_kernel", label: "no Tensor Core kernel exists", text: "A depthwise convolution.", ops: 1, time_ns: 5_000_000 },
+    { op_type: "conv2d", id: "no_tensor_core_kernel", label: "no matrix product", text: "A depthwise convolution.", ops: 1, time_ns: 5_000_000 },
   ],
 };
 

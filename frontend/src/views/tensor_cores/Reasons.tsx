@@ -12,8 +12,10 @@ export function Reasons({ totals }: { totals: ReasonTotal[] }) {
             <strong>{total.label}</strong>
             <span class="muted small">{total.ops === 1 ? "1 op" : `${total.ops} ops`}</span>
             <span class="grow" />
-            <Value value={total.time_ns} unit="ns" />
-            <Value value={total.percent} unit="percent" />
+            <span class="reason-values">
+              <Value value={total.time_ns} unit="ns" />
+              <Value value={total.percent} unit="percent" />
+            </span>
           </div>
           <p class="small">
             {total.text}
