@@ -30,6 +30,7 @@ from tb_dlprof_plugin.views import (
     modules,
     ops,
     overview,
+    roofline,
     run_index,
     tensor_cores,
 )
@@ -43,6 +44,7 @@ PAGES: tuple[type[msgspec.Struct], ...] = (
     kernels.KernelsPage,
     launches.LaunchesPage,
     tensor_cores.TensorCoresPage,
+    roofline.RooflinePage,
     memory.MemoryPage,
     advice.AdvicePage,
     compare.ComparePage,

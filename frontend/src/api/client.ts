@@ -1,5 +1,5 @@
 /** Route and query in, decoded page data out; a failure becomes an `ApiError` with the server's own sentence. */
-import type { AdvicePage, ComparePage, KernelsPage, LaunchesPage, MemoryPage, ModulesPage, OpDetail, OpsPage, Overview, RunIndex, TensorCoresPage } from "./types";
+import type { AdvicePage, ComparePage, KernelsPage, LaunchesPage, MemoryPage, ModulesPage, OpDetail, OpsPage, Overview, RooflinePage, RunIndex, TensorCoresPage } from "./types";
 
 /** The answer of each route. */
 export interface Routes {
@@ -11,6 +11,7 @@ export interface Routes {
   kernels: KernelsPage;
   launches: LaunchesPage;
   tensor_cores: TensorCoresPage;
+  roofline: RooflinePage;
   memory: MemoryPage;
   advice: AdvicePage;
   compare: ComparePage;

@@ -1,6 +1,8 @@
 // Generated from the page structs in tb_dlprof_plugin/views by `python -m tb_dlprof_plugin.views.typescript --write`.
 // Do not edit. What the routes answer: one interface per struct, field for field.
 
+export type Bound = "compute" | "memory" | "unknown";
+
 export type CategoryKey = "tensor_core" | "other_kernels" | "memory" | "dataloader" | "io" | "cpu" | "other";
 
 export type Direction = "fprop" | "bprop" | "";
@@ -611,6 +613,72 @@ export interface TensorCoresPage {
   total_rows: number;
   kernels: TensorCoreKernel[];
   ineligible: IneligibleWork[];
+}
+
+/** A peak rate of the GPU; `precision` and `tensor_cores` are those of the ops below it. */
+export interface Roof {
+  precision: string;
+  tensor_cores: boolean;
+  label: string;
+  flops_per_second: number;
+}
+
+/**
+ * An op whose matrix routines ran on the GPU; None is unknown.
+ *
+ * `gpu_ns` is the time of the kernels of its matrix routines. `percent_of_ceiling` may exceed 100: Winograd and
+ * FFT convolutions multiply less often than the count of FLOPs assumes. `bound` says which roof is the lower one.
+ */
+export interface RooflineOp {
+  id: string;
+  name: string;
+  module: string;
+  op_type: string;
+  direction: Direction;
+  calls: number;
+  gpu_ns: number;
+  flops: number | null;
+  bytes: number | null;
+  flops_per_second: number | null;
+  flops_per_byte: number | null;
+  precision: string;
+  tensor_cores: Verdict;
+  ceiling_flops_per_second: number | null;
+  percent_of_ceiling: number | null;
+  bound: Bound;
+  possible_precision: string;
+  percent_of_possible: number | null;
+  shapes: string;
+  dtypes: string;
+}
+
+/**
+ * `ops` by falling time. `flops` and `flops_per_iteration` sum the matrix routines whose FLOPs are known.
+ *
+ * `gpu` is "" where none was used or several kinds; `bytes_per_second`, `roofs` and `source` are empty where
+ * its ceilings are unknown. `unknown_percent` is the share of `matrix_ns` in ops whose FLOPs are unknown.
+ * `percent_of_ceiling` is over all ops whose ceiling is known, weighted by their time.
+ */
+export interface RooflinePage {
+  ref: RunRef;
+  headline: string;
+  range: SelectedRange;
+  has_gpu: boolean;
+  gpu: string;
+  source: string;
+  bytes_per_second: number | null;
+  roofs: Roof[];
+  calls: number;
+  unknown_calls: number;
+  flops: number | null;
+  flops_per_iteration: number | null;
+  flops_per_second: number | null;
+  matrix_ns: number | null;
+  unknown_ns: number | null;
+  unknown_percent: number | null;
+  percent_of_ceiling: number | null;
+  ops: RooflineOp[];
+  total_rows: number;
 }
 
 /** A device whose memory was recorded; `key` is what the route's parameter `device` takes. */

@@ -33,6 +33,17 @@ const BY_CONTEXT: Record<string, Record<string, string>> = {
     fp8: "--c-tc-4",
     none: "--c-other-kernels",
   },
+  // What an op computed in, on Tensor Cores but for fp32; "fp64" may be either.
+  ran_in: {
+    fp16: "--c-tensor-core",
+    bf16: "--c-tc-2",
+    tf32: "--c-tc-3",
+    "3xtf32": "--c-s9",
+    fp8: "--c-tc-4",
+    int8: "--c-s5",
+    fp64: "--c-s6",
+    fp32: "--c-other-kernels",
+  },
   // Categories of allocated memory, not of time.
   memory: {
     allocated: "--c-memory",

@@ -52,6 +52,20 @@ export function formatRate(value: number | null): string {
   return value === null ? EM_UNKNOWN : `${threeDigits(value)} /s`;
 }
 
+const FLOP_UNITS = [
+  [1, "FLOP"],
+  [1e3, "kFLOP"],
+  [1e6, "MFLOP"],
+  [1e9, "GFLOP"],
+  [1e12, "TFLOP"],
+  [1e15, "PFLOP"],
+] as const;
+
+/** Floating-point operations in decimal units: "1.06 TFLOP". */
+export function formatFlops(value: number | null): string {
+  return value === null ? EM_UNKNOWN : scaled(value, FLOP_UNITS);
+}
+
 const BYTE_UNITS = [
   [1, "B"],
   [1024, "KiB"],

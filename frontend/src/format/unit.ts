@@ -1,8 +1,8 @@
 /** A value with the unit that the page data names, in; text out. */
 import { exactNs, formatNs } from "./duration";
-import { formatBytes, formatCount, formatPercent, formatRate, formatRatio } from "./number";
+import { formatBytes, formatCount, formatFlops, formatPercent, formatRate, formatRatio } from "./number";
 
-export type Unit = "ns" | "percent" | "count" | "bytes" | "ratio" | "per_second";
+export type Unit = "ns" | "percent" | "count" | "bytes" | "ratio" | "per_second" | "flops" | "flops_per_second";
 
 export function formatUnit(value: number | null, unit: Unit): string {
   switch (unit) {
@@ -16,6 +16,10 @@ export function formatUnit(value: number | null, unit: Unit): string {
       return formatRatio(value);
     case "per_second":
       return formatRate(value);
+    case "flops":
+      return formatFlops(value);
+    case "flops_per_second":
+      return value === null ? formatFlops(value) : `${formatFlops(value)}/s`;
     case "count":
       return formatCount(value);
   }
@@ -25,6 +29,6 @@ export function formatUnit(value: number | null, unit: Unit): string {
 export function exactUnit(value: number | null, unit: Unit): string {
   if (value === null) return "unknown";
   if (unit === "ns") return exactNs(value);
-  const suffix = { percent: " %", bytes: " bytes", ratio: "×", per_second: " per second", count: "" }[unit];
+  const suffix = { percent: " %", bytes: " bytes", ratio: "×", per_second: " per second", flops: " FLOP", flops_per_second: " FLOP/s", count: "" }[unit];
   return `${value.toLocaleString("en-US", { maximumFractionDigits: 6 })}${suffix}`;
 }

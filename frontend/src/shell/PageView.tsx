@@ -12,6 +12,7 @@ import { MemoryPage } from "../views/memory/MemoryPage";
 import { ModulesPage } from "../views/modules/ModulesPage";
 import { OpsPage } from "../views/ops/OpsPage";
 import { OverviewPage } from "../views/overview/OverviewPage";
+import { RooflinePage } from "../views/roofline/RooflinePage";
 import { TensorCoresPage } from "../views/tensor_cores/TensorCoresPage";
 
 export function PageView({ entries }: { entries: RunEntry[] }) {
@@ -28,6 +29,8 @@ export function PageView({ entries }: { entries: RunEntry[] }) {
       return <LaunchesView />;
     case "tensor_cores":
       return <TensorCoresView />;
+    case "roofline":
+      return <RooflineView />;
     case "memory":
       return <MemoryView />;
     case "advice":
@@ -81,6 +84,12 @@ function TensorCoresView() {
   const { query, key } = useSelection();
   const resource = useResource("tensor_cores", query, key);
   return <ResourceView resource={resource}>{(data) => <TensorCoresPage data={data} />}</ResourceView>;
+}
+
+function RooflineView() {
+  const { query, key } = useSelection();
+  const resource = useResource("roofline", query, key);
+  return <ResourceView resource={resource}>{(data) => <RooflinePage data={data} />}</ResourceView>;
 }
 
 function MemoryView() {

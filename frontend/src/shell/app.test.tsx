@@ -3,6 +3,7 @@ import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as fixtures from "../testing/fixtures";
 import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memory";
+import { roofline } from "../testing/roofline";
 import { App } from "./App";
 
 const ANSWERS: Record<string, unknown> = {
@@ -12,6 +13,7 @@ const ANSWERS: Record<string, unknown> = {
   op: fixtures.op,
   kernels: fixtures.kernels,
   tensor_cores: fixtures.tensorCores,
+  roofline,
   memory,
   advice: fixtures.advice,
   compare: fixtures.compare,
@@ -123,6 +125,17 @@ describe("each page draws its answer", () => {
     const precisions = [...byId("kernels-table")!.querySelectorAll("tbody tr")].map((row) => row.textContent);
     expect(precisions.some((text) => text?.includes("no–"))).toBe(true);
     expect(byId("kernel-detail")?.textContent).toContain("warpgroupsize in the name");
+  });
+
+  it("Roofline, with what is unknown in words", async () => {
+    await open(hash({ page: "roofline", run: "resnet50/fp32" }));
+    expect(byId("roofline-chart")!.querySelector(".chart")?.getAttribute("aria-label")).toContain("of 1 ops, under 2 roofs");
+    expect(byId("roofline-gpu")?.textContent).toContain("FP32 without Tensor Cores67.0 TFLOP/sMemory4,800 GB/s");
+    const rows = [...byId("roofline-table")!.querySelectorAll("tbody tr")];
+    expect(rows[0]?.textContent).toContain("47.9 %32.1 TFLOP/s67.0 TFLOP/sfp32, no TCcompute");
+    expect(rows[1]?.textContent).toContain("unknown");
+    await click(rows[0] as HTMLElement);
+    expect(window.location.hash).toContain("p.tb_dlprof.op=conv1f");
   });
 
   it("Tensor Cores", async () => {

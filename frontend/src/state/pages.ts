@@ -1,5 +1,5 @@
 /** The pages, in the order of the navigation. */
-export const PAGES = ["overview", "ops", "modules", "kernels", "launches", "tensor_cores", "memory", "advice", "compare"] as const;
+export const PAGES = ["overview", "ops", "modules", "kernels", "launches", "tensor_cores", "roofline", "memory", "advice", "compare"] as const;
 
 export type Page = (typeof PAGES)[number];
 
@@ -10,6 +10,7 @@ export const PAGE_LABELS: Record<Page, string> = {
   kernels: "Kernels",
   launches: "Launches",
   tensor_cores: "Tensor Cores",
+  roofline: "Roofline",
   memory: "Memory",
   advice: "Advice",
   compare: "Compare",

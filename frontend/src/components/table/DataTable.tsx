@@ -227,7 +227,7 @@ function ColumnFilter<Row>({ column, query, choices, onChange }: ColumnFilterPro
       </select>
     );
   }
-  const example = { ns: ">1ms", percent: ">5", count: ">10", bytes: ">1MiB", ratio: ">1", per_second: ">1" };
+  const example = { ns: ">1ms", percent: ">5", count: ">10", bytes: ">1MiB", ratio: ">1", per_second: ">1", flops: ">1T", flops_per_second: ">1T" };
   return (
     <input
       class="filter"

@@ -58,9 +58,18 @@ const known =
 
 function parse(text: string, unit: Unit): number | null {
   if (unit === "ns") return parseDuration(text);
+  if (unit === "flops" || unit === "flops_per_second") return parseFlops(text);
   const match = /^\s*([\d.]+)\s*(%|×|x|[kmgt]i?b?|b)?\s*$/i.exec(text);
   if (!match) return null;
   const power = unit === "bytes" ? " kmgt".indexOf((match[2] ?? " ").charAt(0).toLowerCase()) : 0;
   const value = Number(match[1]) * 1024 ** Math.max(0, power);
+  return Number.isFinite(value) ? value : null;
+}
+
+/** "1.5T", "1.5 TFLOP" and "1.5 TFLOP/s" as 1.5e12. */
+function parseFlops(text: string): number | null {
+  const match = /^\s*([\d.]+)\s*([kmgtp])?(flops?(\/s)?)?\s*$/i.exec(text);
+  if (!match) return null;
+  const value = Number(match[1]) * 1000 ** Math.max(0, " kmgtp".indexOf((match[2] ?? " ").toLowerCase()));
   return Number.isFinite(value) ? value : null;
 }

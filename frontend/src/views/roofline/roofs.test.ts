@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import type { Roof, RooflineOp } from "../../api/types";
+import { numberFilter } from "../../components/table/filters";
+import { roofline } from "../../testing/roofline";
+import { extent, pointSize, points, roofLine } from "./roofs";
+
+const ROOF: Roof = { precision: "fp16", tensor_cores: true, label: "FP16", flops_per_second: 1000e12 };
+const [OP] = roofline.ops as [RooflineOp, ...RooflineOp[]];
+
+describe("the roofline chart", () => {
+  it("draws the ops whose FLOPs and bytes are known", () => {
+    expect(points(roofline.ops).map(({ op }) => op.id)).toEqual(["conv1f"]);
+    expect(points([{ ...OP, flops_per_byte: null }])).toEqual([]);
+  });
+
+  it("reaches around all points and bends in whole powers of ten", () => {
+    const drawn = [{ op: OP, intensity: 30, rate: 2e13 }];
+    expect(extent(drawn, [ROOF], 5e12)).toEqual({ x: [10, 1000], y: [1e13, 1e16] });
+    expect(extent(drawn, [], null)).toEqual({ x: [10, 100], y: [1e13, 1e14] });
+    expect(extent([], [], null)).toEqual({ x: [1, 10], y: [1, 10] });
+  });
+
+  it("bends each roof where the bandwidth meets the peak", () => {
+    expect(roofLine(ROOF, 5e12, { x: [10, 1000], y: [1e13, 1e16] })).toEqual([
+      [10, 5e13],
+      [200, 1000e12],
+      [1000, 1000e12],
+    ]);
+  });
+
+  it("begins a roof at the bottom edge where it leaves the chart there", () => {
+    expect(roofLine(ROOF, 5e12, { x: [1, 1000], y: [1e13, 1e16] })[0]).toEqual([2, 1e13]);
+  });
+
+  it("gives a point an area by its time", () => {
+    expect([pointSize(0, 100), pointSize(25, 100), pointSize(100, 100), pointSize(0, 0)]).toEqual([6, 17, 28, 6]);
+  });
+});
+
+describe("a filter on FLOPs", () => {
+  it("reads decimal units with and without their name", () => {
+    for (const query of [">1.5T", "> 1.5 TFLOP", ">1.5tflop/s", ">1500G"]) {
+      expect([1.4e12, 1.6e12].map(numberFilter(query, "flops_per_second"))).toEqual([false, true]);
+    }
+    expect(numberFilter("unknown", "flops")(null)).toBe(true);
+  });
+});
