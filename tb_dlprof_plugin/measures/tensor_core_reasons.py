@@ -22,7 +22,7 @@ HALF_SHARE = 0.5
 
 _HALF = ("fp16", "bf16", "fp8")
 _COMPUTES_PRODUCT = ("gemm", "convolution", "attention", "rnn")
-_HELPER_RULES = ("flash-helper",)
+_HELPER_RULES = ("flash-helper", "rnn-pointwise")
 """Rules whose kernels are named after the product that they only prepare or finish."""
 
 

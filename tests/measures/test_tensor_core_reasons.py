@@ -104,6 +104,14 @@ def test_what_serves_a_product_on_tensor_cores_is_no_reason(new_trace) -> None:
     assert served(frame) == {True: 7_000, False: 3_000}
 
 
+def test_pointwise_kernels_of_a_recurrent_layer_serve_its_products(new_trace) -> None:
+    pointwise = "void LSTM_elementWise_fp<__half, __half, float>(int)"
+    dims = [[20, 16, 64], [], [], [], [1, 16, 128]]
+    frame = of_ops(new_trace, ("aten::_cudnn_rnn", dims, HALF, [(NVJET, 20), (pointwise, 4)]))
+    assert reasons(frame) == {}
+    assert served(frame) == {False: 4_000}
+
+
 def test_what_serves_a_product_off_the_tensor_cores_shares_its_reason(new_trace) -> None:
     frame = of_ops(new_trace, ("aten::mm", [[64, 84], [84, 10]], HALF, [(REDUCE, 3), (SGEMM, 20)]))
     assert reasons(frame) == {"alignment": 23_000}
