@@ -175,7 +175,8 @@ def test_a_module_leads_to_its_ops(server: Server, watched: Watched) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["overview", "ops", "modules", "kernels", "launches", "tensor_cores", "roofline", "memory", "advice", "compare"]
+    "page",
+    ["overview", "ops", "modules", "kernels", "launches", "tensor_cores", "roofline", "memory", "advice", "compare"],
 )
 @pytest.mark.parametrize("width", [360, 1440])
 def test_no_page_scrolls_sideways(server: Server, watched: Watched, page: str, width: int) -> None:
