@@ -93,7 +93,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     host, device = timeline.host, timeline.device
     system = complete_system(system, timeline)
     gpu_ids = tuple(distinct(device.device).tolist())
-    capability = next((gpu.compute_capability for gpu in system.gpus if gpu.id in gpu_ids), None)
+    capability = system.compute_capability_of(gpu_ids)
 
     depth = depths(host)
     parent = parents(depth)

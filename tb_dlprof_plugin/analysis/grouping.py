@@ -27,10 +27,8 @@ def group_rows(*columns: Ints) -> tuple[list[Ints], Ints]:
             size = len(values)
         code = code * width + (column + 1)
         size *= width
-    values, inverse = _number(code)
-    first = np.zeros(len(values), dtype=np.int64)
-    # The last write stays: backwards, that of the first row.
-    first[inverse[::-1]] = np.arange(len(code) - 1, -1, -1, dtype=np.int64)
+    _, inverse = _number(code)
+    first = first_rows(inverse)
     return [column[first] for column in columns], inverse
 
 

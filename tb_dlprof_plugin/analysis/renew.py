@@ -44,7 +44,7 @@ def renewed(profile: Profile) -> Profile:
 
 def _renewed(profile: Profile) -> Profile:
     calls, ops, launches, iterations = profile.calls, profile.ops, profile.launches, profile.iterations
-    capability = next((gpu.compute_capability for gpu in profile.system.gpus if gpu.id in iterations.gpu_ids), None)
+    capability = profile.system.compute_capability_of(iterations.gpu_ids)
     strings = list(profile.strings)
     kind = ops.kind[calls.op]
     contexts = launch_contexts(

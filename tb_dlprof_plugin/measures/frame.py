@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Profile, Role, Verdict
-from tb_dlprof_plugin.storage.tree import any_in_subtree, inherit, parents, self_time
+from tb_dlprof_plugin.storage.tree import any_in_subtree, inherit, nearest, parents, self_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,7 @@ class Frame:
     @property
     def compute_capability(self) -> tuple[int, int] | None:
         """Of the first GPU that the run used; None without one, or where it was not recorded."""
-        used = self.profile.iterations.gpu_ids
-        return next((gpu.compute_capability for gpu in self.profile.system.gpus if gpu.id in used), None)
+        return self.profile.system.compute_capability_of(self.profile.iterations.gpu_ids)
 
     @cached_property
     def call_parent(self) -> Ints:
@@ -109,10 +108,7 @@ class Frame:
     @cached_property
     def call_top(self) -> Ints:
         """Row of the outermost op around the call (itself included), -1 where there is none."""
-        calls = self.profile.calls
-        top = self.profile.ops.top[calls.op]
-        rows = np.where(top, np.arange(len(calls), dtype=np.int64), -1)
-        return inherit(rows, top, self.call_parent)
+        return nearest(self.profile.ops.top[self.profile.calls.op], self.call_parent)
 
     @cached_property
     def call_group(self) -> Ints:
@@ -162,8 +158,8 @@ class Frame:
         """Row in `Profile.ops` of the innermost op that launched the activity, -1 for none."""
         calls, call = self.profile.calls, self.profile.launches.call
         is_op = (self.profile.ops.kind == CallKind.OP)[calls.op]
-        nearest = inherit(np.where(is_op, calls.op, -1), is_op, self.call_parent)
-        return np.where(call >= 0, self._of_launch_call(nearest), -1)
+        innermost = inherit(np.where(is_op, calls.op, -1), is_op, self.call_parent)
+        return np.where(call >= 0, self._of_launch_call(innermost), -1)
 
     @cached_property
     def groups(self) -> OpGroups:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
 
@@ -37,6 +39,10 @@ class System(msgspec.Struct):
     torch_version: str | None = None
     python_version: str | None = None
     hostname: str | None = None
+
+    def compute_capability_of(self, gpu_ids: Collection[int]) -> tuple[int, int] | None:
+        """Of the first of these GPUs; None without one, or where it was not recorded."""
+        return next((gpu.compute_capability for gpu in self.gpus if gpu.id in gpu_ids), None)
 
 
 class DataLoaderFacts(msgspec.Struct):

@@ -1,11 +1,8 @@
 /** The figures on top of the Launches page: who waits for whom, how long launches queue, how often the CPU synchronises. */
 import type { LaunchFigures as Figures } from "../../api/types";
-import { Term } from "../../components/Term";
-import { Value } from "../../components/Value";
-import type { DefinitionKey } from "../../format/definitions";
+import { Figure } from "../../components/Figure";
 import { formatNs } from "../../format/duration";
 import { formatCount } from "../../format/number";
-import type { Unit } from "../../format/unit";
 
 export function LaunchFigures({ figures }: { figures: Figures }) {
   return (
@@ -38,29 +35,6 @@ export function LaunchFigures({ figures }: { figures: Figures }) {
         testId="launches-syncs"
       />
     </dl>
-  );
-}
-
-interface FigureProps {
-  of: DefinitionKey;
-  label: string;
-  value: number | null;
-  unit: Unit;
-  under?: string;
-  testId: string;
-}
-
-function Figure({ of, label, value, unit, under = "", testId }: FigureProps) {
-  return (
-    <div class="figure">
-      <dt>
-        <Term of={of}>{label}</Term>
-      </dt>
-      <dd data-testid={testId} data-value={value === null ? "unknown" : String(value)}>
-        <Value value={value} unit={unit} />
-      </dd>
-      {under && <dd class="figure-under muted">{under}</dd>}
-    </div>
   );
 }
 

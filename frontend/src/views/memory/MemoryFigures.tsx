@@ -1,8 +1,6 @@
 /** The figures on top of the Memory page; those of an allocator that reserves memory only where there is one. */
 import type { MemoryFigures as Figures } from "../../api/types";
-import { Term } from "../../components/Term";
-import { Value } from "../../components/Value";
-import type { DefinitionKey } from "../../format/definitions";
+import { Figure } from "../../components/Figure";
 import { formatPercent } from "../../format/number";
 
 export function MemoryFigures({ figures, onGpu }: { figures: Figures; onGpu: boolean }) {
@@ -13,49 +11,26 @@ export function MemoryFigures({ figures, onGpu }: { figures: Figures; onGpu: boo
     <dl class="figures">
       <Figure
         of="memoryPeakAllocated"
-        label="Peak allocated"
+        label="Peak allocated" unit="bytes"
         value={figures.peak_allocated_bytes}
         under={figures.relative ? base : share(figures.peak_allocated_percent)}
         testId="memory-peak"
       />
-      {known > 0 && <Figure of="memoryKnownBefore" label="Before the recording" value={known} under="at least" testId="memory-known-before" />}
+      {known > 0 && <Figure of="memoryKnownBefore" label="Before the recording" unit="bytes" value={known} under="at least" testId="memory-known-before" />}
       {onGpu && (
         <>
-          <Figure of="memoryPeakReserved" label="Peak reserved" value={figures.peak_reserved_bytes} under={share(figures.peak_reserved_percent)} testId="memory-reserved" />
+          <Figure of="memoryPeakReserved" label="Peak reserved" unit="bytes" value={figures.peak_reserved_bytes} under={share(figures.peak_reserved_percent)} testId="memory-reserved" />
           <Figure
             of="memoryFragmentation"
-            label="Fragmentation at the peak"
+            label="Fragmentation at the peak" unit="bytes"
             value={figures.fragmentation_bytes}
             under={figures.fragmentation_percent === null ? "" : `${formatPercent(figures.fragmentation_percent)} of what is reserved`}
             testId="memory-fragmentation"
           />
-          <Figure of="gpuMemory" label="Memory of the GPU" value={figures.device_memory_bytes} under="" testId="memory-device" />
+          <Figure of="gpuMemory" label="Memory of the GPU" unit="bytes" value={figures.device_memory_bytes} under="" testId="memory-device" />
         </>
       )}
-      <Figure of="memoryGrowth" label="Growth per iteration" value={figures.growth_bytes} under={figures.grows ? "grows in each" : ""} testId="memory-growth" />
+      <Figure of="memoryGrowth" label="Growth per iteration" unit="bytes" value={figures.growth_bytes} under={figures.grows ? "grows in each" : ""} testId="memory-growth" />
     </dl>
-  );
-}
-
-interface FigureProps {
-  of: DefinitionKey;
-  label: string;
-  value: number | null;
-  /** A second line; "" for none. */
-  under: string;
-  testId: string;
-}
-
-function Figure({ of, label, value, under, testId }: FigureProps) {
-  return (
-    <div class="figure">
-      <dt>
-        <Term of={of}>{label}</Term>
-      </dt>
-      <dd data-testid={testId} data-value={value === null ? "unknown" : String(value)}>
-        <Value value={value} unit="bytes" />
-      </dd>
-      {under && <dd class="figure-under muted">{under}</dd>}
-    </div>
   );
 }

@@ -1,9 +1,6 @@
 /** The numbers that people look for first; without a GPU those that a CPU has. */
 import type { PerformanceSummary } from "../../api/types";
-import { Term } from "../../components/Term";
-import { Value } from "../../components/Value";
-import type { DefinitionKey } from "../../format/definitions";
-import type { Unit } from "../../format/unit";
+import { Figure } from "../../components/Figure";
 
 export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; hasGpu: boolean }) {
   if (!hasGpu) {
@@ -29,26 +26,5 @@ export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; h
       <Figure of="samples" label="Samples per second" value={summary.samples_per_second} unit="per_second" testId="overview-samples" />
       <Figure of="peakMemory" label="Peak GPU memory" value={summary.peak_memory_bytes} unit="bytes" testId="overview-peak-memory" />
     </dl>
-  );
-}
-
-interface FigureProps {
-  of: DefinitionKey;
-  label: string;
-  value: number | null;
-  unit: Unit;
-  testId: string;
-}
-
-function Figure({ of, label, value, unit, testId }: FigureProps) {
-  return (
-    <div class="figure">
-      <dt>
-        <Term of={of}>{label}</Term>
-      </dt>
-      <dd data-testid={testId} data-value={value === null ? "unknown" : String(value)}>
-        <Value value={value} unit={unit} />
-      </dd>
-    </div>
   );
 }
