@@ -7,6 +7,7 @@ import typer
 from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
 from tb_dlprof_plugin.commands.printing import percent, print_json, print_table, time
 from tb_dlprof_plugin.commands.source import choose
+from tb_dlprof_plugin.views.tensor_core_reasons import ReasonTotal
 from tb_dlprof_plugin.views.tensor_cores import TensorCoreOp, TensorCoresPage, tensor_cores_page
 
 
@@ -53,7 +54,7 @@ def tensor_cores(
                     op.precision,
                     time(op.gpu_ns),
                     percent(op.utilization_percent),
-                    time(op.saved_ns),
+                    _could_save(op.saved_ns, op.at_most_ns),
                     _reasons(op),
                 )
                 for op in page.ops[:limit]
@@ -74,10 +75,7 @@ def _print_reasons(page: TensorCoresPage) -> None:
                 ("could save", "right"),
                 ("why", "left"),
             ),
-            [
-                (r.label, str(r.ops), time(r.time_ns), percent(r.percent), time(r.saved_ns), r.text)
-                for r in page.by_reason
-            ],
+            [(r.label, str(r.ops), time(r.time_ns), percent(r.percent), _total(r), r.text) for r in page.by_reason],
         )
         typer.echo("")
     if page.saving is not None:
@@ -92,6 +90,19 @@ def _print_reasons(page: TensorCoresPage) -> None:
             [(work.op_type, str(work.ops), time(work.time_ns), work.text) for work in page.ineligible],
         )
         typer.echo("")
+
+
+def _could_save(estimate_ns: int | None, at_most_ns: int | None) -> str:
+    """An estimate as it is, a bound as one, both in turn; "unknown" where there is neither."""
+    if at_most_ns is None:
+        return time(estimate_ns)
+    bound = f"at most {time(at_most_ns)}"
+    return bound if estimate_ns is None else f"{time(estimate_ns)} and {bound}"
+
+
+def _total(total: ReasonTotal) -> str:
+    # Kernels around a product are part of it: there is no remedy to speak of.
+    return "" if total.id == "helpers" else _could_save(total.saved_ns, total.at_most_ns)
 
 
 def _reasons(op: TensorCoreOp) -> str:

@@ -14,6 +14,7 @@ from tb_dlprof_plugin.advice.thresholds import AMP_MATRIX_FROM_FP32, TF32_MATRIX
 from tb_dlprof_plugin.kernels.reasons import LABELS, Reason
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.measures.tensor_core_bounds import largest_gains
 from tb_dlprof_plugin.measures.tensor_core_reasons import OffTime, off_tensor_cores
 from tb_dlprof_plugin.views.text import shapes_text, short_kernel_name
 
@@ -32,7 +33,8 @@ class TensorCoreReason(msgspec.Struct, frozen=True):
     """Why ``time_ns`` of an op's kernel time is off the Tensor Cores.
 
     ``saved_ns`` is the kernel time that the switch named by the text should save, with its interval; None where no
-    factor is known. ``shapes`` are the inputs of the matrix op with most of the time.
+    factor is known. Then ``at_most_ns`` bounds what its remedy could save; None where FLOPs or the GPU's rates are
+    unknown. ``shapes`` are the inputs of the matrix op with most of the time.
     """
 
     id: OffReason
@@ -43,12 +45,15 @@ class TensorCoreReason(msgspec.Struct, frozen=True):
     saved_ns: int | None
     saved_low_ns: int | None
     saved_high_ns: int | None
+    at_most_ns: int | None
 
 
 class ReasonTotal(msgspec.Struct, frozen=True):
-    """One reason over all eligible ops; ``percent`` is of the eligible kernel time, ``saved_ns`` of kernel time.
+    """One reason over all eligible ops; ``percent`` is of the eligible kernel time.
 
-    A ``remark`` is time of ops that do use Tensor Cores, in kernels that serve the product.
+    ``saved_ns`` and ``at_most_ns`` are sums over the ops, of kernel time. An op without a bound counts in
+    ``at_most_ns`` with all its time; None where no op has one. A ``remark`` is time of ops that do use Tensor Cores, in
+    kernels that serve the product.
     """
 
     id: OffReason
@@ -59,6 +64,7 @@ class ReasonTotal(msgspec.Struct, frozen=True):
     time_ns: int
     percent: float | None
     saved_ns: int | None
+    at_most_ns: int | None
 
 
 class IneligibleWork(msgspec.Struct, frozen=True):
@@ -74,8 +80,12 @@ class IneligibleWork(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class OpReasons:
-    """What one op has: reasons by falling time, and the time of kernels that serve its products."""
+    """What one op has: reasons by falling time, and the time of kernels that serve its products.
 
+    ``gain_ns`` is the most that the whole op could gain, None where unknown.
+    """
+
+    gain_ns: int | None = None
     reasons: list[TensorCoreReason] = field(default_factory=list)
     layout_ns: int = 0
     helpers_ns: int = 0
@@ -88,16 +98,33 @@ class OpReasons:
             return sum(known)
         return None if self.reasons or self.layout_ns else 0
 
+    @property
+    def layout_at_most_ns(self) -> int:
+        """What other layouts could save: all the time that changing them takes, and no more than the op could gain."""
+        return self.layout_ns if self.gain_ns is None else min(self.layout_ns, self.gain_ns)
+
+    @property
+    def at_most_ns(self) -> int | None:
+        """Bound of what remedies without a known factor could save; None without such a remedy, or where unknown."""
+        bounds = [reason.at_most_ns for reason in self.reasons if reason.saved_ns is None]
+        known = [bound for bound in bounds if bound is not None]
+        if len(known) < len(bounds) or not (bounds or self.layout_ns):
+            return None
+        together = sum(known) + self.layout_at_most_ns
+        return together if self.gain_ns is None else min(together, self.gain_ns)
+
 
 def reasons_by_group(frame: Frame, selection: Selection) -> dict[int, OpReasons]:
     """Of each op group with eligible time off the Tensor Cores."""
     found: dict[int, OpReasons] = {}
     off = off_tensor_cores(frame, selection)
+    gains = largest_gains(frame, selection)
     for item in off.off:
         if item.eligible:
-            found.setdefault(item.group, OpReasons()).reasons.append(_reason(item))
+            gain = gains.get(item.group)
+            found.setdefault(item.group, OpReasons(gain)).reasons.append(_reason(item, gain))
     for served in off.served:
-        op = found.setdefault(served.group, OpReasons())
+        op = found.setdefault(served.group, OpReasons(gains.get(served.group)))
         if served.layout:
             op.layout_ns += served.time_ns
         else:
@@ -122,7 +149,7 @@ def reason_totals(frame: Frame, by_group: dict[int, OpReasons], eligible_ns: int
         result.append(
             ReasonTotal(
                 id, largest.label, text, False, len(ops[id]), time, percent(time, eligible_ns),
-                sum(saved) if saved else None,
+                sum(saved) if saved else None, _bound(items),
             )
         )  # fmt: skip
     result.sort(key=lambda total: -total.time_ns)
@@ -168,7 +195,16 @@ def step_saving(frame: Frame, selection: Selection) -> SavingItem | None:
     return faster_kernels(Case(frame, selection), parts, f"{derivation}.")
 
 
-def _reason(item: OffTime) -> TensorCoreReason:
+def _bound(items: list[TensorCoreReason]) -> int | None:
+    """Of all items without a factor together: one whose bound is unknown could at most save its own time."""
+    bounded = [item for item in items if item.saved_ns is None]
+    if all(item.at_most_ns is None for item in bounded):
+        return None
+    return sum(item.time_ns if item.at_most_ns is None else item.at_most_ns for item in bounded)
+
+
+def _reason(item: OffTime, gain_ns: int | None) -> TensorCoreReason:
+    most = None if gain_ns is None else min(item.time_ns, gain_ns)
     factor = _FACTORS.get(item.reason.remedy)
     return TensorCoreReason(
         id=cast(OffReason, item.reason.id),
@@ -176,14 +212,17 @@ def _reason(item: OffTime) -> TensorCoreReason:
         text=_with_short_kernel(item.reason),
         time_ns=item.time_ns,
         shapes=shapes_text(item.shapes),
-        saved_ns=_saved(item.time_ns, factor.expected) if factor else None,
-        saved_low_ns=_saved(item.time_ns, factor.low) if factor else None,
-        saved_high_ns=_saved(item.time_ns, factor.high) if factor else None,
+        saved_ns=_saved(item.time_ns, factor.expected, most) if factor else None,
+        saved_low_ns=_saved(item.time_ns, factor.low, most) if factor else None,
+        saved_high_ns=_saved(item.time_ns, factor.high, most) if factor else None,
+        at_most_ns=None if factor else most,
     )
 
 
-def _saved(time_ns: int, factor: float) -> int:
-    return round(time_ns * (1 - 1 / factor))
+def _saved(time_ns: int, factor: float, most_ns: int | None) -> int:
+    """By the factor, and no more than the GPU allows."""
+    saved = round(time_ns * (1 - 1 / factor))
+    return saved if most_ns is None else min(saved, most_ns)
 
 
 def _with_short_kernel(reason: Reason) -> str:
@@ -193,17 +232,18 @@ def _with_short_kernel(reason: Reason) -> str:
 def _remarks(frame: Frame, by_group: dict[int, OpReasons], eligible_ns: int) -> list[ReasonTotal]:
     layout = [op.layout_ns for op in by_group.values() if op.layout_ns]
     helpers = [op.helpers_ns for op in by_group.values() if op.helpers_ns]
+    layout_at_most = sum(op.layout_at_most_ns for op in by_group.values())
     advice = (
         "although the model is in channels_last."
         if frame.profile.facts.channels_last
         else "which the memory format torch.channels_last of model and input avoids."
     )
-    texts: tuple[tuple[OffReason, str, str, list[int]], ...] = (
-        ("layout", _LAYOUT, f"Ops on Tensor Cores turn NCHW into NHWC and back, {advice}", layout),
-        ("helpers", _HELPERS, "Ops on Tensor Cores prepare the product or add up its parts.", helpers),
+    texts: tuple[tuple[OffReason, str, str, list[int], int | None], ...] = (
+        ("layout", _LAYOUT, f"Ops on Tensor Cores turn NCHW into NHWC and back, {advice}", layout, layout_at_most),
+        ("helpers", _HELPERS, "Ops on Tensor Cores prepare the product or add up its parts.", helpers, None),
     )
     return [
-        ReasonTotal(id, label, text, True, len(times), sum(times), percent(sum(times), eligible_ns), None)
-        for id, label, text, times in texts
+        ReasonTotal(id, label, text, True, len(times), sum(times), percent(sum(times), eligible_ns), None, at_most)
+        for id, label, text, times, at_most in texts
         if times
     ]

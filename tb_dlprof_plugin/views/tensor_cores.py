@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 import numpy as np
 
@@ -28,13 +30,16 @@ from tb_dlprof_plugin.views.tensor_core_reasons import (
 )
 from tb_dlprof_plugin.views.text import duration, short_kernel_name
 
+CouldSave = Literal["estimate", "at most", "estimate and at most", "nothing", "unknown"]
+
 
 class TensorCoreOp(msgspec.Struct, frozen=True):
     """An eligible op: ``tc_ns + non_tc_ns + unknown_ns == gpu_ns``.
 
     ``reason`` says why most of what is off the Tensor Cores is; ``reasons`` holds all, by falling time, and with
     ``layout_ns`` and ``helpers_ns``, the kernels that serve a product on Tensor Cores, sums to ``non_tc_ns +
-    unknown_ns``. ``saved_ns`` is kernel time; None where no remedy with a known factor exists.
+    unknown_ns``. ``saved_ns`` is an estimate of kernel time, None where no remedy has a known factor; ``at_most_ns``
+    bounds what the others could save. ``could_save_ns`` adds them up, ``could_save`` says which of them it is made of.
     """
 
     id: str
@@ -61,6 +66,9 @@ class TensorCoreOp(msgspec.Struct, frozen=True):
     layout_ns: int
     helpers_ns: int
     saved_ns: int | None
+    at_most_ns: int | None
+    could_save_ns: int | None
+    could_save: CouldSave
 
 
 class TensorCoreKernel(msgspec.Struct, frozen=True):
@@ -80,8 +88,9 @@ class TensorCoreKernel(msgspec.Struct, frozen=True):
 class TensorCoresPage(msgspec.Struct, frozen=True):
     """``by_precision`` splits the kernel time of eligible ops, ``by_reason`` the part of it off the Tensor Cores.
 
-    ``ops`` are by the time that could be saved, then by the time off the Tensor Cores; ``kernels`` by time. ``saving``
-    is what the known remedies together should save per step.
+    ``ops`` are by the time that could be saved, a bound taken as if all of it could be; those where it is unknown
+    follow, by the time off the Tensor Cores. ``kernels`` are by time. ``saving`` is what the known remedies together
+    should save per step.
     """
 
     ref: RunRef
@@ -178,9 +187,31 @@ def _ops(frame: Frame, selection: Selection, totals: OpTotals, by_group: dict[in
                 layout_ns=why.layout_ns,
                 helpers_ns=why.helpers_ns,
                 saved_ns=why.saved_ns,
+                at_most_ns=why.at_most_ns,
+                could_save_ns=_together(why),
+                could_save=_could_save(why),
             )
         )
-    return sorted(result, key=lambda op: (-(op.saved_ns or 0), -(op.gpu_ns - op.tc_ns)))
+    return sorted(result, key=_by_saving)
+
+
+def _by_saving(op: TensorCoreOp) -> tuple[int, int, int]:
+    """What may save most first, then what may save an unknown time, then what has nothing to save."""
+    kind = 1 if op.could_save_ns is None else 0 if op.could_save_ns else 2
+    return (kind, -(op.could_save_ns or 0), -(op.gpu_ns - op.tc_ns))
+
+
+def _together(why: OpReasons) -> int | None:
+    known = [value for value in (why.saved_ns, why.at_most_ns) if value is not None]
+    return sum(known) if known else None
+
+
+def _could_save(why: OpReasons) -> CouldSave:
+    if why.at_most_ns is not None:
+        return "estimate and at most" if why.saved_ns is not None else "at most"
+    if why.saved_ns is None:
+        return "unknown"
+    return "estimate" if why.reasons else "nothing"
 
 
 def _in_eligible_ops(frame: Frame, selection: Selection) -> Bools:

@@ -48,13 +48,70 @@ def test_ops_stand_by_what_they_could_save_with_the_factors_of_the_advice(traini
     assert "with TF32" in page.saving.derivation
 
 
-def test_what_has_no_known_factor_saves_an_unknown_time(training, ref: RunRef) -> None:
+def test_what_has_no_known_factor_saves_at_most_what_it_takes_above_its_least_time(training, ref: RunRef) -> None:
     # GIVEN TF32 on and kernels that do not use it all the same
     page = page_of(training("fp32").frame(facts=RunFacts(matmul_allow_tf32=True, cudnn_allow_tf32=True)), ref)
     assert {op.saved_ns for op in page.ops} == {None}
     assert {total.id for total in page.by_reason} == {"alignment"}
-    assert [total.saved_ns for total in page.by_reason] == [None]
     assert page.saving is None
+    # WHEN its FLOPs are known, THEN the bound is the time less that of its bytes at 4.8 TB/s, in half precision
+    forward = next(op for op in page.ops if op.op_type == "conv2d" and op.direction == "fprop")
+    image, weight, output = 8 * 3 * 32 * 32, 16 * 3 * 3 * 3, 8 * 16 * 30 * 30
+    least = 3 * 2 * (image + weight + output) / 4800
+    assert forward.at_most_ns == pytest.approx(600_000 - least, abs=1)
+    assert (forward.could_save, forward.could_save_ns) == ("at most", forward.at_most_ns)
+    # AND one whose FLOPs are unknown, the backward convolution, stands last though it takes most
+    last = page.ops[-1]
+    assert (last.op_type, last.direction, last.gpu_ns) == ("conv2d", "bprop", 900_000)
+    assert (last.at_most_ns, last.could_save, last.could_save_ns) == (None, "unknown", None)
+    # AND counts with all its time in the sum, which is a bound all the same
+    (total,) = page.by_reason
+    assert (total.saved_ns, total.at_most_ns) == (None, 900_000 + sum(op.at_most_ns or 0 for op in page.ops))
+
+
+def test_without_the_gpus_rates_there_is_no_bound(new_trace, ref: RunRef) -> None:
+    trace = new_trace()
+    trace.gpu(name="NVIDIA Unheard")
+    trace.op("aten::mm", 0, 10, dims=[[64, 84], [84, 10]], types=["c10::Half"] * 2)
+    trace.launch("ampere_sgemm_128x64_nn", 2, 20, 10)
+    page = page_of(trace.frame(), ref)
+    (op,), (total,) = page.ops, page.by_reason
+    assert (op.reasons[0].id, op.reasons[0].at_most_ns, op.could_save) == ("alignment", None, "unknown")
+    assert (total.saved_ns, total.at_most_ns) == (None, None)
+
+
+def test_changing_layouts_could_save_its_own_time_and_stands_before_what_saves_nothing(new_trace, ref: RunRef) -> None:
+    # GIVEN a product on Tensor Cores, then a convolution on them with a layout change around it, on an unknown GPU
+    trace = new_trace()
+    trace.gpu(name="NVIDIA Unheard")
+    fp16 = "nvjet_sm90_hsh_128x64_64x8_2x1_v_bz_TNN"
+    trace.op("aten::mm", 0, 10, dims=[[64, 64], [64, 64]], types=["c10::Half"] * 2)
+    trace.launch(fp16, 2, 20, 100)
+    trace.op("aten::cudnn_convolution", 15, 10, dims=[[8, 64, 9, 9], [64, 64, 3, 3]], types=["c10::Half"] * 2)
+    trace.launch("void cudnn::engines_precompiled::nchwToNhwcKernel<__half, __half, float>(int)", 17, 120, 7)
+    trace.launch(fp16, 18, 127, 20)
+    page = page_of(trace.frame(), ref)
+    assert [(op.could_save, op.could_save_ns, op.layout_ns) for op in page.ops] == [
+        ("at most", 7_000, 7_000), ("nothing", 0, 0),
+    ]  # fmt: skip
+    assert [(total.id, total.at_most_ns) for total in page.by_reason] == [("layout", 7_000)]
+
+
+def test_an_estimate_is_never_more_than_the_gpu_allows(new_trace, ref: RunRef) -> None:
+    # GIVEN a large FP32 product that takes 1.25 times its least time in half precision
+    size = 4096
+    least = 2 * size**3 / 989.5e3
+    trace = new_trace()
+    trace.gpu()
+    trace.op("aten::mm", 0, 10, dims=[[size, size], [size, size]], types=["float", "float"])
+    trace.launch("ampere_sgemm_128x64_nn", 2, 20, round(1.25 * least / 1000))
+    (op,) = page_of(trace.frame(facts=OFF), ref).ops
+    (reason,) = op.reasons
+    # WHEN the factor of TF32 would save more, THEN what lies above the least time is all that is said
+    assert reason.id == "fp32_tf32_off"
+    assert op.gpu_ns * (1 - 1 / 2.5) > op.gpu_ns - least
+    assert op.saved_ns == reason.saved_high_ns == pytest.approx(op.gpu_ns - least, abs=1)
+    assert (op.at_most_ns, op.could_save) == (None, "estimate")
 
 
 def test_an_op_on_tensor_cores_has_no_reason_and_nothing_to_save(training, ref: RunRef) -> None:
@@ -111,6 +168,7 @@ def test_the_report_has_dlprofs_columns_and_the_pages_figures(training, ref: Run
         assert row["Uses TC"] is False
         assert (row["Total Kernel Count"], row["Non-TC Kernel Count"]) == (1, 1)
         assert row["TC Utilization (%)"] == 0.0
+        assert (row["Could Save"], row["Could Save At Most"]) == (op.saved_ns, op.at_most_ns)
 
 
 def test_both_formats_hold_the_same_and_unknown_is_said() -> None:

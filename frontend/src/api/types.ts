@@ -5,6 +5,8 @@ export type Bound = "compute" | "memory" | "unknown";
 
 export type CategoryKey = "tensor_core" | "other_kernels" | "memory" | "dataloader" | "io" | "cpu" | "other";
 
+export type CouldSave = "estimate" | "at most" | "estimate and at most" | "nothing" | "unknown";
+
 export type Direction = "fprop" | "bprop" | "";
 
 export type GapKindName = "host_wait" | "kernel_wait" | "other" | "unknown";
@@ -491,9 +493,11 @@ export interface LaunchesPage {
 }
 
 /**
- * One reason over all eligible ops; `percent` is of the eligible kernel time, `saved_ns` of kernel time.
+ * One reason over all eligible ops; `percent` is of the eligible kernel time.
  *
- * A `remark` is time of ops that do use Tensor Cores, in kernels that serve the product.
+ * `saved_ns` and `at_most_ns` are sums over the ops, of kernel time. An op without a bound counts in
+ * `at_most_ns` with all its time; None where no op has one. A `remark` is time of ops that do use Tensor Cores, in
+ * kernels that serve the product.
  */
 export interface ReasonTotal {
   id: OffReason;
@@ -504,6 +508,7 @@ export interface ReasonTotal {
   time_ns: number;
   percent: number | null;
   saved_ns: number | null;
+  at_most_ns: number | null;
 }
 
 /** Estimated saving per iteration (ns) with the interval it lies in, and how it was computed. */
@@ -519,7 +524,8 @@ export interface SavingItem {
  * Why `time_ns` of an op's kernel time is off the Tensor Cores.
  *
  * `saved_ns` is the kernel time that the switch named by the text should save, with its interval; None where no
- * factor is known. `shapes` are the inputs of the matrix op with most of the time.
+ * factor is known. Then `at_most_ns` bounds what its remedy could save; None where FLOPs or the GPU's rates are
+ * unknown. `shapes` are the inputs of the matrix op with most of the time.
  */
 export interface TensorCoreReason {
   id: OffReason;
@@ -530,6 +536,7 @@ export interface TensorCoreReason {
   saved_ns: number | null;
   saved_low_ns: number | null;
   saved_high_ns: number | null;
+  at_most_ns: number | null;
 }
 
 /**
@@ -537,7 +544,8 @@ export interface TensorCoreReason {
  *
  * `reason` says why most of what is off the Tensor Cores is; `reasons` holds all, by falling time, and with
  * `layout_ns` and `helpers_ns`, the kernels that serve a product on Tensor Cores, sums to `non_tc_ns +
- * unknown_ns`. `saved_ns` is kernel time; None where no remedy with a known factor exists.
+ * unknown_ns`. `saved_ns` is an estimate of kernel time, None where no remedy has a known factor; `at_most_ns`
+ * bounds what the others could save. `could_save_ns` adds them up, `could_save` says which of them it is made of.
  */
 export interface TensorCoreOp {
   id: string;
@@ -564,6 +572,9 @@ export interface TensorCoreOp {
   layout_ns: number;
   helpers_ns: number;
   saved_ns: number | null;
+  at_most_ns: number | null;
+  could_save_ns: number | null;
+  could_save: CouldSave;
 }
 
 /** A kernel inside eligible ops; `rule` decided its verdict, `percent` is of the eligible kernel time. */
@@ -592,8 +603,9 @@ export interface IneligibleWork {
 /**
  * `by_precision` splits the kernel time of eligible ops, `by_reason` the part of it off the Tensor Cores.
  *
- * `ops` are by the time that could be saved, then by the time off the Tensor Cores; `kernels` by time. `saving`
- * is what the known remedies together should save per step.
+ * `ops` are by the time that could be saved, a bound taken as if all of it could be; those where it is unknown
+ * follow, by the time off the Tensor Cores. `kernels` are by time. `saving` is what the known remedies together
+ * should save per step.
  */
 export interface TensorCoresPage {
   ref: RunRef;

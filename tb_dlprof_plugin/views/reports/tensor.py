@@ -1,7 +1,8 @@
 """DLProf's Tensor Core Report (User Guide 1.8, section 10.6): every eligible op and how it uses Tensor Cores.
 
-The columns are DLProf's, with two added: ``Unknown GPU Time``, of kernels whose Tensor Core use cannot be told, and
-``Reason``. GPU times (ns) are of the kernels inside the parts of an op that can use Tensor Cores: casts around them are
+The columns are DLProf's, with four added: ``Unknown GPU Time``, of kernels whose Tensor Core use cannot be told,
+``Reason``, ``Could Save``, the estimate for remedies with a known factor, and ``Could Save At Most``, the bound for the
+others. GPU times (ns) are of the kernels inside the parts of an op that can use Tensor Cores: casts around them are
 not counted, as DLProf counted them as ops of their own.
 """
 
@@ -15,16 +16,15 @@ from tb_dlprof_plugin.views.tensor_cores import TensorCoreOp, eligible_kernel_na
 COLUMNS = (
     "Op ID", "Op Name", "Direction", "Op Type", "Uses TC", "Total GPU Time", "TC GPU Time", "Non-TC GPU Time",
     "TC Utilization (%)", "Total Kernel Count", "TC Kernel Count", "TC Kernel Names", "Non-TC Kernel Count",
-    "Non-TC Kernel Names", "Unknown GPU Time", "Reason",
+    "Non-TC Kernel Names", "Unknown GPU Time", "Reason", "Could Save", "Could Save At Most",
 )  # fmt: skip
 _USES = {"yes": True, "no": False, "unknown": None}
 
 
 def tensor_report(frame: Frame, ref: RunRef, selection: Selection) -> Report:
-    """One row per eligible op that launched a kernel in the selected iterations, by falling GPU time."""
-    ops = tensor_cores_page(frame, ref, selection).ops
+    """One row per eligible op that launched a kernel in the selected iterations, in the order of the page."""
     names = eligible_kernel_names(frame, selection)
-    return Report(COLUMNS, [_row(op, names[op.id]) for op in sorted(ops, key=lambda op: -op.gpu_ns)])
+    return Report(COLUMNS, [_row(op, names[op.id]) for op in tensor_cores_page(frame, ref, selection).ops])
 
 
 def _row(op: TensorCoreOp, kernels: dict[Verdict, list[str]]) -> tuple[Cell, ...]:
@@ -45,4 +45,6 @@ def _row(op: TensorCoreOp, kernels: dict[Verdict, list[str]]) -> tuple[Cell, ...
         kernels["no"],
         op.unknown_ns,
         op.reason,
+        op.saved_ns,
+        op.at_most_ns,
     )

@@ -3,6 +3,16 @@ import type { IneligibleWork, ReasonTotal } from "../../api/types";
 import { formatNs } from "../../format/duration";
 import { Value } from "../../components/Value";
 
+/** As a sentence; nothing for kernels around a product, which have no remedy. */
+function saving({ id, saved_ns, at_most_ns }: ReasonTotal): string {
+  const parts = [];
+  if (saved_ns !== null) parts.push(`should save ${formatNs(saved_ns)}`);
+  if (at_most_ns !== null) parts.push(`could save at most ${formatNs(at_most_ns)}`);
+  if (parts.length === 0) return id === "helpers" ? "" : " What a remedy could save is unknown.";
+  const text = parts.join(" and ");
+  return ` ${text.charAt(0).toUpperCase()}${text.slice(1)} of this kernel time.`;
+}
+
 export function Reasons({ totals }: { totals: ReasonTotal[] }) {
   return (
     <ul class="reason-list">
@@ -19,7 +29,7 @@ export function Reasons({ totals }: { totals: ReasonTotal[] }) {
           </div>
           <p class="small">
             {total.text}
-            {total.saved_ns !== null && ` Should save ${formatNs(total.saved_ns)} of this kernel time.`}
+            {saving(total)}
           </p>
         </li>
       ))}

@@ -15,6 +15,7 @@ import { DEFINITIONS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
 import { useView } from "../../state/store";
 import { SavingBar } from "../advice/SavingBar";
+import { CouldSave } from "./CouldSave";
 import { Ineligible, Reasons } from "./Reasons";
 
 /** The reason of most time, then the others and what serves a product on Tensor Cores, with their times. */
@@ -44,10 +45,13 @@ const COLUMNS: Column<TensorCoreOp>[] = [
   {
     id: "saved",
     header: "Could save",
-    definition: "Kernel time that the remedy of the reason should save; unknown where no factor is known for it.",
-    value: (row) => row.saved_ns,
+    definition:
+      "Kernel time that the remedy of the reason should save; where no factor is known for it, at most what the op takes above the least time of its FLOPs and bytes. " +
+      "A bound is sorted as if all of it could be saved; unknown where FLOPs or the GPU's rates are.",
+    value: (row) => row.could_save_ns,
+    cell: (row) => <CouldSave estimate={row.saved_ns} atMost={row.at_most_ns} />,
     unit: "ns",
-    width: "100px",
+    width: "136px",
   },
   { id: "why", header: "Reason", definition: "Kind of the reason.", value: (row) => row.reasons[0]?.label ?? null, missing: "–", filter: "choice", width: "130px" },
   { id: "reason", header: "Why not", definition: DEFINITIONS.reason, value: whyNot, missing: "–", width: "400px" },
@@ -58,6 +62,7 @@ const COLUMNS: Column<TensorCoreOp>[] = [
     value: (row) => row.possible_precisions.join(", ") || null,
     width: "130px",
   },
+  { id: "savingkind", header: "Saving is", definition: "What stands under Could save: an estimate, a bound (at most), or both.", value: (row) => row.could_save, filter: "choice", width: "104px" },
   { id: "tc", header: "On TC", definition: DEFINITIONS.tcTime, value: (row) => row.tc_ns, unit: "ns", width: "90px" },
   { id: "off", header: "Off TC", definition: DEFINITIONS.nonTcTime, value: (row) => row.non_tc_ns, unit: "ns", width: "90px" },
   { id: "unknown", header: "Unknown", definition: DEFINITIONS.unknownTime, value: (row) => row.unknown_ns, unit: "ns", width: "90px" },
