@@ -15,10 +15,13 @@ from tb_dlprof_plugin.kernels.ceilings import Ceilings, ceilings_of
         ("NVIDIA A100-SXM4-80GB", "tf32", 156, 2039),
         ("A100-SXM4-40GB", "bf16", 312, 1555),
         ("Tesla V100-DGXS-32GB", "fp16", 125, 900),
-        ("Tesla T4", "int8", 130, 300),
+        ("Tesla T4", "int8", 130, 320),
         ("NVIDIA GeForce RTX 4090", "fp8", 330.3, 1008),
         ("NVIDIA A10G", "fp16", 70, 600),
         ("NVIDIA H200", "fp64", 67, 4800),
+        ("NVIDIA B200", "tf32", 1125, 7700),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "bf16", 503.8, 1792),
+        ("NVIDIA GeForce RTX 4070 Ti SUPER", "bf16", 88.2, 672),
     ],
 )
 def test_a_gpu_is_known_by_the_name_that_cuda_reports(
@@ -56,7 +59,7 @@ def test_the_rates_of_a_gpu_fit_each_other(name: str) -> None:
     assert not name.startswith("NVIDIA")
     assert 250 <= gpu.bandwidth <= 8000
     if gpu.tf32 is not None and gpu.fp16 is not None:
-        # Half as many bits, twice the rate; A10G and L40 are sold with less TF32, Blackwell's sheets round.
+        # Half as many bits, twice the rate: a rate with FP16 accumulation or with sparsity would not fit TF32's.
         assert 1.9 <= gpu.fp16 / gpu.tf32 <= 2.1
     if gpu.fp8 is not None and gpu.fp16 is not None:
         assert gpu.fp8 / gpu.fp16 == pytest.approx(2, rel=0.02)
@@ -64,3 +67,61 @@ def test_the_rates_of_a_gpu_fit_each_other(name: str) -> None:
         assert min(abs(gpu.int8 / gpu.fp16 - ratio) for ratio in (2, 4)) < 0.05
     if gpu.fp32 is not None and gpu.fp16 is not None:
         assert gpu.fp16 >= 1.9 * gpu.fp32
+
+
+# SMs, boost clock in MHz, operations per SM and clock: FP32, FP16 on Tensor Cores with FP32 accumulation, INT8 on them.
+CLOCKED = {
+    "Tesla T4": (40, 1590, 128, 1024, 2048),
+    "GeForce RTX 2070": (36, 1710, 128, 512, 2048),
+    "GeForce RTX 2080": (46, 1800, 128, 512, 2048),
+    "GeForce RTX 2080 Ti": (68, 1635, 128, 512, 2048),
+    "Quadro RTX 6000": (72, 1770, 128, 1024, 2048),
+    "Tesla V100-SXM2-16GB": (80, 1530, 128, 1024, None),
+    "A100-SXM4-80GB": (108, 1410, 128, 2048, 4096),
+    "A30": (56, 1440, 128, 2048, 4096),
+    "A10": (72, 1695, 256, 1024, 2048),
+    "A10G": (80, 1710, 256, 512, None),
+    "A40": (84, 1740, 256, 1024, 2048),
+    "RTX A4000": (48, 1560, 256, 1024, 2048),
+    "RTX A5000": (64, 1695, 256, 1024, 2048),
+    "RTX A6000": (84, 1800, 256, 1024, 2048),
+    "GeForce RTX 3060": (28, 1777, 256, 512, 2048),
+    "GeForce RTX 3060 Ti": (38, 1665, 256, 512, 2048),
+    "GeForce RTX 3070": (46, 1725, 256, 512, 2048),
+    "GeForce RTX 3070 Ti": (48, 1770, 256, 512, 2048),
+    "GeForce RTX 3080": (68, 1710, 256, 512, 2048),
+    "GeForce RTX 3080 Ti": (80, 1665, 256, 512, 2048),
+    "GeForce RTX 3090": (82, 1695, 256, 512, 2048),
+    "GeForce RTX 3090 Ti": (84, 1860, 256, 512, 2048),
+    "L4": (58, 2040, 256, 1024, 2048),
+    "L40": (142, 2490, 256, 512, 1024),
+    "L40S": (142, 2520, 256, 1024, 2048),
+    "RTX 6000 Ada Generation": (142, 2505, 256, 1024, 2048),
+    "GeForce RTX 4060": (24, 2460, 256, 512, 2048),
+    "GeForce RTX 4060 Ti": (34, 2535, 256, 512, 2048),
+    "GeForce RTX 4070": (46, 2475, 256, 512, 2048),
+    "GeForce RTX 4070 SUPER": (56, 2475, 256, 512, 2048),
+    "GeForce RTX 4070 Ti": (60, 2610, 256, 512, 2048),
+    "GeForce RTX 4070 Ti SUPER": (66, 2610, 256, 512, 2048),
+    "GeForce RTX 4080": (76, 2505, 256, 512, 2048),
+    "GeForce RTX 4080 SUPER": (80, 2550, 256, 512, 2048),
+    "GeForce RTX 4090": (128, 2520, 256, 512, 2048),
+    "RTX PRO 6000 Blackwell Workstation Edition": (188, 2617, 256, 1024, 2048),
+    "RTX PRO 6000 Blackwell Max-Q Workstation Edition": (188, 2280, 256, 1024, 2048),
+    "GeForce RTX 5060 Ti": (36, 2572, 256, 512, 2048),
+    "GeForce RTX 5070": (48, 2512, 256, 512, 2048),
+    "GeForce RTX 5070 Ti": (70, 2452, 256, 512, 2048),
+    "GeForce RTX 5080": (84, 2617, 256, 512, 2048),
+    "GeForce RTX 5090": (170, 2407, 256, 512, 2048),
+}
+
+
+@pytest.mark.parametrize("name", CLOCKED)
+def test_the_rates_follow_from_the_number_of_sms_and_the_boost_clock(name: str) -> None:
+    sms, megahertz, *per_clock = CLOCKED[name]
+    gpu = ceilings._BY_NAME[name]
+    for rate, operations in zip((gpu.fp32, gpu.fp16, gpu.int8), per_clock, strict=True):
+        if rate is None or operations is None:
+            assert rate is operations
+        else:
+            assert rate == pytest.approx(sms * megahertz * operations / 1e6, rel=0.006)
