@@ -57,11 +57,11 @@ def _match(directory: Path, path: Path, groups: list[str] | None) -> int:
 
 def _score(paths: list[Path]) -> int:
     from .report import report
-    from .result import COMMITTED, HOLD_OUT, read
+    from .result import KEPT, read
 
     wrong = 0
     seen: frozenset[str] = frozenset()
-    for path in paths or [COMMITTED, HOLD_OUT]:
+    for path in paths or KEPT:
         result = read(path)
         wrong += report(path.name, result, seen)
         seen |= {row.name for row in result.rows}

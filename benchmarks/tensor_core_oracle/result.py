@@ -16,6 +16,9 @@ COMMITTED = _FOLDER / "h200.json.gz"
 """The recording that the rules were settled on."""
 HOLD_OUT = _FOLDER / "h200_holdout.json.gz"
 """Recorded afterwards, with other shapes and models."""
+MORE_MODELS = _FOLDER / "h200_more_models.json.gz"
+"""The hold-out's models once more, with those that the second recording did not reach, and recurrent layers."""
+KEPT = (COMMITTED, HOLD_OUT, MORE_MODELS)
 
 
 class Machine(msgspec.Struct):

@@ -9,7 +9,7 @@ from tensor_core_oracle.__main__ import main
 from tensor_core_oracle.counters import DMMA, DURATION, HFMA2, HMMA, IMMA, CountedLaunch, demangled, read_counts
 from tensor_core_oracle.launches import ProfiledLaunch
 from tensor_core_oracle.match import _difference, _shared
-from tensor_core_oracle.result import COMMITTED, HOLD_OUT, Result, Row, Workload, read, write
+from tensor_core_oracle.result import COMMITTED, HOLD_OUT, KEPT, Result, Row, Workload, read, write
 from tensor_core_oracle.rule_sets import by_list, ours
 from tensor_core_oracle.score import on_tensor_cores, our_verdict, precision_answers, score, share, true_precisions
 
@@ -19,7 +19,7 @@ UNKNOWN_AT_MOST = 0.02
 SHARE_TOLERANCE_PERCENT = 1.0
 
 
-@pytest.fixture(scope="module", params=[COMMITTED, HOLD_OUT], ids=["settled-on", "hold-out"])
+@pytest.fixture(scope="module", params=KEPT, ids=["settled-on", "hold-out", "more-models"])
 def result(request: pytest.FixtureRequest) -> Result:
     return read(request.param)
 
@@ -62,7 +62,7 @@ def test_the_names_that_the_rules_were_not_settled_on_are_answered_too() -> None
 
 def test_rules_are_called_verified_where_they_decided_a_counted_kernel() -> None:
     decided = set()
-    for path in (COMMITTED, HOLD_OUT):
+    for path in KEPT:
         recording = read(path)
         for row in recording.rows:
             verdict = ours(row, recording.machine.compute_capability)
