@@ -54,7 +54,7 @@ def tensor_cores(
                     op.precision,
                     time(op.gpu_ns),
                     percent(op.utilization_percent),
-                    _could_save(op.saved_ns, op.at_most_ns),
+                    "" if op.could_save == "nothing" else _could_save(op.saved_ns, op.at_most_ns),
                     _reasons(op),
                 )
                 for op in page.ops[:limit]

@@ -23,6 +23,7 @@ from tb_dlprof_plugin.views.common import (
     coverage_of,
     selected_range,
 )
+from tb_dlprof_plugin.views.tensor_core_reasons import main_reason
 from tb_dlprof_plugin.views.text import dtypes_text, shapes_text, short_kernel_name
 
 
@@ -157,7 +158,7 @@ def op_detail(frame: Frame, ref: RunRef, selection: Selection, op_id: str) -> Op
         ref=ref,
         range=selected_range(frame, selection),
         row=row,
-        eligibility_reason=eligibility_reason(frame, group, row.tc_eligible),
+        eligibility_reason=eligibility_reason(frame, selection, group, row.tc_eligible),
         shapes=_shapes(frame, selection, group),
         kernels=_kernels(frame, selection, group),
         iterations=_iterations(frame, group),
@@ -171,17 +172,17 @@ def using_tensor_cores(totals: OpTotals, group: int) -> Verdict:
     return "unknown" if totals.eligible_unknown_ns[group] > 0 else "no"
 
 
-def eligibility_reason(frame: Frame, group: int, eligible: Verdict) -> str:
-    """Why the op can or cannot use Tensor Cores, in one sentence."""
+def eligibility_reason(frame: Frame, selection: Selection, group: int, eligible: Verdict) -> str:
+    """Why the op can or cannot use Tensor Cores; where it could and does not, with the Tensor Cores page's reason."""
     op_type = frame.profile.strings[frame.groups.op_type[group]]
+    reason = main_reason(frame, selection, group, eligible)
     if eligible == "yes":
-        return f"{op_type} multiplies matrices, which the Tensor Cores of this GPU can do."
+        can = f"{op_type} multiplies matrices, which the Tensor Cores of this GPU can do."
+        return f"{can} Time off them: {reason}" if reason else can
     if eligible == "unknown":
         return f"{op_type} multiplies matrices, but the run used no GPU or its compute capability was not recorded."
-    inside = frame.profile.ops.top & (frame.groups.of_op == group)
-    names = {frame.profile.strings[i] for i in frame.profile.ops.name[inside].tolist()}
-    if any("conv" in name.lower() for name in names):
-        return "A depthwise convolution is no matrix product, or this GPU has no Tensor Cores for its data type."
+    if reason:
+        return reason
     return f"{op_type} has no form that runs on Tensor Cores."
 
 

@@ -16,6 +16,7 @@ from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.tensor_core_bounds import largest_gains
 from tb_dlprof_plugin.measures.tensor_core_reasons import OffTime, off_tensor_cores
+from tb_dlprof_plugin.views.common import Verdict
 from tb_dlprof_plugin.views.text import shapes_text, short_kernel_name
 
 OffReason = Literal[
@@ -25,6 +26,8 @@ OffReason = Literal[
 
 _FACTORS: dict[str, Speedup] = {"tf32": TF32_MATRIX, "amp": AMP_MATRIX_FROM_FP32}
 _REMEDIES = {"tf32": "TF32", "amp": "mixed precision"}
+_NEVER = ("gpu_has_none", "no_tensor_core_kernel", "dtype")
+"""Reasons that also tell why matrix work is not eligible."""
 _LAYOUT = "changing layouts"
 _HELPERS = "kernels around a product"
 
@@ -162,7 +165,7 @@ def ineligible_work(frame: Frame, selection: Selection) -> list[IneligibleWork]:
     found: dict[tuple[str, Reason], list[OffTime]] = {}
     for item in off_tensor_cores(frame, selection).off:
         # Vector ops are no matrix ops: only what a rule names is told.
-        if not item.eligible and item.reason.id in ("gpu_has_none", "no_tensor_core_kernel", "dtype"):
+        if not item.eligible and item.reason.id in _NEVER:
             found.setdefault((strings[groups.op_type[item.group]], item.reason), []).append(item)
     work = [
         IneligibleWork(
@@ -176,6 +179,15 @@ def ineligible_work(frame: Frame, selection: Selection) -> list[IneligibleWork]:
         for (op_type, reason), items in found.items()
     ]
     return sorted(work, key=lambda item: -item.time_ns)
+
+
+def main_reason(frame: Frame, selection: Selection, group: int, eligible: Verdict) -> str:
+    """Why most of the op group's matrix work is off the Tensor Cores, or cannot be on them; "" where nothing tells."""
+    for item in off_tensor_cores(frame, selection).off:
+        told = item.eligible if eligible == "yes" else item.reason.id in _NEVER
+        if item.group == group and told:
+            return _with_short_kernel(item.reason)
+    return ""
 
 
 def step_saving(frame: Frame, selection: Selection) -> SavingItem | None:

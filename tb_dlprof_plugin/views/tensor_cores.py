@@ -294,13 +294,14 @@ def _headline(frame: Frame, sums: TensorCoreTotals, ops: list[TensorCoreOp], by_
     if not sums.eligible_ns:
         return "No op of the selected iterations could use Tensor Cores."
     idle = sum(1 for op in ops if op.using_tc == "no")
+    in_part = ", some only in part" if any(op.reasons for op in ops) else ""
     if sums.utilization is None:
         return f"{len(ops)} ops could use Tensor Cores; too many of their kernels are unknown to say how far they do."
     if not sums.using_ns:
         return f"{len(ops)} ops could use Tensor Cores; none does." + _main_reason("Main reason", by_reason)
+    use = f"{idle} of {len(ops)} ops do not use them at all." if idle else f"every eligible op uses them{in_part}."
     return (
-        f"Tensor Cores run for {sums.utilization:.1f} % of the kernel time that could use them"
-        + (f"; {idle} of {len(ops)} ops do not use them at all." if idle else "; every eligible op uses them.")
+        f"Tensor Cores run for {sums.utilization:.1f} % of the kernel time that could use them; {use}"
         + _main_reason("Off them mostly", by_reason)
     )
 

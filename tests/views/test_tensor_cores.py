@@ -12,6 +12,7 @@ import pytest
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.ops import op_detail, op_rows
 from tb_dlprof_plugin.views.reports.table import Report, to_csv, to_json
 from tb_dlprof_plugin.views.reports.tensor import COLUMNS, tensor_report
 from tb_dlprof_plugin.views.tensor_cores import TensorCoresPage, tensor_cores_page
@@ -138,6 +139,27 @@ def test_a_gpu_without_tensor_cores_says_so_for_all_matrix_work(training, ref: R
         ("conv2d", "gpu_has_none"), ("linear", "gpu_has_none"),
     }  # fmt: skip
     assert sum(work.time_ns for work in page.ineligible) == 2_100_000
+
+
+def test_the_ops_page_gives_the_same_reason(new_trace, training, ref: RunRef) -> None:
+    frame = training("fp32").frame(facts=OFF)
+    for op in page_of(frame, ref).ops:
+        told = op_detail(frame, ref, frame.selection(), op.id).eligibility_reason
+        assert told.endswith(f"Time off them: {op.reason}")
+    on = training("fp16").frame()
+    op = page_of(on, ref).ops[0]
+    assert op_detail(on, ref, on.selection(), op.id).eligibility_reason.endswith(
+        "which the Tensor Cores of this GPU can do."
+    )
+    # Of what is not eligible, too: a depthwise convolution.
+    trace = new_trace()
+    trace.gpu()
+    trace.op("aten::cudnn_convolution", 0, 10, dims=[[8, 64, 9, 9], [64, 1, 3, 3]], types=["c10::Half"] * 2)
+    trace.launch("ampere_sgemm_128x64_nn", 2, 20, 10)
+    frame = trace.frame()
+    (row,) = op_rows(frame, frame.selection())
+    (work,) = page_of(frame, ref).ineligible
+    assert op_detail(frame, ref, frame.selection(), row.id).eligibility_reason == work.text
 
 
 def test_a_kernel_of_unknown_kind_counts_neither_as_on_nor_as_off(new_trace, ref: RunRef) -> None:

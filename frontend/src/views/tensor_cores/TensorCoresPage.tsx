@@ -27,10 +27,25 @@ function whyNot(row: TensorCoreOp): string | null {
   return row.reason && also ? `${row.reason} Also: ${also}.` : row.reason || also || null;
 }
 
+function mainReason(row: TensorCoreOp): string | null {
+  return row.reasons[0]?.label ?? (row.layout_ns ? "changing layouts" : null);
+}
+
 const COLUMNS: Column<TensorCoreOp>[] = [
   { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, cell: (row) => <OpName name={row.name} />, width: "280px" },
   { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "96px" },
   { id: "gpu", header: "GPU time", definition: DEFINITIONS.gpuTime, value: (row) => row.gpu_ns, unit: "ns", width: "96px" },
+  {
+    id: "saved",
+    header: "Could save",
+    definition:
+      "Kernel time of the selected iterations that the remedy of the reason should save; where no factor is known for it, at most what the op takes above the least time of its FLOPs and bytes. " +
+      "A bound is sorted as if all of it could be saved; unknown where FLOPs or the GPU's rates are.",
+    value: (row) => row.could_save_ns,
+    cell: (row) => (row.could_save === "nothing" ? <span class="missing">–</span> : <CouldSave estimate={row.saved_ns} atMost={row.at_most_ns} />),
+    unit: "ns",
+    width: "136px",
+  },
   {
     id: "using",
     header: "Using TC",
@@ -42,18 +57,7 @@ const COLUMNS: Column<TensorCoreOp>[] = [
   },
   { id: "utilization", header: "TC %", definition: DEFINITIONS.opUtilization, value: (row) => row.utilization_percent, unit: "percent", width: "80px" },
   { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, filter: "choice", width: "104px" },
-  {
-    id: "saved",
-    header: "Could save",
-    definition:
-      "Kernel time that the remedy of the reason should save; where no factor is known for it, at most what the op takes above the least time of its FLOPs and bytes. " +
-      "A bound is sorted as if all of it could be saved; unknown where FLOPs or the GPU's rates are.",
-    value: (row) => row.could_save_ns,
-    cell: (row) => <CouldSave estimate={row.saved_ns} atMost={row.at_most_ns} />,
-    unit: "ns",
-    width: "136px",
-  },
-  { id: "why", header: "Reason", definition: "Kind of the reason.", value: (row) => row.reasons[0]?.label ?? null, missing: "–", filter: "choice", width: "130px" },
+  { id: "why", header: "Reason", definition: "Kind of the reason of most time.", value: mainReason, missing: "–", filter: "choice", width: "164px" },
   { id: "reason", header: "Why not", definition: DEFINITIONS.reason, value: whyNot, missing: "–", width: "400px" },
   {
     id: "possible",
@@ -118,10 +122,11 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
           </Card>
         </div>
       ) : (
-        <EmptyMessage>This recording holds no GPU work, so there is nothing to say about Tensor Cores.</EmptyMessage>
+        <EmptyMessage>Tensor Cores are part of NVIDIA's GPUs from Volta on: record a run on one to see which of its ops use them.</EmptyMessage>
       )}
       {data.by_reason.length > 0 && (
         <Card class="tc-card" title="Why eligible time is off the Tensor Cores" testId="tc-reasons">
+          <p class="muted small tc-note">Kernel time of the selected iterations, and its share of that of eligible ops.</p>
           <Reasons totals={data.by_reason} />
           {data.saving && (
             <>
@@ -132,6 +137,12 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
             </>
           )}
         </Card>
+      )}
+      {data.ops.some((op) => op.could_save !== "nothing") && (
+        <p class="muted small tc-note">
+          Ops by what they could save in the selected iterations: an estimate where the remedy's factor is known; else at most what an op takes above the least
+          time of its FLOPs and bytes, a bound that is sorted as if all of it could be saved.
+        </p>
       )}
       {data.ops.length > 0 && (
         <DataTable
