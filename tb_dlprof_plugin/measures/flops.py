@@ -5,7 +5,8 @@ Neither the size of a convolution's output nor which gradients its backward pass
 
 - the output has the shape of the gradient with which the same convolution's backward pass begins or, where there is no
   backward pass, that of the next op's input;
-- a gradient was computed if a later autograd node of the same backward pass takes one of its shape.
+- a gradient was computed if a later autograd node of the same backward pass takes one of its shape. So it is with the
+  weights of an RNN.
 
 Where these do not tell either, FLOPs are unknown.
 """
@@ -22,10 +23,13 @@ from tb_dlprof_plugin.measures.work import (
     Shape,
     Work,
     backward_convolution,
+    backward_recurrent,
     forward_convolution,
     is_backward_convolution,
+    is_backward_recurrent,
     is_forward_convolution,
     is_matrix_routine,
+    recurrent_weights,
     shape_at,
     tensor_shapes,
     work_of,
@@ -80,6 +84,8 @@ def matrix_calls(frame: Frame, selection: Selection) -> MatrixCalls:
             work = neighbours.forward(row, op)
         elif is_backward_convolution(name):
             work = neighbours.backward(row, op)
+        elif is_backward_recurrent(name):
+            work = neighbours.recurrent(row, op)
         else:
             if op not in by_op:
                 by_op[op] = work_of(name, strings[ops.shapes[op]], strings[ops.dtypes[op]])
@@ -137,6 +143,15 @@ class _Neighbours:
         computed = [received.get((thread, iteration, shape), -1) > row for shape in (image, weight)]
         # Neither: the recording ends here rather than that only the bias is trained.
         return backward_convolution(shapes, dtypes, transposed, *computed) if any(computed) else None
+
+    def recurrent(self, row: int, op: int) -> Work | None:
+        """The RNN backward of call ``row``; unknown where no later node takes a gradient of its weights' shapes."""
+        shapes, dtypes = self._texts(op)
+        received = self._gradients_received()
+        thread, iteration = int(self._calls.thread[row]), int(self._frame.call_iteration[row])
+        weights = recurrent_weights(tensor_shapes(shapes))
+        trained = any(received.get((thread, iteration, shape), -1) > row for shape in weights if len(shape) == 2)
+        return backward_recurrent(shapes, dtypes) if trained else None
 
     def _is_transposed(self, row: int, gradient: Shape, image: Shape, weight: Shape) -> bool | None:
         """By the channels, which the weight has in another order; by the forward op's name where they are equal."""

@@ -63,8 +63,11 @@ _BOUNDS = {
     "aten::_flash_attention_backward": 6, "aten::_efficient_attention_backward": 6,
     "aten::_cudnn_attention_backward": 9,
 }  # fmt: skip
+# Input, list of weights, stride, flat weights, hidden state, cell state; backward also output and its gradient.
+_RECURRENT = frozenset({"aten::_cudnn_rnn"})
+_BACKWARD_RECURRENT = frozenset({"aten::_cudnn_rnn_backward"})
 _UNCOUNTED = frozenset({
-    "aten::_cudnn_rnn", "aten::_cudnn_rnn_backward", "aten::miopen_rnn", "aten::miopen_rnn_backward",
+    "aten::miopen_rnn", "aten::miopen_rnn_backward",
     "aten::mkldnn_rnn_layer", "aten::mkldnn_rnn_layer_backward", "aten::cudnn_convolution_backward",
     "aten::cudnn_convolution_backward_input", "aten::cudnn_convolution_backward_weight",
     "aten::cudnn_convolution_transpose_backward", "aten::_slow_conv2d_backward", "aten::mkldnn_convolution_backward",
@@ -90,6 +93,8 @@ def is_matrix_routine(op: str) -> bool:
         op in _PRODUCTS
         or op in _LINEAR
         or op in _ATTENTION
+        or op in _RECURRENT
+        or op in _BACKWARD_RECURRENT
         or op in _UNCOUNTED
         or is_forward_convolution(op)
         or is_backward_convolution(op)
@@ -105,6 +110,11 @@ def is_forward_convolution(op: str) -> bool:
 def is_backward_convolution(op: str) -> bool:
     """Whether the op's FLOPs depend on which gradients it computes, which is not among its recorded shapes."""
     return op in _BACKWARD_CONVOLUTIONS
+
+
+def is_backward_recurrent(op: str) -> bool:
+    """Whether the op's FLOPs depend on whether it computes the weights' gradients, which its shapes do not tell."""
+    return op in _BACKWARD_RECURRENT
 
 
 def work_of(op: str, shapes: str, dtypes: str) -> Work | None:
@@ -126,6 +136,8 @@ def work_of(op: str, shapes: str, dtypes: str) -> Work | None:
         return _attention(op, dims, sizes)
     if op in _TRANSPOSED_CONVOLUTIONS:
         return _transposed_convolution(dims)
+    if op in _RECURRENT:
+        return _recurrent(dims, sizes)
     return None
 
 
@@ -159,6 +171,36 @@ def backward_convolution(shapes: str, dtypes: str, transposed: bool, image: bool
         products * _convolution_flops(kernel, source if transposed else gradient),
         _moved((*moved, *again), element_bytes(dtypes), 0),
     )
+
+
+def recurrent_weights(dims: list[Any] | None) -> list[Shape]:
+    """Shapes of an RNN's weights and biases in torch's order; none where lists of tensors were not recorded."""
+    weights = dims[1] if dims is not None and len(dims) > 1 else []
+    if not isinstance(weights, list):
+        return []
+    shapes = [shape_at(weights, at) for at in range(len(weights))]
+    return [shape for shape in shapes if shape is not None] if all(shapes) else []
+
+
+def backward_recurrent(shapes: str, dtypes: str) -> Work | None:
+    """FLOPs and bytes of ``aten::_cudnn_rnn_backward`` where the weights are trained.
+
+    The gradients of input and states, which cuDNN computes in any case, take as many FLOPs as the forward pass, and so
+    do those of the weights.
+    """
+    dims = tensor_shapes(shapes)
+    forward = _recurrent_products(dims)
+    if forward is None or dims is None:
+        return None
+    weights = recurrent_weights(dims)
+    given = _tensors(dims, (0, 4, 6, 7))
+    cell = shape_at(dims, 5) or (0,)
+    if given is None:
+        return None
+    source, hidden = given[:2]
+    # Written are the gradients of input, weights and states.
+    moved = (*given, cell, *weights, source, hidden, cell, *weights)
+    return Work(2 * forward, _moved(moved, element_bytes(dtypes), 0))
 
 
 @functools.lru_cache(maxsize=16384)
@@ -234,6 +276,42 @@ def _transposed_convolution(dims: list[Any]) -> Work | None:
         return None
     # The output, and with it the bytes, depends on the stride.
     return Work(_convolution_flops(tensors[1], tensors[0]), None)
+
+
+def _recurrent_products(dims: list[Any] | None) -> int | None:
+    """FLOPs of a forward pass: each row of the input, one per time and sequence, meets each weight matrix once.
+
+    The matrices of all layers, directions, gates and of a projection are in the list. A packed input has the rows of
+    all sequences in its first dimension.
+    """
+    source = shape_at(dims, 0)
+    matrices = [shape for shape in recurrent_weights(dims) if len(shape) == 2]
+    if source is None or len(source) not in (2, 3) or not matrices or matrices[0][1] != source[-1]:
+        return None
+    return 2 * math.prod(source[:-1]) * sum(math.prod(matrix) for matrix in matrices)
+
+
+def _recurrent(dims: list[Any], sizes: list[int | None]) -> Work | None:
+    flops, given = _recurrent_products(dims), _tensors(dims, (0, 4))
+    if flops is None or given is None:
+        return None
+    source, hidden = given
+    cell = shape_at(dims, 5) or (0,)
+    weights = recurrent_weights(dims)
+    output = (*source[:-1], _directions(weights, source[-1], hidden) * hidden[-1])
+    return Work(flops, _moved((source, *weights, hidden, cell, output, hidden, cell), sizes, 0))
+
+
+def _directions(weights: list[Shape], inputs: int, hidden: Shape) -> int:
+    """1 or 2, by what the layers above the first take; 1, the least, where nothing tells."""
+    states, size = hidden[0], hidden[-1]
+    each = len(weights) // max(1, states)
+    if states % 2 or not each or not size:
+        return 1
+    if states > 2:
+        return min(2, max(1, weights[2 * each][-1] // size))
+    # Two layers, or one of two directions, whose second takes the input as well.
+    return 2 if weights[each][-1] == inputs != size else 1
 
 
 def _attention(op: str, dims: list[Any], sizes: list[int | None]) -> Work | None:

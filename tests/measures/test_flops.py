@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin import read_profiles
+from tb_dlprof_plugin import analyze, read_profiles
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.flops import UNKNOWN, matrix_calls
 
@@ -159,3 +159,14 @@ def _backward(trace, at: float, dims: list[list[int]]) -> None:
     trace.backward("ConvolutionBackward0", at, 25, 1)
     trace.op("ConvolutionBackward0", at + 1, 23, tid=2, dims=[dims[0]], types=["float"])
     trace.op("aten::convolution_backward", at + 2, 20, tid=2, dims=dims, types=["float"] * 3)
+
+
+def test_a_recorded_lstm_has_its_formulas_flops_forward_and_twice_that_backward() -> None:
+    trace = Path(__file__).resolve().parents[1] / "traces" / "lstm.pt.trace.json.gz"
+    frame = Frame(analyze(trace))
+    work = matrix_calls(frame, frame.selection())
+    # 20 steps of 16 sequences; two layers of four gates of 128 with inputs of 64 and 128.
+    forward = 2 * 20 * 16 * ((64 + 128) * 4 * 128 + (128 + 128) * 4 * 128)
+    names = [frame.profile.strings[frame.profile.ops.name[op]] for op in frame.profile.calls.op[work.call].tolist()]
+    flops = {(name, value) for name, value in zip(names, work.flops.tolist(), strict=True) if "rnn" in name}
+    assert flops == {("aten::_cudnn_rnn", forward), ("aten::_cudnn_rnn_backward", 2 * forward)}

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.measures.work import Work, backward_convolution, forward_convolution, work_of
+from tb_dlprof_plugin.measures.work import (
+    Work,
+    backward_convolution,
+    backward_recurrent,
+    forward_convolution,
+    work_of,
+)
 
 torch = pytest.importorskip("torch")
 
@@ -154,7 +161,8 @@ def test_transposed_convolutions_move_over_the_input() -> None:
         ("aten::mm", "[[64, 32], [32, ", '["float", "float"]'),
         ("aten::mm", "[[64, 32], [32, 16]]", '["c10::complex<float>", "c10::complex<float>"]'),
         ("aten::relu", "[[64, 32]]", '["float"]'),
-        ("aten::_cudnn_rnn", "[[5, 8, 16], [[64, 16]]]", '["float", "TensorList"]'),
+        ("aten::_cudnn_rnn", "[[5, 8, 16], [], [], [4096], [1, 8, 16], [1, 8, 16]]", '["float", "TensorList"]'),
+        ("aten::_cudnn_rnn", "[[5, 8, 16], [[64, 17], [64, 16]], [], [], [1, 8, 16]]", '["float", "TensorList"]'),
     ],
 )
 def test_what_the_shapes_do_not_tell_is_unknown(op: str, shapes: str, dtypes: str) -> None:
@@ -163,3 +171,48 @@ def test_what_the_shapes_do_not_tell_is_unknown(op: str, shapes: str, dtypes: st
 
 def test_bytes_of_an_unknown_data_type_are_unknown_and_its_flops_are_not() -> None:
     assert _work("aten::mm", [[64, 32], [32, 16]], "c10::Unheard") == Work(2 * 64 * 32 * 16, None)
+
+
+@pytest.mark.parametrize(("kind", "projection"), [("LSTM", 0), ("LSTM", 6), ("GRU", 0), ("RNN", 0)])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_a_recurrent_layer_has_the_flops_that_torch_counts_step_by_step(
+    kind, layers, bidirectional, projection
+) -> None:
+    steps, batch, inputs, size = 5, 4, 8, 12
+    options = {"proj_size": projection} if projection else {}
+    layer = getattr(torch.nn, kind)(inputs, size, layers, bidirectional=bidirectional, **options)
+    directions = 2 if bidirectional else 1
+    out = projection or size
+    source = torch.randn(steps, batch, inputs, requires_grad=True)
+    states = [torch.randn(layers * directions, batch, out, requires_grad=True)]
+    if kind == "LSTM":
+        states.append(torch.randn(layers * directions, batch, size, requires_grad=True))
+    # GIVEN the layer as torch runs it without a library: one product per step, gate block and layer
+    with torch.backends.mkldnn.flags(enabled=False):
+        with FlopCounterMode(display=False) as forward:
+            output, _ = layer(source, tuple(states) if kind == "LSTM" else states[0])
+        with FlopCounterMode(display=False) as backward:
+            output.sum().backward()
+    # WHEN cuDNN runs it in one op, THEN its shapes tell the same
+    weights = [list(weight.shape) for weight in layer._flat_weights]
+    hidden = list(states[0].shape)
+    cell = list(states[1].shape) if kind == "LSTM" else []
+    dims = [[steps, batch, inputs], weights, [], [], hidden, cell]
+    dtypes = ["float", "TensorList", "Scalar", "float", "float", "float", "float", "float"]
+    work = work_of("aten::_cudnn_rnn", json.dumps(dims), json.dumps(dtypes))
+    assert work is not None
+    assert work.flops == forward.get_total_flops()
+    sizes = (weights, [hidden, hidden, cell, cell] if cell else [hidden, hidden])
+    parts = sum(math.prod(shape) for shapes in sizes for shape in shapes)
+    assert work.bytes == 4 * (source.numel() + output.numel() + parts)
+    gradients = [list(output.shape)] * 2
+    trained = backward_recurrent(json.dumps([*dims, *gradients]), json.dumps(dtypes))
+    assert trained is not None
+    assert trained.flops == backward.get_total_flops()
+
+
+def test_a_packed_input_has_the_rows_of_all_its_sequences() -> None:
+    work = work_of("aten::_cudnn_rnn", "[[37, 8], [[48, 8], [48, 12]], [], [], [1, 4, 12]]", '["float", "TensorList"]')
+    assert work is not None
+    assert work.flops == 2 * 37 * 48 * (8 + 12)
