@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tb_dlprof_plugin.capture.apex import fill_apex
 from tb_dlprof_plugin.capture.model_facts import fill_model
 from tb_dlprof_plugin.capture.observation import Observation
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
@@ -39,6 +40,7 @@ def collect_facts(
     if observation is not None:
         observation.fill(facts)
     probe(lambda: (watch or OptimizerWatch()).fill(facts, optimizer))
+    probe(lambda: fill_apex(facts))
     if batch_size is not None:
         facts.batch_size = probe(lambda: int(batch_size))
     elif facts.batch_size is None and facts.dataloader is not None:

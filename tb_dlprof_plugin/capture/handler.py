@@ -29,9 +29,11 @@ from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.system import system_of_training
 from tb_dlprof_plugin.capture.warn import probe, warn
 from tb_dlprof_plugin.capture.workers import EXIT_WAIT_S, Worker, reap, start_worker, wait_for_analysis
-from tb_dlprof_plugin.storage.facts import RunFacts, System
+from tb_dlprof_plugin.storage.facts import LossScale, RunFacts, System
 
 _handler_numbers = itertools.count()
+_MOST_LOSS_SCALES = 1000
+"""Each profile holds those of the cycles before it."""
 
 
 def trace_handler(
@@ -133,6 +135,7 @@ class TraceHandler:
         self._session = None if session is None else safe_session(session)
         self._own_session = new_session()
         self._number = next(_handler_numbers)
+        self._loss_scales: list[LossScale] = []
         self._system: System | None = None
         self._workers: list[Worker] = []
         self._finalizer: Any = None
@@ -206,7 +209,7 @@ class TraceHandler:
             final_trace=final,
             keep_trace=self._keep_trace,
             event_directory=self._event_directory,
-            facts=self._facts(prof, rank, world_size),
+            facts=self._facts(prof, cycle, rank, world_size),
             system=self._system_facts(),
             session=self.session,
             rank=rank,
@@ -218,7 +221,7 @@ class TraceHandler:
         if worker is not None:
             self._workers.append(worker)
 
-    def _facts(self, prof: Any, rank: int, world_size: int) -> RunFacts:
+    def _facts(self, prof: Any, cycle: int, rank: int, world_size: int) -> RunFacts:
         ranges = self.ranges
         record_shapes = getattr(prof, "record_shapes", None)
         facts = probe(
@@ -236,7 +239,13 @@ class TraceHandler:
                 record_shapes=record_shapes if isinstance(record_shapes, bool) else None,
             )
         )
-        return facts or RunFacts()
+        facts = facts or RunFacts()
+        if facts.grad_scaler_scale is not None:
+            step = getattr(prof, "step_num", None)
+            known = LossScale(cycle, facts.grad_scaler_scale, facts.grad_scaler_growth_tracker, step)
+            self._loss_scales = [*self._loss_scales, known][-_MOST_LOSS_SCALES:]
+            facts.loss_scales = self._loss_scales
+        return facts
 
     def _system_facts(self) -> System:
         if self._system is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -17,6 +18,8 @@ from tb_dlprof_plugin.storage.facts import RunFacts
 
 _FRAMES_TO_SEARCH = 12
 """Between an optimizer's step and the GradScaler's lie its own wrapper, a scheduler's and a framework's."""
+_MOST_KEPT_CHECKS = 1000
+"""A recording of more steps does not count those that the device skipped."""
 
 
 class OptimizerWatch:
@@ -31,7 +34,10 @@ class OptimizerWatch:
         self.grad_scaler: bool | None = None
         self.grad_scaler_scale: float | None = None
         self._on_step = on_step
-        self._scaler: Any = None
+        # Weak: a scaler that the training lets go of shall go.
+        self._scaler: Callable[[], Any] = _nothing
+        # Results of the checks for inf that the recorded steps were given; read when the cycle ends.
+        self._checks: list[torch.Tensor] = []
         self._seen = False
         self._handle: Any = None
 
@@ -45,12 +51,13 @@ class OptimizerWatch:
         if self._handle is not None:
             self._handle.remove()
             self._handle = None
-        self._scaler = None
+        self._scaler = _nothing
+        self._checks = []
 
     def new_cycle(self) -> None:
         """Look again at the next recorded step."""
         self._seen = False
-        self._scaler = None
+        self._checks = []
 
     def fill(self, facts: RunFacts, optimizer: Any = None) -> None:
         """Fill the optimizer's and the scaler's fields; ``optimizer`` is what the user passed and counts first."""
@@ -58,24 +65,44 @@ class OptimizerWatch:
             facts.optimizer = probe(lambda: describe(optimizer))
         facts.optimizer = facts.optimizer or self.optimizer
         facts.grad_scaler = self.grad_scaler
-        if self.grad_scaler and self._scaler is not None:
-            # Reads a value off the GPU; the profiler has just waited for it anyway.
-            facts.grad_scaler_scale = probe(lambda: float(self._scaler.get_scale()))
+        scaler = self._scaler()
+        if not self.grad_scaler or scaler is None:
+            return
+        # Reads values off the GPU; the profiler has just waited for it anyway.
+        facts.grad_scaler_scale = probe(lambda: float(scaler.get_scale()))
+        facts.grad_scaler_growth_tracker = probe(lambda: int(scaler._get_growth_tracker()))
+        if 0 < len(self._checks) < _MOST_KEPT_CHECKS:
+            skipped = probe(lambda: sum(bool(check.item()) for check in self._checks))
+            if skipped is not None:
+                facts.device_checked_steps, facts.device_skipped_steps = len(self._checks), skipped
 
     def _hook(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if is_compiling():
             return
         if self._on_step is not None:
             self._on_step()
+        recording = bool(autograd_profiler._is_profiler_enabled)
+        if recording:
+            probe(lambda: self._keep_check(optimizer))
         if self._seen:
             return
-        self._seen = bool(autograd_profiler._is_profiler_enabled)
+        self._seen = recording
         if not self._seen and self.optimizer is not None:
             # One look before the recording is enough; it counts where the recorded steps are all skipped for inf.
             return
         self.optimizer = probe(lambda: describe(optimizer))
-        self._scaler = probe(lambda: _calling_scaler(sys._getframe(1)))
-        self.grad_scaler = probe(lambda: self._scaler is not None and bool(self._scaler.is_enabled()))
+        scaler = probe(lambda: _calling_scaler(sys._getframe(1)))
+        self._scaler = _nothing if scaler is None else weakref.ref(scaler)
+        self.grad_scaler = probe(lambda: scaler is not None and bool(scaler.is_enabled()))
+
+    def _keep_check(self, optimizer: Any) -> None:
+        """A fused optimizer gets the result of the check for inf as a tensor and skips on the device, unseen in traces.
+
+        The tensor is made for this one step (`torch.amp.GradScaler.step`) and is not changed later.
+        """
+        check = getattr(optimizer, "found_inf", None)
+        if isinstance(check, torch.Tensor) and len(self._checks) < _MOST_KEPT_CHECKS:
+            self._checks.append(check)
 
 
 def describe(optimizer: Any) -> str:
@@ -92,6 +119,10 @@ def describe(optimizer: Any) -> str:
     asked = [f"{flag}={defaults[flag]}" for flag in ("foreach", "fused") if defaults.get(flag) is not None]
     name = type(optimizer).__name__
     return f"{name}({', '.join(asked)})" if asked else name
+
+
+def _nothing() -> None:
+    return None
 
 
 def _calling_scaler(frame: FrameType | None) -> Any:

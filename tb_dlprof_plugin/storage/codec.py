@@ -15,7 +15,7 @@ import numpy as np
 from google.protobuf.message import DecodeError, Message
 
 from tb_dlprof_plugin.storage import dlprof_pb2 as pb
-from tb_dlprof_plugin.storage.facts import DataLoaderFacts, Gpu, RunFacts, System
+from tb_dlprof_plugin.storage.facts import DataLoaderFacts, Gpu, LossScale, RunFacts, System
 from tb_dlprof_plugin.storage.model import (
     SCHEMA_VERSION,
     TIME_CATEGORIES,
@@ -35,6 +35,8 @@ from tb_dlprof_plugin.storage.model import (
 
 _MAX_PROFILE_BYTES = 1 << 30
 _S = TypeVar("_S", bound=msgspec.Struct)
+_STRUCTS: dict[str, type[msgspec.Struct]] = {kind.__name__: kind for kind in (DataLoaderFacts, Gpu, LossScale)}
+"""What a message inside another becomes, by its name."""
 
 
 class ProfileError(Exception):
@@ -292,7 +294,9 @@ def _struct(message: Any, kind: type[_S]) -> _S:
                 values[descriptor.name] = value
         elif isinstance(value, Message):
             if message.HasField(descriptor.name):
-                values[descriptor.name] = _struct(value, DataLoaderFacts)
+                values[descriptor.name] = _struct(value, _STRUCTS[value.DESCRIPTOR.name])
         else:
-            values[descriptor.name] = [_struct(v, Gpu) if isinstance(v, Message) else v for v in value]
+            values[descriptor.name] = [
+                _struct(v, _STRUCTS[v.DESCRIPTOR.name]) if isinstance(v, Message) else v for v in value
+            ]
     return kind(**values)

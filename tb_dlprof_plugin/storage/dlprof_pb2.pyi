@@ -174,7 +174,7 @@ class DataLoaderFacts(_message.Message):
     def __init__(self, num_workers: _Optional[int] = ..., pin_memory: bool = ..., prefetch_factor: _Optional[int] = ..., persistent_workers: bool = ..., batch_size: _Optional[int] = ..., drop_last: bool = ..., dataset: _Optional[str] = ...) -> None: ...
 
 class RunFacts(_message.Message):
-    __slots__ = ("model", "parameter_count", "parameter_dtypes", "training", "autocast", "autocast_dtype", "grad_scaler", "grad_scaler_scale", "matmul_allow_tf32", "cudnn_allow_tf32", "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic", "deterministic_algorithms", "anomaly_mode", "dataloader", "batch_size", "compiled", "parallel_wrapper", "rank", "world_size", "optimizer", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "channels_last", "run_name", "module_ranges", "record_shapes")
+    __slots__ = ("model", "parameter_count", "parameter_dtypes", "training", "autocast", "autocast_dtype", "grad_scaler", "grad_scaler_scale", "matmul_allow_tf32", "cudnn_allow_tf32", "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic", "deterministic_algorithms", "anomaly_mode", "dataloader", "batch_size", "compiled", "parallel_wrapper", "rank", "world_size", "optimizer", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "channels_last", "run_name", "module_ranges", "record_shapes", "grad_scaler_growth_tracker", "device_checked_steps", "device_skipped_steps", "loss_scales", "apex_opt_level")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_COUNT_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_DTYPES_FIELD_NUMBER: _ClassVar[int]
@@ -203,6 +203,11 @@ class RunFacts(_message.Message):
     RUN_NAME_FIELD_NUMBER: _ClassVar[int]
     MODULE_RANGES_FIELD_NUMBER: _ClassVar[int]
     RECORD_SHAPES_FIELD_NUMBER: _ClassVar[int]
+    GRAD_SCALER_GROWTH_TRACKER_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_CHECKED_STEPS_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_SKIPPED_STEPS_FIELD_NUMBER: _ClassVar[int]
+    LOSS_SCALES_FIELD_NUMBER: _ClassVar[int]
+    APEX_OPT_LEVEL_FIELD_NUMBER: _ClassVar[int]
     model: str
     parameter_count: int
     parameter_dtypes: _containers.RepeatedScalarFieldContainer[str]
@@ -231,7 +236,24 @@ class RunFacts(_message.Message):
     run_name: str
     module_ranges: bool
     record_shapes: bool
-    def __init__(self, model: _Optional[str] = ..., parameter_count: _Optional[int] = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., training: bool = ..., autocast: bool = ..., autocast_dtype: _Optional[str] = ..., grad_scaler: bool = ..., grad_scaler_scale: _Optional[float] = ..., matmul_allow_tf32: bool = ..., cudnn_allow_tf32: bool = ..., cudnn_enabled: bool = ..., cudnn_benchmark: bool = ..., cudnn_deterministic: bool = ..., deterministic_algorithms: bool = ..., anomaly_mode: bool = ..., dataloader: _Optional[_Union[DataLoaderFacts, _Mapping]] = ..., batch_size: _Optional[int] = ..., compiled: bool = ..., parallel_wrapper: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., optimizer: _Optional[str] = ..., peak_memory_allocated_bytes: _Optional[int] = ..., peak_memory_reserved_bytes: _Optional[int] = ..., channels_last: bool = ..., run_name: _Optional[str] = ..., module_ranges: bool = ..., record_shapes: bool = ...) -> None: ...
+    grad_scaler_growth_tracker: int
+    device_checked_steps: int
+    device_skipped_steps: int
+    loss_scales: _containers.RepeatedCompositeFieldContainer[LossScale]
+    apex_opt_level: str
+    def __init__(self, model: _Optional[str] = ..., parameter_count: _Optional[int] = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., training: bool = ..., autocast: bool = ..., autocast_dtype: _Optional[str] = ..., grad_scaler: bool = ..., grad_scaler_scale: _Optional[float] = ..., matmul_allow_tf32: bool = ..., cudnn_allow_tf32: bool = ..., cudnn_enabled: bool = ..., cudnn_benchmark: bool = ..., cudnn_deterministic: bool = ..., deterministic_algorithms: bool = ..., anomaly_mode: bool = ..., dataloader: _Optional[_Union[DataLoaderFacts, _Mapping]] = ..., batch_size: _Optional[int] = ..., compiled: bool = ..., parallel_wrapper: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., optimizer: _Optional[str] = ..., peak_memory_allocated_bytes: _Optional[int] = ..., peak_memory_reserved_bytes: _Optional[int] = ..., channels_last: bool = ..., run_name: _Optional[str] = ..., module_ranges: bool = ..., record_shapes: bool = ..., grad_scaler_growth_tracker: _Optional[int] = ..., device_checked_steps: _Optional[int] = ..., device_skipped_steps: _Optional[int] = ..., loss_scales: _Optional[_Iterable[_Union[LossScale, _Mapping]]] = ..., apex_opt_level: _Optional[str] = ...) -> None: ...
+
+class LossScale(_message.Message):
+    __slots__ = ("cycle", "scale", "growth_tracker", "step")
+    CYCLE_FIELD_NUMBER: _ClassVar[int]
+    SCALE_FIELD_NUMBER: _ClassVar[int]
+    GROWTH_TRACKER_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    cycle: int
+    scale: float
+    growth_tracker: int
+    step: int
+    def __init__(self, cycle: _Optional[int] = ..., scale: _Optional[float] = ..., growth_tracker: _Optional[int] = ..., step: _Optional[int] = ...) -> None: ...
 
 class Iterations(_message.Message):
     __slots__ = ("number", "start_ns", "stop_ns", "category_ns", "gpu_ids", "found_by", "unrecorded_categories", "host_start_ns", "host_stop_ns")

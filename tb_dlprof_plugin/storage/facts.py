@@ -57,8 +57,22 @@ class DataLoaderFacts(msgspec.Struct):
     dataset: str | None = None
 
 
+class LossScale(msgspec.Struct):
+    """The loss scale when a cycle ended; ``step`` counts training steps since the profiler was started."""
+
+    cycle: int = 0
+    scale: float = 0.0
+    growth_tracker: int | None = None
+    step: int | None = None
+
+
 class RunFacts(msgspec.Struct):
-    """What the hook read in the training process."""
+    """What the hook read in the training process.
+
+    ``grad_scaler_growth_tracker`` is the scaler's count of steps since the last non-finite gradient or growth, at the
+    end of the cycle. ``device_checked_steps`` counts recorded optimizer steps that decide on the device whether they
+    skip, ``device_skipped_steps`` those that did. ``loss_scales`` has a row per cycle so far, this one last.
+    """
 
     model: str | None = None
     parameter_count: int | None = None
@@ -88,3 +102,8 @@ class RunFacts(msgspec.Struct):
     run_name: str | None = None
     module_ranges: bool | None = None
     record_shapes: bool | None = None
+    grad_scaler_growth_tracker: int | None = None
+    device_checked_steps: int | None = None
+    device_skipped_steps: int | None = None
+    loss_scales: list[LossScale] = []
+    apex_opt_level: str | None = None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage import dlprof_pb2 as pb
 from tb_dlprof_plugin.storage.codec import ProfileError, decode, encode
-from tb_dlprof_plugin.storage.facts import DataLoaderFacts, Gpu, RunFacts, System
+from tb_dlprof_plugin.storage.facts import DataLoaderFacts, Gpu, LossScale, RunFacts, System
 from tb_dlprof_plugin.storage.header import header_of, parse_header
 from tb_dlprof_plugin.storage.model import SCHEMA_VERSION, Profile
 
@@ -41,7 +41,7 @@ def _full(frame: Frame) -> Profile:
     facts = RunFacts(
         "ResNet", 25_557_032, ["float32"], True, True, "float16", True, 65536.0, False, True, True, False, False,
         False, False, DataLoaderFacts(0, False, 2, False, 64, True, "Images"), 64, False, "DDP", 1, 8, "SGD", 2**33,
-        2**34, True, "amp", True, True,
+        2**34, True, "amp", True, True, 17, 10, 2, [LossScale(0, 2.0**16, 5, 14), LossScale(1, 2.0**15)], "O1",
     )  # fmt: skip
     return dataclasses.replace(frame.profile, system=system, facts=facts)
 
