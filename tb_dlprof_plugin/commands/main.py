@@ -22,6 +22,8 @@ _SUBCOMMANDS = {
     "memory": "memory:memory",
     "advice": "advice:advice",
     "compare": "compare:compare",
+    "runs": "runs:runs",
+    "sweep": "sweep:sweep",
     "import": "import_traces:import_traces",
     "info": "info:info",
 }

@@ -40,6 +40,16 @@ class StoredProfile:
     profile: Profile
 
 
+@dataclass(frozen=True, slots=True)
+class StoredBlob:
+    """A profile as it lies in an event file, not decoded yet; ``blob`` is what `codec.decode` takes."""
+
+    path: Path
+    tag: Tag
+    cycle: int
+    blob: bytes
+
+
 def write_profile(directory: str | os.PathLike[str], profile: Profile) -> Path:
     """Writes one event file into ``directory`` (made if missing) and returns its path.
 
@@ -75,6 +85,19 @@ def read_event_file(path: str | os.PathLike[str]) -> Iterator[Profile]:
     Raises:
         ProfileError: the file is cut short or damaged, or a profile in it is.
     """
+    for stored in read_blobs(path):
+        try:
+            yield decode(stored.blob)
+        except ProfileError as error:
+            raise ProfileError(f"{stored.path}: {error}.") from None
+
+
+def read_blobs(path: str | os.PathLike[str]) -> Iterator[StoredBlob]:
+    """What an event file holds, in order, with the names by which the newest of many is found before decoding it.
+
+    Raises:
+        ProfileError: the file is cut short or damaged.
+    """
     source = Path(path)
     for data in _records(source):
         try:
@@ -82,12 +105,10 @@ def read_event_file(path: str | os.PathLike[str]) -> Iterator[Profile]:
         except DecodeError:
             raise ProfileError(f"{source} holds a record that is no event; record the run again.") from None
         for value in event.summary.value:
-            if value.metadata.plugin_data.plugin_name == PLUGIN_NAME and Tag.parse(value.tag):
+            tag = Tag.parse(value.tag)
+            if value.metadata.plugin_data.plugin_name == PLUGIN_NAME and tag is not None:
                 for blob in value.tensor.string_val:
-                    try:
-                        yield decode(blob)
-                    except ProfileError as error:
-                        raise ProfileError(f"{source}: {error}.") from None
+                    yield StoredBlob(source, tag, event.step, blob)
 
 
 def read_profiles(logdir: str | os.PathLike[str]) -> list[StoredProfile]:

@@ -1,0 +1,106 @@
+"""Logdirs, runs, event files or traces in; every run below them with its figures and findings out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.analysis.renew import renewed
+from tb_dlprof_plugin.commands.progress import Progress
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.storage.codec import ProfileError, decode
+from tb_dlprof_plugin.storage.eventfile import StoredBlob, event_files, read_blobs
+from tb_dlprof_plugin.trace.errors import TraceError
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.natural import natural_order
+from tb_dlprof_plugin.views.recorded_run import FailedRun, RecordedRun, recorded_run
+
+
+def read_runs(sources: Sequence[Path]) -> tuple[list[RecordedRun], list[FailedRun]]:
+    """All runs, one per directory with event files: its newest session, lowest rank and last cycle.
+
+    Ends the command with one sentence where there is no run.
+    """
+    places = _places(sources)
+    if not places:
+        names = ", ".join(str(source) for source in sources)
+        typer.echo(f"tb-dlprof: {names} holds no profile; record one with tb_dlprof_plugin.profile(...).", err=True)
+        raise typer.Exit(2)
+    recorded, failed = [], []
+    with Progress(Path(f"{len(places)} runs")) as progress:
+        for number, (name, files) in enumerate(places.items()):
+            progress.update(number / len(places))
+            try:
+                recorded.append(_read(name, files))
+            except (ProfileError, TraceError, ValueError) as error:
+                failed.append(FailedRun(name, str(error)))
+    return recorded, failed
+
+
+def report_failed(failed: Sequence[FailedRun]) -> None:
+    """Says on stderr which runs could not be read."""
+    for one in failed:
+        typer.echo(f"tb-dlprof: {one.run} cannot be shown: {one.why}", err=True)
+
+
+def named_run(recorded: Sequence[RecordedRun], text: str) -> str:
+    """The run that a user named, by its name, its directory or the end of either; ends the command where none fits."""
+    wanted = text.rstrip("/")
+    names = [one.run.name for one in recorded]
+    fitting = [name for name in names if name == wanted] or [
+        name for name in names if name.endswith(f"/{wanted}") or wanted.endswith(f"/{name}")
+    ]
+    if len(fitting) != 1:
+        what = f"{len(fitting)} runs are named" if fitting else "there is no run"
+        typer.echo(f"tb-dlprof: {what} {text!r}; the runs are {', '.join(names)}.", err=True)
+        raise typer.Exit(2)
+    return fitting[0]
+
+
+def _places(sources: Sequence[Path]) -> dict[str, list[Path]]:
+    """Files by run; runs in natural order, named by their directories below what all sources have in common."""
+    runs: dict[Path, list[Path]] = {}
+    roots = []
+    for source in sources:
+        if not source.exists():
+            typer.echo(f"tb-dlprof: {source} does not exist; give a logdir, runs or event files.", err=True)
+            raise typer.Exit(2)
+        if source.is_dir():
+            roots.append(source.resolve())
+            for file in event_files(source):
+                runs.setdefault(file.parent.resolve(), []).append(file)
+        else:
+            place = source.parent if "tfevents" in source.name else source
+            roots.append(place.resolve())
+            runs.setdefault(place.resolve(), []).append(source)
+    if not runs:
+        return {}
+    # Several runs that were named themselves are told apart by what lies above them.
+    common = Path(os.path.commonpath([root if len(roots) == 1 else root.parent for root in roots]))
+    named = {
+        (path.relative_to(common).as_posix() if path != common else path.name): files for path, files in runs.items()
+    }
+    return {name: named[name] for name in sorted(named, key=natural_order)}
+
+
+def _read(name: str, files: Sequence[Path]) -> RecordedRun:
+    if "tfevents" not in files[0].name:
+        profile = analyze_trace(files[0])
+        made_by = profile.source
+        ref = RunRef(name, made_by.session, made_by.rank, made_by.cycle)
+    else:
+        newest = max((blob for file in files for blob in read_blobs(file)), key=_newest, default=None)
+        if newest is None:
+            raise ProfileError("its event files hold no profile")
+        profile = renewed(decode(newest.blob))
+        ref = RunRef(name, newest.tag.session, newest.tag.rank, newest.cycle)
+    frame = Frame(profile)
+    return recorded_run(frame, ref, frame.selection())
+
+
+def _newest(stored: StoredBlob) -> tuple[str, int, int]:
+    return (stored.tag.session, -stored.tag.rank, stored.cycle)

@@ -1,0 +1,157 @@
+"""``tb-dlprof runs``: any number of runs in one table, or a row for each model before and after mixed precision."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tb_dlprof_plugin.commands.options import Format, check_format
+from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
+from tb_dlprof_plugin.commands.run_list import named_run, read_runs, report_failed
+from tb_dlprof_plugin.views.by_model import ByModelPage, ModelRow, ModelSide, by_model_page
+from tb_dlprof_plugin.views.reports.runs import by_model_report, runs_report
+from tb_dlprof_plugin.views.reports.table import to_csv
+from tb_dlprof_plugin.views.runs import ManyRunsPage, RunRow, many_runs_page
+from tb_dlprof_plugin.views.text import byte_size
+
+
+def runs(
+    sources: Annotated[list[Path], typer.Argument(help="A log directory, or runs: directories, event files, traces.")],
+    base: Annotated[
+        str | None,
+        typer.Option(help="The run that all are held against; by default each model's FP32 run at its batch size."),
+    ] = None,
+    by_model: Annotated[
+        bool, typer.Option("--by-model", help="A row for each model: before and after mixed precision, and what next.")
+    ] = False,
+    output: Format = "text",
+) -> None:
+    """All runs in one table, each against its base: step time, speedup with its noise, utilization, memory, advice."""
+    check_format(output)
+    if by_model and base is not None:
+        typer.echo("tb-dlprof: --by-model takes each model's own base; leave out --base or --by-model.", err=True)
+        raise typer.Exit(2)
+    recorded, failed = read_runs(sources)
+    report_failed(failed)
+    if by_model:
+        models = by_model_page(recorded, failed)
+        if output == "json":
+            print_json(models)
+        elif output == "csv":
+            sys.stdout.write(to_csv(by_model_report(models)))
+        else:
+            _print_models(models)
+        return
+    page = many_runs_page(recorded, named_run(recorded, base) if base else None, failed)
+    if output == "json":
+        print_json(page)
+    elif output == "csv":
+        sys.stdout.write(to_csv(runs_report(page)))
+    else:
+        _print_runs(page)
+
+
+def _print_runs(page: ManyRunsPage) -> None:
+    typer.echo(f"{page.headline}\n")
+    several = len({row.gpu for row in page.rows}) > 1
+    print_table(
+        (
+            ("Run", "left"),
+            ("model", "left"),
+            ("precision", "left"),
+            ("batch", "right"),
+            *((("GPU", "left"),) if several else ()),
+            ("step", "right"),
+            ("samples/s", "right"),
+            ("speedup", "right"),
+            ("95 %", "left"),
+            ("base", "left"),
+            ("GPU util.", "right"),
+            ("TC util.", "right"),
+            ("kernels on TC", "right"),
+            ("memory", "right"),
+            ("first advice", "left"),
+        ),
+        [_cells(row, several) for row in page.rows],
+    )
+    typer.echo(f"\n{page.note}")
+    for why in dict.fromkeys(row.no_base for row in page.rows if row.no_base):
+        names = [row.ref.run for row in page.rows if row.no_base == why]
+        typer.echo(f"Without a base, because {why}: {', '.join(names)}.")
+
+
+def _cells(row: RunRow, with_gpu: bool) -> tuple[str, ...]:
+    base = row.base == row.ref.run
+    return (
+        row.ref.run,
+        row.model or UNKNOWN,
+        row.precision or UNKNOWN,
+        UNKNOWN if row.batch_size is None else str(row.batch_size),
+        *((row.gpu or UNKNOWN,) if with_gpu else ()),
+        time(row.step_ns) + ("" if row.deviation_ns is None else f" ± {time(row.deviation_ns)}"),
+        UNKNOWN if row.samples_per_second is None else f"{row.samples_per_second:,.0f}",
+        "" if row.speedup is None else f"{row.speedup:.2f}" + (" a sample" if row.by_samples else ""),
+        _noise(row.low, row.high, row.change) if row.speedup is not None else "",
+        "is the base" if base else row.base or "none",
+        percent(row.gpu_utilization),
+        percent(row.tensor_core_utilization),
+        percent(row.tensor_core_share),
+        UNKNOWN if row.peak_memory_bytes is None else byte_size(row.peak_memory_bytes),
+        row.advice.problem if row.advice else "",
+    )
+
+
+def _noise(low: float | None, high: float | None, change: str) -> str:
+    if low is None or high is None:
+        return UNKNOWN
+    return f"{low:.2f} to {high:.2f}" + (", within noise" if change == "within noise" else "")
+
+
+def _print_models(page: ByModelPage) -> None:
+    typer.echo(f"{page.headline}\n")
+    print_table(
+        (
+            ("Model", "left"),
+            ("batch", "right"),
+            ("before", "left"),
+            ("after", "left"),
+            ("GPU util. before", "right"),
+            ("after", "right"),
+            ("TC util. before", "right"),
+            ("after", "right"),
+            ("step before", "right"),
+            ("after", "right"),
+            ("speedup", "right"),
+            ("95 %", "left"),
+        ),
+        [_model_cells(row) for row in page.rows],
+    )
+    typer.echo("")
+    for row in page.rows:
+        changes = f" ({'; '.join(row.changes)})" if row.changes else ""
+        typer.echo(f"{_model(row)}{changes}: {row.recommendation}")
+
+
+def _model_cells(row: ModelRow) -> tuple[str, ...]:
+    return (
+        row.model,
+        UNKNOWN if row.batch_size is None else str(row.batch_size),
+        _precision(row.before),
+        _precision(row.after),
+        *(percent(side.gpu_utilization) if side else "-" for side in (row.before, row.after)),
+        *(percent(side.tensor_core_utilization) if side else "-" for side in (row.before, row.after)),
+        *(time(side.step_ns) if side else "-" for side in (row.before, row.after)),
+        "-" if row.speedup is None else f"{row.speedup:.2f}",
+        "" if row.speedup is None else _noise(row.low, row.high, row.change),
+    )
+
+
+def _model(row: ModelRow) -> str:
+    return row.model if row.batch_size is None else f"{row.model}, batch {row.batch_size}"
+
+
+def _precision(side: ModelSide | None) -> str:
+    return "not recorded" if side is None else side.precision or UNKNOWN

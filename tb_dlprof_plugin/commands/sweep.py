@@ -1,0 +1,81 @@
+"""``tb-dlprof sweep``: runs as lines over the one fact in which they differ."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from tb_dlprof_plugin.commands.options import Format, check_format
+from tb_dlprof_plugin.commands.printing import print_json, print_table
+from tb_dlprof_plugin.commands.run_list import read_runs, report_failed
+from tb_dlprof_plugin.comparison.many import FACTS
+from tb_dlprof_plugin.views.reports.runs import sweep_report
+from tb_dlprof_plugin.views.reports.table import to_csv
+from tb_dlprof_plugin.views.sweep import MEASURES, SweepChoice, SweepError, SweepPage, sweep_page, value_text
+
+_NAMES = 6
+
+
+def sweep(
+    sources: Annotated[list[Path], typer.Argument(help="A log directory, or runs: directories, event files, traces.")],
+    over: Annotated[
+        str | None,
+        typer.Option(help=f"The fact: {', '.join(FACTS)}. By default the one in which most lines can be drawn."),
+    ] = None,
+    measure: Annotated[str | None, typer.Option(help=f"What to draw: {', '.join(MEASURES)}.")] = None,
+    op: Annotated[str | None, typer.Option(help="The share of this type of op, such as max_pool2d.")] = None,
+    direction: Annotated[str | None, typer.Option(help="Of the op: fprop or bprop; both by default.")] = None,
+    kernel_group: Annotated[
+        str | None, typer.Option(help="The share of these kernels, such as convolution.winograd or copy.")
+    ] = None,
+    output: Format = "text",
+) -> None:
+    """Step time, utilization, memory or the share of an op over batch size, model, workers or GPU."""
+    check_format(output)
+    # Naming an op or a kernel group says what to measure.
+    chosen = measure or ("share" if op or kernel_group else "step_time")
+    if direction not in (None, "fprop", "bprop"):
+        _fail(f"there is no direction {direction!r}; it is fprop or bprop")
+    recorded, failed = read_runs(sources)
+    report_failed(failed)
+    try:
+        page = sweep_page(recorded, SweepChoice(over, chosen, kernel_group, op, direction), failed)
+    except SweepError as error:
+        _fail(str(error))
+    if output == "json":
+        print_json(page)
+    elif output == "csv":
+        sys.stdout.write(to_csv(sweep_report(page)))
+    else:
+        _print(page)
+
+
+def _print(page: SweepPage) -> None:
+    typer.echo(f"{page.headline}\n")
+    if page.curves:
+        used = sorted({mark.position for curve in page.curves for mark in curve.marks})
+        print_table(
+            ((page.over_label, "left"), *((curve.label, "right") for curve in page.curves)),
+            [(page.positions[at], *(_at(page, line, at) for line in range(len(page.curves)))) for at in used],
+        )
+        if page.common:
+            typer.echo(f"\nAll of them: {', '.join(page.common)}.")
+    for note in page.notes:
+        typer.echo(f"Note: {note}")
+    for why in dict.fromkeys(left.why for left in page.left_out):
+        names = [left.run for left in page.left_out if left.why == why]
+        listed = ", ".join(names[:_NAMES]) + (f" and {len(names) - _NAMES} more" if len(names) > _NAMES else "")
+        typer.echo(f"Left out, because {why}: {listed}.")
+
+
+def _at(page: SweepPage, line: int, position: int) -> str:
+    mark = next((mark for mark in page.curves[line].marks if mark.position == position), None)
+    return "" if mark is None else value_text(mark.value, page.unit)
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(f"tb-dlprof: {message}.", err=True)
+    raise typer.Exit(2)
