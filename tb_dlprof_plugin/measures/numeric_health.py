@@ -126,20 +126,22 @@ def _missing_steps(rounds: Ints, unscales: Ints, steps: Ints) -> Ints:
     for check, step in zip(checks.tolist(), taken.tolist(), strict=True):
         most[check] = max(most[check], step, 1)
     # A first round without a check began before the recording: its step may have, too.
-    expected = np.array([most[check] if check else 0 for check in checks.tolist()], dtype=np.int64)
-    return np.maximum(expected - taken, 0).astype(np.int64)
+    expected: Ints = np.array([most[check] if check else 0 for check in checks.tolist()], dtype=np.int64)
+    missing: Ints = np.maximum(expected - taken, 0)
+    return missing
 
 
 def _follows(rounds: Ints, unscales: Ints) -> bool:
     """Whether rounds are marked by the unscaling itself, as Apex' are."""
-    return bool(np.isin(rounds, unscales).all())
+    return set(rounds.tolist()) <= set(unscales.tolist())
 
 
 def _apex_unscales(frame: Frame) -> Ints:
-    """Start of each call that launched a kernel of Apex which unscales, outside the optimizer."""
+    """Start of each call that launched a kernel of Apex to unscale: not in the optimizer, nor from masters to FP16."""
     profile = frame.profile
     calls, launches, strings = profile.calls, profile.launches, profile.strings
-    unscale = np.array([apex_conversion(strings[i]) is not None for i in profile.kernels.name.tolist()], dtype=np.bool_)
+    converted = [apex_conversion(strings[i]) for i in profile.kernels.name.tolist()]
+    unscale = np.array([pair not in (None, ("fp32", "fp16")) for pair in converted], dtype=np.bool_)
     if not unscale.any():
         return np.zeros(0, dtype=np.int64)
     call = launches.call[unscale[launches.kernel] & (launches.call >= 0)]
