@@ -1,95 +1,225 @@
-"""The ops of two runs matched by module path, op type and role.
+"""The sites of two runs of the same model, matched one to one.
 
-Outermost ops are matched, because their names stay the same from FP32 to AMP where the ops inside them change
-(``aten::cudnn_batch_norm`` becomes ``aten::native_batch_norm``, casts appear). Without module paths all ops of one
-type and role form one pair.
+In turn, and always within a part of the step (forward, backward, optimizer ...): by module path, op type, autograd node
+and running number, with the input dims as the check; then without the node, whose name may change with the precision
+(``CudnnBatchNormBackward0`` and ``NativeBatchNormBackward0``); then by aligning what is left as sequences of op type
+and input dims, for renamed modules and runs without module paths; then by module path and op type whatever the dims,
+for layers whose width changed. Where the batch sizes differ, dims are compared in multiples of the batch.
 """
 
 from __future__ import annotations
 
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.iterations import percent
-from tb_dlprof_plugin.measures.ops import OpTotals, group_precisions, input_precisions, op_totals
-from tb_dlprof_plugin.storage.model import Profile
+from tb_dlprof_plugin.comparison.align import align
+from tb_dlprof_plugin.comparison.sites import Run
+from tb_dlprof_plugin.storage.model import CallKind, Ints
+
+How = Literal["module", "sequence", "resized"]
+"""How a pair was found: by module path and dims, by aligned sequence, by module path with other dims."""
 
 
-class OpSide(msgspec.Struct, frozen=True):
-    """One op in one run; means per iteration (ns). ``kernels`` is None without a GPU."""
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Batch sizes of both runs; where only their ratio is known, its numerator and denominator."""
 
-    id: str
-    time_ns: int
-    tensor_core_ns: int
-    kernels: float | None
-    precision: str
-    eligible_unknown_ns: int
-
-
-class OpPair(msgspec.Struct, frozen=True):
-    """An op of both runs; a side is None where its run does not have the op."""
-
-    module: str
-    op_type: str
-    role: int
-    a: OpSide | None
-    b: OpSide | None
+    a: int
+    b: int
+    recorded: bool
 
     @property
-    def difference_ns(self) -> int:
-        """b - a, a missing side counting as no time."""
-        return (self.b.time_ns if self.b else 0) - (self.a.time_ns if self.a else 0)
+    def differ(self) -> bool:
+        """Whether the runs' batches have different sizes."""
+        return self.a != self.b
 
 
-class Comparison(msgspec.Struct, frozen=True):
-    """``basis`` is the time compared: "gpu" where both runs have a GPU, else "cpu".
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """``of_a`` has the site of run b for each site of run a, ``of_b`` the other way, -1 for none.
 
-    ``matched_percent`` is the share of run a's time in ops that run b has too; None where a has no time.
+    ``how`` has a value for each pair, by the site of run a. ``batches`` is None where neither recording tells.
     """
 
-    basis: Literal["gpu", "cpu"]
-    pairs: list[OpPair]
-    matched_percent: float | None
+    of_a: Ints
+    of_b: Ints
+    how: dict[int, How]
+    batches: Batches | None
 
 
-def compare(
-    a: Profile | Frame, b: Profile | Frame, a_selection: Selection | None = None, b_selection: Selection | None = None
-) -> Comparison:
-    """The ops of two runs side by side, by falling absolute difference; all iterations where none are selected."""
-    frame_a = a if isinstance(a, Frame) else Frame(a)
-    frame_b = b if isinstance(b, Frame) else Frame(b)
-    basis: Literal["gpu", "cpu"] = "gpu" if frame_a.profile.has_gpu and frame_b.profile.has_gpu else "cpu"
-    sides_a = _sides(frame_a, a_selection or frame_a.selection(), basis)
-    sides_b = _sides(frame_b, b_selection or frame_b.selection(), basis)
-    pairs = [OpPair(*key, sides_a.get(key), sides_b.get(key)) for key in {**sides_a, **sides_b}]
-    pairs.sort(key=lambda pair: -abs(pair.difference_ns))
-    whole = sum(side.time_ns for side in sides_a.values())
-    matched = sum(side.time_ns for key, side in sides_a.items() if key in sides_b)
-    return Comparison(basis, pairs, percent(matched, whole))
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """What names a site in any run."""
+
+    role: int
+    module: str
+    op_type: str
+    node: str
+    dims: str
+    own: bool
 
 
-def _sides(frame: Frame, selection: Selection, basis: str) -> dict[tuple[str, str, int], OpSide]:
-    groups, strings = frame.groups, frame.profile.strings
-    totals = op_totals(frame, selection)
-    precisions = group_precisions(frame, selection)
-    inputs = input_precisions(frame, selection)
-    time = totals.gpu_ns if basis == "gpu" else totals.cpu_total_ns
-    result: dict[tuple[str, str, int], OpSide] = {}
-    for group in np.flatnonzero(_present(totals, basis)).tolist():
-        key = (strings[groups.module[group]], strings[groups.op_type[group]], int(groups.role[group]))
-        result[key] = OpSide(
-            id=groups.ids[group],
-            time_ns=int(time[group]) // selection.count,
-            tensor_core_ns=int(totals.tensor_core_ns[group]) // selection.count,
-            kernels=float(totals.kernel_calls[group]) / selection.count if frame.profile.has_gpu else None,
-            precision=precisions[group] or inputs[group],
-            eligible_unknown_ns=int(totals.eligible_unknown_ns[group]) // selection.count,
+def match_sites(a: Run, b: Run) -> Matching:
+    """The sites of run a with those of run b."""
+    labels = (_labels(a), _labels(b))
+    batches = _batches(a, b, labels)
+    matcher = _Matcher(labels, batches)
+    # Casts and GradScaler's work belong to one of the precisions: they match their likes or nothing.
+    matcher.by_key(lambda label: (label.role, label.module, label.op_type, label.node, label.own), "module")
+    matcher.leave_out_own()
+    matcher.by_key(lambda label: (label.role, label.module, label.op_type), "module")
+    matcher.by_sequence()
+    matcher.by_key(lambda label: (label.role, label.module, label.op_type), "resized", dims_matter=False)
+    return matcher.result()
+
+
+def modules_of(run: Run) -> set[str]:
+    """All module paths in which anything was called."""
+    ops, strings = run.frame.profile.ops, run.frame.profile.strings
+    known = (ops.kind == CallKind.OP) | (ops.kind == CallKind.MODULE)
+    return {strings[index] for index in np.unique(ops.module[known]).tolist()} - {""}
+
+
+class _Matcher:
+    """The sites that are not matched yet."""
+
+    def __init__(self, labels: tuple[list[_Label], list[_Label]], batches: Batches | None) -> None:
+        self._labels, self._batches = labels, batches
+        self._left = tuple(list(range(len(side))) for side in labels)
+        self._pairs: dict[int, tuple[int, How]] = {}
+        scale = (batches.a, batches.b) if batches and batches.differ else (0, 0)
+        self._dims = tuple(
+            [_scaled(label.dims, size) for label in side] for side, size in zip(labels, scale, strict=True)
         )
+
+    def by_key(self, key: Callable[[_Label], Hashable], how: How, dims_matter: bool = True) -> None:
+        """Pairs sites of the same key in their order, with equal dims where these matter and were recorded."""
+        groups: tuple[dict[Hashable, list[int]], ...] = (defaultdict(list), defaultdict(list))
+        for side in (0, 1):
+            for site in self._left[side]:
+                groups[side][key(self._labels[side][site])].append(site)
+        for name, of_a in groups[0].items():
+            of_b = groups[1].get(name)
+            if of_b is None:
+                continue
+            if not dims_matter:
+                self._take(zip(of_a, of_b, strict=False), how)
+                continue
+            dims_a, dims_b = [self._dims[0][site] for site in of_a], [self._dims[1][site] for site in of_b]
+            if not any(dims_a) or not any(dims_b):
+                self._take(zip(of_a, of_b, strict=False), how)
+            else:
+                self._take(((of_a[i], of_b[j]) for i, j in align(dims_a, dims_b)), how)
+        self._forget_taken()
+
+    def by_sequence(self) -> None:
+        """Aligns what is left of each part of the step in the order of time, with the dims if both have any."""
+        checked = all(any(self._dims[side][site] for site in self._left[side]) for side in (0, 1))
+        for role in sorted({self._labels[0][site].role for site in self._left[0]}):
+            of = [[site for site in self._left[side] if self._labels[side][site].role == role] for side in (0, 1)]
+            tokens = [
+                [(self._labels[side][site].op_type, self._dims[side][site] if checked else ()) for site in of[side]]
+                for side in (0, 1)
+            ]
+            self._take(((of[0][i], of[1][j]) for i, j in align(*tokens)), "sequence")
+        self._forget_taken()
+
+    def leave_out_own(self) -> None:
+        """From here on casts and GradScaler's work are not matched."""
+        self._left = tuple(
+            [site for site in left if not labels[site].own]
+            for left, labels in zip(self._left, self._labels, strict=True)
+        )
+
+    def result(self) -> Matching:
+        of_a, of_b = (np.full(len(side), -1, dtype=np.int64) for side in self._labels)
+        for site, (partner, _) in self._pairs.items():
+            of_a[site], of_b[partner] = partner, site
+        return Matching(of_a, of_b, {site: how for site, (_, how) in self._pairs.items()}, self._batches)
+
+    def _take(self, pairs: Iterable[tuple[int, int]], how: How) -> None:
+        for site, partner in pairs:
+            self._pairs[site] = (partner, how)
+
+    def _forget_taken(self) -> None:
+        taken = (set(self._pairs), {partner for partner, _ in self._pairs.values()})
+        self._left = tuple(
+            [site for site in left if site not in done] for left, done in zip(self._left, taken, strict=True)
+        )
+
+
+def _labels(run: Run) -> list[_Label]:
+    groups, strings, sites = run.frame.groups, run.frame.profile.strings, run.sites
+    of_group = [
+        (role, strings[module], strings[op_type])
+        for role, module, op_type in zip(
+            groups.role.tolist(), groups.module.tolist(), groups.op_type.tolist(), strict=True
+        )
+    ]
+    rows = zip(sites.group.tolist(), sites.node.tolist(), sites.dims, sites.own.tolist(), strict=True)
+    result = []
+    for group, node, dims, own in rows:
+        role, module, op_type = of_group[group]
+        result.append(_Label(role, module, op_type, strings[node], dims, own))
     return result
 
 
-def _present(totals: OpTotals, basis: str) -> np.ndarray:  # type: ignore[type-arg]
-    return (totals.gpu_ns > 0) if basis == "gpu" else (totals.cpu_total_ns > 0)
+def _batches(a: Run, b: Run, labels: tuple[list[_Label], list[_Label]]) -> Batches | None:
+    """As the hook read them, else the ratio in which most first dims of the same ops stand."""
+    sizes = (a.frame.profile.facts.batch_size, b.frame.profile.facts.batch_size)
+    if sizes[0] and sizes[1]:
+        return Batches(sizes[0], sizes[1], recorded=True)
+    seen: tuple[dict[Hashable, list[int]], ...] = ({}, {})
+    for side in (0, 1):
+        for label in labels[side]:
+            if leading := _leading(label.dims):
+                seen[side].setdefault((label.role, label.module, label.op_type, label.node), []).append(leading)
+    ratios: Counter[tuple[int, int]] = Counter()
+    for key, first in seen[0].items():
+        second = seen[1].get(key, [])
+        if len(first) == len(second):
+            ratios.update(_reduced(x, y) for x, y in zip(first, second, strict=True))
+    if not ratios:
+        return None
+    (size_a, size_b), count = ratios.most_common(1)[0]
+    return Batches(size_a, size_b, recorded=False) if 2 * count > ratios.total() else None
+
+
+def _reduced(a: int, b: int) -> tuple[int, int]:
+    divisor = int(np.gcd(a, b))
+    return a // divisor, b // divisor
+
+
+def _leading(dims: str) -> int:
+    """The first dim of the first tensor that has two or more, 0 for none."""
+    return next((shape[0] for shape in _shapes(dims) if len(shape) > 1 and shape[0] > 0), 0)
+
+
+def _scaled(dims: str, batch: int) -> Hashable:
+    """Dims as they are for a batch of 0. Else the first tensor's first one in multiples of the batch, and none of the
+    other tensors': those of weights are no batches, and might be multiples of one all the same."""
+    shapes = _shapes(dims)
+    if not batch or not shapes:
+        return shapes
+    first = shapes[0]
+    leading = ("batch", first[0] // batch) if first[0] and first[0] % batch == 0 else first[0]
+    return ((leading, *first[1:]), *(shape[1:] for shape in shapes[1:]))
+
+
+@functools.lru_cache(maxsize=65536)
+def _shapes(dims: str) -> tuple[tuple[int, ...], ...]:
+    """Shapes of the tensors in Kineto's "Input Dims"; () where not recorded, or with nothing but scalars in it."""
+    if not dims:
+        return ()
+    try:
+        decoded = msgspec.json.decode(dims.encode())
+    except msgspec.DecodeError:
+        return ()
+    shapes = [shape for shape in decoded if isinstance(shape, list)] if isinstance(decoded, list) else []
+    return tuple(tuple(size for size in shape if isinstance(size, int)) for shape in shapes if shape)

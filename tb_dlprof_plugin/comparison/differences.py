@@ -1,0 +1,392 @@
+"""Two runs in, their comparison out: what a step was made of before and after, op by op, and what of it is noise.
+
+Op times are summed durations of what an op launched, as on every page; bucket times are by the clock and sum to the
+step. So the buckets of all ops and of what lies in no op add up to the difference of the steps, to the nanosecond.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tb_dlprof_plugin.comparison.buckets import Basis, BucketTimes, bucket_times
+from tb_dlprof_plugin.comparison.match import Batches, How, match_sites
+from tb_dlprof_plugin.comparison.noise import differences, is_noise, ratio
+from tb_dlprof_plugin.comparison.rows import Reason, Rows, gather
+from tb_dlprof_plugin.comparison.shares import Shares, shares_of
+from tb_dlprof_plugin.comparison.sites import Run, run_of
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.measures.frame import stable_id
+from tb_dlprof_plugin.measures.iterations import step_totals
+from tb_dlprof_plugin.measures.ops import input_precisions
+from tb_dlprof_plugin.measures.roofline import roofline
+from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Profile, Role, Verdict
+
+
+class OpSide(msgspec.Struct, frozen=True):
+    """One op in one run; means per iteration (ns). ``kernels`` is None without a GPU.
+
+    ``cast_ns`` is part of ``time_ns``. ``roof_percent`` is how much of its roofline ceiling the op reached, None where
+    unknown or where the row is part of an op only.
+    """
+
+    id: str
+    time_ns: int
+    cast_ns: int
+    tensor_core_ns: int
+    kernels: float | None
+    precision: str
+    eligible_unknown_ns: int
+    roof_percent: float | None
+
+
+class OpPair(msgspec.Struct, frozen=True):
+    """An op of both runs; a side is None where its run does not have the op, and ``reason`` says why.
+
+    ``module`` is that of the base where it has the op; ``b_module`` that of the candidate. ``low_ns`` to ``high_ns`` is
+    the 95 % interval of b - a, None where a side has a single iteration or lacks the op. ``buckets`` has the time by
+    the clock of both sides, per iteration, for each bucket in which the op has any.
+    """
+
+    id: str
+    module: str
+    b_module: str
+    op_type: str
+    role: int
+    dims: str
+    how: How | None
+    reason: Reason
+    a: OpSide | None
+    b: OpSide | None
+    low_ns: float | None
+    high_ns: float | None
+    buckets: dict[str, tuple[int, int]]
+
+    @property
+    def difference_ns(self) -> int:
+        """b - a, a missing side counting as no time."""
+        return (self.b.time_ns if self.b else 0) - (self.a.time_ns if self.a else 0)
+
+    @property
+    def change_ns(self) -> int:
+        """How much longer the step is for this op, by the clock."""
+        return sum(after - before for before, after in self.buckets.values())
+
+    @property
+    def noise(self) -> bool | None:
+        """Whether the difference is inside its interval of noise; None where there is none."""
+        return is_noise(self.low_ns, self.high_ns)
+
+
+class Bucket(msgspec.Struct, frozen=True):
+    """One bar of the waterfall, per iteration (ns); ``low_ns`` to ``high_ns`` is the 95 % interval of b - a."""
+
+    key: str
+    label: str
+    a_ns: int
+    b_ns: int
+    low_ns: float | None
+    high_ns: float | None
+
+    @property
+    def difference_ns(self) -> int:
+        """b - a."""
+        return self.b_ns - self.a_ns
+
+    @property
+    def noise(self) -> bool | None:
+        """Whether the difference is inside its interval of noise; None where there is none."""
+        return is_noise(self.low_ns, self.high_ns)
+
+
+class KernelUse(NamedTuple):
+    """A kernel, copy or set of an op: row of `Profile.kernels`, launches and time (ns) per iteration."""
+
+    kernel: int
+    calls: float
+    time_ns: float
+    cast: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``basis`` is the time compared: "gpu" where both runs have a GPU, else "cpu". Run a is the base.
+
+    ``step_ns`` are the average iteration times, ``buckets`` sum to them on each side. ``speedup`` and its interval are
+    base over candidate; None where unknown.
+    """
+
+    basis: Basis
+    pairs: list[OpPair]
+    buckets: list[Bucket]
+    step_ns: tuple[int, int]
+    step_interval_ns: tuple[float, float] | None
+    speedup: float | None
+    speedup_interval: tuple[float, float] | None
+    shares: tuple[Shares, Shares]
+    batches: Batches | None
+    _sides: tuple[_Side, _Side]
+    _row_of: dict[str, int]
+
+    @property
+    def matched_percent(self) -> float | None:
+        """How much of the base's time is in ops that the candidate has too."""
+        return self.shares[0].matched_percent
+
+    @property
+    def per_sample(self) -> float | None:
+        """Speedup per sample where the batch sizes differ; the plain one where they do not."""
+        if self.speedup is None or self.batches is None:
+            return self.speedup
+        return self.speedup * self.batches.b / self.batches.a
+
+    @property
+    def step_noise(self) -> bool | None:
+        """Whether the difference of the step times is noise; None where a run has a single iteration."""
+        return is_noise(*self.step_interval_ns) if self.step_interval_ns else None
+
+    def kernels(self, pair: OpPair) -> tuple[list[KernelUse], list[KernelUse]]:
+        """What the op launched in both runs, by falling time."""
+        row = self._row_of[pair.id]
+        return self._sides[0].kernels_of(row), self._sides[1].kernels_of(row)
+
+    def pair(self, id: str) -> OpPair:
+        """The row of this id.
+
+        Raises:
+            KeyError: there is none.
+        """
+        found = next((pair for pair in self.pairs if pair.id == id), None)
+        if found is None:
+            raise KeyError(id)
+        return found
+
+
+def compare(
+    a: Profile | Frame, b: Profile | Frame, a_selection: Selection | None = None, b_selection: Selection | None = None
+) -> Comparison:
+    """The ops of two runs side by side, by falling absolute difference; all iterations where none are selected."""
+    frame_a = a if isinstance(a, Frame) else Frame(a)
+    frame_b = b if isinstance(b, Frame) else Frame(b)
+    basis: Basis = "gpu" if frame_a.profile.has_gpu and frame_b.profile.has_gpu else "cpu"
+    runs = (run_of(frame_a, a_selection or frame_a.selection()), run_of(frame_b, b_selection or frame_b.selection()))
+    matching = match_sites(*runs)
+    rows = gather(*runs, matching)
+    sides = (_Side(runs[0], rows.of_a, rows.group_a, basis), _Side(runs[1], rows.of_b, rows.group_b, basis))
+    pairs = _pairs(rows, *sides)
+    pairs.sort(key=lambda pair: (-abs(pair.difference_ns), pair.id))
+    steps = tuple(side.step_ns for side in sides)
+    durations = tuple(_durations(run) for run in runs)
+    interval = differences(durations[0].reshape(1, -1), durations[1].reshape(1, -1))
+    return Comparison(
+        basis=basis,
+        pairs=pairs,
+        buckets=_buckets(*sides),
+        step_ns=(steps[0], steps[1]),
+        step_interval_ns=_known(interval.low[0], interval.high[0]),
+        speedup=steps[0] / steps[1] if steps[1] else None,
+        speedup_interval=ratio(durations[0], durations[1]),
+        shares=(
+            shares_of(runs[0], rows, rows.of_a, basis),
+            shares_of(runs[1], rows, rows.of_b, basis),
+        ),
+        batches=matching.batches,
+        _sides=sides,
+        _row_of={_pair_id(rows, index, *sides): index for index in range(len(rows))},
+    )
+
+
+class _Side:
+    """One run's numbers by row of the comparison; times are sums over the selected iterations until divided."""
+
+    def __init__(self, run: Run, row_of_site: Ints, groups: list[int], basis: Basis) -> None:
+        self.run, self.groups, self.basis = run, groups, basis
+        self.count = run.selection.count
+        self.step_ns = step_totals(run.frame, run.selection).average_ns
+        self.row_of_site = row_of_site
+        profile, rows = run.frame.profile, len(groups)
+        launches, kernels = profile.launches, profile.kernels
+        site = run.launch_site
+        self.launch_row = np.where(site >= 0, row_of_site[np.maximum(site, 0)], -1) if len(row_of_site) else site
+        known = self.launch_row >= 0
+        self.cast = run.launch_cast
+        is_kernel = kernels.kind[launches.kernel] == KernelKind.KERNEL
+        in_matrix = known & is_kernel & run.frame.launch_in_matrix_op
+        verdict = kernels.tensor_core[launches.kernel]
+        sums = self._sums_of_launches
+        self.cast_ns = sums(known & self.cast)
+        self.tensor_core_ns = sums(in_matrix & (verdict == Verdict.YES))
+        self.eligible_unknown_ns = sums(in_matrix & (verdict == Verdict.UNKNOWN))
+        self.kernel_calls = np.bincount(self.launch_row[known], minlength=rows)
+        self.by_iteration = self._gpu_by_iteration(known) if basis == "gpu" else self._cpu_by_iteration()
+        self.time_ns = self.by_iteration.sum(axis=1)
+        self.precisions = self._precisions(known & (verdict == Verdict.YES))
+        self.inputs = input_precisions(run.frame, run.selection)
+        self.times: BucketTimes = bucket_times(run, basis)
+        self.bucket_ns = np.zeros((rows, len(self.times.labels)), dtype=np.int64)
+        placed = row_of_site >= 0
+        np.add.at(self.bucket_ns, row_of_site[placed], self.times.by_site[placed])
+        self._roofs = {row.group: row.percent for row in roofline(run.frame, run.selection).rows}
+        self._rows_of_group = np.bincount(np.array([g for g in groups if g >= 0], dtype=np.int64), minlength=1)
+
+    def side(self, row: int) -> OpSide | None:
+        """The op of a row; None where the run lacks it or it took no time."""
+        group = self.groups[row]
+        if group < 0 or not self.time_ns[row]:
+            return None
+        gpu = self.run.frame.profile.has_gpu
+        return OpSide(
+            id=self.run.frame.groups.ids[group],
+            time_ns=_mean(self.time_ns[row], self.count),
+            cast_ns=_mean(self.cast_ns[row], self.count),
+            tensor_core_ns=_mean(self.tensor_core_ns[row], self.count),
+            kernels=float(self.kernel_calls[row]) / self.count if gpu else None,
+            precision=self.precisions[row] or self.inputs[group],
+            eligible_unknown_ns=_mean(self.eligible_unknown_ns[row], self.count),
+            roof_percent=self._roofs.get(group) if self._rows_of_group[group] == 1 else None,
+        )
+
+    def bucket_means(self) -> Ints:
+        """Buckets per iteration, integers that sum to the average iteration time."""
+        return shared_out(self.times.by_iteration.sum(axis=0), self.count * self.times.gpus, self.step_ns)
+
+    def kernels_of(self, row: int) -> list[KernelUse]:
+        launches = self.run.frame.profile.launches
+        mine = np.flatnonzero(self.launch_row == row)
+        keys = np.stack((launches.kernel[mine], self.cast[mine].astype(np.int64)))
+        unique, inverse = np.unique(keys, axis=1, return_inverse=True)
+        inverse = inverse.reshape(-1)
+        calls = np.bincount(inverse, minlength=unique.shape[1]) / self.count
+        time = np.bincount(inverse, launches.duration_ns[mine], minlength=unique.shape[1]) / self.count
+        uses = [
+            KernelUse(kernel, n, t, bool(cast))
+            for (kernel, cast), n, t in zip(unique.T.tolist(), calls.tolist(), time.tolist(), strict=True)
+        ]
+        return sorted(uses, key=lambda use: -use.time_ns)
+
+    def _sums_of_launches(self, chosen: Bools) -> Ints:
+        duration = self.run.frame.profile.launches.duration_ns
+        # bincount sums in float64, which is exact below 2**53 ns, 104 days.
+        return np.bincount(self.launch_row[chosen], duration[chosen], minlength=len(self.groups)).astype(np.int64)
+
+    def _gpu_by_iteration(self, known: Bools) -> Ints:
+        launches = self.run.frame.profile.launches
+        iteration = self.run.frame.launch_iteration[known] - self.run.selection.first
+        result = np.zeros((len(self.groups), self.count), dtype=np.int64)
+        np.add.at(result, (self.launch_row[known], iteration), launches.duration_ns[known])
+        return result
+
+    def _cpu_by_iteration(self) -> Ints:
+        calls, ops = self.run.frame.profile.calls, self.run.frame.profile.ops
+        tops = np.flatnonzero(ops.top[calls.op] & (self.run.sites.of_call >= 0))
+        row = self.row_of_site[self.run.sites.of_call[tops]]
+        iteration = self.run.frame.call_iteration[tops] - self.run.selection.first
+        result = np.zeros((len(self.groups), self.count), dtype=np.int64)
+        np.add.at(result, (row, iteration), calls.duration_ns[tops])
+        return result
+
+    def _precisions(self, on_tensor_cores: Bools) -> list[str]:
+        """Of the Tensor Core kernels of each row, "fp16+tf32" where several, "" for none."""
+        profile = self.run.frame.profile
+        found: list[set[str]] = [set() for _ in self.groups]
+        keys = np.stack((self.launch_row, profile.kernels.precision[profile.launches.kernel]))[:, on_tensor_cores]
+        for row, precision in np.unique(keys, axis=1).T.tolist():
+            if profile.strings[precision]:
+                found[row].add(profile.strings[precision])
+        return ["+".join(sorted(names)) for names in found]
+
+
+def shared_out(sums: Ints, divisor: int, total: int) -> Ints:
+    """``sums / divisor`` as whole numbers that sum to ``total``: the largest remainders are rounded up."""
+    result = sums // divisor
+    missing = total - int(result.sum())
+    order = np.argsort(-(sums % divisor), kind="stable")
+    for index in range(missing):
+        result[order[index % len(order)]] += 1
+    return result
+
+
+def _pairs(rows: Rows, a: _Side, b: _Side) -> list[OpPair]:
+    intervals = differences(a.by_iteration, b.by_iteration)
+    keys = list(a.times.labels)
+    pairs = []
+    for row in range(len(rows)):
+        side_a, side_b = a.side(row), b.side(row)
+        if side_a is None and side_b is None:
+            # Views and the like: what they took of the CPU is in the buckets' rest.
+            continue
+        module_a, module_b = (_module(side, group) for side, group in ((a, rows.group_a[row]), (b, rows.group_b[row])))
+        named = a if rows.group_a[row] >= 0 else b
+        group = named.groups[row]
+        interval = _known(intervals.low[row], intervals.high[row]) if side_a and side_b else None
+        pairs.append(
+            OpPair(
+                id=_pair_id(rows, row, a, b),
+                module=module_a if rows.group_a[row] >= 0 else module_b,
+                b_module=module_b if rows.group_b[row] >= 0 else module_a,
+                op_type=named.run.frame.profile.strings[named.run.frame.groups.op_type[group]],
+                role=int(named.run.frame.groups.role[group]),
+                dims=rows.dims[row],
+                how=rows.how[row],
+                reason=rows.reason[row] or _one_sided(side_a, side_b),
+                a=side_a,
+                b=side_b,
+                low_ns=interval[0] if interval else None,
+                high_ns=interval[1] if interval else None,
+                buckets={
+                    key: (before, after)
+                    for index, key in enumerate(keys)
+                    if (before := _mean(a.bucket_ns[row, index], a.count * a.times.gpus))
+                    + (after := _mean(b.bucket_ns[row, index], b.count * b.times.gpus))
+                },
+            )
+        )
+    return pairs
+
+
+def _one_sided(a: OpSide | None, b: OpSide | None) -> Reason:
+    """Of an op that both runs have: backward nodes that view in one and cast in the other."""
+    alone = b if a is None else a if b is None else None
+    return "casts" if alone and alone.cast_ns == alone.time_ns else ""
+
+
+def _pair_id(rows: Rows, row: int, a: _Side, b: _Side) -> str:
+    """Names the same row whenever these two runs are compared."""
+    parts = []
+    for side, group in ((a, rows.group_a[row]), (b, rows.group_b[row])):
+        groups, strings = side.run.frame.groups, side.run.frame.profile.strings
+        if group >= 0:
+            parts += [strings[groups.module[group]], strings[groups.op_type[group]], Role(int(groups.role[group])).name]
+        parts.append("|")
+    return stable_id(*parts, rows.dims[row], rows.reason[row])
+
+
+def _module(side: _Side, group: int) -> str:
+    return side.run.frame.profile.strings[side.run.frame.groups.module[group]] if group >= 0 else ""
+
+
+def _buckets(a: _Side, b: _Side) -> list[Bucket]:
+    means = (a.bucket_means(), b.bucket_means())
+    intervals = differences(a.times.by_iteration.T / a.times.gpus, b.times.by_iteration.T / b.times.gpus)
+    result = []
+    for index, (key, label) in enumerate(a.times.labels.items()):
+        interval = _known(intervals.low[index], intervals.high[index])
+        result.append(Bucket(key, label, int(means[0][index]), int(means[1][index]), *(interval or (None, None))))
+    return result
+
+
+def _durations(run: Run) -> Ints:
+    starts, stops = run.windows
+    return stops - starts
+
+
+def _known(low: float, high: float) -> tuple[float, float] | None:
+    return None if np.isnan(low) or np.isnan(high) else (float(low), float(high))
+
+
+def _mean(value: int | np.int64 | npt.NDArray[np.int64], count: int) -> int:
+    return round(int(value) / count)
