@@ -7,7 +7,9 @@ import typer
 from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Rank, Source
 from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
 from tb_dlprof_plugin.commands.source import choose
-from tb_dlprof_plugin.views.overview import overview
+from tb_dlprof_plugin.views.overview import Overview, overview
+
+_SHOWN_REGIONS = 3
 
 
 def summary(
@@ -29,6 +31,7 @@ def summary(
     print_table(
         (("", "left"), ("", "right")),
         [
+            ("Precision", page.precision.label or UNKNOWN),
             ("Average iteration time", time(facts.average_iteration_ns)),
             ("Standard deviation", time(facts.iteration_deviation_ns)),
             ("Iterations", f"{facts.aggregated_iterations} of {facts.total_iterations}"),
@@ -36,6 +39,8 @@ def summary(
             ("Tensor Core Kernel Utilization", percent(facts.tensor_core_kernel_utilization_percent)),
         ],
     )
+    for line in _precision_lines(page):
+        typer.echo(line)
     for heading, slices in (("Time category", page.resource_usage), ("Part of the step", page.parts)):
         typer.echo("")
         print_table(
@@ -68,6 +73,30 @@ def summary(
         typer.echo(f"\n[{finding.severity}] {finding.title}\n    estimated saving: {saving}")
     for note in page.notes:
         typer.echo(f"\nNote: {note.text}" + (f" ({note.count})" if note.count else ""))
+
+
+def _precision_lines(page: Overview) -> list[str]:
+    """What shows the precision, what was declared otherwise, and the numeric health where something is known of it."""
+    precision, health = page.precision, page.numeric_health
+    lines = ["", *(f"  {sentence}" for sentence in precision.evidence)]
+    lines += [f"  But: {sentence}" for sentence in precision.disagreements]
+    if precision.regions:
+        regions = ", ".join(f"{region.name} in {region.precision}" for region in precision.regions[:_SHOWN_REGIONS])
+        more = precision.regions_total - min(_SHOWN_REGIONS, len(precision.regions))
+        lines.append(f"  Otherwise: {regions}" + (f" and {more} more." if more else "."))
+    if health is not None:
+        lines += ["", f"Numeric health: {health.headline}"]
+        if health.skipped_iterations:
+            noun = "iteration" if len(health.skipped_iterations) == 1 else "iterations"
+            lines.append(f"  Skipped in {noun} {', '.join(map(str, health.skipped_iterations))}.")
+        if health.loss_scale is not None:
+            since = health.steps_since_change
+            lines.append(
+                f"  Loss scale {health.loss_scale:g}" + ("." if since is None else f", unchanged for {since} steps.")
+            )
+        if len(health.loss_scales) > 1:
+            lines.append(f"  Over cycles: {', '.join(f'{point.scale:g}' for point in health.loss_scales)}.")
+    return lines
 
 
 def _tensor_cores(eligible: str, using: str) -> str:

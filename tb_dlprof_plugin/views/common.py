@@ -9,6 +9,7 @@ import msgspec
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.kernels import coverage
+from tb_dlprof_plugin.measures.precision_mode import precision_mode
 from tb_dlprof_plugin.storage.header import header_of
 from tb_dlprof_plugin.storage.model import Role as Roles
 
@@ -131,7 +132,7 @@ def coverage_of(frame: Frame) -> Coverage:
 
 
 def run_title(frame: Frame) -> str:
-    """What the run is in a few words: "ResNet50, fp16, NVIDIA H200"."""
+    """What the run is in a few words: "ResNet50, AMP FP16 (autocast), NVIDIA H200"."""
     header = header_of(frame.profile)
-    parts = (frame.profile.facts.run_name, header.model, header.precision, header.device)
+    parts = (frame.profile.facts.run_name, header.model, precision_mode(frame).label, header.device)
     return ", ".join(dict.fromkeys(part for part in parts if part))

@@ -24,6 +24,12 @@ from tb_dlprof_plugin.views.common import (
     selected_range,
 )
 from tb_dlprof_plugin.views.ops import op_rows
+from tb_dlprof_plugin.views.precision import (
+    NumericHealthPanel,
+    PrecisionSummary,
+    numeric_health_panel,
+    precision_summary,
+)
 from tb_dlprof_plugin.views.system import SystemItem, system_items
 from tb_dlprof_plugin.views.text import duration
 
@@ -85,6 +91,8 @@ class Overview(msgspec.Struct, frozen=True):
     headline: str
     range: SelectedRange
     has_gpu: bool
+    precision: PrecisionSummary
+    numeric_health: NumericHealthPanel | None
     summary: PerformanceSummary
     categories: list[Category]
     gpu_utilization: list[Slice]
@@ -132,6 +140,8 @@ def overview(frame: Frame, ref: RunRef, selection: Selection) -> Overview:
         headline=_headline(steps, has_gpu),
         range=selected_range(frame, selection),
         has_gpu=has_gpu,
+        precision=precision_summary(frame, ref.run),
+        numeric_health=numeric_health_panel(frame, selection),
         summary=_summary(frame, selection, steps, tensor_cores),
         categories=_categories(frame),
         gpu_utilization=_utilization(steps),

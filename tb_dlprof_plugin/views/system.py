@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.measures.precision_mode import precision_mode
 from tb_dlprof_plugin.storage.facts import Gpu, RunFacts, System
 
 
@@ -24,7 +25,7 @@ def system_items(frame: Frame) -> list[SystemItem]:
         *_machine(profile.system, used, len(profile.iterations.gpu_ids)),
         *_software(profile.system),
         *_model(profile.facts),
-        *_precision(profile.facts),
+        *_precision(profile.facts, precision_mode(frame).label),
         *_data(profile.facts),
         SystemItem("Recording", "Trace file", profile.source.trace_file or None),
         SystemItem("Recording", "Iterations found by", profile.iterations.found_by.replace("_", " ")),
@@ -84,10 +85,11 @@ def _model(facts: RunFacts) -> list[SystemItem]:
     )
 
 
-def _precision(facts: RunFacts) -> list[SystemItem]:
+def _precision(facts: RunFacts, ran_in: str) -> list[SystemItem]:
     return _group(
         "Precision and libraries",
         [
+            ("Ran in", ran_in or None),
             ("autocast", facts.autocast_dtype if facts.autocast else _switch(facts.autocast)),
             ("GradScaler", _switch(facts.grad_scaler)),
             ("Loss scale", _text(facts.grad_scaler_scale)),

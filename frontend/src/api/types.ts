@@ -5,6 +5,8 @@ export type Bound = "compute" | "memory" | "unknown";
 
 export type CategoryKey = "tensor_core" | "other_kernels" | "memory" | "dataloader" | "io" | "cpu" | "other";
 
+export type Change = "faster" | "slower" | "within noise" | "unknown";
+
 export type CouldSave = "estimate" | "at most" | "estimate and at most" | "nothing" | "unknown";
 
 export type Direction = "fprop" | "bprop" | "";
@@ -24,6 +26,8 @@ export type Pace = "gpu" | "cpu" | "mixed" | "unknown";
 export type Role = "forward" | "backward" | "optimizer" | "dataloader" | "other";
 
 export type Severity = "high" | "medium" | "low";
+
+export type SweepUnit = "ns" | "per_second" | "percent" | "bytes" | "flops" | "flops_per_second" | "count";
 
 export type SyncKindName = "wait" | "copy" | "pageable copy" | "scalar read";
 
@@ -71,6 +75,64 @@ export interface SelectedRange {
   last_number: number;
 }
 
+/** One part of a donut or stacked bar; `value_ns` and `percent` are None where the source cannot tell. */
+export interface Slice {
+  key: string;
+  label: string;
+  value_ns: number | null;
+  percent: number | null;
+}
+
+/** An op of the model that ran in another precision than the run; percent of the time of all matrix work. */
+export interface PrecisionRegion {
+  name: string;
+  precision: string;
+  time_ns: number;
+  percent: number;
+}
+
+/**
+ * What the run computed in, over the whole recording.
+ *
+ * `label` is such as "AMP FP16 (autocast)", None for unknown. `evidence` says what shows it, `disagreements`
+ * what was declared otherwise. `shares` is the time of matrix work by precision: of kernels, or of CPU ops.
+ * `regions` are those with most time of `regions_total`.
+ */
+export interface PrecisionSummary {
+  label: string | null;
+  evidence: string[];
+  disagreements: string[];
+  shares: Slice[];
+  regions: PrecisionRegion[];
+  regions_total: number;
+  loss_scaling: Verdict;
+}
+
+/** The loss scale at the end of a cycle; `step` counts training steps since the profiler was started. */
+export interface LossScalePoint {
+  cycle: number;
+  step: number | null;
+  scale: number;
+}
+
+/**
+ * How loss scaling fared; None for what is unknown.
+ *
+ * `skipped_steps` of `checked_steps` optimizer steps were skipped because a gradient was inf or NaN;
+ * `skipped_iterations` are their numbers as the training counts them. `steps_since_change` counts good steps since
+ * the scale last changed, at the end of the cycle.
+ */
+export interface NumericHealthPanel {
+  headline: string;
+  whole_recording: boolean;
+  checked_steps: number | null;
+  skipped_steps: number | null;
+  skipped_iterations: number[];
+  loss_scale: number | null;
+  steps_since_change: number | null;
+  loss_scales: LossScalePoint[];
+}
+
 /** DLProf's performance summary over the selected iterations; percentages 0 to 100, None where unknown. */
 export interface PerformanceSummary {
   wall_clock_ns: number;
@@ -94,14 +156,6 @@ export interface Category {
   label: string;
   definition: string;
   recorded: boolean;
-}
-
-/** One part of a donut or stacked bar; `value_ns` and `percent` are None where the source cannot tell. */
-export interface Slice {
-  key: string;
-  label: string;
-  value_ns: number | null;
-  percent: number | null;
 }
 
 /** One bar: `category_ns` in the order of `Overview.categories`, None for a category that was not recorded. */
@@ -181,6 +235,8 @@ export interface Overview {
   headline: string;
   range: SelectedRange;
   has_gpu: boolean;
+  precision: PrecisionSummary;
+  numeric_health: NumericHealthPanel | null;
   summary: PerformanceSummary;
   categories: Category[];
   gpu_utilization: Slice[];
@@ -967,4 +1023,170 @@ export interface ComparePage {
   total_rows: number;
   matched_percent: number | null;
   warnings: string[];
+}
+
+/** A finding in a cell: what the rule found, what to change, what it should save per step (None: no estimate). */
+export interface RunAdvice {
+  rule: string;
+  severity: string;
+  problem: string;
+  change: string;
+  saving_ns: number | null;
+  saving_percent: number | null;
+}
+
+/**
+ * One run, per iteration; None is unknown, and so is an empty text.
+ *
+ * `precision_key` is what most matrix work was computed in, the same in AMP and with half parameters; it gives the
+ * colour. `base` names the run that it is held against, its own for a base; where it is "", `no_base` says why.
+ * `changes` are the facts in which it differs from the base. `low` to `high` is the interval of `speedup`.
+ * `advice` is the first finding.
+ */
+export interface RunRow {
+  ref: RunRef;
+  model: string;
+  precision: string;
+  precision_key: string;
+  batch_size: number | null;
+  workers: number | null;
+  gpu: string;
+  gpus: number;
+  iterations: number;
+  step_ns: number;
+  deviation_ns: number | null;
+  samples_per_second: number | null;
+  base: string;
+  no_base: string;
+  changes: string[];
+  speedup: number | null;
+  low: number | null;
+  high: number | null;
+  by_samples: boolean;
+  change: Change;
+  gpu_utilization: number | null;
+  tensor_core_utilization: number | null;
+  tensor_core_share: number | null;
+  peak_memory_bytes: number | null;
+  peak_memory_of: string;
+  flops: number | null;
+  launches: number | null;
+  advice: RunAdvice | null;
+}
+
+/** A run whose profile cannot be read. */
+export interface FailedRun {
+  run: string;
+  why: string;
+}
+
+/** `done` of `total` runs have been read; the page asks again until all are. */
+export interface ManyRunsPage {
+  headline: string;
+  note: string;
+  base: string;
+  done: number;
+  total: number;
+  rows: RunRow[];
+  total_rows: number;
+  failed: FailedRun[];
+}
+
+/** A model's figures before or after, per iteration; None is unknown. */
+export interface ModelSide {
+  ref: RunRef;
+  precision: string;
+  gpu_utilization: number | null;
+  tensor_core_utilization: number | null;
+  step_ns: number;
+  deviation_ns: number | null;
+  samples_per_second: number | null;
+  peak_memory_bytes: number | null;
+  problems: string[];
+}
+
+/**
+ * One model at one batch size on one GPU.
+ *
+ * `after` is its fastest run with mixed precision, None where none was recorded; `changes` are the facts besides
+ * the precision in which the two differ. `best` names the fastest run; `next` is its first finding whose remedy
+ * the recorded runs have not tried; `recommendation` says both in words.
+ */
+export interface ModelRow {
+  model: string;
+  batch_size: number | null;
+  gpu: string;
+  before: ModelSide | null;
+  after: ModelSide | null;
+  changes: string[];
+  speedup: number | null;
+  low: number | null;
+  high: number | null;
+  change: Change;
+  best: string;
+  next: RunAdvice | null;
+  recommendation: string;
+}
+
+/** `rows` by model and batch size. A model of which no run is in FP32, TF32 or mixed precision has none. */
+export interface ByModelPage {
+  headline: string;
+  done: number;
+  total: number;
+  rows: ModelRow[];
+  total_rows: number;
+  failed: FailedRun[];
+}
+
+/** A value that may be chosen. */
+export interface SweepOption {
+  key: string;
+  label: string;
+}
+
+/** A point of a line; `position` is an index of `SweepPage.positions`. */
+export interface SweepMark {
+  position: number;
+  ref: RunRef;
+  value: number;
+}
+
+/** A line, named by the facts in which the lines differ. */
+export interface SweepCurve {
+  label: string;
+  marks: SweepMark[];
+}
+
+/** A run that is in no line, and why. */
+export interface SweepLeftOut {
+  run: string;
+  why: string;
+}
+
+/**
+ * `positions` are the values of the fact in order. `common` are the facts that all lines share.
+ *
+ * `done` of `total` runs have been read; the page asks again until all are.
+ */
+export interface SweepPage {
+  headline: string;
+  done: number;
+  total: number;
+  over: string;
+  over_label: string;
+  overs: SweepOption[];
+  measure: string;
+  measure_label: string;
+  measures: SweepOption[];
+  unit: SweepUnit;
+  kernel_group: string;
+  kernel_groups: SweepOption[];
+  op: string;
+  ops: SweepOption[];
+  positions: string[];
+  curves: SweepCurve[];
+  common: string[];
+  notes: string[];
+  left_out: SweepLeftOut[];
+  failed: FailedRun[];
 }

@@ -103,6 +103,23 @@ describe("each page draws its answer", () => {
     expect(root.querySelector(".donut .legend")?.textContent).not.toContain("Tensor Cores");
   });
 
+  it("Overview says what the run computed in, and how its loss scale fared", async () => {
+    await open("");
+    const precision = byId("overview-precision")!;
+    expect(byId("overview-precision-label")?.textContent).toBe("AMP FP16 (autocast)");
+    expect(precision.textContent).toContain('The run is called "resnet50/fp32", yet it ran in');
+    expect(precision.querySelector("details")?.textContent).toContain("head/linear");
+    const health = byId("overview-numeric-health")!;
+    expect(health.textContent).toContain("1 of 10 optimizer steps was skipped");
+    expect([...health.querySelectorAll("tbody tr")].map((row) => row.textContent)).toEqual(["01465,536", "1unknown4,096"]);
+  });
+
+  it("Overview without loss scaling has no numeric health, and an unknown precision says so", async () => {
+    await open("", { ...ANSWERS, overview: fixtures.overviewWithoutGpu });
+    expect(byId("overview-numeric-health")).toBeNull();
+    expect(byId("overview-precision-label")?.textContent).toBe("unknown");
+  });
+
   it("Ops with the selected op beside the table", async () => {
     await open(hash({ page: "ops", run: "resnet50/fp32", op: "op1" }));
     expect(byId("op-detail")?.textContent).toContain("which is off");

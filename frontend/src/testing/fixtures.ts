@@ -92,6 +92,31 @@ export const overview: Overview = {
   headline: "The GPU works 74 % of each 98.8 ms step, 11 % on Tensor Cores; 12 % it waits for data.",
   range,
   has_gpu: true,
+  precision: {
+    label: "AMP FP16 (autocast)",
+    evidence: ["Matrix time: 90 % in FP16, 10 % in FP32.", "autocast wrapped 540 of 540 forward matrix ops."],
+    disagreements: ['The run is called "resnet50/fp32", yet it ran in AMP FP16 (autocast).'],
+    shares: slices([
+      ["fp16", "FP16", 90_000_000],
+      ["fp32", "FP32", 10_000_000],
+    ]),
+    regions: [{ name: "head/linear", precision: "FP32", time_ns: 10_000_000, percent: 10 }],
+    regions_total: 1,
+    loss_scaling: "yes",
+  },
+  numeric_health: {
+    headline: "1 of 10 optimizer steps was skipped: a gradient was inf or NaN.",
+    whole_recording: false,
+    checked_steps: 10,
+    skipped_steps: 1,
+    skipped_iterations: [3],
+    loss_scale: 4096,
+    steps_since_change: null,
+    loss_scales: [
+      { cycle: 0, step: 14, scale: 65_536 },
+      { cycle: 1, step: null, scale: 4096 },
+    ],
+  },
   summary: {
     wall_clock_ns: STEP_NS * 10,
     gpu_utilization_percent: 74.2,
@@ -171,6 +196,8 @@ export const overview: Overview = {
 export const overviewWithoutGpu: Overview = {
   ...overview,
   has_gpu: false,
+  precision: { ...overview.precision, label: null, evidence: ["No matrix product, convolution or attention was recorded."], disagreements: [], shares: [], regions: [], regions_total: 0, loss_scaling: "unknown" },
+  numeric_health: null,
   headline: "Each step takes 98.8 ms on the CPU; the largest part is CPU, 80 %.",
   summary: {
     ...overview.summary,

@@ -11,8 +11,10 @@ import { useView } from "../../state/store";
 import { Findings } from "./Findings";
 import { KeyFigures } from "./KeyFigures";
 import { Notes } from "./Notes";
+import { NumericHealth } from "./NumericHealth";
 import { Parts } from "./Parts";
 import { Performance } from "./Performance";
+import { Precision } from "./Precision";
 import { SystemConfiguration } from "./SystemConfiguration";
 import { TopOps } from "./TopOps";
 
@@ -50,6 +52,13 @@ export function OverviewPage({ data }: { data: Overview }) {
       <Legend slices={usage} context="resource_usage" definitions={definitions} />
     </Card>
   );
+  const details = (
+    <div class="grid grid-halves">
+      <Precision precision={data.precision} />
+      {data.numeric_health && <NumericHealth health={data.numeric_health} />}
+      <Parts parts={data.parts} />
+    </div>
+  );
   const findings = <Findings findings={data.findings} />;
   return (
     <>
@@ -79,9 +88,7 @@ export function OverviewPage({ data }: { data: Overview }) {
             {iterations}
             {findings}
           </div>
-          <div class="grid">
-            <Parts parts={data.parts} />
-          </div>
+          {details}
         </>
       ) : (
         <>
@@ -90,9 +97,7 @@ export function OverviewPage({ data }: { data: Overview }) {
             {findings}
           </div>
           <div class="grid">{iterations}</div>
-          <div class="grid">
-            <Parts parts={data.parts} />
-          </div>
+          {details}
         </>
       )}
       <div class="grid grid-main">

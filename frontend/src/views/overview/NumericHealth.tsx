@@ -1,0 +1,67 @@
+/** How loss scaling fared: skipped steps, and the scale over the cycles of the recording. */
+import type { LossScalePoint, NumericHealthPanel } from "../../api/types";
+import { Card } from "../../components/Card";
+import { Facts } from "../../components/Facts";
+import { Term } from "../../components/Term";
+import { formatCount } from "../../format/number";
+
+export function NumericHealth({ health }: { health: NumericHealthPanel }) {
+  const iterations = health.skipped_iterations.join(", ");
+  return (
+    <Card
+      title={<Term of="numericHealth">Numeric health</Term>}
+      testId="overview-numeric-health"
+      actions={health.whole_recording && <span class="muted small">whole recording</span>}
+    >
+      <p>{health.headline}</p>
+      <Facts
+        rows={[
+          [<Term of="skippedSteps">Skipped steps</Term>, <Count value={health.skipped_steps} />],
+          ...(iterations ? [["Skipped in iterations", iterations] as const] : []),
+          ["Checked steps", <Count value={health.checked_steps} />],
+          [<Term of="lossScale">Loss scale at the end</Term>, <Count value={health.loss_scale} />],
+          [<Term of="stepsSinceChange">Steps since it changed</Term>, <Count value={health.steps_since_change} />],
+        ]}
+      />
+      {health.loss_scales.length > 1 && <Series points={health.loss_scales} />}
+    </Card>
+  );
+}
+
+function Series({ points }: { points: LossScalePoint[] }) {
+  // Scales double and halve: equal steps of the bars are factors of two.
+  const bits = (scale: number): number => Math.max(0, Math.log2(scale));
+  const most = Math.max(1, ...points.map((point) => bits(point.scale)));
+  return (
+    <div class="table-box loss-scales">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Cycle</th>
+            <th scope="col">Step</th>
+            <th scope="col">Loss scale</th>
+            <th scope="col" aria-hidden="true" />
+          </tr>
+        </thead>
+        <tbody>
+          {points.map((point) => (
+            <tr key={point.cycle}>
+              <td>{point.cycle}</td>
+              <td><Count value={point.step} /></td>
+              <td>
+                <Count value={point.scale} />
+              </td>
+              <td aria-hidden="true">
+                <span class="loss-scale-bar" style={{ width: `${(bits(point.scale) / most) * 100}%` }} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Count({ value }: { value: number | null }) {
+  return <span class={value === null ? "missing" : "num"}>{formatCount(value)}</span>;
+}
