@@ -139,6 +139,11 @@ def _ran(signals: Signals, *precisions: str) -> bool:
     return any(part.precision in precisions for part in signals.parts)
 
 
+def precision_name(precision: str) -> str:
+    """ "FP16" for "fp16", "3xTF32" for "3xtf32", "unknown precision" for ""."""
+    return precision.upper().replace("3X", "3x") or "unknown precision"
+
+
 def _shares(signals: Signals) -> tuple[Share, ...]:
     times: Counter[str] = Counter()
     for part in signals.parts:
@@ -148,13 +153,16 @@ def _shares(signals: Signals) -> tuple[Share, ...]:
 
 
 def _dominant(shares: tuple[Share, ...]) -> str:
-    if not shares:
-        return ""
-    if shares[0].percent > 100 * _DOMINANT:
-        return shares[0].precision
-    unknown = sum(share.percent for share in shares if not share.precision)
-    # Where most is unknown, what is known says nothing of the whole; nor where the unknown could decide.
-    return "" if shares[0].percent + unknown > 100 * _DOMINANT and unknown else "mixed"
+    # Attention kernels give FP32's accuracy by three TF32 products whatever the TF32 switches say: they decide nothing.
+    counted = [share for share in shares if share.precision != "3xtf32"]
+    if not any(share.precision for share in counted):
+        return "fp32" if len(counted) < len(shares) and not counted else ""
+    whole = sum(share.ns for share in counted)
+    unknown = sum(share.ns for share in counted if not share.precision)
+    if counted[0].ns > _DOMINANT * whole:
+        return counted[0].precision
+    # Where the unknown could decide, what is known says nothing of the whole.
+    return "" if unknown and counted[0].ns + unknown > _DOMINANT * whole else "mixed"
 
 
 def _means(precision: str, signals: Signals, facts: RunFacts) -> Means:
@@ -211,11 +219,11 @@ def _apex_means(signals: Signals, facts: RunFacts, half_model: bool | None) -> M
 
 def _label(precision: str, means: Means, shares: tuple[Share, ...]) -> str:
     name = precision.upper()
-    other = next((share for share in shares if share.precision not in ("", precision)), None)
+    other = next((share for share in shares if share.precision not in ("", "3xtf32", precision)), None)
     if precision == "fp32" and other is not None and other.percent >= _WORTH_NAMING_PERCENT:
         return f"FP32 with {other.percent:.0f} % {other.precision.upper()}"
     if precision == "mixed":
-        known = [f"{share.precision.upper()} {share.percent:.0f} %" for share in shares if share.precision]
+        known = [f"{precision_name(share.precision)} {share.percent:.0f} %" for share in shares if share.precision]
         return f"Mixed ({', '.join(known)})"
     if means == "cast_model":
         return f"{name} model"
@@ -245,7 +253,7 @@ def _regions(precision: str, signals: Signals) -> tuple[Region, ...]:
     found = []
     for (module, op_type), times in by_op.items():
         most, ns = times.most_common(1)[0]
-        if most not in ("", precision):
+        if most not in ("", precision) and (precision, most) != ("fp32", "3xtf32"):
             found.append(Region(module, op_type, most, ns, 100.0 * ns / whole))
     return tuple(sorted(found, key=lambda region: (-region.ns, region.module, region.op_type)))
 

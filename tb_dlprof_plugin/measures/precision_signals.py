@@ -207,12 +207,9 @@ def _matrix_launches(frame: Frame, is_matrix: Bools) -> tuple[Ints, Ints]:
 
 
 def _of_tensor_cores(frame: Frame, kernel: int) -> str:
-    """Precision of a Tensor Core kernel, "" for any other. What runs off them has the precision of its inputs.
-
-    Three TF32 products (3xTF32) give FP32's accuracy, whatever the TF32 switches say, so they count as FP32.
-    """
-    precision = frame.profile.strings[frame.profile.kernels.precision[kernel]]
-    return "fp32" if precision == "3xtf32" else precision
+    """Precision of a Tensor Core kernel, "" for any other. What runs off them has the precision of its inputs."""
+    index = int(frame.profile.kernels.precision[kernel])
+    return frame.profile.strings[index]
 
 
 def _of_name(frame: Frame, kernel: int) -> str:

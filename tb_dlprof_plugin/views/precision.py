@@ -7,7 +7,13 @@ import msgspec
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.measures.frame import op_name
 from tb_dlprof_plugin.measures.numeric_health import NumericHealth, numeric_health
-from tb_dlprof_plugin.measures.precision_mode import Disagreement, PrecisionMode, named_otherwise, precision_mode
+from tb_dlprof_plugin.measures.precision_mode import (
+    Disagreement,
+    PrecisionMode,
+    named_otherwise,
+    precision_mode,
+    precision_name,
+)
 from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.views.common import Slice, Verdict
 
@@ -78,9 +84,9 @@ def precision_summary(frame: Frame, run: str = "") -> PrecisionSummary:
         label=mode.label or None,
         evidence=_evidence(mode, facts),
         disagreements=disagreements,
-        shares=[Slice(s.precision or _UNKNOWN, _name(s.precision), s.ns, s.percent) for s in mode.shares],
+        shares=[Slice(s.precision or _UNKNOWN, precision_name(s.precision), s.ns, s.percent) for s in mode.shares],
         regions=[
-            PrecisionRegion(op_name(r.module, r.op_type), _name(r.precision), r.ns, r.percent)
+            PrecisionRegion(op_name(r.module, r.op_type), precision_name(r.precision), r.ns, r.percent)
             for r in mode.regions[:_SHOWN_REGIONS]
         ],
         regions_total=len(mode.regions),
@@ -119,16 +125,20 @@ def _evidence(mode: PrecisionMode, facts: RunFacts) -> list[str]:
         weights = _count(signals.half_weights, "weight shape")
         found.append(f"Tensors of {signals.cast_weights:,} of {weights} were cast from FP32 in the forward pass.")
     if signals.casts:
-        casts = ", ".join(f"{number:,} to {_name(to)}" for to, number in signals.casts.items())
+        casts = ", ".join(f"{number:,} to {precision_name(to)}" for to, number in signals.casts.items())
         found.append(f"Casts of FP32 tensors: {casts}.")
     if facts.parameter_dtypes:
         found.append(f"The parameters are {', '.join(facts.parameter_dtypes)}.")
     elif mode.means == "cast_model":
-        found.append(f"The weights were not cast from FP32, so they are {_name(mode.precision)}.")
+        found.append(f"The weights were not cast from FP32, so they are {precision_name(mode.precision)}.")
     if facts.apex_opt_level:
         found.append(f"Apex was initialized with opt_level {facts.apex_opt_level}.")
     for (source, target), launches in sorted(signals.apex.items()):
-        where = f"in {_name(source)}" if source == target else f"from {_name(source)} to {_name(target)}"
+        where = (
+            f"in {precision_name(source)}"
+            if source == target
+            else f"from {precision_name(source)} to {precision_name(target)}"
+        )
         found.append(f"Apex' amp_C scaled tensors {where} in {_count(launches, 'launch')}.")
     if mode.means == "compiled":
         launches_of = _count(signals.compiled_kernels, "launch")
@@ -152,17 +162,17 @@ def _evidence(mode: PrecisionMode, facts: RunFacts) -> list[str]:
 
 def _shares(mode: PrecisionMode) -> str:
     parts = [
-        f"{_percent(share.percent)} {f'in {_name(share.precision)}' if share.precision else 'unknown'}"
+        f"{_percent(share.percent)} {f'in {precision_name(share.precision)}' if share.precision else 'unknown'}"
         for share in mode.shares
     ]
     return f"Matrix time: {', '.join(parts)}."
 
 
 def _disagreement(item: Disagreement, mode: PrecisionMode) -> str:
-    ran = mode.label or _name(mode.precision)
+    ran = mode.label or precision_name(mode.precision)
     texts = {
         "autocast": f"autocast ({item.value or 'on'}) was on, yet no matrix op ran in FP16 or BF16.",
-        "autocast_dtype": f"autocast was set to {item.value}, yet most matrix ops ran in {_name(mode.precision)}.",
+        "autocast_dtype": f"autocast was set to {item.value}, yet most work ran in {precision_name(mode.precision)}.",
         "autocast_off": "autocast was off where the model was called; it is on inside.",
         "parameters": f"The parameters are {item.value}, yet no matrix op ran in FP16 or BF16.",
         "apex": f"Apex was initialized with opt_level {item.value}, yet no matrix op ran in FP16.",
@@ -189,10 +199,6 @@ def _headline(health: NumericHealth) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's' if not noun.endswith('ch') else 'es'}"
-
-
-def _name(precision: str) -> str:
-    return precision.upper() if precision else "unknown precision"
 
 
 def _percent(value: float) -> str:

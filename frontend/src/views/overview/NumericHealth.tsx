@@ -29,9 +29,10 @@ export function NumericHealth({ health }: { health: NumericHealthPanel }) {
 }
 
 function Series({ points }: { points: LossScalePoint[] }) {
-  // Scales double and halve: equal steps of the bars are factors of two.
-  const bits = (scale: number): number => Math.max(0, Math.log2(scale));
-  const most = Math.max(1, ...points.map((point) => bits(point.scale)));
+  // Scales double and halve: equal steps of the bars are factors of two, and the lowest still has a bar.
+  const bits = points.map((point) => Math.log2(point.scale));
+  const least = Math.min(...bits) - 1;
+  const range = Math.max(...bits) - least;
   return (
     <div class="table-box loss-scales">
       <table>
@@ -44,7 +45,7 @@ function Series({ points }: { points: LossScalePoint[] }) {
           </tr>
         </thead>
         <tbody>
-          {points.map((point) => (
+          {points.map((point, index) => (
             <tr key={point.cycle}>
               <td>{point.cycle}</td>
               <td><Count value={point.step} /></td>
@@ -52,7 +53,7 @@ function Series({ points }: { points: LossScalePoint[] }) {
                 <Count value={point.scale} />
               </td>
               <td aria-hidden="true">
-                <span class="loss-scale-bar" style={{ width: `${(bits(point.scale) / most) * 100}%` }} />
+                <span class="loss-scale-bar" style={{ width: `${((bits[index]! - least) / range) * 100}%` }} />
               </td>
             </tr>
           ))}
