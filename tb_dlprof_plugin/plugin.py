@@ -35,6 +35,7 @@ _ROUTES = (
     "memory",
     "advice",
     "compare",
+    "compare_op",
 )
 _HASHED_FOR_SECONDS = 86_400
 

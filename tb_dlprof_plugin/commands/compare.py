@@ -1,31 +1,112 @@
-"""``tb-dlprof compare``: the Compare page on the terminal."""
+"""``tb-dlprof compare``: the Compare page on the terminal, and a limit for continuous integration."""
 
 from __future__ import annotations
 
+import csv
+import sys
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from tb_dlprof_plugin.commands.options import Json, Limit
 from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
 from tb_dlprof_plugin.commands.source import choose
-from tb_dlprof_plugin.views.compare import CompareInput, CompareMetric, compare_page
+from tb_dlprof_plugin.views.compare import CompareInput, CompareMetric, ComparePage, compare_page
+from tb_dlprof_plugin.views.compare_ops import REASONS, CompareOp
+from tb_dlprof_plugin.views.compare_text import signed
+
+SLOWER = 1
+"""Exit status where the candidate is slower than allowed."""
+
+
+class Format(str, Enum):
+    """What is printed."""
+
+    text = "text"
+    json = "json"
+    csv = "csv"
 
 
 def compare(
     base: Annotated[Path, typer.Argument(help="The base run: its directory, event file or trace.")],
     candidate: Annotated[Path, typer.Argument(help="The run to hold against it.")],
+    format: Annotated[
+        Format, typer.Option(help="Text with the explanation, JSON with everything, CSV with the ops.")
+    ] = Format.text,
+    fail_if_slower: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="PERCENT",
+            help="Exit with 1 where the candidate's step is longer by more than this, and by more than noise.",
+        ),
+    ] = None,
     limit: Limit = 20,
     as_json: Json = False,
 ) -> None:
-    """Two runs side by side, per iteration: step time, categories, kernels, Tensor Core time, ops."""
+    """Two runs side by side, per iteration: step time, what changed it, ops, Tensor Core time, memory."""
     sides = [choose(path, None, None, None, None) for path in (base, candidate)]
     page = compare_page(*(CompareInput(side.frame, side.ref, side.selection) for side in sides))
-    if as_json:
+    if as_json or format is Format.json:
         print_json(page)
+    elif format is Format.csv:
+        _print_csv(page)
+    else:
+        _print_text(page, limit)
+    if fail_if_slower is not None:
+        _check(page, fail_if_slower)
+
+
+def _check(page: ComparePage, limit_percent: float) -> None:
+    """Ends the command where the limit is passed; what is said goes to stderr, so that JSON and CSV stay whole."""
+    speedup = page.batches.speedup_per_sample if page.batches else page.speedup
+    what = "a sample" if page.batches else "a step"
+    if speedup is None:
+        typer.echo("tb-dlprof: a step time is unknown, so whether the candidate is slower is too.", err=True)
+        raise typer.Exit(2)
+    slower = 100 / speedup - 100
+    if slower <= limit_percent:
         return
-    typer.echo(f"Base: {page.a.title}\nCandidate: {page.b.title}\n{page.headline}\n")
+    said = f"the candidate takes {slower:.1f} % longer {what}, and the limit is {limit_percent:g} %"
+    if page.noise and not page.batches:
+        typer.echo(f"tb-dlprof: {said}, but single iterations vary by more than that.", err=True)
+        return
+    typer.echo(f"tb-dlprof: {said}.", err=True)
+    raise typer.Exit(SLOWER)
+
+
+def _print_text(page: ComparePage, limit: int) -> None:
+    typer.echo(f"Base: {page.a.title}\nCandidate: {page.b.title}\n{page.headline}")
+    for text in page.explanation:
+        typer.echo(f"- {text}")
+    typer.echo("")
+    print_table(
+        (("where the step goes", "left"), ("base", "right"), ("candidate", "right"), ("change", "right"), ("", "left")),
+        [
+            (
+                bucket.label,
+                time(bucket.base_ns),
+                time(bucket.candidate_ns),
+                signed(bucket.difference_ns),
+                "noise" if bucket.noise and bucket.difference_ns else "",
+            )
+            for bucket in page.buckets
+            if bucket.base_ns or bucket.candidate_ns
+        ]
+        + [
+            (
+                "Step",
+                time(round(page.base_step_ms * 1e6)),
+                time(round(page.candidate_step_ms * 1e6)),
+                signed(page.step_difference_ns),
+                "noise" if page.noise else "",
+            )
+        ],
+    )
+    typer.echo("")
     print_table(
         (("per iteration", "left"), ("base", "right"), ("candidate", "right"), ("gain", "right")),
         [(m.label, _value(m, m.a), _value(m, m.b), "-" if m.gain is None else f"{m.gain:.2f}") for m in page.metrics],
@@ -38,22 +119,81 @@ def compare(
             ("base", "right"),
             ("candidate", "right"),
             ("speedup", "right"),
+            ("of change", "right"),
             ("precision", "left"),
+            ("kernels", "right"),
+            ("of roof", "right"),
+            ("", "left"),
         ),
-        [
-            (
-                op.name,
-                op.direction,
-                "absent" if op.a_ns is None else time(op.a_ns),
-                "absent" if op.b_ns is None else time(op.b_ns),
-                "-" if op.speedup is None else f"{op.speedup:.2f}",
-                f"{op.a_precision or UNKNOWN} -> {op.b_precision or UNKNOWN}",
-            )
-            for op in page.ops[:limit]
-        ],
+        [_op_line(op) for op in page.ops[:limit]],
     )
+    _print_matching(page, limit)
     for warning in page.warnings:
         typer.echo(f"\nNote: {warning}")
+
+
+def _op_line(op: CompareOp) -> tuple[str, ...]:
+    return (
+        op.name,
+        op.direction,
+        "absent" if op.a_ns is None else time(op.a_ns),
+        "absent" if op.b_ns is None else time(op.b_ns),
+        "-" if op.speedup is None else f"{op.speedup:.2f}",
+        "-" if op.change_percent is None else f"{op.change_percent:.1f} %",
+        f"{op.a_precision or UNKNOWN} -> {op.b_precision or UNKNOWN}",
+        f"{_count(op.a_kernels)} -> {_count(op.b_kernels)}",
+        "-" if op.b_roof_percent is None else f"{_whole(op.a_roof_percent)} -> {_whole(op.b_roof_percent)}",
+        REASONS.get(op.reason, "") or ("noise" if op.noise and op.difference_ns else ""),
+    )
+
+
+def _print_matching(page: ComparePage, limit: int) -> None:
+    kind = "GPU" if page.basis == "gpu" else "CPU"
+    typer.echo("")
+    print_table(
+        ((f"of the {kind} time", "left"), ("base", "right"), ("candidate", "right")),
+        [
+            (label, percent(getattr(page.shares.base, name)), percent(getattr(page.shares.candidate, name)))
+            for name, label in (
+                ("matched", "matched"),
+                ("casts", "casts"),
+                ("scaler", "GradScaler"),
+                ("compiled", "torch.compile"),
+                ("unmatched", "not matched"),
+                ("unlinked", "launched by no op"),
+                ("matched_of_model", "matched, of all but casts and GradScaler"),
+            )
+        ],
+    )
+    left = [op for op in page.ops if op.reason not in ("", "casts", "scaler", "compiled")]
+    left.sort(key=lambda op: -max(op.a_ns or 0, op.b_ns or 0))
+    if left:
+        typer.echo("")
+        print_table(
+            (("not matched", "left"), ("direction", "left"), ("run", "left"), ("time", "right"), ("likely", "left")),
+            [
+                (
+                    op.name,
+                    op.direction,
+                    "base" if op.b_ns is None else "candidate",
+                    time(op.a_ns if op.b_ns is None else op.b_ns),
+                    REASONS[op.reason],
+                )
+                for op in left[:limit]
+            ],
+        )
+
+
+def _print_csv(page: ComparePage) -> None:
+    """All ops, one line each; None is an empty cell."""
+    names = [name for name in CompareOp.__struct_fields__ if not name.endswith("_buckets")]
+    buckets = [bucket.key for bucket in page.buckets]
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow([*names, *(f"{side}_{key}_ns" for key in buckets for side in ("a", "b"))])
+    for op in page.ops:
+        row = msgspec.structs.asdict(op)
+        times = [row[f"{side}_buckets"].get(key, 0) for key in buckets for side in ("a", "b")]
+        writer.writerow(["" if row[name] is None else row[name] for name in names] + times)
 
 
 def _value(metric: CompareMetric, value: float | None) -> str:
@@ -66,3 +206,11 @@ def _value(metric: CompareMetric, value: float | None) -> str:
     if metric.unit == "bytes":
         return f"{value / 2**30:.2f} GiB"
     return f"{value:,.1f}" if metric.unit == "per_second" else f"{value:,.0f}"
+
+
+def _count(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _whole(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.0f} %"

@@ -6,6 +6,7 @@ step. So the buckets of all ops and of what lies in no op add up to the differen
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -153,6 +154,12 @@ class Comparison:
         """What the op launched in both runs, by falling time."""
         row = self._row_of[pair.id]
         return self._sides[0].kernels_of(row), self._sides[1].kernels_of(row)
+
+    def interval(self, pairs: Sequence[OpPair]) -> tuple[float, float] | None:
+        """95 % interval of b - a of these ops together (ns); None where a side has a single iteration."""
+        rows = [self._row_of[pair.id] for pair in pairs]
+        found = differences(*(side.by_iteration[rows].sum(axis=0, keepdims=True) for side in self._sides))
+        return _known(found.low[0], found.high[0])
 
     def pair(self, id: str) -> OpPair:
         """The row of this id.

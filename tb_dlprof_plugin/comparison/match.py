@@ -20,6 +20,7 @@ import numpy as np
 
 from tb_dlprof_plugin.comparison.align import align
 from tb_dlprof_plugin.comparison.sites import Run
+from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.model import CallKind, Ints
 
 How = Literal["module", "sequence", "resized"]
@@ -79,9 +80,9 @@ def match_sites(a: Run, b: Run) -> Matching:
     return matcher.result()
 
 
-def modules_of(run: Run) -> set[str]:
+def modules_of(frame: Frame) -> set[str]:
     """All module paths in which anything was called."""
-    ops, strings = run.frame.profile.ops, run.frame.profile.strings
+    ops, strings = frame.profile.ops, frame.profile.strings
     known = (ops.kind == CallKind.OP) | (ops.kind == CallKind.MODULE)
     return {strings[index] for index in np.unique(ops.module[known]).tolist()} - {""}
 

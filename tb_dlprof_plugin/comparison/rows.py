@@ -127,7 +127,7 @@ def _reasons(run: Run, other: Run, partner: Ints, others_partner: Ints) -> dict[
     """Per unmatched site of ``run`` why ``other`` has none."""
     sites, names, others = run.sites, _group_names(run), _group_names(other)
     strings, strings_there = run.frame.profile.strings, other.frame.profile.strings
-    modules = modules_of(other)
+    modules = modules_of(other.frame)
     nodes_there: dict[_Name, set[str]] = defaultdict(set)
     for group, node in zip(other.sites.group.tolist(), other.sites.node.tolist(), strict=True):
         nodes_there[others[group]].add(strings_there[node])

@@ -8,26 +8,29 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.comparison import Comparison, OpSide, compare
+from tb_dlprof_plugin.comparison import Comparison, compare
+from tb_dlprof_plugin.comparison.noise import is_noise
+from tb_dlprof_plugin.comparison.shares import Shares
 from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import op_name
 from tb_dlprof_plugin.measures.iterations import StepTotals, percent, step_totals
 from tb_dlprof_plugin.measures.kernels import TimeSplit, kernel_totals, time_split
+from tb_dlprof_plugin.measures.memory import DeviceMemory, recorded_devices
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.tensor_cores import TensorCoreTotals, tensor_core_totals
 from tb_dlprof_plugin.storage.header import header_of
 from tb_dlprof_plugin.storage.model import Attribution
 from tb_dlprof_plugin.storage.model import Verdict as Verdicts
-from tb_dlprof_plugin.views.common import (
-    DIRECTIONS,
-    Direction,
-    RunRef,
-    SelectedRange,
-    Slice,
-    Verdict,
-    run_title,
-    selected_range,
+from tb_dlprof_plugin.views.common import RunRef, SelectedRange, Slice, run_title, selected_range
+from tb_dlprof_plugin.views.compare_ops import (
+    CompareModule,
+    CompareOp,
+    CompareOpDetail,
+    module_rows,
+    op_detail,
+    op_rows,
+    shown_modules,
 )
+from tb_dlprof_plugin.views.compare_text import explanation, headline
 from tb_dlprof_plugin.views.overview import CATEGORIES
 from tb_dlprof_plugin.views.text import duration
 
@@ -36,6 +39,7 @@ _Better = Literal["lower", "higher", ""]
 _ORPHAN_PERCENT = 5.0
 _UNEVEN_PERCENT = 20.0
 _WITHOUT_GPU = ("step_time", "samples_per_second")
+_MS = 1e6
 
 
 class CompareSide(msgspec.Struct, frozen=True):
@@ -66,29 +70,64 @@ class CompareMetric(msgspec.Struct, frozen=True):
     better: _Better
 
 
-class CompareOp(msgspec.Struct, frozen=True):
-    """One op of both runs, times per iteration. An op that only one run has carries None on the other side.
+class CompareBucket(msgspec.Struct, frozen=True):
+    """One bar of the waterfall, per iteration: time of the step that belongs to nothing else.
 
-    ``basis`` is the time that ``difference_ns`` (b - a) and ``speedup`` (a / b) are of: GPU time where both runs have
-    a GPU, else CPU time.
+    The buckets of a side sum to its step, to the nanosecond. ``low_ms`` to ``high_ms`` is the 95 % interval of the
+    difference, None where a run has a single iteration; ``noise`` says whether 0 lies in it.
     """
 
-    name: str
-    module: str
-    op_type: str
-    direction: Direction
-    a_id: str | None
-    b_id: str | None
-    a_ns: int | None
-    b_ns: int | None
-    difference_ns: int | None
-    speedup: float | None
-    a_precision: str
-    b_precision: str
-    a_using_tc: Verdict
-    b_using_tc: Verdict
-    a_kernels: int | None
-    b_kernels: int | None
+    key: str
+    label: str
+    base_ns: int
+    candidate_ns: int
+    difference_ns: int
+    base_ms: float
+    candidate_ms: float
+    difference_ms: float
+    low_ms: float | None
+    high_ms: float | None
+    noise: bool | None
+
+
+class CompareShares(msgspec.Struct, frozen=True):
+    """Where one run's time is, in percent of its GPU time (of its ops' CPU time where a run has no GPU).
+
+    ``matched`` has a counterpart in the other run, ``unmatched`` has none and ``unlinked`` was launched by no recorded
+    op. ``matched_of_model`` is matched over all but casts and GradScaler's work, which only one precision has.
+    """
+
+    total_ns: int
+    matched: float | None
+    casts: float | None
+    scaler: float | None
+    compiled: float | None
+    unmatched: float | None
+    unlinked: float | None
+    matched_of_model: float | None
+
+
+class CompareBoth(msgspec.Struct, frozen=True):
+    """A percentage of both runs, None where unknown."""
+
+    base: float | None
+    candidate: float | None
+
+
+class CompareSharesOfBoth(msgspec.Struct, frozen=True):
+    """Of both runs."""
+
+    base: CompareShares
+    candidate: CompareShares
+
+
+class CompareBatches(msgspec.Struct, frozen=True):
+    """Batch sizes that differ; where ``recorded`` is false only their ratio is known, from the input dims."""
+
+    base: int
+    candidate: int
+    recorded: bool
+    speedup_per_sample: float | None
 
 
 class CompareKernelFamily(msgspec.Struct, frozen=True):
@@ -104,44 +143,83 @@ class CompareKernelFamily(msgspec.Struct, frozen=True):
 
 
 class ComparePage(msgspec.Struct, frozen=True):
-    """``a`` is the base, ``b`` the candidate; everything is per iteration, so that ranges of other lengths compare."""
+    """``a`` is the base, ``b`` the candidate; everything is per iteration, so that ranges of other lengths compare.
+
+    ``speedup_low`` to ``speedup_high`` is the 95 % interval of the speedup, ``noise`` whether the steps differ by no
+    more than their iterations do. ``matched_gpu_time_percent`` is `CompareShares.matched_of_model`, None where a run
+    has no GPU. ``batches`` is None where the batch sizes are the same, or unknown. ``modules`` are the first of
+    ``total_modules``.
+    """
 
     a: CompareSide
     b: CompareSide
     headline: str
+    explanation: list[str]
     basis: Literal["gpu", "cpu"]
+    base_step_ms: float
+    candidate_step_ms: float
+    step_difference_ns: int
     speedup: float | None
+    speedup_low: float | None
+    speedup_high: float | None
+    noise: bool | None
+    batches: CompareBatches | None
+    matched_gpu_time_percent: CompareBoth
+    shares: CompareSharesOfBoth
+    buckets: list[CompareBucket]
     metrics: list[CompareMetric]
     a_categories: list[Slice]
     b_categories: list[Slice]
     families: list[CompareKernelFamily]
+    modules: list[CompareModule]
+    total_modules: int
     ops: list[CompareOp]
     total_rows: int
-    matched_percent: float | None
     warnings: list[str]
 
 
 def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
     """Run ``b`` against the base ``a``."""
     comparison = compare(a.frame, b.frame, a.selection, b.selection)
-    a_step, b_step = a.steps.average_ns, b.steps.average_ns
-    speedup = a_step / b_step if b_step else None
-    ops = _ops(comparison)
+    interval = comparison.speedup_interval
+    gpu = comparison.basis == "gpu"
+    ops, modules = op_rows(comparison), module_rows(comparison, a.frame, b.frame)
     return ComparePage(
         a=a.side(),
         b=b.side(),
-        headline=_headline(a, b, speedup),
+        headline=headline(comparison),
+        explanation=explanation(comparison),
         basis=comparison.basis,
-        speedup=speedup,
+        base_step_ms=comparison.step_ns[0] / _MS,
+        candidate_step_ms=comparison.step_ns[1] / _MS,
+        step_difference_ns=comparison.step_ns[1] - comparison.step_ns[0],
+        speedup=comparison.speedup,
+        speedup_low=interval[0] if interval else None,
+        speedup_high=interval[1] if interval else None,
+        noise=comparison.step_noise,
+        batches=_batches(comparison),
+        matched_gpu_time_percent=CompareBoth(*(side.matched_percent if gpu else None for side in comparison.shares)),
+        shares=CompareSharesOfBoth(*(_shares(side) for side in comparison.shares)),
+        buckets=_buckets(comparison),
         metrics=_metrics(a, b),
         a_categories=a.categories(),
         b_categories=b.categories(),
         families=_families(a, b),
+        modules=shown_modules(modules),
+        total_modules=len(modules),
         ops=ops,
         total_rows=len(ops),
-        matched_percent=comparison.matched_percent,
-        warnings=_warnings(a, b),
+        warnings=_warnings(a, b, comparison),
     )
+
+
+def compare_op(a: CompareInput, b: CompareInput, id: str) -> CompareOpDetail:
+    """One op of both runs with its kernels before and after.
+
+    Raises:
+        KeyError: there is no op of this id.
+    """
+    return op_detail(compare(a.frame, b.frame, a.selection, b.selection), id, a.frame, b.frame)
 
 
 class CompareInput:
@@ -170,6 +248,19 @@ class CompareInput:
         count, step = self.selection.count, self.steps.average_ns
         per_step = {name: None if value is None else value // count for name, value in self.steps.category_ns.items()}
         return [Slice(name, CATEGORIES[name][0], value, percent(value, step)) for name, value in per_step.items()]
+
+    def peak_memory(self, reserved: bool = False) -> int | None:
+        """Most bytes allocated, or reserved, on the GPU: as the hook read it, else as the allocator's events say."""
+        facts = self.frame.profile.facts
+        read = facts.peak_memory_reserved_bytes if reserved else facts.peak_memory_allocated_bytes
+        gpus = [device for device in recorded_devices(self.frame.profile) if device >= 0]
+        if read is not None or not gpus:
+            return read
+        memory = DeviceMemory(self.frame, gpus[0])
+        if not memory.has_totals:
+            return None
+        window = memory.window(self.selection.first, self.selection.last)
+        return memory.peak_reserved(window) if reserved else memory.peak(window).allocated
 
     def tensor_core_ns(self) -> float | None:
         """Tensor Core kernel time per step."""
@@ -204,7 +295,14 @@ def _metrics(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
             "Peak memory allocated",
             "bytes",
             "lower",
-            both(lambda s: s.frame.profile.facts.peak_memory_allocated_bytes),
+            both(CompareInput.peak_memory),
+        ),
+        (
+            "peak_memory_reserved",
+            "Peak memory reserved",
+            "bytes",
+            "lower",
+            both(lambda s: s.peak_memory(reserved=True)),
         ),
     ]
     if not a.frame.profile.has_gpu and not b.frame.profile.has_gpu:
@@ -260,62 +358,59 @@ def _by_family(side: CompareInput) -> dict[str, tuple[int, float, int]]:
     return result
 
 
-def _ops(comparison: Comparison) -> list[CompareOp]:
-    rows = []
-    for pair in comparison.pairs:
-        a, b = pair.a, pair.b
-        rows.append(
-            CompareOp(
-                name=op_name(pair.module, pair.op_type),
-                module=pair.module,
-                op_type=pair.op_type,
-                direction=DIRECTIONS.get(pair.role, ""),
-                a_id=a.id if a else None,
-                b_id=b.id if b else None,
-                a_ns=a.time_ns if a else None,
-                b_ns=b.time_ns if b else None,
-                difference_ns=b.time_ns - a.time_ns if a and b else None,
-                speedup=a.time_ns / b.time_ns if a and b and b.time_ns else None,
-                a_precision=a.precision if a else "",
-                b_precision=b.precision if b else "",
-                a_using_tc=_using(a),
-                b_using_tc=_using(b),
-                a_kernels=round(a.kernels) if a and a.kernels is not None else None,
-                b_kernels=round(b.kernels) if b and b.kernels is not None else None,
-            )
+def _buckets(comparison: Comparison) -> list[CompareBucket]:
+    return [
+        CompareBucket(
+            key=bucket.key,
+            label=bucket.label,
+            base_ns=bucket.a_ns,
+            candidate_ns=bucket.b_ns,
+            difference_ns=bucket.difference_ns,
+            base_ms=bucket.a_ns / _MS,
+            candidate_ms=bucket.b_ns / _MS,
+            difference_ms=bucket.difference_ns / _MS,
+            low_ms=None if bucket.low_ns is None else bucket.low_ns / _MS,
+            high_ms=None if bucket.high_ns is None else bucket.high_ns / _MS,
+            noise=is_noise(bucket.low_ns, bucket.high_ns),
         )
-    return rows
+        for bucket in comparison.buckets
+    ]
 
 
-def _using(side: OpSide | None) -> Verdict:
-    if side is None or side.kernels is None:
-        return "unknown"
-    if side.tensor_core_ns > 0:
-        return "yes"
-    return "unknown" if side.eligible_unknown_ns > 0 else "no"
+def _shares(side: Shares) -> CompareShares:
+    total = side.total_ns
+    return CompareShares(
+        total_ns=total,
+        matched=percent(side.matched_ns, total),
+        casts=percent(side.casts_ns, total),
+        scaler=percent(side.scaler_ns, total),
+        compiled=percent(side.compiled_ns, total),
+        unmatched=percent(side.unmatched_ns, total),
+        unlinked=percent(side.unlinked_ns, total),
+        matched_of_model=side.matched_percent,
+    )
 
 
-def _headline(a: CompareInput, b: CompareInput, speedup: float | None) -> str:
-    if speedup is None:
-        return "One of the runs has no step time to compare."
-    first, second = duration(a.steps.average_ns), duration(b.steps.average_ns)
-    if 0.98 <= speedup <= 1.02:
-        return f"Both runs take about the same: {first} and {second} a step."
-    if speedup > 1:
-        return f"The candidate is {speedup:.2f} times as fast: {first} became {second} a step."
-    return f"The candidate is slower: {first} became {second} a step, {1 / speedup:.2f} times as long."
+def _batches(comparison: Comparison) -> CompareBatches | None:
+    found = comparison.batches
+    if found is None or not found.differ:
+        return None
+    return CompareBatches(found.a, found.b, found.recorded, comparison.per_sample)
 
 
-def _warnings(a: CompareInput, b: CompareInput) -> list[str]:
+def _warnings(a: CompareInput, b: CompareInput, comparison: Comparison) -> list[str]:
     left, right = a.side(), b.side()
     texts = []
     if left.model and right.model and left.model != right.model:
         texts.append(f"The models differ: {left.model} and {right.model}.")
     if left.device != right.device:
         texts.append(f"The devices differ: {left.device} and {right.device}.")
-    batches = (a.frame.profile.facts.batch_size, b.frame.profile.facts.batch_size)
-    if None not in batches and batches[0] != batches[1]:
-        texts.append(f"The batch sizes differ: {batches[0]} and {batches[1]}; compare samples per second.")
+    batches = comparison.batches
+    if batches and batches.differ and batches.recorded:
+        texts.append(f"The batch sizes differ: {batches.a} and {batches.b}; compare samples per second.")
+    elif batches and batches.differ:
+        times = batches.b / batches.a
+        texts.append(f"By the input dims the candidate's batch is {times:.3g} times the base's: compare per sample.")
     for name, side in (("base", a), ("candidate", b)):
         spread = percent(side.steps.deviation_ns, side.steps.average_ns)
         if spread is not None and spread > _UNEVEN_PERCENT:

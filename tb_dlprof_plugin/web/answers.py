@@ -12,7 +12,7 @@ from werkzeug.wrappers import Request
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.compare import CompareInput, compare_page
+from tb_dlprof_plugin.views.compare import CompareInput, compare_op, compare_page
 from tb_dlprof_plugin.views.kernels import kernels_page
 from tb_dlprof_plugin.views.launches import launches_page
 from tb_dlprof_plugin.views.memory import memory_page
@@ -58,7 +58,9 @@ class Answers:
         if route == "memory":
             return self._memory(request)
         if route == "compare":
-            return self._compare(request)
+            return compare_page(*self._sides(request))
+        if route == "compare_op":
+            return self._compare_op(request)
         return _PAGES[route](*self._profile(request, request.args))
 
     def _op(self, request: Request) -> msgspec.Struct:
@@ -77,12 +79,20 @@ class Answers:
         except KeyError:
             raise RequestError(404, f"Run {ref.run!r} holds no memory of device {device!r}.") from None
 
-    def _compare(self, request: Request) -> msgspec.Struct:
+    def _compare_op(self, request: Request) -> msgspec.Struct:
+        op = required(request.args, "id")
+        a, b = self._sides(request)
+        try:
+            return compare_op(a, b, op)
+        except KeyError:
+            raise RequestError(404, f"Runs {a.ref.run!r} and {b.ref.run!r} have no op {op!r} to compare.") from None
+
+    def _sides(self, request: Request) -> tuple[CompareInput, CompareInput]:
         a, b = (
             CompareInput(*self._profile(request, {k[2:]: v for k, v in request.args.items() if k.startswith(side)}))
             for side in ("a.", "b.")
         )
-        return compare_page(a, b)
+        return a, b
 
     def _profile(self, request: Request, args: Mapping[str, str]) -> tuple[Frame, RunRef, Selection]:
         frame, ref = self._store.find(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -191,9 +192,61 @@ def test_compare_is_the_page_and_a_table(run, logdir: Path) -> None:
     )
     paths = (logdir / "fp32", logdir / "fp16")
     assert json.loads(run("compare", *paths, "--json").stdout) == json.loads(msgspec.json.encode(expected))
+    assert run("compare", *paths, "--format", "json").stdout == run("compare", *paths, "--json").stdout
     text = run("compare", *paths).stdout
     assert "fp32 -> fp16" in text
     assert "5.00" in text
+    assert "where the step goes" in text
+    assert "Casts" in text
+    assert "launched by no op" in text
+
+
+def test_compare_in_csv_has_a_line_for_each_op(run, logdir: Path) -> None:
+    result = run("compare", logdir / "fp32", logdir / "fp16", "--format", "csv")
+    header, *lines = csv.reader(result.stdout.splitlines())
+    assert len(lines) == 7
+    rows = [dict(zip(header, line, strict=True)) for line in lines]
+    conv = next(row for row in rows if (row["name"], row["direction"]) == ("conv1/conv2d", "bprop"))
+    assert (conv["a_ns"], conv["b_ns"], conv["speedup"]) == ("300000", "60000", "5.0")
+    assert (conv["a_other_compute_ns"], conv["b_tensor_core_ns"]) == ("300000", "60000")
+
+
+def _slowed(training, factor: float, name: str, tmp_path: Path, spread: float = 0) -> Path:
+    """A run whose steps take ``factor`` ms, one more and one less by ``spread``."""
+    trace = training()
+    trace.events = []
+    at = 0.0
+    for index, length in enumerate((factor - spread, factor, factor + spread)):
+        trace.step(index, at, 1000 * length)
+        trace.op("aten::relu", at + 1, 1000 * length - 2)
+        at += 1000 * length
+    path = tmp_path / f"{name}.pt.trace.json"
+    return trace.write().rename(path)
+
+
+@pytest.mark.parametrize(
+    ("factor", "spread", "limit", "status", "words"),
+    [
+        (1.1, 0, 5, 1, "takes 10.0 % longer a step, and the limit is 5 %."),
+        (1.1, 0, 15, 0, ""),
+        (0.9, 0, 0, 0, ""),
+        (1.1, 0.4, 5, 0, "but single iterations vary by more than that."),
+        (1.8, 0.1, 5, 1, "takes 80.0 % longer"),
+    ],
+)
+def test_a_slower_candidate_ends_with_1_beyond_limit_and_noise(
+    run, training, tmp_path: Path, factor: float, spread: float, limit: int, status: int, words: str
+) -> None:
+    base = _slowed(training, 1, "base", tmp_path)
+    candidate = _slowed(training, factor, "candidate", tmp_path, spread)
+    result = run("compare", base, candidate, "--format", "json", "--fail-if-slower", limit)
+    assert result.exit_code == status
+    page = json.loads(result.stdout)
+    assert (page["base_step_ms"], page["candidate_step_ms"]) == (1.0, pytest.approx(factor))
+    assert page["speedup_low"] <= page["speedup"] <= page["speedup_high"]
+    assert sum(bucket["candidate_ns"] for bucket in page["buckets"]) == round(1e6 * page["candidate_step_ms"])
+    assert words in result.stderr
+    assert bool(result.stderr) is bool(words)
 
 
 def test_a_trace_file_is_read_directly(run, cpu_trace) -> None:

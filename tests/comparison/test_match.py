@@ -18,7 +18,7 @@ def _page(a: Frame, b: Frame, ref: RunRef):
 def test_a_run_compared_with_itself_matches_whole_and_differs_nowhere(gpu_frame: Frame, ref: RunRef) -> None:
     page = _page(gpu_frame, gpu_frame, ref)
     # A kernel of 5 µs in three steps belongs to no op, and so to none of the other run.
-    assert page.matched_percent == pytest.approx(100 * 2280 / 2285)
+    assert page.matched_gpu_time_percent.base == pytest.approx(100 * 2280 / 2285)
     assert (page.speedup, page.basis) == (1.0, "gpu")
     assert {(op.difference_ns, op.speedup, op.a_id == op.b_id) for op in page.ops} == {(0, 1.0, True)}
     assert {metric.ratio for metric in page.metrics} <= {1.0, None}
@@ -32,7 +32,9 @@ def test_ops_match_from_fp32_to_amp_although_what_they_call_differs(training, re
         (op.name, op.direction): (op.a_ns, op.b_ns, op.a_precision, op.b_precision, op.a_using_tc, op.b_using_tc)
         for op in page.ops
     }
-    assert page.matched_percent == pytest.approx(100 * 2280 / 2285, abs=1e-4)
+    assert page.matched_gpu_time_percent.base == pytest.approx(100 * 2280 / 2285, abs=1e-4)
+    assert page.shares.candidate.unmatched == 0
+    assert page.shares.candidate.casts == pytest.approx(100 * 40 / (40 + 400 + 5), abs=0.1)
     assert found == {
         ("conv1/conv2d", "bprop"): (300_000, 60_000, "fp32", "fp16", "no", "yes"),
         ("conv1/conv2d", "fprop"): (200_000, 50_000, "fp32", "fp16", "no", "yes"),
@@ -61,7 +63,7 @@ def test_an_op_of_one_run_is_none_on_the_other_side_not_zero(new_trace, ref: Run
         "relu": (5_000, None, None, None),
         "gelu": (None, 5_000, None, None),
     }
-    assert page.matched_percent == 50.0
+    assert (page.shares.base.matched_of_model, page.matched_gpu_time_percent.base) == (50, None)
     missing = next(op for op in page.ops if op.name == "gelu")
     assert (missing.a_id, missing.a_kernels, missing.a_using_tc) == (None, None, "unknown")
 

@@ -69,6 +69,16 @@ def test_two_runs_are_compared_each_with_its_own_range(server, profiles) -> None
     assert server.page("compare", a_run="fp32", a_first=0, a_last=1, b_run="fp16") == (200, _json(expected))
 
 
+def test_an_op_of_two_runs_shows_its_kernels_before_and_after(server, profiles) -> None:
+    _, page = server.page("compare", a_run="fp32", b_run="fp16")
+    conv = next(op for op in page["ops"] if op["name"] == "conv1/conv2d" and op["direction"] == "fprop")
+    status, detail = server.page("compare_op", a_run="fp32", b_run="fp16", id=conv["id"])
+    assert (status, detail["op"]) == (200, conv)
+    before, after = ([(k["ns"], k["uses_tc"], k["cast"]) for k in detail[side]] for side in ("a_kernels", "b_kernels"))
+    assert before == [(200_000, "no", False)]
+    assert after == [(40_000, "yes", False), (10_000, "no", True)]
+
+
 @pytest.mark.parametrize(
     ("query", "ref"),
     [
@@ -89,6 +99,8 @@ def test_what_is_not_named_is_the_lowest_rank_and_the_last_cycle(server, query, 
     [
         ("ops", {}, 400, "lacks the parameter 'run'"),
         ("op", {"run": "fp32"}, 400, "lacks the parameter 'id'"),
+        ("compare_op", {"a_run": "fp32", "b_run": "fp16"}, 400, "lacks the parameter 'id'"),
+        ("compare_op", {"a_run": "fp32", "b_run": "fp16", "id": "0"}, 404, "have no op '0' to compare"),
         ("compare", {"a_run": "fp32"}, 400, "lacks the parameter 'run'"),
         ("ops", {"run": "fp32", "first": "x"}, 400, "'first' must be a whole number"),
         ("ops", {"run": "fp32", "cycle": "-1"}, 400, "'cycle' must be a whole number"),

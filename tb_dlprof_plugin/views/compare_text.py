@@ -1,0 +1,126 @@
+"""What a comparison says in sentences: how the step changed, what made it change, and what of it is noise."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.comparison import Bucket, Comparison
+from tb_dlprof_plugin.views.text import duration
+
+_SAME_LOW, _SAME_HIGH = 0.98, 1.02
+_WORTH_NAMING = 0.05
+"""Buckets are named whose difference is this much of the sum of all differences, or more."""
+_WAITS = ("cpu_launch", "python")
+_OWN = ("casts", "scaler")
+
+
+def headline(comparison: Comparison) -> str:
+    """One sentence about the step times."""
+    first, second = (duration(step) for step in comparison.step_ns)
+    speedup = comparison.speedup
+    if speedup is None:
+        return "One of the runs has no step time to compare."
+    if _SAME_LOW <= speedup <= _SAME_HIGH:
+        return f"Both runs take about the same: {first} and {second} a step."
+    noise = ", but single iterations vary by more than that" if comparison.step_noise else ""
+    if speedup > 1:
+        return f"The candidate is {speedup:.2f} times as fast: {first} became {second} a step{noise}."
+    return f"The candidate is slower: {first} became {second} a step, {1 / speedup:.2f} times as long{noise}."
+
+
+def explanation(comparison: Comparison) -> list[str]:
+    """What the difference is made of, most important first."""
+    return [
+        text
+        for text in (
+            _certainty(comparison),
+            _moved(comparison),
+            _own_work(comparison),
+            _waiting(comparison),
+            _per_sample(comparison),
+            _not_matched(comparison),
+        )
+        if text
+    ]
+
+
+def signed(value_ns: int) -> str:
+    """A difference with its sign: "+1.20 ms"."""
+    return f"+{duration(value_ns)}" if value_ns > 0 else duration(value_ns).replace("-", "−")
+
+
+def _certainty(comparison: Comparison) -> str:
+    if comparison.speedup is None:
+        return ""
+    if comparison.speedup_interval is None:
+        return "One run has a single iteration: what is noise cannot be told."
+    low, high = comparison.speedup_interval
+    difference = comparison.step_ns[1] - comparison.step_ns[0]
+    if comparison.step_noise:
+        return f"The difference of {signed(difference)} is noise: the speedup lies between {low:.3g} and {high:.3g}."
+    return f"The speedup lies between {low:.3g} and {high:.3g} (95 %, from how much single iterations vary)."
+
+
+def _moved(comparison: Comparison) -> str:
+    whole = sum(abs(bucket.difference_ns) for bucket in comparison.buckets)
+    moved = [
+        bucket
+        for bucket in sorted(comparison.buckets, key=lambda bucket: -abs(bucket.difference_ns))
+        if whole and abs(bucket.difference_ns) >= _WORTH_NAMING * whole
+    ]
+    if not moved:
+        return ""
+    parts = [f"{bucket.label} {signed(bucket.difference_ns)}{' (noise)' if bucket.noise else ''}" for bucket in moved]
+    change = signed(comparison.step_ns[1] - comparison.step_ns[0])
+    return f"The change of {change} a step is made of: {', '.join(parts)}."
+
+
+def _own_work(comparison: Comparison) -> str:
+    buckets = {bucket.key: bucket for bucket in comparison.buckets}
+    added = sum(max(0, buckets[key].difference_ns) for key in _OWN if key in buckets)
+    if added < 0.01 * comparison.step_ns[1] or not comparison.step_ns[1]:
+        return ""
+    share = 100 * added / comparison.step_ns[1]
+    return f"Casts and GradScaler take {duration(added)} more, {share:.1f} % of the candidate's step."
+
+
+def _waiting(comparison: Comparison) -> str:
+    """Says where the GPU's saving became waiting for the CPU."""
+    buckets = {bucket.key: bucket for bucket in comparison.buckets}
+    if not set(_WAITS) <= set(buckets):
+        return ""
+    waits = [buckets[key] for key in _WAITS]
+    before, after = (sum(read(bucket) for bucket in waits) for read in (_a_ns, _b_ns))
+    step = comparison.step_ns[1]
+    if after < 0.2 * step or not step:
+        return ""
+    grown = f", {signed(after - before)} against the base" if abs(after - before) > 0.05 * step else ""
+    return (
+        f"In {duration(after)} of the candidate's step ({100 * after / step:.0f} %) the GPU waits for the CPU{grown}: "
+        "faster kernels cannot shorten that."
+    )
+
+
+def _per_sample(comparison: Comparison) -> str:
+    if comparison.batches is None or not comparison.batches.differ or comparison.per_sample is None:
+        return ""
+    return f"Per sample the candidate is {comparison.per_sample:.2f} times as fast: the batch sizes differ."
+
+
+def _not_matched(comparison: Comparison) -> str:
+    what = "GPU time" if comparison.basis == "gpu" else "CPU time of ops"
+    parts = []
+    for name, side in zip(("base", "candidate"), comparison.shares, strict=True):
+        left, total = side.unmatched_ns + side.unlinked_ns, side.total_ns
+        if total and left > 0.01 * total:
+            parts.append(f"{100 * left / total:.1f} % of the {name}'s {what} has no counterpart")
+        if total and side.compiled_ns > 0.01 * total:
+            where = "belongs to regions of torch.compile, which have no modules to match"
+            parts.append(f"{100 * side.compiled_ns / total:.1f} % of the {name}'s {what} {where}")
+    return "; ".join(parts)[:1].upper() + "; ".join(parts)[1:] + "." if parts else ""
+
+
+def _a_ns(bucket: Bucket) -> int:
+    return bucket.a_ns
+
+
+def _b_ns(bucket: Bucket) -> int:
+    return bucket.b_ns
