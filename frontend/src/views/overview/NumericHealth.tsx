@@ -28,13 +28,14 @@ export function NumericHealth({ health }: { health: NumericHealthPanel }) {
   );
 }
 
-function Series({ points }: { points: LossScalePoint[] }) {
+function Series({ points: inOrder }: { points: LossScalePoint[] }) {
+  const points = [...inOrder].reverse();
   // Scales double and halve: equal steps of the bars are factors of two, and the lowest still has a bar.
   const bits = points.map((point) => Math.log2(point.scale));
   const least = Math.min(...bits) - 1;
   const range = Math.max(...bits) - least;
   return (
-    <div class="table-box loss-scales">
+    <div class="table-box loss-scales" tabIndex={0} role="region" aria-label="Loss scale by cycle, the last first">
       <table>
         <thead>
           <tr>
