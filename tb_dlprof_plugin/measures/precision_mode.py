@@ -102,7 +102,7 @@ def precision_mode(frame: Frame) -> PrecisionMode:
 def _of_recording(frame: Frame, _: Selection) -> PrecisionMode:
     signals, facts = precision_signals(frame), frame.profile.facts
     shares = _shares(signals)
-    precision = _dominant(shares)
+    precision = "fp8" if _fp8_products(signals) else _dominant(shares)
     means = _means(precision, signals, facts)
     return PrecisionMode(
         label=_label(precision, means, shares),
@@ -150,6 +150,11 @@ def _shares(signals: Signals) -> tuple[Share, ...]:
         times[part.precision] += part.ns
     whole = sum(times.values())
     return tuple(Share(precision, ns, 100.0 * ns / whole) for precision, ns in times.most_common() if ns)
+
+
+def _fp8_products(signals: Signals) -> bool:
+    """Whether most products are FP8: Transformer Engine leaves attention in 16 bit, however long it takes."""
+    return signals.product_ns.get("fp8", 0) > _DOMINANT * sum(signals.product_ns.values())
 
 
 def _dominant(shares: tuple[Share, ...]) -> str:

@@ -145,31 +145,31 @@ def _parts(frame: Frame, matrix: Bools) -> tuple[tuple[Part, ...], dict[str, int
     if profile.has_gpu:
         rows, inner = _matrix_launches(frame, is_matrix)
         launches, kernels = profile.launches, profile.kernels
-        group = frame.launch_group[rows]
-        for kernel, call, place, ns in zip(
-            launches.kernel[rows].tolist(),
-            inner.tolist(),
-            group.tolist(),
-            launches.duration_ns[rows].tolist(),
-            strict=True,
-        ):
-            inputs = of_op[calls.op[call]] if call >= 0 else ""
+        op = np.where(inner >= 0, calls.op[np.maximum(inner, 0)], -1) if len(calls) else inner
+        keys = np.stack((launches.kernel[rows], op, frame.launch_group[rows]))
+        for kernel, owner, place, ns in _sums(keys, launches.duration_ns[rows]):
+            inputs = of_op[owner] if owner >= 0 else ""
             precision = _of_tensor_cores(frame, kernel) or inputs or _of_name(frame, kernel)
             times[(*_place(frame, place), precision)] += ns
             if strings[kernels.family[kernel]] != "attention":
                 products[precision] += ns
     else:
         rows = np.flatnonzero(is_matrix & (outermost(is_matrix, frame.call_parent) == np.arange(len(calls))))
-        group = frame.call_group[rows]
-        for op, place, ns in zip(
-            calls.op[rows].tolist(), group.tolist(), calls.duration_ns[rows].tolist(), strict=True
-        ):
-            # One more than the duration, so that calls of 0 ns count.
-            times[(*_place(frame, place), of_op[op])] += ns + 1
-            if "attention" not in strings[ops.name[op]]:
-                products[of_op[op]] += ns + 1
+        keys = np.stack((calls.op[rows], frame.call_group[rows]))
+        # One more than the duration, so that calls of 0 ns count.
+        for owner, place, ns in _sums(keys, calls.duration_ns[rows] + 1):
+            times[(*_place(frame, place), of_op[owner])] += ns
+            if "attention" not in strings[ops.name[owner]]:
+                products[of_op[owner]] += ns
     found = tuple(Part(module, op_type, precision, ns) for (module, op_type, precision), ns in times.items())
     return found, dict(products)
+
+
+def _sums(keys: Ints, values: Ints) -> list[list[int]]:
+    """Each different column of ``keys`` with the sum of its values."""
+    unique, inverse = np.unique(keys, axis=1, return_inverse=True)
+    sums = np.bincount(inverse.reshape(-1), weights=values, minlength=unique.shape[1]).astype(np.int64)
+    return np.vstack((unique, sums)).T.tolist()  # type: ignore[no-any-return]
 
 
 def _matrix_launches(frame: Frame, is_matrix: Bools) -> tuple[Ints, Ints]:

@@ -240,6 +240,17 @@ def test_transformer_engine_in_fp8(steps: Any) -> None:
     mode = precision_mode(steps().each(write).frame())
     assert (mode.label, mode.means) == ("FP8 (Transformer Engine)", "transformer_engine")
     assert (mode.signals.transformer_engine_ops, mode.signals.transformer_engine_kernels) == (3, 6)
+
+    def with_attention(step: Steps) -> None:
+        write(step)
+        shape = [[2, 4, 64, 32]] * 3
+        step.trace.op("aten::_flash_attention_forward", step.start + 500, 80, dims=shape, types=["c10::BFloat16"] * 3)
+        flash = "void flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, cutlass::bfloat16_t>>(Flash_fwd_params)"
+        step.trace.launch(flash, step.start + 510, step.start + 600, 300)
+
+    mode = precision_mode(steps().each(with_attention).frame())
+    assert mode.label == "FP8 (Transformer Engine)"
+    assert [share.precision for share in mode.shares] == ["bf16", "fp8"]
     without = precision_mode(steps().each(lambda step: write(step, BF16_GEMM)).frame())
     assert without.precision == "bf16"
     assert [d.declared for d in without.disagreements] == ["transformer_engine"]
