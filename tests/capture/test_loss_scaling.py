@@ -49,7 +49,9 @@ def record(directory, training, steps, schedule):
         for _ in range(steps):
             training.step()
             prof.step()
-    frames = [Frame(stored.profile) for stored in read_profiles(directory)]
+    # Files are ordered by when their analysis ended, not by cycle.
+    profiles = sorted((stored.profile for stored in read_profiles(directory)), key=lambda profile: profile.source.cycle)
+    frames = [Frame(profile) for profile in profiles]
     return [(frame, numeric_health(frame, frame.selection())) for frame in frames]
 
 
