@@ -35,6 +35,9 @@ _ROUTES = (
     "memory",
     "advice",
     "compare",
+    "many_runs",
+    "by_model",
+    "sweep",
     "compare_op",
 )
 _HASHED_FOR_SECONDS = 86_400

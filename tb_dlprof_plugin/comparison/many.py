@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
+import numpy as np
 
+from tb_dlprof_plugin.comparison.noise import ratio
 from tb_dlprof_plugin.measures.run_figures import RunFigures
 from tb_dlprof_plugin.measures.run_setup import RunSetup
 
 Change = Literal["faster", "slower", "within noise", "unknown"]
+Measured = Literal["step_time", "samples_per_second"]
 
 FACTS: dict[str, str] = {
     "model": "model",
@@ -32,9 +34,8 @@ FACTS: dict[str, str] = {
 _BASES = ("fp32", "tf32-allowed", "tf32-partly", "tf32")
 _AMP = ("amp-fp16", "amp-bf16")
 _HALF = ("fp16", "bf16")
-_STUDENT_T = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
-"""97.5 % quantiles of Student's t for 1 to 10 degrees of freedom (any table of it)."""
-_STUDENT_T_BEYOND = ((30, 2.04), (20, 2.09), (15, 2.13), (10, 2.23))
+_STEP_TIME: Measured = "step_time"
+_SAMPLES: Measured = "samples_per_second"
 
 Fact = str | int | bool | tuple[str | int | None, ...] | None
 """A model is its class and its number of parameters."""
@@ -51,14 +52,14 @@ class Speedup(msgspec.Struct, frozen=True):
     """How many times as fast a run is as its base, above 1 for faster, with the interval of 95 % around it.
 
     ``of`` says of what: step times, or samples per second where the batch sizes differ. The interval comes from how the
-    iterations of the two recordings vary; it is None where one has a single iteration. What differs from one recording
-    to the next is not in it.
+    iterations of the two recordings vary (`noise.ratio`); it is None where one has a single iteration. What differs
+    from one recording to the next is not in it.
     """
 
     ratio: float
     low: float | None
     high: float | None
-    of: Literal["step_time", "samples_per_second"]
+    of: Measured
     change: Change
 
 
@@ -151,45 +152,20 @@ def before_and_after(runs: Sequence[NamedRun]) -> list[BeforeAfter]:
 
 
 def speedup(base: RunFigures, run: RunFigures) -> Speedup | None:
-    """How many times as fast ``run`` is; None where there is no time to compare.
-
-    The interval is ``ratio * exp(+-t * sqrt(s1^2 / (n1 m1^2) + s2^2 / (n2 m2^2)))`` (delta method for the logarithm of
-    the ratio of two means), with t for Welch's degrees of freedom.
-    """
+    """How many times as fast ``run`` is; None where there is no time to compare."""
     if not base.step_ns or not run.step_ns:
         return None
-    ratio = base.step_ns / run.step_ns
-    of: Literal["step_time", "samples_per_second"] = "step_time"
+    scale, of = 1.0, _STEP_TIME
     before, after = base.setup.batch_size, run.setup.batch_size
     if before and after and before != after:
-        ratio, of = ratio * after / before, "samples_per_second"
-    variances = [v for v in (_relative_variance(base), _relative_variance(run)) if v is not None]
-    if len(variances) < 2:
-        return Speedup(ratio, None, None, of, "unknown")
-    freedom = _welch(variances, (base.iterations, run.iterations))
-    factor = math.exp(_student_t(freedom) * math.sqrt(sum(variances)))
-    low, high = ratio / factor, ratio * factor
+        scale, of = after / before, _SAMPLES
+    gained = scale * base.step_ns / run.step_ns
+    interval = ratio(np.array(base.iteration_ns), np.array(run.iteration_ns))
+    if interval is None:
+        return Speedup(gained, None, None, of, "unknown")
+    low, high = scale * interval[0], scale * interval[1]
     change: Change = "faster" if low > 1 else "slower" if high < 1 else "within noise"
-    return Speedup(ratio, low, high, of, change)
-
-
-def _relative_variance(figures: RunFigures) -> float | None:
-    """Variance of the mean step time over its square."""
-    if figures.deviation_ns is None:
-        return None
-    return (figures.deviation_ns / figures.step_ns) ** 2 / figures.iterations
-
-
-def _welch(variances: Sequence[float], counts: Sequence[int]) -> float:
-    below = sum(variance**2 / (count - 1) for variance, count in zip(variances, counts, strict=True))
-    return sum(variances) ** 2 / below if below else math.inf
-
-
-def _student_t(freedom: float) -> float:
-    """For fewer degrees of freedom than asked for where the table has none: the interval errs on the wide side."""
-    if freedom < 10:
-        return _STUDENT_T[max(1, int(freedom)) - 1]
-    return next(value for least, value in _STUDENT_T_BEYOND if freedom >= least)
+    return Speedup(gained, low, high, of, change)
 
 
 def _against(run: NamedRun, base: NamedRun | None) -> Against:

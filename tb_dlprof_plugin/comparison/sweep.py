@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from tb_dlprof_plugin.comparison.many import FACTS, Fact, NamedRun, fact_of
+from tb_dlprof_plugin.measures.natural_order import natural_order
 from tb_dlprof_plugin.measures.run_figures import RunFigures
 
 _PREFERRED = ("batch_size", "workers", "gpus", "gpu", "model", "precision")
-_DIGITS = re.compile(r"(\d+)")
 
 
 class SweepPoint(msgspec.Struct, frozen=True):
@@ -147,4 +146,4 @@ def _order(value: object) -> tuple[int, float, list[tuple[int, int | str]]]:
     if isinstance(value, int | float):
         return (0, float(value), [])
     text = " ".join(str(part) for part in value) if isinstance(value, tuple) else str(value)
-    return (1, 0.0, [(0, int(part)) if part.isdigit() else (1, part) for part in _DIGITS.split(text) if part])
+    return (1, 0.0, natural_order(text))

@@ -36,6 +36,7 @@ class RunFigures(msgspec.Struct, frozen=True):
         setup: the facts of the run.
         created_unix_ns: when it was recorded.
         iterations: how many were selected.
+        iteration_ns: their times.
         step_ns: average iteration time.
         deviation_ns: sample standard deviation of the iteration times.
         samples_per_second: of this process.
@@ -54,6 +55,7 @@ class RunFigures(msgspec.Struct, frozen=True):
     setup: RunSetup
     created_unix_ns: int
     iterations: int
+    iteration_ns: list[int]
     step_ns: int
     deviation_ns: int | None
     samples_per_second: float | None
@@ -91,6 +93,7 @@ def run_figures(frame: Frame, selection: Selection) -> RunFigures:
         setup=setup,
         created_unix_ns=profile.source.created_unix_ns,
         iterations=count,
+        iteration_ns=profile.iterations.duration_ns[selection.first : selection.last + 1].tolist(),
         step_ns=steps.average_ns,
         deviation_ns=steps.deviation_ns,
         samples_per_second=setup.batch_size * 1e9 / steps.average_ns if setup.batch_size and steps.average_ns else None,

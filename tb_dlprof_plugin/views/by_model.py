@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from tb_dlprof_plugin.comparison.many import BeforeAfter, Change, NamedRun, before_and_after
+from tb_dlprof_plugin.measures.natural_order import natural_order
 from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.natural import natural_order
 from tb_dlprof_plugin.views.recorded_run import (
     FailedRun,
     RecordedRun,

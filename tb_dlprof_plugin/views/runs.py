@@ -27,7 +27,8 @@ NOISE_NOTE = (
 class RunRow(msgspec.Struct, frozen=True):
     """One run, per iteration; None is unknown, and so is an empty text.
 
-    ``base`` names the run that it is held against, its own for a base; where it is "", ``no_base`` says why.
+    ``precision_key`` is what most matrix work was computed in, the same in AMP and with half parameters; it gives the
+    colour. ``base`` names the run that it is held against, its own for a base; where it is "", ``no_base`` says why.
     ``changes`` are the facts in which it differs from the base. ``low`` to ``high`` is the interval of ``speedup``.
     ``advice`` is the first finding.
     """
@@ -35,6 +36,7 @@ class RunRow(msgspec.Struct, frozen=True):
     ref: RunRef
     model: str
     precision: str
+    precision_key: str
     batch_size: int | None
     workers: int | None
     gpu: str
@@ -114,6 +116,7 @@ def _row(recorded: RecordedRun, held: Against, ambiguous: frozenset[str]) -> Run
         ref=recorded.ref,
         model=model_label(setup.model, setup.parameters, ambiguous),
         precision=precision_label(setup.precision),
+        precision_key=_computed_in(setup.precision),
         batch_size=setup.batch_size,
         workers=setup.workers,
         gpu=setup.gpu or "",
@@ -139,6 +142,12 @@ def _row(recorded: RecordedRun, held: Against, ambiguous: frozenset[str]) -> Run
         launches=figures.launches,
         advice=recorded.advice[0] if recorded.advice else None,
     )
+
+
+def _computed_in(precision: str | None) -> str:
+    if precision is None:
+        return ""
+    return "fp32" if precision in ("tf32-allowed", "tf32-partly") else precision.removeprefix("amp-")
 
 
 def _headline(rows: list[RunRow], total: int) -> str:

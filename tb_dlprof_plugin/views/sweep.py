@@ -18,6 +18,7 @@ from tb_dlprof_plugin.views.text import byte_size, duration, flop_count
 
 SweepUnit = Literal["ns", "per_second", "percent", "bytes", "flops", "flops_per_second", "count"]
 _SECOND_NS = 1e9
+_NUMBERS = ("batch_size", "workers", "gpus", "processes")
 _OPTIONS = 200
 """Op types to choose from."""
 
@@ -67,9 +68,10 @@ class SweepLeftOut(msgspec.Struct, frozen=True):
 
 
 class SweepPage(msgspec.Struct, frozen=True):
-    """``positions`` are the values of the fact in order. ``common`` are the facts that all lines share.
+    """``positions`` are the values of the fact in order, ``ordered`` says whether they are numbers.
 
-    ``done`` of ``total`` runs have been read; the page asks again until all are.
+    ``common`` are the facts that all lines share. ``done`` of ``total`` runs have been read; the page asks again until
+    all are.
     """
 
     headline: str
@@ -86,6 +88,7 @@ class SweepPage(msgspec.Struct, frozen=True):
     kernel_groups: list[SweepOption]
     op: str
     ops: list[SweepOption]
+    ordered: bool
     positions: list[str]
     curves: list[SweepCurve]
     common: list[str]
@@ -156,6 +159,7 @@ def sweep_page(
         kernel_groups=_kernel_groups(runs),
         op=_op_key(choice.op, choice.direction) if choice.op else "",
         ops=_ops(runs),
+        ordered=over in _NUMBERS,
         positions=[_position(over, x, ambiguous) for x in xs],
         curves=curves,
         common=[fact_text(fact, value, ambiguous) for fact, value in made.common.items() if value is not None],
@@ -245,7 +249,7 @@ def _line_label(line: SweepLine, ambiguous: frozenset[str]) -> str:
 
 
 def _position(over: str, x: Fact, ambiguous: frozenset[str]) -> str:
-    if over in ("batch_size", "workers", "gpus", "processes", "torch"):
+    if over in (*_NUMBERS, "torch"):
         return str(x)
     return fact_text(over, x, ambiguous)
 

@@ -23,6 +23,7 @@ import msgspec.inspect as mi
 
 from tb_dlprof_plugin.views import (
     advice,
+    by_model,
     compare,
     kernels,
     launches,
@@ -32,6 +33,8 @@ from tb_dlprof_plugin.views import (
     overview,
     roofline,
     run_index,
+    runs,
+    sweep,
     tensor_cores,
 )
 
@@ -48,6 +51,9 @@ PAGES: tuple[type[msgspec.Struct], ...] = (
     memory.MemoryPage,
     advice.AdvicePage,
     compare.ComparePage,
+    runs.ManyRunsPage,
+    by_model.ByModelPage,
+    sweep.SweepPage,
 )
 TARGET = Path(__file__).resolve().parents[2] / "frontend" / "src" / "api" / "types.ts"
 

@@ -11,6 +11,7 @@ from werkzeug.wrappers import Request
 
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.views.advice import advice_page
+from tb_dlprof_plugin.views.by_model import by_model_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_op, compare_page
 from tb_dlprof_plugin.views.kernels import kernels_page
@@ -20,9 +21,12 @@ from tb_dlprof_plugin.views.modules import modules_page
 from tb_dlprof_plugin.views.ops import op_detail, ops_page
 from tb_dlprof_plugin.views.overview import overview
 from tb_dlprof_plugin.views.roofline import roofline_page
+from tb_dlprof_plugin.views.runs import many_runs_page
+from tb_dlprof_plugin.views.sweep import SweepChoice, SweepError, sweep_page
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.query import integer, required
+from tb_dlprof_plugin.web.recorded_runs import RecordedRuns
 from tb_dlprof_plugin.web.store import ProfileStore
 
 _Page = Callable[[Frame, RunRef, Selection], msgspec.Struct]
@@ -44,6 +48,7 @@ class Answers:
 
     def __init__(self, data_provider: Any, logdir: str) -> None:
         self._store = ProfileStore(data_provider, logdir)
+        self._recorded = RecordedRuns(self._store)
 
     def answer(self, route: str, request: Request) -> msgspec.Struct:
         """The page of a route.
@@ -61,6 +66,13 @@ class Answers:
             return compare_page(*self._sides(request))
         if route == "compare_op":
             return self._compare_op(request)
+        if route == "many_runs":
+            return self._many_runs(request)
+        if route == "by_model":
+            read = self._recorded.read(*_where(request))
+            return by_model_page(read.recorded, read.failed, read.total)
+        if route == "sweep":
+            return self._sweep(request)
         return _PAGES[route](*self._profile(request, request.args))
 
     def _op(self, request: Request) -> msgspec.Struct:
@@ -93,6 +105,33 @@ class Answers:
             for side in ("a.", "b.")
         )
         return a, b
+
+    def _many_runs(self, request: Request) -> msgspec.Struct:
+        read = self._recorded.read(*_where(request))
+        base = request.args.get("base") or None
+        done = len(read.recorded) + len(read.failed)
+        try:
+            return many_runs_page(read.recorded, base, read.failed, read.total)
+        except KeyError:
+            if done == read.total:
+                raise RequestError(404, f"There is no run {base!r} to be the base; pick another in the list.") from None
+        # The base is not read yet: what has been read is shown without it until it is.
+        return many_runs_page(read.recorded, None, read.failed, read.total)
+
+    def _sweep(self, request: Request) -> msgspec.Struct:
+        args = request.args
+        choice = SweepChoice(
+            over=args.get("over") or None,
+            measure=args.get("measure") or "step_time",
+            kernel_group=args.get("kernel_group") or None,
+            op=args.get("op") or None,
+            direction=args.get("direction") or None,
+        )
+        read = self._recorded.read(*_where(request))
+        try:
+            return sweep_page(read.recorded, choice, read.failed, read.total)
+        except SweepError as error:
+            raise RequestError(400, f"The sweep cannot be drawn: {error}.") from None
 
     def _profile(self, request: Request, args: Mapping[str, str]) -> tuple[Frame, RunRef, Selection]:
         frame, ref = self._store.find(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any
 
 from tensorboard.data.provider import RunTagFilter
 
 from tb_dlprof_plugin.analysis.renew import renewed
 from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.measures.natural_order import natural_order
 from tb_dlprof_plugin.storage.codec import ProfileError, decode
 from tb_dlprof_plugin.storage.header import parse_header
 from tb_dlprof_plugin.storage.tags import PLUGIN_NAME, Tag
@@ -21,7 +22,19 @@ from tb_dlprof_plugin.web.errors import RequestError
 
 _KEPT_FRAMES = 12
 _MAX_CYCLES = 10_000
-_DIGITS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """What stands for a run in a table of many: its newest session, lowest rank and last cycle."""
+
+    ref: RunRef
+    datum: Any
+
+    @property
+    def key(self) -> tuple[str, float]:
+        """Names this very profile: one that is recorded over it has another."""
+        return (self.datum.values[0].blob_key, self.datum.wall_time)
 
 
 class ProfileStore:
@@ -47,8 +60,38 @@ class ProfileStore:
                     continue
                 cycles = sorted({datum.step for datum in data.get(run, {}).get(text, ())})
                 entries.append(_entry(run, tag, cycles, parse_header(info.plugin_content)))
-        entries.sort(key=lambda e: (_natural(e.run), e.session, e.rank))
+        entries.sort(key=lambda e: (natural_order(e.run), e.session, e.rank))
         return RunIndex(plugin_version=__version__, logdir=self._logdir, runs=entries)
+
+    def latest(self, context: Any, experiment: str) -> list[Latest]:
+        """One profile of every run that has any, in natural order; no profile is read."""
+        data = self._provider.read_blob_sequences(
+            context, experiment_id=experiment, plugin_name=PLUGIN_NAME, downsample=_MAX_CYCLES
+        )
+        result = []
+        for run in sorted(data, key=natural_order):
+            found = [
+                ((tag.session, -tag.rank, datum.step), tag, datum)
+                for text, values in data[run].items()
+                if (tag := Tag.parse(text))
+                for datum in values
+                if datum.values
+            ]
+            if found:
+                _, tag, datum = max(found, key=lambda one: one[0])
+                result.append(Latest(RunRef(run, tag.session, tag.rank, int(datum.step)), datum))
+        return result
+
+    def decode(self, context: Any, latest: Latest) -> Frame:
+        """A profile that is looked at once: it takes no place among those kept.
+
+        Raises:
+            RequestError: it is damaged.
+        """
+        with self._lock:
+            if latest.key in self._frames:
+                return self._frames[latest.key]
+        return self._decoded(context, latest.ref.run, latest.datum)
 
     def find(
         self,
@@ -92,16 +135,19 @@ class ProfileStore:
             if key in self._frames:
                 self._frames.move_to_end(key)
                 return self._frames[key]
-        blob = self._provider.read_blob(context, blob_key=datum.values[0].blob_key)
-        try:
-            frame = Frame(renewed(decode(blob)))
-        except ProfileError as error:
-            raise RequestError(422, f"Run {run!r} cannot be shown: {error}.") from None
+        frame = self._decoded(context, run, datum)
         with self._lock:
             self._frames[key] = frame
             while len(self._frames) > _KEPT_FRAMES:
                 self._frames.popitem(last=False)
         return frame
+
+    def _decoded(self, context: Any, run: str, datum: Any) -> Frame:
+        blob = self._provider.read_blob(context, blob_key=datum.values[0].blob_key)
+        try:
+            return Frame(renewed(decode(blob)))
+        except ProfileError as error:
+            raise RequestError(422, f"Run {run!r} cannot be shown: {error}.") from None
 
 
 def _entry(run: str, tag: Tag, cycles: list[int], header: Any | None) -> RunEntry:
@@ -117,8 +163,3 @@ def _entry(run: str, tag: Tag, cycles: list[int], header: Any | None) -> RunEntr
         iterations=(header.iterations or None) if header else None,
         average_iteration_ns=(header.average_iteration_ns or None) if header else None,
     )
-
-
-def _natural(text: str) -> list[tuple[int, int | str]]:
-    """Sorts "run2" before "run10"."""
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in _DIGITS.split(text) if part]

@@ -24,8 +24,11 @@ def setup(**facts: Any) -> RunSetup:
 def run(name: str, step_ns: int = 1_000_000, deviation_ns: int | None = 1000, **facts: Any) -> NamedRun:
     iterations = facts.pop("iterations", 10)
     created = facts.pop("created", 0)
+    # Iterations alternate around the mean, so that their sample standard deviation is the one given.
+    apart = (deviation_ns or 0) * ((iterations - 1) / iterations) ** 0.5
+    times = [round(step_ns + (apart if index % 2 else -apart)) for index in range(iterations)]
     figures = RunFigures(
-        setup=setup(**facts), created_unix_ns=created, iterations=iterations, step_ns=step_ns,
+        setup=setup(**facts), created_unix_ns=created, iterations=iterations, iteration_ns=times, step_ns=step_ns,
         deviation_ns=deviation_ns, samples_per_second=None, gpu_utilization=None, tensor_core_utilization=None,
         tensor_core_share=None, gpu_ns=None, launches=None, flops=None, peak_memory_bytes=None, peak_memory_of="",
         group_ns={}, op_types=[],
@@ -85,9 +88,9 @@ def test_the_interval_is_welchs_and_says_what_is_noise() -> None:
     assert far is not None
     assert slow is not None
     assert (near.change, far.change, slow.change) == ("within noise", "faster", "slower")
-    # log(1000/950) +- t(0.975; 18.0) * sqrt(0.1^2/10 + (100/950)^2/10): t = 2.10 by any table.
-    assert near.low == pytest.approx(0.953, abs=0.002)
-    assert near.high == pytest.approx(1.162, abs=0.003)
+    # log(1000/950) +- t(0.975; 17.95) * sqrt(0.1^2/10 + (100/950)^2/10): t = 2.11 for 17 by any table.
+    assert near.low == pytest.approx(0.9554, abs=0.0002)
+    assert near.high == pytest.approx(1.1597, abs=0.0002)
 
 
 def test_one_iteration_knows_no_noise() -> None:

@@ -13,6 +13,8 @@ export type Direction = "fprop" | "bprop" | "";
 
 export type GapKindName = "host_wait" | "kernel_wait" | "other" | "unknown";
 
+export type How = "module" | "sequence" | "resized" | "";
+
 export type IdleActivity = "dataloader" | "synchronising" | "copying" | "launching" | "ops" | "python" | "unknown";
 
 export type MemoryCategoryKey = "before" | "activations" | "gradients" | "optimizer_state" | "temporary" | "other";
@@ -23,9 +25,13 @@ export type OffReason = "gpu_has_none" | "no_tensor_core_kernel" | "dtype" | "un
 
 export type Pace = "gpu" | "cpu" | "mixed" | "unknown";
 
+export type Reason = "" | "casts" | "scaler" | "compiled" | "layer" | "replaced" | "more_calls" | "other_op";
+
 export type Role = "forward" | "backward" | "optimizer" | "dataloader" | "other";
 
 export type Severity = "high" | "medium" | "low";
+
+export type Status = "" | "added" | "removed";
 
 export type SweepUnit = "ns" | "per_second" | "percent" | "bytes" | "flops" | "flops_per_second" | "count";
 
@@ -955,6 +961,63 @@ export interface CompareSide {
   range: SelectedRange;
 }
 
+/** Batch sizes that differ; where `recorded` is false only their ratio is known, from the input dims. */
+export interface CompareBatches {
+  base: number;
+  candidate: number;
+  recorded: boolean;
+  speedup_per_sample: number | null;
+}
+
+/** A percentage of both runs, None where unknown. */
+export interface CompareBoth {
+  base: number | null;
+  candidate: number | null;
+}
+
+/**
+ * Where one run's time is, in percent of its GPU time (of its ops' CPU time where a run has no GPU).
+ *
+ * `matched` has a counterpart in the other run, `unmatched` has none and `unlinked` was launched by no recorded
+ * op. `matched_of_model` is matched over all but casts and GradScaler's work, which only one precision has.
+ */
+export interface CompareShares {
+  total_ns: number;
+  matched: number | null;
+  casts: number | null;
+  scaler: number | null;
+  compiled: number | null;
+  unmatched: number | null;
+  unlinked: number | null;
+  matched_of_model: number | null;
+}
+
+/** Of both runs. */
+export interface CompareSharesOfBoth {
+  base: CompareShares;
+  candidate: CompareShares;
+}
+
+/**
+ * One bar of the waterfall, per iteration: time of the step that belongs to nothing else.
+ *
+ * The buckets of a side sum to its step, to the nanosecond. `low_ms` to `high_ms` is the 95 % interval of the
+ * difference, None where a run has a single iteration; `noise` says whether 0 lies in it.
+ */
+export interface CompareBucket {
+  key: string;
+  label: string;
+  base_ns: number;
+  candidate_ns: number;
+  difference_ns: number;
+  base_ms: number;
+  candidate_ms: number;
+  difference_ms: number;
+  low_ms: number | null;
+  high_ms: number | null;
+  noise: boolean | null;
+}
+
 /**
  * One measure of both runs; `ratio` is a / b for times (above 1: b is faster), None where either is unknown.
  *
@@ -984,44 +1047,112 @@ export interface CompareKernelFamily {
 }
 
 /**
+ * The ops of one module itself, without the modules inside it; "" holds what lies in no module.
+ *
+ * Times are sums over its ops, per iteration; `status` says whether only one run has the module. Precisions are
+ * those of the op with most time, roofs means of its ops that have one, weighted by time.
+ */
+export interface CompareModule {
+  module: string;
+  status: Status;
+  ops: number;
+  a_ns: number;
+  b_ns: number;
+  difference_ns: number;
+  low_ns: number | null;
+  high_ns: number | null;
+  noise: boolean | null;
+  speedup: number | null;
+  change_ns: number;
+  change_percent: number | null;
+  a_precision: string;
+  b_precision: string;
+  a_kernels: number;
+  b_kernels: number;
+  a_roof_percent: number | null;
+  b_roof_percent: number | null;
+  a_buckets: Record<string, number>;
+  b_buckets: Record<string, number>;
+}
+
+/**
  * One op of both runs, times per iteration. An op that only one run has carries None on the other side.
  *
- * `basis` is the time that `difference_ns` (b - a) and `speedup` (a / b) are of: GPU time where both runs have
- * a GPU, else CPU time.
+ * `basis` of the page is the time that `difference_ns` (b - a) and `speedup` (a / b) are of: GPU time where both
+ * runs have a GPU, else CPU time; `low_ns` to `high_ns` is the 95 % interval of the difference, `noise` whether
+ * 0 lies in it. `how` tells how the pair was found, `reason` why one side is missing. `a_buckets` and
+ * `b_buckets` are by the clock; `change_ns` is the difference of their sums, and `change_percent` its share of
+ * the change of the step. `a_roof_percent` is how much of its roofline ceiling the op reached.
  */
 export interface CompareOp {
+  id: string;
   name: string;
   module: string;
+  b_module: string;
   op_type: string;
   direction: Direction;
+  role: Role;
+  dims: string;
+  how: How;
+  reason: Reason;
   a_id: string | null;
   b_id: string | null;
   a_ns: number | null;
   b_ns: number | null;
   difference_ns: number | null;
+  low_ns: number | null;
+  high_ns: number | null;
+  noise: boolean | null;
   speedup: number | null;
+  change_ns: number;
+  change_percent: number | null;
+  a_cast_ns: number | null;
+  b_cast_ns: number | null;
   a_precision: string;
   b_precision: string;
   a_using_tc: Verdict;
   b_using_tc: Verdict;
   a_kernels: number | null;
   b_kernels: number | null;
+  a_roof_percent: number | null;
+  b_roof_percent: number | null;
+  a_buckets: Record<string, number>;
+  b_buckets: Record<string, number>;
 }
 
-/** `a` is the base, `b` the candidate; everything is per iteration, so that ranges of other lengths compare. */
+/**
+ * `a` is the base, `b` the candidate; everything is per iteration, so that ranges of other lengths compare.
+ *
+ * `speedup_low` to `speedup_high` is the 95 % interval of the speedup, `noise` whether the steps differ by no
+ * more than their iterations do. `matched_gpu_time_percent` is `CompareShares.matched_of_model`, None where a run
+ * has no GPU. `batches` is None where the batch sizes are the same, or unknown. `modules` are the first of
+ * `total_modules`.
+ */
 export interface ComparePage {
   a: CompareSide;
   b: CompareSide;
   headline: string;
+  explanation: string[];
   basis: "cpu" | "gpu";
+  base_step_ms: number;
+  candidate_step_ms: number;
+  step_difference_ns: number;
   speedup: number | null;
+  speedup_low: number | null;
+  speedup_high: number | null;
+  noise: boolean | null;
+  batches: CompareBatches | null;
+  matched_gpu_time_percent: CompareBoth;
+  shares: CompareSharesOfBoth;
+  buckets: CompareBucket[];
   metrics: CompareMetric[];
   a_categories: Slice[];
   b_categories: Slice[];
   families: CompareKernelFamily[];
+  modules: CompareModule[];
+  total_modules: number;
   ops: CompareOp[];
   total_rows: number;
-  matched_percent: number | null;
   warnings: string[];
 }
 
@@ -1164,9 +1295,10 @@ export interface SweepLeftOut {
 }
 
 /**
- * `positions` are the values of the fact in order. `common` are the facts that all lines share.
+ * `positions` are the values of the fact in order, `ordered` says whether they are numbers.
  *
- * `done` of `total` runs have been read; the page asks again until all are.
+ * `common` are the facts that all lines share. `done` of `total` runs have been read; the page asks again until
+ * all are.
  */
 export interface SweepPage {
   headline: string;
@@ -1183,6 +1315,7 @@ export interface SweepPage {
   kernel_groups: SweepOption[];
   op: string;
   ops: SweepOption[];
+  ordered: boolean;
   positions: string[];
   curves: SweepCurve[];
   common: string[];

@@ -62,7 +62,7 @@ function Content({ onRefresh }: { onRefresh: () => void }) {
   useEffect(() => {
     // A link should go on naming the run that it shows when runs are added.
     if (run !== null && state.profile.run === null) set({ profile: { ...state.profile, run } });
-  }, [run]);
+  }, [run, state.profile.run]);
 
   if (index.data?.runs.length === 0) {
     return (

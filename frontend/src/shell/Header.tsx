@@ -31,7 +31,7 @@ export function Header({ index, busy, onRefresh }: HeaderProps) {
         ))}
       </nav>
       <div class="top-right">
-        {index && state.page !== "compare" && (
+        {index && state.page !== "compare" && state.page !== "runs" && (
           <ProfilePicker
             entries={index.runs}
             choice={state.profile}

@@ -13,6 +13,7 @@ import { ModulesPage } from "../views/modules/ModulesPage";
 import { OpsPage } from "../views/ops/OpsPage";
 import { OverviewPage } from "../views/overview/OverviewPage";
 import { RooflinePage } from "../views/roofline/RooflinePage";
+import { RunsPage } from "../views/runs/RunsPage";
 import { TensorCoresPage } from "../views/tensor_cores/TensorCoresPage";
 
 export function PageView({ entries }: { entries: RunEntry[] }) {
@@ -37,6 +38,8 @@ export function PageView({ entries }: { entries: RunEntry[] }) {
       return <AdviceView />;
     case "compare":
       return <CompareView entries={entries} />;
+    case "runs":
+      return <RunsPage />;
   }
 }
 

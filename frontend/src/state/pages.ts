@@ -1,5 +1,5 @@
 /** The pages, in the order of the navigation. */
-export const PAGES = ["overview", "ops", "modules", "kernels", "launches", "tensor_cores", "roofline", "memory", "advice", "compare"] as const;
+export const PAGES = ["overview", "ops", "modules", "kernels", "launches", "tensor_cores", "roofline", "memory", "advice", "compare", "runs"] as const;
 
 export type Page = (typeof PAGES)[number];
 
@@ -14,6 +14,7 @@ export const PAGE_LABELS: Record<Page, string> = {
   memory: "Memory",
   advice: "Advice",
   compare: "Compare",
+  runs: "Runs",
 };
 
 export function isPage(text: string): text is Page {

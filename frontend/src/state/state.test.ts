@@ -17,6 +17,11 @@ const FULL: ViewState = {
   device: "cpu",
   a: { run: "a", session: null, rank: 1, cycle: null, range: { first: 0, last: 0 } },
   b: { run: "b", session: "x", rank: null, cycle: 0, range: null },
+  runsTab: "sweep",
+  base: "resnet50/fp32",
+  over: "batch_size",
+  measure: "share",
+  share: "op:conv2d bprop",
 };
 
 afterEach(() => {

@@ -23,6 +23,11 @@ export interface CompareChoice extends ProfileChoice {
   range: IterationRange | null;
 }
 
+/** The parts of the Runs page. */
+export const RUNS_TABS = ["all", "models", "sweep"] as const;
+
+export type RunsTab = (typeof RUNS_TABS)[number];
+
 export interface ViewState {
   page: Page;
   profile: ProfileChoice;
@@ -39,6 +44,14 @@ export interface ViewState {
   device: string | null;
   a: CompareChoice;
   b: CompareChoice;
+  runsTab: RunsTab;
+  /** What all runs are held against; null means each model's own base. */
+  base: string | null;
+  /** The fact that a sweep goes over and what it draws; null leaves both to the server. */
+  over: string | null;
+  measure: string | null;
+  /** What a share is of: "group:NAME", "op:TYPE" or "op:TYPE DIRECTION". */
+  share: string | null;
 }
 
 export const NO_PROFILE: ProfileChoice = { run: null, session: null, rank: null, cycle: null };
@@ -55,6 +68,11 @@ export const INITIAL_STATE: ViewState = {
   device: null,
   a: { ...NO_PROFILE, range: null },
   b: { ...NO_PROFILE, range: null },
+  runsTab: "all",
+  base: null,
+  over: null,
+  measure: null,
+  share: null,
 };
 
 /** The state as pairs, defaults left out. */
@@ -81,6 +99,11 @@ export function stateToPairs(state: ViewState): [key: string, value: string][] {
   put("device", state.device);
   putProfile("a.", state.a, state.a.range);
   putProfile("b.", state.b, state.b.range);
+  if (state.runsTab !== INITIAL_STATE.runsTab) put("runs", state.runsTab);
+  put("base", state.base);
+  put("over", state.over);
+  put("measure", state.measure);
+  put("share", state.share);
   return pairs;
 }
 
@@ -116,5 +139,10 @@ export function pairsToState(pairs: Iterable<readonly [string, string]>): ViewSt
     device: text("device"),
     a: { ...profile("a."), range: range("a.") },
     b: { ...profile("b."), range: range("b.") },
+    runsTab: RUNS_TABS.find((tab) => tab === map.get("runs")) ?? INITIAL_STATE.runsTab,
+    base: text("base"),
+    over: text("over"),
+    measure: text("measure"),
+    share: text("share"),
   };
 }

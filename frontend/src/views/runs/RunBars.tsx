@@ -1,0 +1,58 @@
+/** A bar for each run: its step time, or that over its base's. Plain boxes, so that hundreds of them scroll and can be tabbed. */
+import type { RunRow } from "../../api/types";
+import { colourOf } from "../../format/colours";
+import { exactNs, formatNs } from "../../format/duration";
+import { formatRatio } from "../../format/number";
+
+export type BarScale = "time" | "ratio";
+
+interface RunBarsProps {
+  rows: RunRow[];
+  scale: BarScale;
+  onOpen: (row: RunRow) => void;
+}
+
+/** The step time against the base's: 1 for a base, null where there is none. */
+export function relativeTime(row: RunRow): number | null {
+  if (row.base === row.ref.run) return 1;
+  return row.speedup === null ? null : 1 / row.speedup;
+}
+
+export function RunBars({ rows, scale, onOpen }: RunBarsProps) {
+  const lengths = rows.map((row) => (scale === "time" ? row.step_ns : relativeTime(row)));
+  const longest = Math.max(...lengths.map((length) => length ?? 0), 0) || 1;
+  const keys = [...new Set(rows.map((row) => row.precision_key))];
+  return (
+    <>
+      <ul class="run-bars" tabIndex={0} aria-label="Bars of the runs, scrollable">
+        {rows.map((row, index) => {
+          const length = lengths[index] ?? null;
+          const spread = scale === "time" && row.deviation_ns !== null ? row.deviation_ns : null;
+          return (
+            <li key={row.ref.run} class={row.base === row.ref.run ? "run-base" : ""}>
+              <button type="button" class="link run-bar-name" title={row.ref.run} onClick={() => onOpen(row)}>
+                {row.ref.run}
+              </button>
+              <span class="run-bar-track" aria-hidden="true">
+                {length !== null && (
+                  <span class="run-bar" style={{ width: `${(length / longest) * 100}%`, background: colourOf(row.precision_key || "unknown", 0, "ran_in") }} />
+                )}
+              </span>
+              <span class="num run-bar-value" title={`${exactNs(row.step_ns)}${spread === null ? "" : `, standard deviation ${exactNs(spread)}`}`}>
+                {scale === "time" ? formatNs(row.step_ns) : length === null ? <span class="missing">no base</span> : formatRatio(length)}
+                {spread !== null && <span class="muted"> ± {formatNs(spread)}</span>}
+              </span>
+            </li>
+          );
+        })}
+      </ul>
+      <p class="muted small run-bars-key">
+        {keys.map((key) => (
+          <span key={key}>
+            <span class="swatch" style={{ background: colourOf(key || "unknown", 0, "ran_in") }} /> {key ? key.toUpperCase() : "unknown precision"}{" "}
+          </span>
+        ))}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,88 @@
+/** Lines over the values of a fact, at equal distances because batch sizes double; bars where the values have no order. */
+import type { SweepPage } from "../../api/types";
+import { Chart } from "../../components/chart/Chart";
+import { tooltipElement, tooltipStyle } from "../../components/chart/tooltip";
+import { formatUnit } from "../../format/unit";
+import { useTheme } from "../../state/ThemeContext";
+import { lineStyle, valuesOf } from "./sweep";
+
+export function SweepChart({ data }: { data: SweepPage }) {
+  const theme = useTheme();
+  const named = data.curves.length > 1;
+  return (
+    <>
+      <Chart
+        height={340}
+        theme={theme}
+        inputs={[data]}
+        label={`${data.measure_label} over ${data.over_label}: ${data.curves.length} ${data.ordered ? "lines" : "bars for each"}; the table below holds the values.`}
+        option={(colour) => ({
+          animation: false,
+          grid: { left: 8, right: 20, top: 16, bottom: 8, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
+          tooltip: {
+            ...tooltipStyle(colour),
+            trigger: "axis",
+            axisPointer: { type: data.ordered ? "line" : "shadow" },
+            formatter: (points: { dataIndex: number }[]) => {
+              const at = points[0]!.dataIndex;
+              const lines = data.curves.flatMap((curve, index) => {
+                const mark = curve.marks.find((candidate) => candidate.position === at);
+                return mark ? [{ colour: colour(lineStyle(index).property), label: curve.label, value: formatUnit(mark.value, data.unit) }] : [];
+              });
+              return tooltipElement(`${data.over_label}: ${data.positions[at] ?? ""}`, lines);
+            },
+          },
+          xAxis: {
+            type: "category",
+            data: data.positions,
+            axisTick: { show: false },
+            axisLine: { lineStyle: { color: colour("--line") } },
+            axisLabel: { color: colour("--muted"), hideOverlap: true, rotate: data.positions.some((text) => text.length > 8) ? 30 : 0 },
+          },
+          yAxis: {
+            type: "value",
+            min: 0,
+            axisLabel: { color: colour("--muted"), formatter: (value: number) => formatUnit(value, data.unit) },
+            splitLine: { lineStyle: { color: colour("--line-soft") } },
+          },
+          series: data.curves.map((curve, index) => {
+            const { property, dashed } = lineStyle(index);
+            if (!data.ordered) {
+              return {
+                type: "bar",
+                name: curve.label,
+                barMaxWidth: 36,
+                itemStyle: { color: colour(property) },
+                emphasis: { disabled: true },
+                data: valuesOf(curve, data.positions.length),
+              };
+            }
+            return {
+              type: "line",
+              name: curve.label,
+              connectNulls: true,
+              symbol: "circle",
+              symbolSize: 7,
+              itemStyle: { color: colour(property) },
+              lineStyle: { width: 2, type: dashed ? "dashed" : "solid" },
+              emphasis: { disabled: true },
+              data: valuesOf(curve, data.positions.length),
+            };
+          }),
+        })}
+      />
+      {named && (
+        <ul class="sweep-lines" data-testid="sweep-lines">
+          {data.curves.map((curve, index) => {
+            const { property, dashed } = lineStyle(index);
+            return (
+              <li key={curve.label}>
+                <span class={`line-swatch ${dashed ? "line-dashed" : ""}`} style={{ borderColor: `var(${property})` }} /> {curve.label}
+              </li>
+            );
+          })}
+        </ul>
+      )}
+    </>
+  );
+}

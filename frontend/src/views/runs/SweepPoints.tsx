@@ -1,0 +1,51 @@
+/** The points of all lines as a table; a point opens its run. */
+import { useMemo } from "preact/hooks";
+import type { SweepPage } from "../../api/types";
+import type { Column } from "../../components/table/columns";
+import { DataTable } from "../../components/table/DataTable";
+import { useView } from "../../state/store";
+import { NO_PROFILE } from "../../state/viewState";
+
+interface Point {
+  line: string;
+  position: number;
+  place: string;
+  run: string;
+  value: number;
+}
+
+export function SweepPoints({ data }: { data: SweepPage }) {
+  const { set } = useView();
+  const rows = useMemo<Point[]>(
+    () =>
+      data.curves.flatMap((curve) =>
+        curve.marks.map((mark) => ({
+          line: curve.label,
+          position: mark.position,
+          place: data.positions[mark.position] ?? "",
+          run: mark.ref.run,
+          value: mark.value,
+        })),
+      ),
+    [data],
+  );
+  const columns = useMemo<Column<Point>[]>(
+    () => [
+      { id: "run", header: "Run", definition: "The run behind the point.", value: (row) => row.run, width: "260px" },
+      { id: "line", header: "Line", definition: "The facts in which the lines differ.", value: (row) => row.line, filter: "choice", width: "280px" },
+      { id: "place", header: data.over_label.charAt(0).toUpperCase() + data.over_label.slice(1), definition: "The fact over which the lines go.", value: (row) => row.place, filter: "choice", width: "180px" },
+      { id: "value", header: "Value", definition: `${data.measure_label}.`, value: (row) => row.value, unit: data.unit, width: "130px" },
+    ],
+    [data.over_label, data.measure_label, data.unit],
+  );
+  return (
+    <DataTable
+      name={`${data.measure_label} over ${data.over_label}`}
+      testId="sweep-table"
+      columns={columns}
+      rows={rows}
+      rowId={(row) => `${row.run}`}
+      onSelect={(row) => set({ page: "overview", profile: { ...NO_PROFILE, run: row.run }, range: null })}
+    />
+  );
+}

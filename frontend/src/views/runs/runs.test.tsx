@@ -1,0 +1,132 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { App } from "../../shell/App";
+import * as fixtures from "../../testing/fixtures";
+import { byModel, manyRuns, sweep } from "../../testing/runs";
+import { relativeTime } from "./RunBars";
+import { lineStyle, sweepQuery, valuesOf } from "./sweep";
+
+let root: HTMLElement;
+let asked: URL[];
+
+const byId = (id: string): HTMLElement | null => root.querySelector(`[data-testid="${id}"]`);
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 8; turn++) await act(async () => new Promise((resolve) => setTimeout(resolve, 0)));
+}
+
+async function open(pairs: string, answer: (url: URL) => unknown): Promise<void> {
+  window.location.hash = `#tb_dlprof&p.tb_dlprof.page=runs&p.tb_dlprof.run=fp32${pairs}`;
+  vi.stubGlobal("fetch", async (address: URL) => {
+    asked.push(address);
+    const body = address.pathname.endsWith("/runs") ? fixtures.runs : answer(address);
+    return new Response(JSON.stringify(body), { status: 200 });
+  });
+  await act(() => render(<App base={new URL("http://host/data/plugin/tb_dlprof/")} />, root));
+  await settle();
+}
+
+async function choose(id: string, value: string): Promise<void> {
+  const select = byId(id) as HTMLSelectElement;
+  await act(() => {
+    select.value = value;
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+  });
+  await settle();
+}
+
+beforeEach(() => {
+  root = document.createElement("div");
+  document.body.append(root);
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(600);
+  asked = [];
+});
+
+afterEach(() => {
+  render(null, root);
+  root.remove();
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+  window.location.hash = "";
+});
+
+describe("the Runs page", () => {
+  it("asks again until all runs are read, and shows how far it is", async () => {
+    const first = { ...manyRuns, done: 1, rows: manyRuns.rows.slice(0, 1), total_rows: 1, failed: [] };
+    let shown = "";
+    await open("", (url) => {
+      if (!url.searchParams.has("have")) return first;
+      shown = byId("progress")?.textContent ?? "";
+      return manyRuns;
+    });
+    expect(shown).toContain("1 of 3 runs read");
+    expect(asked.filter((url) => url.pathname.endsWith("many_runs")).map((url) => url.searchParams.get("have"))).toEqual([null, "1"]);
+    expect(byId("progress")).toBeNull();
+    expect(byId("runs-table")!.querySelectorAll("tbody tr")).toHaveLength(3);
+  });
+
+  it("stops asking when the server does not get further", async () => {
+    await open("", () => ({ ...manyRuns, done: 2 }));
+    expect(asked.filter((url) => url.pathname.endsWith("many_runs"))).toHaveLength(2);
+  });
+
+  it("says what is unknown, what has no base, and which runs cannot be read", async () => {
+    await open("", () => manyRuns);
+    const rows = byId("runs-table")!.querySelectorAll("tbody tr");
+    expect(rows[0]!.textContent).toContain("is the base");
+    expect(rows[1]!.textContent).toContain("FP32 to AMP BF16");
+    expect(rows[2]!.textContent).toContain("unknown");
+    expect(rows[2]!.querySelector("[title='its model was not recorded']")).not.toBeNull();
+    expect(byId("runs-failed")!.textContent).toContain("cannot be shown");
+  });
+
+  it("asks for another base, and opens the comparison of a run with its base", async () => {
+    await open("", () => manyRuns);
+    await choose("runs-base", "net/amp");
+    expect(asked.at(-1)!.searchParams.get("base")).toBe("net/amp");
+    const name = [...byId("runs-table")!.querySelectorAll("button.link")].find((button) => button.textContent === "net/amp");
+    await act(() => (name as HTMLElement).click());
+    expect(decodeURIComponent(window.location.hash)).toContain("p.tb_dlprof.page=compare");
+    expect(decodeURIComponent(window.location.hash)).toContain("p.tb_dlprof.a.run=net/fp32");
+    expect(decodeURIComponent(window.location.hash)).toContain("p.tb_dlprof.b.run=net/amp");
+  });
+
+  it("shows each model before and after, with what to do", async () => {
+    await open("&p.tb_dlprof.runs=models", () => byModel);
+    const cells = [...byId("by-model-table")!.querySelectorAll("tbody td")].map((cell) => cell.textContent);
+    expect(cells.slice(0, 8)).toEqual(["Net", "32", "FP32", "AMP BF16", "98.0 %", "unknown", "0 %", "61.5 %"]);
+    expect(byId("by-model-next")!.textContent).toContain("Keep AMP BF16");
+    expect(byId("by-model-next")!.textContent).toContain("workers 8 to workers 4");
+  });
+
+  it("draws what is chosen over the fact that is chosen", async () => {
+    await open("&p.tb_dlprof.runs=sweep", (url) => (url.searchParams.get("measure") === "share" ? { ...sweep, measure: "share", kernel_group: "convolution" } : sweep));
+    expect(byId("sweep-table")!.querySelectorAll("tbody tr")).toHaveLength(3);
+    expect(byId("sweep-left-out")!.textContent).toContain("its batch size was not recorded");
+    await choose("sweep-measure", "share");
+    expect(asked.at(-1)!.searchParams.get("kernel_group")).toBe("convolution");
+    await choose("sweep-share", "op:conv2d bprop");
+    expect(asked.at(-1)!.searchParams.get("op")).toBe("conv2d");
+    expect(asked.at(-1)!.searchParams.get("direction")).toBe("bprop");
+    await choose("sweep-over", "precision");
+    expect(asked.at(-1)!.searchParams.get("over")).toBe("precision");
+  });
+});
+
+describe("the sweep", () => {
+  it("asks for a share only where a share is measured", () => {
+    expect(sweepQuery({ over: null, measure: null, share: "op:conv2d" })).toEqual({ over: null, measure: null });
+    expect(sweepQuery({ over: "gpu", measure: "share", share: "op:Optimizer.step#SGD.step" })).toEqual({ over: "gpu", measure: "share", op: "Optimizer.step#SGD.step" });
+  });
+
+  it("leaves a gap where a line has no run, and tells twelve lines apart", () => {
+    expect(valuesOf(sweep.curves[1]!, 2)).toEqual([null, 2_000_000]);
+    const styles = Array.from({ length: 20 }, (_, index) => JSON.stringify(lineStyle(index)));
+    expect(new Set(styles).size).toBe(20);
+  });
+
+  it("counts a base as 1 and a run without one as unknown", () => {
+    expect(manyRuns.rows.map(relativeTime)).toEqual([1, 0.5, null]);
+  });
+});

@@ -1,0 +1,32 @@
+/** The state of the sweep in, the query of its route out; lines and their colours. */
+import type { Query } from "../../api/client";
+import type { SweepCurve } from "../../api/types";
+import type { ViewState } from "../../state/viewState";
+
+/** What a share is of before anything was chosen. */
+export const DEFAULT_SHARE = "group:convolution";
+
+/** `share` is "group:NAME", "op:TYPE" or "op:TYPE DIRECTION". */
+export function sweepQuery(state: Pick<ViewState, "over" | "measure" | "share">): Query {
+  const query: Query = { over: state.over, measure: state.measure };
+  if (state.measure !== "share") return query;
+  const share = state.share ?? DEFAULT_SHARE;
+  const name = share.slice(share.indexOf(":") + 1);
+  if (!share.startsWith("op:")) return { ...query, kernel_group: name };
+  const direction = /^(.+) (fprop|bprop)$/.exec(name);
+  return direction ? { ...query, op: direction[1]!, direction: direction[2]! } : { ...query, op: name };
+}
+
+const COLOURS = ["--c-other-kernels", "--c-tensor-core", "--c-cpu", "--c-s1", "--c-dataloader", "--c-s3", "--c-s9", "--c-s6", "--c-memory", "--c-s4", "--c-s10"];
+
+/** The property that colours a line, and whether it is dashed: lines beyond the colours go through them again. */
+export function lineStyle(index: number): { property: string; dashed: boolean } {
+  return { property: COLOURS[index % COLOURS.length]!, dashed: Math.floor(index / COLOURS.length) % 2 === 1 };
+}
+
+/** A value for each position, null where the line has no run. */
+export function valuesOf(curve: SweepCurve, positions: number): (number | null)[] {
+  const values = Array<number | null>(positions).fill(null);
+  for (const mark of curve.marks) values[mark.position] = mark.value;
+  return values;
+}

@@ -1,0 +1,74 @@
+"""The figures of all runs of a TensorBoard, read little by little and kept: a table of hundreds needs every profile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.views.recorded_run import FailedRun, RecordedRun, recorded_run
+from tb_dlprof_plugin.web.errors import RequestError
+from tb_dlprof_plugin.web.store import Latest, ProfileStore
+
+BUDGET_S = 1.0
+"""Of reading, for one response: then the page shows what there is and asks again."""
+_KEPT_RUNS = 5_000
+"""At most 5 KB each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRuns:
+    """The runs read so far, in natural order of their names, of ``total``."""
+
+    recorded: list[RecordedRun]
+    failed: list[FailedRun]
+    total: int
+
+
+class RecordedRuns:
+    """Figures by profile. Safe to call from several threads."""
+
+    def __init__(self, store: ProfileStore) -> None:
+        self._store = store
+        self._kept: OrderedDict[tuple[str, float], RecordedRun | FailedRun] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, context: Any, experiment: str, budget_s: float = BUDGET_S) -> ReadRuns:
+        """All runs that are known, and as many more as can be read in the time, at least one."""
+        wanted = self._store.latest(context, experiment)
+        stop = time.monotonic() + budget_s
+        found: list[RecordedRun | FailedRun] = []
+        read = 0
+        for latest in wanted:
+            with self._lock:
+                known = self._kept.get(latest.key)
+            if known is None and (read == 0 or time.monotonic() < stop):
+                known = self._read(context, latest)
+                read += 1
+                self._keep(latest.key, known)
+            if known is not None:
+                found.append(known)
+        return ReadRuns(
+            [one for one in found if isinstance(one, RecordedRun)],
+            [one for one in found if isinstance(one, FailedRun)],
+            len(wanted),
+        )
+
+    def _read(self, context: Any, latest: Latest) -> RecordedRun | FailedRun:
+        try:
+            frame: Frame = self._store.decode(context, latest)
+            return recorded_run(frame, latest.ref, frame.selection())
+        except RequestError as error:
+            return FailedRun(latest.ref.run, str(error))
+        except Exception as error:
+            # One odd profile must not take the table of all others with it.
+            return FailedRun(latest.ref.run, f"Its figures cannot be computed ({error}); please report it.")
+
+    def _keep(self, key: tuple[str, float], run: RecordedRun | FailedRun) -> None:
+        with self._lock:
+            self._kept[key] = run
+            while len(self._kept) > _KEPT_RUNS:
+                self._kept.popitem(last=False)

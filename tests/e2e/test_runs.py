@@ -1,0 +1,85 @@
+"""The Runs page over recorded runs: table, base, comparison by a click, models before and after, sweeps."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+from support.tensorboard import RECORDED, Server, Watched
+
+from tb_dlprof_plugin.analysis.renew import read_profiles
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.recorded_run import recorded_run
+from tb_dlprof_plugin.views.runs import many_runs_page
+
+_PAGE_MS = 30_000
+MODELS = ("mlp", "lenet", "alexnet")
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three models in four precisions."""
+    root = tmp_path_factory.mktemp("runs")
+    for model in MODELS:
+        shutil.copytree(RECORDED / model, root / model)
+    return root
+
+
+def test_the_runs_page_holds_all_runs_against_their_bases(
+    serve: Callable[[Path, int], Server], watched: Watched, logdir: Path
+) -> None:
+    runs = []
+    for stored in sorted(read_profiles(logdir), key=lambda stored: str(stored.path)):
+        frame = Frame(stored.profile)
+        ref = RunRef(stored.path.parent.relative_to(logdir).as_posix(), "", 0, 0)
+        runs.append(recorded_run(frame, ref, frame.selection()))
+    expected = many_runs_page(runs)
+    server = serve(logdir, 12)
+    watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.page=runs")
+    frame = watched.page.frame_locator("iframe")
+
+    expect(frame.get_by_test_id("headline")).to_have_text(expected.headline, timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("run-bars").get_by_role("listitem")).to_have_count(12)
+    table = frame.get_by_test_id("runs-table")
+    expect(table.locator("tbody tr")).to_have_count(12)
+    expect(table.locator("tbody tr").first).to_contain_text("FP32 to AMP BF16")
+
+    frame.get_by_test_id("runs-base").select_option("mlp/tf32")
+    expect(table.locator("tbody tr").first).to_contain_text("mlp/tf32")
+    assert "p.tb_dlprof.base=mlp" in watched.page.evaluate("location.hash")
+
+    # A run's name opens its comparison with the base.
+    table.get_by_role("button", name="alexnet/amp-bf16").click()
+    expect(frame.get_by_test_id("compare-base-run-picker")).to_have_value("mlp/tf32", timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("compare-candidate-run-picker")).to_have_value("alexnet/amp-bf16")
+
+    watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.page=runs&p.tb_dlprof.runs=models")
+    models = frame.get_by_test_id("by-model-table")
+    expect(models.locator("tbody tr")).to_have_count(3, timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("by-model-next")).to_contain_text("AMP BF16 makes this model slower. Stay with FP32.")
+
+    frame.get_by_test_id("runs-tabs").get_by_role("button", name="Sweep").click()
+    expect(frame.get_by_test_id("headline")).to_contain_text("Step time over model", timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("sweep-chart").locator("canvas")).to_be_visible(timeout=_PAGE_MS)
+    frame.get_by_test_id("sweep-measure").select_option("share")
+    expect(frame.get_by_test_id("headline")).to_contain_text("convolutions, all over model")
+    frame.get_by_test_id("sweep-share").select_option("op:linear bprop")
+    expect(frame.get_by_test_id("headline")).to_contain_text("linear, bprop")
+    frame.get_by_test_id("sweep-over").select_option("precision")
+    expect(frame.get_by_test_id("headline")).to_contain_text("over precision")
+    assert (watched.errors, watched.foreign) == ([], [])
+
+
+def test_one_run_is_told_what_to_record(serve: Callable[[Path, int], Server], watched: Watched, tmp_path: Path) -> None:
+    shutil.copytree(RECORDED / "mlp" / "fp32", tmp_path / "fp32")
+    server = serve(tmp_path, 1)
+    watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.page=runs")
+    frame = watched.page.frame_locator("iframe")
+    expect(frame.get_by_test_id("headline")).to_contain_text("One run: record another one", timeout=_PAGE_MS)
+    frame.get_by_test_id("runs-tabs").get_by_role("button", name="Sweep").click()
+    expect(frame.get_by_test_id("headline")).to_contain_text("No two runs differ", timeout=_PAGE_MS)
+    assert (watched.errors, watched.foreign) == ([], [])

@@ -1,0 +1,98 @@
+"""The routes of many runs: what the views hold, read little by little, wrong requests in one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tb_dlprof_plugin.web import recorded_runs
+from tb_dlprof_plugin.web.store import ProfileStore
+
+RUNS = ["damaged", "deep/ranks", "fp16", "fp32"]
+
+
+def _all(server: Any, route: str, **query: Any) -> dict[str, Any]:
+    """Asked again until everything is read, as the page does."""
+    while True:
+        status, page = server.page(route, **query)
+        assert status == 200, page
+        if page["done"] == page["total"]:
+            return page
+
+
+def test_every_run_is_in_the_table_once_and_a_damaged_one_apart(server) -> None:
+    page = _all(server, "many_runs")
+    assert [row["ref"]["run"] for row in page["rows"]] == RUNS[1:]
+    assert [failed["run"] for failed in page["failed"]] == ["damaged"]
+    assert "Run 'damaged' cannot be shown" in page["failed"][0]["why"]
+    assert (page["total"], page["total_rows"]) == (4, 3)
+    assert page["rows"][2]["ref"] == {"run": "fp32", "session": "s1", "rank": 0, "cycle": 11}
+    # The hook saw no model, so nothing says what to hold them against.
+    assert {row["no_base"] for row in page["rows"]} == {"its model was not recorded"}
+
+
+def test_a_chosen_base_is_everyones(server) -> None:
+    rows = {row["ref"]["run"]: row for row in _all(server, "many_runs", base="fp32")["rows"]}
+    assert {row["base"] for row in rows.values()} == {"fp32"}
+    assert rows["fp16"]["speedup"] == rows["fp32"]["step_ns"] / rows["fp16"]["step_ns"]
+    assert rows["fp16"]["changes"] == ["FP32 to FP16"]
+
+
+def test_a_sweep_is_drawn_over_what_differs(server) -> None:
+    page = _all(server, "sweep", over="precision", measure="share", kernel_group="convolution")
+    assert [len(curve["marks"]) for curve in page["curves"]] == [2]
+    assert page["positions"] == ["FP16", "FP32"]
+    by_op = _all(server, "sweep", over="precision", measure="share", op="conv2d", direction="bprop")
+    assert by_op["op"] == "conv2d bprop"
+    assert next(option["key"] for option in by_op["ops"]) == "conv2d bprop"
+    assert _all(server, "by_model")["rows"] == []
+
+
+@pytest.mark.parametrize(
+    ("route", "query", "status", "words"),
+    [
+        ("many_runs", {"base": "missing"}, 404, "no run 'missing' to be the base"),
+        ("sweep", {"over": "<script>"}, 400, "no fact '<script>'"),
+        ("sweep", {"measure": "beauty"}, 400, "no measure 'beauty'"),
+        ("sweep", {"measure": "share"}, 400, "name one"),
+        ("sweep", {"measure": "share", "kernel_group": "wino"}, 400, "no kernel group 'wino'"),
+        ("sweep", {"kernel_group": "gemm"}, 400, "goes with the measure 'share'"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_answered_in_one_sentence(server, route, query, status, words) -> None:
+    _all(server, "many_runs")
+    found, answer = server.page(route, **query)
+    assert (found, list(answer)) == (status, ["error"])
+    assert words in answer["error"]
+
+
+class _Provider:
+    """A data provider of three runs that counts what is read."""
+
+    def __init__(self, blob: bytes) -> None:
+        self.blob, self.read = blob, 0
+
+    def read_blob_sequences(self, *_: Any, **__: Any) -> Any:
+        def datum(run: str) -> Any:
+            value = type("Reference", (), {"blob_key": run})
+            return type("Datum", (), {"step": 0, "wall_time": 1.0, "values": [value]})
+
+        return {run: {"tb_dlprof/v1/s1/rank0": [datum(run)]} for run in ("b", "a", "c")}
+
+    def read_blob(self, *_: Any, **__: Any) -> bytes:
+        self.read += 1
+        return self.blob
+
+
+def test_a_response_reads_as_much_as_its_time_allows_and_keeps_it(training) -> None:
+    from tb_dlprof_plugin.storage.codec import encode
+
+    provider = _Provider(encode(training("fp32").profile()))
+    runs = recorded_runs.RecordedRuns(ProfileStore(provider, ""))
+    counts = []
+    for _ in range(4):
+        found = runs.read(None, "", budget_s=0.0)
+        counts.append((len(found.recorded), found.total, provider.read))
+    assert counts == [(1, 3, 1), (2, 3, 2), (3, 3, 3), (3, 3, 3)]
+    assert [one.ref.run for one in found.recorded] == ["a", "b", "c"]
