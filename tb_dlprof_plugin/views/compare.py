@@ -22,6 +22,7 @@ from tb_dlprof_plugin.storage.model import Attribution
 from tb_dlprof_plugin.storage.model import Verdict as Verdicts
 from tb_dlprof_plugin.views.common import RunRef, SelectedRange, Slice, run_title, selected_range
 from tb_dlprof_plugin.views.compare_ops import (
+    REASONS,
     CompareModule,
     CompareOp,
     CompareOpDetail,
@@ -74,7 +75,8 @@ class CompareBucket(msgspec.Struct, frozen=True):
     """One bar of the waterfall, per iteration: time of the step that belongs to nothing else.
 
     The buckets of a side sum to its step, to the nanosecond. ``low_ms`` to ``high_ms`` is the 95 % interval of the
-    difference, None where a run has a single iteration; ``noise`` says whether 0 lies in it.
+    difference, None where a run has a single iteration; ``noise`` says whether 0 lies in it. ``base_outside_ns`` and
+    ``candidate_outside_ns`` lie in none of the page's ops: Python between ops, views, what no op launched.
     """
 
     key: str
@@ -82,6 +84,8 @@ class CompareBucket(msgspec.Struct, frozen=True):
     base_ns: int
     candidate_ns: int
     difference_ns: int
+    base_outside_ns: int
+    candidate_outside_ns: int
     base_ms: float
     candidate_ms: float
     difference_ms: float
@@ -148,7 +152,7 @@ class ComparePage(msgspec.Struct, frozen=True):
     ``speedup_low`` to ``speedup_high`` is the 95 % interval of the speedup, ``noise`` whether the steps differ by no
     more than their iterations do. ``matched_gpu_time_percent`` is `CompareShares.matched_of_model`, None where a run
     has no GPU. ``batches`` is None where the batch sizes are the same, or unknown. ``modules`` are the first of
-    ``total_modules``.
+    ``total_modules``; ``reason_texts`` says the ops' reasons in words.
     """
 
     a: CompareSide
@@ -175,6 +179,7 @@ class ComparePage(msgspec.Struct, frozen=True):
     total_modules: int
     ops: list[CompareOp]
     total_rows: int
+    reason_texts: dict[str, str]
     warnings: list[str]
 
 
@@ -209,6 +214,7 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
         total_modules=len(modules),
         ops=ops,
         total_rows=len(ops),
+        reason_texts=REASONS,
         warnings=_warnings(a, b, comparison),
     )
 
@@ -366,6 +372,8 @@ def _buckets(comparison: Comparison) -> list[CompareBucket]:
             base_ns=bucket.a_ns,
             candidate_ns=bucket.b_ns,
             difference_ns=bucket.difference_ns,
+            base_outside_ns=_outside(comparison, bucket.key, bucket.a_ns, 0),
+            candidate_outside_ns=_outside(comparison, bucket.key, bucket.b_ns, 1),
             base_ms=bucket.a_ns / _MS,
             candidate_ms=bucket.b_ns / _MS,
             difference_ms=bucket.difference_ns / _MS,
@@ -375,6 +383,12 @@ def _buckets(comparison: Comparison) -> list[CompareBucket]:
         )
         for bucket in comparison.buckets
     ]
+
+
+def _outside(comparison: Comparison, key: str, whole_ns: int, side: int) -> int:
+    in_ops = sum(pair.buckets[key][side] for pair in comparison.pairs if key in pair.buckets)
+    # Ops are rounded one by one, so that their sum may be some nanoseconds above.
+    return max(0, whole_ns - in_ops)
 
 
 def _shares(side: Shares) -> CompareShares:

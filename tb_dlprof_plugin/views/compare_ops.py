@@ -83,15 +83,16 @@ class CompareOp(msgspec.Struct, frozen=True):
 class CompareModule(msgspec.Struct, frozen=True):
     """The ops of one module itself, without the modules inside it; "" holds what lies in no module.
 
-    Times are sums over its ops, per iteration; ``status`` says whether only one run has the module. Precisions are
-    those of the op with most time, roofs means of its ops that have one, weighted by time.
+    Times are sums over its ops, per iteration, None where a run has none of them; ``status`` says whether only one run
+    has the module. Precisions are those of the op with most time, roofs means of its ops that have one, weighted by
+    time.
     """
 
     module: str
     status: Status
     ops: int
-    a_ns: int
-    b_ns: int
+    a_ns: int | None
+    b_ns: int | None
     difference_ns: int
     low_ns: float | None
     high_ns: float | None
@@ -101,8 +102,8 @@ class CompareModule(msgspec.Struct, frozen=True):
     change_percent: float | None
     a_precision: str
     b_precision: str
-    a_kernels: int
-    b_kernels: int
+    a_kernels: int | None
+    b_kernels: int | None
     a_roof_percent: float | None
     b_roof_percent: float | None
     a_buckets: dict[str, int]
@@ -223,8 +224,8 @@ def _module(
         module=name,
         status=status,
         ops=len(pairs),
-        a_ns=a_ns,
-        b_ns=b_ns,
+        a_ns=a_ns if a else None,
+        b_ns=b_ns if b else None,
         difference_ns=b_ns - a_ns,
         low_ns=interval[0] if interval else None,
         high_ns=interval[1] if interval else None,
@@ -234,8 +235,8 @@ def _module(
         change_percent=percent(change, step_change_ns),
         a_precision=_main_precision(a),
         b_precision=_main_precision(b),
-        a_kernels=round(sum(side.kernels or 0 for side in a)),
-        b_kernels=round(sum(side.kernels or 0 for side in b)),
+        a_kernels=_kernel_count(a),
+        b_kernels=_kernel_count(b),
         a_roof_percent=_mean_roof(a),
         b_roof_percent=_mean_roof(b),
         a_buckets=_sums(pairs, 0),
@@ -255,6 +256,11 @@ def _sums(pairs: list[OpPair], side: int) -> dict[str, int]:
 def _main_precision(sides: list[OpSide]) -> str:
     known = [side for side in sides if side.precision]
     return max(known, key=lambda side: side.time_ns).precision if known else ""
+
+
+def _kernel_count(sides: list[OpSide]) -> int | None:
+    known = [side.kernels for side in sides if side.kernels is not None]
+    return round(sum(known)) if known else None
 
 
 def _mean_roof(sides: list[OpSide]) -> float | None:

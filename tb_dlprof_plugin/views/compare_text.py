@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tb_dlprof_plugin.comparison import Bucket, Comparison
+from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.views.text import duration
 
 _SAME_LOW, _SAME_HIGH = 0.98, 1.02
 _WORTH_NAMING = 0.05
 """Buckets are named whose difference is this much of the sum of all differences, or more."""
+_WORTH_TELLING_PERCENT = 1.0
 _WAITS = ("cpu_launch", "python")
 _OWN = ("casts", "scaler")
 
@@ -107,15 +109,18 @@ def _per_sample(comparison: Comparison) -> str:
 
 def _not_matched(comparison: Comparison) -> str:
     what = "GPU time" if comparison.basis == "gpu" else "CPU time of ops"
-    parts = []
+    texts = []
     for name, side in zip(("base", "candidate"), comparison.shares, strict=True):
-        left, total = side.unmatched_ns + side.unlinked_ns, side.total_ns
-        if total and left > 0.01 * total:
-            parts.append(f"{100 * left / total:.1f} % of the {name}'s {what} has no counterpart")
-        if total and side.compiled_ns > 0.01 * total:
-            where = "belongs to regions of torch.compile, which have no modules to match"
-            parts.append(f"{100 * side.compiled_ns / total:.1f} % of the {name}'s {what} {where}")
-    return "; ".join(parts)[:1].upper() + "; ".join(parts)[1:] + "." if parts else ""
+        left = percent(side.unmatched_ns + side.unlinked_ns, side.total_ns)
+        if left is not None and left > _WORTH_TELLING_PERCENT:
+            texts.append(f"{left:.1f} % of the {name}'s {what} has no counterpart.")
+    compiled = [percent(side.compiled_ns, side.total_ns) or 0 for side in comparison.shares]
+    if max(compiled) > _WORTH_TELLING_PERCENT:
+        texts.append(
+            f"Regions of torch.compile have no modules to match: {compiled[0]:.1f} % of the base's {what} and "
+            f"{compiled[1]:.1f} % of the candidate's can be compared as a whole only."
+        )
+    return " ".join(texts)
 
 
 def _a_ns(bucket: Bucket) -> int:

@@ -1002,7 +1002,8 @@ export interface CompareSharesOfBoth {
  * One bar of the waterfall, per iteration: time of the step that belongs to nothing else.
  *
  * The buckets of a side sum to its step, to the nanosecond. `low_ms` to `high_ms` is the 95 % interval of the
- * difference, None where a run has a single iteration; `noise` says whether 0 lies in it.
+ * difference, None where a run has a single iteration; `noise` says whether 0 lies in it. `base_outside_ns` and
+ * `candidate_outside_ns` lie in none of the page's ops: Python between ops, views, what no op launched.
  */
 export interface CompareBucket {
   key: string;
@@ -1010,6 +1011,8 @@ export interface CompareBucket {
   base_ns: number;
   candidate_ns: number;
   difference_ns: number;
+  base_outside_ns: number;
+  candidate_outside_ns: number;
   base_ms: number;
   candidate_ms: number;
   difference_ms: number;
@@ -1049,15 +1052,16 @@ export interface CompareKernelFamily {
 /**
  * The ops of one module itself, without the modules inside it; "" holds what lies in no module.
  *
- * Times are sums over its ops, per iteration; `status` says whether only one run has the module. Precisions are
- * those of the op with most time, roofs means of its ops that have one, weighted by time.
+ * Times are sums over its ops, per iteration, None where a run has none of them; `status` says whether only one run
+ * has the module. Precisions are those of the op with most time, roofs means of its ops that have one, weighted by
+ * time.
  */
 export interface CompareModule {
   module: string;
   status: Status;
   ops: number;
-  a_ns: number;
-  b_ns: number;
+  a_ns: number | null;
+  b_ns: number | null;
   difference_ns: number;
   low_ns: number | null;
   high_ns: number | null;
@@ -1067,8 +1071,8 @@ export interface CompareModule {
   change_percent: number | null;
   a_precision: string;
   b_precision: string;
-  a_kernels: number;
-  b_kernels: number;
+  a_kernels: number | null;
+  b_kernels: number | null;
   a_roof_percent: number | null;
   b_roof_percent: number | null;
   a_buckets: Record<string, number>;
@@ -1126,7 +1130,7 @@ export interface CompareOp {
  * `speedup_low` to `speedup_high` is the 95 % interval of the speedup, `noise` whether the steps differ by no
  * more than their iterations do. `matched_gpu_time_percent` is `CompareShares.matched_of_model`, None where a run
  * has no GPU. `batches` is None where the batch sizes are the same, or unknown. `modules` are the first of
- * `total_modules`.
+ * `total_modules`; `reason_texts` says the ops' reasons in words.
  */
 export interface ComparePage {
   a: CompareSide;
@@ -1153,7 +1157,27 @@ export interface ComparePage {
   total_modules: number;
   ops: CompareOp[];
   total_rows: number;
+  reason_texts: Record<string, string>;
   warnings: string[];
+}
+
+/** A kernel, copy or set that an op launched: launches and time (ns) per iteration; `cast` marks casts. */
+export interface CompareKernel {
+  name: string;
+  short_name: string;
+  calls: number;
+  ns: number;
+  uses_tc: Verdict;
+  precision: string;
+  cast: boolean;
+}
+
+/** One op of both runs with what it launched before and after; `reason_text` says why a side is missing. */
+export interface CompareOpDetail {
+  op: CompareOp;
+  reason_text: string;
+  a_kernels: CompareKernel[];
+  b_kernels: CompareKernel[];
 }
 
 /** A finding in a cell: what the rule found, what to change, what it should save per step (None: no estimate). */

@@ -61,6 +61,19 @@ const BY_CONTEXT: Record<string, Record<string, string>> = {
     dataloader: "--c-dataloader",
     other: "--c-other",
   },
+  // Bars of the waterfall on the Compare page; without a GPU they are the parts of a step.
+  waterfall: {
+    other_compute: "--c-other-kernels",
+    communication: "--c-s3",
+    casts: "--c-s7",
+    scaler: "--c-s8",
+    copies: "--c-memory",
+    cpu_launch: "--c-s1",
+    idle: "--c-other",
+    forward: "--c-s1",
+    backward: "--c-s2",
+    optimizer: "--c-s10",
+  },
   gap_kind: { host_wait: "--c-s6", kernel_wait: "--c-s9", other: "--c-other" },
   // Families of kernels keep their colour from run to run.
   family: {

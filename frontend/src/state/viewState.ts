@@ -44,6 +44,10 @@ export interface ViewState {
   device: string | null;
   a: CompareChoice;
   b: CompareChoice;
+  /** What the Compare page drills into: a bar of the waterfall, a module ("." for what lies in none), an op. */
+  bucket: string | null;
+  pairModule: string | null;
+  pair: string | null;
   runsTab: RunsTab;
   /** What all runs are held against; null means each model's own base. */
   base: string | null;
@@ -68,6 +72,9 @@ export const INITIAL_STATE: ViewState = {
   device: null,
   a: { ...NO_PROFILE, range: null },
   b: { ...NO_PROFILE, range: null },
+  bucket: null,
+  pairModule: null,
+  pair: null,
   runsTab: "all",
   base: null,
   over: null,
@@ -99,6 +106,9 @@ export function stateToPairs(state: ViewState): [key: string, value: string][] {
   put("device", state.device);
   putProfile("a.", state.a, state.a.range);
   putProfile("b.", state.b, state.b.range);
+  put("bucket", state.bucket);
+  put("pairModule", state.pairModule);
+  put("pair", state.pair);
   if (state.runsTab !== INITIAL_STATE.runsTab) put("runs", state.runsTab);
   put("base", state.base);
   put("over", state.over);
@@ -139,6 +149,9 @@ export function pairsToState(pairs: Iterable<readonly [string, string]>): ViewSt
     device: text("device"),
     a: { ...profile("a."), range: range("a.") },
     b: { ...profile("b."), range: range("b.") },
+    bucket: text("bucket"),
+    pairModule: text("pairModule"),
+    pair: text("pair"),
     runsTab: RUNS_TABS.find((tab) => tab === map.get("runs")) ?? INITIAL_STATE.runsTab,
     base: text("base"),
     over: text("over"),

@@ -1,4 +1,5 @@
 /** The Compare page: two runs side by side, from one `ComparePage` answer. */
+import type { Query } from "../../api/client";
 import type { ComparePage as CompareData } from "../../api/types";
 import { Card } from "../../components/Card";
 import { PageHead } from "../../components/PageHead";
@@ -8,10 +9,13 @@ import { Value } from "../../components/Value";
 import { formatRatio } from "../../format/number";
 import { Categories } from "./Categories";
 import { CompareOps } from "./CompareOps";
+import { Drill } from "./Drill";
 import { Families } from "./Families";
+import { Matching } from "./Matching";
 import { Metrics } from "./Metrics";
+import { Waterfall } from "./Waterfall";
 
-export function ComparePage({ data }: { data: CompareData }) {
+export function ComparePage({ data, query }: { data: CompareData; query: Query }) {
   return (
     <>
       <PageHead title="Compare" headline={data.headline} />
@@ -30,11 +34,24 @@ export function ComparePage({ data }: { data: CompareData }) {
           <p class="muted small">
             {data.speedup === null ? "The step time of a run is unknown." : data.speedup >= 1 ? "The candidate is faster." : "The candidate is slower."}
           </p>
+          <Certainty data={data} />
           <StepTimes data={data} />
         </Card>
-        <Card title={<Term of="resourceUsage">Time per iteration by category</Term>} testId="compare-categories">
-          <Categories data={data} />
+        <Card title={<Term of="waterfall">Where the difference comes from</Term>} testId="compare-waterfall">
+          <Waterfall data={data} />
         </Card>
+      </div>
+      <div class="compare-stack">
+        {data.explanation.length > 0 && (
+          <Card title="In words" testId="compare-explanation">
+            <ul class="explanation">
+              {data.explanation.map((text) => (
+                <li key={text}>{text}</li>
+              ))}
+            </ul>
+          </Card>
+        )}
+        <Drill data={data} query={query} />
       </div>
       <div class="grid grid-halves">
         <Card title="Measures">
@@ -44,8 +61,28 @@ export function ComparePage({ data }: { data: CompareData }) {
           <Families families={data.families} />
         </Card>
       </div>
+      <div class="grid grid-halves">
+        <Card title={<Term of="resourceUsage">Time per iteration by category</Term>} testId="compare-categories">
+          <Categories data={data} />
+        </Card>
+        <Card title="Matching">
+          <Matching data={data} />
+        </Card>
+      </div>
       <CompareOps data={data} />
     </>
+  );
+}
+
+/** The interval of the speedup, and whether the steps differ at all. */
+function Certainty({ data }: { data: CompareData }) {
+  if (data.speedup === null) return null;
+  if (data.speedup_low === null || data.speedup_high === null) return <p class="muted small">A run has a single iteration: no interval.</p>;
+  return (
+    <p class="muted small" data-testid="compare-interval">
+      <Term of="noise">95 %</Term>: {formatRatio(data.speedup_low)} to {formatRatio(data.speedup_high)}
+      {data.noise && ", so the difference is noise"}
+    </p>
   );
 }
 
@@ -59,6 +96,7 @@ function StepTimes({ data }: { data: CompareData }) {
         rows={[
           ["Step, base", <Value value={step.a} unit="ns" />],
           ["Step, candidate", <Value value={step.b} unit="ns" />],
+          ...(data.batches ? ([["Per sample", <Value value={data.batches.speedup_per_sample} unit="ratio" />]] as const) : []),
         ]}
       />
     </div>

@@ -11,6 +11,9 @@ import { useView } from "../../state/store";
 import type { CompareChoice } from "../../state/viewState";
 import { ComparePage } from "./ComparePage";
 
+/** Another pair has other ops; a bar of the same name stays. */
+const TOP = { pairModule: null, pair: null };
+
 export function CompareView({ entries }: { entries: RunEntry[] }) {
   const { state, set } = useView();
   const pair = defaultPair(entries, state.profile.run);
@@ -24,14 +27,14 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
     <>
       <div class="compare-pickers">
         <div class="compare-side">
-          <ProfilePicker entries={entries} choice={a} label="Base" testId="compare-base" onChange={(choice) => set({ a: { ...choice, range: null }, b })} />
+          <ProfilePicker entries={entries} choice={a} label="Base" testId="compare-base" onChange={(choice) => set({ a: { ...choice, range: null }, b, ...TOP })} />
           {shown && <RangeFields range={shown.a.range} label="Base iterations" onChange={(range) => set({ a: { ...a, range }, b })} />}
         </div>
-        <button type="button" class="button" data-testid="compare-swap" aria-label="Swap base and candidate" title="Swap base and candidate" onClick={() => set({ a: b, b: a })}>
+        <button type="button" class="button" data-testid="compare-swap" aria-label="Swap base and candidate" title="Swap base and candidate" onClick={() => set({ a: b, b: a, ...TOP })}>
           ⇄
         </button>
         <div class="compare-side">
-          <ProfilePicker entries={entries} choice={b} label="Candidate" testId="compare-candidate" onChange={(choice) => set({ a, b: { ...choice, range: null } })} />
+          <ProfilePicker entries={entries} choice={b} label="Candidate" testId="compare-candidate" onChange={(choice) => set({ a, b: { ...choice, range: null }, ...TOP })} />
           {shown && <RangeFields range={shown.b.range} label="Candidate iterations" onChange={(range) => set({ a, b: { ...b, range } })} />}
         </div>
       </div>
@@ -42,7 +45,7 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
         </EmptyMessage>
       ) : (
         <ResourceView resource={resource}>
-          {(data) => <ComparePage data={data} />}
+          {(data) => <ComparePage data={data} query={query} />}
         </ResourceView>
       )}
     </>
