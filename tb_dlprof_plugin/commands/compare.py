@@ -71,11 +71,21 @@ def _check(page: ComparePage, limit_percent: float) -> None:
     if slower <= limit_percent:
         return
     said = f"the candidate takes {slower:.1f} % longer {what}, and the limit is {limit_percent:g} %"
-    if page.noise and not page.batches:
+    if _is_noise(page):
         typer.echo(f"tb-dlprof: {said}, but single iterations vary by more than that.", err=True)
         return
     typer.echo(f"tb-dlprof: {said}.", err=True)
     raise typer.Exit(SLOWER)
+
+
+def _is_noise(page: ComparePage) -> bool:
+    """Whether the difference, per sample where batch sizes differ, is inside its interval; False without one."""
+    if page.batches is None or page.batches.speedup_per_sample is None:
+        return page.noise is True
+    if page.speedup is None or page.speedup_low is None or page.speedup_high is None:
+        return False
+    per_sample = page.batches.speedup_per_sample / page.speedup
+    return page.speedup_low * per_sample <= 1 <= page.speedup_high * per_sample
 
 
 def _print_text(page: ComparePage, limit: int) -> None:

@@ -222,5 +222,15 @@ def _shapes(dims: str) -> tuple[tuple[int, ...], ...]:
         decoded = msgspec.json.decode(dims.encode())
     except msgspec.DecodeError:
         return ()
-    shapes = [shape for shape in decoded if isinstance(shape, list)] if isinstance(decoded, list) else []
-    return tuple(tuple(size for size in shape if isinstance(size, int)) for shape in shapes if shape)
+    found: list[tuple[int, ...]] = []
+    # A list of tensors is a list of shapes.
+    waiting = list(reversed(decoded)) if isinstance(decoded, list) else []
+    while waiting:
+        shape = waiting.pop()
+        if not isinstance(shape, list) or not shape:
+            continue
+        if isinstance(shape[0], list):
+            waiting += reversed(shape)
+        else:
+            found.append(tuple(size for size in shape if isinstance(size, int)))
+    return tuple(shape for shape in found if shape)

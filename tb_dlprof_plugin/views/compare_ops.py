@@ -60,8 +60,8 @@ class CompareOp(msgspec.Struct, frozen=True):
     a_ns: int | None
     b_ns: int | None
     difference_ns: int | None
-    low_ns: float | None
-    high_ns: float | None
+    low_ns: int | None
+    high_ns: int | None
     noise: bool | None
     speedup: float | None
     change_ns: int
@@ -94,8 +94,8 @@ class CompareModule(msgspec.Struct, frozen=True):
     a_ns: int | None
     b_ns: int | None
     difference_ns: int
-    low_ns: float | None
-    high_ns: float | None
+    low_ns: int | None
+    high_ns: int | None
     noise: bool | None
     speedup: float | None
     change_ns: int
@@ -188,8 +188,8 @@ def _op(pair: OpPair, step_change_ns: int) -> CompareOp:
         a_ns=a.time_ns if a else None,
         b_ns=b.time_ns if b else None,
         difference_ns=b.time_ns - a.time_ns if a and b else None,
-        low_ns=pair.low_ns,
-        high_ns=pair.high_ns,
+        low_ns=None if pair.low_ns is None else round(pair.low_ns),
+        high_ns=None if pair.high_ns is None else round(pair.high_ns),
         noise=pair.noise,
         speedup=a.time_ns / b.time_ns if a and b and b.time_ns else None,
         change_ns=pair.change_ns,
@@ -227,8 +227,8 @@ def _module(
         a_ns=a_ns if a else None,
         b_ns=b_ns if b else None,
         difference_ns=b_ns - a_ns,
-        low_ns=interval[0] if interval else None,
-        high_ns=interval[1] if interval else None,
+        low_ns=round(interval[0]) if interval else None,
+        high_ns=round(interval[1]) if interval else None,
         noise=is_noise(*interval) if interval else None,
         speedup=a_ns / b_ns if a_ns and b_ns else None,
         change_ns=change,

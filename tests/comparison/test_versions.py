@@ -131,6 +131,17 @@ def test_other_batch_sizes_are_seen_and_matched(new_trace, recorded: bool) -> No
     assert (found.speedup, found.per_sample) == (1.0, 4.0)
 
 
+def test_lists_of_tensors_and_odd_dims_are_compared_too(new_trace) -> None:
+    odd: list[Any] = [[[[8, 4], [8, 2]], [], [8, 6]], [[[]], "x"], [[0, 3]]]
+
+    def run(batch: int) -> Frame:
+        layers: list[Layer] = [("", "aten::cat", dims, 5) for dims in odd]
+        return forward_pass(new_trace, layers, facts=RunFacts(batch_size=batch))
+
+    for batch in (8, 16):
+        assert compare(run(8), run(batch)).matched_percent == 100
+
+
 def test_more_calls_of_an_op_are_no_counterpart(new_trace) -> None:
     once: list[Layer] = [("fc", "aten::linear", [[8, 64]], 10)]
     found = compare(forward_pass(new_trace, once), forward_pass(new_trace, once * 2))
