@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.analysis.renew import read_profiles
     from tb_dlprof_plugin.capture import profile, trace_handler
     from tb_dlprof_plugin.comparison import compare
+    from tb_dlprof_plugin.comparison.forecast import forecast as predict
     from tb_dlprof_plugin.kernels import classify_kernel
 
 _HOME = {
     "analyze": ("tb_dlprof_plugin.analysis", "analyze_trace"),
     "classify_kernel": ("tb_dlprof_plugin.kernels", "classify_kernel"),
     "compare": ("tb_dlprof_plugin.comparison", "compare"),
+    "predict": ("tb_dlprof_plugin.comparison.forecast", "forecast"),
     "profile": ("tb_dlprof_plugin.capture", "profile"),
     "read_profiles": ("tb_dlprof_plugin.analysis.renew", "read_profiles"),
     "trace_handler": ("tb_dlprof_plugin.capture", "trace_handler"),
@@ -32,6 +34,7 @@ __all__ = [
     "analyze",
     "classify_kernel",
     "compare",
+    "predict",
     "profile",
     "read_profiles",
     "trace_handler",

@@ -39,6 +39,7 @@ _ROUTES = (
     "by_model",
     "sweep",
     "compare_op",
+    "forecast",
 )
 _HASHED_FOR_SECONDS = 86_400
 

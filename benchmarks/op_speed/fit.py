@@ -75,7 +75,7 @@ def _units(rows: list[dict[str, Any]], recording: int) -> dict[tuple[Any, ...], 
             key = (what, row["shapes"] if "product" in what else "")
         else:
             key = (row["op"], "")
-        units[recording, row["case"], row["backward"], row["matrix"], *key][row["precision"]] = row
+        units[(recording, row["case"], row["backward"], row["matrix"], *key)][row["precision"]] = row
     return units
 
 

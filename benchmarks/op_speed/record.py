@@ -4,7 +4,7 @@
 
 Cases run in chunks, each once per precision below torch.profiler; the trace is analysed as that of a training would be,
 and what is kept is the unit that the forecast knows: a matrix routine, or an op of the model, with its inputs'
-shapes and its kernel time. Cases are in random order: a run that ``--seconds`` cuts short has measured a smaller sample.
+shapes and its kernel time. The order is random: a run that ``--seconds`` cuts short has measured a smaller sample.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def _run(case: Case, dtype: torch.dtype, device: str, repeats: int, label: str =
     forward = case.build(dtype, device)
     output = forward()
     gradient = torch.randn_like(output)
-    output.backward(gradient)
+    output.backward(gradient)  # type: ignore[no-untyped-call]
     for _ in range(repeats):
         with record_function(label):
-            forward().backward(gradient)
+            forward().backward(gradient)  # type: ignore[no-untyped-call]
 
 
 def _measure(cases: dict[int, Case], precision: str, device: str) -> list[dict[str, Any]]:

@@ -3,8 +3,8 @@
     python -m benchmarks.precision_pairs.record --out DIRECTORY [--subjects torchvision/resnet18 ...] [--seconds 500]
 
 Event files go to DIRECTORY/<library>/<model>/<precision>/, the times of the unprofiled steps to
-DIRECTORY/recording.json: the truth that forecasts are held to. The precisions of a subject are timed in turns, half of the
-turns before the profiles and half after: a CPU that others use too is faster in one minute than in the next.
+DIRECTORY/recording.json: the truth that forecasts are held to. The precisions of a subject are timed in turns, half
+of the turns before the profiles and half after: a CPU that others use too is faster in one minute than in the next.
 """
 
 from __future__ import annotations

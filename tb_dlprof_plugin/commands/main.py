@@ -22,6 +22,7 @@ _SUBCOMMANDS = {
     "memory": "memory:memory",
     "advice": "advice:advice",
     "compare": "compare:compare",
+    "predict": "predict:predict",
     "runs": "runs:runs",
     "sweep": "sweep:sweep",
     "import": "import_traces:import_traces",

@@ -9,11 +9,13 @@ import msgspec
 from tensorboard import plugin_util
 from werkzeug.wrappers import Request
 
+from tb_dlprof_plugin.comparison.forecast import ForecastError
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.by_model import by_model_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_op, compare_page
+from tb_dlprof_plugin.views.forecast import forecast_page
 from tb_dlprof_plugin.views.kernels import kernels_page
 from tb_dlprof_plugin.views.launches import launches_page
 from tb_dlprof_plugin.views.memory import memory_page
@@ -66,6 +68,8 @@ class Answers:
             return compare_page(*self._sides(request))
         if route == "compare_op":
             return self._compare_op(request)
+        if route == "forecast":
+            return self._forecast(request)
         if route == "many_runs":
             return self._many_runs(request)
         if route == "by_model":
@@ -98,6 +102,14 @@ class Answers:
             return compare_op(a, b, op)
         except KeyError:
             raise RequestError(404, f"Runs {a.ref.run!r} and {b.ref.run!r} have no op {op!r} to compare.") from None
+
+    def _forecast(self, request: Request) -> msgspec.Struct:
+        precision, batch_size = required(request.args, "precision"), integer(request.args, "batch_size")
+        frame, ref, _ = self._profile(request, request.args)
+        try:
+            return forecast_page(frame, ref, precision, batch_size, request.args.get("gpu") or None)
+        except ForecastError as error:
+            raise RequestError(404, f"Run {ref.run!r}: {error}") from None
 
     def _sides(self, request: Request) -> tuple[CompareInput, CompareInput]:
         a, b = (

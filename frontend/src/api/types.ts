@@ -1180,6 +1180,54 @@ export interface CompareOpDetail {
   b_kernels: CompareKernel[];
 }
 
+/**
+ * Kernel time of one op per iteration, as measured and as forecast; `casts_ms` comes on top.
+ *
+ * `precision` is what its kernels would compute in, "" for an op that keeps its time.
+ */
+export interface ForecastOp {
+  id: string;
+  name: string;
+  module: string;
+  op_type: string;
+  direction: Direction;
+  measured_ms: number;
+  predicted_ms: number;
+  casts_ms: number;
+  precision: string;
+}
+
+/**
+ * Times per step in ms. `measured_step_ms` is the recorded step, which the profiler made longer where the CPU
+ * sets the pace; `unprofiled_step_ms` is the estimate of it without the profiler, which `speedup` is against.
+ */
+export interface ForecastPage {
+  ref: RunRef;
+  model: string;
+  gpu: string;
+  precision: string;
+  batch_size: number | null;
+  headline: string;
+  measured_step_ms: number;
+  unprofiled_step_ms: number;
+  predicted_step_ms: number;
+  low_ms: number;
+  high_ms: number;
+  speedup: number;
+  speedup_low: number;
+  speedup_high: number;
+  limited_by: string;
+  limit_text: string;
+  gpu_ms: number;
+  gpu_before_ms: number;
+  cpu_ms: number;
+  casts: number;
+  casts_ms: number;
+  scaler_ms: number;
+  total_rows: number;
+  ops: ForecastOp[];
+}
+
 /** A finding in a cell: what the rule found, what to change, what it should save per step (None: no estimate). */
 export interface RunAdvice {
   rule: string;

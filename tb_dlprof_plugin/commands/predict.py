@@ -1,0 +1,106 @@
+"""``tb-dlprof predict``: what a run would take in another precision, before it is tried."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from enum import Enum
+from typing import Annotated
+
+import msgspec
+import typer
+
+from tb_dlprof_plugin.commands.options import Cycle, Limit, Rank, Source
+from tb_dlprof_plugin.commands.printing import print_json, print_table
+from tb_dlprof_plugin.commands.source import choose
+from tb_dlprof_plugin.comparison.forecast import ForecastError
+from tb_dlprof_plugin.views.forecast import ForecastOp, ForecastPage, forecast_page
+
+
+class Precision(str, Enum):
+    """What the step is asked about in."""
+
+    bf16 = "bf16"
+    fp16 = "fp16"
+    tf32 = "tf32"
+    fp32 = "fp32"
+
+
+class Format(str, Enum):
+    """What is printed."""
+
+    text = "text"
+    json = "json"
+    csv = "csv"
+
+
+def predict(
+    source: Source,
+    precision: Annotated[
+        Precision,
+        typer.Option(help="bf16 and fp16 by autocast (fp16 with GradScaler), tf32 by its switch, fp32 as it is."),
+    ],
+    batch_size: Annotated[int | None, typer.Option(help="Another batch size; that of the run by default.")] = None,
+    gpu: Annotated[str | None, typer.Option(help="Another GPU, by the name that CUDA reports.")] = None,
+    format: Annotated[Format, typer.Option(help="Text, JSON with everything, CSV with the ops.")] = Format.text,
+    limit: Limit = 20,
+    cycle: Cycle = None,
+    rank: Rank = None,
+) -> None:
+    """Forecast the step time of an FP32 run in another precision, with another batch size or on another GPU."""
+    chosen = choose(source, cycle, rank, None, None)
+    try:
+        page = forecast_page(chosen.frame, chosen.ref, precision.value, batch_size, gpu)
+    except ForecastError as error:
+        typer.echo(f"tb-dlprof: {source}: {error}", err=True)
+        raise typer.Exit(2) from None
+    if format is Format.json:
+        print_json(page)
+    elif format is Format.csv:
+        writer = csv.writer(sys.stdout)
+        writer.writerow(ForecastOp.__struct_fields__)
+        writer.writerows(msgspec.structs.astuple(op) for op in page.ops)
+    else:
+        _print_text(page, limit)
+
+
+def _print_text(page: ForecastPage, limit: int) -> None:
+    typer.echo(f"{page.headline}\n")
+    print_table(
+        (("per step", "left"), ("now", "right"), (page.precision.upper(), "right")),
+        [
+            ("recorded", f"{page.measured_step_ms:.2f} ms", ""),
+            ("without the profiler", f"{page.unprofiled_step_ms:.2f} ms", f"{page.predicted_step_ms:.2f} ms"),
+            ("interval", "", f"{page.low_ms:.2f} to {page.high_ms:.2f} ms"),
+            ("kernels", f"{page.gpu_before_ms:.2f} ms", f"{page.gpu_ms:.2f} ms"),
+            ("CPU", "", f"{page.cpu_ms:.2f} ms"),
+            (f"casts ({page.casts})", "", f"{page.casts_ms:.2f} ms"),
+            *([("GradScaler", "", f"{page.scaler_ms:.2f} ms")] if page.scaler_ms else []),
+        ],
+    )
+    typer.echo("")
+    print_table(
+        (
+            ("Op", "left"),
+            ("direction", "left"),
+            ("kernels now", "right"),
+            ("forecast", "right"),
+            ("times as fast", "right"),
+            ("casts", "right"),
+            ("would run in", "left"),
+        ),
+        [
+            (
+                op.name,
+                op.direction,
+                f"{op.measured_ms:.3f} ms",
+                f"{op.predicted_ms:.3f} ms",
+                f"{op.measured_ms / op.predicted_ms:.2f}" if op.predicted_ms else "-",
+                f"{op.casts_ms:.3f} ms" if op.casts_ms else "",
+                op.precision.upper() or "as now",
+            )
+            for op in page.ops[:limit]
+        ],
+    )
+    if page.total_rows > limit:
+        typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")

@@ -1,0 +1,107 @@
+"""What mixed precision adds to a step: casts, and for FP16 the GradScaler.
+
+A cast is a kernel and a few ops of the CPU, before the op that needs it and, where it is differentiated, once more in
+the backward pass of that op. The GradScaler unscales all gradients in one pass and makes the CPU wait for the result
+before the optimizer begins (``GradScaler.step`` reads ``found_inf``).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.comparison.forecast.calibration import Calibration
+from tb_dlprof_plugin.comparison.forecast.dtype_flow import Flow
+from tb_dlprof_plugin.comparison.forecast.launched import Added, Launched
+from tb_dlprof_plugin.comparison.forecast.target import Target
+from tb_dlprof_plugin.measures.frame import Frame
+from tb_dlprof_plugin.storage.model import CallKind, Role
+
+FORWARD_CAST_OPS, BACKWARD_CAST_OPS = 4, 6
+"""Ops that a cast adds to a trace: to, _to_copy, empty_strided, copy_; in the backward pass the autograd node and its
+function as well."""
+SCALER_OPS = 12
+_CAST_BYTES = 6
+_UNSCALE_BYTES = 8
+
+
+@dataclass(frozen=True)
+class AddedWork:
+    """``before`` holds what is added before each row of `Launched`; times and counts are per iteration.
+
+    ``group_ns`` is the kernel time of casts by op group.
+    """
+
+    before: dict[int, list[Added]]
+    casts: float
+    cast_ns: float
+    scaler_ns: float
+    group_ns: dict[int, float]
+
+
+def added_work(frame: Frame, work: Launched, flow: Flow, target: Target, calibration: Calibration) -> AddedWork:
+    """The casts of ``flow`` and, for FP16, the GradScaler's work."""
+    rate = target.new_ceilings.bytes_per_second * calibration.cast_bandwidth / 1e9
+    host_ns = calibration.cast_op_share * _host_ns_per_op(frame, work)
+    forward: dict[int, list[float]] = defaultdict(list)
+    backward: dict[int, list[float]] = defaultdict(list)
+    partner = _backward_groups(frame)
+    for op in flow.ops:
+        group = int(frame.call_group[op.call])
+        for cast in op.casts:
+            elements = cast.elements * (1.0 if cast.parameter else target.batch_ratio)
+            forward[group].append(calibration.forward_cast_ns + _CAST_BYTES * elements / rate)
+            if cast.differentiated and group in partner:
+                backward[partner[group]].append(calibration.backward_cast_ns + _CAST_BYTES * elements / rate)
+    before: dict[int, list[Added]] = defaultdict(list)
+    for row in _first_rows(frame, work, {*forward, *backward}):
+        group = int(frame.call_group[work.call[row]])
+        ops, kernels = (FORWARD_CAST_OPS, forward[group]) if group in forward else (BACKWARD_CAST_OPS, backward[group])
+        before[row] += [Added(host_ns * ops, kernel) for kernel in kernels]
+    iterations = max(len(work.begin_ns), 1)
+    cast_ns = sum(one.gpu_ns for row in before.values() for one in row) / iterations
+    casts = sum(len(row) for row in before.values()) / iterations
+    unscale = max(calibration.forward_cast_ns, _UNSCALE_BYTES * flow.parameter_elements / rate)
+    if target.precision == "fp16":
+        for row in _first_optimizer_rows(frame, work):
+            before[row].append(Added(host_ns * SCALER_OPS, unscale, wait=True))
+    group_ns = {group: sum(kernels) for group, kernels in (*backward.items(), *forward.items())}
+    return AddedWork(dict(before), casts, cast_ns, unscale if target.precision == "fp16" else 0.0, group_ns)
+
+
+def _host_ns_per_op(frame: Frame, work: Launched) -> float:
+    is_op = frame.profile.ops.kind[frame.profile.calls.op] == CallKind.OP
+    count = int((is_op & (frame.call_iteration >= 0)).sum())
+    return float((work.end_ns - work.begin_ns).sum()) / max(count, 1)
+
+
+def _backward_groups(frame: Frame) -> dict[int, int]:
+    """Forward op group to the backward group of the same module and op type."""
+    groups = frame.groups
+    rows = list(zip(groups.module.tolist(), groups.op_type.tolist(), groups.role.tolist(), strict=True))
+    backward = {(module, op): index for index, (module, op, role) in enumerate(rows) if role == Role.BACKWARD}
+    return {
+        index: backward[module, op]
+        for index, (module, op, role) in enumerate(rows)
+        if role != Role.BACKWARD and (module, op) in backward
+    }
+
+
+def _first_rows(frame: Frame, work: Launched, wanted: set[int]) -> list[int]:
+    """The first row of each wanted op group in each iteration."""
+    found: dict[tuple[int, int], int] = {}
+    for row, (group, iteration) in enumerate(
+        zip(frame.call_group[work.call].tolist(), work.iteration.tolist(), strict=True)
+    ):
+        if group in wanted:
+            found.setdefault((iteration, group), row)
+    return list(found.values())
+
+
+def _first_optimizer_rows(frame: Frame, work: Launched) -> list[int]:
+    role = frame.profile.ops.role[frame.profile.calls.op]
+    rows = np.flatnonzero(role[work.call] == Role.OPTIMIZER)
+    _, first = np.unique(work.iteration[rows], return_index=True)
+    return [int(row) for row in rows[first]]

@@ -1,0 +1,36 @@
+"""What the forecast knows of machines beside the ops' measured times; each from the recorded pairs on an H200.
+
+`python -m benchmarks.precision_pairs.forecast` computes the CPU's numbers anew without each model in turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Attributes:
+    unprofiled: CPU time of a step without the profiler over the profiled one. Of the recorded runs that the CPU paces
+        this is the median.
+    unprofiled_low, unprofiled_high: for the ends of the interval.
+    cast_op_share: CPU time of an op that a cast adds, over that of the run's average op.
+    cast_bandwidth: share of the memory bandwidth that casts reach; 3.1 of 4.8 TB/s.
+    forward_cast_ns, backward_cast_ns: the shortest cast kernels. Those of gradients find their data evicted from the
+        cache.
+    spreads: standard deviations by which the ends of the interval shift all changed kernels together.
+    other_gpu_spread: more uncertainty of kernel times on a GPU that no op was measured on: an assumption.
+    """
+
+    unprofiled: float = 0.64
+    unprofiled_low: float = 0.53
+    unprofiled_high: float = 0.78
+    cast_op_share: float = 0.55
+    cast_bandwidth: float = 0.65
+    forward_cast_ns: float = 1_400.0
+    backward_cast_ns: float = 2_200.0
+    spreads: float = 1.0
+    other_gpu_spread: float = 0.15
+
+
+CALIBRATION = Calibration()

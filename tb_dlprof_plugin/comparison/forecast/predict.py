@@ -1,0 +1,204 @@
+"""The forecast: an FP32 run in, the step time in another precision out, with an interval and what it consists of.
+
+The recorded launches are replayed (`replay`) with new kernel times (`kernel_times`), with the casts that autocast would
+add and, for FP16, the GradScaler (`added`). Nothing of the other run is known. The interval comes from two more
+replays: one with kernels as fast and a CPU as little slowed down by the profiler as the measurements allow, one with
+the opposite. On the recorded pairs it holds the truth in nine of ten cases (docs/forecast.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tb_dlprof_plugin.comparison.forecast.added import AddedWork, added_work
+from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION, Calibration
+from tb_dlprof_plugin.comparison.forecast.dtype_flow import Flow, flow
+from tb_dlprof_plugin.comparison.forecast.host import host_clock
+from tb_dlprof_plugin.comparison.forecast.kernel_times import KernelTimes, KernelTimesOf
+from tb_dlprof_plugin.comparison.forecast.launched import Launched, events, launched
+from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, measured
+from tb_dlprof_plugin.comparison.forecast.replay import Replayed, replay
+from tb_dlprof_plugin.comparison.forecast.target import Precision, Target, target_of
+from tb_dlprof_plugin.measures.frame import Frame, per_selection
+from tb_dlprof_plugin.measures.iterations import step_totals
+from tb_dlprof_plugin.storage.intervals import covered, union
+from tb_dlprof_plugin.storage.model import Role
+
+Limit = Literal["gpu", "cpu", "dataloader", "both"]
+
+_LIMITS = 0.9
+"""What is busy for this share of a step limits it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpForecast:
+    """Kernel time per iteration (ns) of one op group, as measured and as forecast; ``casts_ns`` comes on top.
+
+    ``precision`` is what its kernels would compute in: "" where it keeps its time.
+    """
+
+    group: int
+    measured_ns: float
+    predicted_ns: float
+    casts_ns: float
+    precision: str
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Times of a step in ns; ``measured_ns`` is the recorded step, ``base_ns`` the same without the profiler, replayed.
+
+    ``speedup`` is base over predicted, with the ends of its interval. ``casts`` counts kernels per step.
+    """
+
+    target: Target
+    measured_ns: float
+    base_ns: float
+    predicted_ns: float
+    low_ns: float
+    high_ns: float
+    limited_by: Limit
+    gpu_ns: float
+    host_ns: float
+    base_gpu_ns: float
+    casts: float
+    cast_ns: float
+    scaler_ns: float
+    ops: list[OpForecast]
+
+    @property
+    def speedup(self) -> float:
+        """How many times shorter the step gets; below 1 it gets longer."""
+        return self.base_ns / self.predicted_ns
+
+
+def forecast(
+    frame: Frame,
+    precision: str,
+    batch_size: int | None = None,
+    gpu: str | None = None,
+    op_times: OpTimes | None = None,
+    calibration: Calibration = CALIBRATION,
+) -> Forecast:
+    """What a step of an FP32 run would take in another precision, with another batch size or on another GPU.
+
+    Args:
+        frame: the run, on a GPU whose peak rates are known, with shapes.
+        precision: "fp32" (as it is), "tf32", "fp16" or "bf16"; the last two by ``torch.autocast``.
+        batch_size: kernels scale with it, and what the CPU does per step does not.
+        gpu: by the name that CUDA reports.
+        op_times: measured ops other than those of the package.
+        calibration: numbers other than those of the package.
+
+    Raises:
+        ForecastError: what the run lacks, or what is wrong with what is asked.
+    """
+    target = target_of(frame, precision, batch_size, gpu)
+    return _Forecaster(frame, target, op_times or measured(), calibration).forecast()
+
+
+@dataclass(frozen=True)
+class _Simulated:
+    replayed: Replayed
+    work: Launched
+    times: KernelTimes
+    added: AddedWork | None
+
+
+@per_selection
+def _flow(frame: Frame, selection: object) -> Flow:
+    return flow(frame, min(1, len(frame.profile.iterations) - 1))
+
+
+class _Forecaster:
+    def __init__(self, frame: Frame, target: Target, op_times: OpTimes, calibration: Calibration) -> None:
+        self._frame, self._target, self._calibration = frame, target, calibration
+        self._flow = _flow(frame, frame.selection())
+        self._measured_on = op_times.gpu
+        self._same = KernelTimesOf(frame, self._flow, "fp32", op_times, target)
+        self._new = KernelTimesOf(frame, self._flow, target.precision, op_times, target)
+
+    def forecast(self) -> Forecast:
+        frame, target = self._frame, self._target
+        steps = step_totals(frame, frame.selection())
+        known = self._calibration
+        base = self._simulate(None, known.unprofiled, 0.0)
+        expected = self._simulate(target.precision, known.unprofiled, 0.0)
+        low = self._simulate(target.precision, known.unprofiled_low, -known.spreads).replayed.step_ns
+        high = self._simulate(target.precision, known.unprofiled_high, known.spreads).replayed.step_ns
+        middle = expected.replayed
+        return Forecast(
+            target=target,
+            measured_ns=float(steps.average_ns),
+            base_ns=base.replayed.step_ns,
+            predicted_ns=middle.step_ns,
+            low_ns=min(low, middle.step_ns),
+            high_ns=max(high, middle.step_ns),
+            limited_by=self._limit(middle),
+            gpu_ns=middle.gpu_ns,
+            host_ns=middle.host_ns,
+            base_gpu_ns=base.replayed.gpu_ns,
+            casts=expected.added.casts if expected.added else 0.0,
+            cast_ns=expected.added.cast_ns if expected.added else 0.0,
+            scaler_ns=expected.added.scaler_ns if expected.added else 0.0,
+            ops=self._ops(base, expected),
+        )
+
+    def _simulate(self, precision: Precision | None, unprofiled: float, spreads: float) -> _Simulated:
+        """One replay; without a precision that of the run as it is."""
+        frame, target = self._frame, self._target
+        work = launched(frame, host_clock(frame, unprofiled))
+        if precision is None:
+            times = self._same.unchanged(work)
+            return _Simulated(replay(events(work, times.gpu_ns, {}), work.gap_ns), work, times, None)
+        times = self._new.of(work)
+        extra = 0.0 if target.new_gpu == self._measured_on else self._calibration.other_gpu_spread
+        spread = times.spread + np.where(times.changed, extra, 0.0)
+        gpu_ns = times.gpu_ns * np.exp(spreads * spread)
+        added = None
+        if precision in ("fp16", "bf16"):
+            added = added_work(frame, work, self._flow, target, self._calibration)
+        before = added.before if added else {}
+        return _Simulated(replay(events(work, gpu_ns, before), work.gap_ns), work, times, added)
+
+    def _limit(self, replayed: Replayed) -> Limit:
+        if replayed.gpu_ns >= _LIMITS * replayed.step_ns:
+            return "gpu"
+        if replayed.host_ns < _LIMITS * replayed.step_ns:
+            return "both"
+        return "dataloader" if 2 * self._loading_ns() > replayed.host_ns else "cpu"
+
+    def _loading_ns(self) -> float:
+        """Time per iteration in which the CPU loads data."""
+        calls, iterations = self._frame.profile.calls, self._frame.profile.iterations
+        loads = self._frame.profile.ops.role[calls.op] == Role.DATALOADER
+        spans = union(calls.start_ns[loads], calls.start_ns[loads] + calls.duration_ns[loads])
+        return float(covered(spans, iterations.host_start_ns, iterations.host_stop_ns).mean())
+
+    def _ops(self, base: _Simulated, expected: _Simulated) -> list[OpForecast]:
+        count = max(len(base.work.begin_ns), 1)
+        group = self._frame.call_group[base.work.call]
+        rows = np.flatnonzero((base.work.launch >= 0) & (group >= 0))
+        size = len(self._frame.groups)
+
+        def total(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+            return np.bincount(group[rows], weights=values[rows], minlength=size) / count
+
+        measured_ns, predicted_ns = total(base.times.gpu_ns), total(expected.times.gpu_ns)
+        changed = total(expected.times.changed.astype(np.float64)) > 0
+        casts = expected.added.group_ns if expected.added else {}
+        result = [
+            OpForecast(
+                group=which,
+                measured_ns=float(measured_ns[which]),
+                predicted_ns=float(predicted_ns[which]),
+                casts_ns=casts.get(which, 0.0),
+                precision=self._target.precision if changed[which] else "",
+            )
+            for which in range(size)
+            if measured_ns[which] > 0 or which in casts
+        ]
+        return sorted(result, key=lambda op: -(op.measured_ns + op.casts_ns))

@@ -1,0 +1,100 @@
+"""What is asked of a forecast, and whether a run allows it: each refusal is one sentence that says what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from tb_dlprof_plugin.kernels.ceilings import Ceilings, ceilings_of
+from tb_dlprof_plugin.kernels.eligibility import tensor_core_precisions
+from tb_dlprof_plugin.measures.frame import Frame
+from tb_dlprof_plugin.measures.precision_mode import precision_mode
+from tb_dlprof_plugin.measures.roofline import gpu_name
+
+Precision = Literal["fp32", "tf32", "fp16", "bf16"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+
+
+class ForecastError(ValueError):
+    """There is no forecast for this run; the text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The step that is asked about: its precision, batch size and GPU, with what the run had.
+
+    ``batch_ratio`` is the new batch size over the run's; ``ceilings`` are those of the run's GPU and ``new_ceilings``
+    those of the one asked about.
+    """
+
+    precision: Precision
+    batch_ratio: float
+    gpu: str
+    ceilings: Ceilings
+    new_gpu: str
+    new_ceilings: Ceilings
+
+
+def target_of(frame: Frame, precision: str, batch_size: int | None = None, gpu: str | None = None) -> Target:
+    """Checks what is asked against what was recorded.
+
+    Raises:
+        ForecastError: the run, the precision, the batch size or the GPU allows no forecast.
+    """
+    if precision not in PRECISIONS:
+        raise ForecastError(f"there is no precision {precision!r}; there is {', '.join(PRECISIONS)}.")
+    profile = frame.profile
+    if not profile.has_gpu:
+        raise ForecastError("the run recorded no GPU work; forecasts are about kernels. Record it on a GPU.")
+    name = gpu_name(frame)
+    ceilings = ceilings_of(name)
+    if ceilings is None or ceilings.fp32 is None:
+        known = f"the peak rates of {name!r} are not known" if name else "the run does not say which one GPU it used"
+        raise ForecastError(f"{known}, and a forecast needs them (docs/metrics.md lists the GPUs).")
+    _check_precision(frame)
+    if not any(profile.strings[shapes] for shapes in profile.ops.shapes.tolist()):
+        raise ForecastError(
+            "the shapes of the ops' inputs were not recorded; record the run with record_shapes=True "
+            "(tb_dlprof_plugin.profile does)."
+        )
+    capability = frame.compute_capability
+    new_ceilings = ceilings if gpu is None else _ceilings_of(gpu)
+    if precision in ("fp16", "bf16", "tf32"):
+        rate = new_ceilings.flops_per_second(precision, tensor_cores=True)
+        supported = gpu is not None or precision in tensor_core_precisions(capability) or capability is None
+        if rate is None or not supported:
+            raise ForecastError(f"the {gpu or name} has no Tensor Cores for {precision.upper()}.")
+    return Target(precision, _batch_ratio(frame, batch_size), name, ceilings, gpu or name, new_ceilings)
+
+
+def _check_precision(frame: Frame) -> None:
+    mode = precision_mode(frame)
+    if mode.precision == "fp32":
+        return
+    if not mode.precision:
+        raise ForecastError("what the run computed in cannot be told, and a forecast starts from an FP32 run.")
+    raise ForecastError(
+        f"the run computed in {mode.label or mode.precision.upper()}, and a forecast starts from an FP32 run: record "
+        "one without autocast and with TF32 off."
+    )
+
+
+def _ceilings_of(gpu: str) -> Ceilings:
+    found = ceilings_of(gpu)
+    if found is None or found.fp32 is None:
+        raise ForecastError(
+            f"the peak rates of {gpu!r} are not known; name a GPU as CUDA does, such as 'NVIDIA A100-SXM4-80GB' "
+            "(docs/metrics.md lists them)."
+        )
+    return found
+
+
+def _batch_ratio(frame: Frame, batch_size: int | None) -> float:
+    if batch_size is None:
+        return 1.0
+    if batch_size < 1:
+        raise ForecastError("a batch has at least one sample.")
+    recorded = frame.profile.facts.batch_size
+    if not recorded:
+        raise ForecastError("the run's own batch size was not recorded; pass batch_size= to tb_dlprof_plugin.profile.")
+    return batch_size / recorded
