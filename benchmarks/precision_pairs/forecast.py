@@ -1,0 +1,229 @@
+"""Forecasts from the FP32 runs alone, held to the unprofiled steps of the runs in other precisions.
+
+    python -m benchmarks.precision_pairs.forecast [--markdown]
+
+The op times that forecasts are made with come from single ops, and from no model (`benchmarks/op_speed`). What is
+calibrated on models is the CPU: how much of a step's CPU time is the profiler's. Here it is calibrated anew without
+each model in turn. Beside each forecast stands the rule of Daydream (Zhu et al., USENIX ATC 2020, section 5.2): with
+mixed precision, kernels of matrix products and convolutions get 3 times as fast and all others 2 times. (It knows one
+mixed precision, and nothing of TF32.)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tb_dlprof_plugin.analysis.renew import read_profiles
+from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION, Calibration
+from tb_dlprof_plugin.comparison.forecast.host import host_clock
+from tb_dlprof_plugin.comparison.forecast.launched import events, launched
+from tb_dlprof_plugin.comparison.forecast.predict import Forecast, forecast
+from tb_dlprof_plugin.comparison.forecast.replay import replay
+from tb_dlprof_plugin.measures.frame import Frame
+from tb_dlprof_plugin.measures.iterations import step_totals
+
+HERE = Path(__file__).resolve().parent
+PAIRS = HERE / "recorded"
+DEMO = HERE.parents[1] / "demo" / "recorded"
+TARGETS = {"tf32": "tf32", "amp-fp16": "fp16", "amp-bf16": "bf16"}
+CPU_PACED = 1.2
+"""A step this many times as long as its kernels is paced by the CPU."""
+SAME = 0.03
+"""Steps that differ by less are neither faster nor slower: repeated timings of one CPU-paced run differ by more."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One run: where its profile is, and its step without the profiler (ms)."""
+
+    model: str
+    precision: str
+    directory: Path
+    step_ms: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One forecast and the truth (ms)."""
+
+    model: str
+    target: str
+    before_ms: float
+    truth_ms: float
+    found: Forecast
+    daydream_ms: float
+
+    @property
+    def predicted_ms(self) -> float:
+        return self.found.predicted_ns / 1e6
+
+    @property
+    def error(self) -> float:
+        return self.predicted_ms / self.truth_ms - 1
+
+    @property
+    def covered(self) -> bool:
+        return self.found.low_ns / 1e6 <= self.truth_ms <= self.found.high_ns / 1e6
+
+    @property
+    def right_direction(self) -> bool:
+        return _direction(self.before_ms / self.truth_ms) * _direction(self.found.speedup) >= 0
+
+
+def _direction(speedup: float) -> int:
+    return 0 if abs(speedup - 1) < SAME else 1 if speedup > 1 else -1
+
+
+def recordings() -> Iterator[Recorded]:
+    """The demo's six models and the others."""
+    for run in json.loads((DEMO / "recording.json").read_text())["runs"]:
+        directory = DEMO / run["model"] / run["precision"]
+        yield Recorded(f"demo/{run['model']}", run["precision"], directory, run["result"]["unprofiled_step_ms"])
+    for run in json.loads((PAIRS / "recording.json").read_text())["runs"]:
+        yield Recorded(
+            run["subject"], run["precision"], PAIRS / run["subject"] / run["precision"], run["unprofiled_step_ms"]
+        )
+
+
+def frame_of(run: Recorded) -> Frame:
+    """The run's only profile."""
+    return Frame(read_profiles(run.directory)[0].profile)
+
+
+def family(model: str) -> str:
+    """Models that are the same but for batch size or layout."""
+    return model.split("/")[-1].split("-b")[0].removesuffix("-channels-last")
+
+
+def unprofiled_share(run: Recorded) -> float | None:
+    """Unprofiled step over the profiled CPU time without waits; None for a run that the GPU paces."""
+    frame = frame_of(run)
+    steps = step_totals(frame, frame.selection())
+    busy_ms = (steps.gpu_busy_ns or 0) / len(frame.profile.iterations) / 1e6
+    if run.step_ms < CPU_PACED * busy_ms:
+        return None
+    work = launched(frame, host_clock(frame, 1.0))
+    own = replay(events(work, np.zeros(len(work.launch)), {}))
+    return run.step_ms / (own.host_ns / 1e6)
+
+
+def daydream_ms(frame: Frame) -> float:
+    """The step with Daydream's rule in our replay, so that only the kernels' times differ."""
+    profile = frame.profile
+    work = launched(frame, host_clock(frame, CALIBRATION.unprofiled))
+    kernels = profile.launches.kernel[np.maximum(work.launch, 0)]
+    is_product = np.isin(
+        profile.kernels.family[kernels], [i for i, s in enumerate(profile.strings) if s in ("gemm", "convolution")]
+    )
+    duration = profile.launches.duration_ns[np.maximum(work.launch, 0)]
+    gpu = np.where(work.launch >= 0, duration / np.where(is_product, 3.0, 2.0), 0.0)
+    return replay(events(work, gpu, {}), work.gap_ns).step_ns / 1e6
+
+
+def calibrated(shares: dict[str, list[float]], without: str) -> Calibration:
+    """The CPU's share from the runs of all other models: median, and the quantiles that hold nine tenths."""
+    values = sorted(share for model, found in shares.items() if model != without for share in found)
+    low, high = np.quantile(values, [0.05, 0.95])
+    return replace(
+        CALIBRATION, unprofiled=statistics.median(values), unprofiled_low=float(low), unprofiled_high=float(high)
+    )
+
+
+def forecasts() -> list[Row]:
+    """All forecasts, each calibrated without its own model."""
+    runs = list(recordings())
+    shares: dict[str, list[float]] = {}
+    for run in runs:
+        if run.precision.startswith("compile"):
+            continue
+        share = unprofiled_share(run)
+        if share is not None:
+            shares.setdefault(family(run.model), []).append(share)
+    everything = calibrated(shares, "")
+    print(
+        f"Unprofiled over profiled CPU time of {sum(map(len, shares.values()))} CPU-paced runs: median "
+        f"{everything.unprofiled:.3f}, nine tenths in {everything.unprofiled_low:.3f} to "
+        f"{everything.unprofiled_high:.3f}\n"
+    )
+    rows = []
+    truths = {(run.model, run.precision): run for run in runs}
+    for run in runs:
+        if run.precision != "fp32":
+            continue
+        frame = frame_of(run)
+        calibration = calibrated(shares, family(run.model))
+        by_rule = daydream_ms(frame)
+        for name, precision in TARGETS.items():
+            truth = truths[run.model, name]
+            found = forecast(frame, precision, calibration=calibration)
+            rows.append(Row(run.model, name, run.step_ms, truth.step_ms, found, by_rule))
+    return rows
+
+
+def main() -> None:
+    """Entry point of the script."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--markdown", action="store_true", help="print tables for the documentation")
+    args = parser.parse_args()
+    rows = forecasts()
+    bar = "| " if args.markdown else ""
+    between = " | " if args.markdown else "  "
+    heads = ("model", "to", "FP32 ms", "truth ms", "forecast ms", "interval ms", "error", "Daydream ms", "error")
+    if args.markdown:
+        print("| " + " | ".join(heads) + " |\n|---|---|--:|--:|--:|--:|--:|--:|--:|")
+    else:
+        print(f"{heads[0]:36} {heads[1]:9} " + "  ".join(f"{head:>13}" for head in heads[2:]))
+    for row in rows:
+        interval = f"{row.found.low_ns / 1e6:.1f} to {row.found.high_ns / 1e6:.1f}" + ("" if row.covered else " (!)")
+        by_rule = "" if row.target == "tf32" else f"{row.daydream_ms:.2f}"
+        rule_error = "" if row.target == "tf32" else f"{100 * (row.daydream_ms / row.truth_ms - 1):+.0f} %"
+        cells = [
+            f"{row.before_ms:.2f}",
+            f"{row.truth_ms:.2f}",
+            f"{row.predicted_ms:.2f}",
+            interval,
+            f"{100 * row.error:+.1f} %",
+            by_rule,
+            rule_error,
+        ]
+        if args.markdown:
+            print(bar + between.join([row.model, row.target, *cells]) + " |")
+        else:
+            print(f"{row.model:36} {row.target:9} " + "  ".join(f"{cell:>13}" for cell in cells))
+    print()
+    for name, chosen in (
+        ("all", rows),
+        *((target, [row for row in rows if row.target == target]) for target in TARGETS),
+        ("AMP", [row for row in rows if row.target != "tf32"]),
+        ("AMP, paced by the GPU", [row for row in rows if row.target != "tf32" and row.found.limited_by == "gpu"]),
+    ):
+        _summary(name, chosen)
+
+
+def _summary(name: str, rows: list[Row]) -> None:
+    errors = [abs(row.error) for row in rows]
+    amp = [row for row in rows if row.target != "tf32"]
+    by_rule = [abs(row.daydream_ms / row.truth_ms - 1) for row in amp]
+    wrong = [f"{row.model}/{row.target}" for row in rows if not row.right_direction]
+    print(
+        f"{name}: {len(rows)} forecasts; error median {100 * statistics.median(errors):.1f} %, "
+        f"worst {100 * max(errors):.1f} %, {sum(e <= 0.2 for e in errors)} within 20 %; "
+        f"interval holds the truth in {sum(row.covered for row in rows)}; "
+        f"direction wrong: {', '.join(wrong) or 'none'}"
+        + (
+            f"; Daydream's rule: median {100 * statistics.median(by_rule):.1f} %, worst {100 * max(by_rule):.1f} %"
+            if amp
+            else ""
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
