@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -73,7 +73,13 @@ class Row:
         return self.found.low_ns / 1e6 <= self.truth_ms <= self.found.high_ns / 1e6
 
     @property
+    def right_side(self) -> bool:
+        """Whether it says faster where the truth is faster, by however little."""
+        return (self.truth_ms < self.before_ms) == (self.found.speedup > 1)
+
+    @property
     def right_direction(self) -> bool:
+        """The same, but not where the truth or the forecast is hardly a difference."""
         return _direction(self.before_ms / self.truth_ms) * _direction(self.found.speedup) >= 0
 
 
@@ -136,8 +142,8 @@ def calibrated(shares: dict[str, list[float]], without: str) -> Calibration:
     )
 
 
-def forecasts() -> list[Row]:
-    """All forecasts, each calibrated without its own model."""
+def forecasts(models: Container[str] | None = None) -> list[Row]:
+    """All forecasts (or those of some models), each calibrated without its own model."""
     runs = list(recordings())
     shares: dict[str, list[float]] = {}
     for run in runs:
@@ -155,7 +161,7 @@ def forecasts() -> list[Row]:
     rows = []
     truths = {(run.model, run.precision): run for run in runs}
     for run in runs:
-        if run.precision != "fp32":
+        if run.precision != "fp32" or (models is not None and run.model not in models):
             continue
         frame = frame_of(run)
         calibration = calibrated(shares, family(run.model))
@@ -216,7 +222,8 @@ def _summary(name: str, rows: list[Row]) -> None:
         f"{name}: {len(rows)} forecasts; error median {100 * statistics.median(errors):.1f} %, "
         f"worst {100 * max(errors):.1f} %, {sum(e <= 0.2 for e in errors)} within 20 %; "
         f"interval holds the truth in {sum(row.covered for row in rows)}; "
-        f"direction wrong: {', '.join(wrong) or 'none'}"
+        f"direction wrong: {', '.join(wrong) or 'none'}, "
+        f"counting differences below {100 * SAME:.0f} % too: {sum(not row.right_side for row in rows)}"
         + (
             f"; Daydream's rule: median {100 * statistics.median(by_rule):.1f} %, worst {100 * max(by_rule):.1f} %"
             if amp
