@@ -18,6 +18,7 @@ import numpy as np
 
 from tb_dlprof_plugin.comparison.forecast.autocast import rule_of
 from tb_dlprof_plugin.measures.frame import Frame
+from tb_dlprof_plugin.measures.work import shape_at, tensor_shapes
 from tb_dlprof_plugin.storage.model import CallKind, Role
 
 Shape = tuple[int, ...]
@@ -72,6 +73,12 @@ def float_shapes(shapes: str, dtypes: str) -> tuple[Shape, ...]:
         for shape, dtype in zip(dims, types, strict=False)
         if dtype == "float" and isinstance(shape, list) and all(isinstance(size, int) for size in shape)
     )
+
+
+def _first_shape(shapes: str) -> Shape | None:
+    """Shape of a first input that is a tensor of any type."""
+    dims = tensor_shapes(shapes)
+    return (shape_at(dims, 0) or ()) if dims else None
 
 
 def flow(frame: Frame, iteration: int) -> Flow:
@@ -142,7 +149,8 @@ class _Walk:
         inputs = self._inputs(op)
         if name in _MOVES:
             # Data that comes from the CPU or from integers is FP32, and has no gradient.
-            self._outputs.append(_Output(inputs[0] if inputs else None, None, False, differentiated=False))
+            shape = _first_shape(self._strings[self._ops.shapes[op]])
+            self._outputs.append(_Output(shape, None, False, differentiated=False))
             return False
         rule = rule_of(name)
         taken = list(zip(inputs, self._taken(name, inputs), strict=True))
@@ -239,6 +247,9 @@ def _output(name: str, inputs: tuple[Shape, ...]) -> Shape | None:
     """Shape of the output, None where the inputs do not tell."""
     if name in _SAME:
         return max(inputs, key=lambda shape: (math.prod(shape), len(shape)))
+    if not all(inputs[:3]):
+        # No product has a number among its matrices: the shapes are not what the op took.
+        return None
     if name == "linear" and len(inputs) >= 2:
         return (*inputs[0][:-1], inputs[1][0])
     if name in ("matmul", "mm", "bmm") and len(inputs) >= 2 and len(inputs[0]) >= 2 and len(inputs[1]) >= 2:

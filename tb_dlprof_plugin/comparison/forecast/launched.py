@@ -122,7 +122,7 @@ def events(
         step: list[Event] = []
         for row in rows:
             for added in before.get(row, ()):
-                _add(step, added, stream)
+                _add(step, added, int(work.stream[row]) if work.launch[row] >= 0 else stream)
             own = max(float(work.host_ns[row]) - previous, 0.0)
             step.append(Event(own, float(gpu_ns[row]), int(work.stream[row])))
             previous = max(previous, float(work.host_ns[row]))

@@ -155,8 +155,9 @@ class _Forecaster:
             times = self._same.unchanged(work)
             return _Simulated(replay(events(work, times.gpu_ns, {}), work.gap_ns), work, times, None)
         times = self._new.of(work)
-        extra = 0.0 if target.new_gpu == self._measured_on else self._calibration.other_gpu_spread
-        spread = times.spread + np.where(times.changed, extra, 0.0)
+        moved = target.new_gpu != target.gpu
+        extra = self._calibration.other_gpu_spread if moved or target.gpu != self._measured_on else 0.0
+        spread = times.spread + np.where(times.changed | moved, extra, 0.0)
         gpu_ns = times.gpu_ns * np.exp(spreads * spread)
         added = None
         if precision in ("fp16", "bf16"):
