@@ -11,6 +11,8 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import SavingItem, Severity
 from tb_dlprof_plugin.advice.thresholds import HIGH_SEVERITY_PERCENT, MEDIUM_SEVERITY_PERCENT, Speedup
+from tb_dlprof_plugin.comparison.forecast import Forecast
+from tb_dlprof_plugin.comparison.forecast_words import headline
 from tb_dlprof_plugin.measures.iterations import percent
 
 NO_OVERHEAD = Speedup(1.0, 1.0, 1.0)
@@ -45,18 +47,33 @@ def faster_kernels(
     return saving(case, low, expected, high, derivation + floor)
 
 
+def of_forecast(found: Forecast) -> SavingItem:
+    """The saving that a forecast states; the low end is below 0 where the step may get longer.
+
+    Steps are those without the profiler, and so is the share of the step.
+    """
+    low, expected, high = (round(found.base_ns - after) for after in (found.high_ns, found.predicted_ns, found.low_ns))
+    casts = f" Casts take {found.cast_ns / 1e6:.2f} ms of it." if found.casts else ""
+    derivation = (
+        "Forecast: the launches of this run replayed with the kernel times of similar measured ops. "
+        f"{headline(found)}{casts} Steps are without the profiler."
+    )
+    return SavingItem(low, expected, high, percent(expected, found.base_ns) or 0.0, derivation)
+
+
 def saving(case: Case, low_ns: int, expected_ns: int, high_ns: int, derivation: str) -> SavingItem:
     """A saving with its share of the step."""
     return SavingItem(low_ns, expected_ns, high_ns, percent(expected_ns, case.step_ns) or 0.0, derivation)
 
 
 def severity(item: SavingItem | None) -> Severity:
-    """By expected saving; medium where it is unknown."""
+    """By expected saving; medium where it is unknown. One less where the step may as well get longer."""
     if item is None:
         return "medium"
+    uncertain = item.low_ns < 0
     if item.percent >= HIGH_SEVERITY_PERCENT:
-        return "high"
-    return "medium" if item.percent >= MEDIUM_SEVERITY_PERCENT else "low"
+        return "medium" if uncertain else "high"
+    return "medium" if item.percent >= MEDIUM_SEVERITY_PERCENT and not uncertain else "low"
 
 
 def _shorter(case: Case, saved_ns: float, faster: float, slower: float) -> int:

@@ -8,9 +8,10 @@ import typer
 
 from tb_dlprof_plugin.advice.finding import FindingItem
 from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Rank, Source
-from tb_dlprof_plugin.commands.printing import percent, print_json, time
+from tb_dlprof_plugin.commands.printing import percent, print_json, print_table, time
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.views.advice import advice_page
+from tb_dlprof_plugin.views.forecast import MixedPrecision, MixedPrecisionChoice
 
 
 def advice(
@@ -30,10 +31,45 @@ def advice(
     typer.echo(page.headline)
     for finding in page.findings:
         _print(finding)
+    _print_forecasts(page.mixed_precision)
     typer.echo("\nRules that found nothing:")
     for status in page.rules:
         if status.outcome != "fired":
             typer.echo(f"  {status.rule} ({status.outcome.replace('_', ' ')}): {status.why}")
+
+
+def _print_forecasts(found: MixedPrecision) -> None:
+    """A line for each precision; one sentence where there is no forecast at all."""
+    refusals = {choice.refusal for choice in found.choices}
+    if len(refusals) == 1 and "" not in refusals:
+        typer.echo(f"\nNo forecast of mixed precision: {refusals.pop()}")
+        return
+    typer.echo("\nWhat mixed precision would gain, a step without the profiler; tb-dlprof predict shows the ops:")
+    print_table(
+        (
+            ("precision", "left"),
+            ("now", "right"),
+            ("forecast", "right"),
+            ("between", "right"),
+            ("times as fast", "right"),
+            ("", "left"),
+        ),
+        [_line(choice) for choice in found.choices],
+    )
+
+
+def _line(choice: MixedPrecisionChoice) -> tuple[str, ...]:
+    found = choice.forecast
+    if found is None:
+        return (choice.label, "", "", "", "", choice.refusal)
+    return (
+        choice.label,
+        f"{found.unprofiled_step_ms:.2f} ms",
+        f"{found.predicted_step_ms:.2f} ms",
+        f"{found.low_ms:.2f} to {found.high_ms:.2f} ms",
+        f"{found.speedup:.2f}",
+        found.limit_text,
+    )
 
 
 def _print(finding: FindingItem) -> None:

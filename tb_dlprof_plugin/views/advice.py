@@ -8,17 +8,19 @@ from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.views.common import RunRef, SelectedRange, selected_range
+from tb_dlprof_plugin.views.forecast import MixedPrecision, mixed_precision
 from tb_dlprof_plugin.views.text import duration
 
 
 class AdvicePage(msgspec.Struct, frozen=True):
-    """``findings`` by falling expected saving."""
+    """``findings`` by falling expected saving; ``mixed_precision`` are the forecasts for this run, all iterations."""
 
     ref: RunRef
     headline: str
     range: SelectedRange
     findings: list[FindingItem]
     rules: list[RuleStatus]
+    mixed_precision: MixedPrecision
 
 
 def advice_page(frame: Frame, ref: RunRef, selection: Selection) -> AdvicePage:
@@ -30,6 +32,7 @@ def advice_page(frame: Frame, ref: RunRef, selection: Selection) -> AdvicePage:
         range=selected_range(frame, selection),
         findings=advice.findings,
         rules=advice.rules,
+        mixed_precision=mixed_precision(frame, ref),
     )
 
 

@@ -1,24 +1,25 @@
-"""The forecast panel: what a run's step would take in another precision, and what that consists of."""
+"""What a run would take in another precision: one forecast with its ops, or those of mixed precision side by side."""
 
 from __future__ import annotations
 
 import msgspec
 
-from tb_dlprof_plugin.comparison.forecast import Forecast, forecast
+from tb_dlprof_plugin.advice.remedies import BF16, FP16, TF32
+from tb_dlprof_plugin.comparison.forecast import Forecast, ForecastError, Precision, forecast
+from tb_dlprof_plugin.comparison.forecast_words import LIMITS, headline
+from tb_dlprof_plugin.comparison.forecasts import MIXED, forecasts
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.frame import op_name
 from tb_dlprof_plugin.storage.header import header_of
 from tb_dlprof_plugin.views.common import DIRECTIONS, Direction, RunRef
 
 _MS = 1e6
-_SAME = 0.03
-"""A predicted difference below this share is called none: CPU-paced steps vary more from run to run."""
-_LIMITS = {
-    "gpu": "the GPU's kernels set the pace",
-    "cpu": "the CPU sets the pace: it launches kernels more slowly than the GPU runs them",
-    "dataloader": "the loading of data sets the pace",
-    "both": "CPU and GPU wait for each other in turns",
+_REMEDIES: dict[Precision, tuple[str, str, str]] = {
+    "tf32": ("TF32", "Allow TF32: FP32 tensors stay, products are rounded to 10 bits of mantissa.", TF32),
+    "fp16": ("FP16 (autocast)", "Forward pass and loss under torch.autocast, the loss scaled by GradScaler.", FP16),
+    "bf16": ("BF16 (autocast)", "Forward pass and loss under torch.autocast; BF16 needs no scaler.", BF16),
 }
+"""How each precision is called, what to change for it, and the code."""
 
 
 class ForecastOp(msgspec.Struct, frozen=True):
@@ -69,6 +70,27 @@ class ForecastPage(msgspec.Struct, frozen=True):
     ops: list[ForecastOp]
 
 
+class MixedPrecisionChoice(msgspec.Struct, frozen=True):
+    """One precision that an FP32 run could go to: what to change, and its forecast without the ops.
+
+    Where there is no forecast, ``refusal`` says why and ``forecast`` is None.
+    """
+
+    precision: str
+    label: str
+    change: str
+    code: str
+    refusal: str
+    forecast: ForecastPage | None
+
+
+class MixedPrecision(msgspec.Struct, frozen=True):
+    """What mixed precision would gain, over all recorded iterations; ``choices`` are TF32, FP16, BF16."""
+
+    choices: list[MixedPrecisionChoice]
+    iterations: int
+
+
 def forecast_page(
     frame: Frame, ref: RunRef, precision: str, batch_size: int | None = None, gpu: str | None = None
 ) -> ForecastPage:
@@ -77,7 +99,26 @@ def forecast_page(
     Raises:
         ForecastError: there is none; the text says why.
     """
-    found = forecast(frame, precision, batch_size, gpu)
+    if batch_size is None and gpu is None and precision in MIXED:
+        return _page(frame, ref, forecasts(frame).of(precision))
+    return _page(frame, ref, forecast(frame, precision, batch_size, gpu), batch_size)
+
+
+def mixed_precision(frame: Frame, ref: RunRef) -> MixedPrecision:
+    """The forecasts of a run in all of `MIXED` side by side, without their ops."""
+    return MixedPrecision([_choice(frame, ref, precision) for precision in MIXED], len(frame.profile.iterations))
+
+
+def _choice(frame: Frame, ref: RunRef, precision: Precision) -> MixedPrecisionChoice:
+    label, change, code = _REMEDIES[precision]
+    try:
+        page = _page(frame, ref, forecasts(frame).of(precision))
+    except ForecastError as error:
+        return MixedPrecisionChoice(precision, label, change, code, str(error), None)
+    return MixedPrecisionChoice(precision, label, change, code, "", msgspec.structs.replace(page, ops=[]))
+
+
+def _page(frame: Frame, ref: RunRef, found: Forecast, batch_size: int | None = None) -> ForecastPage:
     header, groups, strings = header_of(frame.profile), frame.groups, frame.profile.strings
     ops = [
         ForecastOp(
@@ -98,9 +139,9 @@ def forecast_page(
         ref=ref,
         model=header.model,
         gpu=found.target.new_gpu,
-        precision=precision,
+        precision=found.target.precision,
         batch_size=batch_size or recorded,
-        headline=_headline(found),
+        headline=headline(found),
         measured_step_ms=_ms(found.measured_ns),
         unprofiled_step_ms=_ms(found.base_ns),
         predicted_step_ms=_ms(found.predicted_ns),
@@ -110,7 +151,7 @@ def forecast_page(
         speedup_low=round(found.base_ns / found.high_ns, 3),
         speedup_high=round(found.base_ns / found.low_ns, 3),
         limited_by=found.limited_by,
-        limit_text=_LIMITS[found.limited_by],
+        limit_text=LIMITS[found.limited_by],
         gpu_ms=_ms(found.gpu_ns),
         gpu_before_ms=_ms(found.base_gpu_ns),
         cpu_ms=_ms(found.host_ns),
@@ -124,18 +165,3 @@ def forecast_page(
 
 def _ms(nanoseconds: float) -> float:
     return round(nanoseconds / _MS, 4)
-
-
-def _headline(found: Forecast) -> str:
-    name = found.target.precision.upper()
-    times = (
-        f"{found.predicted_ns / _MS:.2f} ms a step ({found.low_ns / _MS:.2f} to {found.high_ns / _MS:.2f}), "
-        f"{found.base_ns / _MS:.2f} ms now"
-    )
-    if abs(found.speedup - 1) < _SAME:
-        change = "would change little"
-    elif found.speedup > 1:
-        change = f"would make the step {found.speedup:.2f} times as fast"
-    else:
-        change = f"would make the step {100 * (1 / found.speedup - 1):.0f} % longer"
-    return f"{name} {change}: {times}; {_LIMITS[found.limited_by]}."

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise, engine
-from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
+from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus, SavingItem
+from tb_dlprof_plugin.advice.savings import severity
+from tb_dlprof_plugin.comparison.forecast import forecast
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts, System
 
+RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 RULES = ("amp_not_used", "tf32_off", "dataloader_bound", "gpu_underutilized", "cudnn_benchmark_off")
 
 
@@ -30,14 +36,31 @@ def _readings(finding: FindingItem) -> dict[str, float | None]:
 
 @pytest.fixture
 def run(training) -> Any:
-    """Makes the frame of one step of `training` with facts as keywords."""
+    """Makes the frame of two steps of `training` with facts as keywords.
+
+    Nothing is known of its GPU but its compute capability, so that there is no forecast.
+    """
 
     def make(precision: str = "fp32", *, capability: Any = (9, 0), loader: float = 100, **facts: Any) -> Frame:
         trace = training(precision, steps=2, capability=capability, loader=loader)
         frame: Frame = trace.frame(facts=RunFacts(**facts))
+        for gpu in frame.profile.system.gpus:
+            gpu.name = "a GPU of unknown rates"
         return frame
 
     return make
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Any:
+    """Reads a run of the demo, each once."""
+
+    @functools.cache
+    def read(name: str) -> Frame:
+        (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / name)
+        return Frame(stored.profile)
+
+    return read
 
 
 @pytest.fixture
@@ -130,6 +153,41 @@ def test_tf32_fires_on_fp32_kernels_off_the_tensor_cores(run) -> None:
 )
 def test_tf32_is_silent_where_on_absent_or_of_no_use(run, precision, capability, facts, outcome: str) -> None:
     assert _status(run(precision, capability=capability, **facts), "tf32_off").outcome == outcome
+
+
+# -- What the forecast says
+
+
+@pytest.mark.parametrize("model", ["vgg16", "resnet50", "custom"])
+@pytest.mark.parametrize(("rule", "precision"), [("amp_not_used", "bf16"), ("tf32_off", "tf32")])
+def test_where_there_is_a_forecast_the_saving_is_its(recorded, model: str, rule: str, precision: str) -> None:
+    frame = recorded(f"{model}/fp32")
+    found = forecast(frame, precision)
+    saving = _finding(frame, rule).saving
+    assert saving is not None
+    assert (saving.low_ns, saving.expected_ns, saving.high_ns) == tuple(
+        round(found.base_ns - after) for after in (found.high_ns, found.predicted_ns, found.low_ns)
+    )
+    assert saving.percent == pytest.approx(100 * (1 - 1 / found.speedup), abs=0.001)
+    assert f"{found.predicted_ns / 1e6:.2f} ms a step" in saving.derivation
+
+
+@pytest.mark.parametrize("model", ["lenet", "mlp"])
+def test_no_gain_is_promised_where_the_forecast_says_none(recorded, model: str) -> None:
+    frame = recorded(f"{model}/fp32")
+    found = forecast(frame, "bf16")
+    amp, tf32 = _status(frame, "amp_not_used"), _status(frame, "tf32_off")
+    assert (amp.outcome, tf32.outcome) == ("silent", "silent")
+    longer = f"BF16 would make the step {100 * (found.predicted_ns / found.base_ns - 1):.0f} % longer"
+    assert longer in amp.why
+    assert "the CPU sets the pace" in amp.why
+    assert "TF32 would change little" in tf32.why
+
+
+def test_a_saving_that_may_be_none_is_less_severe() -> None:
+    assert [severity(SavingItem(low, 30, 40, percent, "")) for low in (1, -1) for percent in (25.0, 6.0, 3.0)] == [
+        "high", "medium", "low", "medium", "low", "low",
+    ]  # fmt: skip
 
 
 # -- DataLoader

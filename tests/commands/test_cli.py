@@ -104,7 +104,15 @@ def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
         ("tensor-cores", ["4 ops could use Tensor Cores; none does", "Its inputs are FP32"]),
         ("roofline", ["conv1/conv2d", "FP32 without Tensor Cores", "67.0 TFLOP/s", "4,800 GB/s", "unknown"]),
         ("memory", ["Memory was not recorded", "profile_memory=True"]),
-        ("advice", ["Automatic mixed precision is not used", "Estimated saving a step", "Rules that found nothing:"]),
+        (
+            "advice",
+            [
+                "TF32 is not used",
+                "Estimated saving a step",
+                "What mixed precision would gain",
+                "Rules that found nothing:",
+            ],
+        ),
     ],
 )
 def test_the_terminal_shows_what_the_page_holds(run, logdir: Path, command: str, words: list[str]) -> None:

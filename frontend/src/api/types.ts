@@ -25,6 +25,8 @@ export type OffReason = "gpu_has_none" | "no_tensor_core_kernel" | "dtype" | "un
 
 export type Pace = "gpu" | "cpu" | "mixed" | "unknown";
 
+export type Precision = "fp32" | "tf32" | "fp16" | "bf16";
+
 export type Reason = "" | "casts" | "scaler" | "compiled" | "layer" | "replaced" | "more_calls" | "other_op";
 
 export type Role = "forward" | "backward" | "optimizer" | "dataloader" | "other";
@@ -942,13 +944,82 @@ export interface RuleStatus {
   why: string;
 }
 
-/** `findings` by falling expected saving. */
+/**
+ * Kernel time of one op per iteration, as measured and as forecast; `casts_ms` comes on top.
+ *
+ * `precision` is what its kernels would compute in, "" for an op that keeps its time.
+ */
+export interface ForecastOp {
+  id: string;
+  name: string;
+  module: string;
+  op_type: string;
+  direction: Direction;
+  measured_ms: number;
+  predicted_ms: number;
+  casts_ms: number;
+  precision: string;
+}
+
+/**
+ * Times per step in ms. `measured_step_ms` is the recorded step, which the profiler made longer where the CPU
+ * sets the pace; `unprofiled_step_ms` is the estimate of it without the profiler, which `speedup` is against.
+ */
+export interface ForecastPage {
+  ref: RunRef;
+  model: string;
+  gpu: string;
+  precision: string;
+  batch_size: number | null;
+  headline: string;
+  measured_step_ms: number;
+  unprofiled_step_ms: number;
+  predicted_step_ms: number;
+  low_ms: number;
+  high_ms: number;
+  speedup: number;
+  speedup_low: number;
+  speedup_high: number;
+  limited_by: string;
+  limit_text: string;
+  gpu_ms: number;
+  gpu_before_ms: number;
+  cpu_ms: number;
+  casts: number;
+  casts_ms: number;
+  scaler_ms: number;
+  total_rows: number;
+  ops: ForecastOp[];
+}
+
+/**
+ * One precision that an FP32 run could go to: what to change, and its forecast without the ops.
+ *
+ * Where there is no forecast, `refusal` says why and `forecast` is None.
+ */
+export interface MixedPrecisionChoice {
+  precision: string;
+  label: string;
+  change: string;
+  code: string;
+  refusal: string;
+  forecast: ForecastPage | null;
+}
+
+/** What mixed precision would gain, over all recorded iterations; `choices` are TF32, FP16, BF16. */
+export interface MixedPrecision {
+  choices: MixedPrecisionChoice[];
+  iterations: number;
+}
+
+/** `findings` by falling expected saving; `mixed_precision` are the forecasts for this run, all iterations. */
 export interface AdvicePage {
   ref: RunRef;
   headline: string;
   range: SelectedRange;
   findings: FindingItem[];
   rules: RuleStatus[];
+  mixed_precision: MixedPrecision;
 }
 
 /** One of the two runs. */
@@ -1178,54 +1249,6 @@ export interface CompareOpDetail {
   reason_text: string;
   a_kernels: CompareKernel[];
   b_kernels: CompareKernel[];
-}
-
-/**
- * Kernel time of one op per iteration, as measured and as forecast; `casts_ms` comes on top.
- *
- * `precision` is what its kernels would compute in, "" for an op that keeps its time.
- */
-export interface ForecastOp {
-  id: string;
-  name: string;
-  module: string;
-  op_type: string;
-  direction: Direction;
-  measured_ms: number;
-  predicted_ms: number;
-  casts_ms: number;
-  precision: string;
-}
-
-/**
- * Times per step in ms. `measured_step_ms` is the recorded step, which the profiler made longer where the CPU
- * sets the pace; `unprofiled_step_ms` is the estimate of it without the profiler, which `speedup` is against.
- */
-export interface ForecastPage {
-  ref: RunRef;
-  model: string;
-  gpu: string;
-  precision: string;
-  batch_size: number | null;
-  headline: string;
-  measured_step_ms: number;
-  unprofiled_step_ms: number;
-  predicted_step_ms: number;
-  low_ms: number;
-  high_ms: number;
-  speedup: number;
-  speedup_low: number;
-  speedup_high: number;
-  limited_by: string;
-  limit_text: string;
-  gpu_ms: number;
-  gpu_before_ms: number;
-  cpu_ms: number;
-  casts: number;
-  casts_ms: number;
-  scaler_ms: number;
-  total_rows: number;
-  ops: ForecastOp[];
 }
 
 /** A finding in a cell: what the rule found, what to change, what it should save per step (None: no estimate). */

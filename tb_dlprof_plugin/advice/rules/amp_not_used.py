@@ -5,32 +5,17 @@ from __future__ import annotations
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import HALF_PRECISIONS, Case
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import FindingItem, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.savings import faster_kernels, severity
+from tb_dlprof_plugin.advice.finding import FindingItem, Reading, Reference, SavingItem, Silent
+from tb_dlprof_plugin.advice.remedies import BF16, FP16
+from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast, severity
+from tb_dlprof_plugin.comparison.forecast_words import gains, headline
+from tb_dlprof_plugin.comparison.forecasts import forecasts
 from tb_dlprof_plugin.kernels.eligibility import tensor_core_precisions
 from tb_dlprof_plugin.measures.iterations import percent
-from tb_dlprof_plugin.storage.model import Role
+from tb_dlprof_plugin.storage.model import Bools, Role
 
 RULE = "amp_not_used"
 TITLE = "Automatic mixed precision is not used"
-
-_FP16 = """scaler = torch.amp.GradScaler("cuda")
-
-for inputs, targets in loader:
-    optimizer.zero_grad(set_to_none=True)
-    with torch.autocast("cuda", dtype=torch.float16):
-        loss = loss_fn(model(inputs), targets)
-    scaler.scale(loss).backward()
-    scaler.step(optimizer)
-    scaler.update()
-"""
-_BF16 = """for inputs, targets in loader:
-    optimizer.zero_grad(set_to_none=True)
-    with torch.autocast("cuda", dtype=torch.bfloat16):
-        loss = loss_fn(model(inputs), targets)
-    loss.backward()
-    optimizer.step()
-"""
 
 
 def check(case: Case) -> FindingItem | Silent:
@@ -57,26 +42,20 @@ def check(case: Case) -> FindingItem | Silent:
         & case.in_role(Role.FORWARD, Role.BACKWARD)
         & case.in_precision("fp32")
     )
-    parts = [
-        ("FP32 matrix kernels", case.per_step(from_fp32), thresholds.AMP_MATRIX_FROM_FP32),
-        ("TF32 matrix kernels", case.per_step(from_tf32), thresholds.AMP_MATRIX_FROM_TF32),
-        ("other FP32 kernels", case.per_step(others), thresholds.AMP_OTHER),
-    ]
-    estimate = faster_kernels(
-        case,
-        [(time, factor) for _, time, factor in parts],
-        ", ".join(f"{time / 1e6:.2f} ms of {name} become {_range(factor)}" for name, time, factor in parts if time)
-        + " times as fast; casts and the gradient scaler make the CPU up to "
-        f"{thresholds.AMP_LAUNCH_OVERHEAD.high:g} times as slow.",
-        overhead=thresholds.AMP_LAUNCH_OVERHEAD,
-    )
-    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
-        return Silent(
-            f"Half precision should save only {estimate.percent:.1f} % of the step, because the CPU sets the pace: "
-            f"it needs {case.host_floor_ns / 1e6:.2f} of the {case.step_ns / 1e6:.2f} ms."
-        )
-    rows = op_rows(case, from_fp32 | from_tf32)
     modern = "bf16" in precisions
+    found = forecasts(case.frame).get("bf16" if modern else "fp16")
+    if found is not None:
+        estimate = of_forecast(found)
+        if not gains(found):
+            return Silent(f"Forecast: {headline(found)}")
+    else:
+        estimate = _by_factors(case, from_fp32, from_tf32, others)
+        if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+            return Silent(
+                f"Half precision should save only {estimate.percent:.1f} % of the step, because the CPU sets the pace: "
+                f"it needs {case.host_floor_ns / 1e6:.2f} of the {case.step_ns / 1e6:.2f} ms."
+            )
+    rows = op_rows(case, from_fp32 | from_tf32)
     return FindingItem(
         id=RULE,
         rule=RULE,
@@ -99,7 +78,7 @@ def check(case: Case) -> FindingItem | Silent:
             if modern
             else "This GPU's Tensor Cores take FP16, which needs a gradient scaler."
         ),
-        code=_BF16 if modern else _FP16,
+        code=BF16 if modern else FP16,
         saving=estimate,
         saving_unknown_because="",
         confirm="Record a run with autocast and open Compare: the step should be shorter by the amount given, and the "
@@ -112,6 +91,23 @@ def check(case: Case) -> FindingItem | Silent:
             ),
         ],
         dlprof_name="AMP Detector",
+    )
+
+
+def _by_factors(case: Case, from_fp32: Bools, from_tf32: Bools, others: Bools) -> SavingItem:
+    """Where there is no forecast: what kernels of each kind should gain."""
+    parts = [
+        ("FP32 matrix kernels", case.per_step(from_fp32), thresholds.AMP_MATRIX_FROM_FP32),
+        ("TF32 matrix kernels", case.per_step(from_tf32), thresholds.AMP_MATRIX_FROM_TF32),
+        ("other FP32 kernels", case.per_step(others), thresholds.AMP_OTHER),
+    ]
+    return faster_kernels(
+        case,
+        [(time, factor) for _, time, factor in parts],
+        ", ".join(f"{time / 1e6:.2f} ms of {name} become {_range(factor)}" for name, time, factor in parts if time)
+        + " times as fast; casts and the gradient scaler make the CPU up to "
+        f"{thresholds.AMP_LAUNCH_OVERHEAD.high:g} times as slow.",
+        overhead=thresholds.AMP_LAUNCH_OVERHEAD,
     )
 
 
