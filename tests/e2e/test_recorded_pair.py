@@ -116,6 +116,15 @@ def test_compare_shows_the_speedup(server: Server, watched: Watched) -> None:
     nothing_went_wrong(watched)
 
 
+def test_the_tensor_core_page_holds_the_roofline_and_leads_to_it(server: Server, watched: Watched) -> None:
+    frame = open_page(server, watched, "tensor_cores", run=AMP)
+    card = frame.get_by_test_id("tc-roofline")
+    expect(card.locator("canvas")).to_be_visible()
+    card.get_by_role("button", name="All rates").click()
+    expect(frame.get_by_test_id("roofline-table")).to_be_visible()
+    nothing_went_wrong(watched)
+
+
 def test_the_amp_rule_fires_on_fp32_with_a_saving(server: Server, watched: Watched) -> None:
     (expected,) = (f for f in advice_of(FP32).findings if f.rule == "amp_not_used")
     assert expected.saving is not None

@@ -15,6 +15,7 @@ import { DEFINITIONS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
 import { useView } from "../../state/store";
 import { SavingBar } from "../advice/SavingBar";
+import { RooflineCard } from "../roofline/RooflineCard";
 import { CouldSave } from "./CouldSave";
 import { Ineligible, Reasons } from "./Reasons";
 
@@ -155,6 +156,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
           totalRows={data.total_rows}
         />
       )}
+      {data.ops.length > 0 && <RooflineCard />}
       {data.ineligible.length > 0 && (
         <Card class="tc-card" title="Matrix work that these Tensor Cores cannot compute" testId="tc-ineligible">
           <Ineligible work={data.ineligible} />
