@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 DEMO, PAIRS = ROOT / "demo" / "recorded", ROOT / "benchmarks" / "precision_pairs" / "recorded"
 WEIGHTS = ([16, 3, 3, 3], [64, 10])
 """The parameters that `trained` has: of the convolution and of the linear layer."""
+ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
 @pytest.fixture(scope="session")
@@ -33,15 +34,18 @@ def recorded() -> Callable[[str], Frame]:
 
 @pytest.fixture(scope="session")
 def trained(training: Callable[..., Any]) -> Callable[..., Frame]:
-    """Makes a `training` of which the shapes of the parameters are known; ``gpu`` renames the GPU."""
+    """Makes a `training` with all that a trace tells of gradients: shapes of the parameters and of the convolution's
+    output. ``gpu`` renames the GPU."""
 
     def make(steps: int = 3, gpu: str = "NVIDIA H200", **options: Any) -> Frame:
         trace = training("fp32", steps=steps)
         trace.rest["deviceProperties"][0]["name"] = gpu
         for step in range(steps):
+            at = 1000 * step
+            trace.op("ConvolutionBackward0", at + 352, 46, tid=2, dims=[[8, 16, 30, 30]], types=["float"])
             for place, dims in enumerate(WEIGHTS):
-                name, at = "torch::autograd::AccumulateGrad", 1000 * step + 404 + 4 * place
-                trace.op(name, at, 3, tid=2, dims=[dims], types=["float"])
+                trace.op(f"autograd::engine::evaluate_function: {ACCUMULATE}", at + 404 + 5 * place, 4, tid=2)
+                trace.op(ACCUMULATE, at + 405 + 5 * place, 2, tid=2, dims=[dims], types=["float"])
         frame: Frame = trace.frame(**options)
         return frame
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tb_dlprof_plugin.comparison.forecast.autocast import FP32, HALF, rule_of
-from tb_dlprof_plugin.comparison.forecast.dtype_flow import Cast, Flow, flow, float_shapes
+from tb_dlprof_plugin.comparison.forecast.dtype_flow import Cast, Flow, float_shapes, flow
 
 IMAGE, MAP = [2, 3, 8, 8], [2, 16, 8, 8]
 ROWS, HIDDEN = [4, 10, 16], [4, 10, 64]

@@ -1,0 +1,155 @@
+"""New times of a literal training's kernels, with measured ops that all have one ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb_dlprof_plugin.comparison.forecast.dtype_flow import flow
+from tb_dlprof_plugin.comparison.forecast.host import host_clock
+from tb_dlprof_plugin.comparison.forecast.kernel_times import SHORTEST_KERNEL_NS, KernelTimes, KernelTimesOf
+from tb_dlprof_plugin.comparison.forecast.launched import launched
+from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, _Table
+from tb_dlprof_plugin.comparison.forecast.target import target_of
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.storage.facts import RunFacts
+
+A100 = "NVIDIA A100-SXM4-80GB"
+KINDS = {
+    "convolution first fprop": 11, "convolution first bprop of weights": 11, "product": 9, "mul fprop": 3,
+    "mul bprop": 3,
+}  # fmt: skip
+"""Numbers of features of the ops that the training has."""
+STEP = ["copy", "conv", "fc", "loss", "fc backward", "conv backward", "optimizer"]
+RECORDED_US = [20, 200, 100, 10, 100, 300, 30]
+
+
+def op_times(ratio: float, spread: float = 0.0, without: str = "") -> OpTimes:
+    """Measured ops that all take ``ratio`` of their FP32 time, in the mean of the logarithms."""
+    either = np.log(ratio) + spread * np.array([-1.0, 1.0] * 4)
+    tables = {
+        (kind, precision): _Table(np.zeros((8, size)), either)
+        for kind, size in KINDS.items()
+        if kind != without
+        for precision in ("tf32", "fp16", "bf16")
+    }
+    return OpTimes("NVIDIA H200", tables)
+
+
+def times(frame: Frame, precision: Any, known: OpTimes, **asked: Any) -> KernelTimes:
+    work = launched(frame, host_clock(frame, 1.0))
+    types = flow(frame, len(frame.profile.iterations) - 1)
+    return KernelTimesOf(frame, types, precision, known, target_of(frame, precision, **asked)).of(work)
+
+
+def first_step(found: KernelTimes) -> dict[str, float]:
+    """New times (µs) by what the training's kernels are; the wait at the end is none of them."""
+    return {name: round(float(ns) / 1000, 6) for name, ns in zip(STEP, found.gpu_ns[:7], strict=True)}
+
+
+RECORDED = dict(zip(STEP, RECORDED_US, strict=True))
+
+
+@pytest.fixture(scope="module")
+def frame(trained: Callable[..., Frame]) -> Frame:
+    return trained(facts=RunFacts(batch_size=8))
+
+
+def test_in_fp32_nothing_changes(frame: Frame) -> None:
+    found = times(frame, "fp32", op_times(0.5))
+    assert first_step(found) == RECORDED
+    assert not found.changed.any()
+    assert not found.spread.any()
+
+
+@pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16"])
+def test_matrix_routines_take_the_factor_of_the_measured_ones(frame: Frame, precision: str) -> None:
+    found = times(frame, precision, op_times(0.5))
+    new = {"conv": 100, "fc": 50, "fc backward": 50, "conv backward": 150}
+    assert first_step(found) == RECORDED | new
+    assert dict(zip(STEP, found.changed[:7].tolist(), strict=True)) == {name: name in new for name in STEP}
+
+
+def test_the_spread_of_the_measured_ops_is_that_of_the_new_times(frame: Frame) -> None:
+    found = times(frame, "bf16", op_times(0.5, spread=0.25))
+    assert found.spread[:7] == pytest.approx([0, 0.25, 0.25, 0, 0.25, 0.25, 0])
+
+
+def test_no_kernel_gets_shorter_than_the_shortest(frame: Frame) -> None:
+    shortest = dict.fromkeys(("conv", "fc", "fc backward", "conv backward"), SHORTEST_KERNEL_NS / 1000)
+    assert first_step(times(frame, "fp16", op_times(0.001))) == RECORDED | shortest
+
+
+def test_a_matrix_routine_that_was_not_measured_keeps_its_time_with_much_doubt(frame: Frame) -> None:
+    found = times(frame, "fp16", op_times(0.5, without="product"))
+    assert first_step(found) == RECORDED | {"conv": 100, "conv backward": 150}
+    assert found.spread[2] == found.spread[4] == 0.5
+
+
+def test_work_grows_with_the_batch_and_the_optimizers_does_not(frame: Frame) -> None:
+    def grown(us: float) -> float:
+        return 2 * us - 1.2
+
+    expected = {name: grown(us) if name != "optimizer" else us for name, us in RECORDED.items()}
+    assert first_step(times(frame, "fp32", op_times(0.5), batch_size=16)) == expected
+    half = {name: grown(us / 2) for name, us in RECORDED.items() if name.startswith(("conv", "fc"))}
+    assert first_step(times(frame, "bf16", op_times(0.5), batch_size=16)) == expected | half
+
+
+def test_a_smaller_batch_takes_less(frame: Frame) -> None:
+    assert first_step(times(frame, "fp32", op_times(0.5), batch_size=4))["conv"] == pytest.approx(1.2 + 198.8 / 2)
+
+
+def test_on_another_gpu_kernels_take_as_much_longer_as_its_memory_is_slower(frame: Frame) -> None:
+    # These small matrix routines are bound by memory on both GPUs: 4,800 and 2,039 GB/s.
+    found = times(frame, "fp32", op_times(0.5), gpu=A100)
+    assert first_step(found)["optimizer"] == pytest.approx(1.2 + 28.8 * 4800 / 2039)
+    assert not found.changed.any()
+
+
+def test_matrix_routines_with_much_arithmetic_go_by_the_peak_rates(recorded: Callable[[str], Frame]) -> None:
+    frame = recorded("resnet50/fp32")
+    work = launched(frame, host_clock(frame, 1.0))
+    known, asked = op_times(0.5), target_of(frame, "fp32", gpu=A100)
+    of = KernelTimesOf(frame, flow(frame, 1), "fp32", known, asked)
+    ratios = of.of(work).gpu_ns / np.maximum(of.unchanged(work).gpu_ns, 1)
+    long = of.unchanged(work).gpu_ns > 1e6
+    # 67 and 19.5 TFLOP/s for arithmetic, 4,800 and 2,039 GB/s for memory.
+    by = {round(float(ratio), 1) for ratio in ratios[long]}
+    assert by == {round(67 / 19.5, 1), round(4800 / 2039, 1)}
+
+
+def test_pointwise_ops_take_the_factor_of_their_kind_or_of_a_product(new_trace: Callable[..., Any]) -> None:
+    # GIVEN a convolution, then ops that follow it in half precision, one that stays in FP32 and one before it
+    trace = new_trace()
+    trace.gpu()
+    trace.step(0, 0, 1000)
+    image, convolved = [8, 3, 32, 32], [8, 16, 30, 30]
+    for number, (op, dims) in enumerate([
+        ("mul", [image]), ("conv2d", [image, [16, 3, 3, 3]]), ("relu", [convolved]), ("silu", [convolved]),
+        ("layer_norm", [convolved]),
+    ]):  # fmt: skip
+        at = 20 * number
+        trace.op(f"aten::{op}", at, 15, dims=dims, types=["float"] * len(dims))
+        trace.launch("implicit_convolve_sgemm" if op == "conv2d" else "k", at + 2, 100 + 50 * number, 40)
+    frame = trace.frame()
+    known = op_times(0.5)
+    known.tables["relu fprop", "fp16"] = _Table(np.zeros((8, 3)), np.log(np.full(8, 0.25)))
+    known.tables["layer_norm fprop", "fp16"] = known.tables["relu fprop", "fp16"]
+    assert (times(frame, "fp16", known).gpu_ns / 1000)[[0, 2, 3, 4]] == pytest.approx([40, 10, 20, 40])
+    assert (times(frame, "tf32", known).gpu_ns / 1000)[[0, 2, 3, 4]] == pytest.approx([40, 40, 40, 40])
+
+
+def test_channels_last_is_told_by_the_forward_convolutions_kernels(recorded: Callable[[str], Frame]) -> None:
+    def modules(name: str) -> set[str]:
+        frame = recorded(name)
+        target = target_of(frame, "bf16")
+        found = KernelTimesOf(frame, flow(frame, 1), "bf16", op_times(0.5), target)._channels_last
+        return {frame.profile.strings[module] for module in found}
+
+    plain, last = modules("torchvision/resnet18/fp32"), modules("torchvision/resnet50-channels-last/fp32")
+    assert plain == set()
+    assert {"layer1.0.conv2", "layer4.2.conv3"} <= last
