@@ -17,6 +17,7 @@ from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.views.compare import CompareInput, CompareMetric, ComparePage, compare_page
 from tb_dlprof_plugin.views.compare_ops import REASONS, CompareOp
 from tb_dlprof_plugin.views.compare_text import signed
+from tb_dlprof_plugin.views.kept import KeptForecastPanel, KeptPromises, signed_duration
 
 SLOWER = 1
 """Exit status where the candidate is slower than allowed."""
@@ -138,6 +139,8 @@ def _print_text(page: ComparePage, limit: int) -> None:
         [_op_line(op) for op in page.ops[:limit]],
     )
     _print_matching(page, limit)
+    if page.promises:
+        _print_promises(page.promises, limit)
     for warning in page.warnings:
         typer.echo(f"\nNote: {warning}")
 
@@ -192,6 +195,71 @@ def _print_matching(page: ComparePage, limit: int) -> None:
                 for op in left[:limit]
             ],
         )
+
+
+def _print_promises(promises: KeptPromises, limit: int) -> None:
+    """The forecast against what was measured, then the stated savings against the realised."""
+    if promises.refusal:
+        typer.echo(f"\nNo forecast to hold against the candidate: {promises.refusal}")
+    if promises.forecast:
+        _print_forecast(promises.forecast, limit)
+    for row in promises.savings:
+        typer.echo(
+            f"\nAdvised for the base: {row.title}\n  Made: {row.change}. Stated: {signed_duration(row.expected_ns)} a "
+            f"step, between {signed_duration(row.low_ns)} and {signed_duration(row.high_ns)}.\n  {row.text}"
+        )
+
+
+def _print_forecast(panel: KeptForecastPanel, limit: int) -> None:
+    typer.echo(f"\n{panel.headline}")
+    if panel.note:
+        typer.echo(panel.note)
+    print_table(
+        (("per step", "left"), ("forecast", "right"), ("measured", "right"), ("error", "right")),
+        [
+            (
+                "step without the profiler",
+                _ms(panel.predicted_ms),
+                f"{'~' if panel.estimated else ''}{_ms(panel.step_ms)}",
+                _error(panel.error_percent),
+            ),
+            *(
+                (part.label, _ms(part.predicted_ms), _ms(part.measured_ms), _error(part.error_percent))
+                for part in panel.parts
+            ),
+        ],
+    )
+    typer.echo("")
+    worst = sorted(panel.ops, key=lambda op: -abs(op.error_ms or 0))[: max(1, limit // 2)]
+    print_table(
+        (
+            ("kernels that the forecast missed by most", "left"),
+            ("direction", "left"),
+            ("base", "right"),
+            ("forecast", "right"),
+            ("measured", "right"),
+            ("error", "right"),
+        ),
+        [
+            (
+                op.name,
+                op.direction,
+                _ms(op.before_ms),
+                _ms(op.predicted_ms),
+                "absent" if op.measured_ms is None else _ms(op.measured_ms),
+                _error(op.error_percent),
+            )
+            for op in worst
+        ],
+    )
+
+
+def _ms(value: float) -> str:
+    return time(round(value * 1e6))
+
+
+def _error(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.0f} %"
 
 
 def _print_csv(page: ComparePage) -> None:

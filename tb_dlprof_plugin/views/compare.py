@@ -32,6 +32,7 @@ from tb_dlprof_plugin.views.compare_ops import (
     shown_modules,
 )
 from tb_dlprof_plugin.views.compare_text import explanation, headline
+from tb_dlprof_plugin.views.kept import KeptPromises, kept_promises
 from tb_dlprof_plugin.views.overview import CATEGORIES
 from tb_dlprof_plugin.views.text import duration
 
@@ -152,7 +153,8 @@ class ComparePage(msgspec.Struct, frozen=True):
     ``speedup_low`` to ``speedup_high`` is the 95 % interval of the speedup, ``noise`` whether the steps differ by no
     more than their iterations do. ``matched_gpu_time_percent`` is `CompareShares.matched_of_model`, None where a run
     has no GPU. ``batches`` is None where the batch sizes are the same, or unknown. ``modules`` are the first of
-    ``total_modules``; ``reason_texts`` says the ops' reasons in words.
+    ``total_modules``; ``reason_texts`` says the ops' reasons in words. ``promises`` is what was promised of the
+    candidate from the base alone, None where nothing was.
     """
 
     a: CompareSide
@@ -180,6 +182,7 @@ class ComparePage(msgspec.Struct, frozen=True):
     ops: list[CompareOp]
     total_rows: int
     reason_texts: dict[str, str]
+    promises: KeptPromises | None
     warnings: list[str]
 
 
@@ -215,6 +218,7 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
         ops=ops,
         total_rows=len(ops),
         reason_texts=REASONS,
+        promises=kept_promises(comparison, a.frame, b.frame, a.selection, b.selection),
         warnings=_warnings(a, b, comparison),
     )
 

@@ -1195,13 +1195,95 @@ export interface CompareOp {
   b_buckets: Record<string, number>;
 }
 
+/** One measure of the step: as forecast and as measured (ms), and the forecast's error. */
+export interface KeptPart {
+  key: string;
+  label: string;
+  predicted_ms: number;
+  measured_ms: number;
+  error_percent: number | null;
+}
+
+/**
+ * Kernel time of one op of the base per iteration (ms), casts left out.
+ *
+ * `measured_ms` is that in the candidate, None where it is not there. `error_percent` is how much longer than
+ * measured the forecast is. `precision` is what the forecast says its kernels compute in, "" for as in the base.
+ */
+export interface KeptOpRow {
+  id: string;
+  name: string;
+  module: string;
+  op_type: string;
+  direction: Direction;
+  before_ms: number;
+  predicted_ms: number;
+  measured_ms: number | null;
+  error_ms: number | null;
+  error_percent: number | null;
+  precision: string;
+}
+
+/**
+ * The forecast from the base alone, held against the candidate; times per step in ms.
+ *
+ * `step_ms` is the candidate's step without the profiler: the recorded one, or, where `estimated`, an estimate
+ * between `step_low_ms` and `step_high_ms`. `outcome` says where it lies.
+ */
+export interface KeptForecastPanel {
+  precision: string;
+  headline: string;
+  outcome: "longer" | "shorter" | "within";
+  outcome_text: string;
+  base_ms: number;
+  predicted_ms: number;
+  low_ms: number;
+  high_ms: number;
+  step_ms: number;
+  step_low_ms: number;
+  step_high_ms: number;
+  recorded_ms: number;
+  estimated: boolean;
+  error_percent: number;
+  limited_by: string;
+  limit_text: string;
+  note: string;
+  parts: KeptPart[];
+  ops: KeptOpRow[];
+  total_rows: number;
+}
+
+/** A saving that a rule stated for the base, and what the candidate realised (ns per step). */
+export interface KeptSavingRow {
+  rule: string;
+  title: string;
+  change: string;
+  low_ns: number;
+  expected_ns: number;
+  high_ns: number;
+  realised_ns: number;
+  realised_low_ns: number;
+  realised_high_ns: number;
+  estimated: boolean;
+  outcome: "broken" | "kept" | "less" | "more" | "shared";
+  text: string;
+}
+
+/** `forecast` is None where the runs are no pair that it is about; where they are, `refusal` says why not. */
+export interface KeptPromises {
+  forecast: KeptForecastPanel | null;
+  refusal: string;
+  savings: KeptSavingRow[];
+}
+
 /**
  * `a` is the base, `b` the candidate; everything is per iteration, so that ranges of other lengths compare.
  *
  * `speedup_low` to `speedup_high` is the 95 % interval of the speedup, `noise` whether the steps differ by no
  * more than their iterations do. `matched_gpu_time_percent` is `CompareShares.matched_of_model`, None where a run
  * has no GPU. `batches` is None where the batch sizes are the same, or unknown. `modules` are the first of
- * `total_modules`; `reason_texts` says the ops' reasons in words.
+ * `total_modules`; `reason_texts` says the ops' reasons in words. `promises` is what was promised of the
+ * candidate from the base alone, None where nothing was.
  */
 export interface ComparePage {
   a: CompareSide;
@@ -1229,6 +1311,7 @@ export interface ComparePage {
   ops: CompareOp[];
   total_rows: number;
   reason_texts: Record<string, string>;
+  promises: KeptPromises | null;
   warnings: string[];
 }
 

@@ -1,0 +1,115 @@
+"""Stated savings against what a second run realised: recorded pairs, and made-up ones for each outcome."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tb_dlprof_plugin
+from tb_dlprof_plugin.advice import advise
+from tb_dlprof_plugin.advice.finding import SavingItem
+from tb_dlprof_plugin.advice.kept import KeptSaving, kept_savings, outcome_of
+from tb_dlprof_plugin.comparison import compare
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts
+
+RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
+
+
+def recorded(run: str) -> Frame:
+    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
+    return Frame(stored.profile)
+
+
+def kept(a: Frame, b: Frame) -> list[KeptSaving]:
+    return kept_savings(compare(a, b), a, b, a.selection(), b.selection())
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "rule", "change", "realised_ms"),
+    [
+        # Realised: the difference of the unprofiled steps in recording.json.
+        ("resnet50/fp32", "resnet50/amp-bf16", "amp_not_used", "AMP BF16 (autocast)", 145.98 - 55.67),
+        ("resnet50/fp32", "resnet50/tf32", "tf32_off", "TF32 on", 145.98 - 60.68),
+        ("resnet50/tf32", "resnet50/amp-bf16", "amp_not_used", "AMP BF16 (autocast)", 60.68 - 55.67),
+        ("custom/fp32", "custom/amp-fp16", "amp_not_used", "AMP FP16 (autocast)", 48.23 - 15.61),
+    ],
+)
+def test_a_later_run_that_made_the_change_shows_what_was_saved(
+    base: str, candidate: str, rule: str, change: str, realised_ms: float
+) -> None:
+    a, b = recorded(base), recorded(candidate)
+    (found,) = kept(a, b)
+    assert (found.finding.rule, found.change, found.outcome, found.also) == (rule, change, "kept", [])
+    assert found.realised_ns / 1e6 == pytest.approx(realised_ms, abs=1)
+    assert found.saving == next(f.saving for f in advise(a, a.selection()).findings if f.rule == rule)
+
+
+def test_what_was_not_advised_or_not_done_is_no_promise() -> None:
+    # LeNet gets no advice to use AMP; a run that repeats another made no change; another model proves nothing.
+    assert kept(recorded("lenet/fp32"), recorded("lenet/amp-fp16")) == []
+    base = recorded("vgg16/fp32")
+    assert kept(base, recorded("vgg16/fp32")) == []
+    assert kept(base, recorded("alexnet/tf32")) == []
+
+
+@pytest.mark.parametrize(
+    ("realised", "outcome"), [(5, "kept"), (10, "kept"), (21, "more"), (4, "less"), (0, "broken"), (-3, "broken")]
+)
+def test_outcomes(realised: float, outcome: str) -> None:
+    assert outcome_of(SavingItem(5, 10, 20, 1.0, ""), realised) == outcome
+
+
+def test_a_saving_that_may_be_negative_is_kept_where_the_step_got_longer() -> None:
+    assert outcome_of(SavingItem(-5, 10, 20, 1.0, ""), -3) == "kept"
+
+
+@pytest.fixture
+def loading(new_trace) -> Any:
+    """Makes steps that wait so many microseconds for the DataLoader and then compute for 500, on the CPU."""
+
+    def make(wait: float, **facts: Any) -> Frame:
+        trace = new_trace()
+        for step in range(3):
+            at = step * (wait + 500)
+            trace.step(step, at, wait + 500)
+            trace.loader(at, wait)
+            trace.op("aten::mm", at + wait, 490, dims=[[8, 8], [8, 8]], types=["float", "float"])
+        frame: Frame = trace.frame(facts=RunFacts(**facts))
+        return frame
+
+    return make
+
+
+@pytest.mark.parametrize(("wait", "outcome"), [(10, "kept"), (150, "kept"), (250, "less"), (320, "broken")])
+def test_more_workers_are_held_against_what_the_dataloader_rule_stated(loading, wait: float, outcome: str) -> None:
+    base = loading(300, dataloader=DataLoaderFacts(num_workers=0, persistent_workers=False))
+    later = loading(wait, dataloader=DataLoaderFacts(num_workers=4, persistent_workers=True))
+    (found,) = kept(base, later)
+    assert (found.finding.rule, found.outcome, found.estimated) == ("dataloader_bound", outcome, False)
+    assert found.change == "num_workers 0 to 4, persistent_workers on"
+    assert found.realised_ns == (300 - wait) * 1000
+
+
+def test_fewer_workers_are_not_the_advised_change(loading) -> None:
+    base = loading(300, dataloader=DataLoaderFacts(num_workers=4))
+    assert kept(base, loading(10, dataloader=DataLoaderFacts(num_workers=2))) == []
+    assert kept(base, loading(10)) == []
+
+
+def test_changes_made_together_are_not_told_apart() -> None:
+    a, b = recorded("resnet50/fp32"), recorded("resnet50/amp-bf16")
+    b.profile.facts.cudnn_benchmark = True
+    found = kept(a, b)
+    assert [row.finding.rule for row in found] == ["amp_not_used", "cudnn_benchmark_off"]
+    assert {row.outcome for row in found} == {"shared"}
+    assert len({row.realised_ns for row in found}) == 1
+
+
+def test_other_differences_are_named() -> None:
+    a, b = recorded("resnet50/fp32"), recorded("resnet50/tf32")
+    b.profile.facts.optimizer, b.profile.facts.channels_last = "LBFGS", True
+    (found,) = kept(a, b)
+    assert found.also == ["channels last", "optimizer"]

@@ -1,0 +1,111 @@
+"""The forecast held against recorded runs: which pairs it is about, and that what is measured is the candidate's."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tb_dlprof_plugin
+from tb_dlprof_plugin.comparison import compare
+from tb_dlprof_plugin.comparison.forecast import ForecastError, forecast
+from tb_dlprof_plugin.comparison.kept import KeptForecast, NotComparableError, forecast_precision, kept_forecast
+from tb_dlprof_plugin.comparison.unprofiled import unprofiled_step
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.measures.iterations import step_totals
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = "demo/recorded"
+PAIRS = "benchmarks/precision_pairs/recorded"
+
+
+@functools.cache
+def frame(run: str) -> Frame:
+    (stored,) = tb_dlprof_plugin.read_profiles(ROOT / run)
+    return Frame(stored.profile)
+
+
+@functools.cache
+def kept(base: str, candidate: str) -> KeptForecast | None:
+    a, b = frame(base), frame(candidate)
+    return kept_forecast(compare(a, b), a, b, b.selection())
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "precision"),
+    [
+        (f"{DEMO}/custom/fp32", f"{DEMO}/custom/tf32", "tf32"),
+        (f"{DEMO}/custom/fp32", f"{DEMO}/custom/amp-fp16", "fp16"),
+        (f"{DEMO}/custom/fp32", f"{DEMO}/custom/amp-bf16", "bf16"),
+        # TF32 was switched on, and LeNet's small kernels did not all take it up.
+        (f"{DEMO}/lenet/fp32", f"{DEMO}/lenet/tf32", "tf32"),
+        (f"{DEMO}/custom/fp32", f"{DEMO}/custom/fp32", None),
+        (f"{DEMO}/custom/tf32", f"{DEMO}/custom/amp-fp16", None),
+        (f"{DEMO}/custom/amp-fp16", f"{DEMO}/custom/fp32", None),
+        (f"{PAIRS}/torchvision/resnet18/fp32", f"{PAIRS}/torchvision/resnet18/cast-fp16", None),
+        (f"{PAIRS}/torchvision/resnet18/fp32", f"{PAIRS}/torchvision/resnet18/compile-amp-bf16", None),
+    ],
+)
+def test_forecasts_are_about_tf32_and_autocast_after_fp32(base: str, candidate: str, precision: str | None) -> None:
+    assert forecast_precision(frame(base), frame(candidate)) == precision
+
+
+def test_where_the_gpu_sets_the_pace_the_recorded_step_is_what_was_forecast() -> None:
+    base, candidate = f"{DEMO}/resnet50/fp32", f"{DEMO}/resnet50/amp-bf16"
+    found = kept(base, candidate)
+    assert found is not None
+    run = frame(candidate)
+    assert not found.step.estimated
+    assert found.step.ns == found.step.recorded_ns == step_totals(run, run.selection()).average_ns
+    assert found.forecast.predicted_ns == forecast(frame(base), "bf16").predicted_ns
+    assert found.outcome == "within"
+    assert abs(found.error_percent) < 10
+
+
+def test_kernels_are_those_that_the_candidate_launched() -> None:
+    found = kept(f"{DEMO}/custom/fp32", f"{DEMO}/custom/amp-fp16")
+    assert found is not None
+    run = frame(f"{DEMO}/custom/amp-fp16")
+    launches = run.profile.launches.duration_ns[run.selected_launches(run.selection())]
+    assert found.kernel_ns == pytest.approx(launches.sum() / run.selection().count)
+    ops = sum(op.measured_ns or 0 for op in found.ops)
+    # What is left belongs to what FP32 does not have: casts and GradScaler.
+    assert ops + found.cast_ns + found.scaler_ns == pytest.approx(found.kernel_ns, rel=0.02)
+    assert all(op.measured_ns is not None for op in found.ops)
+
+
+def test_where_the_cpu_sets_the_pace_the_profilers_part_is_taken_out() -> None:
+    # The unprofiled steps are those of demo/recorded/recording.json.
+    for run, unprofiled_ms in (("lenet/amp-bf16", 1.94), ("mlp/fp32", 1.06), ("custom/amp-fp16", 15.61)):
+        recorded = frame(f"{DEMO}/{run}")
+        step = unprofiled_step(recorded, recorded.selection())
+        assert step.estimated
+        assert step.low_ns <= step.ns <= step.high_ns <= step.recorded_ns
+        assert step.ns / 1e6 == pytest.approx(unprofiled_ms, rel=0.12)
+        assert step.recorded_ns / 1e6 > 1.3 * unprofiled_ms
+
+
+def test_a_run_without_a_gpu_keeps_its_recorded_step(cpu_frame: Frame) -> None:
+    step = unprofiled_step(cpu_frame, cpu_frame.selection())
+    assert (step.ns, step.estimated) == (100_000, False)
+
+
+def test_another_model_is_no_run_that_was_forecast() -> None:
+    with pytest.raises(NotComparableError, match="differ in more than the precision"):
+        kept(f"{DEMO}/resnet50/fp32", f"{DEMO}/vgg16/tf32")
+
+
+def test_another_batch_size_is_part_of_the_forecast() -> None:
+    base, candidate = f"{PAIRS}/torchvision/resnet18-b32/fp32", f"{PAIRS}/torchvision/resnet18/amp-bf16"
+    found = kept(base, candidate)
+    assert found is not None
+    assert found.forecast.predicted_ns == forecast(frame(base), "bf16", batch_size=128).predicted_ns
+
+
+def test_without_shapes_the_reason_is_given(training: Any) -> None:
+    a, b = training("fp32").frame(), training("tf32").frame()
+    a.profile.ops.shapes[:] = a.profile.strings.index("")
+    with pytest.raises(ForecastError, match="shapes"):
+        kept_forecast(compare(a, b), a, b, b.selection())

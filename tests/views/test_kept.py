@@ -1,0 +1,96 @@
+"""Promises on the Compare page and in ``tb-dlprof compare``: the engine's numbers, in sentences that fit them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+import tb_dlprof_plugin
+from tb_dlprof_plugin.commands.main import app
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.views.advice import advice_page
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.compare import CompareInput, compare_page
+from tb_dlprof_plugin.views.forecast import forecast_page
+from tb_dlprof_plugin.views.kept import KeptPromises
+
+RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
+
+
+def recorded(run: str) -> CompareInput:
+    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
+    frame = Frame(stored.profile)
+    return CompareInput(frame, RunRef(run, "", 0, 0), frame.selection())
+
+
+def promises(base: str, candidate: str) -> KeptPromises | None:
+    return compare_page(recorded(base), recorded(candidate)).promises
+
+
+def test_advice_forecast_and_promise_say_the_same() -> None:
+    base = recorded("custom/fp32")
+    forecast = forecast_page(base.frame, base.ref, "tf32")
+    advice = advice_page(base.frame, base.ref, base.selection)
+    found = promises("custom/fp32", "custom/tf32")
+    assert found is not None
+    assert found.forecast is not None
+    panel = found.forecast
+    step = (forecast.unprofiled_step_ms, forecast.predicted_step_ms, forecast.low_ms, forecast.high_ms)
+    assert (panel.base_ms, panel.predicted_ms, panel.low_ms, panel.high_ms) == step
+    choice = next(choice for choice in advice.mixed_precision.choices if choice.precision == "tf32")
+    assert choice.forecast == msgspec.structs.replace(forecast, ops=[])
+    assert [(op.id, op.predicted_ms) for op in panel.ops] == [(op.id, op.predicted_ms) for op in forecast.ops]
+    (saving,) = found.savings
+    stated = next(finding.saving for finding in advice.findings if finding.rule == "tf32_off")
+    assert stated is not None
+    assert (saving.low_ns, saving.expected_ns, saving.high_ns) == (stated.low_ns, stated.expected_ns, stated.high_ns)
+    assert saving.expected_ns / 1e6 == pytest.approx(step[0] - step[1], abs=0.001)
+
+
+def test_where_the_cpu_sets_the_pace_the_overhead_in_the_recorded_step_is_named() -> None:
+    found = promises("lenet/fp32", "lenet/amp-bf16")
+    assert found is not None
+    assert found.forecast is not None
+    panel = found.forecast
+    assert panel.estimated
+    assert "holds the profiler's overhead" in panel.note
+    assert panel.step_low_ms <= panel.step_ms <= panel.step_high_ms <= panel.recorded_ms
+    assert "without the profiler, as estimated" in panel.headline
+    assert [part.key for part in panel.parts] == ["kernels", "casts"]
+    assert found.savings == []
+
+
+def test_there_is_no_section_where_nothing_was_promised() -> None:
+    assert promises("lenet/amp-fp16", "lenet/amp-bf16") is None
+    assert promises("vgg16/fp32", "vgg16/fp32") is None
+
+
+def test_why_there_is_no_forecast_to_hold_is_said() -> None:
+    found = promises("vgg16/fp32", "alexnet/tf32")
+    assert found is not None
+    assert found.forecast is None
+    assert "differ in more than the precision" in found.refusal
+
+
+def test_runs_that_no_forecast_starts_from_say_why_on_the_advice_page(cpu_frame: Frame, ref: RunRef) -> None:
+    amp = recorded("lenet/amp-bf16")
+    for frame, why in ((cpu_frame, "no GPU work"), (amp.frame, "a forecast starts from an FP32 run")):
+        choices = advice_page(frame, ref, frame.selection()).mixed_precision.choices
+        assert [choice.precision for choice in choices] == ["tf32", "fp16", "bf16"]
+        assert all(choice.forecast is None and why in choice.refusal for choice in choices)
+
+
+def test_the_terminal_prints_promises() -> None:
+    runs = [str(RECORDED / "resnet50" / precision) for precision in ("fp32", "amp-bf16")]
+    text = CliRunner().invoke(app, ["compare", *runs]).output
+    found = promises("resnet50/fp32", "resnet50/amp-bf16")
+    assert found is not None
+    assert found.forecast is not None
+    assert found.forecast.headline in text
+    assert "kernels that the forecast missed by most" in text
+    assert found.savings[0].text in text
+    page = msgspec.json.decode(CliRunner().invoke(app, ["compare", *runs, "--format", "json"]).output)
+    assert page["promises"]["forecast"]["outcome"] == "within"
