@@ -90,8 +90,9 @@ def test_the_measured_ops_are_of_all_kinds_in_all_precisions() -> None:
         assert len(table.features) == len(table.logarithms)
         assert np.isfinite(table.features).all()
         assert np.isfinite(table.logarithms).all()
-    # Single ops may get slower, most of a kind do not.
-    assert all(np.median(known.tables[kind, "fp16"].logarithms) < 0 for kind in matrix)
+    # First layers have too few channels for Tensor Cores.
+    slower = {kind for kind in matrix if np.median(known.tables[kind, "fp16"].logarithms) > 0}
+    assert slower == {"convolution first fprop", "convolution first bprop of weights"}
 
 
 @pytest.mark.parametrize(
