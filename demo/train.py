@@ -37,7 +37,7 @@ from synthetic_data import make_loader
 from training import PRECISIONS, Mark, Training, synchronize
 
 WARMUP_STEPS = 5
-WAIT_STEPS = 1
+WAIT_STEPS = 5
 PROFILER_WARMUP_STEPS = 2
 
 

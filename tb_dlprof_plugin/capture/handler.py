@@ -27,6 +27,7 @@ from tb_dlprof_plugin.capture.loader import dataloader_facts
 from tb_dlprof_plugin.capture.modules import ModuleRanges
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.system import system_of_training
+from tb_dlprof_plugin.capture.unprofiled import UnprofiledSteps
 from tb_dlprof_plugin.capture.warn import probe, warn
 from tb_dlprof_plugin.capture.workers import EXIT_WAIT_S, Worker, reap, start_worker, wait_for_analysis
 from tb_dlprof_plugin.storage.facts import LossScale, RunFacts, System
@@ -121,6 +122,7 @@ class TraceHandler:
         self.cycle = 0
         self.ranges: ModuleRanges | None = None
         self.watch = OptimizerWatch()
+        self.unprofiled = UnprofiledSteps()
         self._event_directory = os.path.join(self.logdir, subdirectory) if subdirectory else self.logdir
         self._worker_name = worker_name
         self._use_gzip = use_gzip
@@ -240,6 +242,7 @@ class TraceHandler:
             )
         )
         facts = facts or RunFacts()
+        probe(lambda: self.unprofiled.fill(facts))
         if facts.grad_scaler_scale is not None:
             step = getattr(prof, "step_num", None)
             known = LossScale(cycle, facts.grad_scaler_scale, facts.grad_scaler_growth_tracker, step)

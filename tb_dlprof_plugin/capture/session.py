@@ -59,7 +59,8 @@ def profile(
 
     Args:
         schedule: a ``torch.profiler.schedule``, a dict of its arguments or a tuple (wait, warmup, active[, repeat]); by
-            default 1 step to wait, 3 to warm up and 10 to record, once.
+            default 5 steps to wait, of which the step time without the profiler is taken, 3 to warm up and 10 to
+            record, once.
         activities: as in torch; by default CPU, and CUDA where it is available.
         record_shapes: needed for Tensor Core eligibility.
         module_ranges: name ops after the modules of ``model``.
@@ -188,10 +189,15 @@ class ProfileSession:
             return
         self._drop_trace = self._undecided and self._steps == 0 and not self._closed_unstepped
         self._steps += 1
+        if before is ProfilerAction.NONE:
+            # Before the profiler's own work of this boundary, which is no part of the training.
+            probe(self.handler.unprofiled.mark)
         try:
             prof.step()
         finally:
             self._drop_trace = False
+            if before is ProfilerAction.RECORD_AND_SAVE:
+                self.handler.unprofiled.new_cycle()
         self._sync_hooks(prof.current_action)
 
     def _stop(self) -> None:

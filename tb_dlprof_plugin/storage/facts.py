@@ -72,6 +72,7 @@ class RunFacts(msgspec.Struct):
     ``grad_scaler_growth_tracker`` is the scaler's count of steps since the last non-finite gradient or growth, at the
     end of the cycle. ``device_checked_steps`` counts recorded optimizer steps that decide on the device whether they
     skip, ``device_skipped_steps`` those that did. ``loss_scales`` has a row per cycle so far, this one last.
+    ``unprofiled_step_ns`` is the median of the ``unprofiled_steps`` steps before the profiler warmed up.
     """
 
     model: str | None = None
@@ -107,3 +108,5 @@ class RunFacts(msgspec.Struct):
     device_skipped_steps: int | None = None
     loss_scales: list[LossScale] = []
     apex_opt_level: str | None = None
+    unprofiled_step_ns: int | None = None
+    unprofiled_steps: int | None = None

@@ -47,6 +47,8 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
     stop_iteration: int
     average_iteration_ns: int
     iteration_deviation_ns: int | None
+    unprofiled_step_ns: int | None
+    unprofiled_steps: int | None
     samples_per_second: float | None
     peak_memory_bytes: int | None
     memory_bytes: int | None
@@ -189,6 +191,8 @@ def _summary(
         stop_iteration=int(numbers[selection.last]),
         average_iteration_ns=steps.average_ns,
         iteration_deviation_ns=steps.deviation_ns,
+        unprofiled_step_ns=facts.unprofiled_step_ns,
+        unprofiled_steps=facts.unprofiled_steps,
         samples_per_second=facts.batch_size * 1e9 / steps.average_ns if facts.batch_size and steps.average_ns else None,
         peak_memory_bytes=facts.peak_memory_allocated_bytes,
         memory_bytes=gpu.memory_bytes if gpu else None,

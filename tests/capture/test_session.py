@@ -3,6 +3,7 @@
 # ruff: noqa: PT012, PT031 (what must warn or raise here is a whole with-block)
 from __future__ import annotations
 
+import time
 import warnings
 
 import pytest
@@ -45,12 +46,37 @@ def test_schedules_in_three_forms(tmp_path, training, schedule):
 def test_default_schedule_drops_the_first_step(tmp_path, training, kit):
     model, step = training
     with profile(tmp_path, model, wait=True) as prof:
-        for _ in range(15):
+        for _ in range(19):
             step()
             prof.step()
     (stored,) = read_profiles(tmp_path)
-    assert list(stored.profile.iterations.number) == list(range(4, 14))
+    assert list(stored.profile.iterations.number) == list(range(8, 18))
     assert len(kit.traces(tmp_path)) == 1
+
+
+def test_steps_before_the_warm_up_give_the_step_time_without_the_profiler(tmp_path, training):
+    model, step = training
+    slept_s = 0.02
+    with profile(tmp_path, model, schedule=(5, 1, 1, 2), wait=True) as prof:
+        for index in range(14):
+            step()
+            # The first step of each cycle is left out, and so are those that are profiled.
+            time.sleep(slept_s if index % 7 in (1, 2, 3, 4) else 10 * slept_s)
+            prof.step()
+    for stored in read_profiles(tmp_path):
+        facts = stored.profile.facts
+        assert facts.unprofiled_steps == 4
+        assert slept_s * 1e9 <= facts.unprofiled_step_ns < 3 * slept_s * 1e9
+
+
+def test_too_few_steps_before_the_warm_up_give_no_step_time(tmp_path, training):
+    model, step = training
+    with profile(tmp_path, model, schedule=(3, 1, 1), wait=True) as prof:
+        for _ in range(5):
+            step()
+            prof.step()
+    (stored,) = read_profiles(tmp_path)
+    assert (stored.profile.facts.unprofiled_step_ns, stored.profile.facts.unprofiled_steps) == (None, None)
 
 
 def test_block_without_step_has_an_iteration_for_each_optimizer_step(tmp_path, training):
@@ -107,7 +133,7 @@ def test_block_without_step_stops_recording_before_memory_fills(tmp_path, traini
 
 def test_block_that_ends_too_early_says_how_many_steps_it_needs(tmp_path, training):
     with (
-        pytest.warns(TbDlprofWarning, match=r"ended after 3 calls of step\(\).*records from 5 steps on"),
+        pytest.warns(TbDlprofWarning, match=r"ended after 3 calls of step\(\).*records from 9 steps on"),
         profile(tmp_path) as prof,
     ):
         for _ in range(3):

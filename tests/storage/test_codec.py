@@ -42,6 +42,7 @@ def _full(frame: Frame) -> Profile:
         "ResNet", 25_557_032, ["float32"], True, True, "float16", True, 65536.0, False, True, True, False, False,
         False, False, DataLoaderFacts(0, False, 2, False, 64, True, "Images"), 64, False, "DDP", 1, 8, "SGD", 2**33,
         2**34, True, "amp", True, True, 17, 10, 2, [LossScale(0, 2.0**16, 5, 14), LossScale(1, 2.0**15)], "O1",
+        1_060_000, 4,
     )  # fmt: skip
     return dataclasses.replace(frame.profile, system=system, facts=facts)
 

@@ -1,6 +1,7 @@
 /** One sentence for each number that a page shows: the text behind its label. */
 export const DEFINITIONS = {
   stepTime: "Mean wall-clock time of one iteration over the selected iterations.",
+  unprofiledStep: "Median step time before the recording, without the profiler. It takes a schedule that waits for at least 4 steps; profile() waits for 5 by default.",
   stepDeviation: "Standard deviation of the iteration times in the selected range.",
   wallClock: "Time from the start of the first to the end of the last selected iteration.",
   gpuUtilization: "Share of the wall-clock time during which at least one kernel, copy or set ran, as a mean over the visible GPUs.",
@@ -79,6 +80,13 @@ export const DEFINITIONS = {
   opUtilization: "Tensor Core time of the op over its GPU time.",
   reason: "Why the op does not run on Tensor Cores.",
   saving: "Estimated time saved per iteration, with the interval it should lie in.",
+  forecast: "What a step would take in another precision, from this run alone: its launches replayed with kernel times of similar measured ops, with the casts and the GradScaler that autocast would add.",
+  forecastNow: "What the recorded step takes without the profiler, by the same replay. Speedups are against it.",
+  forecastCpu: "What the CPU needs for a step without waiting and without the profiler: below it no GPU can make the step shorter.",
+  forecastCasts: "Kernels that turn the op's inputs, and in the backward pass their gradients, into the other precision; they come on top.",
+  forecastPrecision: "What the op's kernels would compute in; as now where autocast keeps FP32.",
+  promises: "What was said of the candidate before it was recorded, from the base alone: the forecast of its step, and the savings of the advice whose change it made.",
+  promiseError: "Forecast less measured: above 0, the forecast was too long.",
   speedup: "Time of the base over time of the candidate: above 1, the candidate is faster.",
   gain: "How many times better the candidate is: above 1 it is better, below 1 worse, whichever way the measure counts.",
   matched: "Share of the time in ops for which the other run has a counterpart, of all but casts and GradScaler's work.",

@@ -8,7 +8,7 @@ the opposite. On the recorded pairs it holds the truth in nine of ten cases (doc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -29,6 +29,8 @@ from tb_dlprof_plugin.storage.model import Role
 
 Limit = Literal["gpu", "cpu", "dataloader", "both"]
 
+_CPU_PACED = 1.2
+"""A step this many times as long as its kernels is paced by the CPU."""
 _LIMITS = 0.9
 """What is busy for this share of a step limits it."""
 
@@ -124,7 +126,7 @@ class _Forecaster:
     def forecast(self) -> Forecast:
         frame, target = self._frame, self._target
         steps = step_totals(frame, frame.selection())
-        known = self._calibration
+        known = self._calibration_of_run()
         base = self._simulate(None, known.unprofiled, 0.0)
         expected = self._simulate(target.precision, known.unprofiled, 0.0)
         low = self._simulate(target.precision, known.unprofiled_low, -known.spreads).replayed.step_ns
@@ -145,6 +147,22 @@ class _Forecaster:
             cast_ns=expected.added.cast_ns if expected.added else 0.0,
             scaler_ns=expected.added.scaler_ns if expected.added else 0.0,
             ops=self._ops(base, expected),
+        )
+
+    def _calibration_of_run(self) -> Calibration:
+        """The package's, or the CPU's share by the run's own steps before the profiler, where the CPU paces those."""
+        known, measured_ns = self._calibration, self._frame.profile.facts.unprofiled_step_ns
+        if not measured_ns:
+            return known
+        own = self._simulate(None, 1.0, 0.0).replayed
+        if measured_ns < _CPU_PACED * own.gpu_ns or own.host_ns <= 0:
+            return known
+        factor = min(measured_ns / own.host_ns, 1.0) / known.unprofiled
+        return replace(
+            known,
+            unprofiled=known.unprofiled * factor,
+            unprofiled_low=known.unprofiled_low * factor,
+            unprofiled_high=known.unprofiled_high * factor,
         )
 
     def _simulate(self, precision: Precision | None, unprofiled: float, spreads: float) -> _Simulated:

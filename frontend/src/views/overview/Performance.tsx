@@ -30,6 +30,7 @@ export function Performance({ summary, hasGpu }: { summary: PerformanceSummary; 
           [<Term of="stopIteration">Stop iteration</Term>, <Value value={summary.stop_iteration} unit="count" />],
           [<Term of="stepTime">Mean iteration time</Term>, <Value value={summary.average_iteration_ns} unit="ns" />],
           [<Term of="stepDeviation">Standard deviation</Term>, <Value value={summary.iteration_deviation_ns} unit="ns" />],
+          [<Term of="unprofiledStep">Without the profiler</Term>, <Value value={summary.unprofiled_step_ns} unit="ns" missing="not recorded" />],
           ...(hasGpu ? memory : []),
         ]}
       />
