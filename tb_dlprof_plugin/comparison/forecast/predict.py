@@ -25,7 +25,7 @@ from tb_dlprof_plugin.comparison.forecast.target import Precision, Target, targe
 from tb_dlprof_plugin.measures.frame import Frame, per_selection
 from tb_dlprof_plugin.measures.iterations import step_totals
 from tb_dlprof_plugin.storage.intervals import covered, union
-from tb_dlprof_plugin.storage.model import Role
+from tb_dlprof_plugin.storage.model import Profile, Role
 
 Limit = Literal["gpu", "cpu", "dataloader", "both"]
 
@@ -78,7 +78,7 @@ class Forecast:
 
 
 def forecast(
-    frame: Frame,
+    run: Profile | Frame,
     precision: str,
     batch_size: int | None = None,
     gpu: str | None = None,
@@ -88,7 +88,7 @@ def forecast(
     """What a step of an FP32 run would take in another precision, with another batch size or on another GPU.
 
     Args:
-        frame: the run, on a GPU whose peak rates are known, with shapes.
+        run: recorded on a GPU whose peak rates are known, with shapes.
         precision: "fp32" (as it is), "tf32", "fp16" or "bf16"; the last two by ``torch.autocast``.
         batch_size: kernels scale with it, and what the CPU does per step does not.
         gpu: by the name that CUDA reports.
@@ -98,6 +98,7 @@ def forecast(
     Raises:
         ForecastError: what the run lacks, or what is wrong with what is asked.
     """
+    frame = run if isinstance(run, Frame) else Frame(run)
     target = target_of(frame, precision, batch_size, gpu)
     return _Forecaster(frame, target, op_times or measured(), calibration).forecast()
 
