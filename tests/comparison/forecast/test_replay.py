@@ -89,6 +89,11 @@ def test_the_first_of_several_iterations_only_fills_the_queue() -> None:
     assert replay([slow, fast, fast]) == Replayed(step_ns=40 * US, gpu_ns=40 * US, host_ns=1 * US)
 
 
+def test_kernels_of_the_first_iteration_may_outlast_the_others() -> None:
+    # The GPU is done at 5003 µs, long after the CPU's 30.
+    assert replay([[kernel(10, 5000)], [own(10)], [own(10)]]) == Replayed(step_ns=10 * US, gpu_ns=0, host_ns=10 * US)
+
+
 def test_nothing_takes_no_time() -> None:
     assert replay([[]]) == Replayed(0.0, 0.0, 0.0)
 
@@ -110,6 +115,15 @@ def test_a_step_takes_as_long_as_the_cpu_or_a_stream_at_least_and_as_all_of_them
     assert found.gpu_ns == sum(of_streams)
     assert max(found.host_ns, *of_streams) <= found.step_ns
     assert found.step_ns <= found.host_ns + found.gpu_ns + len(kernels) * (LAUNCH_LATENCY_NS + gap)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(_EVENTS, min_size=2, max_size=4))
+def test_steps_are_never_shorter_than_the_cpus_own_work(iterations: list[list[Event]]) -> None:
+    found = replay(iterations)
+    count = len(iterations) - 1
+    assert found.host_ns == sum(event.host_ns for events in iterations[1:] for event in events) / count
+    assert found.step_ns >= found.host_ns
 
 
 @settings(max_examples=100, deadline=None)
