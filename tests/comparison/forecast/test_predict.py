@@ -20,8 +20,6 @@ RUNS = {"fp32": "fp32", "tf32": "tf32", "fp16": "amp-fp16", "bf16": "amp-bf16"}
 A100 = "NVIDIA A100-SXM4-80GB"
 PACED_BY_THE_CPU = ("lenet", "mlp")
 FFMA_GEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_ffma_execute_kernel__5x_cublas"
-    "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_execute_kernel__5x_cublas"
-)
 Predict = Callable[..., Forecast]
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.comparison.forecast import PRECISIONS, ForecastError, forecast
+from tb_dlprof_plugin.comparison.forecast import PRECISIONS, Forecast, ForecastError, forecast
 from tb_dlprof_plugin.comparison.forecast import target as target_module
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.facts import RunFacts
@@ -39,8 +39,14 @@ def answers(frame: Frame, precision: str, **asked: Any) -> bool:
     try:
         found = forecast(frame, precision, **asked)
     except ForecastError as error:
-        assert str(error).endswith(".")
-        return False
+        text = str(error)
+    else:
+        return _makes_sense(found)
+    assert text.endswith(".")
+    return False
+
+
+def _makes_sense(found: Forecast) -> bool:
     times = [found.measured_ns, found.base_ns, found.predicted_ns, found.low_ns, found.high_ns, found.gpu_ns]
     assert all(math.isfinite(time) and time >= 0 for time in times)
     assert found.low_ns <= found.predicted_ns <= found.high_ns
