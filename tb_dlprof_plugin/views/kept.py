@@ -22,6 +22,12 @@ _OVERHEAD = (
     "The CPU sets the candidate's pace, so that its recorded step of {recorded} holds the profiler's overhead; {ns} "
     "({low} to {high}) is the estimate without it. The kernels are measured: compare them as well."
 )
+_TIMED = (
+    "The candidate's step is the median of those timed before the profiler began. The recorded one, {recorded}, holds "
+    "the profiler's overhead."
+)
+_WORTH_TELLING = 1.05
+"""A recorded step this many times as long as the timed one is explained."""
 
 
 class KeptOpRow(msgspec.Struct, frozen=True):
@@ -133,6 +139,8 @@ def _panel(found: KeptForecast, base: Frame) -> KeptForecastPanel:
         times = (step.recorded_ns, step.ns, step.low_ns, step.high_ns)
         recorded, ns, low, high = (duration(time) for time in times)
         note = _OVERHEAD.format(recorded=recorded, ns=ns, low=low, high=high)
+    elif step.source == "timed" and step.recorded_ns > _WORTH_TELLING * step.ns:
+        note = _TIMED.format(recorded=duration(step.recorded_ns))
     return KeptForecastPanel(
         precision=made.target.precision,
         headline=_headline(found),

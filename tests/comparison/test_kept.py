@@ -87,9 +87,17 @@ def test_where_the_cpu_sets_the_pace_the_profilers_part_is_taken_out() -> None:
         assert step.recorded_ns / 1e6 > 1.3 * unprofiled_ms
 
 
+def test_steps_timed_before_the_profiler_are_the_truth() -> None:
+    (stored,) = tb_dlprof_plugin.read_profiles(ROOT / DEMO / "lenet/amp-bf16")
+    run = Frame(stored.profile)
+    run.profile.facts.unprofiled_step_ns = 1_940_000
+    step = unprofiled_step(run, run.selection())
+    assert (step.ns, step.low_ns, step.high_ns, step.source) == (1_940_000, 1_940_000, 1_940_000, "timed")
+
+
 def test_a_run_without_a_gpu_keeps_its_recorded_step(cpu_frame: Frame) -> None:
     step = unprofiled_step(cpu_frame, cpu_frame.selection())
-    assert (step.ns, step.estimated) == (100_000, False)
+    assert (step.ns, step.source) == (100_000, "recorded")
 
 
 def test_another_model_is_no_run_that_was_forecast() -> None:

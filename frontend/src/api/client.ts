@@ -1,5 +1,5 @@
 /** Route and query in, decoded page data out; a failure becomes an `ApiError` with the server's own sentence. */
-import type { AdvicePage, ByModelPage, CompareOpDetail, ComparePage, KernelsPage, LaunchesPage, ManyRunsPage, MemoryPage, ModulesPage, OpDetail, OpsPage, Overview, RooflinePage, RunIndex, SweepPage, TensorCoresPage } from "./types";
+import type { AdvicePage, ByModelPage, CompareOpDetail, ComparePage, ForecastPage, KernelsPage, LaunchesPage, ManyRunsPage, MemoryPage, ModulesPage, OpDetail, OpsPage, Overview, RooflinePage, RunIndex, SweepPage, TensorCoresPage } from "./types";
 
 /** The answer of each route. */
 export interface Routes {
@@ -16,6 +16,7 @@ export interface Routes {
   advice: AdvicePage;
   compare: ComparePage;
   compare_op: CompareOpDetail;
+  forecast: ForecastPage;
   many_runs: ManyRunsPage;
   by_model: ByModelPage;
   sweep: SweepPage;

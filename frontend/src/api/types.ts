@@ -153,6 +153,8 @@ export interface PerformanceSummary {
   stop_iteration: number;
   average_iteration_ns: number;
   iteration_deviation_ns: number | null;
+  unprofiled_step_ns: number | null;
+  unprofiled_steps: number | null;
   samples_per_second: number | null;
   peak_memory_bytes: number | null;
   memory_bytes: number | null;

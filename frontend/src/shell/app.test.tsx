@@ -16,6 +16,7 @@ const ANSWERS: Record<string, unknown> = {
   roofline,
   memory,
   advice: fixtures.advice,
+  forecast: fixtures.forecast,
   compare: fixtures.compare,
 };
 
@@ -228,6 +229,30 @@ describe("each page draws its answer", () => {
     await click(card.querySelector(".evidence button"));
     expect(window.location.hash).toContain("p.tb_dlprof.op=op0");
     expect(byId("ops-table")).not.toBeNull();
+  });
+
+  it("what mixed precision would gain: the best first, another by a click, and why one is not there", async () => {
+    await open(hash({ page: "advice", run: "resnet50/fp32" }));
+    expect(byId("forecast-fp16")?.getAttribute("aria-pressed")).toBe("true");
+    expect(byId("forecast-fp16")?.textContent).toContain("2.47×");
+    expect(byId("forecast-bf16")?.textContent).toContain("no Tensor Cores for BF16");
+    expect(byId("forecast-ops")?.textContent).toContain("layer1/conv2d");
+    expect(byId("forecast-ops")?.textContent).toContain("−6.50 ms");
+    await click(byId("forecast-tf32"));
+    expect(window.location.hash).toContain("p.tb_dlprof.precision=tf32");
+    expect(byId("forecast-headline")?.textContent).toContain("TF32 forecast: 98 ms");
+    expect(byId("forecast-chosen")?.textContent).toContain("allow()");
+    await click(byId("forecast-ops")!.querySelector("tbody button"));
+    expect(window.location.hash).toContain("p.tb_dlprof.op=op0");
+  });
+
+  it("one sentence where there is no forecast at all", async () => {
+    const refusal = "the run computed in AMP FP16 (autocast).";
+    const choices = fixtures.mixedPrecision.choices.map((choice) => ({ ...choice, refusal, forecast: null }));
+    await open(hash({ page: "advice", run: "resnet50/fp32" }), { ...ANSWERS, advice: { ...fixtures.advice, mixed_precision: { ...fixtures.mixedPrecision, choices } } });
+    expect(byId("forecast-refusal")?.textContent).toContain(refusal);
+    expect(byId("forecast-fp16")).toBeNull();
+    expect(asked.some((address) => address.pathname.endsWith("/forecast"))).toBe(false);
   });
 
   it("Compare, fp32 against AMP at first", async () => {

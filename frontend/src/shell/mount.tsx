@@ -3,6 +3,7 @@ import { render } from "preact";
 import base from "../styles/base.css?inline";
 import compare from "../styles/compare.css?inline";
 import components from "../styles/components.css?inline";
+import forecast from "../styles/forecast.css?inline";
 import launches from "../styles/launches.css?inline";
 import memory from "../styles/memory.css?inline";
 import modules from "../styles/modules.css?inline";
@@ -18,7 +19,7 @@ import { App } from "./App";
 export function mount(parent: HTMLElement, routes: URL): void {
   // TensorBoard's content security policy allows inline styles and no other host.
   const style = document.createElement("style");
-  style.textContent = [theme, base, components, table, pages, modules, compare, memory, launches, tensorCores, precision, runs].join("\n");
+  style.textContent = [theme, base, components, table, pages, modules, compare, forecast, memory, launches, tensorCores, precision, runs].join("\n");
   document.head.append(style);
   document.documentElement.lang = "en";
   document.title = "DLProf";

@@ -14,6 +14,7 @@ const FULL: ViewState = {
   module: ":optimizer",
   kernel: "k 1",
   finding: "f1",
+  precision: "bf16",
   device: "cpu",
   a: { run: "a", session: null, rank: 1, cycle: null, range: { first: 0, last: 0 } },
   b: { run: "b", session: "x", rank: null, cycle: 0, range: null },

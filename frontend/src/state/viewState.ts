@@ -40,6 +40,8 @@ export interface ViewState {
   module: string | null;
   kernel: string | null;
   finding: string | null;
+  /** Which forecast the Advice page shows; null means the one that gains most. */
+  precision: string | null;
   /** Whose memory is shown: "cpu" or the number of a GPU; null means the first GPU. */
   device: string | null;
   a: CompareChoice;
@@ -69,6 +71,7 @@ export const INITIAL_STATE: ViewState = {
   module: null,
   kernel: null,
   finding: null,
+  precision: null,
   device: null,
   a: { ...NO_PROFILE, range: null },
   b: { ...NO_PROFILE, range: null },
@@ -103,6 +106,7 @@ export function stateToPairs(state: ViewState): [key: string, value: string][] {
   put("module", state.module);
   put("kernel", state.kernel);
   put("finding", state.finding);
+  put("precision", state.precision);
   put("device", state.device);
   putProfile("a.", state.a, state.a.range);
   putProfile("b.", state.b, state.b.range);
@@ -146,6 +150,7 @@ export function pairsToState(pairs: Iterable<readonly [string, string]>): ViewSt
     module: text("module"),
     kernel: text("kernel"),
     finding: text("finding"),
+    precision: text("precision"),
     device: text("device"),
     a: { ...profile("a."), range: range("a.") },
     b: { ...profile("b."), range: range("b.") },

@@ -1,19 +1,5 @@
 /** Answers of every route, small but with each odd case: unknown numbers, an op of one side only, hostile names. */
-import type {
-  AdvicePage,
-  ComparePage,
-  Coverage,
-  KernelRow,
-  KernelsPage,
-  OpDetail,
-  OpRow,
-  OpsPage,
-  Overview,
-  RunIndex,
-  RunRef,
-  Slice,
-  TensorCoresPage,
-} from "../api/types";
+import type { AdvicePage, ComparePage, Coverage, ForecastPage, KernelRow, KernelsPage, MixedPrecision, OpDetail, OpRow, OpsPage, Overview, RunIndex, RunRef, Slice, TensorCoresPage } from "../api/types";
 
 export const ref: RunRef = { run: "resnet50/fp32", session: "s1", rank: 0, cycle: 0 };
 const range = { first: 0, last: 9, total: 10, first_number: 3, last_number: 12 };
@@ -128,6 +114,8 @@ export const overview: Overview = {
     stop_iteration: 12,
     average_iteration_ns: STEP_NS,
     iteration_deviation_ns: 1_200_000,
+    unprofiled_step_ns: null,
+    unprofiled_steps: null,
     samples_per_second: 648.1,
     peak_memory_bytes: null,
     memory_bytes: 150_000_000_000,
@@ -359,6 +347,55 @@ export const tensorCores: TensorCoresPage = {
   ],
 };
 
+const NO_BF16 = "the NVIDIA T4 has no Tensor Cores for BF16.";
+
+/** FP16 gains, TF32 does not, and the GPU has no BF16. */
+export const mixedPrecision: MixedPrecision = {
+  iterations: 10,
+  choices: [
+    { precision: "tf32", label: "TF32", change: "Allow TF32.", code: "allow()", refusal: "", forecast: forecastOf("tf32", 98, 1.008) },
+    { precision: "fp16", label: "FP16 (autocast)", change: "Autocast.", code: "autocast()", refusal: "", forecast: forecastOf("fp16", 40, 2.47) },
+    { precision: "bf16", label: "BF16 (autocast)", change: "Autocast.", code: "autocast()", refusal: NO_BF16, forecast: null },
+  ],
+};
+
+export const forecast: ForecastPage = {
+  ...forecastOf("fp16", 40, 2.47),
+  ops: [
+    { id: "op0", name: "layer1/conv2d", module: "layer1", op_type: "conv2d", direction: "fprop", measured_ms: 9, predicted_ms: 2, casts_ms: 0.5, precision: "fp16" },
+    { id: "op1", name: "loss/cross_entropy", module: "loss", op_type: "cross_entropy", direction: "fprop", measured_ms: 1, predicted_ms: 1, casts_ms: 0, precision: "" },
+  ],
+};
+
+function forecastOf(precision: string, ms: number, speedup: number): ForecastPage {
+  return {
+    ref,
+    model: "ResNet50",
+    gpu: "NVIDIA H200",
+    precision,
+    batch_size: 64,
+    headline: `${precision.toUpperCase()} forecast: ${ms} ms a step.`,
+    measured_step_ms: 98.8,
+    unprofiled_step_ms: 98.8,
+    predicted_step_ms: ms,
+    low_ms: ms * 0.8,
+    high_ms: ms * 1.2,
+    speedup,
+    speedup_low: speedup / 1.2,
+    speedup_high: speedup / 0.8,
+    limited_by: "gpu",
+    limit_text: "the GPU's kernels set the pace",
+    gpu_ms: ms - 1,
+    gpu_before_ms: 97,
+    cpu_ms: 12,
+    casts: 40,
+    casts_ms: 0.5,
+    scaler_ms: 0,
+    total_rows: 2,
+    ops: [],
+  };
+}
+
 export const advice: AdvicePage = {
   ref,
   headline: "Two changes should save 69 ms of each 98.8 ms step; a third cannot be estimated.",
@@ -414,6 +451,7 @@ export const advice: AdvicePage = {
     { rule: "sync_copies", title: "Synchronous copies", outcome: "silent", why: "0.2 % of the step, below 2 %." },
     { rule: "broken", title: "A rule that failed", outcome: "failed", why: "division by zero" },
   ],
+  mixed_precision: mixedPrecision,
 };
 
 /** What the ops of a comparison have in common here. */
@@ -544,5 +582,6 @@ export const compare: ComparePage = {
   total_modules: 1,
   total_rows: 41,
   reason_texts: { casts: "casts of mixed precision" },
+  promises: null,
   warnings: ["The runs were recorded with different batch sizes (64 and 128): times per step do not compare like with like."],
 };

@@ -5,6 +5,7 @@ import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../components/PageHead";
 import { useView } from "../../state/store";
 import { FindingCard, findingElementId } from "./FindingCard";
+import { MixedPrecision } from "./MixedPrecision";
 import { RuleList } from "./RuleList";
 
 export function AdvicePage({ data }: { data: AdviceData }) {
@@ -24,6 +25,7 @@ export function AdvicePage({ data }: { data: AdviceData }) {
           <FindingCard key={finding.id} finding={finding} />
         ))}
       </div>
+      <MixedPrecision data={data.mixed_precision} />
       <RuleList rules={data.rules} />
     </>
   );

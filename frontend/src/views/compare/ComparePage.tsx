@@ -13,6 +13,7 @@ import { Drill } from "./Drill";
 import { Families } from "./Families";
 import { Matching } from "./Matching";
 import { Metrics } from "./Metrics";
+import { Promises } from "./Promises";
 import { Waterfall } from "./Waterfall";
 
 export function ComparePage({ data, query }: { data: CompareData; query: Query }) {
@@ -51,6 +52,7 @@ export function ComparePage({ data, query }: { data: CompareData; query: Query }
             </ul>
           </Card>
         )}
+        <Promises data={data} />
         <Drill data={data} query={query} />
       </div>
       <div class="grid grid-halves">

@@ -1,0 +1,153 @@
+/** What TF32, FP16 and BF16 would gain, side by side, by the forecast from this run; the chosen one in detail. */
+import { profileQuery } from "../../api/queries";
+import type { ForecastPage, MixedPrecision as MixedPrecisionData, MixedPrecisionChoice } from "../../api/types";
+import { useResource } from "../../api/useResource";
+import { Card } from "../../components/Card";
+import { CodeBlock } from "../../components/CodeBlock";
+import { Facts } from "../../components/Facts";
+import { RangeBar } from "../../components/RangeBar";
+import { ResourceView } from "../../components/ResourceView";
+import { DataTable } from "../../components/table/DataTable";
+import { Term } from "../../components/Term";
+import { Value } from "../../components/Value";
+import { colourOf } from "../../format/colours";
+import { formatNs } from "../../format/duration";
+import { formatRatio } from "../../format/number";
+import { useView } from "../../state/store";
+import { chosenPrecision, FORECAST_COLUMNS, rowId, sharedRefusal } from "./forecast";
+
+export function MixedPrecision({ data }: { data: MixedPrecisionData }) {
+  const { state, set } = useView();
+  const refusal = sharedRefusal(data.choices);
+  const chosen = chosenPrecision(data.choices, state.precision);
+  const most = Math.max(1, ...data.choices.map((choice) => choice.forecast?.speedup_high ?? 0)) * 1.02;
+  return (
+    <Card title={<Term of="forecast">What mixed precision would gain</Term>} class="mixed-precision" testId="mixed-precision">
+      {refusal !== null ? (
+        <p class="muted" data-testid="forecast-refusal">
+          No forecast: {refusal}
+        </p>
+      ) : (
+        <>
+          <ul class="forecast-choices">
+            {data.choices.map((choice) => (
+              <Choice key={choice.precision} choice={choice} most={most} chosen={choice === chosen} onChoose={() => set({ precision: choice.precision })} />
+            ))}
+          </ul>
+          <p class="muted small">
+            Times as fast as now, both without the profiler; the thin line is 1×, as now. From the launches of all {data.iterations} recorded
+            iterations; pick one to see what it consists of.
+          </p>
+          {chosen && <Chosen choice={chosen} />}
+        </>
+      )}
+    </Card>
+  );
+}
+
+interface ChoiceProps {
+  choice: MixedPrecisionChoice;
+  most: number;
+  chosen: boolean;
+  onChoose: () => void;
+}
+
+function Choice({ choice, most, chosen, onChoose }: ChoiceProps) {
+  const { forecast } = choice;
+  const colour = colourOf(choice.precision, 0, "ran_in");
+  return (
+    <li>
+      <button
+        type="button"
+        class={`forecast-choice ${chosen ? "selected" : ""}`}
+        aria-pressed={chosen}
+        data-testid={`forecast-${choice.precision}`}
+        data-value={forecast === null ? "unknown" : String(forecast.speedup)}
+        onClick={onChoose}
+      >
+        <span class="forecast-label">
+          <span class="swatch" style={{ background: colour }} /> {choice.label}
+        </span>
+        {forecast === null ? (
+          <span class="muted forecast-none">{choice.refusal}</span>
+        ) : (
+          <>
+            <RangeBar max={most} low={forecast.speedup_low} value={forecast.speedup} high={forecast.speedup_high} colour={colour} reference={1} />
+            <span class="num forecast-speedup">
+              <strong class={forecast.speedup_high < 1 ? "change-worse" : ""}>{formatRatio(forecast.speedup)}</strong>{" "}
+              <span class="muted">
+                {formatRatio(forecast.speedup_low)} to {formatRatio(forecast.speedup_high)}
+              </span>
+            </span>
+            <span class="muted forecast-step">
+              {formatNs(forecast.predicted_step_ms * 1e6)} a step, {PACE[forecast.limited_by] ?? forecast.limit_text}
+            </span>
+          </>
+        )}
+      </button>
+    </li>
+  );
+}
+
+/** Short for the line; the detail has the sentence. */
+const PACE: Record<string, string> = { gpu: "GPU-paced", cpu: "CPU-paced", dataloader: "paced by data loading", both: "CPU and GPU in turns" };
+
+function Chosen({ choice }: { choice: MixedPrecisionChoice }) {
+  const { forecast } = choice;
+  return (
+    <div class="forecast-chosen" data-testid="forecast-chosen">
+      <p data-testid="forecast-headline">{forecast?.headline ?? choice.refusal}</p>
+      <div class="finding-body">
+        {forecast && <Consists forecast={forecast} />}
+        <div>
+          <h3>What to change</h3>
+          <p>{choice.change}</p>
+          <CodeBlock code={choice.code} label={`Code for ${choice.label}`} />
+        </div>
+      </div>
+      {forecast && <Ops precision={choice.precision} />}
+    </div>
+  );
+}
+
+function Consists({ forecast }: { forecast: ForecastPage }) {
+  const ns = (ms: number) => <Value value={Math.round(ms * 1e6)} unit="ns" />;
+  return (
+    <div>
+      <h3>A step, per iteration</h3>
+      <Facts
+        rows={[
+          [<Term of="forecastNow">Step now, without the profiler</Term>, ns(forecast.unprofiled_step_ms)],
+          ["as recorded", ns(forecast.measured_step_ms)],
+          ["Step, forecast", <>{ns(forecast.predicted_step_ms)} <span class="muted">({formatNs(forecast.low_ms * 1e6)} to {formatNs(forecast.high_ms * 1e6)})</span></>],
+          ["What sets the pace", forecast.limit_text],
+          ["GPU work now", ns(forecast.gpu_before_ms)],
+          ["GPU work, forecast", ns(forecast.gpu_ms)],
+          ...(forecast.casts ? ([[`of it ${forecast.casts} casts`, ns(forecast.casts_ms)]] as const) : []),
+          ...(forecast.scaler_ms ? ([["of it GradScaler", ns(forecast.scaler_ms)]] as const) : []),
+          [<Term of="forecastCpu">CPU's own work, forecast</Term>, ns(forecast.cpu_ms)],
+        ]}
+      />
+    </div>
+  );
+}
+
+function Ops({ precision }: { precision: string }) {
+  const { state, set } = useView();
+  const resource = useResource("forecast", { ...profileQuery(state.profile, null), precision }, "forecast");
+  return (
+    <ResourceView resource={resource}>
+      {(page) => (
+        <DataTable
+          name={`forecast ${page.precision}`}
+          testId="forecast-ops"
+          columns={FORECAST_COLUMNS}
+          rows={page.ops}
+          rowId={rowId}
+          sort={{ id: "change", desc: false }}
+          onSelect={(row) => set({ page: "ops", op: row.id, opModule: null })}
+        />
+      )}
+    </ResourceView>
+  );
+}

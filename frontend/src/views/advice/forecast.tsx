@@ -1,0 +1,54 @@
+/** Which forecast is shown at first, and the columns of its ops. */
+import type { ForecastOp, MixedPrecisionChoice } from "../../api/types";
+import { OpName } from "../../components/OpName";
+import type { Column } from "../../components/table/columns";
+import { DEFINITIONS } from "../../format/definitions";
+import { exactNs, formatNsDifference } from "../../format/duration";
+
+/** The one reason why there is no forecast at all; null where there is one, or where the reasons differ. */
+export function sharedRefusal(choices: MixedPrecisionChoice[]): string | null {
+  const reasons = new Set(choices.map((choice) => choice.refusal));
+  const [reason] = reasons;
+  return reasons.size === 1 && reason ? reason : null;
+}
+
+/** The precision of the address, else the one that gains most. */
+export function chosenPrecision(choices: MixedPrecisionChoice[], precision: string | null): MixedPrecisionChoice | null {
+  const named = choices.find((choice) => choice.precision === precision);
+  if (named) return named;
+  const known = choices.filter((choice) => choice.forecast !== null);
+  return known.reduce<MixedPrecisionChoice | null>(
+    (best, choice) => (best === null || choice.forecast!.speedup > best.forecast!.speedup ? choice : best),
+    null,
+  );
+}
+
+const ns = (ms: number): number => Math.round(ms * 1e6);
+
+/** What the op's kernels and its casts take then, less what its kernels take now. */
+const change = (op: ForecastOp): number => ns(op.predicted_ms + op.casts_ms - op.measured_ms);
+
+export const rowId = (op: ForecastOp): string => op.id;
+
+export const FORECAST_COLUMNS: Column<ForecastOp>[] = [
+  { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (op) => op.name, cell: (op) => <OpName name={op.name} />, width: "260px" },
+  { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (op) => op.direction || null, missing: "–", filter: "choice", width: "100px" },
+  { id: "now", header: "Now", definition: "Kernel time per iteration, as recorded.", value: (op) => ns(op.measured_ms), unit: "ns", width: "96px" },
+  { id: "then", header: "Forecast", definition: "Kernel time per iteration in the new precision, its casts not counted.", value: (op) => ns(op.predicted_ms), unit: "ns", width: "96px" },
+  { id: "casts", header: "Casts", definition: DEFINITIONS.forecastCasts, value: (op) => ns(op.casts_ms), unit: "ns", cell: (op) => (op.casts_ms ? undefined : <span class="missing">–</span>), width: "88px" },
+  {
+    id: "change",
+    header: "Change",
+    definition: "Forecast and casts less now, per iteration: negative is faster.",
+    value: change,
+    unit: "ns",
+    cell: (op) => (
+      <span class={`num ${Math.abs(change(op)) <= 0.01 * ns(op.measured_ms) ? "" : change(op) > 0 ? "change-worse" : "change-better"}`} title={exactNs(change(op))}>
+        {formatNsDifference(change(op))}
+      </span>
+    ),
+    width: "100px",
+  },
+  { id: "speedup", header: "Times as fast", definition: "Kernel time now over the forecast, without casts.", value: (op) => (op.predicted_ms ? op.measured_ms / op.predicted_ms : null), unit: "ratio", missing: "–", width: "110px" },
+  { id: "precision", header: "Would run in", definition: DEFINITIONS.forecastPrecision, value: (op) => (op.precision ? op.precision.toUpperCase() : "as now"), filter: "choice", width: "116px" },
+];
