@@ -33,7 +33,7 @@ def test_a_draw_is_the_same_everywhere_and_a_larger_one_begins_with_it(what: str
     assert names(draw(200, what))[:60] == found
 
 
-@pytest.mark.parametrize(("recording", "what"), zip(fit.RECORDINGS, DRAWS, strict=True))
+@pytest.mark.parametrize(("recording", "what"), list(zip(fit.RECORDINGS, DRAWS, strict=True)))
 def test_cases_are_still_those_that_the_recordings_number(recording: Path, what: str) -> None:
     rows = json.loads(gzip.decompress(recording.read_bytes()))["rows"]
     cases = draw(250, what)
