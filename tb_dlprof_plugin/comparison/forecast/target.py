@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import numpy as np
+
 from tb_dlprof_plugin.kernels.ceilings import Ceilings, ceilings_of
 from tb_dlprof_plugin.kernels.eligibility import tensor_core_precisions
 from tb_dlprof_plugin.measures.frame import Frame
@@ -13,6 +15,10 @@ from tb_dlprof_plugin.measures.roofline import gpu_name
 
 Precision = Literal["fp32", "tf32", "fp16", "bf16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+
+
+_OPAQUE = 0.03
+"""Compiled FP32 runs spend 5 to 10 % of their kernel time in Triton kernels, and others none."""
 
 
 class ForecastError(ValueError):
@@ -57,6 +63,7 @@ def target_of(frame: Frame, precision: str, batch_size: int | None = None, gpu: 
             "the shapes of the ops' inputs were not recorded; record the run with record_shapes=True "
             "(tb_dlprof_plugin.profile does)."
         )
+    _check_launches(frame)
     capability = frame.compute_capability
     new_ceilings = ceilings if gpu is None else _ceilings_of(gpu)
     if precision in ("fp16", "bf16", "tf32"):
@@ -65,6 +72,28 @@ def target_of(frame: Frame, precision: str, batch_size: int | None = None, gpu: 
         if rate is None or not supported:
             raise ForecastError(f"the {gpu or name} has no Tensor Cores for {precision.upper()}.")
     return Target(precision, _batch_ratio(frame, batch_size), name, ceilings, gpu or name, new_ceilings)
+
+
+def _check_launches(frame: Frame) -> None:
+    """Autocast decides by ATen ops: of kernels that others launched it cannot be told what they would become."""
+    profile, launches, calls = frame.profile, frame.profile.launches, frame.profile.calls
+    gpus = len(profile.iterations.gpu_ids)
+    if gpus > 1:
+        raise ForecastError(f"one process used {gpus} GPUs, and a forecast is about one: record a process per GPU.")
+    inside = frame.launch_iteration >= 0
+    total = int(launches.duration_ns[inside].sum())
+    if 2 * total < int(launches.duration_ns.sum()) or not total:
+        raise ForecastError("most of its GPU work was launched before the recording began: record more iterations.")
+    triton = np.array([name.startswith("triton_") for name in profile.strings], dtype=np.bool_)
+    graph = np.array(["GraphLaunch" in name for name in profile.strings], dtype=np.bool_)
+    call_name = profile.ops.name[calls.op[np.maximum(launches.call, 0)]]
+    op_name = profile.ops.name[np.maximum(frame.launch_op, 0)]
+    opaque = inside & ((graph[call_name] & (launches.call >= 0)) | (triton[op_name] & (frame.launch_op >= 0)))
+    if int(launches.duration_ns[opaque].sum()) > _OPAQUE * total:
+        raise ForecastError(
+            "it ran kernels of torch.compile or CUDA graphs, and autocast decides by ATen ops: of those kernels it "
+            "cannot be told what they would become. Record the run without them."
+        )
 
 
 def _check_precision(frame: Frame) -> None:

@@ -13,12 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.analysis.renew import read_profiles
 from tb_dlprof_plugin.comparison.forecast import PRECISIONS, Forecast, ForecastError, forecast
 from tb_dlprof_plugin.comparison.forecast import target as target_module
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.facts import RunFacts
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
+PAIRS = TRACES.parents[1] / "benchmarks" / "precision_pairs" / "recorded"
 ODD = (
     "accumulation", "all_options", "checkpointing", "copies", "cpu_memory", "cpu_training", "cuda_graph",
     "cuda_graph_callables", "cuda_only", "data_parallel", "fp8", "hook_fp32", "inference", "legacy_cuda", "lstm",
@@ -62,8 +64,21 @@ def test_a_recorded_trace_has_a_forecast_or_a_reason(name: str) -> None:
 
 def test_fp32_runs_on_a_gpu_have_one() -> None:
     found = {name for name in ODD if answers(frame_of(name), "fp32")}
-    assert {"accumulation", "checkpointing", "hook_fp32", "steps_many", "two_gpus", "two_streams"} <= found
-    assert not found & {"cpu_training", "fp8", "inference", "legacy_cuda", "no_shapes", "threads"}
+    assert {"accumulation", "checkpointing", "hook_fp32", "steps_many", "two_streams"} <= found
+    assert not found & {"cpu_training", "fp8", "inference", "legacy_cuda", "no_shapes", "threads", "two_gpus"}
+
+
+@pytest.mark.parametrize("model", ["torchvision/resnet18", "transformers/bert"])
+def test_compiled_runs_have_none(model: str) -> None:
+    (stored,) = read_profiles(PAIRS / model / "compile-fp32")
+    with pytest.raises(ForecastError, match=r"torch\.compile"):
+        forecast(stored.profile, "bf16")
+
+
+def test_cuda_graphs_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target_module, "_check_precision", lambda frame: None)
+    with pytest.raises(ForecastError, match="CUDA graphs"):
+        forecast(frame_of("cuda_graph"), "bf16")
 
 
 @pytest.mark.parametrize("name", ODD)
