@@ -230,7 +230,7 @@ def _print_forecast(panel: KeptForecastPanel, limit: int) -> None:
         ],
     )
     typer.echo("")
-    worst = sorted(panel.ops, key=lambda op: -abs(op.error_ms or 0))[: max(1, limit // 2)]
+    worst = panel.ops[: max(1, limit // 2)]
     print_table(
         (
             ("kernels that the forecast missed by most", "left"),

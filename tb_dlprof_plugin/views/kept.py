@@ -26,6 +26,7 @@ _TIMED = (
     "The candidate's step is the median of those timed before the profiler began. The recorded one, {recorded}, holds "
     "the profiler's overhead."
 )
+_MOST_OPS = 200
 _WORTH_TELLING = 1.05
 """A recorded step this many times as long as the timed one is explained."""
 
@@ -64,7 +65,8 @@ class KeptForecastPanel(msgspec.Struct, frozen=True):
     """The forecast from the base alone, held against the candidate; times per step in ms.
 
     ``step_ms`` is the candidate's step without the profiler: the recorded one, or, where ``estimated``, an estimate
-    between ``step_low_ms`` and ``step_high_ms``. ``outcome`` says where it lies.
+    between ``step_low_ms`` and ``step_high_ms``. ``outcome`` says where it lies. ``ops`` are the first of ``total_rows``,
+    those missed by most.
     """
 
     precision: str
@@ -183,6 +185,7 @@ def _headline(found: KeptForecast) -> str:
 
 
 def _ops(found: KeptForecast, base: Frame) -> list[KeptOpRow]:
+    """As many as an answer has room for, by falling error."""
     groups, strings = base.groups, base.profile.strings
     rows = []
     for op in found.ops:
@@ -202,7 +205,8 @@ def _ops(found: KeptForecast, base: Frame) -> list[KeptOpRow]:
                 precision=said.precision,
             )
         )
-    return rows
+    rows.sort(key=lambda row: -abs(row.error_ms or 0))
+    return rows[:_MOST_OPS]
 
 
 def _saving(kept: KeptSaving) -> KeptSavingRow:

@@ -101,7 +101,7 @@ def test_promises_are_held_against_the_second_run(server: Server, watched: Watch
     expect(frame.get_by_test_id("promised-amp_not_used")).to_contain_text(found.savings[0].text)
 
     # WHEN the op that the forecast missed by most is followed THEN its kernels before and after are shown
-    frame.get_by_text("Each op: forecast and measured").click()
+    frame.get_by_text("Each op: forecast and measured, what was missed by most first").click()
     worst = max(found.forecast.ops, key=lambda op: abs(op.error_ms or 0))
     row = frame.get_by_test_id("promised-ops").locator("tbody tr").first
     expect(row).to_contain_text(worst.name)

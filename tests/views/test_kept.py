@@ -42,7 +42,10 @@ def test_advice_forecast_and_promise_say_the_same() -> None:
     assert (panel.base_ms, panel.predicted_ms, panel.low_ms, panel.high_ms) == step
     choice = next(choice for choice in advice.mixed_precision.choices if choice.precision == "tf32")
     assert choice.forecast == msgspec.structs.replace(forecast, ops=[])
-    assert [(op.id, op.predicted_ms) for op in panel.ops] == [(op.id, op.predicted_ms) for op in forecast.ops]
+    assert {(op.id, op.predicted_ms) for op in panel.ops} == {(op.id, op.predicted_ms) for op in forecast.ops}
+    assert panel.total_rows == len(panel.ops)
+    errors = [abs(op.error_ms or 0) for op in panel.ops]
+    assert errors == sorted(errors, reverse=True)
     (saving,) = found.savings
     stated = next(finding.saving for finding in advice.findings if finding.rule == "tf32_off")
     assert stated is not None

@@ -129,11 +129,10 @@ function Ops({ panel, data }: { panel: KeptForecastPanel; data: ComparePage }) {
     drill({ pairModule: keyOfModule(row.module), pair: pair?.id ?? null });
     document.querySelector('[data-testid="compare-drill"]')?.scrollIntoView?.({ block: "start" });
   };
-  const rows = [...panel.ops].sort((a, b) => Math.abs(b.error_ms ?? 0) - Math.abs(a.error_ms ?? 0));
   return (
     <details class="promise-ops">
-      <summary>Each op: forecast and measured</summary>
-      <DataTable name={`promised ops ${panel.precision}`} testId="promised-ops" columns={COLUMNS} rows={rows} rowId={(op) => op.id} totalRows={panel.total_rows} onSelect={open} />
+      <summary>Each op: forecast and measured, what was missed by most first</summary>
+      <DataTable name={`promised ops ${panel.precision}`} testId="promised-ops" columns={COLUMNS} rows={panel.ops} rowId={(op) => op.id} totalRows={panel.total_rows} onSelect={open} />
     </details>
   );
 }
