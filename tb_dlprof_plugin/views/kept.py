@@ -65,8 +65,8 @@ class KeptForecastPanel(msgspec.Struct, frozen=True):
     """The forecast from the base alone, held against the candidate; times per step in ms.
 
     ``step_ms`` is the candidate's step without the profiler: the recorded one, or, where ``estimated``, an estimate
-    between ``step_low_ms`` and ``step_high_ms``. ``outcome`` says where it lies. ``ops`` are the first of ``total_rows``,
-    those missed by most.
+    between ``step_low_ms`` and ``step_high_ms``. ``outcome`` says where it lies. ``ops`` are the first of
+    ``total_rows``, those missed by most.
     """
 
     precision: str
@@ -244,6 +244,8 @@ def _text(kept: KeptSaving) -> str:
             f" Steps are estimated without the profiler: between {signed_duration(kept.realised_low_ns)} and "
             f"{signed_duration(kept.realised_high_ns)}."
         )
+    if "FP16" in kept.change and "bfloat16" in kept.finding.code:
+        said += " It was stated for BF16."
     if kept.also:
         said += f" The runs also differ in: {', '.join(kept.also)}."
     return said

@@ -66,6 +66,13 @@ def test_where_the_cpu_sets_the_pace_the_overhead_in_the_recorded_step_is_named(
     assert found.savings == []
 
 
+def test_a_saving_stated_for_another_half_precision_says_so() -> None:
+    for precision, said in (("amp-fp16", True), ("amp-bf16", False)):
+        found = promises("custom/fp32", f"custom/{precision}")
+        assert found is not None
+        assert ("It was stated for BF16." in found.savings[0].text) is said
+
+
 def test_there_is_no_section_where_nothing_was_promised() -> None:
     assert promises("lenet/amp-fp16", "lenet/amp-bf16") is None
     assert promises("vgg16/fp32", "vgg16/fp32") is None

@@ -1230,8 +1230,8 @@ export interface KeptOpRow {
  * The forecast from the base alone, held against the candidate; times per step in ms.
  *
  * `step_ms` is the candidate's step without the profiler: the recorded one, or, where `estimated`, an estimate
- * between `step_low_ms` and `step_high_ms`. `outcome` says where it lies. `ops` are the first of `total_rows`,
- * those missed by most.
+ * between `step_low_ms` and `step_high_ms`. `outcome` says where it lies. `ops` are the first of
+ * `total_rows`, those missed by most.
  */
 export interface KeptForecastPanel {
   precision: string;
