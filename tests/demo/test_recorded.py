@@ -61,5 +61,5 @@ def test_the_second_run_confirms_the_savings_promised() -> None:
     script = ROOT / "benchmarks" / "advice_against_second_run.py"
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     confirmed, total = (int(word) for word in done.stdout.splitlines()[-1].split() if word.isdigit())
-    assert total == 30
-    assert confirmed >= 29, done.stdout
+    assert total == 125
+    assert confirmed >= 0.8 * total, done.stdout
