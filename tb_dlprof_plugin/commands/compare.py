@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import sys
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from tb_dlprof_plugin.commands.options import Json, Limit
+from tb_dlprof_plugin.commands.options import Format, Json, Limit
 from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.views.compare import CompareInput, CompareMetric, ComparePage, compare_page
@@ -21,14 +20,6 @@ from tb_dlprof_plugin.views.kept import KeptForecastPanel, KeptPromises, signed_
 
 SLOWER = 1
 """Exit status where the candidate is slower than allowed."""
-
-
-class Format(str, Enum):
-    """What is printed."""
-
-    text = "text"
-    json = "json"
-    csv = "csv"
 
 
 def compare(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,13 +15,14 @@ First = Annotated[int | None, typer.Option(help="Index of the first iteration to
 Last = Annotated[int | None, typer.Option(help="Index of the last iteration to aggregate, inclusive.")]
 Limit = Annotated[int, typer.Option(help="Number of rows to print.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the page's data as JSON.")]
-Format = Annotated[str, typer.Option("--format", help="text, json or csv.")]
-
-_FORMATS = ("text", "json", "csv")
 
 
-def check_format(name: str) -> None:
-    """Ends the command for a format that there is not."""
-    if name not in _FORMATS:
-        typer.echo(f"tb-dlprof: no format {name!r}; there is {', '.join(_FORMATS)}.", err=True)
-        raise typer.Exit(2)
+class Format(str, Enum):
+    """What a command prints."""
+
+    text = "text"
+    json = "json"
+    csv = "csv"
+
+
+Output = Annotated[Format, typer.Option("--format", help="What to print.")]

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from tb_dlprof_plugin.commands.options import Cycle, Limit, Rank, Source
+from tb_dlprof_plugin.commands.options import Cycle, Format, Limit, Rank, Source
 from tb_dlprof_plugin.commands.printing import print_json, print_table
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.comparison.forecast import ForecastError
@@ -24,14 +24,6 @@ class Precision(str, Enum):
     fp16 = "fp16"
     tf32 = "tf32"
     fp32 = "fp32"
-
-
-class Format(str, Enum):
-    """What is printed."""
-
-    text = "text"
-    json = "json"
-    csv = "csv"
 
 
 def predict(

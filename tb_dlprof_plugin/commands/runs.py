@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tb_dlprof_plugin.commands.options import Format, check_format
+from tb_dlprof_plugin.commands.options import Format, Output
 from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
 from tb_dlprof_plugin.commands.run_list import named_run, read_runs, report_failed
 from tb_dlprof_plugin.views.by_model import ByModelPage, ModelRow, ModelSide, by_model_page
@@ -27,10 +27,9 @@ def runs(
     by_model: Annotated[
         bool, typer.Option("--by-model", help="A row for each model: before and after mixed precision, and what next.")
     ] = False,
-    output: Format = "text",
+    output: Output = Format.text,
 ) -> None:
     """All runs in one table, each against its base: step time, speedup with its noise, utilization, memory, advice."""
-    check_format(output)
     if by_model and base is not None:
         typer.echo("tb-dlprof: --by-model takes each model's own base; leave out --base or --by-model.", err=True)
         raise typer.Exit(2)
@@ -38,17 +37,17 @@ def runs(
     report_failed(failed)
     if by_model:
         models = by_model_page(recorded, failed)
-        if output == "json":
+        if output is Format.json:
             print_json(models)
-        elif output == "csv":
+        elif output is Format.csv:
             sys.stdout.write(to_csv(by_model_report(models)))
         else:
             _print_models(models)
         return
     page = many_runs_page(recorded, named_run(recorded, base) if base else None, failed)
-    if output == "json":
+    if output is Format.json:
         print_json(page)
-    elif output == "csv":
+    elif output is Format.csv:
         sys.stdout.write(to_csv(runs_report(page)))
     else:
         _print_runs(page)

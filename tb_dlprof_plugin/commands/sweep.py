@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from tb_dlprof_plugin.commands.options import Format, check_format
+from tb_dlprof_plugin.commands.options import Format, Output
 from tb_dlprof_plugin.commands.printing import print_json, print_table
 from tb_dlprof_plugin.commands.run_list import read_runs, report_failed
 from tb_dlprof_plugin.comparison.many import FACTS
@@ -31,10 +31,9 @@ def sweep(
     kernel_group: Annotated[
         str | None, typer.Option(help="The share of these kernels, such as convolution.winograd or copy.")
     ] = None,
-    output: Format = "text",
+    output: Output = Format.text,
 ) -> None:
     """Step time, utilization, memory or the share of an op over batch size, model, workers or GPU."""
-    check_format(output)
     # Naming an op or a kernel group says what to measure.
     chosen = measure or ("share" if op or kernel_group else "step_time")
     if direction not in (None, "fprop", "bprop"):
@@ -45,9 +44,9 @@ def sweep(
         page = sweep_page(recorded, SweepChoice(over, chosen, kernel_group, op, direction), failed)
     except SweepError as error:
         _fail(str(error))
-    if output == "json":
+    if output is Format.json:
         print_json(page)
-    elif output == "csv":
+    elif output is Format.csv:
         sys.stdout.write(to_csv(sweep_report(page)))
     else:
         _print(page)

@@ -154,4 +154,4 @@ def test_a_damaged_run_costs_the_others_nothing(tmp_path: Path) -> None:
 def test_without_any_run_it_says_what_to_do(tmp_path: Path) -> None:
     assert "holds no profile; record one" in _failure("runs", tmp_path)
     assert "does not exist" in _failure("sweep", tmp_path / "nothing")
-    assert "no format 'xml'" in _failure("runs", tmp_path, "--format", "xml")
+    assert "'xml' is not one of 'text', 'json', 'csv'" in _failure("runs", tmp_path, "--format", "xml")

@@ -17,14 +17,15 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.comparison.forecast.autocast import rule_of
+from tb_dlprof_plugin.comparison.forecast.outputs import VIEWS, Output, Shape, output_shape
 from tb_dlprof_plugin.measures.frame import Frame
 from tb_dlprof_plugin.measures.work import shape_at, tensor_shapes
 from tb_dlprof_plugin.storage.model import CallKind, Role
 
-Shape = tuple[int, ...]
-
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 _SUMS = frozenset({"add", "add_", "__add__", "__iadd__"})
+_REMEMBERED = 64
+"""Outputs that an input may be: it is rarely older, but for residuals."""
 _MOVES = ("to", "_to_copy", "copy_")
 
 
@@ -91,7 +92,7 @@ class _Walk:
         profile = frame.profile
         self._ops, self._strings, self._calls = profile.ops, profile.strings, profile.calls
         self.flow = Flow()
-        self._outputs: deque[_Output] = deque(maxlen=_REMEMBERED)
+        self._outputs: deque[Output] = deque(maxlen=_REMEMBERED)
         self._first: dict[Shape, bool] = {}
         self._sum: dict[Shape, bool] = {}
         rows = np.flatnonzero(frame.call_iteration == iteration)
@@ -150,7 +151,7 @@ class _Walk:
         if name in _MOVES:
             # Data that comes from the CPU or from integers is FP32, and has no gradient.
             shape = _first_shape(self._strings[self._ops.shapes[op]])
-            self._outputs.append(_Output(shape, None, False, differentiated=False))
+            self._outputs.append(Output(shape, None, False, differentiated=False))
             return False
         rule = rule_of(name)
         taken = list(zip(inputs, self._taken(name, inputs), strict=True))
@@ -190,7 +191,7 @@ class _Walk:
             seen.add(shape)
         return taken
 
-    def _find(self, shape: Shape) -> _Output | None:
+    def _find(self, shape: Shape) -> Output | None:
         """The output that an input of this shape is taken for."""
         fitting = [output for output in reversed(self._outputs) if output.fits(shape)]
         found = next((output for output in fitting if not output.taken), fitting[0] if fitting else None)
@@ -201,61 +202,10 @@ class _Walk:
         return found
 
     def _produce(self, name: str, inputs: tuple[Shape, ...], half: bool, differentiated: bool) -> None:
-        shape = _output(name, inputs)
-        count = math.prod(inputs[0]) if name in _VIEWS else None
-        self._outputs.append(_Output(shape, count, half, differentiated))
+        shape = output_shape(name, inputs)
+        count = math.prod(inputs[0]) if name in VIEWS else None
+        self._outputs.append(Output(shape, count, half, differentiated))
         if shape is not None:
             self._first.setdefault(shape, half)
             if name in _SUMS:
                 self._sum[shape] = half
-
-
-_REMEMBERED = 64
-_VIEWS = frozenset({
-    "view", "reshape", "transpose", "permute", "flatten", "unflatten", "t", "squeeze", "unsqueeze", "contiguous",
-    "movedim", "numpy_T", "swapaxes", "_unsafe_view", "view_as", "reshape_as", "_reshape_alias",
-})  # fmt: skip
-"""Ops whose output has as many elements as their input."""
-
-
-@dataclass(slots=True)
-class _Output:
-    """``shape`` is None until an input shows it; then ``count`` is the number of elements, None where unknown too."""
-
-    shape: Shape | None
-    count: int | None
-    half: bool
-    differentiated: bool = True
-    taken: bool = False
-
-    def fits(self, shape: Shape) -> bool:
-        """Whether an input of this shape can be it."""
-        if self.shape is not None:
-            return self.shape == shape
-        return self.count is None or self.count == math.prod(shape)
-
-
-_SAME = frozenset({
-    "relu", "relu_", "gelu", "silu", "silu_", "hardswish", "hardswish_", "hardsigmoid", "sigmoid", "tanh", "dropout",
-    "dropout_", "feature_dropout", "batch_norm", "layer_norm", "group_norm", "softmax", "log_softmax", "leaky_relu",
-    "leaky_relu_", "clone", "contiguous", "detach", "pow", "neg", "rsqrt", "exp", "mul", "mul_", "add", "add_", "sub",
-    "sub_", "div", "div_", "hardtanh", "hardtanh_", "elu", "mish", "masked_fill", "where", "rms_norm", "relu6",
-})  # fmt: skip
-
-
-def _output(name: str, inputs: tuple[Shape, ...]) -> Shape | None:
-    """Shape of the output, None where the inputs do not tell."""
-    if name in _SAME:
-        return max(inputs, key=lambda shape: (math.prod(shape), len(shape)))
-    if not all(inputs[:3]):
-        # No product has a number among its matrices: the shapes are not what the op took.
-        return None
-    if name == "linear" and len(inputs) >= 2:
-        return (*inputs[0][:-1], inputs[1][0])
-    if name in ("matmul", "mm", "bmm") and len(inputs) >= 2 and len(inputs[0]) >= 2 and len(inputs[1]) >= 2:
-        return (*inputs[0][:-1], inputs[1][-1])
-    if name == "addmm" and len(inputs) >= 3:
-        return (inputs[1][0], inputs[2][-1])
-    if name == "scaled_dot_product_attention" and len(inputs) >= 3:
-        return (*inputs[0][:-1], inputs[2][-1])
-    return None
