@@ -9,8 +9,10 @@ import msgspec
 
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import SavingItem
-from tb_dlprof_plugin.advice.savings import faster_kernels
+from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast
 from tb_dlprof_plugin.advice.thresholds import AMP_MATRIX_FROM_FP32, TF32_MATRIX, Speedup
+from tb_dlprof_plugin.comparison.forecast_words import gains
+from tb_dlprof_plugin.comparison.forecasts import forecasts
 from tb_dlprof_plugin.kernels.reasons import LABELS, Reason
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent
@@ -121,18 +123,37 @@ def reasons_by_group(frame: Frame, selection: Selection) -> dict[int, OpReasons]
     """Of each op group with eligible time off the Tensor Cores."""
     found: dict[int, OpReasons] = {}
     off = off_tensor_cores(frame, selection)
-    gains = largest_gains(frame, selection)
+    largest = largest_gains(frame, selection)
+    forecast = _forecast_shares(frame, selection, off.off)
     for item in off.off:
         if item.eligible:
-            gain = gains.get(item.group)
-            found.setdefault(item.group, OpReasons(gain)).reasons.append(_reason(item, gain))
+            gain = largest.get(item.group)
+            share = forecast.get(item.group) if item.reason.remedy == "tf32" else None
+            found.setdefault(item.group, OpReasons(gain)).reasons.append(_reason(item, gain, share))
     for served in off.served:
-        op = found.setdefault(served.group, OpReasons(gains.get(served.group)))
+        op = found.setdefault(served.group, OpReasons(largest.get(served.group)))
         if served.layout:
             op.layout_ns += served.time_ns
         else:
             op.helpers_ns += served.time_ns
     return found
+
+
+def _forecast_shares(frame: Frame, selection: Selection, off: list[OffTime]) -> dict[int, float]:
+    """By op group, the share of its FP32 time off the Tensor Cores that TF32 saves by the run's forecast."""
+    found = forecasts(frame).get("tf32")
+    if found is None:
+        return {}
+    times: dict[int, int] = {}
+    for item in off:
+        if item.reason.remedy == "tf32":
+            times[item.group] = times.get(item.group, 0) + item.time_ns
+    return {
+        op.group: max(0.0, min(1.0, (op.measured_ns - op.predicted_ns) * selection.count / times[op.group]))
+        for op in found.ops
+        # An op without a new precision is one that the forecast knows nothing of: its FLOPs are unknown.
+        if op.precision and times.get(op.group)
+    }
 
 
 def reason_totals(frame: Frame, by_group: dict[int, OpReasons], eligible_ns: int) -> list[ReasonTotal]:
@@ -191,13 +212,19 @@ def main_reason(frame: Frame, selection: Selection, group: int, eligible: Verdic
 
 
 def step_saving(frame: Frame, selection: Selection) -> SavingItem | None:
-    """What the known remedies together should save per step; None where none is known to save anything."""
+    """What the known remedies together should save per step; None where none is known to save anything.
+
+    Where TF32 is the only one, that is the run's forecast, if there is one.
+    """
     times: dict[str, int] = {}
     for item in off_tensor_cores(frame, selection).off:
         if item.eligible and item.reason.remedy:
             times[item.reason.remedy] = times.get(item.reason.remedy, 0) + item.time_ns // selection.count
     if not times or not len(frame.profile.iterations):
         return None
+    forecast = forecasts(frame).get("tf32") if set(times) == {"tf32"} else None
+    if forecast is not None:
+        return of_forecast(forecast) if gains(forecast) else None
     derivation = ", ".join(
         f"{time / 1e6:.2f} ms of kernels become {_FACTORS[remedy].low:g} to {_FACTORS[remedy].high:g} (expected "
         f"{_FACTORS[remedy].expected:g}) times as fast with {_REMEDIES[remedy]}"
@@ -215,18 +242,26 @@ def _bound(items: list[TensorCoreReason]) -> int | None:
     return sum(item.time_ns if item.at_most_ns is None else item.at_most_ns for item in bounded)
 
 
-def _reason(item: OffTime, gain_ns: int | None) -> TensorCoreReason:
+def _reason(item: OffTime, gain_ns: int | None, forecast_share: float | None) -> TensorCoreReason:
+    """``forecast_share`` of the time is saved by the run's forecast; None without one."""
     most = None if gain_ns is None else min(item.time_ns, gain_ns)
     factor = _FACTORS.get(item.reason.remedy)
+    saved = low = high = None
+    if factor:
+        low, saved, high = (_saved(item.time_ns, f, most) for f in (factor.low, factor.expected, factor.high))
+        if forecast_share is not None:
+            forecast = round(item.time_ns * forecast_share)
+            saved = forecast if most is None else min(forecast, most)
+            low, high = min(low, saved), max(high, saved)
     return TensorCoreReason(
         id=cast(OffReason, item.reason.id),
         label=LABELS[item.reason.id],
         text=_with_short_kernel(item.reason),
         time_ns=item.time_ns,
         shapes=shapes_text(item.shapes),
-        saved_ns=_saved(item.time_ns, factor.expected, most) if factor else None,
-        saved_low_ns=_saved(item.time_ns, factor.low, most) if factor else None,
-        saved_high_ns=_saved(item.time_ns, factor.high, most) if factor else None,
+        saved_ns=saved,
+        saved_low_ns=low,
+        saved_high_ns=high,
         at_most_ns=None if factor else most,
     )
 

@@ -9,6 +9,7 @@ import json
 import msgspec
 import pytest
 
+from tb_dlprof_plugin.comparison.forecast import forecast
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.views.common import RunRef
@@ -34,16 +35,40 @@ def test_the_reasons_add_up_to_the_time_off_the_tensor_cores(training, ref: RunR
     assert page.headline.endswith("none does. Main reason: FP32, TF32 off (2.10 ms of kernel time).")
 
 
-def test_ops_stand_by_what_they_could_save_with_the_factors_of_the_advice(training, ref: RunRef) -> None:
-    page = page_of(training("fp32").frame(facts=OFF), ref)
-    # Convolution backward 900 µs, forward 600, linear 300 twice; TF32 is expected to be 2.5 times as fast.
+def test_ops_stand_by_what_they_could_save_by_the_forecast_or_by_the_factors_of_the_advice(
+    training, ref: RunRef
+) -> None:
+    frame = training("fp32").frame(facts=OFF)
+    page = page_of(frame, ref)
+    # Convolution backward 900 µs: its FLOPs are unknown, and TF32 is expected to be 2.5 times as fast. Linear 300 twice
+    # and convolution forward 600, which has three channels and gets no faster: by the forecast.
+    saved = {
+        frame.groups.ids[op.group]: max(0.0, op.measured_ns - op.predicted_ns) * len(frame.profile.iterations)
+        for op in forecast(frame, "tf32").ops
+        if op.precision
+    }
+    linear, other, none = sorted(saved.values(), reverse=True)
+    assert 150_000 < other <= linear < 300_000
+    assert none == 0
     assert [(op.gpu_ns, op.saved_ns) for op in page.ops] == [
-        (900_000, 540_000), (600_000, 360_000), (300_000, 180_000), (300_000, 180_000),
+        (900_000, 540_000), (300_000, pytest.approx(linear, abs=1)), (300_000, pytest.approx(other, abs=1)),
+        (600_000, 0),
     ]  # fmt: skip
     reason = page.ops[0].reasons[0]
     assert (reason.saved_low_ns, reason.saved_ns, reason.saved_high_ns) == (300_000, 540_000, 771_429)
     (total,) = page.by_reason
-    assert (total.id, total.ops, total.saved_ns, total.remark) == ("fp32_tf32_off", 4, 1_260_000, False)
+    assert (total.id, total.ops, total.remark) == ("fp32_tf32_off", 4, False)
+    assert total.saved_ns == pytest.approx(540_000 + linear + other, abs=2)
+    assert page.saving is not None
+    assert page.saving.derivation.startswith("Forecast")
+
+
+def test_without_a_forecast_the_factors_tell_what_tf32_saves(training, ref: RunRef) -> None:
+    # GIVEN a GPU whose peak rates are not known
+    frame = training("fp32").frame(facts=OFF)
+    frame.profile.system.gpus[0].name = "NVIDIA something"
+    page = page_of(frame, ref)
+    assert {(op.gpu_ns, op.saved_ns) for op in page.ops} == {(900_000, 540_000), (600_000, 360_000), (300_000, 180_000)}
     assert page.saving is not None
     assert 0 <= page.saving.low_ns <= page.saving.expected_ns <= page.saving.high_ns
     assert "with TF32" in page.saving.derivation
@@ -181,7 +206,7 @@ def test_the_report_has_dlprofs_columns_and_the_pages_figures(training, ref: Run
     report = tensor_report(frame, ref, frame.selection())
     page = page_of(frame, ref)
     rows = [dict(zip(report.columns, row, strict=True)) for row in report.rows]
-    assert [row["Total GPU Time"] for row in rows] == [900_000, 600_000, 300_000, 300_000]
+    assert [row["Total GPU Time"] for row in rows] == [900_000, 300_000, 300_000, 600_000]
     by_id = {op.id: op for op in page.ops}
     for row in rows:
         op = by_id[row["Op ID"]]
