@@ -23,7 +23,7 @@ import numpy as np
 from tb_dlprof_plugin.analysis.renew import read_profiles
 from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION, Calibration
 from tb_dlprof_plugin.comparison.forecast.host import host_clock
-from tb_dlprof_plugin.comparison.forecast.launched import events, launched
+from tb_dlprof_plugin.comparison.forecast.launched import events, launched, recorded_ns, replay_as_recorded
 from tb_dlprof_plugin.comparison.forecast.predict import Forecast, forecast
 from tb_dlprof_plugin.comparison.forecast.replay import replay
 from tb_dlprof_plugin.measures.frame import Frame
@@ -115,9 +115,7 @@ def unprofiled_share(run: Recorded) -> float | None:
     busy_ms = (steps.gpu_busy_ns or 0) / len(frame.profile.iterations) / 1e6
     if run.step_ms < CPU_PACED * busy_ms:
         return None
-    work = launched(frame, host_clock(frame, 1.0))
-    own = replay(events(work, np.zeros(len(work.launch)), {}))
-    return run.step_ms / (own.host_ns / 1e6)
+    return run.step_ms / (replay_as_recorded(frame, 1.0).host_ns / 1e6)
 
 
 def daydream_ms(frame: Frame) -> float:
@@ -128,8 +126,7 @@ def daydream_ms(frame: Frame) -> float:
     is_product = np.isin(
         profile.kernels.family[kernels], [i for i, s in enumerate(profile.strings) if s in ("gemm", "convolution")]
     )
-    duration = profile.launches.duration_ns[np.maximum(work.launch, 0)]
-    gpu = np.where(work.launch >= 0, duration / np.where(is_product, 3.0, 2.0), 0.0)
+    gpu = recorded_ns(frame, work) / np.where(is_product, 3.0, 2.0)
     return replay(events(work, gpu, {}), work.gap_ns).step_ns / 1e6
 
 

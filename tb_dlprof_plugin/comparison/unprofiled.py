@@ -11,12 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION
-from tb_dlprof_plugin.comparison.forecast.host import host_clock
-from tb_dlprof_plugin.comparison.forecast.launched import events, launched
-from tb_dlprof_plugin.comparison.forecast.replay import replay
+from tb_dlprof_plugin.comparison.forecast.launched import replay_as_recorded
 from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.iterations import step_totals
 
@@ -61,15 +57,7 @@ def unprofiled_step(frame: Frame, selection: Selection) -> UnprofiledStep:
     known = CALIBRATION
     # The profiler makes no step shorter.
     middle, low, high = (
-        min(_replayed_ns(frame, share), recorded)
+        min(replay_as_recorded(frame, share).step_ns, recorded)
         for share in (known.unprofiled, known.unprofiled_low, known.unprofiled_high)
     )
     return UnprofiledStep(middle, min(low, middle), max(high, middle), recorded, "estimated")
-
-
-def _replayed_ns(frame: Frame, unprofiled: float) -> float:
-    work = launched(frame, host_clock(frame, unprofiled))
-    is_launch = work.launch >= 0
-    duration = frame.profile.launches.duration_ns
-    gpu_ns = np.where(is_launch, duration[np.maximum(work.launch, 0)], 0).astype(np.float64)
-    return replay(events(work, gpu_ns, {}), work.gap_ns).step_ns

@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import Flow
 from tb_dlprof_plugin.comparison.forecast.features import matrix_features, matrix_kind, other_features
-from tb_dlprof_plugin.comparison.forecast.launched import Launched
+from tb_dlprof_plugin.comparison.forecast.launched import Launched, recorded_ns
 from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, Ratio
 from tb_dlprof_plugin.comparison.forecast.target import Precision, Target
 from tb_dlprof_plugin.measures.flops import UNKNOWN, matrix_calls
@@ -55,14 +55,9 @@ class KernelTimesOf:
         self._half_calls = self._half()
         self._ratios: dict[int, Ratio] = {}
 
-    def unchanged(self, work: Launched) -> KernelTimes:
-        """As recorded."""
-        old = self._recorded(work)
-        return KernelTimes(old, np.zeros(len(old)), np.zeros(len(old), dtype=np.bool_))
-
     def of(self, work: Launched) -> KernelTimes:
         """In the new precision, with the new batch size, on the new GPU."""
-        old = self._recorded(work)
+        old = recorded_ns(self._frame, work)
         new, spread = old.copy(), np.zeros(len(old))
         if self._precision != "fp32":
             units = self._units(work)
@@ -74,12 +69,6 @@ class KernelTimesOf:
                     spread[rows] = ratio.spread
         changed = new != old
         return KernelTimes(self._scaled(work, new), spread, changed)
-
-    def _recorded(self, work: Launched) -> np.ndarray:  # type: ignore[type-arg]
-        recorded = np.zeros(len(work.launch))
-        is_launch = work.launch >= 0
-        recorded[is_launch] = self._frame.profile.launches.duration_ns[work.launch[is_launch]]
-        return recorded
 
     def _scaled(self, work: Launched, times: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
         """With the batch size and the GPU: what a kernel takes above the shortest grows with both."""

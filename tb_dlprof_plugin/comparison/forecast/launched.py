@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.comparison.forecast.host import HostClock, synchronisations
-from tb_dlprof_plugin.comparison.forecast.replay import ALONE, WAIT, Event
+from tb_dlprof_plugin.comparison.forecast.host import HostClock, host_clock, synchronisations
+from tb_dlprof_plugin.comparison.forecast.replay import ALONE, WAIT, Event, Replayed, replay
 from tb_dlprof_plugin.measures.frame import Frame
 from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import Ints
@@ -68,6 +68,20 @@ def launched(frame: Frame, clock: HostClock) -> Launched:
         end_ns=clock.at(iterations.host_stop_ns),
         gap_ns=_gap_ns(frame, rows),
     )
+
+
+def recorded_ns(frame: Frame, work: Launched) -> np.ndarray:  # type: ignore[type-arg]
+    """Recorded GPU time of each row; 0 for a synchronising call."""
+    recorded = np.zeros(len(work.launch))
+    is_launch = work.launch >= 0
+    recorded[is_launch] = frame.profile.launches.duration_ns[work.launch[is_launch]]
+    return recorded
+
+
+def replay_as_recorded(frame: Frame, unprofiled: float) -> Replayed:
+    """The recorded launches once more; ``unprofiled`` is how long the CPU's work takes without the profiler."""
+    work = launched(frame, host_clock(frame, unprofiled))
+    return replay(events(work, recorded_ns(frame, work), {}), work.gap_ns)
 
 
 def _gap_ns(frame: Frame, rows: Ints) -> float:

@@ -18,10 +18,10 @@ from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION, Calibr
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import Flow, flow
 from tb_dlprof_plugin.comparison.forecast.host import host_clock
 from tb_dlprof_plugin.comparison.forecast.kernel_times import KernelTimes, KernelTimesOf
-from tb_dlprof_plugin.comparison.forecast.launched import Launched, events, launched
+from tb_dlprof_plugin.comparison.forecast.launched import Launched, events, launched, recorded_ns, replay_as_recorded
 from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, measured
 from tb_dlprof_plugin.comparison.forecast.replay import Replayed, replay
-from tb_dlprof_plugin.comparison.forecast.target import Precision, Target, target_of
+from tb_dlprof_plugin.comparison.forecast.target import Target, target_of
 from tb_dlprof_plugin.measures.frame import Frame, per_selection
 from tb_dlprof_plugin.measures.iterations import step_totals
 from tb_dlprof_plugin.storage.intervals import covered, union
@@ -121,33 +121,32 @@ class _Forecaster:
         self._frame, self._target, self._calibration = frame, target, calibration
         self._flow = _flow(frame, frame.selection())
         self._measured_on = op_times.gpu
-        self._same = KernelTimesOf(frame, self._flow, "fp32", op_times, target)
-        self._new = KernelTimesOf(frame, self._flow, target.precision, op_times, target)
+        self._times = KernelTimesOf(frame, self._flow, target.precision, op_times, target)
 
     def forecast(self) -> Forecast:
         frame, target = self._frame, self._target
         steps = step_totals(frame, frame.selection())
         known = self._calibration_of_run()
-        base = self._simulate(None, known.unprofiled, 0.0)
-        expected = self._simulate(target.precision, known.unprofiled, 0.0)
-        low = self._simulate(target.precision, known.unprofiled_low, -known.spreads).replayed.step_ns
-        high = self._simulate(target.precision, known.unprofiled_high, known.spreads).replayed.step_ns
+        base = replay_as_recorded(frame, known.unprofiled)
+        expected = self._simulate(known.unprofiled, 0.0)
+        low = self._simulate(known.unprofiled_low, -known.spreads).replayed.step_ns
+        high = self._simulate(known.unprofiled_high, known.spreads).replayed.step_ns
         middle = expected.replayed
         return Forecast(
             target=target,
             measured_ns=float(steps.average_ns),
-            base_ns=base.replayed.step_ns,
+            base_ns=base.step_ns,
             predicted_ns=middle.step_ns,
             low_ns=min(low, middle.step_ns),
             high_ns=max(high, middle.step_ns),
             limited_by=self._limit(middle),
             gpu_ns=middle.gpu_ns,
             host_ns=middle.host_ns,
-            base_gpu_ns=base.replayed.gpu_ns,
+            base_gpu_ns=base.gpu_ns,
             casts=expected.added.casts if expected.added else 0.0,
             cast_ns=expected.added.cast_ns if expected.added else 0.0,
             scaler_ns=expected.added.scaler_ns if expected.added else 0.0,
-            ops=self._ops(base, expected),
+            ops=self._ops(expected),
         )
 
     def _calibration_of_run(self) -> Calibration:
@@ -155,7 +154,7 @@ class _Forecaster:
         known, measured_ns = self._calibration, self._frame.profile.facts.unprofiled_step_ns
         if not measured_ns:
             return known
-        own = self._simulate(None, 1.0, 0.0).replayed
+        own = replay_as_recorded(self._frame, 1.0)
         if measured_ns < _CPU_PACED * own.gpu_ns or own.host_ns <= 0:
             return known
         factor = min(measured_ns / own.host_ns, 1.0) / known.unprofiled
@@ -166,20 +165,17 @@ class _Forecaster:
             unprofiled_high=known.unprofiled_high * factor,
         )
 
-    def _simulate(self, precision: Precision | None, unprofiled: float, spreads: float) -> _Simulated:
-        """One replay; without a precision that of the run as it is."""
+    def _simulate(self, unprofiled: float, spreads: float) -> _Simulated:
+        """One replay as asked about."""
         frame, target = self._frame, self._target
         work = launched(frame, host_clock(frame, unprofiled))
-        if precision is None:
-            times = self._same.unchanged(work)
-            return _Simulated(replay(events(work, times.gpu_ns, {}), work.gap_ns), work, times, None)
-        times = self._new.of(work)
+        times = self._times.of(work)
         moved = target.new_gpu != target.gpu
         extra = self._calibration.other_gpu_spread if moved or target.gpu != self._measured_on else 0.0
         spread = times.spread + np.where(times.changed | moved, extra, 0.0)
         gpu_ns = times.gpu_ns * np.exp(spreads * spread)
         added = None
-        if precision in ("fp16", "bf16"):
+        if target.precision in ("fp16", "bf16"):
             added = added_work(frame, work, self._flow, target, self._calibration)
         before = added.before if added else {}
         return _Simulated(replay(events(work, gpu_ns, before), work.gap_ns), work, times, added)
@@ -198,16 +194,17 @@ class _Forecaster:
         spans = union(calls.start_ns[loads], calls.start_ns[loads] + calls.duration_ns[loads])
         return float(covered(spans, iterations.host_start_ns, iterations.host_stop_ns).mean())
 
-    def _ops(self, base: _Simulated, expected: _Simulated) -> list[OpForecast]:
-        count = max(len(base.work.begin_ns), 1)
-        group = self._frame.call_group[base.work.call]
-        rows = np.flatnonzero((base.work.launch >= 0) & (group >= 0))
+    def _ops(self, expected: _Simulated) -> list[OpForecast]:
+        work = expected.work
+        count = max(len(work.begin_ns), 1)
+        group = self._frame.call_group[work.call]
+        rows = np.flatnonzero((work.launch >= 0) & (group >= 0))
         size = len(self._frame.groups)
 
         def total(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
             return np.bincount(group[rows], weights=values[rows], minlength=size) / count
 
-        measured_ns, predicted_ns = total(base.times.gpu_ns), total(expected.times.gpu_ns)
+        measured_ns, predicted_ns = total(recorded_ns(self._frame, work)), total(expected.times.gpu_ns)
         changed = total(expected.times.changed.astype(np.float64)) > 0
         casts = expected.added.group_ns if expected.added else {}
         result = [
