@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -18,11 +19,15 @@ HALF_PRECISIONS = ("fp16", "bf16", "fp8")
 
 
 class Case:
-    """One profile under examination. Times "per step" are means over the selected iterations (ns)."""
+    """One profile under examination. Times "per step" are means over the selected iterations (ns).
 
-    def __init__(self, frame: Frame, selection: Selection) -> None:
+    ``ranks`` are the profiles of all ranks of its session, this one among them; empty where there is only this one.
+    """
+
+    def __init__(self, frame: Frame, selection: Selection, ranks: Sequence[Frame] = ()) -> None:
         self.frame = frame
         self.selection = selection
+        self.ranks = tuple(ranks)
 
     @property
     def profile(self) -> Profile:

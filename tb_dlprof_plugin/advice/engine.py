@@ -2,53 +2,97 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
-from collections.abc import Callable
+import pkgutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
 
 import msgspec
 
+from tb_dlprof_plugin.advice import rules
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus, Silent
-from tb_dlprof_plugin.advice.rules import (
-    amp_not_used,
-    cudnn_benchmark_off,
-    dataloader_bound,
-    gpu_underutilized,
-    tf32_off,
-)
+from tb_dlprof_plugin.advice.claims import combined
+from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleStatus, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.measures import Frame, Selection
 
 _log = logging.getLogger(__name__)
-_Check = Callable[[Case], FindingItem | Silent]
-_RULES: tuple[tuple[str, str, _Check], ...] = tuple(
-    (module.RULE, module.TITLE, module.check)
-    for module in (amp_not_used, tf32_off, dataloader_bound, gpu_underutilized, cudnn_benchmark_off)
-)
+
+
+@dataclass(frozen=True)
+class Implemented:
+    """A rule, its check, and how its change is recognised in a later run.
+
+    ``made`` gets the base and the candidate and says in words what was changed, "" for nothing; None where a rule has
+    no way of its own: there the change is made when the rule has nothing more to find.
+    """
+
+    rule: Rule
+    check: Callable[[Case], Finding | Silent]
+    made: Callable[[Frame, Frame], str] | None
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """``findings`` by falling expected saving, those without an estimate last; ``rules`` has an entry per rule."""
+    """``findings`` by falling expected saving, those without an estimate last; ``rules`` has an entry per rule.
+
+    ``combined`` is what the findings save together, None without a saving.
+    """
 
     findings: list[FindingItem]
     rules: list[RuleStatus]
+    combined: CombinedSaving | None = None
 
 
-def advise(frame: Frame, selection: Selection) -> Advice:
-    """What all rules say of the selected iterations."""
-    case = Case(frame, selection)
-    findings: list[FindingItem] = []
+@cache
+def all_rules() -> tuple[Implemented, ...]:
+    """Every module of `advice.rules`, by name: each has ``RULE`` and ``check``, and ``made`` where it needs one."""
+    modules = [
+        importlib.import_module(f"{rules.__name__}.{found.name}") for found in pkgutil.iter_modules(rules.__path__)
+    ]
+    return tuple(
+        Implemented(module.RULE, module.check, getattr(module, "made", None))
+        for module in modules
+        if hasattr(module, "RULE")
+    )
+
+
+def advise(frame: Frame, selection: Selection, ranks: Sequence[Frame] = ()) -> Advice:
+    """What all rules say of the selected iterations.
+
+    Args:
+        frame: of the profile.
+        selection: of its iterations.
+        ranks: the profiles of all ranks of the same session, where there are several.
+    """
+    case = Case(frame, selection, ranks)
+    findings: list[Finding] = []
     statuses: list[RuleStatus] = []
-    for rule, title, check in _RULES:
+    for one in all_rules():
+        rule = one.rule
         try:
-            answer = check(case)
+            answer = one.check(case)
         except Exception as error:
-            _log.exception("rule %s failed", rule)
-            statuses.append(RuleStatus(rule, title, "failed", f"The rule itself failed ({error}); please report this."))
+            _log.exception("rule %s failed", rule.id)
+            why = f"The rule itself failed ({error}); please report this."
+            statuses.append(RuleStatus(rule.id, rule.title, "failed", why))
             continue
         if isinstance(answer, Silent):
-            statuses.append(RuleStatus(rule, title, "silent" if answer.applicable else "not_applicable", answer.why))
+            statuses.append(
+                RuleStatus(rule.id, rule.title, "silent" if answer.applicable else "not_applicable", answer.why)
+            )
         else:
             findings.append(answer)
-            statuses.append(RuleStatus(rule, title, "fired", answer.seen))
-    findings.sort(key=lambda f: -(f.saving.expected_ns if f.saving else -1))
-    return Advice(findings, statuses)
+            statuses.append(RuleStatus(rule.id, rule.title, "fired", answer.item.seen))
+    findings.sort(key=lambda f: _rank(f.item))
+    together = combined(case, [(f.item.saving, f.claim) for f in findings if f.item.saving is not None])
+    return Advice([f.item for f in findings], statuses, together)
+
+
+def _rank(item: FindingItem) -> tuple[bool, int, int]:
+    """Savings first, the largest at the top; then by severity."""
+    return item.saving is None, -(item.saving.expected_ns if item.saving else 0), _SEVERITIES.index(item.severity)
+
+
+_SEVERITIES = ("high", "medium", "low")

@@ -7,6 +7,8 @@ export type CategoryKey = "tensor_core" | "other_kernels" | "memory" | "dataload
 
 export type Change = "faster" | "slower" | "within noise" | "unknown";
 
+export type Confidence = "high" | "medium" | "low";
+
 export type CouldSave = "estimate" | "at most" | "estimate and at most" | "nothing" | "unknown";
 
 export type Direction = "fprop" | "bprop" | "";
@@ -920,7 +922,18 @@ export interface Reference {
   url: string;
 }
 
-/** One finding. Where `saving` is None no honest number can be given; `saving_unknown_because` says why. */
+/** A rule of another tool that looks for the same, by the name that it has there. */
+export interface Peer {
+  tool: string;
+  name: string;
+}
+
+/**
+ * One finding, of the rule whose page in the docs has its name.
+ *
+ * Where `saving` is None no honest number can be given; `saving_unknown_because` says why. `confidence` is
+ * "high" for what was measured or proven, "medium" for an estimate, "low" for a guess from signs.
+ */
 export interface FindingItem {
   id: string;
   rule: string;
@@ -934,8 +947,9 @@ export interface FindingItem {
   saving: SavingItem | null;
   saving_unknown_because: string;
   confirm: string;
+  confidence: Severity;
   references: Reference[];
-  dlprof_name: string;
+  peers: Peer[];
 }
 
 /** What became of a rule, and why. */

@@ -426,7 +426,8 @@ export const advice: AdvicePage = {
         { title: "PyTorch: Automatic Mixed Precision", url: "https://pytorch.org/docs/stable/amp.html" },
         { title: "not a link", url: "javascript:alert(1)" },
       ],
-      dlprof_name: "Tensor Core usage",
+      confidence: "medium",
+      peers: [{ tool: "DLProf", name: "AMP Detector" }],
     },
     {
       id: "f3",
@@ -442,7 +443,8 @@ export const advice: AdvicePage = {
       saving_unknown_because: "What cuDNN would choose cannot be told from a recording.",
       confirm: "Record again with the flag set.",
       references: [],
-      dlprof_name: "",
+      confidence: "medium",
+      peers: [],
     },
   ],
   rules: [

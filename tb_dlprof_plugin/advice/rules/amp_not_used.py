@@ -4,21 +4,56 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import HALF_PRECISIONS, Case
+from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import FindingItem, Reading, Reference, SavingItem, Silent
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, SavingItem, Silent
 from tb_dlprof_plugin.advice.remedies import BF16, FP16
-from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast, severity
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast
 from tb_dlprof_plugin.comparison.forecast_words import gains, headline
 from tb_dlprof_plugin.comparison.forecasts import forecasts
 from tb_dlprof_plugin.kernels.eligibility import tensor_core_precisions
+from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.measures.precision_mode import precision_mode
+from tb_dlprof_plugin.measures.precision_signals import HALF
 from tb_dlprof_plugin.storage.model import Bools, Role
 
-RULE = "amp_not_used"
-TITLE = "Automatic mixed precision is not used"
+RULE = Rule(
+    id="amp_not_used",
+    title="Automatic mixed precision is not used",
+    looks_for="Matrix products, convolutions and attention in FP32 or TF32 on a GPU whose Tensor Cores take half "
+    "precision, where a forecast says that autocast shortens the step.",
+    why="Tensor Cores multiply FP16 and BF16 many times as fast as the other units multiply FP32, and half the bytes "
+    "move. But autocast adds casts and CPU work: a step that the CPU paces gets longer by it. So the rule asks "
+    "the [forecast](../forecast.md) of the run first, and speaks only where it says that the step gets shorter by "
+    "3 % or more.",
+    fix="Run the forward pass and the loss under `torch.autocast`; with FP16 add a `GradScaler`.",
+    ignore_when="The model needs FP32 (check the loss), or the run is about something else than speed.",
+    thresholds=(
+        "HALF_PRECISION_SHARE_PERCENT",
+        "WORTHWHILE_SAVING_PERCENT",
+        "AMP_MATRIX_FROM_FP32",
+        "AMP_MATRIX_FROM_TF32",
+        "AMP_OTHER",
+        "AMP_LAUNCH_OVERHEAD",
+    ),
+    peers=(
+        Peer("DLProf", "AMP Detector"),
+        Peer("torch-tb-profiler", "Tensor Cores recommendation"),
+    ),
+    references=(
+        Reference("PyTorch: automatic mixed precision", "https://docs.pytorch.org/docs/stable/amp.html"),
+        Reference(
+            "Daydream: estimating the gain of AMP",
+            "https://www.usenix.org/conference/atc20/presentation/zhu-hongyu",
+        ),
+    ),
+    facts=("precision",),
+)
 
 
-def check(case: Case) -> FindingItem | Silent:
+def check(case: Case) -> Finding | Silent:
     """Fires where most eligible kernel time is FP32 or TF32 and half precision should shorten the step."""
     if not case.profile.has_gpu:
         return Silent("The run used no GPU.", applicable=False)
@@ -56,10 +91,7 @@ def check(case: Case) -> FindingItem | Silent:
                 f"it needs {case.host_floor_ns / 1e6:.2f} of the {case.step_ns / 1e6:.2f} ms."
             )
     rows = op_rows(case, from_fp32 | from_tf32)
-    return FindingItem(
-        id=RULE,
-        rule=RULE,
-        severity=severity(estimate),
+    return RULE.finding(
         title=f"Automatic mixed precision is not used: {eligible / 1e6:.1f} ms of each step could run on Tensor Cores "
         "in half precision",
         seen=f"Ops that can use Tensor Cores take {eligible / 1e6:.2f} ms of kernel time a step; "
@@ -80,18 +112,16 @@ def check(case: Case) -> FindingItem | Silent:
         ),
         code=BF16 if modern else FP16,
         saving=estimate,
-        saving_unknown_because="",
+        claim=Claim(launches=matrix | others, group="precision"),
         confirm="Record a run with autocast and open Compare: the step should be shorter by the amount given, and the "
         "ops listed should use Tensor Cores in FP16 or BF16.",
-        references=[
-            Reference("PyTorch: automatic mixed precision", "https://docs.pytorch.org/docs/stable/amp.html"),
-            Reference(
-                "Daydream: estimating the gain of AMP",
-                "https://www.usenix.org/conference/atc20/presentation/zhu-hongyu",
-            ),
-        ],
-        dlprof_name="AMP Detector",
     )
+
+
+def made(base: Frame, candidate: Frame) -> str:
+    """Half precision, by whatever means."""
+    mode = precision_mode(candidate)
+    return mode.label if mode.precision in HALF and precision_mode(base).precision not in HALF else ""
 
 
 def _by_factors(case: Case, from_fp32: Bools, from_tf32: Bools, others: Bools) -> SavingItem:

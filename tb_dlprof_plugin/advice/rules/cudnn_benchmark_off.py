@@ -6,18 +6,42 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import FindingItem, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.savings import faster_kernels, severity
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import faster_kernels
 from tb_dlprof_plugin.kernels.eligibility import is_convolution
+from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.storage.model import Bools
 
-RULE = "cudnn_benchmark_off"
-TITLE = "cudnn.benchmark is off"
+RULE = Rule(
+    id="cudnn_benchmark_off",
+    title="cudnn.benchmark is off",
+    looks_for="Convolutions that take a notable share of the step while `torch.backends.cudnn.benchmark` is off.",
+    why="cuDNN has several algorithms for each convolution. Without benchmark it takes the one that its heuristics "
+    "suggest; with it, it times them once per shape and keeps the fastest.",
+    fix="Set `torch.backends.cudnn.benchmark = True` before the first step.",
+    ignore_when="Input shapes change from step to step: each new shape is timed anew. Or runs must repeat bit by bit.",
+    thresholds=(
+        "CONVOLUTION_SHARE_PERCENT",
+        "WORTHWHILE_SAVING_PERCENT",
+        "CUDNN_BENCHMARK_FP32",
+        "CUDNN_BENCHMARK_OTHER",
+    ),
+    peers=(Peer("DLProf", "Cudnn Benchmark Detector"),),
+    references=(
+        Reference(
+            "PyTorch: cudnn.benchmark",
+            "https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.benchmark",
+        ),
+    ),
+    facts=("cudnn_benchmark",),
+)
 
 
-def check(case: Case) -> FindingItem | Silent:
+def check(case: Case) -> Finding | Silent:
     """Fires where the hook saw ``cudnn.benchmark`` off and cuDNN convolutions take a notable share of the step."""
     if not case.profile.has_gpu:
         return Silent("The run used no GPU.", applicable=False)
@@ -52,10 +76,7 @@ def check(case: Case) -> FindingItem | Silent:
     if best < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"Other convolution algorithms could save at most {best:.1f} % of the step.")
     shapes = _input_shapes(case, launches)
-    return FindingItem(
-        id=RULE,
-        rule=RULE,
-        severity=severity(estimate),
+    return RULE.finding(
         title=f"cudnn.benchmark is off while convolutions take {share:.0f} % of the step",
         seen=f"Convolutions take {time / 1e6:.2f} ms of each {case.step_ns / 1e6:.2f} ms step, in {shapes} shapes; "
         "cuDNN chose their algorithms by its heuristics.",
@@ -69,16 +90,14 @@ def check(case: Case) -> FindingItem | Silent:
         "step to step, because each new one is timed again.",
         code="torch.backends.cudnn.benchmark = True\n",
         saving=estimate,
-        saving_unknown_because="",
+        claim=Claim(launches=launches),
         confirm="Record again after the first steps, which pay for the timing: the convolutions should take less.",
-        references=[
-            Reference(
-                "PyTorch: cudnn.benchmark",
-                "https://docs.pytorch.org/docs/stable/backends.html#torch.backends.cudnn.benchmark",
-            )
-        ],
-        dlprof_name="Cudnn Benchmark Detector",
     )
+
+
+def made(base: Frame, candidate: Frame) -> str:
+    """The switch."""
+    return "cudnn.benchmark on" if candidate.profile.facts.cudnn_benchmark else ""
 
 
 def _convolution_launches(case: Case) -> Bools:

@@ -4,17 +4,43 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.finding import EvidenceRow, FindingItem, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.savings import saving, severity
+from tb_dlprof_plugin.advice.claims import Claim
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import saving
+from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 
-RULE = "dataloader_bound"
-TITLE = "The DataLoader holds up the step"
+RULE = Rule(
+    id="dataloader_bound",
+    title="The DataLoader holds up the step",
+    looks_for="Time in which the training thread waits in the DataLoader while the GPU is idle (on a CPU run: all "
+    "of that time).",
+    why="A GPU that waits for data computes nothing. Loading that overlaps with training costs nothing.",
+    fix="Load in worker processes, more of them, or make each sample cheaper.",
+    ignore_when="The first batch of an epoch was recorded, and epochs are long.",
+    thresholds=("DATALOADER_SHARE_PERCENT",),
+    peers=(
+        Peer("DLProf", "Dataloader Detector"),
+        Peer("torch-tb-profiler", "DataLoader recommendation"),
+    ),
+    references=(
+        Reference(
+            "PyTorch: DataLoader",
+            "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading",
+        ),
+        Reference(
+            "PyTorch: performance tuning guide",
+            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+    ),
+    facts=("workers",),
+)
 
 _WORKERS = 4
 
 
-def check(case: Case) -> FindingItem | Silent:
+def check(case: Case) -> Finding | Silent:
     """Fires where the training thread waits in the DataLoader, with the GPU idle, for a notable share of the step."""
     waiting = case.steps.category_ns["dataloader"]
     if waiting is None:
@@ -41,10 +67,7 @@ def check(case: Case) -> FindingItem | Silent:
         ),
     )
     settings = "not recorded" if workers is None else f"num_workers={workers}"
-    return FindingItem(
-        id=RULE,
-        rule=RULE,
-        severity=severity(estimate),
+    return RULE.finding(
         title=f"The step waits {share:.0f} % of its time for the DataLoader",
         seen=f"{time / 1e6:.2f} ms of each {case.step_ns / 1e6:.2f} ms step are spent in the DataLoader {subject}. "
         f"DataLoader settings: {settings}.",
@@ -57,20 +80,30 @@ def check(case: Case) -> FindingItem | Silent:
         change=_change(case, workers),
         code=_code(case, workers),
         saving=estimate,
-        saving_unknown_because="",
+        claim=Claim(waits=("dataloader",)),
         confirm="Record again: the Dataloader share on the Overview should fall and the step get shorter by as much.",
-        references=[
-            Reference(
-                "PyTorch: DataLoader",
-                "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading",
-            ),
-            Reference(
-                "PyTorch: performance tuning guide",
-                "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
-            ),
-        ],
-        dlprof_name="Dataloader Detector",
     )
+
+
+def made(base: Frame, candidate: Frame) -> str:
+    """The settings of the DataLoader that were raised or switched on."""
+    before, after = base.profile.facts.dataloader, candidate.profile.facts.dataloader
+    if before is None or after is None:
+        return ""
+    changes = []
+    for name, old, new in (
+        ("num_workers", before.num_workers, after.num_workers),
+        ("prefetch_factor", before.prefetch_factor, after.prefetch_factor),
+    ):
+        if old is not None and new is not None and new > old:
+            changes.append(f"{name} {old} to {new}")
+    for name, was, now in (
+        ("persistent_workers", before.persistent_workers, after.persistent_workers),
+        ("pin_memory", before.pin_memory, after.pin_memory),
+    ):
+        if was is False and now:
+            changes.append(f"{name} on")
+    return ", ".join(changes)
 
 
 def _change(case: Case, workers: int | None) -> str:

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.finding import EvidenceRow, FindingItem, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.savings import saving, severity
+from tb_dlprof_plugin.advice.claims import Claim
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import saving
+from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.measures.run_setup import run_setup
 
-RULE = "gpu_underutilized"
-TITLE = "The GPU is underutilized"
+RULE = Rule(
+    id="gpu_underutilized",
+    title="The GPU is underutilized",
+    looks_for="Kernels, copies and sets that cover less than half of the step.",
+    why="The GPU is the expensive part of the machine. Where it idles, something else sets the pace: Python, "
+    "launches, data, waiting.",
+    fix="Give it more work per launch: larger batches, fewer and larger kernels.",
+    ignore_when="The model is small and its training fast enough.",
+    thresholds=("UNDERUTILIZED_GPU_PERCENT",),
+    peers=(
+        Peer("DLProf", "Underutilized GPU Detector"),
+        Peer("torch-tb-profiler", "GPU utilization recommendation"),
+    ),
+    references=(
+        Reference("PyTorch: torch.compile", "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"),
+        Reference("PyTorch: CUDA graphs", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"),
+    ),
+    facts=("batch_size", "compiled"),
+)
 
 _COMPILE = """model = torch.compile(model, mode="reduce-overhead")  # fewer launches, replayed as CUDA graphs
 """
@@ -20,7 +41,7 @@ _LABELS = {
 }
 
 
-def check(case: Case) -> FindingItem | Silent:
+def check(case: Case) -> Finding | Silent:
     """Fires where kernels, copies and sets cover less than the threshold of the step."""
     utilization = case.steps.gpu_utilization
     busy = case.steps.gpu_busy_ns
@@ -44,10 +65,7 @@ def check(case: Case) -> FindingItem | Silent:
     )
     worst = max(waits, key=lambda name: waits[name])
     calls = int(case.ops.kernel_calls.sum()) // count
-    return FindingItem(
-        id=RULE,
-        rule=RULE,
-        severity=severity(estimate),
+    return RULE.finding(
         title=f"The GPU is busy only {utilization:.0f} % of each step",
         seen=f"Kernels, copies and sets cover {busy / count / 1e6:.2f} of {case.step_ns / 1e6:.2f} ms. For most of the "
         f"rest, {waits[worst] / 1e6:.2f} ms, the GPU {_LABELS[worst]}. A step launches {calls} kernels.",
@@ -64,12 +82,18 @@ def check(case: Case) -> FindingItem | Silent:
         change="Give the GPU more work per launch: a larger batch, or fewer and larger kernels through torch.compile.",
         code=_COMPILE,
         saving=estimate,
-        saving_unknown_because="",
+        claim=Claim(waits=("cpu", "other"), group="launching"),
         confirm="Record again: GPU utilization on the Overview should rise. With a larger batch compare samples per "
         "second, not the step time.",
-        references=[
-            Reference("PyTorch: torch.compile", "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"),
-            Reference("PyTorch: CUDA graphs", "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"),
-        ],
-        dlprof_name="Underutilized GPU Detector",
     )
+
+
+def made(base: Frame, candidate: Frame) -> str:
+    """A larger batch, or torch.compile."""
+    before, after = run_setup(base), run_setup(candidate)
+    changes = []
+    if before.batch_size and after.batch_size and after.batch_size > before.batch_size:
+        changes.append(f"batch size {before.batch_size} to {after.batch_size}")
+    if after.compiled and not before.compiled:
+        changes.append("torch.compile")
+    return ", ".join(changes)

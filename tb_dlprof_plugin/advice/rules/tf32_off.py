@@ -4,20 +4,43 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import FindingItem, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.remedies import TF32
-from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast, severity
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast
 from tb_dlprof_plugin.comparison.forecast_words import gains, headline
 from tb_dlprof_plugin.comparison.forecasts import forecasts
 from tb_dlprof_plugin.kernels.eligibility import tensor_core_precisions
+from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.measures.run_setup import precision_of
 
-RULE = "tf32_off"
-TITLE = "TF32 is not used for FP32 matrix work"
+_TF32 = ("tf32", "tf32-partly", "tf32-allowed")
+
+RULE = Rule(
+    id="tf32_off",
+    title="TF32 is not used for FP32 matrix work",
+    looks_for="FP32 matrix kernels off the Tensor Cores on a GPU that has TF32, with a switch off.",
+    why="TF32 reads FP32 numbers, rounds them to 10 bits of mantissa and multiplies on Tensor Cores. It needs no "
+    "change of the model. PyTorch leaves it off for matrix products by default.",
+    fix="Allow TF32 in matrix products and convolutions.",
+    ignore_when="Products need all 23 bits of mantissa (ill-conditioned linear algebra), or mixed precision comes next "
+    "anyway.",
+    thresholds=("WORTHWHILE_SAVING_PERCENT", "TF32_MATRIX"),
+    peers=(Peer("PyTorch", "FP32MatMulPattern"),),
+    references=(
+        Reference(
+            "PyTorch: TF32 on Ampere and later",
+            "https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",
+        ),
+    ),
+    facts=("precision",),
+)
 
 
-def check(case: Case) -> FindingItem | Silent:
+def check(case: Case) -> Finding | Silent:
     """Fires where FP32 matrix kernels run off the Tensor Cores although the GPU has TF32 and a switch is off."""
     if not case.profile.has_gpu:
         return Silent("The run used no GPU.", applicable=False)
@@ -49,10 +72,7 @@ def check(case: Case) -> FindingItem | Silent:
         f"{name} is {'not recorded' if value is None else 'on' if value else 'off'}"
         for name, value in (("matmul", facts.matmul_allow_tf32), ("cuDNN", facts.cudnn_allow_tf32))
     )
-    return FindingItem(
-        id=RULE,
-        rule=RULE,
-        severity=severity(estimate),
+    return RULE.finding(
         title=f"TF32 is not used: {time / 1e6:.1f} ms of FP32 matrix kernels in each step run off the Tensor Cores",
         seen=f"FP32 matrix kernels off the Tensor Cores take {time / 1e6:.2f} ms a step ({share:.0f} %). "
         f"TF32: {switches}.",
@@ -66,13 +86,11 @@ def check(case: Case) -> FindingItem | Silent:
         "needed. Mixed precision gains more, and the two savings do not add up.",
         code=TF32,
         saving=estimate,
-        saving_unknown_because="",
+        claim=Claim(launches=launches, group="precision"),
         confirm="Record a run with TF32 on and open Compare: the ops listed should use Tensor Cores in TF32.",
-        references=[
-            Reference(
-                "PyTorch: TF32 on Ampere and later",
-                "https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",
-            )
-        ],
-        dlprof_name="",
     )
+
+
+def made(base: Frame, candidate: Frame) -> str:
+    """TF32, wholly or in part."""
+    return "TF32 on" if precision_of(candidate) in _TF32 and precision_of(base) not in _TF32 else ""

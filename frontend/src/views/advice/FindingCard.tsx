@@ -58,7 +58,7 @@ export function FindingCard({ finding }: { finding: FindingItem }) {
         <References references={finding.references} />
         <span class="muted small">
           rule <code>{finding.rule}</code>
-          {finding.dlprof_name && `, in DLProf: ${finding.dlprof_name}`}
+          {finding.peers.map((peer) => `, in ${peer.tool}: ${peer.name}`)}
         </span>
       </footer>
     </article>

@@ -1,0 +1,102 @@
+"""What a rule says of itself, for its page in the docs and for each of its findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tb_dlprof_plugin.advice.claims import Claim
+from tb_dlprof_plugin.advice.finding import (
+    Confidence,
+    EvidenceRow,
+    FindingItem,
+    Peer,
+    Reading,
+    Reference,
+    SavingItem,
+    Severity,
+)
+from tb_dlprof_plugin.advice.savings import severity as severity_of
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A finding, and the time that its saving comes out of."""
+
+    item: FindingItem
+    claim: Claim
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The fixed text of a rule, in Markdown; what it sees in a run goes into its findings.
+
+    ``looks_for`` is one sentence, ``why`` says what the problem costs, ``thresholds`` names constants of
+    `tb_dlprof_plugin.advice.thresholds` whose docstrings give their sources, ``fix`` says what to change and
+    ``ignore_when`` when to leave it. ``peers`` are the rules of other tools that look for the same. ``facts`` are the
+    facts of a run (`comparison.many.FACTS`) that following the advice changes.
+    """
+
+    id: str
+    title: str
+    looks_for: str
+    why: str
+    fix: str
+    ignore_when: str
+    thresholds: tuple[str, ...] = ()
+    peers: tuple[Peer, ...] = ()
+    references: tuple[Reference, ...] = field(default=())
+    facts: tuple[str, ...] = ()
+
+    def finding(
+        self,
+        *,
+        title: str,
+        seen: str,
+        change: str,
+        confirm: str,
+        readings: Sequence[Reading] = (),
+        evidence: Sequence[EvidenceRow] = (),
+        code: str = "",
+        saving: SavingItem | None = None,
+        saving_unknown_because: str = "",
+        claim: Claim | None = None,
+        confidence: Confidence = "medium",
+        severity: Severity | None = None,
+    ) -> Finding:
+        """A finding of this rule.
+
+        Args:
+            title: the price or the problem, in words and numbers.
+            seen: what was seen, with numbers.
+            change: what to do, in the user's terms.
+            confirm: what a second run will show.
+            readings: the numbers that were held against thresholds.
+            evidence: rows of other pages behind the numbers.
+            code: of the change.
+            saving: per step, with its derivation.
+            saving_unknown_because: why there is no number; needed where there is none.
+            claim: the time that the saving comes out of; needed where there is a saving.
+            confidence: "high": measured or proven; "medium": an estimate; "low": a guess from signs.
+            severity: by the saving where None.
+        """
+        if (saving is None) != bool(saving_unknown_because) or (saving is not None and claim is None):
+            raise ValueError(f"{self.id}: a finding has a saving with a claim, or says why it has none")
+        item = FindingItem(
+            id=self.id,
+            rule=self.id,
+            severity=severity or severity_of(saving),
+            title=title,
+            seen=seen,
+            readings=list(readings),
+            evidence=list(evidence),
+            change=change,
+            code=code,
+            saving=saving,
+            saving_unknown_because=saving_unknown_because,
+            confirm=confirm,
+            confidence=confidence,
+            references=list(self.references),
+            peers=list(self.peers),
+        )
+        return Finding(item, claim or Claim())
