@@ -15,7 +15,7 @@ import numpy as np
 from google.protobuf.message import DecodeError, Message
 
 from tb_dlprof_plugin.storage import dlprof_pb2 as pb
-from tb_dlprof_plugin.storage.facts import DataLoaderFacts, Gpu, LossScale, RunFacts, System
+from tb_dlprof_plugin.storage.facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, System
 from tb_dlprof_plugin.storage.model import (
     SCHEMA_VERSION,
     TIME_CATEGORIES,
@@ -35,7 +35,9 @@ from tb_dlprof_plugin.storage.model import (
 
 _MAX_PROFILE_BYTES = 1 << 30
 _S = TypeVar("_S", bound=msgspec.Struct)
-_STRUCTS: dict[str, type[msgspec.Struct]] = {kind.__name__: kind for kind in (DataLoaderFacts, Gpu, LossScale)}
+_STRUCTS: dict[str, type[msgspec.Struct]] = {
+    kind.__name__: kind for kind in (DataLoaderFacts, DdpFacts, Gpu, LossScale)
+}
 """What a message inside another becomes, by its name."""
 
 

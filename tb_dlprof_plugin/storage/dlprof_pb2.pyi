@@ -174,7 +174,7 @@ class DataLoaderFacts(_message.Message):
     def __init__(self, num_workers: _Optional[int] = ..., pin_memory: bool = ..., prefetch_factor: _Optional[int] = ..., persistent_workers: bool = ..., batch_size: _Optional[int] = ..., drop_last: bool = ..., dataset: _Optional[str] = ...) -> None: ...
 
 class RunFacts(_message.Message):
-    __slots__ = ("model", "parameter_count", "parameter_dtypes", "training", "autocast", "autocast_dtype", "grad_scaler", "grad_scaler_scale", "matmul_allow_tf32", "cudnn_allow_tf32", "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic", "deterministic_algorithms", "anomaly_mode", "dataloader", "batch_size", "compiled", "parallel_wrapper", "rank", "world_size", "optimizer", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "channels_last", "run_name", "module_ranges", "record_shapes", "grad_scaler_growth_tracker", "device_checked_steps", "device_skipped_steps", "loss_scales", "apex_opt_level", "unprofiled_step_ns", "unprofiled_steps")
+    __slots__ = ("model", "parameter_count", "parameter_dtypes", "training", "autocast", "autocast_dtype", "grad_scaler", "grad_scaler_scale", "matmul_allow_tf32", "cudnn_allow_tf32", "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic", "deterministic_algorithms", "anomaly_mode", "dataloader", "batch_size", "compiled", "parallel_wrapper", "rank", "world_size", "optimizer", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "channels_last", "run_name", "module_ranges", "record_shapes", "grad_scaler_growth_tracker", "device_checked_steps", "device_skipped_steps", "loss_scales", "apex_opt_level", "unprofiled_step_ns", "unprofiled_steps", "with_stack", "profile_memory", "slow_switches", "ddp", "distributed_backend", "steady_memory_bytes", "available_memory_bytes", "trainable_parameters", "unused_parameters", "unused_parameter_bytes", "unused_parameter_names", "find_unused_parameters", "optimizer_state_bytes", "allocator_retries", "allocator_settings")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_COUNT_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_DTYPES_FIELD_NUMBER: _ClassVar[int]
@@ -210,6 +210,21 @@ class RunFacts(_message.Message):
     APEX_OPT_LEVEL_FIELD_NUMBER: _ClassVar[int]
     UNPROFILED_STEP_NS_FIELD_NUMBER: _ClassVar[int]
     UNPROFILED_STEPS_FIELD_NUMBER: _ClassVar[int]
+    WITH_STACK_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_MEMORY_FIELD_NUMBER: _ClassVar[int]
+    SLOW_SWITCHES_FIELD_NUMBER: _ClassVar[int]
+    DDP_FIELD_NUMBER: _ClassVar[int]
+    DISTRIBUTED_BACKEND_FIELD_NUMBER: _ClassVar[int]
+    STEADY_MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    AVAILABLE_MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    TRAINABLE_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    UNUSED_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    UNUSED_PARAMETER_BYTES_FIELD_NUMBER: _ClassVar[int]
+    UNUSED_PARAMETER_NAMES_FIELD_NUMBER: _ClassVar[int]
+    FIND_UNUSED_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    OPTIMIZER_STATE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATOR_RETRIES_FIELD_NUMBER: _ClassVar[int]
+    ALLOCATOR_SETTINGS_FIELD_NUMBER: _ClassVar[int]
     model: str
     parameter_count: int
     parameter_dtypes: _containers.RepeatedScalarFieldContainer[str]
@@ -245,7 +260,34 @@ class RunFacts(_message.Message):
     apex_opt_level: str
     unprofiled_step_ns: int
     unprofiled_steps: int
-    def __init__(self, model: _Optional[str] = ..., parameter_count: _Optional[int] = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., training: bool = ..., autocast: bool = ..., autocast_dtype: _Optional[str] = ..., grad_scaler: bool = ..., grad_scaler_scale: _Optional[float] = ..., matmul_allow_tf32: bool = ..., cudnn_allow_tf32: bool = ..., cudnn_enabled: bool = ..., cudnn_benchmark: bool = ..., cudnn_deterministic: bool = ..., deterministic_algorithms: bool = ..., anomaly_mode: bool = ..., dataloader: _Optional[_Union[DataLoaderFacts, _Mapping]] = ..., batch_size: _Optional[int] = ..., compiled: bool = ..., parallel_wrapper: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., optimizer: _Optional[str] = ..., peak_memory_allocated_bytes: _Optional[int] = ..., peak_memory_reserved_bytes: _Optional[int] = ..., channels_last: bool = ..., run_name: _Optional[str] = ..., module_ranges: bool = ..., record_shapes: bool = ..., grad_scaler_growth_tracker: _Optional[int] = ..., device_checked_steps: _Optional[int] = ..., device_skipped_steps: _Optional[int] = ..., loss_scales: _Optional[_Iterable[_Union[LossScale, _Mapping]]] = ..., apex_opt_level: _Optional[str] = ..., unprofiled_step_ns: _Optional[int] = ..., unprofiled_steps: _Optional[int] = ...) -> None: ...
+    with_stack: bool
+    profile_memory: bool
+    slow_switches: _containers.RepeatedScalarFieldContainer[str]
+    ddp: DdpFacts
+    distributed_backend: str
+    steady_memory_bytes: int
+    available_memory_bytes: int
+    trainable_parameters: int
+    unused_parameters: int
+    unused_parameter_bytes: int
+    unused_parameter_names: _containers.RepeatedScalarFieldContainer[str]
+    find_unused_parameters: bool
+    optimizer_state_bytes: int
+    allocator_retries: int
+    allocator_settings: str
+    def __init__(self, model: _Optional[str] = ..., parameter_count: _Optional[int] = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., training: bool = ..., autocast: bool = ..., autocast_dtype: _Optional[str] = ..., grad_scaler: bool = ..., grad_scaler_scale: _Optional[float] = ..., matmul_allow_tf32: bool = ..., cudnn_allow_tf32: bool = ..., cudnn_enabled: bool = ..., cudnn_benchmark: bool = ..., cudnn_deterministic: bool = ..., deterministic_algorithms: bool = ..., anomaly_mode: bool = ..., dataloader: _Optional[_Union[DataLoaderFacts, _Mapping]] = ..., batch_size: _Optional[int] = ..., compiled: bool = ..., parallel_wrapper: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., optimizer: _Optional[str] = ..., peak_memory_allocated_bytes: _Optional[int] = ..., peak_memory_reserved_bytes: _Optional[int] = ..., channels_last: bool = ..., run_name: _Optional[str] = ..., module_ranges: bool = ..., record_shapes: bool = ..., grad_scaler_growth_tracker: _Optional[int] = ..., device_checked_steps: _Optional[int] = ..., device_skipped_steps: _Optional[int] = ..., loss_scales: _Optional[_Iterable[_Union[LossScale, _Mapping]]] = ..., apex_opt_level: _Optional[str] = ..., unprofiled_step_ns: _Optional[int] = ..., unprofiled_steps: _Optional[int] = ..., with_stack: bool = ..., profile_memory: bool = ..., slow_switches: _Optional[_Iterable[str]] = ..., ddp: _Optional[_Union[DdpFacts, _Mapping]] = ..., distributed_backend: _Optional[str] = ..., steady_memory_bytes: _Optional[int] = ..., available_memory_bytes: _Optional[int] = ..., trainable_parameters: _Optional[int] = ..., unused_parameters: _Optional[int] = ..., unused_parameter_bytes: _Optional[int] = ..., unused_parameter_names: _Optional[_Iterable[str]] = ..., find_unused_parameters: bool = ..., optimizer_state_bytes: _Optional[int] = ..., allocator_retries: _Optional[int] = ..., allocator_settings: _Optional[str] = ...) -> None: ...
+
+class DdpFacts(_message.Message):
+    __slots__ = ("bucket_bytes", "gradient_as_bucket_view", "static_graph", "comm_hook")
+    BUCKET_BYTES_FIELD_NUMBER: _ClassVar[int]
+    GRADIENT_AS_BUCKET_VIEW_FIELD_NUMBER: _ClassVar[int]
+    STATIC_GRAPH_FIELD_NUMBER: _ClassVar[int]
+    COMM_HOOK_FIELD_NUMBER: _ClassVar[int]
+    bucket_bytes: int
+    gradient_as_bucket_view: bool
+    static_graph: bool
+    comm_hook: str
+    def __init__(self, bucket_bytes: _Optional[int] = ..., gradient_as_bucket_view: bool = ..., static_graph: bool = ..., comm_hook: _Optional[str] = ...) -> None: ...
 
 class LossScale(_message.Message):
     __slots__ = ("cycle", "scale", "growth_tracker", "step")

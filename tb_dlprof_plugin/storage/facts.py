@@ -57,6 +57,15 @@ class DataLoaderFacts(msgspec.Struct):
     dataset: str | None = None
 
 
+class DdpFacts(msgspec.Struct):
+    """Settings of DistributedDataParallel; ``comm_hook`` names the registered communication hook."""
+
+    bucket_bytes: int | None = None
+    gradient_as_bucket_view: bool | None = None
+    static_graph: bool | None = None
+    comm_hook: str | None = None
+
+
 class LossScale(msgspec.Struct):
     """The loss scale when a cycle ended; ``step`` counts training steps since the profiler was started."""
 
@@ -73,6 +82,16 @@ class RunFacts(msgspec.Struct):
     end of the cycle. ``device_checked_steps`` counts recorded optimizer steps that decide on the device whether they
     skip, ``device_skipped_steps`` those that did. ``loss_scales`` has a row per cycle so far, this one last.
     ``unprofiled_step_ns`` is the median of the ``unprofiled_steps`` steps before the profiler warmed up.
+    ``trainable_parameters`` counts the parameter tensors of the optimizer that require a gradient,
+    ``unused_parameters`` those of them that got none in the recorded steps, ``unused_parameter_bytes`` their size and
+    ``unused_parameter_names`` the first of their names. ``optimizer_state_bytes`` is what the optimizer keeps on the
+    devices of its parameters. ``allocator_retries`` counts, since the process began, how often an allocation failed at
+    first and the allocator gave all cached memory back.
+
+    ``slow_switches`` are debugging settings of the process that cost time: variables of the environment as
+    ``NAME=value``, and Python tracers. Of the GPU with the highest peak, ``steady_memory_bytes`` is what tensors held
+    when the cycle ended, between two steps, and ``available_memory_bytes`` the most that this process could have held:
+    what its allocator had reserved and what was free.
     """
 
     model: str | None = None
@@ -110,3 +129,18 @@ class RunFacts(msgspec.Struct):
     apex_opt_level: str | None = None
     unprofiled_step_ns: int | None = None
     unprofiled_steps: int | None = None
+    with_stack: bool | None = None
+    profile_memory: bool | None = None
+    slow_switches: list[str] = []
+    ddp: DdpFacts | None = None
+    distributed_backend: str | None = None
+    steady_memory_bytes: int | None = None
+    available_memory_bytes: int | None = None
+    trainable_parameters: int | None = None
+    unused_parameters: int | None = None
+    unused_parameter_bytes: int | None = None
+    unused_parameter_names: list[str] = []
+    find_unused_parameters: bool | None = None
+    optimizer_state_bytes: int | None = None
+    allocator_retries: int | None = None
+    allocator_settings: str | None = None
