@@ -22,6 +22,17 @@ def fill_model(facts: RunFacts, model: Any) -> None:
     facts.training = probe(lambda: bool(model.training))
     facts.compiled = probe(lambda: any(is_compiled_region(module) for module in model.modules()))
     facts.parallel_wrapper = probe(lambda: parallel_wrapper(model))
+    facts.find_unused_parameters = probe(lambda: _finds_unused(model))
+
+
+def _finds_unused(model: Any) -> bool | None:
+    """As given to DistributedDataParallel; None for any other model."""
+    if parallel_wrapper(model) != "DistributedDataParallel":
+        return None
+    held = model
+    while held is not None and not hasattr(held, "find_unused_parameters"):
+        held = getattr(held, "_orig_mod", None)
+    return None if held is None else bool(held.find_unused_parameters)
 
 
 def dtype_name(dtype: Any) -> str:

@@ -13,6 +13,7 @@ import torch.autograd.profiler as autograd_profiler
 from torch.compiler import is_compiling
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
+from tb_dlprof_plugin.capture.parameters import Gradients, state_bytes
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.storage.facts import RunFacts
 
@@ -38,6 +39,8 @@ class OptimizerWatch:
         self._scaler: Callable[[], Any] = _nothing
         # Results of the checks for inf that the recorded steps were given; read when the cycle ends.
         self._checks: list[torch.Tensor] = []
+        self._stepped: Callable[[], Any] = _nothing
+        self._gradients = Gradients()
         self._seen = False
         self._handle: Any = None
 
@@ -51,19 +54,28 @@ class OptimizerWatch:
         if self._handle is not None:
             self._handle.remove()
             self._handle = None
-        self._scaler = _nothing
+        self._scaler = self._stepped = _nothing
         self._checks = []
+        self._gradients.forget()
 
     def new_cycle(self) -> None:
         """Look again at the next recorded step."""
         self._seen = False
         self._checks = []
+        self._gradients.forget()
 
-    def fill(self, facts: RunFacts, optimizer: Any = None) -> None:
-        """Fill the optimizer's and the scaler's fields; ``optimizer`` is what the user passed and counts first."""
+    def fill(self, facts: RunFacts, optimizer: Any = None, model: Any = None) -> None:
+        """Fill the optimizer's, its parameters' and the scaler's fields.
+
+        ``optimizer`` is what the user passed and counts first; ``model`` knows the parameters' names.
+        """
         if optimizer is not None:
             facts.optimizer = probe(lambda: describe(optimizer))
         facts.optimizer = facts.optimizer or self.optimizer
+        stepped = self._stepped() if optimizer is None else optimizer
+        if stepped is not None:
+            facts.optimizer_state_bytes = probe(lambda: state_bytes(stepped))
+        probe(lambda: self._gradients.fill(facts, model))
         facts.grad_scaler = self.grad_scaler
         scaler = self._scaler()
         if not self.grad_scaler or scaler is None:
@@ -86,11 +98,14 @@ class OptimizerWatch:
             probe(lambda: self._keep_check(optimizer))
         if self._seen:
             return
+        if recording:
+            probe(lambda: self._gradients.look(optimizer))
         self._seen = recording
         if not self._seen and self.optimizer is not None:
             # One look before the recording is enough; it counts where the recorded steps are all skipped for inf.
             return
         self.optimizer = probe(lambda: describe(optimizer))
+        self._stepped = probe(lambda: weakref.ref(optimizer)) or _nothing
         scaler = probe(lambda: _calling_scaler(sys._getframe(1)))
         self._scaler = _nothing if scaler is None else weakref.ref(scaler)
         self.grad_scaler = probe(lambda: scaler is not None and bool(scaler.is_enabled()))
