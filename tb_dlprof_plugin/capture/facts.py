@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from tb_dlprof_plugin.capture.apex import fill_apex
+from tb_dlprof_plugin.capture.data_parallel import fill_data_parallel
+from tb_dlprof_plugin.capture.free_memory import fill_free_memory
 from tb_dlprof_plugin.capture.model_facts import fill_model
 from tb_dlprof_plugin.capture.observation import Observation
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
+from tb_dlprof_plugin.capture.slow_switches import slow_switches
 from tb_dlprof_plugin.capture.switches import fill_switches
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts
@@ -26,31 +30,42 @@ def collect_facts(
     run_name: str | None = None,
     module_ranges: bool | None = None,
     record_shapes: bool | None = None,
+    with_stack: bool | None = None,
+    profile_memory: bool | None = None,
 ) -> RunFacts:
     """The facts as they are now, in the training process. Takes well under a millisecond for a usual model.
 
     ``batch_size`` is the user's word if given, else what the model was called with, else the DataLoader's.
     """
     facts = RunFacts(
-        rank=rank, world_size=world_size, run_name=run_name, module_ranges=module_ranges, record_shapes=record_shapes
+        rank=rank,
+        world_size=world_size,
+        run_name=run_name,
+        module_ranges=module_ranges,
+        record_shapes=record_shapes,
+        with_stack=with_stack,
+        profile_memory=profile_memory,
     )
     probe(lambda: fill_switches(facts))
     probe(lambda: fill_model(facts, model))
     facts.dataloader = dataloader
     if observation is not None:
         observation.fill(facts)
-    probe(lambda: (watch or OptimizerWatch()).fill(facts, optimizer))
+    probe(lambda: (watch or OptimizerWatch()).fill(facts, optimizer, model))
     probe(lambda: fill_apex(facts))
+    probe(lambda: fill_data_parallel(facts, model))
+    probe(lambda: fill_free_memory(facts))
+    facts.slow_switches = probe(slow_switches) or []
     if batch_size is not None:
         facts.batch_size = probe(lambda: int(batch_size))
     elif facts.batch_size is None and facts.dataloader is not None:
         facts.batch_size = facts.dataloader.batch_size
-    probe(lambda: _fill_peak_memory(facts))
+    probe(lambda: _fill_memory(facts))
     return facts
 
 
-def _fill_peak_memory(facts: RunFacts) -> None:
-    """The highest of all visible GPUs since the process began, or since the user last reset the peak."""
+def _fill_memory(facts: RunFacts) -> None:
+    """The peaks are the highest of all visible GPUs since the process began, or since the user last reset them."""
     import torch
 
     if not torch.cuda.is_initialized():
@@ -58,3 +73,16 @@ def _fill_peak_memory(facts: RunFacts) -> None:
     devices = range(torch.cuda.device_count())
     facts.peak_memory_allocated_bytes = max((torch.cuda.max_memory_allocated(i) for i in devices), default=None)
     facts.peak_memory_reserved_bytes = max((torch.cuda.max_memory_reserved(i) for i in devices), default=None)
+    facts.allocator_retries = probe(
+        lambda: sum(torch.cuda.memory_stats(i).get("num_alloc_retries", 0) for i in devices)
+    )
+    facts.allocator_settings = probe(_allocator_settings)
+
+
+def _allocator_settings() -> str:
+    """As set in the process, else in its environment; torch before 2.9 tells only the latter."""
+    import torch
+
+    getter = getattr(torch._C, "_accelerator_getAllocatorSettings", None)
+    known = probe(getter) if getter is not None else None
+    return str(known or os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or "")

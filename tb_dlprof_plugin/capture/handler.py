@@ -225,7 +225,7 @@ class TraceHandler:
 
     def _facts(self, prof: Any, cycle: int, rank: int, world_size: int) -> RunFacts:
         ranges = self.ranges
-        record_shapes = getattr(prof, "record_shapes", None)
+        options = {name: getattr(prof, name, None) for name in ("record_shapes", "with_stack", "profile_memory")}
         facts = probe(
             lambda: collect_facts(
                 model=self._model,
@@ -238,7 +238,7 @@ class TraceHandler:
                 world_size=world_size,
                 run_name=self._run_name,
                 module_ranges=ranges is not None and ranges.recorded,
-                record_shapes=record_shapes if isinstance(record_shapes, bool) else None,
+                **{name: value if isinstance(value, bool) else None for name, value in options.items()},
             )
         )
         facts = facts or RunFacts()
