@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
+from tb_dlprof_plugin.analysis.call_places import call_places
 from tb_dlprof_plugin.analysis.call_tree import depths
 from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
 from tb_dlprof_plugin.analysis.completion import completion_windows
@@ -151,6 +152,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         launch_configs=_configs(timeline),
         notes=_notes(timeline, steps.found_by, attribution, len(found.number) - len(steps.number), roles.kind),
         memory=build_memory(timeline, parent),
+        call_places=call_places(timeline),
     )
 
 

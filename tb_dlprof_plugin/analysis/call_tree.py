@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from tb_dlprof_plugin.storage.model import Ints
-from tb_dlprof_plugin.trace.timeline import HostEvents
 
 
-def depths(host: HostEvents) -> Ints:
+class HostSpans(Protocol):
+    """Events on CPU threads, by thread, start and falling duration: `HostEvents`."""
+
+    @property
+    def thread(self) -> Ints: ...
+    @property
+    def start_ns(self) -> Ints: ...
+    @property
+    def duration_ns(self) -> Ints: ...
+
+
+def depths(host: HostSpans) -> Ints:
     """Depth of each event; 0 for a thread's outermost events.
 
     An event is a child of the innermost earlier event that contains it whole. This is the rule by which

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch.utils.data import IterableDataset
+
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.storage.facts import DataLoaderFacts
 
@@ -31,12 +33,21 @@ def dataloader_facts(loader: Any) -> DataLoaderFacts | None:
         batch_size=batch_size,
         drop_last=_flag(loader, "drop_last"),
         dataset=probe(lambda: type(loader.dataset).__name__),
+        batches=_length(loader),
     )
 
 
 def _count(owner: Any, name: str) -> int | None:
     value = probe(lambda: getattr(owner, name))
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _length(loader: Any) -> int | None:
+    """None for a loader over an iterable dataset: torch would ask the user's own ``__len__``, and warn of it later."""
+    if probe(lambda: isinstance(loader.dataset, IterableDataset)):
+        return None
+    value = probe(lambda: len(loader))
+    return value if isinstance(value, int) and value >= 0 else None
 
 
 def _flag(owner: Any, name: str) -> bool | None:

@@ -20,6 +20,7 @@ from tb_dlprof_plugin.storage.model import (
     SCHEMA_VERSION,
     TIME_CATEGORIES,
     Bools,
+    CallPlaces,
     Calls,
     Ints,
     Iterations,
@@ -63,6 +64,9 @@ def encode(profile: Profile) -> bytes:
             **{name: getattr(profile.launch_configs, name).ravel().tolist() for name in LaunchConfigs.__slots__}
         ),
         memory=_encode_memory(profile.memory),
+        call_places=pb.CallPlaces(
+            call_delta=_deltas(profile.call_places.call), place=profile.call_places.place.tolist()
+        ),
         notes=[pb.Note(code=n.code, text=n.text, count=n.count or 0) for n in profile.notes],
     )
     _fill(message.system, profile.system)
@@ -104,7 +108,7 @@ def _check_columns(profile: Profile) -> None:
     """Raises ValueError where the columns of a table differ in length: its rows would mean nothing."""
     for table in (
         profile.iterations, profile.ops, profile.calls, profile.kernels, profile.launches, profile.launch_configs,
-        profile.memory,
+        profile.memory, profile.call_places,
     ):  # fmt: skip
         columns = [getattr(table, name) for name in type(table).__slots__]
         if len({len(column) for column in columns if isinstance(column, np.ndarray)}) > 1:
@@ -126,6 +130,9 @@ def _decode_message(message: Any) -> Profile:
         launch_configs=_decode_configs(message.launch_configs),
         notes=[Note(n.code, n.text, n.count or None) for n in message.notes],
         memory=_decode_memory(message.memory),
+        call_places=CallPlaces(
+            call=np.cumsum(_ints(message.call_places.call_delta)), place=_ints(message.call_places.place)
+        ),
     )
 
 

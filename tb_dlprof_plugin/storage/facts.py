@@ -46,7 +46,7 @@ class System(msgspec.Struct):
 
 
 class DataLoaderFacts(msgspec.Struct):
-    """Settings of the training DataLoader."""
+    """Settings of the training DataLoader; ``batches`` is its length, the batches of an epoch."""
 
     num_workers: int | None = None
     pin_memory: bool | None = None
@@ -55,6 +55,7 @@ class DataLoaderFacts(msgspec.Struct):
     batch_size: int | None = None
     drop_last: bool | None = None
     dataset: str | None = None
+    batches: int | None = None
 
 
 class DdpFacts(msgspec.Struct):

@@ -224,6 +224,26 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class CallPlaces:
+    """Where in the user's files calls that wait for the GPU or copy come from; empty without Python stacks.
+
+    ``call`` are rows of `Calls`, rising; ``place`` the string index of "train.py:12 step": the innermost function
+    outside torch, with the line where it begins.
+    """
+
+    call: Ints
+    place: Ints
+
+    def __len__(self) -> int:
+        return len(self.call)
+
+    @classmethod
+    def none(cls) -> CallPlaces:
+        """No Python stacks were recorded."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(2)))
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """What was repaired, lost or is not in the source; ``count`` is None where it cannot be counted."""
 
@@ -249,6 +269,7 @@ class Profile:
     launch_configs: LaunchConfigs
     notes: list[Note] = field(default_factory=list)
     memory: Memory = field(default_factory=Memory.none)
+    call_places: CallPlaces = field(default_factory=CallPlaces.none)
 
     @property
     def has_gpu(self) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_dlprof_plugin.trace.python_exporter import PROCESSES
+from tb_dlprof_plugin.trace.python_frames import place_of
 from tb_dlprof_plugin.trace.strings import StringTable
 from tb_dlprof_plugin.trace.timeline import (
     DeviceEvents,
@@ -27,6 +28,7 @@ from tb_dlprof_plugin.trace.timeline import (
     Ints,
     LaunchConfig,
     MemoryEvents,
+    PythonFrames,
 )
 
 HOST_KINDS = {
@@ -84,6 +86,8 @@ class ColumnBuilder:
     def __init__(self, strings: StringTable) -> None:
         self._strings = strings
         self._names: _Numbered[str] = _Numbered(lambda name: strings.add(_without_overload(name)))
+        self._places_of_frames = StringTable()
+        self._frame_places: _Numbered[str] = _Numbered(lambda name: self._places_of_frames.add(place_of(name)))
         self._raws: _Numbered[bytes] = _Numbered(lambda raw: strings.add(raw.decode("utf-8", "replace")))
         self._thread_ids: _Numbered[tuple[str, str]] = _Numbered(lambda _: len(self._thread_ids))
         self._threads: _Numbered[tuple[object, object]] = _Numbered(
@@ -97,6 +101,7 @@ class ColumnBuilder:
         self._host: _Columns = {}
         self._device: _Columns = {}
         self._memory: _Columns = {}
+        self._frames: _Columns = {}
         self.python_frames = 0
         self.unlabelled = 0
 
@@ -114,6 +119,7 @@ class ColumnBuilder:
             self.python_frames += len(frames)
             modules = [event for event in frames if event.name.startswith("nn.Module: ")]
             self._add_ops(modules, [int(HostKind.PYTHON_MODULE)] * len(modules))
+            self._add_frames(frames)
         self._add_ops(host, map(HOST_KINDS.__getitem__, map(_cat, host)))
         self._add_calls(calls)
         self._add_device(device)
@@ -190,6 +196,20 @@ class ColumnBuilder:
             config=np.fromiter(map(self._config_keys.__getitem__, configs), np.int64, count),
         )
 
+    def _add_frames(self, events: list[Any]) -> None:
+        """Those that name a place in the user's files; the others are many."""
+        places = list(map(self._frame_places.__getitem__, map(_name, events)))
+        events = list(compress(events, places))
+        if not events:
+            return
+        _append(
+            self._frames,
+            place=np.fromiter(filter(None, places), np.int64, len(events)),
+            thread=self._thread(events),
+            start_ns=_times(list(map(_ts, events))),
+            duration_ns=_durations(events),
+        )
+
     def _add_memory(self, events: Sequence[Any]) -> None:
         if not events:
             return
@@ -231,6 +251,14 @@ class ColumnBuilder:
         columns = _joined(self._memory, MemoryEvents.__slots__)
         order = np.argsort(columns["time_ns"], kind="stable")
         return MemoryEvents(**{name: column[order] for name, column in columns.items()})
+
+    def frames(self) -> PythonFrames:
+        """The Python frames that name a place in the user's files."""
+        return PythonFrames(**_joined(self._frames, PythonFrames.__slots__))
+
+    def frame_places(self) -> list[str]:
+        """The places that ``PythonFrames.place`` counts."""
+        return self._places_of_frames.values
 
     def launch_configs(self) -> list[LaunchConfig]:
         """The launch configurations that ``DeviceEvents.config`` counts."""

@@ -29,7 +29,7 @@ _FILE = {
     "header_damaged": "The file's header could not be read whole; facts about the machine may be missing.",
     "python_exporter": "The file was written by EventList.export_chrome_trace(), which records no launches and no "
     "Tensor Core context; record with torch.profiler.tensorboard_trace_handler or tb_dlprof_plugin.profile.",
-    "python_frames": "Python frames were recorded; only those of nn.Module are used.",
+    "python_frames": "Python frames were recorded; used are those of nn.Module, and which function waits or copies.",
 }
 _REASONS = {
     "gzip_cut": "is a gzip file that ends early",

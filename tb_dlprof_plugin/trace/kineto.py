@@ -47,12 +47,13 @@ from tb_dlprof_plugin.trace.timeline import (
     HostEvents,
     Ints,
     MemoryEvents,
+    PythonFrames,
     Timeline,
 )
 
 _TIME_WITH_FRACTION = re.compile(rb'"ts"\s*:\s*"?(\d{1,19})\.\d*[1-9]')
 _INEXACT_FROM_US = 2**43
-_T = TypeVar("_T", HostEvents, DeviceEvents)
+_T = TypeVar("_T", HostEvents, DeviceEvents, PythonFrames)
 _LOST = ("gzip_cut", "gzip_damaged", "cut_short", "events_lost", "oversized")
 _LONGEST_RECORDING_NS = 2**46  # 19.5 hours: what starts or lasts longer is a broken clock
 
@@ -190,12 +191,13 @@ def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
     device = _sound(device, middle, damage)
     memory = columns.memory_events()
     memory = MemoryEvents(*(c[np.abs(memory.time_ns - middle) < _LONGEST_RECORDING_NS] for c in _columns_of(memory)))
+    frames = _sound(columns.frames(), middle, damage)
     damage.add("python_frames", columns.python_frames)
     if not len(host) and not len(device):
         raise TraceError(f"{source} {_nothing_found(reader)}.")
     # Times count from the first event: what follows then fits any integer width and delta coding starts small.
     first = min(int(table.start_ns.min()) for table in (host, device) if len(table))
-    for start in (host.start_ns, device.start_ns, memory.time_ns):
+    for start in (host.start_ns, device.start_ns, memory.time_ns, frames.start_ns):
         start -= first
     rank = header.distributedInfo or Distributed()
     return Timeline(
@@ -213,6 +215,8 @@ def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
         record_shapes=None if header.record_shapes is None else bool(header.record_shapes),
         notes=damage.notes(),
         memory=memory,
+        frames=frames,
+        frame_places=columns.frame_places(),
         events=reader.events,
         repaired=damage.repaired,
     )

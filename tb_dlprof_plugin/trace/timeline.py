@@ -99,6 +99,27 @@ class MemoryEvents:
 
 
 @dataclass(frozen=True, slots=True)
+class PythonFrames:
+    """Calls of Python functions outside torch, the standard library's wrappers and this package, in no order.
+
+    ``place`` is an index into `Timeline.frame_places`.
+    """
+
+    place: Ints
+    thread: Ints
+    start_ns: Ints
+    duration_ns: Ints
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    @classmethod
+    def none(cls) -> PythonFrames:
+        """No Python stacks were recorded."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchConfig:
     """How a kernel was launched; None for what the trace does not say."""
 
@@ -132,7 +153,10 @@ class TraceNote:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """One trace file; ``events`` counts all that it holds, of every kind, ``repaired`` those that had to be mended."""
+    """One trace file; ``events`` counts all that it holds, of every kind, ``repaired`` those that had to be mended.
+
+    ``frame_places`` are places in the user's files, "train.py:12 step" with the line where the function begins.
+    """
 
     source: str
     base_time_unix_ns: int
@@ -148,5 +172,7 @@ class Timeline:
     record_shapes: bool | None = None
     notes: list[TraceNote] = field(default_factory=list)
     memory: MemoryEvents = field(default_factory=MemoryEvents.none)
+    frames: PythonFrames = field(default_factory=PythonFrames.none)
+    frame_places: list[str] = field(default_factory=list)
     events: int = 0
     repaired: int = 0

@@ -84,6 +84,7 @@ def test_dataloader_settings():
         batch_size=4,
         drop_last=True,
         dataset="TensorDataset",
+        batches=2,
     )
 
 

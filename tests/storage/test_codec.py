@@ -15,7 +15,7 @@ from tb_dlprof_plugin.storage import dlprof_pb2 as pb
 from tb_dlprof_plugin.storage.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.storage.facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, System
 from tb_dlprof_plugin.storage.header import header_of, parse_header
-from tb_dlprof_plugin.storage.model import SCHEMA_VERSION, Profile
+from tb_dlprof_plugin.storage.model import SCHEMA_VERSION, CallPlaces, Profile
 
 
 def _assert_same(first: Profile, second: Profile) -> None:
@@ -40,12 +40,13 @@ def _full(frame: Frame) -> Profile:
     )  # fmt: skip
     facts = RunFacts(
         "ResNet", 25_557_032, ["float32"], True, True, "float16", True, 65536.0, False, True, True, False, False,
-        False, False, DataLoaderFacts(0, False, 2, False, 64, True, "Images"), 64, False, "DDP", 1, 8, "SGD", 2**33,
+        False, False, DataLoaderFacts(0, False, 2, False, 64, True, "Data", 782), 64, False, "DDP", 1, 8, "SGD", 2**33,
         2**34, True, "amp", True, True, 17, 10, 2, [LossScale(0, 2.0**16, 5, 14), LossScale(1, 2.0**15)], "O1",
         1_060_000, 4, True, False, ["CUDA_LAUNCH_BLOCKING=1"], DdpFacts(2**18, True, False, "fp16_compress_hook"),
         "nccl", 2**30, 2**36, 61, 2, 4096, ["head.weight"], False, 2**20, 1, "expandable_segments:True",
     )  # fmt: skip
-    return dataclasses.replace(frame.profile, system=system, facts=facts)
+    places = CallPlaces(np.array([3, 7, 8]), np.array([1, 2, 1]))
+    return dataclasses.replace(frame.profile, system=system, facts=facts, call_places=places)
 
 
 def test_a_profile_comes_back_column_for_column(gpu_frame: Frame) -> None:
