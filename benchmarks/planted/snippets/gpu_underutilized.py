@@ -1,0 +1,48 @@
+"""Fault: before each micro-batch the weights of its samples are drawn one by one in Python. Mended: by one NumPy call.
+
+Each draw is small, and so is each pause of the GPU; together they leave it idle for more than half of the step.
+
+python -m benchmarks.planted.snippets.gpu_underutilized --logdir runs/planted [--mended]
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from ..common import DEVICE, main, run_steps, size
+
+MICRO_BATCHES = 10
+
+
+def train(logdir: Path, mended: bool) -> None:
+    """Gradients accumulate over ten micro-batches of a small regression model under BF16 autocast."""
+    width = size(4096, 64)
+    model = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width)).to(DEVICE)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
+    inputs = torch.randn(size(768, 16), width, device=DEVICE)
+    targets = torch.randn_like(inputs)
+    generator = np.random.default_rng(0)
+
+    def drawn(count: int) -> torch.Tensor:
+        values = generator.beta(0.4, 0.4, count) if mended else [random.betavariate(0.4, 0.4) for _ in range(count)]
+        return torch.tensor(values, dtype=torch.float32, pin_memory=DEVICE == "cuda")
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        for _ in range(MICRO_BATCHES):
+            weights = drawn(len(inputs)).to(DEVICE, non_blocking=True)[:, None]
+            with torch.autocast(DEVICE, torch.bfloat16):
+                outputs = model(inputs * weights)
+            nn.functional.mse_loss(outputs, targets * weights).backward()
+        optimizer.step()
+
+    run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=len(inputs))
+
+
+if __name__ == "__main__":
+    main(train)

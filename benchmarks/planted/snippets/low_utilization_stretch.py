@@ -1,0 +1,58 @@
+"""Fault: a moving average of the weights is kept parameter by parameter. Mended: by ops over lists of parameters.
+
+The loss is read before, as many trainings do, so that the GPU has nothing else to do while the small ops are launched.
+
+python -m benchmarks.planted.snippets.low_utilization_stretch --logdir runs/planted [--mended]
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from ..common import DEVICE, main, run_steps, size
+
+DECAY = 0.99
+
+
+def train(logdir: Path, mended: bool) -> None:
+    """Long batches through layers with few weights, under BF16 autocast."""
+    width = size(512, 32)
+    layers: list[nn.Module] = []
+    for _ in range(16):
+        layers += [nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()]
+    model = nn.Sequential(*layers).to(DEVICE)
+    average = copy.deepcopy(model).requires_grad_(False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
+    inputs = torch.randn(size(24576, 16), width, device=DEVICE)
+    targets = torch.randn_like(inputs)
+    losses: list[float] = []
+
+    @torch.no_grad()
+    def keep_average() -> None:
+        averages: list[torch.Tensor] = list(average.parameters())
+        weights: list[torch.Tensor] = list(model.parameters())
+        if mended:
+            torch._foreach_lerp_(averages, weights, 1 - DECAY)
+            return
+        for kept, new in zip(averages, weights, strict=True):
+            kept.copy_(kept * DECAY + new * (1 - DECAY))
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(DEVICE, torch.bfloat16):
+            outputs = model(inputs)
+        loss = nn.functional.mse_loss(outputs, targets)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        keep_average()
+
+    run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=len(inputs))
+
+
+if __name__ == "__main__":
+    main(train)
