@@ -13,6 +13,8 @@ import torch
 
 import tb_dlprof_plugin
 
+# Asked through NVML: the default way initialises CUDA, and trainings are forked from a process that asked.
+os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 QUICK = "PLANTED_QUICK" in os.environ
 """A few steps only, to see that a training runs."""
