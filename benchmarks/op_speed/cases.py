@@ -24,6 +24,7 @@ CHANNELS = (
     8, 16, 24, 32, 40, 48, 64, 72, 80, 96, 112, 116, 128, 144, 160, 184, 192, 224, 232, 240, 256, 288, 320, 352, 384,
     448, 464, 480, 512, 576, 640, 672, 768, 832, 960, 1024, 1152, 1280, 1536, 2048,
 )  # fmt: skip
+COMMON_CHANNELS = (64, 64, 96, 128, 192, 256, 256, 384, 512, 512, 768, 1024, 2048)
 SIDES = (4, 6, 7, 8, 12, 13, 14, 16, 20, 24, 27, 28, 32, 40, 48, 55, 56, 64, 80, 96, 112, 128)
 BATCHES = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512)
 FIRST = ((3, 1, 1), (3, 2, 1), (5, 1, 2), (7, 2, 3), (11, 4, 2), (16, 16, 0), (4, 4, 0))
@@ -77,6 +78,24 @@ def _convolution(pick: random.Random, kinds: tuple[float, ...] = (10, 1, 4, 1.5)
         groups = pick.choice((2, 4, 8, 16, 32))
         width = pick.choice((4, 8, 16, 24, 32, 64))
         inputs, outputs, kernel, padding = groups * width, groups * width * pick.choice((1, 1, 2)), 3, 1
+    # The images of a training need no gradient.
+    differentiated = kind != "first layer"
+    return _case(pick, (batch, inputs, side), outputs, kernel, stride, padding, groups, nhwc, differentiated)
+
+
+def _case(
+    pick: random.Random,
+    image: tuple[int, int, int],
+    outputs: int,
+    kernel: int,
+    stride: int,
+    padding: int,
+    groups: int = 1,
+    nhwc: float = 0.3,
+    differentiated: bool = True,
+) -> Case | None:
+    """A convolution over ``image`` (batch, channels, side); None where it would be too large or too small."""
+    batch, inputs, side = image
     if side < kernel:
         return None
     out = _side(side, kernel, stride, padding)
@@ -85,17 +104,26 @@ def _convolution(pick: random.Random, kinds: tuple[float, ...] = (10, 1, 4, 1.5)
         return None
     bias = pick.random() < 0.3
     layout = "nhwc" if pick.random() < nhwc else ""
-    # The images of a training need no gradient.
-    differentiated = kind != "first layer"
 
     def build(dtype: torch.dtype, device: str) -> Callable[[], Tensor]:
-        image = _input((batch, inputs, side, side), dtype, device, layout).requires_grad_(differentiated)
+        images = _input((batch, inputs, side, side), dtype, device, layout).requires_grad_(differentiated)
         weight = _input((outputs, inputs // groups, kernel, kernel), dtype, device, layout)
         added = _input((outputs,), dtype, device) if bias else None
-        return lambda: F.conv2d(image, weight, added, stride, padding, 1, groups)
+        return lambda: F.conv2d(images, weight, added, stride, padding, 1, groups)
 
     about = f"{batch}x{inputs}x{side}x{side} -> {outputs}, kernel {kernel}, stride {stride}, groups {groups}"
     return Case("convolution", about, build, layout)
+
+
+def _common(pick: random.Random) -> Case | None:
+    """A convolution of the sizes that most image models are made of, in either layout.
+
+    Sizes that kernels are tuned for gain more from Tensor Cores than those that a broad draw mostly finds.
+    """
+    batch, side = pick.choice((16, 32, 64, 128, 256)), pick.choice((7, 13, 14, 27, 28, 55, 56, 112))
+    inputs, outputs = pick.choice(COMMON_CHANNELS), pick.choice(COMMON_CHANNELS)
+    kernel, stride = pick.choices((1, 3, 5, 7), (4, 4, 1.5, 0.5))[0], pick.choices((1, 2), (5, 1))[0]
+    return _case(pick, (batch, inputs, side), outputs, kernel, stride, kernel // 2, nhwc=0.5)
 
 
 def _channels_last(pick: random.Random) -> Case | None:
@@ -226,9 +254,10 @@ DRAWS: dict[str, tuple[tuple[Callable[[random.Random], Case | None], float], ...
     "broad": (
         (_convolution, 5.0), (_linear, 3.0), (_batched, 1.0), (_attention, 1.0), (_pointwise, 1.5), (_of_images, 2.0),
     ),
+    "common": ((_common, 5.0), (_first_layer, 1.0)),
     "edges": ((_channels_last, 4.0), (_first_layer, 1.5), (_odd_width, 1.0)),
 }  # fmt: skip
-"""What is drawn, with weights; "edges" holds what a broad draw finds too seldom."""
+"""What is drawn, with weights; "edges" and "common" hold what a broad draw finds too seldom."""
 
 
 def draw(count: int, what: str = "broad") -> list[Case]:

@@ -1,8 +1,9 @@
 """Turns the recordings into the table that the forecast looks ops up in.
 
-    python -m benchmarks.op_speed.fit [RECORDING ...]
+    python -m benchmarks.op_speed.fit [RECORDING ...] [--table FILE]
 
-Nothing is fitted to a model: what is written are the features of each measured op and its times relative to FP32.
+Nothing is fitted to a model: what is written are the features of each measured op, its times relative to FP32, and
+how much each feature counts (`process`).
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ import json
 import math
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tb_dlprof_plugin.comparison.forecast import features, op_times
 from tb_dlprof_plugin.kernels.ceilings import Ceilings, ceilings_of
 
+from .process import fitted
+
 HERE = Path(__file__).resolve().parent
-RECORDINGS = (HERE / "h200.json.gz", HERE / "h200_edges.json.gz")
+RECORDINGS = (HERE / "h200.json.gz", HERE / "h200_edges.json.gz", HERE / "h200_common.json.gz")
 TABLE = Path(op_times.__file__).with_name("op_times.json.gz")
 LEAST_OPS = 8
 """A kind with fewer measured ops is left out."""
@@ -30,14 +36,34 @@ _NOT_OF_A_MODEL = ("AccumulateGrad",)
 _PRECISIONS = ("tf32", "fp16", "bf16")
 
 
+Rows = list[tuple[features.Features, dict[str, float]]]
+"""Measured ops of one kind: features, and times relative to FP32 by precision."""
+
+
 def main() -> None:
     """Entry point of the script."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("recordings", nargs="*", type=Path, default=RECORDINGS)
+    parser.add_argument("--table", type=Path, default=TABLE, help="where to write, by default into the package")
     args = parser.parse_args()
-    kinds: dict[str, list[tuple[features.Features, dict[str, float]]]] = defaultdict(list)
+    gpu, kinds = measured_ops(args.recordings)
+    table = {
+        "about": "kernel times relative to FP32, by python -m benchmarks.op_speed.fit",
+        "gpu": gpu,
+        "kinds": {kind: columns(rows) for kind, rows in sorted(kinds.items()) if len(rows) >= LEAST_OPS},
+    }
+    with args.table.open("wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as file:
+        file.write(json.dumps(table, separators=(",", ":")).encode())
+    for kind, rows in sorted(kinds.items()):
+        print(f"{kind:32} {len(rows):5}" + ("" if len(rows) >= LEAST_OPS else "  left out"))
+    print(f"{args.table}: {args.table.stat().st_size / 1e3:.0f} kB")
+
+
+def measured_ops(recordings: Iterable[Path]) -> tuple[str, dict[str, Rows]]:
+    """The GPU of the recordings and their ops by kind."""
+    kinds: dict[str, Rows] = defaultdict(list)
     gpus = set()
-    for number, path in enumerate(args.recordings):
+    for number, path in enumerate(recordings):
         recording = json.loads(gzip.decompress(path.read_bytes()))
         gpus.add(recording["device"])
         ceilings = ceilings_of(recording["device"])
@@ -47,23 +73,24 @@ def main() -> None:
             if found is not None:
                 kinds[found[0]].append(found[1:])
     assert len(gpus) == 1, gpus
-    table = {
-        "about": "kernel times relative to FP32, by python -m benchmarks.op_speed.fit",
-        "gpu": gpus.pop(),
-        "kinds": {
-            kind: {
-                "features": [[round(value, _DIGITS) for value in one] for one, _ in rows],
-                "ratios": {name: [ratios.get(name) for _, ratios in rows] for name in _PRECISIONS},
-            }
-            for kind, rows in sorted(kinds.items())
-            if len(rows) >= LEAST_OPS
-        },
+    return gpus.pop(), kinds
+
+
+def columns(rows: Rows) -> dict[str, Any]:
+    """A kind as it stands in the table."""
+    precisions = [name for name in _PRECISIONS if any(name in ratios for _, ratios in rows)]
+    return {
+        "features": [[round(value, _DIGITS) for value in one] for one, _ in rows],
+        "ratios": {name: [ratios.get(name) for _, ratios in rows] for name in precisions},
+        "processes": {name: _process(rows, name) for name in precisions},
     }
-    with TABLE.open("wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as file:
-        file.write(json.dumps(table, separators=(",", ":")).encode())
-    for kind, rows in sorted(kinds.items()):
-        print(f"{kind:32} {len(rows):5}" + ("" if len(rows) >= LEAST_OPS else "  left out"))
-    print(f"{TABLE}: {TABLE.stat().st_size / 1e3:.0f} kB")
+
+
+def _process(rows: Rows, precision: str) -> list[float]:
+    """Lengths, amplitude, trend and noise."""
+    known = [(found, ratios[precision]) for found, ratios in rows if precision in ratios]
+    process = fitted(np.array([found for found, _ in known]), np.log([ratio for _, ratio in known]))
+    return [float(f"{value:.4g}") for value in (*process.lengths, process.amplitude, process.trend, process.noise)]
 
 
 def _units(rows: list[dict[str, Any]], recording: int) -> dict[tuple[Any, ...], dict[str, dict[str, Any]]]:

@@ -1,6 +1,6 @@
 """Measures the kernel time of single ops, forward and backward, in each precision.
 
-    python -m benchmarks.op_speed.record RESULT.json.gz [--cases 2400] [--seconds 300]
+    python -m benchmarks.op_speed.record RESULT.json.gz [--draw broad] [--cases 2400] [--skip 0] [--seconds 300]
 
 Cases run in chunks, each once per precision below torch.profiler; the trace is analysed as that of a training would be,
 and what is kept is the unit that the forecast knows: a matrix routine, or an op of the model, with its inputs'
@@ -139,18 +139,19 @@ def main() -> None:
     parser.add_argument("result", type=Path)
     parser.add_argument("--cases", type=int, default=2400)
     parser.add_argument("--seconds", type=float, default=3600, help="begin no chunk after about this long")
+    parser.add_argument("--skip", type=int, default=0, help="leave out this many, measured before")
     parser.add_argument("--draw", choices=list(DRAWS), default="broad")
     parser.add_argument("--device", default="cuda")
     args = parser.parse_args()
-    cases = dict(enumerate(draw(args.cases, args.draw)))
+    cases = dict(enumerate(draw(args.cases, args.draw)[args.skip :], args.skip))
     start = time.monotonic()
     rows: list[dict[str, Any]] = []
     done = 0
-    for first in range(0, len(cases), CHUNK):
+    for first in range(args.skip, args.cases, CHUNK):
         if time.monotonic() - start > args.seconds:
             print(f"{args.seconds:.0f} s are over: {len(cases) - done} cases were not measured.")
             break
-        chunk = {index: cases[index] for index in range(first, min(first + CHUNK, len(cases)))}
+        chunk = {index: cases[index] for index in range(first, min(first + CHUNK, args.cases))}
         for precision in PRECISIONS:
             rows += _measure(chunk, precision, args.device)
             gc.collect()

@@ -1,6 +1,6 @@
 """Forecasts from the FP32 runs alone, held to the unprofiled steps of the runs in other precisions.
 
-    python -m benchmarks.precision_pairs.forecast [--markdown]
+    python -m benchmarks.precision_pairs.forecast [--markdown] [--op-times TABLE]
 
 The op times that forecasts are made with come from single ops, and from no model (`benchmarks/op_speed`). What is
 calibrated on models is the CPU: how much of a step's CPU time is the profiler's. Here it is calibrated anew without
@@ -24,6 +24,7 @@ from tb_dlprof_plugin.analysis.renew import read_profiles
 from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION, Calibration
 from tb_dlprof_plugin.comparison.forecast.host import host_clock
 from tb_dlprof_plugin.comparison.forecast.launched import events, launched, recorded_ns, replay_as_recorded
+from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, read_op_times
 from tb_dlprof_plugin.comparison.forecast.predict import Forecast, forecast
 from tb_dlprof_plugin.comparison.forecast.replay import replay
 from tb_dlprof_plugin.measures.frame import Frame
@@ -139,7 +140,7 @@ def calibrated(shares: dict[str, list[float]], without: str) -> Calibration:
     )
 
 
-def forecasts(models: Container[str] | None = None) -> list[Row]:
+def forecasts(models: Container[str] | None = None, op_times: OpTimes | None = None) -> list[Row]:
     """All forecasts (or those of some models), each calibrated without its own model."""
     runs = list(recordings())
     shares: dict[str, list[float]] = {}
@@ -165,7 +166,7 @@ def forecasts(models: Container[str] | None = None) -> list[Row]:
         by_rule = daydream_ms(frame)
         for name, precision in TARGETS.items():
             truth = truths[run.model, name]
-            found = forecast(frame, precision, calibration=calibration)
+            found = forecast(frame, precision, op_times=op_times, calibration=calibration)
             rows.append(Row(run.model, name, run.step_ms, truth.step_ms, found, by_rule))
     return rows
 
@@ -174,8 +175,9 @@ def main() -> None:
     """Entry point of the script."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--markdown", action="store_true", help="print tables for the documentation")
+    parser.add_argument("--op-times", type=Path, help="a table of `benchmarks.op_speed.fit` other than the package's")
     args = parser.parse_args()
-    rows = forecasts()
+    rows = forecasts(op_times=read_op_times(args.op_times.read_bytes()) if args.op_times else None)
     bar = "| " if args.markdown else ""
     between = " | " if args.markdown else "  "
     heads = ("model", "to", "FP32 ms", "truth ms", "forecast ms", "interval ms", "error", "Daydream ms", "error")
@@ -205,7 +207,8 @@ def main() -> None:
         ("all", rows),
         *((target, [row for row in rows if row.target == target]) for target in TARGETS),
         ("AMP", [row for row in rows if row.target != "tf32"]),
-        ("AMP, paced by the GPU", [row for row in rows if row.target != "tf32" and row.found.limited_by == "gpu"]),
+        ("paced by the GPU", [row for row in rows if row.found.limited_by == "gpu"]),
+        ("paced by the CPU", [row for row in rows if row.found.limited_by == "cpu"]),
     ):
         _summary(name, chosen)
 

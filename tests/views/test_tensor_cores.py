@@ -41,24 +41,24 @@ def test_ops_stand_by_what_they_could_save_by_the_forecast_or_by_the_factors_of_
     frame = training("fp32").frame(facts=OFF)
     page = page_of(frame, ref)
     # Convolution backward 900 µs: its FLOPs are unknown, and TF32 is expected to be 2.5 times as fast. Linear 300 twice
-    # and convolution forward 600, which has three channels and gets no faster: by the forecast.
+    # and convolution forward 600, which has three channels and gets hardly faster: by the forecast.
     saved = {
         frame.groups.ids[op.group]: max(0.0, op.measured_ns - op.predicted_ns) * len(frame.profile.iterations)
         for op in forecast(frame, "tf32").ops
         if op.precision
     }
-    linear, other, none = sorted(saved.values(), reverse=True)
+    linear, other, first = sorted(saved.values(), reverse=True)
     assert 150_000 < other <= linear < 300_000
-    assert none == 0
+    assert first < 60_000
     assert [(op.gpu_ns, op.saved_ns) for op in page.ops] == [
         (900_000, 540_000), (300_000, pytest.approx(linear, abs=1)), (300_000, pytest.approx(other, abs=1)),
-        (600_000, 0),
+        (600_000, pytest.approx(first, abs=1)),
     ]  # fmt: skip
     reason = page.ops[0].reasons[0]
     assert (reason.saved_low_ns, reason.saved_ns, reason.saved_high_ns) == (300_000, 540_000, 771_429)
     (total,) = page.by_reason
     assert (total.id, total.ops, total.remark) == ("fp32_tf32_off", 4, False)
-    assert total.saved_ns == pytest.approx(540_000 + linear + other, abs=2)
+    assert total.saved_ns == pytest.approx(540_000 + linear + other + first, abs=3)
     assert page.saving is not None
     assert page.saving.derivation.startswith("Forecast")
 

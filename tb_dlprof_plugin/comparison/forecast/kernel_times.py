@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import Flow
-from tb_dlprof_plugin.comparison.forecast.features import matrix_features, matrix_kind, other_features
+from tb_dlprof_plugin.comparison.forecast.features import Features, matrix_features, matrix_kind, other_features
 from tb_dlprof_plugin.comparison.forecast.launched import Launched, recorded_ns
 from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, Ratio
 from tb_dlprof_plugin.comparison.forecast.target import Precision, Target
@@ -31,6 +31,8 @@ _POINTWISE = "mul"
 """Measured stand-in for ops that were not measured: reads and writes each value."""
 _UNCHANGED = Ratio(1.0, 0.0)
 _UNKNOWN_SPREAD = 0.5
+_SAME_TIME = 0.02
+"""Logarithms of times are rounded to this: kernels of one op differ by as much from iteration to iteration."""
 _NEAR = 8
 """Calls below an autograd node among which the op itself is found."""
 
@@ -53,7 +55,8 @@ class KernelTimesOf:
         self._matrix = matrix_calls(frame, frame.selection())
         self._channels_last = self._modules_with_channels_last()
         self._half_calls = self._half()
-        self._ratios: dict[int, Ratio] = {}
+        self._ratios: dict[tuple[int, int, int], Ratio] = {}
+        self._found: dict[tuple[str, Features], Ratio | None] = {}
 
     def of(self, work: Launched) -> KernelTimes:
         """In the new precision, with the new batch size, on the new GPU."""
@@ -61,12 +64,13 @@ class KernelTimesOf:
         new, spread = old.copy(), np.zeros(len(old))
         if self._precision != "fp32":
             units = self._units(work)
-            for unit in np.unique(units[units >= 0]).tolist():
-                rows = np.flatnonzero(units == unit)
-                ratio = self._ratio(unit, float(old[rows].sum()))
-                if ratio is not _UNCHANGED:
-                    new[rows] = np.maximum(old[rows] * ratio.value, np.minimum(SHORTEST_KERNEL_NS, old[rows]))
-                    spread[rows] = ratio.spread
+            rows = np.flatnonzero(units >= 0)
+            unit, number = np.unique(units[rows], return_inverse=True)
+            total = np.bincount(number, weights=old[rows], minlength=len(unit))
+            ratios = [self._ratio(*one) for one in zip(unit.tolist(), total.tolist(), strict=True)]
+            value = np.array([ratio.value for ratio in ratios])[number]
+            new[rows] = np.maximum(old[rows] * value, np.minimum(SHORTEST_KERNEL_NS, old[rows]))
+            spread[rows] = np.array([ratio.spread for ratio in ratios])[number]
         changed = new != old
         return KernelTimes(self._scaled(work, new), spread, changed)
 
@@ -137,9 +141,15 @@ class KernelTimesOf:
         return np.where(deciding >= 0, deciding, frame.call_top)
 
     def _ratio(self, call: int, time_ns: float) -> Ratio:
-        if call not in self._ratios:
-            self._ratios[call] = self._looked_up(call, time_ns) if time_ns > 0 else _UNCHANGED
-        return self._ratios[call]
+        """Of a unit; those of one op whose times are hardly different share an answer."""
+        if time_ns <= 0:
+            return _UNCHANGED
+        step = round(math.log(time_ns) / _SAME_TIME)
+        calls, top = self._frame.profile.calls, int(self._frame.call_top[call])
+        key = (int(calls.op[call]), int(calls.op[top]) if top >= 0 else -1, step)
+        if key not in self._ratios:
+            self._ratios[key] = self._looked_up(call, math.exp(step * _SAME_TIME))
+        return self._ratios[key]
 
     def _looked_up(self, call: int, time_ns: float) -> Ratio:
         matrix = int(self._matrix.of_call[call]) if len(self._matrix) else -1
@@ -153,12 +163,17 @@ class KernelTimesOf:
         name = strings[ops.op_type[op]].rstrip("_")
         direction = "bprop" if backward else "fprop"
         last = int(ops.module[op]) in self._channels_last
-        found = self._times.ratio(
-            f"{name} {direction}", self._precision, other_features(time_ns, self._per_channel(call), last)
-        )
+        found = self._measured(f"{name} {direction}", other_features(time_ns, self._per_channel(call), last))
         if found is None:
-            found = self._times.ratio(f"{_POINTWISE} {direction}", self._precision, other_features(time_ns, 1.0, False))
+            found = self._measured(f"{_POINTWISE} {direction}", other_features(time_ns, 1.0, False))
         return found or _UNCHANGED
+
+    def _measured(self, kind: str, features: Features) -> Ratio | None:
+        """By the measured ops; layers that are alike ask for the same."""
+        key = (kind, features)
+        if key not in self._found:
+            self._found[key] = self._times.ratio(kind, self._precision, features)
+        return self._found[key]
 
     def _matrix_ratio(self, matrix: int, call: int, time_ns: float) -> Ratio:
         frame, ops, strings = self._frame, self._frame.profile.ops, self._frame.profile.strings
@@ -174,10 +189,8 @@ class KernelTimesOf:
         last = int(ops.module[op]) in self._channels_last
         if not kind:
             return Ratio(1.0, _UNKNOWN_SPREAD)
-        found = self._times.ratio(
-            kind, self._precision, matrix_features(name, shapes, flops, moved, time_ns, self._target.ceilings, last)
-        )
-        return found or Ratio(1.0, _UNKNOWN_SPREAD)
+        features = matrix_features(name, shapes, flops, moved, time_ns, self._target.ceilings, last)
+        return self._measured(kind, features) or Ratio(1.0, _UNKNOWN_SPREAD)
 
     def _is_half(self, call: int) -> bool:
         frame, ops = self._frame, self._frame.profile.ops
@@ -204,17 +217,23 @@ class KernelTimesOf:
         return 1.0
 
     def _modules_with_channels_last(self) -> frozenset[int]:
-        """Modules whose forward convolution shows by its kernels' names that its images have their channels last."""
+        """Modules whose images have their channels last.
+
+        A forward convolution shows it by its kernels' names; what comes after it takes its layout, until the next one.
+        """
         frame, strings = self._frame, self._frame.profile.strings
-        kernels, launches, ops = frame.profile.kernels, frame.profile.launches, frame.profile.ops
-        named = np.array(["nhwc" in strings[name].lower() for name in kernels.name], dtype=np.bool_)
-        if not len(named):
+        profile, ops = frame.profile, frame.profile.ops
+        named = np.array(["nhwc" in strings[name].lower() for name in profile.kernels.name], dtype=np.bool_)
+        if not len(named) or not named.any():
             return frozenset()
-        rows = np.flatnonzero(named[launches.kernel] & (frame.launch_op >= 0))
-        found = set()
-        for row in rows.tolist():
-            op = int(frame.launch_op[row])
-            name = strings[ops.name[op]]
-            if "conv" in name and "backward" not in name:
-                found.add(int(ops.module[op]))
-        return frozenset(found)
+        is_convolution = np.array(["conv" in strings[name] for name in ops.name.tolist()], dtype=np.bool_)
+        convolution = is_convolution & (ops.role != Role.BACKWARD)
+        op = frame.launch_op
+        shows = named[profile.launches.kernel] & (op >= 0) & convolution[np.maximum(op, 0)]
+        last = np.unique(ops.module[op[shows]])
+        # Calls are in order of time: each takes the answer of the last convolution before it.
+        called = profile.calls.op
+        rows = np.flatnonzero(convolution[called])
+        before = np.searchsorted(rows, np.arange(len(called)), side="right") - 1
+        follows = (before >= 0) & np.isin(ops.module[called[rows]], last)[np.maximum(before, 0)]
+        return frozenset(np.unique(ops.module[called[follows & (ops.role[called] == Role.FORWARD)]]).tolist())

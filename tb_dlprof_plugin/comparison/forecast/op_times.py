@@ -2,8 +2,9 @@
 
 ``op_times.json.gz`` holds thousands of ops, drawn at random over the sizes that training uses and from no particular
 model, with their kernel times in FP32, TF32, FP16 and BF16 on one GPU (`benchmarks/op_speed` records and makes it).
-An op of a run gets a weighted linear fit through the measured ops of its kind that are most like it: in size, in time
-and in how far they stay below the GPU's ceilings in FP32.
+An op of a run gets what a Gaussian process says from the measured ops of its kind that are most like it: in size, in
+time and in how far they stay below the GPU's ceilings in FP32. How much each of these numbers counts (the process's
+hyperparameters) was chosen by the likelihood of the measured ops alone (`benchmarks/op_speed/fit.py`).
 """
 
 from __future__ import annotations
@@ -12,73 +13,116 @@ import functools
 import gzip
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_dlprof_plugin.comparison.forecast.features import Features
 
-NEIGHBOURS = 30
-_SOFTENING = 0.3
-"""Keeps one neighbour that is nearly the same from deciding alone: one measurement is noisy, too."""
-_FLATNESS = 1.0
-"""Number of neighbours, softening and flatness gave the least error when each measured op was left out in turn."""
+NEIGHBOURS = 64
+"""With more, the error of measured ops left out in turn falls by a hundredth; numpy solves so few without threads."""
+_SQRT3 = math.sqrt(3.0)
 _DATA = "op_times.json.gz"
+_Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """New time over FP32 time; ``spread`` is the standard deviation of its logarithm among the neighbours."""
+    """New time over FP32 time; ``spread`` is the standard deviation of its logarithm."""
 
     value: float
     spread: float
 
 
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A Gaussian process over features: Matern 3/2 with a length for each, a linear trend, and noise.
+
+    Rasmussen and Williams, Gaussian Processes for Machine Learning (2006), equations 2.23, 2.24 and 4.17. ``lengths``
+    are in the features' units; ``amplitude``, ``trend`` (per squared length) and ``noise`` are variances of the
+    logarithm of the ratio.
+    """
+
+    lengths: tuple[float, ...]
+    amplitude: float
+    trend: float
+    noise: float
+
+    def covariance(self, left: _Floats, right: _Floats) -> _Floats:
+        """Between rows of features, which are in lengths."""
+        distance = _SQRT3 * np.sqrt(np.maximum(((left[:, None] - right[None]) ** 2).sum(axis=2), 0.0))
+        near: _Floats = self.amplitude * (1 + distance) * np.exp(-distance)
+        return near + self.trend * (left @ right.T)
+
+
 @dataclass(frozen=True)
-class _Table:
-    features: np.ndarray  # type: ignore[type-arg]
-    logarithms: np.ndarray  # type: ignore[type-arg]
+class Table:
+    """Measured ops of one kind in one precision: a row of features and the logarithm of the ratio of each.
+
+    A feature that is the same in all of them (the layout of images, of a product) says nothing about others.
+    """
+
+    features: _Floats
+    logarithms: _Floats
+    process: Process
+    _center: _Floats = field(init=False)
+    _per_unit: _Floats = field(init=False)
+    _scaled: _Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        differs = np.ptp(self.features, axis=0) > 0
+        object.__setattr__(self, "_center", self.features.mean(axis=0))
+        object.__setattr__(self, "_per_unit", np.where(differs, 1.0 / np.asarray(self.process.lengths), 0.0))
+        object.__setattr__(self, "_scaled", (self.features - self._center) * self._per_unit)
+
+    def ratio(self, features: Features) -> Ratio:
+        """Of an op with these features; never beyond the ratios of the ops it was told by."""
+        process = self.process
+        at = ((np.asarray(features) - self._center) * self._per_unit)[None]
+        distance = ((self._scaled - at) ** 2).sum(axis=1)
+        nearest = np.argsort(distance, kind="stable")[:NEIGHBOURS]
+        near, known = self._scaled[nearest], self.logarithms[nearest]
+        mean = float(known.mean())
+        noisy = process.covariance(near, near) + process.noise * np.eye(len(near))
+        shared = process.covariance(near, at)
+        weight = np.linalg.solve(noisy, shared)[:, 0]
+        value = float(np.clip(mean + weight @ (known - mean), known.min(), known.max()))
+        own = float(process.covariance(at, at)[0, 0]) + process.noise
+        variance = own - float(weight @ shared[:, 0])
+        return Ratio(math.exp(value), math.sqrt(max(variance, 0.0)))
 
 
 @dataclass(frozen=True)
 class OpTimes:
-    """``gpu`` is the one that the ops were measured on."""
+    """``gpu`` is the one that the ops were measured on; the tables are by kind and precision."""
 
     gpu: str
-    tables: dict[tuple[str, str], _Table]
+    tables: dict[tuple[str, str], Table]
 
     def ratio(self, kind: str, precision: str, features: Features) -> Ratio | None:
         """Of an op of this kind in "tf32", "fp16" or "bf16"; None for a kind that was not measured."""
         table = self.tables.get((kind, precision))
-        if table is None:
-            return None
-        offset = table.features - np.asarray(features)
-        distance = np.sqrt((offset**2).sum(axis=1))
-        nearest = np.argsort(distance, kind="stable")[:NEIGHBOURS]
-        weight = 1.0 / (distance[nearest] + _SOFTENING) ** 2
-        weight /= weight.sum()
-        near, known = offset[nearest], table.logarithms[nearest]
-        center, mean = weight @ near, float(weight @ known)
-        # A plane through the neighbours, held flat where they say little about its slope; never beyond what was seen.
-        spread_of = near - center
-        normal = (spread_of * weight[:, None]).T @ spread_of + np.eye(near.shape[1]) * _FLATNESS / len(nearest)
-        slope = np.linalg.solve(normal, (spread_of * weight[:, None]).T @ (known - mean))
-        value = float(np.clip(mean - center @ slope, known.min(), known.max()))
-        residual = known - mean - spread_of @ slope
-        return Ratio(math.exp(value), math.sqrt(float(weight @ residual**2)))
+        return table.ratio(features) if table is not None else None
 
 
 @functools.cache
 def measured() -> OpTimes:
-    """The measured ops that come with the package."""
-    packed = resources.files(__package__).joinpath(_DATA).read_bytes()
+    """The ops that the package brings."""
+    return read_op_times(resources.files(__package__).joinpath(_DATA).read_bytes())
+
+
+def read_op_times(packed: bytes) -> OpTimes:
+    """A table as `benchmarks.op_speed.fit` writes it."""
     data = json.loads(gzip.decompress(packed))
     tables = {}
     for kind, columns in data["kinds"].items():
-        features = np.asarray(columns["features"], dtype=np.float64)
+        features = np.array(columns["features"], dtype=np.float64)
         for precision, ratios in columns["ratios"].items():
             known = np.array([ratio is not None for ratio in ratios])
             values = np.array([ratio for ratio in ratios if ratio is not None], dtype=np.float64)
-            tables[kind, precision] = _Table(features[known], np.log(values))
+            *lengths, amplitude, trend, noise = columns["processes"][precision]
+            process = Process(tuple(lengths), amplitude, trend, noise)
+            tables[kind, precision] = Table(features[known], np.log(values), process)
     return OpTimes(data["gpu"], tables)

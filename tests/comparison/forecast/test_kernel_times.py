@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import flow
+from tb_dlprof_plugin.comparison.forecast.features import other_features
 from tb_dlprof_plugin.comparison.forecast.host import host_clock
 from tb_dlprof_plugin.comparison.forecast.kernel_times import SHORTEST_KERNEL_NS, KernelTimes, KernelTimesOf
 from tb_dlprof_plugin.comparison.forecast.launched import launched, recorded_ns
-from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, _Table
+from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, Process, Table
 from tb_dlprof_plugin.comparison.forecast.target import target_of
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.facts import RunFacts
 
 A100 = "NVIDIA A100-SXM4-80GB"
+NHWC = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x64x8_stage3_ffma_kernel__5x_cudnn"
 KINDS = {
     "convolution first fprop": 11, "convolution first bprop of weights": 11, "product": 9, "mul fprop": 3,
     "mul bprop": 3,
@@ -28,15 +30,20 @@ RECORDED_US = [20, 200, 100, 10, 100, 300, 30]
 
 
 def op_times(ratio: float, spread: float = 0.0, without: str = "") -> OpTimes:
-    """Measured ops that all take ``ratio`` of their FP32 time, in the mean of the logarithms."""
-    either = np.log(ratio) + spread * np.array([-1.0, 1.0] * 4)
+    """Measured ops that all take ``ratio`` of their FP32 time, and the next one by so much more or less."""
     tables = {
-        (kind, precision): _Table(np.zeros((8, size)), either)
+        (kind, precision): table(ratio, size, spread)
         for kind, size in KINDS.items()
         if kind != without
         for precision in ("tf32", "fp16", "bf16")
     }
     return OpTimes("NVIDIA H200", tables)
+
+
+def table(ratio: float, features: int, spread: float = 0.0) -> Table:
+    """All variance is that of the single op: none tells anything of another."""
+    noise = Process((1.0,) * features, 0.0, 0.0, max(spread, 1e-9) ** 2)
+    return Table(np.zeros((8, features)), np.log(np.full(8, ratio)), noise)
 
 
 def times(frame: Frame, precision: Any, known: OpTimes, **asked: Any) -> KernelTimes:
@@ -137,7 +144,7 @@ def test_pointwise_ops_take_the_factor_of_their_kind_or_of_a_product(new_trace: 
         trace.launch("implicit_convolve_sgemm" if op == "conv2d" else "k", at + 2, 100 + 50 * number, 40)
     frame = trace.frame()
     known = op_times(0.5)
-    known.tables["relu fprop", "fp16"] = _Table(np.zeros((8, 3)), np.log(np.full(8, 0.25)))
+    known.tables["relu fprop", "fp16"] = table(0.25, 3)
     known.tables["layer_norm fprop", "fp16"] = known.tables["relu fprop", "fp16"]
     assert (times(frame, "fp16", known).gpu_ns / 1000)[[0, 2, 3, 4]] == pytest.approx([40, 10, 20, 40])
     assert (times(frame, "tf32", known).gpu_ns / 1000)[[0, 2, 3, 4]] == pytest.approx([40, 40, 40, 40])
@@ -153,3 +160,42 @@ def test_channels_last_is_told_by_the_forward_convolutions_kernels(recorded: Cal
     plain, last = modules("torchvision/resnet18/fp32"), modules("torchvision/resnet50-channels-last/fp32")
     assert plain == set()
     assert {"layer1.0.conv2", "layer4.2.conv3"} <= last
+    # What comes after such a convolution takes its layout.
+    assert {"bn1", "relu", "maxpool", "layer1.0.bn2", "layer4.2.bn3"} <= last
+
+
+def test_ops_after_a_convolution_take_its_layout_until_the_next_one(new_trace: Callable[..., Any]) -> None:
+    # GIVEN a convolution that shows channels last, one that shows channels first, each with a batch norm behind it
+    trace = new_trace()
+    trace.gpu()
+    trace.step(0, 0, 1000)
+    image, weight = [8, 16, 32, 32], [16, 16, 3, 3]
+    kernels = ["early", NHWC, "bn", "implicit_convolve_sgemm", "bn"]
+    for number, (module, kernel) in enumerate(zip(["bn0", "conv1", "bn1", "conv2", "bn2"], kernels, strict=True)):
+        at = 50 * number
+        trace.module(module, at, 40)
+        op, dims = ("conv2d", [image, weight]) if "conv" in module else ("batch_norm", [image])
+        trace.op(f"aten::{op}", at + 5, 30, dims=dims, types=["float"] * len(dims))
+        trace.launch(kernel, at + 10, 300 + 100 * number, 80)
+    # AND batch norms measured in both layouts
+    known = op_times(0.5)
+    first, last = other_features(80e3, 8 * 32 * 32, False), other_features(80e3, 8 * 32 * 32, True)
+    process = Process((1.0, 1.0, 0.1), 1.0, 0.0, 1e-6)
+    ratios = np.log([0.4] * 4 + [0.8] * 4)
+    known.tables["batch_norm fprop", "fp16"] = Table(np.array([first] * 4 + [last] * 4), ratios, process)
+    # THEN the one behind channels last takes the factor of that layout; the first is before autocast's first op
+    found = times(trace.frame(), "fp16", known)
+    assert (found.gpu_ns / 1000)[[0, 2, 4]] == pytest.approx([80, 64, 32], rel=1e-3)
+
+
+def test_layers_that_are_alike_are_looked_up_once(recorded: Callable[[str], Frame]) -> None:
+    class Counted(OpTimes):
+        def ratio(self, kind: str, precision: str, features: tuple[float, ...]) -> Any:
+            asked.append((kind, features))
+            return super().ratio(kind, precision, features)
+
+    asked: list[Any] = []
+    frame = recorded("resnet50/fp32")
+    found = times(frame, "bf16", Counted("NVIDIA H200", op_times(0.5).tables))
+    assert found.changed.sum() > 5 * len(asked) > 0
+    assert len(asked) == len(set(asked))

@@ -72,8 +72,7 @@ def test_it_comes_near_to_what_the_run_in_that_precision_took(
     predict: Predict, unprofiled_ms: dict[tuple[str, str], float], model: str, precision: str
 ) -> None:
     found, truth = predict(model, precision), unprofiled_ms[model, RUNS[precision]]
-    most = 0.5 if model == "alexnet" and precision == "bf16" else 0.3
-    assert abs(found.predicted_ns / 1e6 / truth - 1) < most
+    assert abs(found.predicted_ns / 1e6 / truth - 1) < 0.2
     # Right about faster or slower, where they differ by more than such runs do.
     before = unprofiled_ms[model, "fp32"]
     if abs(before / truth - 1) > 0.1:
@@ -87,7 +86,7 @@ def test_most_intervals_hold_the_truth(predict: Predict, unprofiled_ms: dict[tup
         for precision in ("tf32", "fp16", "bf16")
         for found in [predict(model, precision)]
     ]
-    assert sum(held) >= 0.8 * len(held)
+    assert sum(held) >= 0.9 * len(held)
 
 
 @pytest.mark.parametrize("model", PACED_BY_THE_CPU)
