@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tb_dlprof_plugin.comparison.forecast.host import HostClock, host_clock, synchronisations
 from tb_dlprof_plugin.comparison.forecast.replay import ALONE, WAIT, Event, Replayed, replay
-from tb_dlprof_plugin.measures.frame import Frame
+from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import Ints
 
@@ -51,6 +51,18 @@ class Added:
 
 def launched(frame: Frame, clock: HostClock) -> Launched:
     """All launches whose call was recorded, in all iterations."""
+    recorded, iterations = _recorded(frame, frame.selection()), frame.profile.iterations
+    return replace(
+        recorded,
+        host_ns=clock.at(recorded.host_ns),
+        begin_ns=clock.at(iterations.host_start_ns),
+        end_ns=clock.at(iterations.host_stop_ns),
+    )
+
+
+@per_selection
+def _recorded(frame: Frame, _: Selection) -> Launched:
+    """With the CPU's times as recorded."""
     launches, calls, iterations = frame.profile.launches, frame.profile.calls, frame.profile.iterations
     rows = np.flatnonzero((launches.call >= 0) & (frame.launch_iteration >= 0))
     waits = synchronisations(frame)
@@ -63,9 +75,9 @@ def launched(frame: Frame, clock: HostClock) -> Launched:
         launch=np.concatenate([rows, np.full(len(waits), -1)])[order],
         call=call[order],
         stream=np.concatenate([_streams(frame, rows), np.full(len(waits), WAIT)])[order],
-        host_ns=clock.at(at[order]),
-        begin_ns=clock.at(iterations.host_start_ns),
-        end_ns=clock.at(iterations.host_stop_ns),
+        host_ns=at[order],
+        begin_ns=iterations.host_start_ns,
+        end_ns=iterations.host_stop_ns,
         gap_ns=_gap_ns(frame, rows),
     )
 
@@ -80,8 +92,26 @@ def recorded_ns(frame: Frame, work: Launched) -> np.ndarray:  # type: ignore[typ
 
 def replay_as_recorded(frame: Frame, unprofiled: float) -> Replayed:
     """The recorded launches once more; ``unprofiled`` is how long the CPU's work takes without the profiler."""
-    work = launched(frame, host_clock(frame, unprofiled))
-    return replay(events(work, recorded_ns(frame, work), {}), work.gap_ns)
+    return _as_recorded(frame, frame.selection()).at(unprofiled)
+
+
+class _AsRecorded:
+    """Replays of a run, each made once: the forecasts in all precisions start from the same."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._found: dict[float, Replayed] = {}
+
+    def at(self, unprofiled: float) -> Replayed:
+        if unprofiled not in self._found:
+            work = launched(self._frame, host_clock(self._frame, unprofiled))
+            self._found[unprofiled] = replay(events(work, recorded_ns(self._frame, work), {}), work.gap_ns)
+        return self._found[unprofiled]
+
+
+@per_selection
+def _as_recorded(frame: Frame, _: Selection) -> _AsRecorded:
+    return _AsRecorded(frame)
 
 
 def _gap_ns(frame: Frame, rows: Ints) -> float:
@@ -129,18 +159,18 @@ def events(
         before: what is added before a row.
     """
     result = []
-    stream = int(work.stream[work.stream >= 0][0]) if (work.stream >= 0).any() else 0
+    any_stream = int(work.stream[work.stream >= 0][0]) if (work.stream >= 0).any() else 0
     for number in range(len(work.begin_ns)):
-        rows = np.flatnonzero(work.iteration == number).tolist()
-        previous = float(work.begin_ns[number])
+        rows = np.flatnonzero(work.iteration == number)
+        until = np.maximum.accumulate(np.concatenate([work.begin_ns[number : number + 1], work.host_ns[rows]]))
         step: list[Event] = []
-        for row in rows:
+        for row, own, gpu, stream in zip(
+            rows.tolist(), np.diff(until).tolist(), gpu_ns[rows].tolist(), work.stream[rows].tolist(), strict=True
+        ):
             for added in before.get(row, ()):
-                _add(step, added, int(work.stream[row]) if work.launch[row] >= 0 else stream)
-            own = max(float(work.host_ns[row]) - previous, 0.0)
-            step.append(Event(own, float(gpu_ns[row]), int(work.stream[row])))
-            previous = max(previous, float(work.host_ns[row]))
-        step.append(Event(max(float(work.end_ns[number]) - previous, 0.0), 0.0, ALONE))
+                _add(step, added, stream if stream >= 0 else any_stream)
+            step.append(Event(own, gpu, stream))
+        step.append(Event(max(float(work.end_ns[number] - until[-1]), 0.0), 0.0, ALONE))
         result.append(step)
     return result
 
