@@ -18,7 +18,7 @@ def train(logdir: Path, mended: bool) -> None:
     width, batch = size(2048, 64), size(128, 8)
     model = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width)).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
-    inputs = torch.randn(batch, size(64, 4), width, device=DEVICE)
+    inputs = torch.randn(batch, size(256, 4), width, device=DEVICE)
     gains = torch.rand(batch, device=DEVICE)
     targets = torch.randn_like(inputs)
 

@@ -16,16 +16,16 @@ from torch import nn
 
 from ..common import DEVICE, main, run_steps, size
 
-SAMPLES = 200_000
+SAMPLES = 450_000
 """Of the data set, each with a weight of its own."""
 
 
 def train(logdir: Path, mended: bool) -> None:
-    """Samples lie on the device and are drawn by their weights; the network is wide, so that the GPU has work."""
-    width, batch = size(4096, 64), size(4096, 16)
+    """Samples, sequences of 16, lie on the device and are drawn by their weights; the network is wide, so that the GPU has work."""
+    width, batch = size(4096, 64), size(512, 16)
     model = nn.Sequential(*(layer for _ in range(6) for layer in (nn.Linear(width, width), nn.GELU()))).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
-    data = torch.randn(2 * batch, width, device=DEVICE)
+    data = torch.randn(2 * batch, 16, width, device=DEVICE)
     indices = range(SAMPLES)
     weights = [random.random() for _ in indices]
     sums = list(itertools.accumulate(weights))

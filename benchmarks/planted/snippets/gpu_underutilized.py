@@ -16,20 +16,20 @@ from torch import nn
 
 from ..common import DEVICE, main, run_steps, size
 
-MICRO_BATCHES = 10
+MICRO_BATCHES = 8
 
 
 def train(logdir: Path, mended: bool) -> None:
-    """Gradients accumulate over ten micro-batches of a small regression model under BF16 autocast."""
+    """Gradients accumulate over eight micro-batches of a small regression model under BF16 autocast."""
     width = size(4096, 64)
     model = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width)).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
-    inputs = torch.randn(size(768, 16), width, device=DEVICE)
+    inputs = torch.randn(size(4096, 16), width, device=DEVICE)
     targets = torch.randn_like(inputs)
     generator = np.random.default_rng(0)
 
     def drawn(count: int) -> torch.Tensor:
-        values = generator.beta(0.4, 0.4, count) if mended else [random.betavariate(0.4, 0.4) for _ in range(count)]
+        values = generator.lognormal(0, 0.1, count) if mended else [random.lognormvariate(0, 0.1) for _ in range(count)]
         return torch.tensor(values, dtype=torch.float32, pin_memory=DEVICE == "cuda")
 
     def step() -> None:

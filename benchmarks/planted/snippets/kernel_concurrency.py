@@ -18,7 +18,7 @@ BRANCHES = 6
 
 
 class Pooled(nn.Module):
-    """Attention pooling over a long signal: a softmax over a million positions for each of a few signals."""
+    """Attention pooling over a long signal: a softmax over millions of positions for each of a few signals."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ def train(logdir: Path, mended: bool) -> None:
     torch.set_float32_matmul_precision("high")
     model = Model(mended).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
-    sensors = [torch.randn(size(8, 2), size(1 << 20, 1 << 10), device=DEVICE) for _ in range(BRANCHES)]
+    sensors = [torch.randn(size(8, 2), size(1 << 22, 1 << 10), device=DEVICE) for _ in range(BRANCHES)]
     targets = torch.randn(len(sensors[0]), 16 * BRANCHES, device=DEVICE)
 
     def step() -> None:

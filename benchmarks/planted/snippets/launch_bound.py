@@ -15,14 +15,15 @@ from ..common import DEVICE, main, run_steps, size
 
 
 def train(logdir: Path, mended: bool) -> None:
-    """A deep and narrow network; CUDA graphs need a GPU, so on a CPU the two are the same."""
+    """A deep network of small layers; CUDA graphs need a GPU, so on a CPU the two are the same."""
     torch.set_float32_matmul_precision("high")
+    width = size(1024, 64)
     layers: list[nn.Module] = []
     for _ in range(size(48, 8)):
-        layers += [nn.Linear(256, 256), nn.ReLU()]
+        layers += [nn.Linear(width, width), nn.ReLU()]
     model = nn.Sequential(*layers).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
-    inputs = torch.randn(size(256, 16), 256, device=DEVICE)
+    inputs = torch.randn(size(2048, 16), width, device=DEVICE)
     targets = torch.randn_like(inputs)
     forward: Any = model
     if mended and DEVICE == "cuda":

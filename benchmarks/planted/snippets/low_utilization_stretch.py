@@ -19,15 +19,16 @@ DECAY = 0.99
 
 
 def train(logdir: Path, mended: bool) -> None:
-    """Long batches through layers with few weights, under BF16 autocast."""
+    """Long batches through layers with few weights."""
+    torch.set_float32_matmul_precision("high")
     width = size(512, 32)
     layers: list[nn.Module] = []
     for _ in range(16):
-        layers += [nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()]
+        layers += [nn.Linear(width, width), nn.GELU()]
     model = nn.Sequential(*layers).to(DEVICE)
     average = copy.deepcopy(model).requires_grad_(False)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
-    inputs = torch.randn(size(24576, 16), width, device=DEVICE)
+    inputs = torch.randn(size(65536, 16), width, device=DEVICE)
     targets = torch.randn_like(inputs)
     losses: list[float] = []
 
@@ -43,9 +44,7 @@ def train(logdir: Path, mended: bool) -> None:
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast(DEVICE, torch.bfloat16):
-            outputs = model(inputs)
-        loss = nn.functional.mse_loss(outputs, targets)
+        loss = nn.functional.mse_loss(model(inputs), targets)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())

@@ -24,7 +24,7 @@ def train(logdir: Path, mended: bool) -> None:
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
     else:
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, foreach=False)
-    inputs = torch.randn(size(8192, 16), 512, device=DEVICE)
+    inputs = torch.randn(size(16384, 16), 512, device=DEVICE)
     targets = torch.randn_like(inputs)
 
     def step() -> None:

@@ -15,8 +15,8 @@ from ..common import DEVICE, main, run_steps, size
 
 def train(logdir: Path, mended: bool) -> None:
     """Many weights and a small batch, under BF16 autocast."""
-    width = size(4096, 64)
-    model = nn.Sequential(*(layer for _ in range(10) for layer in (nn.Linear(width, width), nn.GELU()))).to(DEVICE)
+    width = size(8192, 64)
+    model = nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(width, width), nn.GELU()))).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
     inputs = torch.randn(size(1024, 16), width, device=DEVICE)
     targets = torch.randn_like(inputs)
