@@ -21,7 +21,7 @@ SAMPLES = 450_000
 
 
 def train(logdir: Path, mended: bool) -> None:
-    """Samples, sequences of 16, lie on the device and are drawn by their weights; the network is wide, so that the GPU has work."""
+    """Samples are sequences of 16 on the device, drawn by their weights; the network is wide, so the GPU has work."""
     width, batch = size(4096, 64), size(512, 16)
     model = nn.Sequential(*(layer for _ in range(6) for layer in (nn.Linear(width, width), nn.GELU()))).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
