@@ -1,0 +1,43 @@
+"""Fault: batches are copied, and a metric is read back, by copies that the CPU waits for. Mended: it goes on.
+
+python -m benchmarks.planted.snippets.blocking_copies --logdir runs/planted [--mended]
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from ..common import DEVICE, main, run_steps, size
+
+
+def train(logdir: Path, mended: bool) -> None:
+    """A network with two heads; each target is copied where it is needed."""
+    width, batch = size(2048, 64), size(8192, 16)
+    trunk = nn.Sequential(nn.Linear(64, width), *(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(6)))
+    heads = nn.ModuleList([nn.Linear(width, 10), nn.Linear(width, 1)])
+    model = nn.ModuleDict({"trunk": trunk, "heads": heads}).to(DEVICE)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
+    pinned = DEVICE == "cuda"
+    inputs = torch.randn(batch, 64, pin_memory=pinned)
+    kinds = torch.zeros(batch, dtype=torch.long, pin_memory=pinned)
+    scores = torch.randn(batch, 1, pin_memory=pinned)
+    losses: list[torch.Tensor] = []
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(DEVICE, dtype=torch.bfloat16):
+            hidden = trunk(inputs.to(DEVICE, non_blocking=mended))
+            kind_loss = nn.functional.cross_entropy(heads[0](hidden), kinds.to(DEVICE, non_blocking=mended))
+            loss = kind_loss + nn.functional.mse_loss(heads[1](hidden), scores.to(DEVICE, non_blocking=mended))
+        loss.backward()
+        losses.append(loss.detach() if mended else loss.detach().cpu())
+        optimizer.step()
+
+    run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=batch)
+
+
+if __name__ == "__main__":
+    main(train)

@@ -1,0 +1,41 @@
+"""Fault: noise and a mask are made on the CPU and copied each step. Mended: they are made on the GPU.
+
+python -m benchmarks.planted.snippets.extra_copies --logdir runs/planted [--mended]
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from ..common import DEVICE, main, run_steps, size
+
+
+def train(logdir: Path, mended: bool) -> None:
+    """A network that learns to remove noise from its inputs."""
+    width, batch = size(1024, 32), size(4096, 16)
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(16))).to(DEVICE)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
+    inputs = torch.randn(batch, width, device=DEVICE)
+
+    def step() -> None:
+        if mended:
+            noise = torch.randn(batch, width, device=DEVICE)
+            weights = torch.ones(batch, 1, device=DEVICE)
+        else:
+            noise = torch.randn(batch, width).to(DEVICE)
+            weights = torch.ones(batch, 1).to(DEVICE)
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(DEVICE, dtype=torch.bfloat16):
+            outputs = model(inputs + noise)
+        loss = ((outputs - noise).square() * weights).mean()
+        loss.backward()
+        optimizer.step()
+
+    run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=batch)
+
+
+if __name__ == "__main__":
+    main(train)

@@ -1,0 +1,60 @@
+"""Fault: the parts of a step are timed by waiting for the GPU. Mended: by events that it records itself.
+
+python -m benchmarks.planted.snippets.synchronising_calls --logdir runs/planted [--mended]
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from ..common import DEVICE, main, run_steps, size
+
+
+class Clock:
+    """Times the parts of a step."""
+
+    def __init__(self, wait: bool) -> None:
+        self.wait = wait and DEVICE == "cuda"
+        self.times: list[float] = []
+        self.events: list[torch.cuda.Event] = []
+
+    def part_ends(self) -> None:
+        """One part ends and the next begins."""
+        if self.wait:
+            torch.cuda.synchronize()
+            self.times.append(time.perf_counter())
+        elif DEVICE == "cuda":
+            event = torch.cuda.Event(enable_timing=True)
+            event.record()
+            self.events.append(event)
+
+
+def train(logdir: Path, mended: bool) -> None:
+    """A network whose forward pass, backward pass and update are timed in each step."""
+    width, batch = size(1024, 32), size(8192, 16)
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(12))).to(DEVICE)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
+    inputs = torch.randn(batch, width, device=DEVICE)
+    targets = torch.randn(batch, width, device=DEVICE)
+    clock = Clock(wait=not mended)
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        clock.part_ends()
+        with torch.autocast(DEVICE, dtype=torch.bfloat16):
+            loss = nn.functional.mse_loss(model(inputs), targets)
+        clock.part_ends()
+        loss.backward()
+        clock.part_ends()
+        optimizer.step()
+        clock.part_ends()
+
+    run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=batch)
+
+
+if __name__ == "__main__":
+    main(train)
