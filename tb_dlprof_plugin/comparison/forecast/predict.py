@@ -104,6 +104,23 @@ def forecast(
     return _Forecaster(frame, target, op_times or measured(), calibration).forecast()
 
 
+def calibration_of(frame: Frame, known: Calibration = CALIBRATION) -> Calibration:
+    """``known``, or the CPU's share by the run's own steps before the profiler, where the CPU paces those."""
+    measured_ns = frame.profile.facts.unprofiled_step_ns
+    if not measured_ns:
+        return known
+    own = replay_as_recorded(frame, 1.0)
+    if measured_ns < _CPU_PACED * own.gpu_ns or own.host_ns <= 0:
+        return known
+    factor = min(measured_ns / own.host_ns, 1.0) / known.unprofiled
+    return replace(
+        known,
+        unprofiled=known.unprofiled * factor,
+        unprofiled_low=known.unprofiled_low * factor,
+        unprofiled_high=known.unprofiled_high * factor,
+    )
+
+
 @dataclass(frozen=True)
 class _Simulated:
     replayed: Replayed
@@ -127,7 +144,7 @@ class _Forecaster:
     def forecast(self) -> Forecast:
         frame, target = self._frame, self._target
         steps = step_totals(frame, frame.selection())
-        known = self._calibration_of_run()
+        known = calibration_of(frame, self._calibration)
         base = replay_as_recorded(frame, known.unprofiled)
         expected = self._simulate(known.unprofiled, 0.0)
         low = self._simulate(known.unprofiled_low, -known.spreads).replayed.step_ns
@@ -148,22 +165,6 @@ class _Forecaster:
             cast_ns=expected.added.cast_ns if expected.added else 0.0,
             scaler_ns=expected.added.scaler_ns if expected.added else 0.0,
             ops=self._ops(expected),
-        )
-
-    def _calibration_of_run(self) -> Calibration:
-        """The package's, or the CPU's share by the run's own steps before the profiler, where the CPU paces those."""
-        known, measured_ns = self._calibration, self._frame.profile.facts.unprofiled_step_ns
-        if not measured_ns:
-            return known
-        own = replay_as_recorded(self._frame, 1.0)
-        if measured_ns < _CPU_PACED * own.gpu_ns or own.host_ns <= 0:
-            return known
-        factor = min(measured_ns / own.host_ns, 1.0) / known.unprofiled
-        return replace(
-            known,
-            unprofiled=known.unprofiled * factor,
-            unprofiled_low=known.unprofiled_low * factor,
-            unprofiled_high=known.unprofiled_high * factor,
         )
 
     def _simulate(self, unprofiled: float, spreads: float) -> _Simulated:
