@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -58,13 +58,14 @@ def all_rules() -> tuple[Implemented, ...]:
     )
 
 
-def advise(frame: Frame, selection: Selection, ranks: Sequence[Frame] = ()) -> Advice:
+def advise(frame: Frame, selection: Selection, ranks: Sequence[Frame] = (), set_aside: Collection[str] = ()) -> Advice:
     """What all rules say of the selected iterations.
 
     Args:
         frame: of the profile.
         selection: of its iterations.
         ranks: the profiles of all ranks of the same session, where there are several.
+        set_aside: rules whose findings the combined saving leaves out.
     """
     case = Case(frame, selection, ranks)
     findings: list[Finding] = []
@@ -86,7 +87,10 @@ def advise(frame: Frame, selection: Selection, ranks: Sequence[Frame] = ()) -> A
             findings.append(answer)
             statuses.append(RuleStatus(rule.id, rule.title, "fired", answer.item.seen))
     findings.sort(key=lambda f: _rank(f.item))
-    together = combined(case, [(f.item.saving, f.claim) for f in findings if f.item.saving is not None])
+    open_savings = [
+        (f.item.saving, f.claim) for f in findings if f.item.saving is not None and f.item.rule not in set_aside
+    ]
+    together = combined(case, open_savings)
     return Advice([f.item for f in findings], statuses, together)
 
 

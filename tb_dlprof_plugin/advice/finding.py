@@ -8,6 +8,7 @@ import msgspec
 
 Severity = Literal["high", "medium", "low"]
 Confidence = Literal["high", "medium", "low"]
+RuleOutcome = Literal["fired", "silent", "not_applicable", "failed"]
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -96,7 +97,7 @@ class RuleStatus(msgspec.Struct, frozen=True):
 
     rule: str
     title: str
-    outcome: Literal["fired", "silent", "not_applicable", "failed"]
+    outcome: RuleOutcome
     why: str
 
 

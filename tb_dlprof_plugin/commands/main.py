@@ -20,7 +20,7 @@ _SUBCOMMANDS = {
     "roofline": "roofline:roofline",
     "report": "report:report",
     "memory": "memory:memory",
-    "advice": "advice:advice",
+    "advise": "advise:advise",
     "compare": "compare:compare",
     "predict": "predict:predict",
     "runs": "runs:runs",
@@ -29,6 +29,8 @@ _SUBCOMMANDS = {
     "info": "info:info",
 }
 """Module and function of each subcommand, in the order of the help."""
+_FORMER_NAMES = {"advice": "advise"}
+"""Names that subcommands had: they still work, and the help leaves them out."""
 
 _STYLE: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
@@ -40,6 +42,7 @@ class _Subcommands(TyperGroup):
         return list(_SUBCOMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        cmd_name = _FORMER_NAMES.get(cmd_name, cmd_name)
         if cmd_name not in _SUBCOMMANDS:
             return None
         module, function = _SUBCOMMANDS[cmd_name].split(":")

@@ -13,10 +13,14 @@ from tb_dlprof_plugin.commands.options import Cycle, First, Last, Rank, Source
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.reports.expert_systems import expert_systems_report
 from tb_dlprof_plugin.views.reports.table import FORMATS, Report
 from tb_dlprof_plugin.views.reports.tensor import tensor_report
 
-REPORTS: dict[str, Callable[[Frame, RunRef, Selection], Report]] = {"tensor": tensor_report}
+REPORTS: dict[str, Callable[[Frame, RunRef, Selection], Report]] = {
+    "tensor": tensor_report,
+    "expert_systems": expert_systems_report,
+}
 """Each report by DLProf's name for it."""
 
 
@@ -33,7 +37,11 @@ def report(
     first: First = None,
     last: Last = None,
 ) -> None:
-    """DLProf's reports: `tensor` lists the eligible ops, their kernels on and off the Tensor Cores, and the reason."""
+    """DLProf's reports.
+
+    `tensor` lists the eligible ops, their kernels on and off the Tensor Cores, and the reason; `expert_systems` the
+    problems found, each with what to do and what that should save.
+    """
     names = list(REPORTS) if reports.strip() == "all" else _chosen("report", reports, REPORTS)
     kinds = _chosen("format", formats, FORMATS)
     chosen = choose(source, cycle, rank, first, last)

@@ -1,50 +1,123 @@
-"""The Advice page: the findings, and what the silent rules looked at."""
+"""The Advice page: the findings, what they save together, and what the silent rules looked at."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import msgspec
 
 from tb_dlprof_plugin.advice import advise
-from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
+from tb_dlprof_plugin.advice.engine import all_rules
+from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus
+from tb_dlprof_plugin.advice.topics import OTHER, place_of, topic_of
 from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.views.common import RunRef, SelectedRange, selected_range
+from tb_dlprof_plugin.views.common import RunRef, SelectedRange, run_title, selected_range
 from tb_dlprof_plugin.views.forecast import MixedPrecision, mixed_precision
 from tb_dlprof_plugin.views.text import duration
 
 
+class RuleLine(msgspec.Struct, frozen=True):
+    """A rule, what became of it and why; ``looks_for`` and ``ignore_when`` are what it says of itself, for any run."""
+
+    rule: str
+    title: str
+    topic: str
+    outcome: RuleOutcome
+    why: str
+    looks_for: str
+    ignore_when: str
+
+
 class AdvicePage(msgspec.Struct, frozen=True):
-    """``findings`` by falling expected saving; ``mixed_precision`` are the forecasts for this run, all iterations."""
+    """``findings`` by falling expected saving; ``mixed_precision`` are the forecasts for this run, all iterations.
+
+    ``combined`` is what the open findings save together, ``combined_text`` says how that comes about. ``rules`` are
+    sorted by topic.
+    """
 
     ref: RunRef
+    title: str
     headline: str
     range: SelectedRange
     findings: list[FindingItem]
-    rules: list[RuleStatus]
+    combined: CombinedSaving | None
+    combined_text: str
+    rules: list[RuleLine]
     mixed_precision: MixedPrecision
 
 
-def advice_page(frame: Frame, ref: RunRef, selection: Selection) -> AdvicePage:
-    """The Advice page over the selected iterations."""
-    advice = advise(frame, selection)
+def advice_page(frame: Frame, ref: RunRef, selection: Selection, set_aside: Collection[str] = ()) -> AdvicePage:
+    """The Advice page over the selected iterations.
+
+    Args:
+        frame: of the profile.
+        ref: of the profile.
+        selection: of its iterations.
+        set_aside: rules whose findings the reader dismissed or has dealt with: the headline and the combined saving
+            leave them out.
+    """
+    advice = advise(frame, selection, set_aside=set_aside)
+    left = [finding for finding in advice.findings if finding.rule not in set_aside]
     return AdvicePage(
         ref=ref,
-        headline=_headline(advice.findings),
+        title=run_title(frame),
+        headline=_headline(left, advice.combined, len(advice.findings) - len(left)),
         range=selected_range(frame, selection),
         findings=advice.findings,
-        rules=advice.rules,
+        combined=advice.combined,
+        combined_text=_combined_text(advice.combined),
+        rules=rule_lines(advice.rules),
         mixed_precision=mixed_precision(frame, ref),
     )
 
 
-def _headline(findings: list[FindingItem]) -> str:
+def rule_lines(statuses: list[RuleStatus]) -> list[RuleLine]:
+    """What became of each rule, by topic."""
+    texts = {one.rule.id: one.rule for one in all_rules()}
+    lines = []
+    for status in sorted(statuses, key=lambda status: place_of(status.rule)):
+        rule = texts.get(status.rule)
+        lines.append(
+            RuleLine(
+                rule=status.rule,
+                title=status.title,
+                topic=topic_of(status.rule) if rule else OTHER,
+                outcome=status.outcome,
+                why=status.why,
+                looks_for=rule.looks_for if rule else "",
+                ignore_when=rule.ignore_when if rule else "",
+            )
+        )
+    return lines
+
+
+def _headline(findings: list[FindingItem], combined: CombinedSaving | None, set_aside: int) -> str:
+    aside = f" {set_aside} more {'is' if set_aside == 1 else 'are'} set aside." if set_aside else ""
     if not findings:
-        return "No rule found anything to change in this run."
+        return f"No finding is left.{aside}" if aside else "No rule found anything to change in this run."
     best = findings[0]
-    one = len(findings) == 1
-    count = "1 finding" if one else f"{len(findings)} findings"
+    count = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
     if best.saving is None:
-        return f"1 finding: {best.title}." if one else f"{count}; first: {best.title}."
+        return f"{count}{':' if len(findings) == 1 else '; first:'} {best.title}.{aside}"
+    if combined is not None and combined.findings > 1:
+        return (
+            f"{count}; together they should save about {duration(combined.expected_ns)} "
+            f"({combined.percent:.0f} %) of each step, most of all: {best.title}.{aside}"
+        )
     return (
-        f"{count}; {'it' if one else 'the first'} should save about {duration(best.saving.expected_ns)} "
-        f"({best.saving.percent:.0f} %) of each step: {best.title}."
+        f"{count}; {'it' if len(findings) == 1 else 'the first'} should save about "
+        f"{duration(best.saving.expected_ns)} ({best.saving.percent:.0f} %) of each step: {best.title}.{aside}"
+    )
+
+
+def _combined_text(combined: CombinedSaving | None) -> str:
+    """Why the whole is what it is; "" where there are not two savings to combine."""
+    if combined is None or combined.findings < 2:
+        return ""
+    whole, added_up = duration(combined.expected_ns), duration(combined.added_up_ns)
+    if whole == added_up:
+        return "They come out of different parts of the step, so they add up."
+    return (
+        f"Added up they would be {added_up}. They come to {whole} because some shorten the same time or are "
+        "alternatives, and no time can be saved twice or beyond the step."
     )

@@ -64,6 +64,9 @@ class Answers:
             return self._op(request)
         if route == "memory":
             return self._memory(request)
+        if route == "advice":
+            set_aside = frozenset(filter(None, request.args.get("set_aside", "").split(",")))
+            return advice_page(*self._profile(request, request.args), set_aside)
         if route == "compare":
             return compare_page(*self._sides(request))
         if route == "compare_op":

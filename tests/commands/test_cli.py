@@ -18,7 +18,6 @@ from tb_dlprof_plugin.commands.main import app
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.eventfile import read_profiles, write_profile
 from tb_dlprof_plugin.version import __version__
-from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.kernels import kernels_page
@@ -40,7 +39,6 @@ PAGES = {
     "tensor-cores": tensor_cores_page,
     "roofline": roofline_page,
     "memory": memory_page,
-    "advice": advice_page,
 }
 
 
@@ -70,10 +68,10 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
 def test_help_lists_every_subcommand() -> None:
     done = _process("--help")
     assert done.returncode == 0
-    assert [name for name in (*PAGES, "compare", "import", "info") if f"  {name} " not in done.stdout] == []
+    assert [name for name in (*PAGES, "advise", "compare", "import", "info") if f"  {name} " not in done.stdout] == []
 
 
-@pytest.mark.parametrize("command", [*PAGES, "compare", "import", "info"])
+@pytest.mark.parametrize("command", [*PAGES, "advise", "advice", "compare", "import", "info"])
 def test_every_subcommand_explains_itself(run, command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
@@ -104,15 +102,6 @@ def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
         ("tensor-cores", ["4 ops could use Tensor Cores; none does", "Its inputs are FP32"]),
         ("roofline", ["conv1/conv2d", "FP32 without Tensor Cores", "67.0 TFLOP/s", "4,800 GB/s", "unknown"]),
         ("memory", ["Memory was not recorded", "profile_memory=True"]),
-        (
-            "advice",
-            [
-                "TF32 is not used",
-                "Estimated saving a step",
-                "What mixed precision would gain",
-                "Rules that found nothing:",
-            ],
-        ),
     ],
 )
 def test_the_terminal_shows_what_the_page_holds(run, logdir: Path, command: str, words: list[str]) -> None:

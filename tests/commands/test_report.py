@@ -35,7 +35,7 @@ def test_one_report_in_one_format_is_printed(source: Path) -> None:
 
 
 def test_csv_is_the_default(source: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(report(source).stdout)))
+    rows = list(csv.DictReader(io.StringIO(report(source, "--reports", "tensor").stdout)))
     assert len(rows) == 4
     assert rows[0]["Uses TC"] == "False"
 
@@ -52,13 +52,28 @@ def test_files_are_named_as_dlprof_names_them(source: Path, tmp_path: Path) -> N
 def test_several_files_go_to_the_working_directory(source: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert report(source, "--formats", "csv,json").exit_code == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["dlprof_tensor.csv", "dlprof_tensor.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "dlprof_expert_systems.csv", "dlprof_expert_systems.json", "dlprof_tensor.csv", "dlprof_tensor.json",
+    ]  # fmt: skip
+
+
+def test_expert_systems_has_dlprofs_columns_first_and_the_savings_after_them(source: Path) -> None:
+    result = report(source, "--reports", "expert_systems", "--formats", "json")
+    assert result.exit_code == 0
+    rows = json.loads(result.stdout)
+    (tf32,) = [row for row in rows if row["Rule"] == "tf32_off"]
+    assert list(tf32)[:2] == ["Problem", "Recommendation"]
+    assert tf32["Problem"].startswith("TF32 is not used")
+    assert tf32["Recommendation"].startswith("Allow TF32")
+    assert tf32["Saving Low"] <= tf32["Saving"] <= tf32["Saving High"]
+    lines = list(csv.DictReader(io.StringIO(report(source, "--reports", "expert_systems").stdout)))
+    assert [line["Problem"] for line in lines] == [row["Problem"] for row in rows]
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--reports", "kernel"), "no report kernel; there is tensor."),
+        (("--reports", "kernel"), "no report kernel; there is tensor, expert_systems."),
         (("--formats", "xml,csv"), "no format xml; there is csv, json."),
         (("--formats", ","), "no format was named"),
     ],

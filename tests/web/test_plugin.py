@@ -10,6 +10,7 @@ import pytest
 
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.version import __version__
+from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.ops import op_detail, op_rows
@@ -58,6 +59,15 @@ def test_memory_of_a_device_that_was_not_recorded_is_not_found(server) -> None:
         404,
         {"error": "Run 'fp32' holds no memory of device '0'."},
     )
+
+
+def test_findings_that_were_set_aside_are_left_out_of_the_combined_saving(server, profiles) -> None:
+    frame = Frame(profiles["fp32"])
+    ref = RunRef("fp32", "s1", 0, 11)
+    first = advice_page(frame, ref, frame.selection()).findings[0].rule
+    status, page = server.page("advice", run="fp32", set_aside=f"{first},no_such_rule,")
+    assert (status, page) == (200, _json(advice_page(frame, ref, frame.selection(), {first})))
+    assert "1 more is set aside." in page["headline"]
 
 
 def test_two_runs_are_compared_each_with_its_own_range(server, profiles) -> None:

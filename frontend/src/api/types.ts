@@ -33,6 +33,8 @@ export type Reason = "" | "casts" | "scaler" | "compiled" | "layer" | "replaced"
 
 export type Role = "forward" | "backward" | "optimizer" | "dataloader" | "other";
 
+export type RuleOutcome = "fired" | "silent" | "not_applicable" | "failed";
+
 export type Severity = "high" | "medium" | "low";
 
 export type Status = "" | "added" | "removed";
@@ -952,12 +954,29 @@ export interface FindingItem {
   peers: Peer[];
 }
 
-/** What became of a rule, and why. */
-export interface RuleStatus {
+/**
+ * What following all findings with a saving can save per step (ns), no time counted twice.
+ *
+ * `added_up_ns` is the plain sum of the expected savings, which overlap.
+ */
+export interface CombinedSaving {
+  low_ns: number;
+  expected_ns: number;
+  high_ns: number;
+  percent: number;
+  findings: number;
+  added_up_ns: number;
+}
+
+/** A rule, what became of it and why; `looks_for` and `ignore_when` are what it says of itself, for any run. */
+export interface RuleLine {
   rule: string;
   title: string;
-  outcome: "failed" | "fired" | "not_applicable" | "silent";
+  topic: string;
+  outcome: RuleOutcome;
   why: string;
+  looks_for: string;
+  ignore_when: string;
 }
 
 /**
@@ -1028,13 +1047,21 @@ export interface MixedPrecision {
   iterations: number;
 }
 
-/** `findings` by falling expected saving; `mixed_precision` are the forecasts for this run, all iterations. */
+/**
+ * `findings` by falling expected saving; `mixed_precision` are the forecasts for this run, all iterations.
+ *
+ * `combined` is what the open findings save together, `combined_text` says how that comes about. `rules` are
+ * sorted by topic.
+ */
 export interface AdvicePage {
   ref: RunRef;
+  title: string;
   headline: string;
   range: SelectedRange;
   findings: FindingItem[];
-  rules: RuleStatus[];
+  combined: CombinedSaving | null;
+  combined_text: string;
+  rules: RuleLine[];
   mixed_precision: MixedPrecision;
 }
 

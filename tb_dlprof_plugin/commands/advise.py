@@ -1,0 +1,91 @@
+"""``tb-dlprof advise``: the Advice page on the terminal, and a limit for continuous integration."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from typing import Annotated
+
+import msgspec
+import typer
+
+from tb_dlprof_plugin.advice.engine import all_rules
+from tb_dlprof_plugin.advice.finding import FindingItem
+from tb_dlprof_plugin.commands.advice_text import print_advice
+from tb_dlprof_plugin.commands.options import Cycle, First, Format, Json, Last, Rank, Source
+from tb_dlprof_plugin.commands.printing import print_json
+from tb_dlprof_plugin.commands.source import choose
+from tb_dlprof_plugin.views.advice import advice_page
+from tb_dlprof_plugin.views.reports.advice import advice_report
+from tb_dlprof_plugin.views.reports.expert_systems import expert_systems_table
+from tb_dlprof_plugin.views.reports.table import to_csv
+
+FOUND = 1
+"""Exit status where a finding is as severe as not allowed."""
+
+
+class Severity(str, Enum):
+    """How much a finding matters, the worst first."""
+
+    high = "high"
+    medium = "medium"
+    low = "low"
+
+
+def advise(
+    source: Source,
+    format: Annotated[
+        Format, typer.Option(help="Text, JSON with everything, CSV as DLProf's Expert Systems Report.")
+    ] = Format.text,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Evidence, how savings were computed, what silent rules looked at."),
+    ] = False,
+    fail_on: Annotated[
+        Severity | None,
+        typer.Option(help="Exit with 1 where there is a finding of this severity or a higher one."),
+    ] = None,
+    ignore: Annotated[
+        str, typer.Option(metavar="RULES", help="Rules whose findings are left out, with commas between.")
+    ] = "",
+    cycle: Cycle = None,
+    rank: Rank = None,
+    first: First = None,
+    last: Last = None,
+    as_json: Json = False,
+) -> None:
+    """What to change: what each change should save per step, what was seen, and the code."""
+    ignored = _rules(ignore)
+    chosen = choose(source, cycle, rank, first, last)
+    page = advice_page(chosen.frame, chosen.ref, chosen.selection, ignored)
+    page = msgspec.structs.replace(page, findings=[one for one in page.findings if one.rule not in ignored])
+    if as_json or format is Format.json:
+        print_json(advice_report(page))
+    elif format is Format.csv:
+        sys.stdout.write(to_csv(expert_systems_table(page.findings)))
+    else:
+        print_advice(page, verbose)
+    if fail_on is not None:
+        _check(page.findings, fail_on)
+
+
+def _rules(text: str) -> frozenset[str]:
+    """Ids of rules; ends the command where one is not known."""
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    known = {one.rule.id for one in all_rules()}
+    if wrong := [name for name in names if name not in known]:
+        typer.echo(f"tb-dlprof: no rule {', '.join(wrong)}; there is {', '.join(sorted(known))}.", err=True)
+        raise typer.Exit(2)
+    return frozenset(names)
+
+
+def _check(findings: list[FindingItem], limit: Severity) -> None:
+    """Ends the command where a finding passes the limit; said on stderr, so that JSON and CSV stay whole."""
+    order = list(Severity)
+    counted = order[: order.index(limit) + 1]
+    severe = [finding.rule for finding in findings if Severity(finding.severity) in counted]
+    if severe:
+        how = limit.value + ("" if limit is Severity.high else " or higher")
+        noun = "finding" if len(severe) == 1 else "findings"
+        typer.echo(f"tb-dlprof: {len(severe)} {noun} of severity {how}: {', '.join(severe)}.", err=True)
+        raise typer.Exit(FOUND)
