@@ -5,6 +5,7 @@ import { useResource } from "../api/useResource";
 import { ResourceView } from "../components/ResourceView";
 import { useView } from "../state/store";
 import { AdvicePage } from "../views/advice/AdvicePage";
+import { namesSetAside } from "../views/advice/setAside";
 import { CompareView } from "../views/compare/CompareView";
 import { KernelsPage } from "../views/kernels/KernelsPage";
 import { LaunchesPage } from "../views/launches/LaunchesPage";
@@ -35,7 +36,7 @@ export function PageView({ entries }: { entries: RunEntry[] }) {
     case "memory":
       return <MemoryView />;
     case "advice":
-      return <AdviceView />;
+      return <AdviceView entries={entries} />;
     case "compare":
       return <CompareView entries={entries} />;
     case "runs":
@@ -54,9 +55,11 @@ function OverviewView() {
   return <ResourceView resource={useResource("overview", query, key)}>{(data) => <OverviewPage data={data} />}</ResourceView>;
 }
 
-function AdviceView() {
+function AdviceView({ entries }: { entries: RunEntry[] }) {
   const { query, key } = useSelection();
-  return <ResourceView resource={useResource("advice", query, key)}>{(data) => <AdvicePage data={data} />}</ResourceView>;
+  const aside = namesSetAside(useView().state);
+  const resource = useResource("advice", { ...query, set_aside: aside.join(",") || null }, key);
+  return <ResourceView resource={resource}>{(data) => <AdvicePage data={data} entries={entries} />}</ResourceView>;
 }
 
 function OpsView() {

@@ -1,5 +1,6 @@
 /** Puts the style sheet and the page into the document. */
 import { render } from "preact";
+import advice from "../styles/advice.css?inline";
 import base from "../styles/base.css?inline";
 import compare from "../styles/compare.css?inline";
 import components from "../styles/components.css?inline";
@@ -19,7 +20,7 @@ import { App } from "./App";
 export function mount(parent: HTMLElement, routes: URL): void {
   // TensorBoard's content security policy allows inline styles and no other host.
   const style = document.createElement("style");
-  style.textContent = [theme, base, components, table, pages, modules, compare, forecast, memory, launches, tensorCores, precision, runs].join("\n");
+  style.textContent = [theme, base, components, table, pages, advice, modules, compare, forecast, memory, launches, tensorCores, precision, runs].join("\n");
   document.head.append(style);
   document.documentElement.lang = "en";
   document.title = "DLProf";

@@ -24,7 +24,8 @@ export function formatHash(hash: string, pairs: Pairs): string {
     .replace(/^#/, "")
     .split("&")
     .filter((part) => part && part !== PLUGIN && !decode(part).startsWith(PREFIX));
-  const own = pairs.map(([key, value]) => `${PREFIX}${encodeURIComponent(key)}=${encodeURIComponent(value)}`);
+  // Commas part the names in a list: an address is for people, too.
+  const own = pairs.map(([key, value]) => `${PREFIX}${encodeURIComponent(key)}=${encodeURIComponent(value).replace(/%2C/g, ",")}`);
   return `#${[PLUGIN, ...own, ...others].join("&")}`;
 }
 

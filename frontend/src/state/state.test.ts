@@ -14,6 +14,9 @@ const FULL: ViewState = {
   module: ":optimizer",
   kernel: "k 1",
   finding: "f1",
+  severities: ["high", "low"],
+  dismissed: ["tf32_off", "amp_not_used"],
+  resolved: { run: "another/run", rules: ["dataloader_bound"] },
   precision: "bf16",
   device: "cpu",
   a: { run: "a", session: null, rank: 1, cycle: null, range: { first: 0, last: 0 } },
@@ -50,6 +53,26 @@ describe("the address", () => {
   it("takes nonsense for the default", () => {
     const pairs = parseHash("#tb_dlprof&p.tb_dlprof.page=nowhere&p.tb_dlprof.rank=-1&p.tb_dlprof.first=5&p.tb_dlprof.last=2&p.tb_dlprof.op=%E0%A4%A");
     expect(pairsToState(pairs)).toEqual({ ...INITIAL_STATE, op: "%E0%A4%A" });
+  });
+
+  it("names the run of what is done only where another one is shown", () => {
+    const resolved = { run: FULL.profile.run, rules: ["tf32_off"] };
+    const pairs = new Map(stateToPairs({ ...FULL, resolved }));
+    expect([pairs.get("resolved"), pairs.has("resolvedRun")]).toEqual(["tf32_off", false]);
+    expect(pairsToState(pairs).resolved).toEqual(resolved);
+    expect(formatHash("", stateToPairs(FULL))).toContain("p.tb_dlprof.dismissed=tf32_off,amp_not_used&");
+    expect(new Map(stateToPairs(FULL)).get("resolvedRun")).toBe("another/run");
+    expect(pairsToState([["resolvedRun", "x"]]).resolved).toEqual(INITIAL_STATE.resolved);
+  });
+
+  it("reads lists without what cannot be in them", () => {
+    const state = pairsToState([
+      ["severity", "low,severe,high,low"],
+      ["dismissed", "a_1,,a_1,<b>,c-2,../d"],
+      ["resolved", Array.from({ length: 900 }, (_, index) => `r${index}`).join(",")],
+    ]);
+    expect([state.severities, state.dismissed]).toEqual([["high", "low"], ["a_1", "c-2"]]);
+    expect(state.resolved.rules).toHaveLength(200);
   });
 
   it("is the iframe's own where the parent may not be touched", () => {

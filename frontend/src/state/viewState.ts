@@ -28,6 +28,16 @@ export const RUNS_TABS = ["all", "models", "sweep"] as const;
 
 export type RunsTab = (typeof RUNS_TABS)[number];
 
+export const SEVERITIES = ["high", "medium", "low"] as const;
+
+export type Severity = (typeof SEVERITIES)[number];
+
+/** Findings that the user marked as done: rules, and the run whose findings they are; null means the run that is shown. */
+export interface Resolved {
+  run: string | null;
+  rules: readonly string[];
+}
+
 export interface ViewState {
   page: Page;
   profile: ProfileChoice;
@@ -40,6 +50,11 @@ export interface ViewState {
   module: string | null;
   kernel: string | null;
   finding: string | null;
+  /** Which findings the Advice page shows; none named means all. */
+  severities: readonly Severity[];
+  /** Rules whose findings the user does not want to see, in any run. */
+  dismissed: readonly string[];
+  resolved: Resolved;
   /** Which forecast the Advice page shows; null means the one that gains most. */
   precision: string | null;
   /** Whose memory is shown: "cpu" or the number of a GPU; null means the first GPU. */
@@ -71,6 +86,9 @@ export const INITIAL_STATE: ViewState = {
   module: null,
   kernel: null,
   finding: null,
+  severities: [],
+  dismissed: [],
+  resolved: { run: null, rules: [] },
   precision: null,
   device: null,
   a: { ...NO_PROFILE, range: null },
@@ -84,6 +102,14 @@ export const INITIAL_STATE: ViewState = {
   measure: null,
   share: null,
 };
+
+/** Names with commas between; null for none. */
+const list = (names: readonly string[]): string | null => names.join(",") || null;
+
+/** Far more than there are rules: an address that someone made up cannot make the page slow. */
+const MOST_NAMES = 200;
+
+const names = (text: string | undefined): string[] => [...new Set((text ?? "").split(",").filter((name) => /^[\w-]+$/.test(name)))].slice(0, MOST_NAMES);
 
 /** The state as pairs, defaults left out. */
 export function stateToPairs(state: ViewState): [key: string, value: string][] {
@@ -106,6 +132,10 @@ export function stateToPairs(state: ViewState): [key: string, value: string][] {
   put("module", state.module);
   put("kernel", state.kernel);
   put("finding", state.finding);
+  put("severity", list(state.severities));
+  put("dismissed", list(state.dismissed));
+  put("resolved", list(state.resolved.rules));
+  if (state.resolved.rules.length > 0 && state.resolved.run !== state.profile.run) put("resolvedRun", state.resolved.run);
   put("precision", state.precision);
   put("device", state.device);
   putProfile("a.", state.a, state.a.range);
@@ -140,6 +170,10 @@ export function pairsToState(pairs: Iterable<readonly [string, string]>): ViewSt
     const last = index(`${prefix}last`);
     return first === null || last === null || last < first ? null : { first, last };
   };
+  const resolved = (): Resolved => {
+    const rules = names(map.get("resolved"));
+    return { run: rules.length > 0 ? (text("resolvedRun") ?? text("run")) : null, rules };
+  };
   const page = map.get("page") ?? "";
   return {
     page: isPage(page) ? page : INITIAL_STATE.page,
@@ -150,6 +184,9 @@ export function pairsToState(pairs: Iterable<readonly [string, string]>): ViewSt
     module: text("module"),
     kernel: text("kernel"),
     finding: text("finding"),
+    severities: SEVERITIES.filter((severity) => names(map.get("severity")).includes(severity)),
+    dismissed: names(map.get("dismissed")),
+    resolved: resolved(),
     precision: text("precision"),
     device: text("device"),
     a: { ...profile("a."), range: range("a.") },

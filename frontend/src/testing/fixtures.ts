@@ -398,8 +398,11 @@ function forecastOf(precision: string, ms: number, speedup: number): ForecastPag
 
 export const advice: AdvicePage = {
   ref,
+  title: "ResNet50, fp32, NVIDIA H200",
   headline: "Two changes should save 69 ms of each 98.8 ms step; a third cannot be estimated.",
   range,
+  combined: { low_ns: 41_000_000, expected_ns: 60_000_000, high_ns: 70_000_000, percent: 60.7, findings: 2, added_up_ns: 69_000_000 },
+  combined_text: "Added up they would be 69.0 ms.",
   findings: [
     {
       id: "f1",
@@ -448,10 +451,11 @@ export const advice: AdvicePage = {
     },
   ],
   rules: [
-    { rule: "amp", title: "Automatic mixed precision", outcome: "fired", why: "" },
-    { rule: "memory", title: "Memory nearly full", outcome: "not_applicable", why: "The peak memory was not recorded." },
-    { rule: "sync_copies", title: "Synchronous copies", outcome: "silent", why: "0.2 % of the step, below 2 %." },
-    { rule: "broken", title: "A rule that failed", outcome: "failed", why: "division by zero" },
+    { rule: "amp", title: "Automatic mixed precision", topic: "Precision", outcome: "fired", why: "", looks_for: "FP32 where half precision would do.", ignore_when: "The model needs FP32." },
+    { rule: "cudnn_benchmark", title: "cudnn.benchmark", topic: "Precision", outcome: "fired", why: "", looks_for: "Convolutions with the flag off.", ignore_when: "Shapes change." },
+    { rule: "memory", title: "Memory nearly full", topic: "Memory", outcome: "not_applicable", why: "The peak memory was not recorded.", looks_for: "A peak close to the GPU's memory.", ignore_when: "" },
+    { rule: "sync_copies", title: "Synchronous copies", topic: "Copies", outcome: "silent", why: "0.2 % of the step, below 2 %.", looks_for: "Copies that the CPU waits for.", ignore_when: "" },
+    { rule: "broken", title: "A rule that failed", topic: "Copies", outcome: "failed", why: "division by zero", looks_for: "", ignore_when: "" },
   ],
   mixed_precision: mixedPrecision,
 };

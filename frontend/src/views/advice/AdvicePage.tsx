@@ -1,32 +1,105 @@
-/** The Advice page: the findings as cards, then the rules that stayed silent and why. */
-import { useEffect } from "preact/hooks";
-import type { AdvicePage as AdviceData } from "../../api/types";
+/** The Advice page: the findings by what they save, all together, what was set aside, and why the other rules are silent. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { AdvicePage as AdviceData, FindingItem, RunEntry } from "../../api/types";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../components/PageHead";
 import { useView } from "../../state/store";
 import { FindingCard, findingElementId } from "./FindingCard";
 import { MixedPrecision } from "./MixedPrecision";
+import { Notice } from "./Notice";
 import { RuleList } from "./RuleList";
+import { scaleOf } from "./SavingLine";
+import { asideOf, setAside, type Aside } from "./setAside";
+import { SetAsideList } from "./SetAsideList";
+import { SeverityFilter } from "./SeverityFilter";
+import { Together } from "./Together";
 
-export function AdvicePage({ data }: { data: AdviceData }) {
-  const { state } = useView();
+export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEntry[] }) {
+  const { state, set } = useView();
+  /** What the user opened or closed; else only the first card and the one that the address names are open. */
+  const [toggled, setToggled] = useState<Record<string, boolean>>({});
+  /** The finding set aside last: the way back stands in its place until the next action. */
+  const [last, setLast] = useState<string | null>(null);
+  /** A finding whose card takes the focus as soon as it is there: its button is gone. */
+  const focusNext = useRef<string | null>(null);
+
   useEffect(() => {
     if (state.finding === null) return;
     const card = document.getElementById(findingElementId(state.finding));
     card?.scrollIntoView?.({ block: "start" });
     card?.focus();
-  }, [state.finding, data]);
+  }, [state.finding, data.ref.run]);
+  useEffect(() => setLast(null), [data.ref.run]);
+  useEffect(() => {
+    if (focusNext.current === null) return;
+    document.getElementById(findingElementId(focusNext.current))?.focus();
+    focusNext.current = null;
+  });
+
+  const withAside = data.findings.map((finding) => ({ finding, aside: asideOf(state, finding.rule) }));
+  const open = withAside.filter(({ aside }) => aside === null).map(({ finding }) => finding);
+  const shown = open.filter((finding) => shows(state.severities, finding));
+  const inPlace = data.findings.filter((finding) => shown.includes(finding) || (finding.id === last && !open.includes(finding)));
+  const combined = data.combined !== null && data.combined.findings > 1 ? data.combined : null;
+  const scale = scaleOf([...data.findings.map((finding) => finding.saving), combined]);
+  const isOpen = (finding: FindingItem): boolean => toggled[finding.id] ?? (finding === shown[0] || finding.id === state.finding);
+  const allOpen = shown.length > 0 && shown.every(isOpen);
+
+  const putAside = (finding: FindingItem, aside: Aside): void => {
+    setLast(finding.id);
+    set(setAside(state, finding.rule, aside));
+  };
+  const restore = (finding: FindingItem): void => {
+    setLast(null);
+    focusNext.current = finding.id;
+    set({ ...setAside(state, finding.rule, null), severities: shows(state.severities, finding) ? state.severities : [] });
+  };
+  const listOf = (aside: Aside): FindingItem[] => withAside.filter((one) => one.aside === aside).map(({ finding }) => finding);
+
   return (
     <>
       <PageHead title="Advice" headline={data.headline} range={data.range} />
+      {combined && <Together combined={combined} text={data.combined_text} scale={scale} partly={open.length < data.findings.length} />}
       {data.findings.length === 0 && <EmptyMessage>No rule found anything to change. Below is what each of them looked at.</EmptyMessage>}
-      <div class="findings">
-        {data.findings.map((finding) => (
-          <FindingCard key={finding.id} finding={finding} />
-        ))}
+      {open.length > 1 && (
+        <div class="findings-bar">
+          <SeverityFilter findings={open} />
+          <button type="button" class="link" data-testid="open-all" onClick={() => setToggled(Object.fromEntries(shown.map((finding) => [finding.id, !allOpen])))}>
+            {allOpen ? "Close all" : "Open all"}
+          </button>
+        </div>
+      )}
+      <div class="findings" data-testid="findings">
+        {inPlace.map((finding) =>
+          shown.includes(finding) ? (
+            <FindingCard
+              key={finding.id}
+              finding={finding}
+              rule={data.rules.find((rule) => rule.rule === finding.rule)}
+              number={data.findings.indexOf(finding) + 1}
+              scale={scale}
+              entries={entries}
+              open={isOpen(finding)}
+              onToggle={() => setToggled({ ...toggled, [finding.id]: !isOpen(finding) })}
+              onSetAside={(aside) => putAside(finding, aside)}
+            />
+          ) : (
+            <Notice key={`${finding.id} set aside`} finding={finding} aside={asideOf(state, finding.rule) ?? "dismissed"} onUndo={() => restore(finding)} />
+          ),
+        )}
+        {data.findings.length > 0 && shown.length === 0 && (
+          <p class="muted" data-testid="nothing-shown">
+            {open.length === 0 ? "All findings are dismissed or done." : "No open finding is of that severity."}
+          </p>
+        )}
       </div>
+      <SetAsideList aside="resolved" findings={listOf("resolved")} entries={entries} onRestore={restore} />
+      <SetAsideList aside="dismissed" findings={listOf("dismissed")} entries={entries} onRestore={restore} />
       <MixedPrecision data={data.mixed_precision} />
       <RuleList rules={data.rules} />
     </>
   );
 }
+
+/** Whether the filter lets a finding through. */
+const shows = (severities: readonly string[], finding: FindingItem): boolean => severities.length === 0 || severities.includes(finding.severity);

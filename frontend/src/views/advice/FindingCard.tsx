@@ -1,55 +1,105 @@
-/** One finding: what was seen, what to change, what it should gain, how that was computed and what would confirm it. */
-import type { EvidenceRow, FindingItem, Reading, Reference } from "../../api/types";
+/** One finding: what it should save and what to change; what was seen, the code and the derivation unfold below. */
+import type { FindingItem, Reading, RuleLine, RunEntry } from "../../api/types";
 import { CodeBlock } from "../../components/CodeBlock";
 import { SeverityBadge } from "../../components/Severity";
 import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
-import { formatNs } from "../../format/duration";
-import { formatPercent } from "../../format/number";
 import { formatUnit } from "../../format/unit";
-import { useView } from "../../state/store";
-import { SavingBar } from "./SavingBar";
-import { evidenceTarget } from "./evidence";
+import { EvidenceList } from "./EvidenceList";
+import { OtherRuns } from "./OtherRuns";
+import { Price } from "./Price";
+import { References } from "./References";
+import type { Scale } from "./SavingLine";
+import type { Aside } from "./setAside";
 
 export const findingElementId = (id: string): string => `finding ${id}`;
 
-export function FindingCard({ finding }: { finding: FindingItem }) {
+interface FindingCardProps {
+  finding: FindingItem;
+  /** What its rule says of itself; undefined for a rule that the page does not list. */
+  rule: RuleLine | undefined;
+  /** Its place in the list, from 1. */
+  number: number;
+  scale: Scale;
+  entries: RunEntry[];
+  open: boolean;
+  onToggle: () => void;
+  onSetAside: (aside: Aside) => void;
+}
+
+export function FindingCard({ finding, rule, number, scale, entries, open, onToggle, onSetAside }: FindingCardProps) {
   const id = findingElementId(finding.id);
-  const { saving } = finding;
+  const title = `${id} title`;
   return (
-    <article class="card finding" id={id} tabIndex={-1} aria-labelledby={`${id} title`} data-testid={`finding-${finding.rule}`}>
-      <header class="finding-head">
-        <SeverityBadge severity={finding.severity} />
-        <h2 id={`${id} title`}>{finding.title}</h2>
-        <span class="finding-saving">
-          {saving ? (
-            <>
-              saves ~{formatNs(saving.expected_ns)} a step <span class="muted">({formatPercent(saving.percent)})</span>
-            </>
-          ) : (
-            <span class="missing">saving unknown</span>
-          )}
-        </span>
-      </header>
+    <article class="card finding" id={id} tabIndex={-1} aria-labelledby={title} data-testid={`finding-${finding.rule}`}>
+      <div class="finding-head">
+        <Price saving={finding.saving} scale={scale} />
+        <div class="finding-what">
+          <h2 id={title}>
+            <span class="finding-number">{number}.</span> {finding.title}
+          </h2>
+          <p class="finding-tags">
+            <Term of="severity">
+              <SeverityBadge severity={finding.severity} />
+            </Term>
+            <span>
+              <Term of="confidence">confidence</Term> {finding.confidence}
+            </span>
+            {rule && <span>{rule.topic}</span>}
+          </p>
+          <p class="finding-change">{finding.change}</p>
+        </div>
+        <div class="finding-actions">
+          <button type="button" class="button button-small" aria-expanded={open} aria-controls={`${id} details`} aria-describedby={title} data-testid="finding-details" onClick={onToggle}>
+            {open ? "Less" : "Details"}
+          </button>
+          <button type="button" class="button button-small" aria-describedby={title} title="You changed it: it moves to the end of the list" data-testid="finding-resolve" onClick={() => onSetAside("resolved")}>
+            Done
+          </button>
+          <button type="button" class="button button-small" aria-describedby={title} title="You will not change it: it moves to the end of the list, in every run" data-testid="finding-dismiss" onClick={() => onSetAside("dismissed")}>
+            Dismiss
+          </button>
+        </div>
+      </div>
+      <div id={`${id} details`} hidden={!open}>
+        {open && <Details finding={finding} rule={rule} entries={entries} />}
+      </div>
+    </article>
+  );
+}
+
+function Details({ finding, rule, entries }: { finding: FindingItem; rule: RuleLine | undefined; entries: RunEntry[] }) {
+  return (
+    <>
       <div class="finding-body">
         <div>
           <h3>What was seen</h3>
           <p>{finding.seen}</p>
           <Readings readings={finding.readings} />
-          {finding.evidence.length > 0 && <Evidence rows={finding.evidence} />}
+          {finding.evidence.length > 0 && <EvidenceList rows={finding.evidence} />}
         </div>
         <div>
-          <h3>What to change</h3>
-          <p>{finding.change}</p>
-          {finding.code && <CodeBlock code={finding.code} label="Code of the change" />}
+          {finding.code && (
+            <>
+              <h3>The change in code</h3>
+              <CodeBlock code={finding.code} label="Code of the change" />
+            </>
+          )}
           <h3>
             <Term of="saving">Estimated saving per step</Term>
           </h3>
-          {saving ? <SavingBar saving={saving} /> : <p>{finding.saving_unknown_because || "No honest number can be given."}</p>}
+          <p>{finding.saving ? finding.saving.derivation : finding.saving_unknown_because || "No honest number can be given."}</p>
           {finding.confirm && (
             <>
               <h3>What would confirm it</h3>
               <p>{finding.confirm}</p>
+            </>
+          )}
+          {finding.saving && <OtherRuns entries={entries} />}
+          {rule?.ignore_when && (
+            <>
+              <h3>When to leave it</h3>
+              <p>{rule.ignore_when}</p>
             </>
           )}
         </div>
@@ -61,7 +111,7 @@ export function FindingCard({ finding }: { finding: FindingItem }) {
           {finding.peers.map((peer) => `, in ${peer.tool}: ${peer.name}`)}
         </span>
       </footer>
-    </article>
+    </>
   );
 }
 
@@ -92,58 +142,5 @@ function Readings({ readings }: { readings: Reading[] }) {
         ))}
       </tbody>
     </table>
-  );
-}
-
-function Evidence({ rows }: { rows: EvidenceRow[] }) {
-  const { set } = useView();
-  return (
-    <>
-      <h3>Evidence</h3>
-      <ul class="evidence">
-        {rows.map((row, index) => {
-          const target = evidenceTarget(row);
-          return (
-            <li key={`${row.page} ${row.id} ${index}`}>
-              {target ? (
-                <button type="button" class="link" onClick={() => set(target)}>
-                  {row.label}
-                </button>
-              ) : (
-                <span>{row.label}</span>
-              )}
-              <span class="evidence-values">
-                {row.value_ns !== null && <Value value={row.value_ns} unit="ns" />}
-                {row.percent !== null && <Value value={row.percent} unit="percent" />}
-              </span>
-            </li>
-          );
-        })}
-      </ul>
-    </>
-  );
-}
-
-/** Only web addresses become links. */
-const isWeb = (url: string): boolean => /^https?:\/\//i.test(url);
-
-function References({ references }: { references: Reference[] }) {
-  if (references.length === 0) return <span />;
-  return (
-    <span class="references">
-      Read on:{" "}
-      {references.map((reference, index) => (
-        <span key={reference.url}>
-          {index > 0 && ", "}
-          {isWeb(reference.url) ? (
-            <a href={reference.url} target="_blank" rel="noopener noreferrer">
-              {reference.title}
-            </a>
-          ) : (
-            reference.title
-          )}
-        </span>
-      ))}
-    </span>
   );
 }

@@ -5,11 +5,13 @@ import { SeverityBadge } from "../../components/Severity";
 import { formatNs } from "../../format/duration";
 import { formatPercent } from "../../format/number";
 import { useView } from "../../state/store";
+import { asideOf } from "../advice/setAside";
 
 const SHOWN = 6;
 
 export function Findings({ findings }: { findings: FindingLine[] }) {
-  const { set } = useView();
+  const { state, set } = useView();
+  const open = findings.filter((finding) => asideOf(state, finding.rule) === null);
   return (
     <Card
       title="Advice"
@@ -20,9 +22,9 @@ export function Findings({ findings }: { findings: FindingLine[] }) {
         </button>
       }
     >
-      {findings.length === 0 && <p class="muted">No rule found anything to change.</p>}
+      {open.length === 0 && <p class="muted">{findings.length === 0 ? "No rule found anything to change." : "All findings are dismissed or done."}</p>}
       <ol class="finding-lines">
-        {findings.slice(0, SHOWN).map((finding) => (
+        {open.slice(0, SHOWN).map((finding) => (
           <li key={finding.id}>
             <button type="button" class="finding-line" onClick={() => set({ page: "advice", finding: finding.id })}>
               <SeverityBadge severity={finding.severity} />

@@ -1,0 +1,33 @@
+/** What a finding, or all together, should save per step: the number, its interval in words and as marks. */
+import type { CombinedSaving, SavingItem } from "../../api/types";
+import { exactNs, formatNs } from "../../format/duration";
+import { formatPercent } from "../../format/number";
+import { SavingLine, type Scale } from "./SavingLine";
+
+/** A bound of an interval: a plain 0 rather than "0 ns", and a minus sign where the step may as well get longer. */
+const bound = (ns: number): string => (ns === 0 ? "0" : formatNs(ns).replace("-", "−"));
+
+export function Price({ saving, scale }: { saving: SavingItem | CombinedSaving | null; scale: Scale }) {
+  if (saving === null) {
+    return (
+      <div class="price">
+        <p class="price-amount missing">saving unknown</p>
+      </div>
+    );
+  }
+  return (
+    <div class="price">
+      <p>
+        <span class="hidden">saves </span>
+        <strong class="price-amount" title={exactNs(saving.expected_ns)}>
+          {formatNs(saving.expected_ns)}
+        </strong>{" "}
+        <span class="muted nowrap">a step ({formatPercent(saving.percent)})</span>
+      </p>
+      <SavingLine saving={saving} scale={scale} />
+      <p class="muted small">
+        between {bound(saving.low_ns)} and {bound(saving.high_ns)}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+/** Findings that the user dismissed or marked as done, folded away, each with the way back. */
+import type { FindingItem, RunEntry } from "../../api/types";
+import { formatNs } from "../../format/duration";
+import { useView } from "../../state/store";
+import { OtherRuns } from "./OtherRuns";
+import type { Aside } from "./setAside";
+
+const WORDS: Record<Aside, { summary: string; undo: string }> = {
+  dismissed: { summary: "dismissed", undo: "Undo" },
+  resolved: { summary: "marked as done", undo: "Not done" },
+};
+
+interface SetAsideListProps {
+  aside: Aside;
+  findings: FindingItem[];
+  entries: RunEntry[];
+  onRestore: (finding: FindingItem) => void;
+}
+
+export function SetAsideList({ aside, findings, entries, onRestore }: SetAsideListProps) {
+  const { state } = useView();
+  if (findings.length === 0) return null;
+  const named = findings.some((finding) => finding.id === state.finding);
+  return (
+    <details class="card set-aside" data-testid={`${aside}-findings`} open={named}>
+      <summary>
+        {findings.length} {WORDS[aside].summary}
+      </summary>
+      {aside === "resolved" && (
+        <div class="set-aside-note muted small">
+          <p>This recording was made before the change: record the run again to see what it gained.</p>
+          <OtherRuns entries={entries} />
+        </div>
+      )}
+      <ul>
+        {findings.map((finding) => (
+          <li key={finding.id} data-testid={`${aside}-${finding.rule}`}>
+            <span class="num set-aside-saving">{finding.saving ? formatNs(finding.saving.expected_ns) : <span class="missing">unknown</span>}</span>
+            <span>{finding.title}</span>
+            <button type="button" class="button button-small" aria-label={`${WORDS[aside].undo}: ${finding.title}`} onClick={() => onRestore(finding)}>
+              {WORDS[aside].undo}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
