@@ -56,3 +56,38 @@ CUDNN_BENCHMARK_FP32 = Speedup(1.0, 1.2, 1.4)
 CUDNN_BENCHMARK_OTHER = Speedup(1.0, 1.05, 1.25)
 """Convolution kernels after cudnn.benchmark chose the algorithms. Measured on an H200 by benchmarks/cudnn_benchmark.py
 for AlexNet, VGG-16 and ResNet-50: 1.17 to 1.35 in FP32, 1.00 to 1.22 in TF32, 1.02 to 1.08 in FP16."""
+
+# -- recording: what was recorded, and how several GPUs share the work
+
+STRAY_ITERATION_PERCENT = 25.0
+STRAY_ITERATION_DEVIATIONS = 5.0
+"""An iteration is unlike the others if its time differs from their median by more than both: percent of the median, and
+standard deviations estimated from the median absolute deviation (times 1.4826, as for a normal distribution). Ours:
+DLProf names no figure for its Bad Iteration Range Detector. Steps of a few ms that the CPU paces differ by 30 % in
+recorded runs without one of them being unlike the others, which the second figure sees."""
+
+FEWEST_ITERATIONS = 3
+"""Of two iterations none can be told from a stray one, and Student's factor for their mean is 12.7 (4.3 for three)."""
+
+MANY_EVENTS = 1_000_000
+"""Events of a recording that is a burden: the PyTorch Profiler tab needs 38 us and 3 KB for each, 40 s and 3 GB in all,
+and the trace file has 100 to 200 MB."""
+
+FIRST_STEPS = 2
+"""A recording that begins at one of these steps, counted from 0, may hold what is done only once. torch's own examples
+wait for one step and warm up for one."""
+
+ONCE_ONLY_SHARE_PERCENT = 5.0
+"""Of the recorded time, from which allocating and loading code spoil the figures."""
+
+PROFILED_STEP_RATIO = 1.5
+"""Recorded step over the step without the profiler. 1.54 is the median of recorded runs that the CPU paces
+(comparison/forecast/calibration.py), with default options: from there on more than a third of the step is the
+profiler's."""
+
+# -- launching: what the CPU launches, when the GPU idles, kernels, optimizers
+
+PAUSE_NS = 1_000_000
+"""CPU time between two launches from which the CPU does something else than launch. Ours: in recorded trainings 99 % of
+these times are below 0.4 ms; what is longer is the preparation of an optimizer's step (which counts as launching), the
+end of a step, or code of its own."""

@@ -294,7 +294,8 @@ def test_cudnn_benchmark_does_not_apply_without_convolutions(launch_bound: Frame
 
 
 def test_without_a_gpu_only_the_dataloader_rule_applies(cpu_frame: Frame) -> None:
-    outcomes = {status.rule: status.outcome for status in advise(cpu_frame, cpu_frame.selection()).rules}
+    statuses = advise(cpu_frame, cpu_frame.selection()).rules
+    outcomes = {status.rule: status.outcome for status in statuses if status.rule in RULES}
     assert outcomes == {
         "amp_not_used": "not_applicable",
         "tf32_off": "not_applicable",
@@ -313,7 +314,9 @@ def test_every_saving_is_an_ordered_interval_within_the_step(run, precision: str
     expected = [finding.saving.expected_ns for finding in advice.findings if finding.saving]
     assert expected == sorted(expected, reverse=True)
     for finding in advice.findings:
-        assert finding.saving is not None
+        if finding.saving is None:
+            assert finding.saving_unknown_because
+            continue
         assert 0 <= finding.saving.low_ns <= finding.saving.expected_ns <= finding.saving.high_ns <= 1_000_000
         assert finding.saving.percent == pytest.approx(finding.saving.expected_ns / 10_000)
 

@@ -37,7 +37,7 @@ def train(logdir: Path, mended: bool) -> None:
         nn.functional.cross_entropy(model(rows), labels).backward()
         optimizer.step()
 
-    run_steps(logdir, step, **({"model": model, "optimizer": optimizer} if mended else {}))
+    run_steps(logdir, step, model=model if mended else None, optimizer=optimizer if mended else None)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,169 @@
+"""Some of the selected iterations are unlike the others, and the averages speak of both."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.once_only import once_only
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.measures import Selection
+from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.measures.iterations import category_sums, percent
+from tb_dlprof_plugin.measures.stray_iterations import longest_run, stray_iterations
+from tb_dlprof_plugin.storage.model import CallKind, Ints, Role
+
+RULE = Rule(
+    id="bad_iteration_range",
+    title="Some iterations are unlike the others",
+    looks_for="Selected iterations whose time is far from the median of all: the first ones, which allocate memory, "
+    "load code or try out algorithms, or a single one that also validates, saves or logs.",
+    why="Every figure of every page is a mean over the selected iterations. One that takes five times as long as the "
+    "others moves them all, and savings are then stated for a step that no training takes.",
+    fix="Select the iterations that are like each other, or record later ones.",
+    ignore_when="The iterations differ by design, such as those of a training whose input sizes vary, and the mean "
+    "over all of them is what you want to know.",
+    thresholds=("STRAY_ITERATION_PERCENT", "STRAY_ITERATION_DEVIATIONS"),
+    peers=(Peer("DLProf", "Bad Iteration Range Detector"),),
+    references=(
+        Reference(
+            "DLProf User Guide: how do I choose a good iteration range to analyze?",
+            "https://docs.nvidia.com/deeplearning/frameworks/dlprof-user-guide/index.html",
+        ),
+    ),
+)
+
+_LABELS = {
+    "dataloader": "waiting for the DataLoader",
+    "cpu": "CPU work with the GPU idle",
+    "other": "Python with the GPU idle",
+    "tensor_core": "GPU kernels",
+    "other_kernels": "GPU kernels",
+    "memory": "copies and sets on the GPU",
+}
+_ROWS = 3
+_NOTABLE = 0.1
+"""Of the additional time, from which its cause is named."""
+
+
+def check(case: Case) -> Finding | Silent:
+    """Fires where a selected iteration is far from the median, and names the longest range without such ones."""
+    selection, numbers = case.selection, case.profile.iterations.number
+    duration = case.profile.iterations.duration_ns[selection.first : selection.last + 1]
+    if selection.count < thresholds.FEWEST_ITERATIONS:
+        return Silent(
+            f"{selection.count} of the recorded iterations are selected: too few to tell which is unlike the others.",
+            applicable=False,
+        )
+    middle = int(np.median(duration))
+    stray = stray_iterations(duration, thresholds.STRAY_ITERATION_PERCENT / 100, thresholds.STRAY_ITERATION_DEVIATIONS)
+    furthest = int(np.argmax(np.abs(duration - middle)))
+    distance = 100 * (float(duration[furthest]) / max(middle, 1) - 1)
+    if not stray.any() or stray.all():
+        return Silent(
+            f"No iteration is unlike the others: the furthest takes {distance:+.0f} % of the median "
+            f"{middle / 1e6:.2f} ms more or less."
+        )
+    first, last = longest_run(~stray)
+    good = Selection(selection.first + first, selection.first + last)
+    mean = int(duration[first : last + 1].mean())
+    shift = 100 * (1 - mean / max(float(duration.mean()), 1.0))
+    rows = np.flatnonzero(stray) + selection.first
+    named = ", ".join(
+        f"{int(numbers[row])} ({int(case.profile.iterations.duration_ns[row]) / 1e6:.2f} ms)"
+        for row in rows[:5].tolist()
+    ) + (", ..." if len(rows) > 5 else "")
+    cause = _cause(case, rows, good)
+    steps = f"{int(numbers[good.first])} to {int(numbers[good.last])}"
+    some = good.count > 1
+    title = f"{len(rows)} of {selection.count} iterations {'is' if len(rows) == 1 else 'are'} unlike the others: "
+    return RULE.finding(
+        title=title + (f"use steps {steps}" if some else "record more"),
+        seen=f"The median iteration takes {middle / 1e6:.2f} ms; unlike it: {named}. {cause}"
+        f"The mean over all that are selected is {case.step_ns / 1e6:.2f} ms, "
+        + (
+            f"over steps {steps} {mean / 1e6:.2f} ms ({-shift:+.0f} %)." if some else "and no two neighbours are alike."
+        ),
+        readings=[
+            Reading("Furthest from the median", abs(distance), "percent", thresholds.STRAY_ITERATION_PERCENT),
+            Reading("Iterations unlike the others", len(rows), "count"),
+            Reading("Mean over the selected iterations", case.step_ns, "ns"),
+            Reading("Mean over the range to use", mean if some else None, "ns"),
+        ],
+        evidence=_only_there(case, rows) or _bars(case, rows),
+        change=_change(good, steps, rows),
+        code=f"tb-dlprof advise LOGDIR --first {good.first} --last {good.last}\n" if some else "",
+        saving_unknown_because="The range changes what is measured, not the training.",
+        severity="medium" if abs(shift) >= thresholds.MEDIUM_SEVERITY_PERCENT else "low",
+        confidence="high",
+        confirm="With that range selected this finding is gone, and the spread of the iteration times is small.",
+    )
+
+
+def _change(good: Selection, steps: str, rows: Ints) -> str:
+    if good.count < 2:
+        return "Record more iterations, after some that the schedule waits for."
+    later = (
+        "Or record later: the first ones do what is done only once."
+        if int(rows[-1]) < good.first
+        else "Or record a stretch without them."
+    )
+    return (
+        f"Select iterations {good.first} to {good.last} of the recording (steps {steps} of the training) at the top of "
+        "the page, or on the command line. That shows the usual step: what is unlike it but comes again and again is "
+        f"part of the training all the same. {later}"
+    )
+
+
+def _bars(case: Case, rows: Ints) -> list[EvidenceRow]:
+    iterations = case.profile.iterations
+    return [
+        EvidenceRow(f"Step {int(iterations.number[row])}", int(iterations.duration_ns[row]), None, "overview", str(row))
+        for row in rows[:_ROWS].tolist()
+    ]
+
+
+def _cause(case: Case, rows: Ints, good: Selection) -> str:
+    """What most of the additional time of the stray iterations is; "" where they are the shorter ones."""
+    usual = category_sums(case.frame, slice(good.first, good.last + 1))
+    extra: dict[str, float] = {}
+    for name, value in usual.items():
+        mine = sum(category_sums(case.frame, slice(row, row + 1))[name] or 0 for row in rows.tolist()) / len(rows)
+        if name in _LABELS:
+            extra[_LABELS[name]] = extra.get(_LABELS[name], 0.0) + mine - (value or 0) / good.count
+    total = float(case.profile.iterations.duration_ns[rows].mean())
+    total -= float(case.profile.iterations.duration_ns[good.first : good.last + 1].mean())
+    if total <= 0:
+        return ""
+    text = ""
+    if extra:
+        most = max(extra, key=lambda label: extra[label])
+        if extra[most] > 0:
+            text = f"{extra[most] / 1e6:.2f} ms of their additional {total / 1e6:.2f} ms are {most}. "
+    done = once_only(case.frame, rows)
+    return f"{text}In them {done.text}. " if done.time_ns > _NOTABLE * total * len(rows) else text
+
+
+def _only_there(case: Case, rows: Ints) -> list[EvidenceRow]:
+    """Ops that no iteration but the stray ones runs, those with most CPU time first."""
+    profile, frame = case.profile, case.frame
+    calls, groups, strings = profile.calls, frame.groups, profile.strings
+    top = profile.ops.top[calls.op] & frame.selected_calls(case.selection) & (profile.ops.kind[calls.op] == CallKind.OP)
+    there = top & np.isin(frame.call_iteration, rows)
+    only = np.bincount(frame.call_group[there], minlength=len(groups)) > 0
+    only &= np.bincount(frame.call_group[top & ~there], minlength=len(groups)) == 0
+    time = np.bincount(frame.call_group[there], weights=calls.duration_ns[there], minlength=len(groups)) * only
+    return [
+        EvidenceRow(
+            f"Only there: {op_name(strings[groups.module[group]], strings[groups.op_type[group]])}"
+            + (" (bprop)" if groups.role[group] == Role.BACKWARD else ""),
+            int(time[group]) // len(rows),
+            percent(float(time[group]), float(profile.iterations.duration_ns[rows].sum())),
+            "ops",
+            groups.ids[group],
+        )
+        for group in np.argsort(-time, kind="stable")[:_ROWS].tolist()
+        if time[group] > 0
+    ]

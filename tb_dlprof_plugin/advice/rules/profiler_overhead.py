@@ -1,0 +1,96 @@
+"""The profiler made the recorded step much longer than the step is without it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.storage.model import CallKind
+
+RULE = Rule(
+    id="profiler_overhead",
+    title="The profiler stretches the step",
+    looks_for="A recorded step that takes much longer than the steps that the hook timed before the profiler began.",
+    why="The profiler makes each op and each launch on the CPU longer by a few microseconds. Where the CPU sets the "
+    "pace, the GPU then waits for the profiler: its idle time and the step time are not those of the training. Times "
+    "of kernels are.",
+    fix="Leave off what is not needed: `with_stack` costs most, then `profile_memory`, then `record_shapes`. Read the "
+    "step time without the profiler on the Overview instead of the recorded one.",
+    ignore_when="You look at kernels, their Tensor Core use and their counts: those are right all the same.",
+    thresholds=("PROFILED_STEP_RATIO",),
+    references=(Reference("PyTorch: torch.profiler", "https://docs.pytorch.org/docs/stable/profiler.html"),),
+)
+
+_COSTLY = ("with_stack", "profile_memory")
+
+
+def check(case: Case) -> Finding | Silent:
+    """Fires where the recorded step takes `PROFILED_STEP_RATIO` times as long as the one timed before."""
+    timed = case.facts.unprofiled_step_ns
+    if not timed:
+        return Silent("No step without the profiler was timed: the schedule waited for too few.", applicable=False)
+    selection = case.selection
+    # One stray iteration is another rule's subject.
+    recorded = int(np.median(case.profile.iterations.duration_ns[selection.first : selection.last + 1]))
+    ratio = recorded / timed
+    numbers = f"The recorded step takes {recorded / 1e6:.2f} ms, without the profiler it takes {timed / 1e6:.2f} ms"
+    if ratio < thresholds.PROFILED_STEP_RATIO:
+        return Silent(f"{numbers}: {ratio:.2f} times as long.")
+    added = recorded - timed
+    options = _options(case.facts)
+    own = _own_ns(case)
+    idle = recorded - (case.steps.gpu_busy_ns or 0) // case.selection.count if case.profile.has_gpu else None
+    unknown = all(getattr(case.facts, name) is None for name in _COSTLY)
+    return RULE.finding(
+        title=f"The recorded step is {ratio:.1f} times as long as without the profiler",
+        seen=f"{numbers}. "
+        + ("Options that cost time: " + ", ".join(options) + ". " if options else "")
+        + ("Which options were on was not recorded. " if unknown else "")
+        + (
+            f"The GPU is idle for {idle / 1e6:.2f} ms of the recorded step, much of it because of the profiler. "
+            if idle and idle > 0
+            else ""
+        )
+        + "Kernel times, counts and shapes can be trusted; step time, idle time, GPU utilization and CPU times cannot.",
+        readings=[
+            Reading("Recorded over unprofiled step", ratio, "ratio", thresholds.PROFILED_STEP_RATIO),
+            Reading("Recorded step, median", recorded, "ns"),
+            Reading("Step without the profiler", timed, "ns"),
+            Reading("Steps timed for it", case.facts.unprofiled_steps, "count"),
+            Reading("Profiler's own calls seen in the trace, per step", own, "ns"),
+        ],
+        evidence=[
+            EvidenceRow("Added by the profiler", added, percent(added, recorded), "overview", "unprofiled_step_ns")
+        ],
+        change=f"Record without {' and '.join(options)}."
+        if options
+        else "The options that cost most are off. Take the step time without the profiler, and judge the GPU's idle "
+        "time by it; a recording without input shapes (record_shapes=False) is a little lighter, but says nothing of "
+        "Tensor Core eligibility.",
+        code=_code(options),
+        saving_unknown_because="The training is as fast as before: only its recording gets closer to it.",
+        severity="medium" if options else "low",
+        confidence="high",
+        confirm="Record again: the recorded step should come closer to the one without the profiler.",
+    )
+
+
+def _options(facts: RunFacts) -> list[str]:
+    return [name for name in _COSTLY if getattr(facts, name)]
+
+
+def _own_ns(case: Case) -> int:
+    """Time of the profiler's and the driver's own work inside calls, as far as the trace shows it, per step."""
+    calls = case.profile.calls
+    rows = (case.profile.ops.kind == CallKind.OVERHEAD)[calls.op] & case.frame.selected_calls(case.selection)
+    return int(calls.duration_ns[rows].sum()) // case.selection.count
+
+
+def _code(options: list[str]) -> str:
+    off = "".join(f", {name}=False" for name in options) or ", record_shapes=False"
+    return f"with tb_dlprof_plugin.profile(logdir, model=model{off}) as prof:\n    ...\n"

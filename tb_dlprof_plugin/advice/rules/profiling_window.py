@@ -1,0 +1,108 @@
+"""Too few steps were recorded, too many, or the first ones of the process."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.once_only import OnceOnly, once_only
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.step_marks import unmarked
+from tb_dlprof_plugin.measures.iterations import percent
+
+RULE = Rule(
+    id="profiling_window",
+    title="Other steps should be recorded",
+    looks_for="A recording of one or two iterations, of so many events that reading it is a burden, or of the first "
+    "steps, in which memory is allocated and code is loaded.",
+    why="Two iterations give no interval for a mean: whether a change made the step faster cannot be told from chance. "
+    "The first steps of a process do what no later one does. And a recording of a hundred iterations says no more than "
+    "one of ten, in a file ten times as large.",
+    fix="Let the schedule wait for some steps, warm up for some, and record about ten.",
+    ignore_when="The start of the training is what you want to see.",
+    thresholds=("FEWEST_ITERATIONS", "MANY_EVENTS", "FIRST_STEPS", "ONCE_ONLY_SHARE_PERCENT"),
+    references=(Reference("PyTorch: torch.profiler.schedule", "https://docs.pytorch.org/docs/stable/profiler.html"),),
+)
+
+_ENOUGH = 10
+
+
+def check(case: Case) -> Finding | Silent:
+    """Looks at all iterations of the recording, whichever are selected."""
+    iterations, source = case.profile.iterations, case.profile.source
+    if unmarked(case.frame):
+        return Silent("No iterations were found.", applicable=False)
+    count, events = len(iterations), source.trace_events
+    early = _early(case)
+    few = count < thresholds.FEWEST_ITERATIONS
+    many = events is not None and events > thresholds.MANY_EVENTS and count > 1
+    if not (few or many or early):
+        size = "" if events is None else f", {events:,} events"
+        return Silent(f"{count} iterations were recorded from step {int(iterations.number[0])} on{size}.")
+    seen, titles = [], []
+    readings = [
+        Reading("Iterations recorded", count, "count", thresholds.FEWEST_ITERATIONS),
+        Reading("First step recorded", int(iterations.number[0]), "count", thresholds.FIRST_STEPS),
+        Reading("Events in the trace", events, "count", thresholds.MANY_EVENTS),
+    ]
+    if early is not None:
+        share = percent(early.time_ns, int(iterations.duration_ns.sum())) or 0.0
+        titles.append("the first steps of the training were recorded")
+        seen.append(
+            f"The recording begins with step {int(iterations.number[0])}. In it {early.text}: {share:.0f} % of the "
+            "recorded time, for what later steps do not do."
+        )
+        readings.append(Reading("Allocating and loading", share, "percent", thresholds.ONCE_ONLY_SHARE_PERCENT))
+    if few:
+        titles.append(f"only {count} iteration{'s were' if count > 1 else ' was'} recorded")
+        seen.append(
+            "With one iteration there is no spread and no interval."
+            if count == 1
+            else f"Two iterations took {_times(case)} ms: the 95 % interval of their mean reaches six times their "
+            "difference to either side (Student's t is 12.7 for one degree of freedom)."
+        )
+    if many and events is not None:
+        titles.append(f"the recording is large: {events / 1e6:.1f} million events")
+        seen.append(
+            f"{count} iterations of {events // count:,} events each were recorded; {_enough(count, events)} are enough."
+        )
+    active = _enough(count, events) if many and events is not None else _ENOUGH
+    title = "; ".join(titles)
+    return RULE.finding(
+        title=title[0].upper() + title[1:],
+        seen=" ".join(seen),
+        readings=readings,
+        evidence=[
+            EvidenceRow(f"Step {int(iterations.number[i])}", int(iterations.duration_ns[i]), None, "overview", str(i))
+            for i in range(min(count, 3))
+        ],
+        change=f"Record {active} steps, after some that the schedule waits for (they allocate, load code, and are "
+        "timed without the profiler) and a few to warm up.",
+        code="with tb_dlprof_plugin.profile(\n    logdir,\n    model=model,\n"
+        f"    schedule=dict(wait=5, warmup=3, active={active}, repeat=1),\n) as prof:\n    ...\n",
+        saving_unknown_because="The schedule changes what is measured, not the training.",
+        severity="medium" if few or early else "low",
+        confidence="high",
+        confirm="Record again: the Overview should show iterations of nearly the same length.",
+    )
+
+
+def _early(case: Case) -> OnceOnly | None:
+    """What the first steps do once only, where they were recorded and it is a notable part."""
+    iterations = case.profile.iterations
+    if iterations.found_by != "profiler_step" or int(iterations.number[0]) > thresholds.FIRST_STEPS:
+        return None
+    done = once_only(case.frame, np.arange(len(iterations)))
+    share = percent(done.time_ns, int(iterations.duration_ns.sum())) or 0.0
+    return done if share >= thresholds.ONCE_ONLY_SHARE_PERCENT else None
+
+
+def _times(case: Case) -> str:
+    return " and ".join(f"{duration / 1e6:.2f}" for duration in case.profile.iterations.duration_ns.tolist())
+
+
+def _enough(count: int, events: int) -> int:
+    """Iterations that keep within the limit, at most `_ENOUGH` and at least the fewest that will do."""
+    return max(thresholds.FEWEST_ITERATIONS, min(_ENOUGH, thresholds.MANY_EVENTS * count // events))

@@ -1,0 +1,103 @@
+"""What repeats in a recording as often as its steps would: DLProf's search for a key node, where no step was marked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.measures.frame import op_name, per_selection
+from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Role
+
+FEWEST = 3
+"""With fewer repetitions nobody can tell whether they are evenly spaced."""
+_UNEVEN = 3.0
+"""Times their median that the longest distance between repetitions may be."""
+_MAJORITY = 0.5
+_OPTIMIZER = "Optimizer.step#"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyNode:
+    """What is called ``calls`` times, evenly spaced.
+
+    ``op`` is the id of an op on the Ops page, "" for a module or a range; ``distance_ns`` is the median time from one
+    call to the next.
+    """
+
+    name: str
+    op: str
+    calls: int
+    first_ns: int
+    distance_ns: int
+
+
+@per_selection
+def key_nodes(frame: Frame, selection: Selection) -> list[KeyNode]:
+    """What is called as often as most ops of the selected iterations are; by start, ranges before modules before ops.
+
+    Empty where most ops are called fewer than `FEWEST` times, or at uneven distances.
+    """
+    profile, groups = frame.profile, frame.groups
+    calls, ops, strings = profile.calls, profile.ops, profile.strings
+    kind = ops.kind[calls.op]
+    inside = frame.selected_calls(selection) & (ops.role[calls.op] != Role.DATALOADER)
+    top = inside & ops.top[calls.op] & ~ops.continuation[calls.op]
+    counts = np.bincount(frame.call_group[top], minlength=len(groups))
+    used = counts[counts > 0]
+    number = int(np.bincount(used).argmax()) if len(used) else 0
+    if number < FEWEST or (used == number).sum() < _MAJORITY * len(used):
+        return []
+    found = [
+        KeyNode(f'range "{strings[name]}"', "", number, first, distance)
+        for name, first, distance in _evenly(frame, inside & (kind == CallKind.ANNOTATION), ops.name[calls.op], number)
+    ]
+    found += [
+        KeyNode(f'module "{strings[path]}"' if strings[path] else "the model", "", number, first, distance)
+        for path, first, distance in _evenly(frame, inside & (kind == CallKind.MODULE), ops.module[calls.op], number)
+    ]
+    found += [
+        KeyNode(
+            f'op "{op_name(strings[groups.module[g]], strings[groups.op_type[g]])}"',
+            groups.ids[g],
+            number,
+            first,
+            distance,
+        )
+        for g, first, distance in _evenly(frame, top, frame.call_group, number)
+    ]
+    # Sorting is stable: of those that begin together the outermost kind stays first.
+    return sorted(found, key=lambda node: node.first_ns)
+
+
+def unmarked(frame: Frame) -> bool:
+    """Whether the recording is one iteration because nobody marked the steps.
+
+    That is so where no mark was found, and where one lies around work that repeats without an optimizer's step: the
+    hook records a block that never calls ``step()`` as one.
+    """
+    iterations = frame.profile.iterations
+    if iterations.found_by == "none":
+        return True
+    if iterations.found_by != "profiler_step" or len(iterations) > 1:
+        return False
+    strings = frame.profile.strings
+    if any(strings[name].startswith(_OPTIMIZER) for name in frame.profile.ops.name.tolist()):
+        return False
+    return bool(key_nodes(frame, frame.selection()))
+
+
+def _evenly(frame: Frame, rows: Bools, names: Ints, number: int) -> list[tuple[int, int, int]]:
+    """Name, first start and median distance of what these calls repeat ``number`` times at even distances."""
+    chosen = np.flatnonzero(rows)
+    chosen = chosen[np.lexsort((frame.profile.calls.start_ns[chosen], names[chosen]))]
+    start = frame.profile.calls.start_ns[chosen]
+    _, first, count = np.unique(names[chosen], return_index=True, return_counts=True)
+    found = []
+    for row in first[count == number].tolist():
+        gaps = np.diff(start[row : row + number])
+        middle = float(np.median(gaps))
+        if gaps.max() <= _UNEVEN * max(middle, 1.0):
+            found.append((int(names[chosen[row]]), int(start[row]), round(middle)))
+    return found
