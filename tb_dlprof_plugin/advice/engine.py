@@ -64,10 +64,10 @@ def advise(frame: Frame, selection: Selection, ranks: Sequence[Frame] = (), set_
     Args:
         frame: of the profile.
         selection: of its iterations.
-        ranks: the profiles of all ranks of the same session, where there are several.
+        ranks: the profiles of all ranks of the same session, where there are several; by default `Frame.ranks`.
         set_aside: rules whose findings the combined saving leaves out.
     """
-    case = Case(frame, selection, ranks)
+    case = Case(frame, selection, ranks or frame.ranks)
     findings: list[Finding] = []
     statuses: list[RuleStatus] = []
     for one in all_rules():

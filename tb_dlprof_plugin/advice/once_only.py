@@ -35,6 +35,6 @@ def once_only(frame: Frame, iterations: Ints) -> OnceOnly:
         )
         if rows.any():
             count, taken = int(rows.sum()), int(duration[rows].sum())
-            parts.append(f"{count} call{'s' if count > 1 else ''} {what} take {taken / 1e6:.2f} ms")
+            parts.append(f"{count} call{'s' if count > 1 else ''} {what} ({taken / 1e6:.2f} ms)")
             calls, time = calls + count, time + taken
     return OnceOnly(calls, time, " and ".join(parts))

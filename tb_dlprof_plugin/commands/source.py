@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import typer
@@ -12,6 +13,7 @@ from tb_dlprof_plugin.commands.progress import Progress
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.storage.codec import ProfileError
 from tb_dlprof_plugin.storage.eventfile import StoredProfile, read_profiles
+from tb_dlprof_plugin.storage.ranks import ranks_together
 from tb_dlprof_plugin.trace.errors import TraceError
 from tb_dlprof_plugin.views.common import RunRef
 
@@ -55,7 +57,20 @@ def _open(source: Path, cycle: int | None, rank: int | None) -> tuple[Frame, Run
         raise ProfileError(f"{source} has no profile of that rank and cycle.")
     newest = max(fitting, key=_newest)
     made_by = newest.profile.source
-    return Frame(renewed(newest.profile)), RunRef(newest.path.parent.name, made_by.session, made_by.rank, made_by.cycle)
+    frame = Frame(renewed(newest.profile))
+    frame.ranks = tuple(_ranks(stored, frame))
+    return frame, RunRef(newest.path.parent.name, made_by.session, made_by.rank, made_by.cycle)
+
+
+def _ranks(stored: list[StoredProfile], frame: Frame) -> Iterator[Frame]:
+    own = frame.profile.source
+    same = {
+        source.rank: one.profile
+        for one in stored
+        if (source := one.profile.source).session == own.session and source.cycle == own.cycle
+    }
+    for rank in ranks_together(same, own.rank):
+        yield frame if rank == own.rank else Frame(renewed(same[rank]))
 
 
 def _of_trace(path: Path) -> tuple[Frame, RunRef]:

@@ -71,10 +71,15 @@ def per_selection(function: Callable[[Frame, Selection], _Totals]) -> Callable[[
 
 
 class Frame:
-    """A profile and its derived columns. Columns follow `Profile.calls` or `Profile.launches`, as their names say."""
+    """A profile and its derived columns. Columns follow `Profile.calls` or `Profile.launches`, as their names say.
+
+    ``ranks`` are the profiles of ranks of the same session and cycle, this one among them, by rank; whoever opens the
+    profile sets them. Empty where there is only this one, or the others were not opened.
+    """
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
+        self.ranks: tuple[Frame, ...] = ()
         self.answers: dict[tuple[object, Selection], Any] = {}
 
     def selection(self, first: int | None = None, last: int | None = None) -> Selection:

@@ -66,7 +66,7 @@ class Answers:
             return self._memory(request)
         if route == "advice":
             set_aside = frozenset(filter(None, request.args.get("set_aside", "").split(",")))
-            return advice_page(*self._profile(request, request.args), set_aside)
+            return advice_page(*self._profile(request, request.args, with_ranks=True), set_aside)
         if route == "compare":
             return compare_page(*self._sides(request))
         if route == "compare_op":
@@ -80,7 +80,7 @@ class Answers:
             return by_model_page(read.recorded, read.failed, read.total)
         if route == "sweep":
             return self._sweep(request)
-        return _PAGES[route](*self._profile(request, request.args))
+        return _PAGES[route](*self._profile(request, request.args, with_ranks=route == "overview"))
 
     def _op(self, request: Request) -> msgspec.Struct:
         op = required(request.args, "id")
@@ -116,7 +116,11 @@ class Answers:
 
     def _sides(self, request: Request) -> tuple[CompareInput, CompareInput]:
         a, b = (
-            CompareInput(*self._profile(request, {k[2:]: v for k, v in request.args.items() if k.startswith(side)}))
+            CompareInput(
+                *self._profile(
+                    request, {k[2:]: v for k, v in request.args.items() if k.startswith(side)}, with_ranks=True
+                )
+            )
             for side in ("a.", "b.")
         )
         return a, b
@@ -148,9 +152,16 @@ class Answers:
         except SweepError as error:
             raise RequestError(400, f"The sweep cannot be drawn: {error}.") from None
 
-    def _profile(self, request: Request, args: Mapping[str, str]) -> tuple[Frame, RunRef, Selection]:
+    def _profile(
+        self, request: Request, args: Mapping[str, str], with_ranks: bool = False
+    ) -> tuple[Frame, RunRef, Selection]:
         frame, ref = self._store.find(
-            *_where(request), required(args, "run"), args.get("session"), integer(args, "rank"), integer(args, "cycle")
+            *_where(request),
+            required(args, "run"),
+            args.get("session"),
+            integer(args, "rank"),
+            integer(args, "cycle"),
+            with_ranks,
         )
         try:
             return frame, ref, frame.selection(integer(args, "first"), integer(args, "last"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +16,15 @@ from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.natural_order import natural_order
 from tb_dlprof_plugin.storage.codec import ProfileError, decode
 from tb_dlprof_plugin.storage.header import parse_header
+from tb_dlprof_plugin.storage.ranks import ranks_together
 from tb_dlprof_plugin.storage.tags import PLUGIN_NAME, Tag
 from tb_dlprof_plugin.version import __version__
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.run_index import RunEntry, RunIndex
 from tb_dlprof_plugin.web.errors import RequestError
 
-_KEPT_FRAMES = 12
+_KEPT_FRAMES = 20
+"""Two runs of `MOST_RANKS` ranks side by side, and a few more."""
 _MAX_CYCLES = 10_000
 
 
@@ -101,8 +105,11 @@ class ProfileStore:
         session: str | None = None,
         rank: int | None = None,
         cycle: int | None = None,
+        with_ranks: bool = False,
     ) -> tuple[Frame, RunRef]:
         """A profile; what is not given is the newest session, the lowest rank, the last cycle.
+
+        ``with_ranks`` opens those of other ranks along with it, as `Frame.ranks`.
 
         Raises:
             RequestError: there is no such run, session, rank or cycle, or its profile is damaged.
@@ -127,7 +134,20 @@ class ProfileStore:
         if not found:
             raise RequestError(404, f"Run {run!r} has no cycle {cycle}; pick another in the list.")
         datum = max(found, key=lambda d: d.step)
-        return self._frame(context, run, datum), RunRef(run, chosen, tag.rank, int(datum.step))
+        frame = self._frame(context, run, datum)
+        if with_ranks:
+            same = {
+                other.rank: d for other, values in series.items() if other.session == chosen for d in values
+                if d.step == datum.step and d.values
+            }  # fmt: skip
+            frame.ranks = tuple(self._ranks(context, run, same, tag.rank))
+        return frame, RunRef(run, chosen, tag.rank, int(datum.step))
+
+    def _ranks(self, context: Any, run: str, data: dict[int, Any], own: int) -> Iterator[Frame]:
+        for rank in ranks_together(data, own):
+            # One that cannot be read is an error of its own page.
+            with contextlib.suppress(RequestError):
+                yield self._frame(context, run, data[rank])
 
     def _frame(self, context: Any, run: str, datum: Any) -> Frame:
         key = (datum.values[0].blob_key, datum.wall_time)

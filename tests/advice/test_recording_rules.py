@@ -83,7 +83,7 @@ def test_calls_that_are_made_once_explain_a_first_step(new_trace) -> None:
     trace.runtime(180, 80, name="cuLibraryLoadData", cat="cuda_driver")
     trace.runtime(270, 9, name="cudaMallocAsync")
     frame = trace.frame()
-    seen = "1 call to the driver for memory take 0.15 ms and 1 call to load code take 0.08 ms"
+    seen = "1 call to the driver for memory (0.15 ms) and 1 call to load code (0.08 ms)"
     assert seen in _finding(frame, "bad_iteration_range").seen
     window = _finding(frame, "profiling_window")
     assert seen in window.seen

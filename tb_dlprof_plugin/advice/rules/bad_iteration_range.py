@@ -143,7 +143,7 @@ def _cause(case: Case, rows: Ints, good: Selection) -> str:
         if extra[most] > 0:
             text = f"{extra[most] / 1e6:.2f} ms of their additional {total / 1e6:.2f} ms are {most}. "
     done = once_only(case.frame, rows)
-    return f"{text}In them {done.text}. " if done.time_ns > _NOTABLE * total * len(rows) else text
+    return f"{text}They hold {done.text}. " if done.time_ns > _NOTABLE * total * len(rows) else text
 
 
 def _only_there(case: Case, rows: Ints) -> list[EvidenceRow]:

@@ -51,7 +51,7 @@ def check(case: Case) -> Finding | Silent:
         share = percent(early.time_ns, int(iterations.duration_ns.sum())) or 0.0
         titles.append("the first steps of the training were recorded")
         seen.append(
-            f"The recording begins with step {int(iterations.number[0])}. In it {early.text}: {share:.0f} % of the "
+            f"The recording begins with step {int(iterations.number[0])}. It holds {early.text}: {share:.0f} % of the "
             "recorded time, for what later steps do not do."
         )
         readings.append(Reading("Allocating and loading", share, "percent", thresholds.ONCE_ONLY_SHARE_PERCENT))
