@@ -19,6 +19,8 @@ class Calibration:
     forward_cast_ns, backward_cast_ns: the shortest cast kernels. Those of gradients find their data evicted from the
         cache.
     spreads: standard deviations by which the ends of the interval shift all changed kernels together.
+    batch_spread: more uncertainty of kernel times for each doubling or halving of the batch size; from one model at
+        four sizes.
     other_gpu_spread: more uncertainty of kernel times on a GPU that no op was measured on: an assumption.
     """
 
@@ -30,6 +32,7 @@ class Calibration:
     forward_cast_ns: float = 1_400.0
     backward_cast_ns: float = 2_200.0
     spreads: float = 1.0
+    batch_spread: float = 0.05
     other_gpu_spread: float = 0.15
 
 

@@ -51,13 +51,15 @@ class FlowOp:
 class Flow:
     """The forward ops of one iteration; ``backward_half`` is by module and op type (rows of strings).
 
-    ``parameter_elements`` is the number of elements of all parameters that got a gradient, ``parameters`` how many.
+    ``parameter_elements`` is the number of elements of all parameters that got a gradient, ``parameters`` how many,
+    and ``parameter_shapes`` their different shapes.
     """
 
     ops: list[FlowOp] = field(default_factory=list)
     backward_half: dict[tuple[int, int], bool] = field(default_factory=dict)
     parameter_elements: int = 0
     parameters: int = 0
+    parameter_shapes: frozenset[Shape] = frozenset()
 
 
 @functools.lru_cache(maxsize=65536)
@@ -97,7 +99,7 @@ class _Walk:
         self._sum: dict[Shape, bool] = {}
         rows = np.flatnonzero(frame.call_iteration == iteration)
         rows = rows[np.argsort(self._calls.start_ns[rows], kind="stable")]
-        self._parameters = self._accumulated(rows)
+        self._parameters = self.flow.parameter_shapes = self._accumulated(rows)
         votes: dict[tuple[int, int], list[bool]] = {}
         until = -1
         role, kind = self._ops.role, self._ops.kind

@@ -7,7 +7,7 @@ run, so that a run's ops find the measured ones most like them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from tb_dlprof_plugin.kernels.ceilings import Ceilings
@@ -22,6 +22,8 @@ _LAYOUT_WEIGHT = 6.0
 """Images with channels last and such with channels first share no neighbours: converting costs as much as the op."""
 _NS = 1e9
 _MICROSECOND = 1e3
+TIME, SLOWNESS = 0, 1
+"""Places in the features of a matrix routine: logarithms of its time in µs, and of that over the least time."""
 
 
 def matrix_kind(op: str, shapes: Sequence[Any], flops: int) -> str:
@@ -67,8 +69,7 @@ def matrix_features(
         ceilings: of the GPU that took this time.
         channels_last: layout of the images.
     """
-    peak = (ceilings.fp32 or 1.0) * 1e12
-    least = max(flops / peak, moved / ceilings.bytes_per_second) * _NS
+    least = least_ns(flops, moved, ceilings)
     first, second, third, fourth, aligned = _sizes(op, shapes)
     log = math.log
     return (
@@ -83,6 +84,31 @@ def matrix_features(
         _LAYOUT_WEIGHT * channels_last,
         *_pixels(op, shapes, flops),
     )
+
+
+def least_ns(flops: float, moved: float, ceilings: Ceilings) -> float:
+    """Least time in FP32 of so many FLOPs and bytes: by the peak rate or by the memory's."""
+    peak = (ceilings.fp32 or 1.0) * 1e12
+    return max(flops / peak, moved / ceilings.bytes_per_second) * _NS
+
+
+def parameter_elements(kind: str, shapes: Sequence[Any], parameters: Container[tuple[int, ...]]) -> int:
+    """Elements of parameters and of their gradients that a matrix routine reads and writes.
+
+    Args:
+        kind: of the routine.
+        shapes: of its inputs.
+        parameters: shapes of all parameters. One matrix of a product may be one, also transposed, or its gradient.
+    """
+    if kind.startswith("convolution"):
+        weight: int = math.prod(shapes[2 if "bprop" in kind else 1])
+        return 2 * weight if kind.endswith("bprop") else weight
+    matrices = _matrices(shapes)
+    if kind != "product" or len(matrices) < 2:
+        return 0
+    left, right = (tuple(shape) for shape in matrices[-2:])
+    among = (right, (*left[:-1], right[-1]), left)
+    return next((math.prod(shape) for shape in among if shape in parameters or shape[::-1] in parameters), 0)
 
 
 def _pixels(op: str, shapes: Sequence[Any], flops: int) -> Features:
@@ -152,10 +178,14 @@ def _convolution(op: str, shapes: Sequence[Any]) -> tuple[float, float, float, f
 
 def _product(shapes: Sequence[Any]) -> tuple[float, float, float, float] | None:
     """Rows, inner size, columns and batch of a matrix product: of the last two matrices among its inputs."""
-    matrices = [shape for shape in shapes if isinstance(shape, list) and len(shape) >= 2]
+    matrices = _matrices(shapes)
     if len(matrices) < 2:
         return None
     left, right = matrices[-2:]
     batch = math.prod(left[:-2])
     sizes = (left[-2], left[-1], right[-1], batch)
     return sizes if all(sizes) else None
+
+
+def _matrices(shapes: Sequence[Any]) -> list[list[int]]:
+    return [shape for shape in shapes if isinstance(shape, list) and len(shape) >= 2]

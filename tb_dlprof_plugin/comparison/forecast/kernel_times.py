@@ -11,14 +11,23 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import Flow
-from tb_dlprof_plugin.comparison.forecast.features import Features, matrix_features, matrix_kind, other_features
+from tb_dlprof_plugin.comparison.forecast.features import (
+    Features,
+    least_ns,
+    matrix_features,
+    matrix_kind,
+    other_features,
+    parameter_elements,
+)
 from tb_dlprof_plugin.comparison.forecast.launched import Launched, recorded_ns
 from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, Ratio
+from tb_dlprof_plugin.comparison.forecast.scaling import batch_factor, gpu_factor
 from tb_dlprof_plugin.comparison.forecast.target import Precision, Target
 from tb_dlprof_plugin.measures.flops import UNKNOWN, matrix_calls
 from tb_dlprof_plugin.measures.frame import Frame
@@ -33,17 +42,31 @@ _UNCHANGED = Ratio(1.0, 0.0)
 _UNKNOWN_SPREAD = 0.5
 _SAME_TIME = 0.02
 """Logarithms of times are rounded to this: kernels of one op differ by as much from iteration to iteration."""
+_FP32_BYTES = 4
 _NEAR = 8
 """Calls below an autograd node among which the op itself is found."""
 
 
 @dataclass(frozen=True)
 class KernelTimes:
-    """Per row of `Launched`: new time (ns), its logarithm's spread, and whether it changes."""
+    """Per row of `Launched`: new time (ns), its logarithm's spread, whether it changes with the precision, and whether
+    with the batch size or the GPU."""
 
     gpu_ns: np.ndarray  # type: ignore[type-arg]
     spread: np.ndarray  # type: ignore[type-arg]
     changed: np.ndarray  # type: ignore[type-arg]
+    scaled: np.ndarray  # type: ignore[type-arg]
+
+
+@dataclass(frozen=True, slots=True)
+class _Routine:
+    """A matrix routine: its kind among the measured ones, shapes of its inputs, FLOPs, and least bytes."""
+
+    kind: str
+    name: str
+    shapes: list[Any]
+    flops: int
+    moved: int
 
 
 class KernelTimesOf:
@@ -60,10 +83,9 @@ class KernelTimesOf:
 
     def of(self, work: Launched) -> KernelTimes:
         """In the new precision, with the new batch size, on the new GPU."""
-        old = recorded_ns(self._frame, work)
+        old, units = recorded_ns(self._frame, work), self._units(work)
         new, spread = old.copy(), np.zeros(len(old))
         if self._precision != "fp32":
-            units = self._units(work)
             rows = np.flatnonzero(units >= 0)
             unit, number = np.unique(units[rows], return_inverse=True)
             total = np.bincount(number, weights=old[rows], minlength=len(unit))
@@ -71,44 +93,18 @@ class KernelTimesOf:
             value = np.array([ratio.value for ratio in ratios])[number]
             new[rows] = np.maximum(old[rows] * value, np.minimum(SHORTEST_KERNEL_NS, old[rows]))
             spread[rows] = np.array([ratio.spread for ratio in ratios])[number]
-        changed = new != old
-        return KernelTimes(self._scaled(work, new), spread, changed)
+        # What a kernel takes above the shortest grows.
+        shortest = np.minimum(new, SHORTEST_KERNEL_NS)
+        scaled = shortest + (new - shortest) * self._factor(work, units)
+        return KernelTimes(scaled, spread, changed=new != old, scaled=scaled != new)
 
-    def _scaled(self, work: Launched, times: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
-        """With the batch size and the GPU: what a kernel takes above the shortest grows with both."""
-        target, frame = self._target, self._frame
-        factor = np.ones(len(times))
-        if target.batch_ratio != 1:
-            of_batch = frame.profile.ops.role[frame.profile.calls.op[work.call]] != Role.OPTIMIZER
-            factor = np.where(of_batch, target.batch_ratio, 1.0)
+    def _factor(self, work: Launched, units: Ints) -> np.ndarray:  # type: ignore[type-arg]
+        """By the batch size and the GPU."""
+        target, precision = self._target, self._precision
+        factor = batch_factor(self._frame, work, units, target.batch_ratio, self._growth)
         if target.new_gpu != target.gpu:
-            factor = factor * self._gpu_factor(work)
-        if (factor == 1).all():
-            return times
-        shortest: np.ndarray = np.minimum(times, SHORTEST_KERNEL_NS)  # type: ignore[type-arg]
-        shortest += (times - shortest) * factor
-        return shortest
-
-    def _gpu_factor(self, work: Launched) -> np.ndarray:  # type: ignore[type-arg]
-        """Peak rates of the run's GPU over those of the other, for matrix routines; memory bandwidth for the rest.
-
-        A matrix routine is taken for bound by arithmetic where its FLOPs per byte say so on the run's GPU.
-        """
-        target = self._target
-        old, new = target.ceilings, target.new_ceilings
-        memory = old.bytes_per_second / new.bytes_per_second
-        factor = np.full(len(work.launch), memory)
-        if not len(self._matrix):
-            return factor
-        on_tensor_cores = self._precision != "fp32"
-        old_rate = old.flops_per_second(self._precision, on_tensor_cores)
-        new_rate = new.flops_per_second(self._precision, on_tensor_cores)
-        if old_rate is None or new_rate is None:
-            return factor
-        at = self._matrix.of_call[work.call]
-        intensity = self._matrix.flops / np.maximum(self._matrix.bytes, 1)
-        by_arithmetic = (at >= 0) & (intensity[np.maximum(at, 0)] > old_rate / old.bytes_per_second)
-        return np.where(by_arithmetic, old_rate / new_rate, factor)
+            factor = factor * gpu_factor(work, self._matrix, target, precision)
+        return factor
 
     def _half(self) -> Ints:
         """Per call 1 in an op that runs in half precision, 0 in one that does not, -1 where nothing decided."""
@@ -176,21 +172,41 @@ class KernelTimesOf:
         return self._found[key]
 
     def _matrix_ratio(self, matrix: int, call: int, time_ns: float) -> Ratio:
-        frame, ops, strings = self._frame, self._frame.profile.ops, self._frame.profile.strings
-        op = int(frame.profile.calls.op[call])
         if self._precision != "tf32" and not self._is_half(call):
             return _UNCHANGED
-        name = strings[ops.name[op]]
+        found = self._routine(matrix, call)
+        if found is None:
+            return Ratio(1.0, _UNKNOWN_SPREAD)
+        last = int(self._frame.profile.ops.module[self._frame.profile.calls.op[call]]) in self._channels_last
+        features = matrix_features(
+            found.name, found.shapes, found.flops, found.moved, time_ns, self._target.ceilings, last
+        )
+        return self._measured(found.kind, features) or Ratio(1.0, _UNKNOWN_SPREAD)
+
+    def _growth(self, call: int) -> float:
+        """How many times as long a unit takes with the new batch size."""
+        target = self._target
+        matrix = int(self._matrix.of_call[call]) if len(self._matrix) else -1
+        found = self._routine(matrix, call) if matrix >= 0 else None
+        if found is None:
+            return target.batch_ratio
+        ratio, ceilings = target.batch_ratio, target.ceilings
+        fixed = _FP32_BYTES * parameter_elements(found.kind, found.shapes, self._flow.parameter_shapes)
+        before = least_ns(found.flops, found.moved, ceilings)
+        after = least_ns(found.flops * ratio, fixed + (found.moved - fixed) * ratio, ceilings)
+        precision = self._precision if self._precision == "tf32" or self._is_half(call) else "fp32"
+        return self._times.growth(found.kind, precision, before, after)
+
+    def _routine(self, matrix: int, call: int) -> _Routine | None:
+        """None where its work or its kind is not known."""
+        ops, strings = self._frame.profile.ops, self._frame.profile.strings
+        op = int(self._frame.profile.calls.op[call])
         flops, moved = int(self._matrix.flops[matrix]), int(self._matrix.bytes[matrix])
         if flops == UNKNOWN or moved == UNKNOWN or flops <= 0 or moved <= 0:
-            return Ratio(1.0, _UNKNOWN_SPREAD)
-        shapes = msgspec.json.decode(strings[ops.shapes[op]].encode())
+            return None
+        name, shapes = strings[ops.name[op]], msgspec.json.decode(strings[ops.shapes[op]].encode())
         kind = matrix_kind(name, shapes, flops)
-        last = int(ops.module[op]) in self._channels_last
-        if not kind:
-            return Ratio(1.0, _UNKNOWN_SPREAD)
-        features = matrix_features(name, shapes, flops, moved, time_ns, self._target.ceilings, last)
-        return self._measured(kind, features) or Ratio(1.0, _UNKNOWN_SPREAD)
+        return _Routine(kind, name, shapes, flops, moved) if kind else None
 
     def _is_half(self, call: int) -> bool:
         frame, ops = self._frame, self._frame.profile.ops

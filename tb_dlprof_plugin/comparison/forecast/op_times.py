@@ -19,10 +19,12 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_dlprof_plugin.comparison.forecast.features import Features
+from tb_dlprof_plugin.comparison.forecast.features import SLOWNESS, TIME, Features
 
 NEIGHBOURS = 64
 """With more, the error of measured ops left out in turn falls by a hundredth; numpy solves so few without threads."""
+_NEAR = 0.5
+"""Of the logarithm of least times; gave the least error when each measured op was left out in turn."""
 _SQRT3 = math.sqrt(3.0)
 _DATA = "op_times.json.gz"
 _Floats = NDArray[np.float64]
@@ -93,6 +95,16 @@ class Table:
         variance = own - float(weight @ shared[:, 0])
         return Ratio(math.exp(value), math.sqrt(max(variance, 0.0)))
 
+    def slowness(self, least_ns: float, in_fp32: bool) -> float:
+        """Of matrix routines whose least time is about this: mean logarithm of the time over the least one.
+
+        In FP32, or in the table's precision; over the least time in FP32 in both.
+        """
+        slowness = self.features[:, SLOWNESS]
+        away = (self.features[:, TIME] - slowness - math.log(least_ns / 1e3)) / _NEAR
+        weight = np.exp(0.5 * ((away**2).min() - away**2))
+        return float(np.average(slowness if in_fp32 else slowness + self.logarithms, weights=weight))
+
 
 @dataclass(frozen=True)
 class OpTimes:
@@ -105,6 +117,19 @@ class OpTimes:
         """Of an op of this kind in "tf32", "fp16" or "bf16"; None for a kind that was not measured."""
         table = self.tables.get((kind, precision))
         return table.ratio(features) if table is not None else None
+
+    def growth(self, kind: str, precision: str, before_ns: float, after_ns: float) -> float:
+        """How many times as long a matrix routine takes whose least time in FP32 gets longer from ``before_ns``.
+
+        Small ones leave a part of the GPU empty, and grow by less: as the measured ones of their kind do. None grows by
+        more than its least time.
+        """
+        in_fp32, times = precision == "fp32", after_ns / before_ns
+        table = self.tables.get((kind, "tf32" if in_fp32 else precision))
+        if table is None:
+            return times
+        faster = table.slowness(before_ns, in_fp32) - table.slowness(after_ns, in_fp32)
+        return times * math.exp(-max(faster, 0.0) if times > 1 else -min(faster, 0.0))
 
 
 @functools.cache

@@ -8,6 +8,7 @@ the opposite. On the recorded pairs it holds the truth in 73 of 75 cases (docs/f
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -91,7 +92,7 @@ def forecast(
     Args:
         run: recorded on a GPU whose peak rates are known, with shapes.
         precision: "fp32" (as it is), "tf32", "fp16" or "bf16"; the last two by ``torch.autocast``.
-        batch_size: kernels scale with it, and what the CPU does per step does not.
+        batch_size: kernels grow with it, and what the CPU does per step does not.
         gpu: by the name that CUDA reports.
         op_times: measured ops other than those of the package.
         calibration: numbers other than those of the package.
@@ -172,13 +173,15 @@ class _Forecaster:
         frame, target = self._frame, self._target
         work = launched(frame, host_clock(frame, unprofiled))
         times = self._kernel_times
-        moved = target.new_gpu != target.gpu
-        extra = self._calibration.other_gpu_spread if moved or target.gpu != self._measured_on else 0.0
+        moved, known = target.new_gpu != target.gpu, self._calibration
+        extra = known.other_gpu_spread if moved or target.gpu != self._measured_on else 0.0
+        doublings = abs(math.log2(target.batch_ratio))
         spread = times.spread + np.where(times.changed | moved, extra, 0.0)
+        spread += np.where(times.scaled, known.batch_spread * doublings, 0.0)
         gpu_ns = times.gpu_ns * np.exp(spreads * spread)
         added = None
         if target.precision in ("fp16", "bf16"):
-            added = added_work(frame, work, self._flow, target, self._calibration)
+            added = added_work(frame, work, self._flow, target, known)
         before = added.before if added else {}
         return _Simulated(replay(events(work, gpu_ns, before), work.gap_ns), work, times, added)
 

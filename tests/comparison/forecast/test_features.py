@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.comparison.forecast.features import matrix_features, matrix_kind, other_features
+from tb_dlprof_plugin.comparison.forecast.features import (
+    least_ns,
+    matrix_features,
+    matrix_kind,
+    other_features,
+    parameter_elements,
+)
 from tb_dlprof_plugin.kernels.ceilings import Ceilings
 
 GPU = Ceilings("a test", bandwidth=1000, fp32=50)
@@ -118,3 +124,30 @@ def test_a_strided_convolution_has_more_input_pixels_than_output_pixels() -> Non
 def test_other_ops_are_told_by_their_time() -> None:
     assert other_features(5000.0, 1.0, False) == (math.log(5), 0.0, 0.0)
     assert other_features(1000.0, 100.0, True) == (0.0, 0.3 * math.log(100), 3.0)
+
+
+def test_the_least_time_is_by_arithmetic_or_by_memory() -> None:
+    assert least_ns(50_000_000, 10, GPU) == pytest.approx(1000)
+    assert least_ns(10, 1_000_000, GPU) == pytest.approx(1000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shapes", "elements"),
+    [
+        ("convolution wide fprop", convolution(128, 64, 3), 128 * 64 * 9),
+        # Weights and their gradient; a first layer's gradient alone.
+        ("convolution wide bprop", [[8, 128, 32, 32], *convolution(128, 64, 3)], 2 * 128 * 64 * 9),
+        ("convolution first bprop of weights", [[8, 64, 32, 32], *convolution(64, 3, 7, image=3)], 64 * 3 * 49),
+        ("product", [[32], [8, 16], [16, 32], [], []], 16 * 32),
+        ("product", [[8, 32], [32, 16]], 16 * 32),
+        # A gradient of weights: what comes out.
+        ("product", [[32, 8], [8, 16]], 16 * 32),
+        # As many samples as the layer is wide: one of the matrices is a parameter, not all three.
+        ("product", [[24, 24], [24, 24]], 24 * 24),
+        ("batched product", [[4, 32, 16], [4, 16, 32]], 0),
+        ("attention fprop", [[8, 4, 32, 16]] * 3, 0),
+        ("product", [[8, 16]], 0),
+    ],
+)
+def test_parameters_are_told_by_their_shapes(kind: str, shapes: list[Any], elements: int) -> None:
+    assert parameter_elements(kind, shapes, {(32, 16), (24, 24), (128, 64, 3, 3)}) == elements

@@ -18,6 +18,7 @@ from tb_dlprof_plugin.comparison.forecast.target import target_of
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.facts import RunFacts
 
+SHORTEST_US = SHORTEST_KERNEL_NS / 1000
 A100 = "NVIDIA A100-SXM4-80GB"
 NHWC = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x64x8_stage3_ffma_kernel__5x_cudnn"
 KINDS = {
@@ -96,18 +97,53 @@ def test_a_matrix_routine_that_was_not_measured_keeps_its_time_with_much_doubt(f
     assert found.spread[2] == found.spread[4] == 0.5
 
 
-def test_work_grows_with_the_batch_and_the_optimizers_does_not(frame: Frame) -> None:
-    def grown(us: float) -> float:
-        return 2 * us - 1.2
+def grown(us: float, factor: float = 2.0) -> float:
+    return SHORTEST_US + (us - SHORTEST_US) * factor
 
-    expected = {name: grown(us) if name != "optimizer" else us for name, us in RECORDED.items()}
-    assert first_step(times(frame, "fp32", op_times(0.5), batch_size=16)) == expected
-    half = {name: grown(us / 2) for name, us in RECORDED.items() if name.startswith(("conv", "fc"))}
-    assert first_step(times(frame, "bf16", op_times(0.5), batch_size=16)) == expected | half
+
+FACTORS = {
+    "optimizer": 1.0,
+    # Of the elements that are read and written 432 are weights or, backward in a first layer, their gradient.
+    "conv": 2 - 432 / (8 * 3 * 32 * 32 + 8 * 16 * 30 * 30 + 432),
+    "conv backward": 2 - 432 / (8 * 3 * 32 * 32 + 8 * 16 * 30 * 30 + 432),
+    "fc": 2 - 640 / (8 * 64 + 640 + 8 * 10 + 10),
+    "fc backward": 2 - 640 / (8 * 10 + 640 + 8 * 64),
+}
+"""How much more there is to do with twice the batch, where it is not twice as much. All are bound by memory."""
+
+
+def test_work_grows_with_the_batch_and_the_optimizers_does_not(frame: Frame) -> None:
+    expected = {name: grown(us, FACTORS.get(name, 2.0)) for name, us in RECORDED.items()}
+    found = times(frame, "fp32", op_times(0.5), batch_size=16)
+    assert first_step(found) == pytest.approx(expected)
+    assert not found.changed.any()
+    assert dict(zip(STEP, found.scaled[:7].tolist(), strict=True)) == {name: name != "optimizer" for name in STEP}
+    half = {name: grown(us / 2, FACTORS[name]) for name, us in RECORDED.items() if name.startswith(("conv", "fc"))}
+    assert first_step(times(frame, "bf16", op_times(0.5), batch_size=16)) == pytest.approx(expected | half)
 
 
 def test_a_smaller_batch_takes_less(frame: Frame) -> None:
-    assert first_step(times(frame, "fp32", op_times(0.5), batch_size=4))["conv"] == pytest.approx(1.2 + 198.8 / 2)
+    found = first_step(times(frame, "fp32", op_times(0.5), batch_size=4))
+    assert found["loss"] == pytest.approx(grown(10, 0.5))
+    # With twice the batch it does 2 - x times as much, with half the batch 0.5 + x / 2.
+    assert found["conv"] == pytest.approx(grown(200, 0.5 + (2 - FACTORS["conv"]) / 2))
+
+
+def test_matrix_routines_grow_as_the_measured_ones_of_their_kind_do(frame: Frame) -> None:
+    # GIVEN measured products that take ten times their least time at 0.5 ns of it and twice that at 2 ns or more
+    places = np.log([0.5e-3] * 4 + [2e-3] * 4)
+    slowness = np.log([10.0] * 4 + [2.0] * 4)
+    features = np.zeros((8, KINDS["product"]))
+    features[:, 0], features[:, 1] = places + slowness, slowness
+    known = op_times(0.5)
+    for precision in ("tf32", "fp16"):
+        process = Process((1.0,) * KINDS["product"], 0.0, 0.0, 1e-9)
+        known.tables["product", precision] = Table(features, np.log(np.full(8, 0.5)), process)
+    # THEN a product of 1 ns gets longer by less than what it has more to do, in FP32 and in FP16
+    for precision, before in (("fp32", 100.0), ("fp16", 50.0)):
+        found = first_step(times(frame, precision, known, batch_size=32))
+        more = 4 - 3 * (2 - FACTORS["fc"])
+        assert grown(before, 1.0) < found["fc"] < grown(before, 0.6 * more)
 
 
 def test_on_another_gpu_kernels_take_as_much_longer_as_its_memory_is_slower(frame: Frame) -> None:

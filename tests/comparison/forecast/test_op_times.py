@@ -99,6 +99,44 @@ def test_a_single_measured_op_is_taken_as_it_is() -> None:
     assert found.value == pytest.approx(0.4)
 
 
+def _of_sizes(slowness: dict[float, float], ratio: float = 0.5) -> Table:
+    """Matrix routines with these least times (µs), each so many times slower than that in FP32."""
+    least, slow = np.log(list(slowness)), np.log(list(slowness.values()))
+    features = np.column_stack([least + slow, slow])
+    return Table(features, np.log(np.full(len(least), ratio)), Process((1.0, 1.0), 0.5, 0.1, 1e-4))
+
+
+def test_matrix_routines_grow_by_less_where_they_leave_the_gpu_part_empty() -> None:
+    known = OpTimes("a GPU", {KIND: _of_sizes({1.0: 8.0, 1000.0: 2.0}), ("product", "tf32"): _of_sizes({5.0: 3.0})})
+    # From 1 to 1000 µs: 8 times too slow at first, twice at last.
+    assert known.growth(*KIND, 1e3, 1e6) == pytest.approx(250)
+    assert known.growth(*KIND, 1e6, 1e3) == pytest.approx(1 / 250)
+    # Where all measured ones are alike it takes as many times as long as it has to do.
+    assert known.growth("product", "fp32", 1e3, 4e3) == known.growth("product", "tf32", 1e3, 4e3) == pytest.approx(4)
+    # None gets longer by more than it has to do.
+    odd = OpTimes("a GPU", {KIND: _of_sizes({1.0: 2.0, 1000.0: 3.0})})
+    assert (odd.growth(*KIND, 1e3, 1e6), odd.growth(*KIND, 1e6, 1e3)) == (1000, 0.001)
+    # Far from all measured ones it stays as slow as the last of them.
+    assert known.growth(*KIND, 1e9, 1e12) == pytest.approx(1000)
+    assert known.growth("attention fprop", "fp16", 1e3, 3e3) == pytest.approx(3)
+
+
+def test_in_half_precision_they_grow_as_they_do_in_it() -> None:
+    table = _of_sizes({1.0: 8.0, 1000.0: 2.0})
+    gaining = replace(table, logarithms=np.log([1.0, 0.25]))
+    known = OpTimes("a GPU", {KIND: gaining, ("product", "tf32"): table})
+    assert known.growth(*KIND, 1e3, 1e6) == pytest.approx(250 / 4)
+    assert known.growth("product", "fp32", 1e3, 1e6) == pytest.approx(250)
+
+
+@pytest.mark.parametrize("kind", ["product", "convolution wide fprop", "convolution wide bprop", "attention fprop"])
+def test_larger_measured_ops_come_nearer_to_their_least_time(kind: str) -> None:
+    known = measured()
+    for precision in ("fp32", "tf32"):
+        assert 1.5 < known.growth(kind, precision, 1e4, 4e4) < 4
+        assert 2.9 < known.growth(kind, precision, 1e6, 4e6) <= 4
+
+
 def test_what_was_not_measured_is_unknown() -> None:
     known = grid(0.3)
     assert known.ratio("attention fprop", "fp16", (1.0,)) is None

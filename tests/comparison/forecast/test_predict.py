@@ -130,6 +130,15 @@ def test_a_larger_batch_takes_longer(
         assert twice.predicted_ns > 1.7 * same.predicted_ns
 
 
+def test_the_further_the_batch_size_the_wider_the_interval(predict: Predict, recorded: Callable[[str], Frame]) -> None:
+    size = recorded("vgg16/fp32").profile.facts.batch_size
+    assert size
+    for larger in (True, False):
+        found = [predict("vgg16", "fp32", batch_size=size * 2**n if larger else size // 2**n) for n in (1, 2, 3)]
+        widths = [one.high_ns / one.low_ns for one in found]
+        assert 1.05 < widths[0] < widths[1] < widths[2] < 1.5
+
+
 def test_a_slower_gpu_takes_longer_with_a_wider_interval(predict: Predict) -> None:
     for precision in ("fp32", "bf16"):
         here, there = predict("resnet50", precision), predict("resnet50", precision, gpu=A100)
