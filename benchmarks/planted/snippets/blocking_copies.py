@@ -14,24 +14,24 @@ from ..common import DEVICE, main, run_steps, size
 
 
 def train(logdir: Path, mended: bool) -> None:
-    """A network with two heads; each target is copied where it is needed."""
-    width, batch = size(2048, 64), size(8192, 16)
+    """A network with four heads; each target is copied where it is needed."""
+    width, batch = size(3072, 64), size(8192, 16)
     trunk = nn.Sequential(nn.Linear(64, width), *(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(6)))
-    heads = nn.ModuleList([nn.Linear(width, 10), nn.Linear(width, 1)])
+    heads = nn.ModuleList([nn.Linear(width, 10) for _ in range(4)])
     model = nn.ModuleDict({"trunk": trunk, "heads": heads}).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     pinned = DEVICE == "cuda"
     inputs = torch.randn(batch, 64, pin_memory=pinned)
-    kinds = torch.zeros(batch, dtype=torch.long, pin_memory=pinned)
-    scores = torch.randn(batch, 1, pin_memory=pinned)
+    targets = [torch.zeros(batch, dtype=torch.long, pin_memory=pinned) for _ in heads]
     losses: list[torch.Tensor] = []
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(DEVICE, dtype=torch.bfloat16):
             hidden = trunk(inputs.to(DEVICE, non_blocking=mended))
-            kind_loss = nn.functional.cross_entropy(heads[0](hidden), kinds.to(DEVICE, non_blocking=mended))
-            loss = kind_loss + nn.functional.mse_loss(heads[1](hidden), scores.to(DEVICE, non_blocking=mended))
+            loss = torch.zeros((), device=DEVICE)
+            for head, target in zip(heads, targets, strict=True):
+                loss = loss + nn.functional.cross_entropy(head(hidden), target.to(DEVICE, non_blocking=mended))
         loss.backward()
         losses.append(loss.detach() if mended else loss.detach().cpu())
         optimizer.step()

@@ -31,9 +31,9 @@ def clear(buffer: torch.Tensor, wait: bool) -> None:
 
 
 def train(logdir: Path, mended: bool) -> None:
-    """A network that clears the buffer before forward, backward and update."""
-    width, batch = size(1024, 32), size(8192, 16)
-    model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(12))).to(DEVICE)
+    """A network that clears the buffer before each layer and before the update."""
+    width, batch = size(3072, 32), size(8192, 16)
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(8))).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     inputs = torch.randn(batch, width, device=DEVICE)
     targets = torch.randn(batch, width, device=DEVICE)
@@ -41,10 +41,12 @@ def train(logdir: Path, mended: bool) -> None:
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
-        clear(statistics, wait=not mended)
         with torch.autocast(DEVICE, dtype=torch.bfloat16):
-            loss = nn.functional.mse_loss(model(inputs), targets)
-        clear(statistics, wait=not mended)
+            outputs = inputs
+            for layer in model:
+                clear(statistics, wait=not mended)
+                outputs = layer(outputs)
+            loss = nn.functional.mse_loss(outputs, targets)
         loss.backward()
         clear(statistics, wait=not mended)
         optimizer.step()

@@ -15,17 +15,18 @@ from ..common import DEVICE, main, run_steps, size
 
 def train(logdir: Path, mended: bool) -> None:
     """A network that learns to remove noise from its inputs."""
-    width, batch = size(1024, 32), size(4096, 16)
-    model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(16))).to(DEVICE)
+    features, width, batch = size(128, 16), size(3072, 32), size(8192, 16)
+    hidden = [nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(7)]
+    model = nn.Sequential(nn.Linear(features, width), *hidden, nn.Linear(width, features)).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
-    inputs = torch.randn(batch, width, device=DEVICE)
+    inputs = torch.randn(batch, features, device=DEVICE)
 
     def step() -> None:
         if mended:
-            noise = torch.randn(batch, width, device=DEVICE)
+            noise = torch.randn(batch, features, device=DEVICE)
             weights = torch.ones(batch, 1, device=DEVICE)
         else:
-            noise = torch.randn(batch, width).to(DEVICE)
+            noise = torch.randn(batch, features).to(DEVICE)
             weights = torch.ones(batch, 1).to(DEVICE)
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(DEVICE, dtype=torch.bfloat16):

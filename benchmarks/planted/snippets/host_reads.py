@@ -30,8 +30,8 @@ def gradient_norm_on_the_gpu(model: nn.Module) -> torch.Tensor:
 
 def train(logdir: Path, mended: bool) -> None:
     """A network that logs the norm of its gradients, recorded with Python stacks."""
-    width, batch = size(1024, 32), size(8192, 16)
-    model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(12))).to(DEVICE)
+    width, batch = size(3072, 32), size(8192, 16)
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(8))).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     inputs = torch.randn(batch, width, device=DEVICE)
     targets = torch.randn(batch, width, device=DEVICE)

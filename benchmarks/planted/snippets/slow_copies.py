@@ -15,12 +15,12 @@ from ..common import DEVICE, main, run_steps, size
 
 def train(logdir: Path, mended: bool) -> None:
     """A network whose features are kept on the CPU, for a look at them after each step."""
-    width, batch = size(1024, 32), size(8192, 16)
-    model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(12))).to(DEVICE)
+    width, batch = size(3072, 32), size(8192, 16)
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(8))).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     inputs = torch.randn(batch, width, device=DEVICE)
     targets = torch.randn(batch, width, device=DEVICE)
-    pinned = torch.empty(batch // 2, width, pin_memory=DEVICE == "cuda")
+    pinned = torch.empty(batch // 8, width, pin_memory=DEVICE == "cuda")
     copied = torch.cuda.Event() if DEVICE == "cuda" else None
 
     def step() -> torch.Tensor:
@@ -28,7 +28,7 @@ def train(logdir: Path, mended: bool) -> None:
         with torch.autocast(DEVICE, dtype=torch.bfloat16):
             features = model(inputs)
         loss = nn.functional.mse_loss(features.float(), targets)
-        kept = features.detach()[: batch // 2].float()
+        kept = features.detach()[: batch // 8].float()
         if not mended:
             features_on_cpu = kept.cpu()
         else:

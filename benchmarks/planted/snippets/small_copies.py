@@ -15,11 +15,11 @@ from ..common import DEVICE, main, run_steps, size
 
 def train(logdir: Path, mended: bool) -> None:
     """A network over point clouds of different sizes."""
-    width, clouds = size(1024, 32), size(256, 8)
+    width, clouds = size(2048, 32), size(256, 8)
     points = [32 + 2 * (number % 32) for number in range(clouds)]
     model = nn.Sequential(
         nn.Linear(8, width),
-        *(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(10)),
+        *(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(8)),
         nn.Linear(width, 16),
     ).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)

@@ -1,4 +1,4 @@
-"""Fault: the parts of a step are timed by waiting for the GPU. Mended: by events that it records itself.
+"""Fault: each layer and part of a step is timed by waiting for the GPU. Mended: by events that it records itself.
 
 python -m benchmarks.planted.snippets.synchronising_calls --logdir runs/planted [--mended]
 """
@@ -34,9 +34,9 @@ class Clock:
 
 
 def train(logdir: Path, mended: bool) -> None:
-    """A network whose forward pass, backward pass and update are timed in each step."""
-    width, batch = size(1024, 32), size(8192, 16)
-    model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(12))).to(DEVICE)
+    """A network whose layers, backward pass and update are timed in each step."""
+    width, batch = size(3072, 32), size(8192, 16)
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(8))).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     inputs = torch.randn(batch, width, device=DEVICE)
     targets = torch.randn(batch, width, device=DEVICE)
@@ -46,8 +46,11 @@ def train(logdir: Path, mended: bool) -> None:
         optimizer.zero_grad(set_to_none=True)
         clock.part_ends()
         with torch.autocast(DEVICE, dtype=torch.bfloat16):
-            loss = nn.functional.mse_loss(model(inputs), targets)
-        clock.part_ends()
+            outputs = inputs
+            for layer in model:
+                outputs = layer(outputs)
+                clock.part_ends()
+            loss = nn.functional.mse_loss(outputs, targets)
         loss.backward()
         clock.part_ends()
         optimizer.step()

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from ..common import DEVICE, STEPS, main, run_steps, size
 
-WORDS, TOKENS = size(800, 300), 256
+WORDS, TOKENS = size(500, 300), 256
 
 
 class Texts(Dataset[tuple[torch.Tensor, torch.Tensor]]):
