@@ -34,8 +34,8 @@ def train(logdir: Path, mended: bool) -> None:
         optimizer.zero_grad(set_to_none=True)
         samples = scaled()
         with torch.autocast(DEVICE, torch.bfloat16):
-            outputs = model(samples)
-        nn.functional.mse_loss(outputs, targets).backward()
+            loss = nn.functional.mse_loss(model(samples), targets)
+        loss.backward()
         optimizer.step()
 
     run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=batch)

@@ -16,7 +16,7 @@ from torch import nn
 
 from ..common import DEVICE, main, run_steps, size
 
-SAMPLES = 450_000
+SAMPLES = 300_000
 """Of the data set, each with a weight of its own."""
 
 
@@ -39,8 +39,8 @@ def train(logdir: Path, mended: bool) -> None:
         inputs = data[rows % len(data)]
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(DEVICE, torch.bfloat16):
-            outputs = model(inputs)
-        nn.functional.mse_loss(outputs, inputs).backward()
+            loss = nn.functional.mse_loss(model(inputs), inputs)
+        loss.backward()
         optimizer.step()
 
     run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=batch)

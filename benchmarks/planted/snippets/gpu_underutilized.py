@@ -24,21 +24,22 @@ def train(logdir: Path, mended: bool) -> None:
     width = size(4096, 64)
     model = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width)).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
-    inputs = torch.randn(size(4096, 16), width, device=DEVICE)
+    inputs = torch.randn(size(3072, 16), width, device=DEVICE)
     targets = torch.randn_like(inputs)
     generator = np.random.default_rng(0)
 
     def drawn(count: int) -> torch.Tensor:
-        values = generator.lognormal(0, 0.1, count) if mended else [random.lognormvariate(0, 0.1) for _ in range(count)]
-        return torch.tensor(values, dtype=torch.float32, pin_memory=DEVICE == "cuda")
+        values = generator.beta(0.4, 0.4, count) if mended else [random.betavariate(0.4, 0.4) for _ in range(count)]
+        on_host = torch.as_tensor(values, dtype=torch.float32)
+        return on_host.pin_memory() if DEVICE == "cuda" else on_host
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
         for _ in range(MICRO_BATCHES):
             weights = drawn(len(inputs)).to(DEVICE, non_blocking=True)[:, None]
             with torch.autocast(DEVICE, torch.bfloat16):
-                outputs = model(inputs * weights)
-            nn.functional.mse_loss(outputs, targets * weights).backward()
+                loss = nn.functional.mse_loss(model(inputs * weights), targets * weights)
+            loss.backward()
         optimizer.step()
 
     run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=len(inputs))

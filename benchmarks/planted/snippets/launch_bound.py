@@ -19,7 +19,7 @@ def train(logdir: Path, mended: bool) -> None:
     torch.set_float32_matmul_precision("high")
     width = size(1024, 64)
     layers: list[nn.Module] = []
-    for _ in range(size(48, 8)):
+    for _ in range(size(40, 8)):
         layers += [nn.Linear(width, width), nn.ReLU()]
     model = nn.Sequential(*layers).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)

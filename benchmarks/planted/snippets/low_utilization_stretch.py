@@ -1,4 +1,4 @@
-"""Fault: a moving average of the weights is kept parameter by parameter. Mended: by ops over lists of parameters.
+"""Fault: moving averages of the weights are kept parameter by parameter. Mended: by ops over lists of parameters.
 
 The loss is read before, as many trainings do, so that the GPU has nothing else to do while the small ops are launched.
 
@@ -15,7 +15,7 @@ from torch import nn
 
 from ..common import DEVICE, main, run_steps, size
 
-DECAY = 0.99
+DECAYS = (0.99, 0.9999)
 
 
 def train(logdir: Path, mended: bool) -> None:
@@ -26,21 +26,22 @@ def train(logdir: Path, mended: bool) -> None:
     for _ in range(16):
         layers += [nn.Linear(width, width), nn.GELU()]
     model = nn.Sequential(*layers).to(DEVICE)
-    average = copy.deepcopy(model).requires_grad_(False)
+    averages = {decay: copy.deepcopy(model).requires_grad_(False) for decay in DECAYS}
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
-    inputs = torch.randn(size(65536, 16), width, device=DEVICE)
+    inputs = torch.randn(size(32768, 16), width, device=DEVICE)
     targets = torch.randn_like(inputs)
     losses: list[float] = []
 
     @torch.no_grad()
-    def keep_average() -> None:
-        averages: list[torch.Tensor] = list(average.parameters())
+    def keep_averages() -> None:
         weights: list[torch.Tensor] = list(model.parameters())
-        if mended:
-            torch._foreach_lerp_(averages, weights, 1 - DECAY)
-            return
-        for kept, new in zip(averages, weights, strict=True):
-            kept.copy_(kept * DECAY + new * (1 - DECAY))
+        for decay, average in averages.items():
+            kept: list[torch.Tensor] = list(average.parameters())
+            if mended:
+                torch._foreach_lerp_(kept, weights, 1 - decay)
+                continue
+            for old, new in zip(kept, weights, strict=True):
+                old.copy_(old * decay + new * (1 - decay))
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
@@ -48,7 +49,7 @@ def train(logdir: Path, mended: bool) -> None:
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-        keep_average()
+        keep_averages()
 
     run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=len(inputs))
 

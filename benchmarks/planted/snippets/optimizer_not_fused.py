@@ -24,8 +24,8 @@ def train(logdir: Path, mended: bool) -> None:
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(DEVICE, torch.bfloat16):
-            outputs = model(inputs)
-        nn.functional.mse_loss(outputs, targets).backward()
+            loss = nn.functional.mse_loss(model(inputs), targets)
+        loss.backward()
         optimizer.step()
 
     run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=len(inputs))

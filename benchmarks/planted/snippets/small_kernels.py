@@ -45,8 +45,8 @@ def train(logdir: Path, mended: bool) -> None:
         optimizer.zero_grad(set_to_none=True)
         pooled = model["pooling"](signals)
         with torch.autocast(DEVICE, torch.bfloat16):
-            outputs = model["wide"](inputs)
-        nn.functional.mse_loss(outputs + pooled[:, None], targets).backward()
+            loss = nn.functional.mse_loss(model["wide"](inputs) + pooled[:, None], targets)
+        loss.backward()
         optimizer.step()
 
     run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=batch)
