@@ -1,0 +1,138 @@
+"""Recorded planted trainings in, what became of each rule on them out.
+
+The saving that a rule states for the training with its fault is held against the one realised: the step of the
+training with the fault less that of the mended one, both the median of steps that ran without the profiler. Where the
+two train on batches of different size the mended step is scaled to the batch of the other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tb_dlprof_plugin.advice import advise
+from tb_dlprof_plugin.advice.engine import Advice, all_rules
+from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
+from tb_dlprof_plugin.commands.source import choose
+from tb_dlprof_plugin.measures import Frame, Selection
+
+RECORDED = Path(__file__).resolve().parent / "recorded"
+"""``<rule>/fault`` and ``<rule>/mended``, made by `benchmarks.planted.record`."""
+
+
+class Run:
+    """A recorded run and what the rules say of it."""
+
+    def __init__(self, directory: Path) -> None:
+        chosen = choose(directory, None, None, None, None)
+        self.frame: Frame = chosen.frame
+        self.selection: Selection = chosen.selection
+
+    @cached_property
+    def advice(self) -> Advice:
+        """Of all iterations."""
+        return advise(self.frame, self.selection)
+
+    def finding(self, rule: str) -> FindingItem | None:
+        """The rule's finding."""
+        return next((found for found in self.advice.findings if found.rule == rule), None)
+
+    def status(self, rule: str) -> RuleStatus | None:
+        """What became of a rule; None where there is no such rule."""
+        return next((status for status in self.advice.rules if status.rule == rule), None)
+
+    @property
+    def step_ns(self) -> int | None:
+        """The median step without the profiler."""
+        return self.frame.profile.facts.unprofiled_step_ns
+
+    @property
+    def batch_size(self) -> int | None:
+        """Samples per step of all processes; None where it was not recorded."""
+        size = self.frame.profile.facts.batch_size
+        return None if size is None else size * max(1, len(self.frame.ranks))
+
+
+@dataclass(frozen=True)
+class Held:
+    """A rule and its planted training. ``machine`` says what it was recorded on, "" where that is not known."""
+
+    rule: str
+    machine: str
+    fault: Run
+    mended: Run
+
+    @property
+    def finding(self) -> FindingItem | None:
+        """What the rule says of the training with its fault."""
+        return self.fault.finding(self.rule)
+
+    @property
+    def fires(self) -> bool:
+        """Whether the rule finds its fault."""
+        return self.finding is not None
+
+    @property
+    def silent(self) -> bool:
+        """Whether the rule is silent on the mended training, because it looked or because it does not apply."""
+        status = self.mended.status(self.rule)
+        return status is not None and status.outcome in ("silent", "not_applicable")
+
+    @property
+    def others(self) -> list[str]:
+        """Other rules that fire on the mended training."""
+        return sorted(found.rule for found in self.mended.advice.findings if found.rule != self.rule)
+
+    @property
+    def realised_ns(self) -> float | None:
+        """What mending saved per step; None where a step was not timed."""
+        before, after = self.fault.step_ns, self.mended.step_ns
+        if before is None or after is None:
+            return None
+        batches = self.fault.batch_size, self.mended.batch_size
+        scale = batches[0] / batches[1] if batches[0] and batches[1] else 1.0
+        return before - scale * after
+
+    @property
+    def within(self) -> bool | None:
+        """Whether the realised saving lies in the stated interval; None without a saving or without timed steps."""
+        if self.finding is None or self.finding.saving is None or self.realised_ns is None:
+            return None
+        return self.finding.saving.low_ns <= self.realised_ns <= self.finding.saving.high_ns
+
+
+def planted_rules(recorded: Path = RECORDED) -> list[str]:
+    """The rules whose training is recorded with its fault and mended, by name."""
+    return sorted(
+        path.name for path in recorded.glob("*") if all((path / variant).is_dir() for variant in ("fault", "mended"))
+    )
+
+
+def held(rule: str, recorded: Path = RECORDED) -> Held:
+    """The recordings of a rule."""
+    runs = _recording(recorded).get("runs", [])
+    machines = [
+        f"{run['device']}, torch {run['torch']}" if run.get("gpus") else f"CPU, torch {run['torch']}"
+        for run in runs
+        if run["rule"] == rule
+    ]
+    directory = recorded / rule
+    return Held(rule, machines[0] if machines else "", Run(directory / "fault"), Run(directory / "mended"))
+
+
+def all_held(recorded: Path = RECORDED) -> Iterator[Held]:
+    """All recorded planted trainings that there is a rule for, by the rules' names."""
+    known = {one.rule.id for one in all_rules()}
+    for rule in planted_rules(recorded):
+        if rule in known:
+            yield held(rule, recorded)
+
+
+def _recording(recorded: Path) -> dict[str, Any]:
+    path = recorded / "recording.json"
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found

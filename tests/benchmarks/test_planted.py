@@ -1,0 +1,84 @@
+"""Every rule on recordings of a training with its fault and of the same training mended, and the rules' pages."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+from planted import document, snippets
+from planted.held import RECORDED, Held, held, planted_rules
+from planted.record import all_snippets
+from planted.studies import advice_rows
+
+from tb_dlprof_plugin.advice.engine import all_rules
+from tb_dlprof_plugin.advice.topics import OTHER, TOPICS, topic_of
+
+RULES = planted_rules()
+KEPT_PERCENT = 80
+"""Of the stated savings this share at least is realised within its interval."""
+
+
+@functools.cache
+def recorded(rule: str) -> Held:
+    return held(rule)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_finds_its_fault(rule: str) -> None:
+    status = recorded(rule).fault.status(rule)
+    assert status is not None, f"no rule looks for what is planted in {rule}"
+    assert status.outcome == "fired", status.why
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_is_silent_once_its_fault_is_mended(rule: str) -> None:
+    status = recorded(rule).mended.status(rule)
+    assert status is not None
+    assert status.outcome in ("silent", "not_applicable"), status.why
+
+
+def test_what_is_saved_lies_in_the_stated_interval() -> None:
+    judged = [recorded(rule) for rule in RULES if recorded(rule).within is not None]
+    missed = {one.rule: (one.finding.saving, one.realised_ns) for one in judged if one.finding and not one.within}
+    assert len(judged) > 10
+    assert 100 * (1 - len(missed) / len(judged)) >= KEPT_PERCENT, missed
+
+
+def test_no_rule_fails_on_a_planted_training() -> None:
+    failed = {
+        (rule, status.rule): status.why
+        for rule in RULES
+        for run in (recorded(rule).fault, recorded(rule).mended)
+        for status in run.advice.rules
+        if status.outcome == "failed"
+    }
+    assert failed == {}
+
+
+def test_every_rule_has_a_planted_training_a_recording_and_a_topic() -> None:
+    rules = {one.rule.id for one in all_rules()}
+    assert rules - set(all_snippets()) == set(), f"no training in {snippets.__name__}"
+    assert rules - set(RULES) == set(), f"not recorded in {RECORDED}"
+    assert {rule for rule in rules if topic_of(rule) == OTHER} == set()
+    assert {rule for named in TOPICS.values() for rule in named} - rules == set()
+
+
+def test_every_threshold_that_a_rule_names_says_what_it_is() -> None:
+    for one in all_rules():
+        missing = [name for name in one.rule.thresholds if len(document.SOURCES.get(name, "")) < 20]
+        assert missing == [], one.rule.id
+
+
+@pytest.mark.slow
+def test_the_pages_of_the_rules_are_current(capsys: pytest.CaptureFixture[str]) -> None:
+    status = document.main(["--check"])
+    assert status == 0, capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_rules_advise_amp_for_the_models_that_it_made_faster() -> None:
+    rows, _ = advice_rows()
+    for model, question, _, ours, measured, _ in rows:
+        if question == "AMP":
+            before, after = (float(word) for word in measured.removeprefix("step ").split(" ms")[0].split(" to "))
+            assert ours.startswith("use it") == (after < before), model
