@@ -6,13 +6,15 @@ import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
 import { formatUnit } from "../../format/unit";
 import { EvidenceList } from "./EvidenceList";
+import { Inline } from "./Inline";
 import { OtherRuns } from "./OtherRuns";
 import { Price } from "./Price";
 import { References } from "./References";
 import type { Scale } from "./SavingLine";
 import type { Aside } from "./setAside";
 
-export const findingElementId = (id: string): string => `finding ${id}`;
+/** No spaces: ARIA attributes hold lists of ids. */
+export const findingElementId = (id: string): string => `finding-${id}`;
 
 interface FindingCardProps {
   finding: FindingItem;
@@ -29,7 +31,7 @@ interface FindingCardProps {
 
 export function FindingCard({ finding, rule, number, scale, entries, open, onToggle, onSetAside }: FindingCardProps) {
   const id = findingElementId(finding.id);
-  const title = `${id} title`;
+  const title = `${id}-title`;
   return (
     <article class="card finding" id={id} tabIndex={-1} aria-labelledby={title} data-testid={`finding-${finding.rule}`}>
       <div class="finding-head">
@@ -47,10 +49,12 @@ export function FindingCard({ finding, rule, number, scale, entries, open, onTog
             </span>
             {rule && <span>{rule.topic}</span>}
           </p>
-          <p class="finding-change">{finding.change}</p>
+          <p class="finding-change">
+            <Inline text={finding.change} />
+          </p>
         </div>
         <div class="finding-actions">
-          <button type="button" class="button button-small" aria-expanded={open} aria-controls={`${id} details`} aria-describedby={title} data-testid="finding-details" onClick={onToggle}>
+          <button type="button" class="button button-small" aria-expanded={open} aria-controls={`${id}-details`} aria-describedby={title} data-testid="finding-details" onClick={onToggle}>
             {open ? "Less" : "Details"}
           </button>
           <button type="button" class="button button-small" aria-describedby={title} title="You changed it: it moves to the end of the list" data-testid="finding-resolve" onClick={() => onSetAside("resolved")}>
@@ -61,7 +65,7 @@ export function FindingCard({ finding, rule, number, scale, entries, open, onTog
           </button>
         </div>
       </div>
-      <div id={`${id} details`} hidden={!open}>
+      <div id={`${id}-details`} hidden={!open}>
         {open && <Details finding={finding} rule={rule} entries={entries} />}
       </div>
     </article>
@@ -74,7 +78,9 @@ function Details({ finding, rule, entries }: { finding: FindingItem; rule: RuleL
       <div class="finding-body">
         <div>
           <h3>What was seen</h3>
-          <p>{finding.seen}</p>
+          <p>
+            <Inline text={finding.seen} />
+          </p>
           <Readings readings={finding.readings} />
           {finding.evidence.length > 0 && <EvidenceList rows={finding.evidence} />}
         </div>
@@ -88,18 +94,24 @@ function Details({ finding, rule, entries }: { finding: FindingItem; rule: RuleL
           <h3>
             <Term of="saving">Estimated saving per step</Term>
           </h3>
-          <p>{finding.saving ? finding.saving.derivation : finding.saving_unknown_because || "No honest number can be given."}</p>
+          <p>
+            <Inline text={finding.saving ? finding.saving.derivation : finding.saving_unknown_because || "No honest number can be given."} />
+          </p>
           {finding.confirm && (
             <>
               <h3>What would confirm it</h3>
-              <p>{finding.confirm}</p>
+              <p>
+                <Inline text={finding.confirm} />
+              </p>
             </>
           )}
           {finding.saving && <OtherRuns entries={entries} />}
           {rule?.ignore_when && (
             <>
               <h3>When to leave it</h3>
-              <p>{rule.ignore_when}</p>
+              <p>
+                <Inline text={rule.ignore_when} />
+              </p>
             </>
           )}
         </div>

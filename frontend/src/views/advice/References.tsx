@@ -2,7 +2,7 @@
 import type { Reference } from "../../api/types";
 
 /** Only web addresses become links. */
-const isWeb = (url: string): boolean => /^https?:\/\//i.test(url);
+export const isWeb = (url: string): boolean => /^https?:\/\//i.test(url);
 
 export function References({ references }: { references: Reference[] }) {
   if (references.length === 0) return <span />;

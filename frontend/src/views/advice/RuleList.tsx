@@ -2,6 +2,7 @@
 import { useId, useState } from "preact/hooks";
 import type { RuleLine, RuleOutcome } from "../../api/types";
 import { Defined } from "../../components/Term";
+import { Inline, plainText } from "./Inline";
 
 const OUTCOMES: Record<RuleOutcome, string> = {
   fired: "fired",
@@ -63,9 +64,11 @@ export function RuleList({ rules }: { rules: RuleLine[] }) {
           <ul>
             {group.map((rule) => (
               <li key={rule.rule} data-testid={`rule-${rule.rule}`}>
-                <span class="rule-title">{rule.looks_for ? <Defined text={rule.looks_for}>{rule.title}</Defined> : rule.title}</span>
+                <span class="rule-title">{rule.looks_for ? <Defined text={plainText(rule.looks_for)}>{rule.title}</Defined> : rule.title}</span>
                 <span class={`rule-outcome rule-${rule.outcome}`}>{OUTCOMES[rule.outcome]}</span>
-                <span class="rule-why">{rule.why}</span>
+                <span class="rule-why">
+                  <Inline text={rule.why} />
+                </span>
               </li>
             ))}
           </ul>

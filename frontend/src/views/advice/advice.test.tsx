@@ -6,6 +6,7 @@ import { App } from "../../shell/App";
 import { INITIAL_STATE } from "../../state/viewState";
 import * as fixtures from "../../testing/fixtures";
 import { evidenceTarget } from "./evidence";
+import { Inline, plainText } from "./Inline";
 import { runsOfSameModel } from "./OtherRuns";
 import { matching } from "./RuleList";
 import { scaleOf } from "./SavingLine";
@@ -62,6 +63,7 @@ describe("the findings", () => {
   it("show the price and the change, and only the first one its details", async () => {
     await open();
     expect(shown()).toEqual(["amp", "loader", "cudnn_benchmark"]);
+    expect(document.getElementById(card("amp").getAttribute("aria-labelledby")!)?.textContent).toBe("1. Train with automatic mixed precision");
     expect(card("amp").querySelector(".price-amount")?.textContent).toBe("58.0 ms");
     expect(card("loader").textContent).toContain(loader.change);
     expect(card("loader").textContent).not.toContain("What was seen");
@@ -223,6 +225,15 @@ describe("helpers", () => {
     expect(evidenceTarget({ ...row, page: "modules", id: "layer1" })).toEqual({ page: "modules", module: "layer1" });
     expect(evidenceTarget({ ...row, page: "launches", id: "" })).toMatchObject({ page: "launches", op: null });
     expect(evidenceTarget({ ...row, page: "nowhere", id: "" })).toBeNull();
+  });
+
+  it("read code and links in a rule's text, and nothing else", () => {
+    const text = "Set `a < b`, see [docs](https://x.org/a) or [here](../x.md), not <b>[`.";
+    act(() => render(<Inline text={text} />, root));
+    expect(root.innerHTML).toContain("<code>a &lt; b</code>");
+    expect([...root.querySelectorAll("a")].map((link) => [link.textContent, link.getAttribute("href")])).toEqual([["docs", "https://x.org/a"]]);
+    expect(root.textContent).toBe("Set a < b, see docs or here, not <b>[`.");
+    expect(plainText(text)).toBe(root.textContent);
   });
 
   it("name runs of the same model, the newest first", () => {
