@@ -80,10 +80,12 @@ wait for one step and warm up for one."""
 ONCE_ONLY_SHARE_PERCENT = 5.0
 """Of the recorded time, from which allocating and loading code spoil the figures."""
 
-PROFILED_STEP_RATIO = 1.5
-"""Recorded step over the step without the profiler. 1.54 is the median of recorded runs that the CPU paces
-(comparison/forecast/calibration.py), with default options: from there on more than a third of the step is the
-profiler's."""
+PROFILED_STEP_RATIO = 2.0
+"""Recorded step over the step without the profiler. Of recorded runs that the CPU paces, with default options, it is 1.54
+at the median and at most 1.82 in nine of ten (comparison/forecast/calibration.py): that is what a recording costs."""
+
+PROFILED_STEP_RATIO_WITH_OPTIONS = 1.25
+"""The same where options are on that cost time: leaving them off is free."""
 
 # -- launching: what the CPU launches, when the GPU idles, kernels, optimizers
 
@@ -91,3 +93,142 @@ PAUSE_NS = 1_000_000
 """CPU time between two launches from which the CPU does something else than launch. Ours: in recorded trainings 99 % of
 these times are below 0.4 ms; what is longer is the preparation of an optimizer's step (which counts as launching), the
 end of a step, or code of its own."""
+
+LAUNCHING_SHARE_PERCENT = 50.0
+"""Of the CPU's own time per step, from which launching is what it does. Half: the other half would be the other "
+"cause."""
+
+LAUNCHING_LEFT = Speedup(0.0, 0.25, 0.8)
+"""Share of the launching time that is left. 0: all of the step is in CUDA graphs. 0.8: torch.compile alone; BERT under
+BF16 autocast, which the CPU paces, took 26.1 ms eagerly and 20.6 ms compiled
+(benchmarks/precision_pairs/recorded/recording.json). 0.25 expected: forward and backward are most of the launches."""
+
+LAUNCH_BOUND_SAVING_PERCENT = 10.0
+"""Of the step without the profiler: compiling a model, or putting it into graphs, is work that a few percent do not
+repay."""
+
+LONG_GAP_PERCENT = 10.0
+"""Of the step: a single gap this long is no matter of launching. Nsight Systems ("GPU gaps") takes 500 ms, which is the
+length of many whole steps."""
+
+LONG_GAPS_SHARE_PERCENT = 5.0
+"""Of the steps, all long gaps together: torch-tb-profiler's threshold for time in which the GPU waits for data."""
+
+PAUSES_LEFT = Speedup(0.0, 0.1, 0.5)
+"""Share of the CPU's own work in a pause that is left on the training thread: all of it can go to another one, or be
+done once; half is ours, for work that can only be made faster."""
+
+LOW_STRETCH_CHUNKS = 30
+LOW_STRETCH_PERCENT = 50.0
+"""Nsight Systems ("GPU time utilization") divides the time into 30 equal chunks and reports those below 50 %; here it is
+each step that is divided, and chunks are averaged over the steps."""
+
+LOW_STRETCH_REST_PERCENT = 80.0
+LOW_STRETCH_LONGEST_PERCENT = 50.0
+LOW_STRETCH_IDLE_PERCENT = 5.0
+"""A stretch stands out if the rest of the step is used at least this well, if it is no longer than this share of the
+step, and if the GPU is idle in it for at least this share. Ours; the last is torch-tb-profiler's for the DataLoader."""
+
+LOW_STRETCH_LAUNCHES = 30
+"""Per step: a stretch with fewer has no launches to spare. Ours."""
+
+LOW_STRETCH_SAVING_PERCENT = 5.0
+"""Of the step without the profiler. The profiler makes stretches that the CPU paces longer than they are."""
+
+# -- Copies and waits
+
+SMALL_COPY_BYTES = 65_536
+"""A copy of less takes as long as its call: at 55 GB/s 64 KiB take 1.2 us, a call 3 to 10 us. CUDA copies up to 64 KiB
+without waiting for the same reason ("API synchronization behavior" in the CUDA Runtime API's reference). The Visual
+Profiler's "Inefficient Memcpy Size" publishes no size."""
+
+SMALL_COPIES_PER_STEP = 20
+"""Ours: fewer cannot cost a notable part of a step."""
+
+LARGE_COPY_BYTES = 1_048_576
+"""Copies of at least this size reach the link's rate: 256 KiB took 8.8 us on an H200, half of it before the first byte
+(tests/traces/copies.pt.trace.json.gz)."""
+
+SLOW_COPY_SHARE = 0.5
+"""A large copy below this share of what the link carries is slow. The Visual Profiler's "Low Memcpy Throughput"
+publishes no threshold."""
+
+PINNED_BYTES_PER_SECOND = {7: 12e9, 8: 25e9, 9: 55e9, 10: 55e9, 12: 55e9}
+"""Of copies between pinned memory and a GPU, by major compute capability: PCIe 3.0, 4.0 and 5.0 with 16 lanes carry
+15.8, 31.5 and 63.0 GB/s, of which copies reach about four fifths. Measured on an H200: 55.5 GB/s
+(benchmarks/precision_pairs/recorded)."""
+
+READS_PER_STEP = 0.5
+"""Waits that come less often than in every other step are no habit of the loop: logging every few steps is fine."""
+
+WORKERS_KEPT = Speedup(0.6, 0.9, 1.0)
+"""Share of the time for stopping and starting worker processes that keeping them saves. Measured on a CPU: 4 of 21 ms were
+left (benchmarks/planted, worker_restart, two workers)."""
+
+REPLAYED_WAITS = Speedup(0.6, 1.0, 1.5)
+"""What is realised of a saving that the replay of a step without waits and copies states."""
+
+# -- Precision, layout, attention, memory and parameters
+
+STEP_NOISE = 0.01
+"""Share of a step by which the ends of a saving are moved apart: two recordings of the same training differ by 0.2 %
+where the GPU sets the pace, and by up to 20 % where the CPU does (benchmarks/precision_pairs/recorded)."""
+
+BIAS_KERNELS_STAY = 0.25
+RELU_KERNELS_STAY = 0.15
+"""Share of the kernels' time, or of the elements, that the low end of a saving leaves though it should go: what they
+wrote may have been in the cache for the next."""
+
+BATCH_GAIN = 1.2
+"""Times as many samples a second, at the least, from which a larger batch is advised: what a fifth more is worth is
+weighed against another learning rate to find. Ours; DLProf names no figure for its Batch Size Detector."""
+
+BATCH_STEP_GAIN = 1.05
+"""Times as many samples a second that doubling the batch once more must bring at the least."""
+
+BATCH_LARGE_GAIN = 2.0
+"""Times as many samples a second from which the finding is of high severity."""
+
+MEMORY_TO_FILL_PERCENT = 90.0
+"""Of the GPU's memory that a batch may fill: above it torch-tb-profiler warns, and allocations fail for
+fragmentation."""
+
+TRANSPOSES_STAY = 0.2
+"""Share of the time for changing layouts that the low end of a saving leaves: first layers and single ops without a
+kernel for channels last still change them."""
+
+BATCH_NORM_CHANNELS_LAST_HALF = (Speedup(1.5, 2.0, 2.5), Speedup(2.0, 3.0, 4.5))
+BATCH_NORM_CHANNELS_LAST_FP32 = (Speedup(1.0, 1.25, 1.6), Speedup(1.4, 2.0, 2.6))
+"""Batch norm, forward and backward, with channels last against channels first. Measured on an H200 with torch 2.11:
+ResNet-50 (demo/recorded/resnet50 and benchmarks/precision_pairs/recorded/torchvision/resnet50-channels-last, per
+image) 1.8 and 3.0 in BF16, 2.4 and 2.9 in FP16, 1.24 and 2.0 on FP32 tensors; benchmarks/planted's channels_last 2.0
+and 4.4 in BF16."""
+
+DEPTHWISE_SHARE_PERCENT = 10.0
+"""Of the convolutions' kernel time: with more of it in depthwise convolutions, whose kernels may be slower with
+channels last, the low end of the saving is 0."""
+
+IMBALANCED_WORK_PERCENT = 80.0
+"""Of the work of the busiest GPU, below which another one has much less. Ours: DLProf's Imbalanced GPU Detector looks
+for "significantly less" and names no figure; the ranks of recorded trainings with equal batches differ by up to
+18 %."""
+
+FUSED_ATTENTION_BYTES = (0.35, 0.2)
+FUSED_ATTENTION_FLOPS_HALF = (0.55, 0.42)
+FUSED_ATTENTION_FLOPS_FP32 = (0.14, 0.14)
+FUSED_ATTENTION_LEAST_NS = (6_000, 8_000)
+"""Share of the memory bandwidth and of the Tensor Cores' peak rate that fused attention reaches, forward and
+backward, and what it takes at least: the slower of the two comes on top of that. In FP32 the peak is that of three
+TF32 products. They give the times of cuDNN's and of the efficient kernels on an H200 within a factor of 2
+(benchmarks/precision_pairs/recorded, 12 sizes; benchmarks/planted's attention_not_fused: 69 and 215 us where 59 and
+190 were recorded)."""
+
+FUSED_ATTENTION = Speedup(0.5, 1.0, 1.5)
+"""How many times as fast as by the shares above: their error, and another backend for masks and dropout."""
+
+MEMORY_TO_USE_PERCENT = 90.0
+"""Of what the process can have of the GPU's memory: more is not advised to fill. torch-tb-profiler warns above it."""
+
+RECOMPUTED_STAYS = 0.2
+"""Share of the time of recomputed ops that the low end of a saving leaves: kept activations are read from memory where
+recomputed ones may still be in the cache."""

@@ -239,7 +239,7 @@ def _busy(new_trace, microseconds: float) -> Frame:
     trace.step(0, 0, 1000)
     trace.op("aten::add", 0, 100)
     trace.launch("void at::native::elementwise_kernel<128>(int)", 5, 100, microseconds)
-    frame: Frame = trace.frame()
+    frame: Frame = trace.frame(facts=RunFacts(unprofiled_step_ns=1_000_000))
     return frame
 
 
@@ -252,8 +252,9 @@ def test_the_utilization_rule_fires_below_half_of_the_step(new_trace) -> None:
         "Kernels launched per step": 1,
         "GPU time per kernel": 499_000,
     }
-    assert finding.saving is not None
-    assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (0, 250_500, 501_000)
+    # What it costs stands with the rule that names the cause.
+    assert finding.saving is None
+    assert "launching" in finding.saving_unknown_because
 
 
 # -- cudnn.benchmark
@@ -318,7 +319,8 @@ def test_every_saving_is_an_ordered_interval_within_the_step(run, precision: str
             assert finding.saving_unknown_because
             continue
         assert 0 <= finding.saving.low_ns <= finding.saving.expected_ns <= finding.saving.high_ns <= 1_000_000
-        assert finding.saving.percent == pytest.approx(finding.saving.expected_ns / 10_000)
+        # Of the recorded step, or of the step without the profiler, which is no longer.
+        assert finding.saving.expected_ns / 10_000 - 0.001 <= finding.saving.percent <= 100
 
 
 def test_a_rule_that_fails_is_reported_and_the_others_still_run(run, monkeypatch: pytest.MonkeyPatch) -> None:

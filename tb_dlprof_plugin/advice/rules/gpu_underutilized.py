@@ -5,22 +5,26 @@ from __future__ import annotations
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.claims import Claim
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
+from tb_dlprof_plugin.advice.launching import launching
+from tb_dlprof_plugin.advice.replays import Change, shorter_step, unprofiled_ns
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.savings import saving
+from tb_dlprof_plugin.advice.rules import dataloader_bound, gpu_gaps, launch_bound, low_utilization_stretch
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.run_setup import run_setup
+from tb_dlprof_plugin.storage.intervals import merge
 
 RULE = Rule(
     id="gpu_underutilized",
     title="The GPU is underutilized",
-    looks_for="Kernels, copies and sets that cover less than half of the step.",
+    looks_for="Kernels, copies and sets that cover less than half of the step. It is the summary of the rules on "
+    "launching, gaps, stretches and data loading: where one of them fires, the price is there.",
     why="The GPU is the expensive part of the machine. Where it idles, something else sets the pace: Python, "
     "launches, data, waiting.",
     fix="Give it more work per launch: larger batches, fewer and larger kernels.",
     ignore_when="The model is small and its training fast enough.",
-    thresholds=("UNDERUTILIZED_GPU_PERCENT",),
+    thresholds=("UNDERUTILIZED_GPU_PERCENT", "PAUSE_NS", "PAUSES_LEFT"),
     peers=(
         Peer("DLProf", "Underutilized GPU Detector"),
         Peer("torch-tb-profiler", "GPU utilization recommendation"),
@@ -39,6 +43,10 @@ _LABELS = {
     "cpu": "waits for ops and CUDA calls on the CPU",
     "other": "waits for Python",
 }
+_SPECIFIC = tuple(
+    (module.RULE, module.check) for module in (dataloader_bound, launch_bound, gpu_gaps, low_utilization_stretch)
+)
+"""Rules that name a cause, and its price."""
 
 
 def check(case: Case) -> Finding | Silent:
@@ -50,19 +58,17 @@ def check(case: Case) -> Finding | Silent:
     if utilization >= thresholds.UNDERUTILIZED_GPU_PERCENT:
         return Silent(f"The GPU is busy {utilization:.0f} % of the step.")
     count = case.selection.count
+    unprofiled = unprofiled_ns(case)
+    without = percent(busy / count, unprofiled) or 0.0
+    if without >= thresholds.UNDERUTILIZED_GPU_PERCENT:
+        return Silent(
+            f"The GPU is busy {utilization:.0f} % of the recorded step, but the profiler slows the CPU down: without "
+            f"it the GPU should be busy {min(without, 100.0):.0f} % of {unprofiled / 1e6:.2f} ms."
+        )
     idle = case.step_ns - busy // count
     waits = {name: (case.steps.category_ns[name] or 0) // count for name in _LABELS}
-    loader = waits["dataloader"]
-    launch_bound = max(0, idle - loader)
-    estimate = saving(
-        case,
-        0,
-        launch_bound // 2,
-        launch_bound,
-        f"The GPU is idle {idle / 1e6:.2f} ms of a step, {loader / 1e6:.2f} ms of it for the DataLoader (its own "
-        "finding). The rest is the upper bound; how much of it fewer launches or larger batches remove cannot be told "
-        "from one run, so the middle is given.",
-    )
+    specific = [rule.title for rule, check_it in _SPECIFIC if not isinstance(check_it(case), Silent)]
+    estimate = None if specific else _saving(case, idle)
     worst = max(waits, key=lambda name: waits[name])
     calls = int(case.ops.kernel_calls.sum()) // count
     return RULE.finding(
@@ -82,9 +88,29 @@ def check(case: Case) -> Finding | Silent:
         change="Give the GPU more work per launch: a larger batch, or fewer and larger kernels through torch.compile.",
         code=_COMPILE,
         saving=estimate,
+        saving_unknown_because=f"Other findings name the causes and their prices: {'; '.join(specific)}."
+        if specific
+        else "",
         claim=Claim(waits=("cpu", "other"), group="launching"),
+        severity="low" if specific else None,
         confirm="Record again: GPU utilization on the Overview should rise. With a larger batch compare samples per "
         "second, not the step time.",
+    )
+
+
+def _saving(case: Case, idle: int) -> SavingItem:
+    """Where no rule names the cause: what the CPU does in pauses between launches, at best its launching as well."""
+    times, left = launching(case.frame, case.selection), thresholds.PAUSES_LEFT
+    pausing = float((times.pauses[1] - times.pauses[0]).sum()) / case.selection.count
+    return shorter_step(
+        case,
+        Change(times.pauses, left.high),
+        Change(times.pauses, left.expected),
+        Change(merge(times.pauses, times.launching), left.low),
+        f"The GPU is idle {idle / 1e6:.2f} ms of a step. In pauses of {thresholds.PAUSE_NS / 1e6:.0f} ms or more the "
+        f"CPU does other things than launch for {pausing / 1e6:.2f} ms; {1 - left.high:.0%} to all of that can go, "
+        f"expected {1 - left.expected:.0%}, and at best launching as well.",
+        at_most_ns=idle,
     )
 
 

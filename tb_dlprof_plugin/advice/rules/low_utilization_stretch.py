@@ -1,0 +1,161 @@
+"""One stretch of the step uses the GPU badly while the rest uses it well."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.claims import Claim
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.low_stretch import low_stretch, utilization_by_chunk
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.storage.model import Ints, Role
+
+RULE = Rule(
+    id="low_utilization_stretch",
+    title="One stretch of the step leaves the GPU waiting",
+    looks_for="A stretch of the step, the same in each, in which the GPU is busy for less than half of the time because "
+    "the CPU launches too slowly, while the rest of the step uses the GPU well.",
+    why="Large kernels hide what their launches cost; where a part of the step consists of many small ones, nothing "
+    "does. One such part can be mended by itself.",
+    fix="Launch less in that part: ops over lists of tensors (`torch._foreach_*`), one op over a batch instead of a loop, "
+    "a fused op, or `torch.compile` for that module or function alone.",
+    ignore_when="The stretch is no part of every step of the whole training, such as an evaluation.",
+    thresholds=(
+        "LOW_STRETCH_CHUNKS",
+        "LOW_STRETCH_PERCENT",
+        "LOW_STRETCH_REST_PERCENT",
+        "LOW_STRETCH_LONGEST_PERCENT",
+        "LOW_STRETCH_IDLE_PERCENT",
+        "LOW_STRETCH_LAUNCHES",
+        "LOW_STRETCH_SAVING_PERCENT",
+        "LAUNCHING_LEFT",
+    ),
+    peers=(Peer("Nsight Systems", "GPU time utilization"),),
+    references=(
+        Reference("PyTorch: torch.compile", "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"),
+        Reference(
+            "Nsight Systems: expert systems",
+            "https://docs.nvidia.com/nsight-systems/UserGuide/index.html#expert-systems-analysis",
+        ),
+    ),
+    facts=("compiled",),
+)
+
+_PARTS = {
+    Role.FORWARD: "the forward pass",
+    Role.BACKWARD: "the backward pass",
+    Role.OPTIMIZER: "the optimizer's step",
+    Role.DATALOADER: "loading data",
+    Role.OTHER: "code outside of the model and the optimizer",
+}
+_ROWS = 5
+_MOST = 0.6
+"""Of the stretch's launches, from which it is said to be this part or module."""
+
+
+def check(case: Case) -> Finding | Silent:
+    """Fires where one stretch stands out and launching less in it saves a notable part of the step."""
+    if not case.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    stretch = low_stretch(case)
+    if stretch is None:
+        return Silent(_why_not(case))
+    launches = stretch.launches
+    group = case.frame.launch_group[launches]
+    part, module = _part(case, launches), _module(case, group)
+    where = f"{part}, module {module}" if module else part
+    share = percent(stretch.length_ns, case.step_ns) or 0.0
+    count = case.selection.count
+    return RULE.finding(
+        title=f"In {share:.0f} % of each step, {where}, the GPU is busy only {stretch.utilization:.0f} % of the time",
+        seen=f"From {100 * stretch.first / thresholds.LOW_STRETCH_CHUNKS:.0f} to "
+        f"{100 * (stretch.last + 1) / thresholds.LOW_STRETCH_CHUNKS:.0f} % of each step, {stretch.length_ns / 1e6:.2f} "
+        f"of {case.step_ns / 1e6:.2f} ms, kernels cover {stretch.utilization:.0f} %; in the rest of the step "
+        f"{stretch.rest_utilization:.0f} %. {len(launches) // count} kernels, copies and sets are launched in it, most "
+        f"of them by {where}.",
+        readings=[
+            Reading("GPU utilization in the stretch", stretch.utilization, "percent", thresholds.LOW_STRETCH_PERCENT),
+            Reading(
+                "GPU utilization in the rest", stretch.rest_utilization, "percent", thresholds.LOW_STRETCH_REST_PERCENT
+            ),
+            Reading("Stretch, of the step", share, "percent", thresholds.LOW_STRETCH_LONGEST_PERCENT),
+            Reading("GPU idle in it per step", stretch.idle_ns, "ns"),
+            Reading("Launches in it per step", len(launches) // count, "count"),
+            Reading("Expected saving", stretch.saving.percent, "percent", thresholds.LOW_STRETCH_SAVING_PERCENT),
+        ],
+        evidence=_rows(case, group),
+        change=f"Launch less in {where}: one op over many tensors or rows where there are many ops over one each, a "
+        "fused op, or torch.compile for this part alone.",
+        code=_code(part, module),
+        saving=stretch.saving,
+        claim=Claim(waits=("cpu", "other"), group="launching"),
+        confirm="Record again: on the Launches page the GPU's idle time should fall by this stretch.",
+    )
+
+
+def _why_not(case: Case) -> str:
+    busy = utilization_by_chunk(case.frame, case.selection).sum(axis=0)
+    length = case.frame.profile.iterations.duration_ns[case.selection.first : case.selection.last + 1].sum()
+    low = int((100 * busy < thresholds.LOW_STRETCH_PERCENT * length / thresholds.LOW_STRETCH_CHUNKS).sum())
+    return (
+        f"{low} of {thresholds.LOW_STRETCH_CHUNKS} equal parts of the step use the GPU for less than half of the time; "
+        "no stretch of them stands out whose launching would save enough."
+    )
+
+
+def _part(case: Case, launches: Ints) -> str:
+    """The part of the step that launched most of them, or two parts."""
+    call = case.profile.launches.call[launches]
+    roles = case.profile.ops.role[case.profile.calls.op[call]]
+    number = np.bincount(roles, minlength=len(Role))
+    order = np.argsort(-number, kind="stable")
+    first = _PARTS[Role(int(order[0]))]
+    if number[order[0]] >= _MOST * max(len(launches), 1):
+        return first
+    return f"{first} and {_PARTS[Role(int(order[1]))]}"
+
+
+def _module(case: Case, group: Ints) -> str:
+    """The innermost module in which most of them lie, "" for none."""
+    known = group[group >= 0]
+    paths = [case.profile.strings[i].split(".") for i in case.frame.groups.module[known].tolist()]
+    found: list[str] = []
+    while True:
+        depth = len(found)
+        names = [path[depth] for path in paths if len(path) > depth and path[:depth] == found and path[depth]]
+        best = max(set(names), key=names.count, default="")
+        if not best or names.count(best) < _MOST * len(group):
+            return ".".join(found)
+        found.append(best)
+
+
+def _rows(case: Case, group: Ints) -> list[EvidenceRow]:
+    """The ops that launched most of them."""
+    groups, strings, count = case.frame.groups, case.profile.strings, case.selection.count
+    number = np.bincount(group[group >= 0], minlength=len(groups))
+    rows = []
+    for which in np.argsort(-number, kind="stable")[:_ROWS].tolist():
+        if not number[which]:
+            break
+        name = op_name(strings[groups.module[which]], strings[groups.op_type[which]])
+        backward = " (bprop)" if groups.role[which] == Role.BACKWARD else ""
+        label = f"{name}{backward}: {number[which] // count} launches in the stretch"
+        rows.append(EvidenceRow(label, None, percent(int(number[which]), len(group)), "ops", groups.ids[which]))
+    return [*rows, EvidenceRow("Launches", None, None, "launches", "")]
+
+
+def _code(part: str, module: str) -> str:
+    if module:
+        return f"model.{module}.compile()\n"
+    if part == _PARTS[Role.OTHER]:
+        return (
+            "# One op over all tensors instead of one per tensor, such as for an average of the weights:\n"
+            "torch._foreach_lerp_(list(average.parameters()), list(model.parameters()), 1 - decay)\n"
+        )
+    if part == _PARTS[Role.OPTIMIZER]:
+        return "optimizer = torch.optim.AdamW(model.parameters(), fused=True)\n"
+    return "model = torch.compile(model)\n"

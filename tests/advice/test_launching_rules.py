@@ -1,0 +1,255 @@
+"""The rules on launching, idle GPUs, kernels and optimizers, each on made-up cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb_dlprof_plugin.advice import advise
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
+from tb_dlprof_plugin.advice.replays import Change, cpu_speed, replays
+from tb_dlprof_plugin.comparison.forecast.launched import replay_as_recorded
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.storage.facts import RunFacts
+
+ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
+STEPS = 4
+
+
+def _status(frame: Frame, rule: str) -> RuleStatus:
+    (found,) = [status for status in advise(frame, frame.selection()).rules if status.rule == rule]
+    return found
+
+
+def _finding(frame: Frame, rule: str) -> FindingItem:
+    (found,) = [finding for finding in advise(frame, frame.selection()).findings if finding.rule == rule]
+    return found
+
+
+def _readings(finding: FindingItem) -> dict[str, float | None]:
+    return {reading.label: reading.value for reading in finding.readings}
+
+
+@pytest.fixture
+def launches(new_trace) -> Any:
+    """Makes the frame of four steps, each with phases of (number, us of the CPU per launch, us of the GPU, options).
+
+    Options: ``name`` of the ops, ``pause`` before the phase in us, ``annotation`` around it, ``wait`` for the GPU after
+    it, more arguments of ``op`` and of ``kernel``.
+    """
+
+    def make(phases: list[tuple[int, float, float, dict[str, Any]]], steps: int = STEPS, **facts: Any) -> Frame:
+        trace = new_trace()
+        trace.gpu()
+        clock, free = 0.0, 0.0
+        for step in range(steps):
+            begin = clock
+            for number, cpu, gpu, options in phases:
+                clock += options.get("pause", 0)
+                start = clock
+                for _ in range(number):
+                    free = max(free, clock + cpu / 2 + 5)
+                    trace.op(options.get("name", "aten::add"), clock + 1, cpu - 2, **options.get("op", {}))
+                    trace.launch(ADD, clock + cpu / 2, free, gpu, **options.get("kernel", {}))
+                    free, clock = free + gpu, clock + cpu
+                if "annotation" in options:
+                    trace.annotation(options["annotation"], start, clock - start)
+                if options.get("wait"):
+                    trace.runtime(clock, max(free - clock, 0) + 1, name="cudaStreamSynchronize")
+                    clock = max(free, clock) + 1
+            trace.step(step, begin, clock - begin)
+        frame: Frame = trace.frame(facts=RunFacts(**facts))
+        return frame
+
+    return make
+
+
+# -- The replay
+
+
+@pytest.mark.parametrize(
+    "phases", [[(40, 30, 10, {})], [(40, 10, 30, {})], [(20, 30, 60, {"wait": True}), (20, 30, 5, {})]]
+)
+@pytest.mark.parametrize("speed", [1.0, 0.65])
+def test_the_replay_on_columns_agrees_with_that_of_the_forecast(launches, phases, speed: float) -> None:
+    frame = launches(phases)
+    ours, theirs = replays(frame, frame.selection()).run(speed), replay_as_recorded(frame, speed)
+    assert (ours.step_ns, ours.gpu_ns, ours.cpu_ns) == pytest.approx((theirs.step_ns, theirs.gpu_ns, theirs.host_ns))
+
+
+def test_a_pause_is_as_long_without_the_profiler_and_can_be_taken_out(launches) -> None:
+    frame = launches([(40, 50, 10, {"pause": 2000})])
+    again = replays(frame, frame.selection())
+    # 2 ms between the last launch of a step and the first of the next, and what lies around those launches.
+    pause = 2000 + 50 - 2
+    assert again.run(0.5).cpu_ns == pytest.approx(1e3 * (pause + 0.5 * (4000 - pause)), rel=0.02)
+    starts = frame.profile.iterations.host_start_ns
+    without = again.run(1.0, Change(cpu=(starts, starts + 2_000_000), keep_cpu=0.25))
+    assert without.cpu_ns == pytest.approx(4_000_000 - 1_500_000)
+
+
+def test_launches_that_go_take_their_kernels_along(launches) -> None:
+    frame = launches([(40, 10, 30, {})])
+    whole = replays(frame, frame.selection()).run(1.0)
+    stays = np.ones(len(frame.profile.launches))
+    stays[::2] = 0
+    half = replays(frame, frame.selection()).run(1.0, Change(gpu=stays))
+    assert (whole.gpu_ns, half.gpu_ns) == (1_200_000, 600_000)
+    assert half.step_ns == pytest.approx(whole.step_ns / 2, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("unprofiled_us", "speed", "timed"), [(1000, 0.5, True), (400, 0.3, False), (None, 0.65, False)]
+)
+def test_the_steps_before_the_profiler_tell_how_fast_the_cpu_is(
+    launches, unprofiled_us, speed: float, timed: bool
+) -> None:
+    """A step of 2000 us that the CPU paces; 400 us are below what the GPU needs."""
+    facts = {"unprofiled_step_ns": unprofiled_us * 1000} if unprofiled_us else {}
+    frame = launches([(40, 50, 10, {})], **facts)
+    found = cpu_speed(frame, frame.selection())
+    assert (found.expected, found.timed) == (pytest.approx(speed, abs=0.01), timed)
+
+
+# -- launch_bound
+
+
+def test_launching_sets_the_pace_where_kernels_are_shorter_than_their_launches(launches) -> None:
+    finding = _finding(launches([(40, 50, 10, {})], unprofiled_step_ns=1_200_000), "launch_bound")
+    readings = _readings(finding)
+    assert (readings["Launches per step"], readings["GPU time per launch"]) == (40, 10_000)
+    assert readings["CPU time per launch"] == pytest.approx(50_000, rel=0.01)
+    assert readings["GPU waits for launches"] == pytest.approx(80, abs=2)
+    saving = finding.saving
+    assert saving is not None
+    # THEN at best a step takes the GPU's 400 us; torch.compile alone takes a fifth off the CPU's 1200 us
+    assert saving.high_ns == pytest.approx(800_000, rel=0.03)
+    assert saving.expected_ns == pytest.approx(800_000, rel=0.05)
+    assert saving.low_ns == pytest.approx(240_000, rel=0.03)
+    assert "3.0 times as large" in finding.change
+
+
+@pytest.mark.parametrize(
+    ("phases", "facts", "why"),
+    [
+        ([(40, 10, 50, {})], {}, "sets the pace of 0 of 4"),
+        ([(40, 50, 40, {})], {"unprofiled_step_ns": 1_650_000}, "without the profiler it is faster"),
+        ([(40, 50, 10, {"pause": 3000})], {}, "launching is only"),
+    ],
+)
+def test_launch_bound_is_silent_where_something_else_sets_the_pace(launches, phases, facts, why: str) -> None:
+    status = _status(launches(phases, **facts), "launch_bound")
+    assert (status.outcome, why in status.why) == ("silent", True), status.why
+
+
+# -- low_utilization_stretch
+
+
+def test_a_stretch_of_small_kernels_after_a_wait_stands_out(launches) -> None:
+    phases = [(10, 20, 400, {"name": "aten::mm", "wait": True}), (50, 40, 4, {"name": "aten::mul_"})]
+    frame = launches(phases, unprofiled_step_ns=5_500_000)
+    finding = _finding(frame, "low_utilization_stretch")
+    readings = _readings(finding)
+    assert readings["GPU utilization in the stretch"] == pytest.approx(15, abs=6)
+    assert readings["GPU utilization in the rest"] == pytest.approx(95, abs=6)
+    assert readings["Launches in it per step"] == pytest.approx(48, abs=4)
+    assert finding.evidence[0].label.startswith("mul_: ")
+    # THEN launching in general has no finding of its own
+    assert _status(frame, "launch_bound").outcome == "silent"
+
+
+def test_no_stretch_stands_out_where_all_of_the_step_is_badly_used(launches) -> None:
+    assert _status(launches([(60, 50, 10, {})]), "low_utilization_stretch").outcome == "silent"
+
+
+# -- gpu_gaps
+
+
+def test_a_pause_in_each_step_is_a_gap_with_its_share_and_what_the_cpu_does(launches) -> None:
+    phases = [(20, 20, 100, {"name": "aten::mm", "pause": 5000})]
+    finding = _finding(launches(phases, unprofiled_step_ns=5_400_000), "gpu_gaps")
+    readings = _readings(finding)
+    assert readings["Iterations with such a gap"] == STEPS
+    # 5 ms in the first iteration; later ones begin with 1.6 ms of the kernels before.
+    assert readings["GPU idle in them per step"] == pytest.approx((5_000_000 + 3 * 3_400_000) / 4, rel=0.02)
+    assert "runs Python code outside of PyTorch, before mm is launched" in finding.seen
+    saving = finding.saving
+    assert saving is not None
+    # THEN without the pause the GPU's 2 ms are the step
+    assert saving.high_ns == pytest.approx(3_400_000, rel=0.05)
+    assert saving.low_ns == pytest.approx(2_500_000, rel=0.05)
+
+
+def test_a_gap_in_one_iteration_of_four_is_none_of_each_step(new_trace) -> None:
+    trace = new_trace()
+    trace.gpu()
+    for step in range(STEPS):
+        at = 10_000 * step
+        late = 6000 if step == 1 else 0
+        trace.step(step, at, 10_000)
+        trace.op("aten::mm", at + late, 100)
+        trace.launch(ADD, at + late + 50, at + late + 100, 9000 - late)
+    status = _status(trace.frame(), "gpu_gaps")
+    assert (status.outcome, "only 1 of 4 iterations" in status.why) == ("silent", True), status.why
+
+
+def test_gaps_of_loading_and_of_launching_have_rules_of_their_own(new_trace, launches) -> None:
+    trace = new_trace()
+    trace.gpu()
+    for step in range(STEPS):
+        at = 10_000 * step
+        trace.step(step, at, 10_000)
+        trace.loader(at, 6000)
+        trace.op("aten::mm", at + 6000, 100)
+        trace.launch(ADD, at + 6050, at + 6100, 3000)
+    assert _status(trace.frame(), "gpu_gaps").outcome == "silent"
+    assert _status(launches([(5, 900, 10, {})]), "gpu_gaps").outcome == "silent"
+
+
+# -- gpu_underutilized
+
+
+def test_utilization_leaves_the_price_to_the_rules_that_name_a_cause(launches) -> None:
+    finding = _finding(launches([(40, 50, 10, {})], unprofiled_step_ns=1_200_000), "gpu_underutilized")
+    assert finding.saving is None
+    assert "The CPU's launching sets the pace" in finding.saving_unknown_because
+    assert finding.severity == "low"
+
+
+def test_utilization_has_a_price_where_short_pauses_are_the_cause(launches) -> None:
+    """Twelve pauses of 1.5 ms, none a tenth of the step, and 0.8 ms of kernels after each."""
+    phases = [(4, 20, 200, {"pause": 2000})] * 12
+    frame = launches(phases, unprofiled_step_ns=25_000_000)
+    assert _status(frame, "gpu_gaps").outcome == "silent"
+    finding = _finding(frame, "gpu_underutilized")
+    assert _readings(finding)["GPU utilization"] == pytest.approx(38, abs=2)
+    assert finding.saving is not None
+    assert finding.saving.expected_ns == pytest.approx(25_000_000 - 9_600_000, rel=0.1)
+
+
+def test_the_profiler_alone_makes_no_gpu_underutilized(launches) -> None:
+    status = _status(launches([(40, 50, 20, {})], unprofiled_step_ns=1_000_000), "gpu_underutilized")
+    assert (status.outcome, "80 % of 1.00 ms" in status.why) == ("silent", True), status.why
+
+
+# -- All of them
+
+
+RULES = ("launch_bound", "low_utilization_stretch", "gpu_gaps", "gpu_underutilized")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_without_a_gpu_they_do_not_apply(cpu_frame: Frame, rule: str) -> None:
+    assert _status(cpu_frame, rule).outcome == "not_applicable"
+
+
+def test_one_iteration_alone_can_be_looked_at(launches) -> None:
+    frame = launches([(40, 50, 10, {})])
+    case = Case(frame, frame.selection(1, 1))
+    assert case.steps.average_ns == pytest.approx(2_000_000, rel=0.02)
+    outcomes = {status.rule: status.outcome for status in advise(frame, frame.selection(1, 1)).rules}
+    assert outcomes["launch_bound"] == "fired"
+    assert "failed" not in outcomes.values()
