@@ -162,8 +162,14 @@ READS_PER_STEP = 0.5
 """Waits that come less often than in every other step are no habit of the loop: logging every few steps is fine."""
 
 WORKERS_KEPT = Speedup(0.6, 0.9, 1.0)
-"""Share of the time for stopping and starting worker processes that keeping them saves. Measured on a CPU: 4 of 21 ms were
-left (benchmarks/planted, worker_restart, two workers)."""
+"""Share of the time for stopping and starting worker processes that keeping them saves. On a CPU 4 of 21 ms were left
+with two workers (benchmarks/planted, worker_restart)."""
+
+WORKER_OVERHEAD = 1.3
+"""How much longer a sample takes in a worker process: it is handed over through shared memory. Ours: an assumption."""
+
+WAIT_LEFT_WITH_MORE_WORKERS = 0.5
+"""Share of the time per batch that twice as many workers leave, where they share nothing."""
 
 REPLAYED_WAITS = Speedup(0.6, 1.0, 1.5)
 """What is realised of a saving that the replay of a step without waits and copies states."""
@@ -232,3 +238,10 @@ MEMORY_TO_USE_PERCENT = 90.0
 RECOMPUTED_STAYS = 0.2
 """Share of the time of recomputed ops that the low end of a saving leaves: kept activations are read from memory where
 recomputed ones may still be in the cache."""
+
+COMMUNICATION_SHARE_PERCENT = 10.0
+"""torch-tb-profiler's threshold; here of communication with nothing else running, and without waiting where it is known."""
+
+COMPRESSED_SHARE = Speedup(0.3, 0.5, 0.8)
+"""Exposed communication that is left with half the bytes: half of it; less where what is left fits behind the backward
+pass, more because gradients are cast twice."""

@@ -202,6 +202,175 @@ def test_a_stretched_step_names_the_options_that_cost(steps) -> None:
     assert finding.severity == "medium"
 
 
-def test_a_little_overhead_is_no_finding(steps) -> None:
-    assert _status(steps(74, facts=RunFacts(unprofiled_step_ns=50_000)), "profiler_overhead").outcome == "silent"
+def test_what_a_recording_usually_costs_is_no_finding(steps) -> None:
+    for length, outcome in ((99, "silent"), (101, "fired")):
+        frame = steps(length, facts=RunFacts(unprofiled_step_ns=50_000, with_stack=False))
+        assert _status(frame, "profiler_overhead").outcome == outcome
     assert _status(steps(74), "profiler_overhead").outcome == "not_applicable"
+
+
+# -- several ranks
+
+DDP = {"parallel_wrapper": "DistributedDataParallel", "parameter_count": 1000, "parameter_dtypes": ["float32"]}
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+GEMM = "ampere_sgemm_128x64_nn"
+
+
+@pytest.fixture
+def rank(new_trace) -> Any:
+    """Makes the frame of one rank: three steps of 1000 us with ``work`` us of kernels, then ``exchanges`` collectives.
+
+    Collectives follow each other, take ``own`` us each and end with the step; all but ``hidden`` us of the first lie
+    behind the kernels.
+    """
+
+    def make(
+        number: int,
+        *,
+        work: float,
+        own: float = 100,
+        exchanges: int = 1,
+        hidden: float = 0,
+        size: int = 1000,
+        **facts: Any,
+    ) -> Frame:
+        trace = new_trace()
+        trace.gpu(id=number)
+        for index in range(3):
+            at = 1000 * index
+            trace.step(4 + index, at, 1000)
+            trace.op("aten::linear", at + 1, 20)
+            begin = at + 1000 - exchanges * own
+            trace.launch(GEMM, at + 5, begin + hidden - work, work, device=number)
+            trace.optimizer(at + 300, 20)
+            for exchange in range(exchanges):
+                call = at + 100 + 10 * exchange
+                trace.op("c10d::allreduce_", call, 8)
+                trace.event(
+                    "nccl:all_reduce", "user_annotation", call + 1, 6, Input_Dims=[[size]], Input_type=["float"]
+                )
+                trace.launch(ALL_REDUCE, call + 2, begin + exchange * own, own, device=number, stream=17)
+        frame: Frame = trace.frame(rank=number, session="s", facts=RunFacts(rank=number, world_size=2, **facts))
+        return frame
+
+    return make
+
+
+def test_the_rank_with_most_work_is_named_and_what_even_shares_would_save(rank) -> None:
+    ranks = [
+        rank(0, work=900, own=50, unprofiled_step_ns=1_000_000),
+        rank(1, work=300, own=650, unprofiled_step_ns=1_000_000),
+    ]
+    for frame in ranks:
+        finding = _finding(frame, "imbalanced_gpu", ranks)
+        assert finding.title == "rank 1 has 33 % of the work of rank 0 and waits for it"
+        assert "rank 0 0.00 ms, rank 1 0.60 ms a step" in finding.seen
+        # A third of the step goes with even shares of 600 us. At the least 0.6 of what a CPU leaves that needs 810 us.
+        assert finding.saving is not None
+        assert finding.saving.expected_ns == 333_333
+        assert finding.saving.low_ns == 114_000
+        assert [(row.label, row.value_ns) for row in finding.evidence] == [
+            ("linear, more on rank 0 than on rank 1", 600_000)
+        ]
+
+
+def test_equal_ranks_and_a_rank_alone_are_not_judged_unequal(rank) -> None:
+    ranks = [rank(0, work=500), rank(1, work=410)]
+    assert _status(ranks[0], "imbalanced_gpu", ranks).outcome == "silent"
+    assert _status(ranks[0], "imbalanced_gpu").outcome == "not_applicable"
+
+
+def test_waiting_for_another_rank_is_no_communication(rank) -> None:
+    ranks = [rank(0, work=900, own=50), rank(1, work=300, own=650)]
+    alone = _finding(ranks[1], "communication_bound")
+    assert _readings(alone)["Communication not hidden"] == 65.0
+    assert alone.saving is not None
+    assert alone.saving.low_ns == 0
+    status = _status(ranks[1], "communication_bound", ranks)
+    assert (status.outcome, "0.05 ms (5.0 %) of that move data" in status.why) == ("silent", True)
+
+
+def test_exchanging_in_every_accumulated_batch_is_told_from_the_bytes(rank) -> None:
+    facts = DDP | {"unprofiled_step_ns": 900_000}
+    ranks = [rank(i, work=400, own=100, exchanges=4, hidden=40, **facts) for i in range(2)]
+    finding = _finding(ranks[0], "communication_bound", ranks)
+    assert finding.title == "Gradients are exchanged 4 times for each optimizer step"
+    assert "no_sync" in finding.code
+    assert _readings(finding)["Given into collectives per step"] == 16_000
+    # Three exchanges of 100 us, of which 40 us run beside kernels: these count for a quarter.
+    assert finding.saving is not None
+    assert finding.saving.expected_ns == 260_000 + 10_000
+
+
+def test_exchanging_once_is_advised_to_take_fewer_bytes(rank) -> None:
+    facts = DDP | {"unprofiled_step_ns": 700_000}
+    ranks = [rank(i, work=400, own=200, **facts) for i in range(2)]
+    finding = _finding(ranks[0], "communication_bound", ranks)
+    assert "bf16_compress_hook" in finding.code
+    assert finding.saving is not None
+    # Of 200 us a fifth to a half; the CPU needs 550 of 700 us or more.
+    assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (40_000, 100_000, 150_000)
+
+
+def test_gpus_that_exchange_through_the_cpu_should_use_nccl(gpu_frame: Frame, training) -> None:
+    frame = training().frame(facts=RunFacts(distributed_backend="gloo", world_size=2))
+    assert 'init_process_group("nccl")' in _finding(frame, "communication_bound").code
+    assert _status(gpu_frame, "communication_bound").outcome == "not_applicable"
+
+
+# -- DataParallel
+
+
+def test_what_data_parallel_adds_is_its_forward_pass_outside_of_the_replicas(new_trace) -> None:
+    trace = new_trace()
+    trace.gpu(id=0)
+    trace.gpu(id=1)
+    for index in range(2):
+        at = 1000 * index
+        trace.step(4 + index, at, 1000)
+        trace.annotation("DataParallel.forward", at, 600)
+        trace.op("Broadcast", at + 10, 200)
+        for gpu, thread in ((0, 31), (1, 32)):
+            trace.launch(GEMM, at + 400 + 20 * gpu, at + 500, 100, tid=thread, device=gpu)
+            trace.launch(GEMM, at + 470 + 20 * gpu, at + 600, 50, tid=thread, device=gpu)
+        trace.backward("BroadcastBackward", at + 700, 100, 5)
+    frame = trace.frame()
+    finding = _finding(frame, "data_parallel")
+    # The replicas launch from 400 to 492 us: 92 of the forward pass's 600 us.
+    assert _readings(finding)["DataParallel's own work per step"] == 508_000 + 100_000
+    assert "--nproc-per-node=2" in finding.code
+    assert _status(frame, "imbalanced_gpu").outcome == "silent"
+
+
+def test_data_parallel_over_one_gpu_is_no_finding(training) -> None:
+    frame = training().frame(facts=RunFacts(parallel_wrapper="DataParallel"))
+    assert "only calls the model" in _status(frame, "data_parallel").why
+
+
+# -- batch size
+
+
+@pytest.mark.parametrize(("busy", "outcome"), [(200, "fired"), (950, "silent")])
+def test_a_larger_batch_is_advised_where_the_gpu_has_time_for_it(new_trace, busy: float, outcome: str) -> None:
+    trace = new_trace()
+    trace.gpu()
+    for index in range(3):
+        at = 1000 * index
+        trace.step(4 + index, at, 1000)
+        trace.op("aten::linear", at + 1, 900)
+        trace.launch(GEMM, at + 5, at + 20, busy, grid=[264, 1, 1])
+    facts = {"batch_size": 8, "unprofiled_step_ns": 1_000_000, "steady_memory_bytes": 10**9}
+    frame = trace.frame(facts=RunFacts(peak_memory_allocated_bytes=3 * 10**9, **facts))
+    assert _status(frame, "batch_size").outcome == outcome
+    if outcome == "fired":
+        finding = _finding(frame, "batch_size")
+        # Five times the kernels fill the step: four times the batch costs nothing, eight times gains a quarter more.
+        assert finding.title == "A batch of 64 instead of 8 would train 5.0 times as many samples a second"
+        assert _readings(finding)["Memory per sample"] == 250_000_000
+        assert _readings(finding)["Samples that would fit"] == 530
+
+
+def test_a_batch_that_fills_the_memory_cannot_grow(training) -> None:
+    facts = RunFacts(batch_size=8, peak_memory_allocated_bytes=100 * 10**9)
+    assert "would not fit" in _status(training().frame(facts=facts), "batch_size").why
+    assert _status(training().frame(), "batch_size").outcome == "not_applicable"

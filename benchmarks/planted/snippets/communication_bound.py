@@ -25,13 +25,13 @@ def train(logdir: Path, mended: bool) -> None:
 
 
 def _train(logdir: Path, mended: bool) -> None:
-    width = size(4096, 64)
+    width = size(6144, 64)
     layers: list[nn.Module] = []
     for _ in range(3):
         layers += [nn.Linear(width, width), nn.ReLU()]
     model = DistributedDataParallel(nn.Sequential(*layers).to(DEVICE), gradient_as_bucket_view=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, foreach=True)
-    rows = torch.randn(size(256, 8), width, device=DEVICE)
+    rows = torch.randn(size(128, 8), width, device=DEVICE)
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)

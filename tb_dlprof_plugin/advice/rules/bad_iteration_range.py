@@ -93,7 +93,7 @@ def check(case: Case) -> Finding | Silent:
             Reading("Mean over the range to use", mean if some else None, "ns"),
         ],
         evidence=_only_there(case, rows) or _bars(case, rows),
-        change=_change(good, steps, rows),
+        change=_change(case, good, steps, rows),
         code=f"tb-dlprof advise LOGDIR --first {good.first} --last {good.last}\n" if some else "",
         saving_unknown_because="The range changes what is measured, not the training.",
         severity="medium" if abs(shift) >= thresholds.MEDIUM_SEVERITY_PERCENT else "low",
@@ -102,12 +102,12 @@ def check(case: Case) -> Finding | Silent:
     )
 
 
-def _change(good: Selection, steps: str, rows: Ints) -> str:
+def _change(case: Case, good: Selection, steps: str, rows: Ints) -> str:
     if good.count < 2:
         return "Record more iterations, after some that the schedule waits for."
     later = (
         "Or record later: the first ones do what is done only once."
-        if int(rows[-1]) < good.first
+        if int(rows[-1]) == case.selection.first + len(rows) - 1
         else "Or record a stretch without them."
     )
     return (

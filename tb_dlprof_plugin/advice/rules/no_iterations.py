@@ -41,7 +41,8 @@ def check(case: Case) -> Finding | Silent:
     iterations = frame.profile.iterations
     if not unmarked(frame):
         how = {"profiler_step": "by prof.step()", "optimizer_step": "by the optimizer's steps"}
-        return Silent(f"{len(iterations)} iterations were found {how.get(iterations.found_by, 'in the trace')}.")
+        count = f"{len(iterations)} iterations were" if len(iterations) > 1 else "1 iteration was"
+        return Silent(f"{count} found {how.get(iterations.found_by, 'in the trace')}.")
     nodes = key_nodes(frame, frame.selection())
     duration = int(iterations.duration_ns.sum())
     seen = f"Nothing marks a step: the {duration / 1e6:.2f} ms of the recording count as one iteration."

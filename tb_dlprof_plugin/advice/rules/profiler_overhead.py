@@ -22,7 +22,7 @@ RULE = Rule(
     fix="Leave off what is not needed: `with_stack` costs most, then `profile_memory`, then `record_shapes`. Read the "
     "step time without the profiler on the Overview instead of the recorded one.",
     ignore_when="You look at kernels, their Tensor Core use and their counts: those are right all the same.",
-    thresholds=("PROFILED_STEP_RATIO",),
+    thresholds=("PROFILED_STEP_RATIO", "PROFILED_STEP_RATIO_WITH_OPTIONS"),
     references=(Reference("PyTorch: torch.profiler", "https://docs.pytorch.org/docs/stable/profiler.html"),),
 )
 
@@ -30,7 +30,7 @@ _COSTLY = ("with_stack", "profile_memory")
 
 
 def check(case: Case) -> Finding | Silent:
-    """Fires where the recorded step takes `PROFILED_STEP_RATIO` times as long as the one timed before."""
+    """Fires where the recorded step is longer than the one timed before by more than the profiler usually adds."""
     timed = case.facts.unprofiled_step_ns
     if not timed:
         return Silent("No step without the profiler was timed: the schedule waited for too few.", applicable=False)
@@ -39,10 +39,11 @@ def check(case: Case) -> Finding | Silent:
     recorded = int(np.median(case.profile.iterations.duration_ns[selection.first : selection.last + 1]))
     ratio = recorded / timed
     numbers = f"The recorded step takes {recorded / 1e6:.2f} ms, without the profiler it takes {timed / 1e6:.2f} ms"
-    if ratio < thresholds.PROFILED_STEP_RATIO:
+    options = _options(case.facts)
+    limit = thresholds.PROFILED_STEP_RATIO_WITH_OPTIONS if options else thresholds.PROFILED_STEP_RATIO
+    if ratio < limit:
         return Silent(f"{numbers}: {ratio:.2f} times as long.")
     added = recorded - timed
-    options = _options(case.facts)
     own = _own_ns(case)
     idle = recorded - (case.steps.gpu_busy_ns or 0) // case.selection.count if case.profile.has_gpu else None
     unknown = all(getattr(case.facts, name) is None for name in _COSTLY)
@@ -58,7 +59,7 @@ def check(case: Case) -> Finding | Silent:
         )
         + "Kernel times, counts and shapes can be trusted; step time, idle time, GPU utilization and CPU times cannot.",
         readings=[
-            Reading("Recorded over unprofiled step", ratio, "ratio", thresholds.PROFILED_STEP_RATIO),
+            Reading("Recorded over unprofiled step", ratio, "ratio", limit),
             Reading("Recorded step, median", recorded, "ns"),
             Reading("Step without the profiler", timed, "ns"),
             Reading("Steps timed for it", case.facts.unprofiled_steps, "count"),

@@ -1,0 +1,174 @@
+"""Several GPUs are driven by ``nn.DataParallel``: one process, one thread of Python at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.claims import Claim
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import saving
+from tb_dlprof_plugin.advice.unprofiled import unprofiled
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.measures.call_names import calls_named
+from tb_dlprof_plugin.measures.communication import is_collective, other_work
+from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.storage.intervals import covered, union
+from tb_dlprof_plugin.storage.model import CallKind
+
+RULE = Rule(
+    id="data_parallel",
+    title="nn.DataParallel instead of DistributedDataParallel",
+    looks_for="A model in `torch.nn.DataParallel` that uses several GPUs.",
+    why="DataParallel copies the model to every GPU in every step, gathers the outputs on the first and adds up the "
+    "gradients there, and one Python process launches the work of all GPUs in turns. DistributedDataParallel keeps a "
+    "copy on each GPU, has a process for each, and exchanges gradients while the backward pass still runs. PyTorch "
+    "advises it also within one machine.",
+    fix="Start one process per GPU with `torchrun` and wrap the model in `DistributedDataParallel`.",
+    ignore_when="The step is short compared with what else the script does.",
+    peers=(Peer("torch-tb-profiler", "DataParallel recommendation"),),
+    references=(
+        Reference(
+            "PyTorch: DataParallel against DistributedDataParallel",
+            "https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html",
+        ),
+    ),
+)
+
+_FORWARD = "DataParallel.forward"
+_REPLICATES = ("Broadcast", "Scatter", "Gather")
+_BACKWARD = tuple(f"autograd::engine::evaluate_function: {name}Backward" for name in _REPLICATES)
+_CODE = """torch.distributed.init_process_group("nccl")
+device = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(device)
+model = torch.nn.parallel.DistributedDataParallel(model.to(device), gradient_as_bucket_view=True)
+sampler = torch.utils.data.DistributedSampler(dataset)  # loader = DataLoader(..., sampler=sampler)
+# torchrun --standalone --nproc-per-node={gpus} train.py
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """CPU time per step (ns): in DataParallel's own work, and in the passes of all replicas together."""
+
+    forward_ns: int
+    backward_ns: int
+    passes_ns: int
+
+
+def check(case: Case) -> Finding | Silent:
+    """Fires where DataParallel's forward pass is in the trace, or the hook saw it, and several GPUs were used."""
+    profile = case.profile
+    if not profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    gpus = len(profile.iterations.gpu_ids)
+    if not _is_used(case):
+        return Silent(f"DataParallel is not used; the process works on {gpus} GPU{'s' if gpus > 1 else ''}.")
+    if gpus < 2:
+        return Silent("DataParallel over one GPU only calls the model.")
+    parts, base = _parts(case), unprofiled(case)
+    own = parts.forward_ns + parts.backward_ns
+    work = max(int(covered(other_work(case.frame, gpu), *_window(case))[0]) for gpu in profile.iterations.gpu_ids)
+    work //= case.selection.count
+    shorter = base.step_ns / max(case.step_ns, 1)
+    # The GPU with most work of its own is the least that a step takes.
+    room = max(base.step_ns - work, 0.0)
+    expected = min(own * shorter, 0.8 * room)
+    high = min((own + parts.passes_ns * (1 - 1 / gpus)) * shorter, room)
+    estimate = saving(
+        case,
+        round(0.6 * expected),
+        round(expected),
+        round(max(high, expected)),
+        f"DataParallel's own work, {own / 1e6:.2f} ms of the recorded {case.step_ns / 1e6:.2f} ms step, is not there "
+        f"with DistributedDataParallel: {own * shorter / 1e6:.2f} of {base.step_ns / 1e6:.2f} ms without the profiler. "
+        f"At best the passes of the replicas, {parts.passes_ns / 1e6:.2f} ms that one process launches for {gpus} "
+        f"GPUs, run side by side as well. The GPU with most to do works {work / 1e6:.2f} ms. Exchanging gradients "
+        "takes some of it back.",
+    )
+    names = {
+        "Copying the model and starting threads, before and after the replicas' forward passes": parts.forward_ns,
+        "Gathering outputs and adding up gradients in the backward pass": parts.backward_ns,
+    }
+    return RULE.finding(
+        title=f"nn.DataParallel spends {percent(own, case.step_ns) or 0:.0f} % of the step on copying the model to "
+        f"{gpus} GPUs",
+        seen=f"Of each {case.step_ns / 1e6:.2f} ms step, {parts.forward_ns / 1e6:.2f} ms go to DataParallel's forward "
+        f"pass outside of the replicas' own, {parts.backward_ns / 1e6:.2f} ms to its part of the backward pass. The "
+        f"GPUs work {case.steps.gpu_utilization or 0:.0f} % of the step.",
+        readings=[
+            Reading("DataParallel's own work per step", own, "ns"),
+            Reading("GPUs", gpus, "count"),
+            Reading("Work of the busiest GPU per step, without collectives", work, "ns"),
+            Reading("Step without the profiler", base.step_ns, "ns"),
+        ],
+        evidence=[
+            EvidenceRow(label, time, percent(time, case.step_ns), "launches", "") for label, time in names.items()
+        ],
+        change=f"Start {gpus} processes, one per GPU, and wrap the model in DistributedDataParallel in each. The batch "
+        "size is then per GPU: divide yours by their number.",
+        code=_CODE.format(gpus=gpus),
+        saving=estimate,
+        claim=Claim(launches=is_collective(case.frame), waits=("cpu", "other"), group="data_parallel"),
+        confirm="Record all ranks: each shows one GPU, collectives in the backward pass, and a shorter step for the "
+        "same number of samples in all.",
+    )
+
+
+def made(base: Frame, candidate: Frame) -> str:
+    """The other wrapper."""
+    after = candidate.profile.facts.parallel_wrapper
+    changed = base.profile.facts.parallel_wrapper == "DataParallel" and after not in (None, "DataParallel")
+    return f"{after} in place of DataParallel" if changed else ""
+
+
+def _is_used(case: Case) -> bool:
+    named = calls_named(case.frame, CallKind.ANNOTATION, lambda name: name == _FORWARD)
+    return bool(named.any()) or case.facts.parallel_wrapper == "DataParallel"
+
+
+def _parts(case: Case) -> _Parts:
+    frame, calls, count = case.frame, case.profile.calls, case.selection.count
+    inside = frame.selected_calls(case.selection)
+    stop = calls.start_ns + calls.duration_ns
+    forward = np.flatnonzero(inside & calls_named(frame, CallKind.ANNOTATION, lambda name: name == _FORWARD))
+    backward = inside & calls_named(frame, CallKind.OP, lambda name: name.startswith(_BACKWARD))
+    # The replicas' forward passes run in threads of their own, in which only CUDA calls are recorded.
+    own_threads = np.unique(calls.thread[forward])
+    is_cuda = (case.profile.ops.kind == CallKind.RUNTIME)[calls.op]
+    elsewhere = inside & is_cuda & ~np.isin(calls.thread, own_threads) & _in_forward(case, forward)
+    first, last = np.minimum.reduceat, np.maximum.reduceat
+    replicas = 0
+    rows = np.flatnonzero(elsewhere)
+    if len(rows):
+        rows = rows[np.argsort(frame.call_iteration[rows], kind="stable")]
+        cuts = np.flatnonzero(np.diff(frame.call_iteration[rows], prepend=-1))
+        replicas = int((last(stop[rows], cuts) - first(calls.start_ns[rows], cuts)).sum())
+    in_backward = inside & calls_named(frame, CallKind.OP, lambda name: name.startswith("autograd::engine::"))
+    passes = union(calls.start_ns[in_backward & ~backward], stop[in_backward & ~backward])
+    return _Parts(
+        forward_ns=max(int(calls.duration_ns[forward].sum()) - replicas, 0) // count,
+        backward_ns=int(calls.duration_ns[backward].sum()) // count,
+        passes_ns=(replicas + int((passes[1] - passes[0]).sum())) // count,
+    )
+
+
+def _in_forward(case: Case, forward: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    """Which calls begin while one of DataParallel's forward passes runs."""
+    calls = case.profile.calls
+    starts, stops = union(calls.start_ns[forward], calls.start_ns[forward] + calls.duration_ns[forward])
+    if not len(starts):
+        return np.zeros(len(calls), dtype=np.bool_)
+    at = np.searchsorted(starts, calls.start_ns, side="right") - 1
+    inside: np.ndarray = (at >= 0) & (calls.start_ns < stops[np.maximum(at, 0)])  # type: ignore[type-arg]
+    return inside
+
+
+def _window(case: Case) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    iterations, selection = case.profile.iterations, case.selection
+    return iterations.start_ns[selection.first : selection.first + 1], iterations.stop_ns[
+        selection.last : selection.last + 1
+    ]
