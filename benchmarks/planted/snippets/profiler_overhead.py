@@ -10,17 +10,18 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from ..common import DEVICE, main, run_steps
+from ..common import DEVICE, main, run_steps, size
 
 
 def train(logdir: Path, mended: bool) -> None:
-    """Twelve narrow layers: the step is as long as the CPU needs to launch them."""
+    """Twelve layers: the CPU launches them a little faster than the GPU works, as long as nobody profiles."""
+    width = size(512, 64)
     layers: list[nn.Module] = []
     for _ in range(12):
-        layers += [nn.Linear(64, 64), nn.LayerNorm(64), nn.GELU()]
-    model = nn.Sequential(*layers, nn.Linear(64, 10)).to(DEVICE)
+        layers += [nn.Linear(width, width), nn.LayerNorm(width), nn.GELU()]
+    model = nn.Sequential(*layers, nn.Linear(width, 10)).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, foreach=True)
-    rows = torch.randn(256, 64, device=DEVICE)
+    rows = torch.randn(size(8192, 256), width, device=DEVICE)
     labels = torch.randint(10, (len(rows),), device=DEVICE)
 
     def step() -> None:
