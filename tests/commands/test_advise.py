@@ -44,6 +44,16 @@ def advise(source: Path) -> Advise:
     return lambda *args: CliRunner().invoke(app, ["advise", str(source), *map(str, args)])
 
 
+def test_the_other_ranks_of_the_same_session_are_looked_at_too(tmp_path: Path, training) -> None:
+    for rank in range(2):
+        write_profile(tmp_path, training("fp16").profile(session="s", rank=rank))
+    write_profile(tmp_path, training("fp16").profile(session="earlier", rank=2))
+    result = CliRunner().invoke(app, ["advise", str(tmp_path), "--rank", "1", "--json"])
+    (rule,) = [rule for rule in json.loads(result.stdout)["rules"] if rule["rule"] == "imbalanced_gpu"]
+    assert rule["outcome"] == "silent"
+    assert "rank 0 works" in rule["why"]
+
+
 def test_the_price_comes_first_and_what_was_seen_the_change_and_its_code_follow(
     advise: Advise, page: AdvicePage
 ) -> None:

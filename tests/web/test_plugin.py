@@ -70,6 +70,20 @@ def test_findings_that_were_set_aside_are_left_out_of_the_combined_saving(server
     assert "1 more is set aside." in page["headline"]
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_advice_on_a_rank_looks_at_the_others_too(server, rank: int) -> None:
+    def outcome(run: str, **query: int) -> tuple[str, str]:
+        status, page = server.page("advice", run=run, **query)
+        assert status == 200
+        (rule,) = [rule for rule in page["rules"] if rule["rule"] == "imbalanced_gpu"]
+        return rule["outcome"], rule["why"]
+
+    found = outcome("deep/ranks", rank=rank)
+    assert found[0] == "silent"
+    assert "rank 0 works 0.22 ms of a step, rank 1 0.22 ms" in found[1]
+    assert outcome("fp16") == ("not_applicable", "The run used one GPU.")
+
+
 def test_two_runs_are_compared_each_with_its_own_range(server, profiles) -> None:
     a, b = Frame(profiles["fp32"]), Frame(profiles["fp16"])
     expected = compare_page(

@@ -71,7 +71,7 @@ def check(case: Case) -> Finding | Silent:
     if len(gpus) < 2:
         alone = (case.facts.world_size or 1) < 2 and not is_collective(case.frame).any()
         return Silent("The run used one GPU." if alone else "No other rank was recorded.", applicable=False)
-    most, least = max(gpus, key=lambda gpu: gpu.work_ns), min(gpus, key=lambda gpu: gpu.work_ns)
+    least, *_, most = sorted(gpus, key=lambda gpu: gpu.work_ns)
     share = percent(least.work_ns, most.work_ns) or 0.0
     if share >= thresholds.IMBALANCED_WORK_PERCENT:
         return Silent(
