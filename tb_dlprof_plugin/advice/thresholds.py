@@ -118,6 +118,36 @@ PAUSES_LEFT = Speedup(0.0, 0.1, 0.5)
 """Share of the CPU's own work in a pause that is left on the training thread: all of it can go to another one, or be
 done once; half is ours, for work that can only be made faster."""
 
+SINGLE_TENSOR_KERNELS = 20
+"""Kernels per optimizer step that each change one tensor. torch.profiler's OptimizerSingleTensorPattern asks for none in
+particular; fewer cannot cost much."""
+
+OPTIMIZER_CPU_LEFT = Speedup(0.05, 0.15, 0.4)
+"""Share of the CPU's time in the optimizer's step that is left if one op goes through all parameters. Ours: recorded
+steps over lists or fused take 0.2 to 0.6 ms for 6 to 100 parameters, those parameter by parameter 0.1 ms for each."""
+
+FUSED_CPU_LEFT = Speedup(0.3, 0.6, 0.9)
+"""The same from ops over lists to a fused one: recorded steps of AdamW take 0.3 to 0.5 ms fused and 0.6 to 1.3 ms over
+lists (benchmarks/planted/recorded)."""
+
+FUSED_OPTIMIZER_SAVING_PERCENT = 3.0
+"""Of the step without the profiler: more than step times of one run vary by."""
+
+FUSED_PASSES = {"Adam": 7, "AdamW": 7, "SGD": 5, "Adagrad": 5}
+"""How often a fused step reads or writes as many elements as there are parameters: Adam reads parameters, gradients and
+two averages and writes all but the gradients, SGD with momentum and Adagrad have one such state. SGD without momentum
+(3) gains nothing. Optimizers with a ``fused`` argument in torch 2.4 and later."""
+
+ZERO_GRAD_SAVING_PERCENT = 2.0
+"""Of the step without the profiler: what step times of one run vary by. The change costs nothing."""
+
+ZEROED_TENSORS = 4
+"""Zeroing ops per step outside of every module, from which they are taken for those of ``model.zero_grad``. Ours."""
+
+ALLOCATION_SHARE_PERCENT = 2.0
+"""Of the recorded steps in calls that allocate or free GPU or pinned memory. Ours: nvprof and the Visual Profiler list the
+time in API calls without a threshold; a training that has found its memory makes no such call."""
+
 LOW_STRETCH_CHUNKS = 30
 LOW_STRETCH_PERCENT = 50.0
 """Nsight Systems ("GPU time utilization") divides the time into 30 equal chunks and reports those below 50 %; here it is
@@ -160,6 +190,9 @@ PINNED_BYTES_PER_SECOND = {7: 12e9, 8: 25e9, 9: 55e9, 10: 55e9, 12: 55e9}
 
 READS_PER_STEP = 0.5
 """Waits that come less often than in every other step are no habit of the loop: logging every few steps is fine."""
+
+OVERLAP_SAVING_PERCENT = 3.0
+"""Of the step: a prefetcher is code of its own, and holds a second batch in the GPU's memory."""
 
 WORKERS_KEPT = Speedup(0.6, 0.9, 1.0)
 """Share of the time for stopping and starting worker processes that keeping them saves. On a CPU 4 of 21 ms were left
@@ -245,3 +278,10 @@ COMMUNICATION_SHARE_PERCENT = 10.0
 COMPRESSED_SHARE = Speedup(0.3, 0.5, 0.8)
 """Exposed communication that is left with half the bytes: half of it; less where what is left fits behind the backward
 pass, more because gradients are cast twice."""
+
+NAN_CHECKED_SHARE_PERCENT = 50.0
+"""Of the backward nodes that are checked for NaN, from which anomaly detection is on: it checks all that have gradients,
+and a hook of the user's a few."""
+
+BLOCKED_LAUNCHES_PERCENT = 95.0
+"""Of the launches that return after their kernel has ended, from which they wait for it: others do by chance only."""

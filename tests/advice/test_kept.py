@@ -88,7 +88,7 @@ def test_more_workers_are_held_against_what_the_dataloader_rule_stated(loading, 
     base = loading(300, dataloader=DataLoaderFacts(num_workers=0, persistent_workers=False))
     later = loading(wait, dataloader=DataLoaderFacts(num_workers=4, persistent_workers=True))
     (found,) = kept(base, later)
-    assert (found.finding.rule, found.outcome, found.estimated) == ("dataloader_bound", outcome, False)
+    assert (found.finding.rule, found.outcome, found.estimated) == ("synchronous_dataloader", outcome, False)
     assert found.change == "num_workers 0 to 4, persistent_workers on"
     assert found.realised_ns == (300 - wait) * 1000
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.claims import Claim
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
+from tb_dlprof_plugin.advice.loading import loads, settings_raised, worker_processes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.savings import saving
+from tb_dlprof_plugin.advice.waits import Change, saving_of, step_without_profiler_ns, usual_steps_ns
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 
@@ -15,11 +17,12 @@ RULE = Rule(
     id="dataloader_bound",
     title="The DataLoader holds up the step",
     looks_for="Time in which the training thread waits in the DataLoader while the GPU is idle (on a CPU run: all "
-    "of that time).",
+    "of that time). Where the DataLoader has no worker processes, that is the cause, and "
+    "[synchronous_dataloader](synchronous_dataloader.md) speaks instead.",
     why="A GPU that waits for data computes nothing. Loading that overlaps with training costs nothing.",
-    fix="Load in worker processes, more of them, or make each sample cheaper.",
+    fix="Load in more worker processes, or make each sample cheaper.",
     ignore_when="The first batch of an epoch was recorded, and epochs are long.",
-    thresholds=("DATALOADER_SHARE_PERCENT",),
+    thresholds=("DATALOADER_SHARE_PERCENT", "WAIT_LEFT_WITH_MORE_WORKERS", "STEP_NOISE"),
     peers=(
         Peer("DLProf", "Dataloader Detector"),
         Peer("torch-tb-profiler", "DataLoader recommendation"),
@@ -50,22 +53,13 @@ def check(case: Case) -> Finding | Silent:
     subject = "with the GPU idle" if case.profile.has_gpu else "of the CPU run"
     if share < thresholds.DATALOADER_SHARE_PERCENT:
         return Silent(f"{share:.1f} % of the step is spent waiting in the DataLoader {subject}.")
-    loader = case.facts.dataloader
-    workers = loader.num_workers if loader else None
-    # Without worker processes loading and training alternate; with them, more or faster workers can hide all of it.
-    certain = workers == 0
-    estimate = saving(
-        case,
-        round(time * (0.5 if certain else 0.2)),
-        round(time * (0.9 if certain else 0.5)),
-        time,
-        f"At most the {time / 1e6:.2f} ms in which the step waits. "
-        + (
-            "With worker processes, loading overlaps with training: between half and all of it goes."
-            if certain
-            else "Workers are in use or unknown, so that a fifth to all of it goes, by how well more of them keep up."
-        ),
-    )
+    workers = worker_processes(case)
+    if workers == 0:
+        return Silent(
+            f"{time / 1e6:.2f} ms of the step are spent waiting in the DataLoader {subject}, which has no worker "
+            "processes: see synchronous_dataloader."
+        )
+    estimate = _estimate(case, time, workers)
     settings = "not recorded" if workers is None else f"num_workers={workers}"
     return RULE.finding(
         title=f"The step waits {share:.0f} % of its time for the DataLoader",
@@ -80,35 +74,44 @@ def check(case: Case) -> Finding | Silent:
         change=_change(case, workers),
         code=_code(case, workers),
         saving=estimate,
-        claim=Claim(waits=("dataloader",)),
+        claim=Claim(waits=("dataloader", "cpu", "other")),
         confirm="Record again: the Dataloader share on the Overview should fall and the step get shorter by as much.",
     )
 
 
 def made(base: Frame, candidate: Frame) -> str:
     """The settings of the DataLoader that were raised or switched on."""
-    before, after = base.profile.facts.dataloader, candidate.profile.facts.dataloader
-    if before is None or after is None:
-        return ""
-    changes = []
-    for name, old, new in (
-        ("num_workers", before.num_workers, after.num_workers),
-        ("prefetch_factor", before.prefetch_factor, after.prefetch_factor),
-    ):
-        if old is not None and new is not None and new > old:
-            changes.append(f"{name} {old} to {new}")
-    for name, was, now in (
-        ("persistent_workers", before.persistent_workers, after.persistent_workers),
-        ("pin_memory", before.pin_memory, after.pin_memory),
-    ):
-        if was is False and now:
-            changes.append(f"{name} on")
-    return ", ".join(changes)
+    return settings_raised(base, candidate)
+
+
+def _estimate(case: Case, waiting_ns: int, workers: int | None) -> SavingItem:
+    """Between a fifth of the waiting and all that loading costs the step."""
+    cores = case.profile.system.cpu_count
+    spread = workers is None or not cores or workers < cores - 1
+    more = "twice as many workers take half the time for a batch" if spread else "the workers have all cores already"
+    if not case.profile.has_gpu:
+        text = (
+            f"At most the {waiting_ns / 1e6:.2f} ms in which the step waits; a fifth to all of it goes, by how well "
+            "more or faster workers keep up."
+        )
+        return saving(case, round(0.2 * waiting_ns), round(0.5 * waiting_ns), waiting_ns, text)
+    step_ns = step_without_profiler_ns(case)
+    # Waiting for workers is what is left of their time per batch: it says nothing of how fast the CPU launches.
+    least, middle, _ = usual_steps_ns(case, Change(gone=loads(case)))
+    paced = step_ns * (thresholds.WAIT_LEFT_WITH_MORE_WORKERS if spread else 1.0)
+    low = min(round(0.2 * waiting_ns), max(0, round(step_ns - middle)))
+    expected = max(low, round(step_ns - max(paced, middle)))
+    high = max(expected, round((1 + thresholds.STEP_NOISE) * step_ns - least))
+    text = (
+        f"The recorded launches, replayed as without the profiler and without waiting for a batch, take "
+        f"{middle / 1e6:.2f} ms a step, {least / 1e6:.2f} ms at least, of {step_ns / 1e6:.2f} ms: nothing that loading "
+        f"does can save more. Expected: {more}, until something else sets the pace. At least a fifth of the "
+        f"{waiting_ns / 1e6:.2f} ms goes in which the GPU waits."
+    )
+    return saving_of(case, low, expected, high, text)
 
 
 def _change(case: Case, workers: int | None) -> str:
-    if workers == 0:
-        return "Load in worker processes, so that the next batches are made while this one trains."
     loader = case.facts.dataloader
     if loader is not None and loader.persistent_workers is False:
         return "Raise num_workers, keep the workers between epochs, and move work out of the dataset's __getitem__."

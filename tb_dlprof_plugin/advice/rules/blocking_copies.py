@@ -1,0 +1,107 @@
+"""The CPU waits for each copy between its memory and the GPU's."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.claims import Claim
+from tb_dlprof_plugin.advice.copies import Copies, Fault, copies
+from tb_dlprof_plugin.advice.evidence import call_rows, place_of
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.waits import Change, idle_ns, saved
+from tb_dlprof_plugin.measures.iterations import percent
+
+RULE = Rule(
+    id="blocking_copies",
+    title="The CPU waits for copies",
+    looks_for="`.to(device)` and `.cuda()` without `non_blocking=True`, `.cpu()`, `.numpy()` and `.tolist()`, in every "
+    "other step or more often: copies behind which PyTorch waits for the GPU.",
+    why="Such a copy returns when all work before it is done. Then the CPU has launched nothing ahead, and the GPU has "
+    "nothing to do until the next launch arrives. Only that idle time counts. Copies that are also made from values, "
+    "very small and many, from pageable memory, or slow, belong to the rules about those.",
+    fix="Copy to the GPU from pinned memory with `non_blocking=True`. Keep results on the GPU and fetch them once "
+    "every hundred steps.",
+    ignore_when="The CPU needs the result in the same step.",
+    thresholds=("READS_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
+    peers=(Peer("Nsight Systems", "CUDA Synchronous Memcpy"),),
+    references=(
+        Reference(
+            "PyTorch: pin_memory() and non_blocking",
+            "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+        ),
+    ),
+)
+
+_TO_GPU = """loader = torch.utils.data.DataLoader(dataset, ..., pin_memory=True)
+for inputs, targets in loader:
+    inputs = inputs.to(device, non_blocking=True)
+    targets = targets.to(device, non_blocking=True)
+"""
+_FROM_GPU = """losses.append(loss.detach())         # instead of loss.cpu(): nobody waits
+if step % 100 == 0:
+    log(torch.stack(losses).tolist())  # one wait for a hundred steps
+    losses.clear()
+"""
+
+
+def check(case: Case) -> Finding | Silent:
+    """Fires where waiting for copies lets the GPU run out of work for a notable share of the step."""
+    if not case.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    found = copies(case.frame, case.selection).of(Fault.BLOCKING)
+    count = case.selection.count
+    per_step = len(found) / count
+    if not len(found):
+        return Silent("The CPU waited for no copy that it could have done without waiting.")
+    if per_step < thresholds.READS_PER_STEP:
+        return Silent(f"The CPU waited for {len(found)} copies in {count} steps.")
+    waits = found.waits(case)
+    waited = int(case.profile.calls.duration_ns[waits].sum()) // count
+    idle = idle_ns(case)
+    seen = f"The CPU waits for {per_step:.3g} copies a step, {waited / 1e6:.2f} ms in all"
+    share = percent(idle, case.step_ns) or 0.0
+    if share < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"{seen}, but the GPU is idle for only {share:.1f} % of the step.")
+    estimate = saved(
+        case,
+        Change(waits_gone=waits, gone=found.where(~found.to_gpu).tops(case)),
+        "Without the waits the CPU launches on while the GPU works; what is fetched is fetched less often.",
+        low=Change(waits_gone=waits),
+    )
+    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"{seen}; without waiting the step would be {estimate.percent:.1f} % shorter.")
+    to_gpu, from_gpu = int(found.to_gpu.sum()), int((~found.to_gpu).sum())
+    place = place_of(case, waits)
+    return RULE.finding(
+        title=f"The CPU waits for {per_step:.3g} copies a step",
+        seen=f"{seen}: {to_gpu / count:.3g} to the GPU and {from_gpu / count:.3g} from it. The GPU is idle for "
+        f"{idle / 1e6:.2f} of the {case.step_ns / 1e6:.2f} ms of a step."
+        + (f" Most of them are made in {place}." if place else ""),
+        readings=[
+            Reading("Copies that the CPU waits for, per step", per_step, "count", thresholds.READS_PER_STEP),
+            Reading("Waiting, per step", waited, "ns"),
+            Reading("GPU idle per step", idle, "ns"),
+            Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
+        ],
+        evidence=call_rows(case, waits),
+        change=_change(found, place),
+        code=(_TO_GPU if to_gpu else "") + (_FROM_GPU if from_gpu else ""),
+        saving=estimate,
+        claim=Claim(waits=("cpu", "other")),
+        confirm="Record again: no cudaStreamSynchronize should be left behind the copies on the Launches page, and the "
+        "GPU busy a larger part of the step.",
+        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+    )
+
+
+def _change(found: Copies, place: str) -> str:
+    parts = []
+    if found.to_gpu.any():
+        pageable = " (they lie in pageable memory: pin it first)" if found.pageable[found.to_gpu].any() else ""
+        parts.append(f"Give .to(device) of the batch's tensors non_blocking=True{pageable}.")
+    if (~found.to_gpu).any():
+        parts.append("Keep on the GPU what .cpu(), .numpy() or .tolist() fetch in each step, and fetch it less often.")
+    if place:
+        parts.append(f"The copies are made in {place}.")
+    return " ".join(parts)

@@ -1,0 +1,118 @@
+"""The training loop itself waits for the GPU: ``torch.cuda.synchronize()`` and its relatives in each step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.claims import Claim
+from tb_dlprof_plugin.advice.evidence import call_rows, place_of
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.waits import Change, idle_ns, saved
+from tb_dlprof_plugin.measures.call_names import launching_calls
+from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.measures.synchronisation import SyncKind, sync_kinds
+from tb_dlprof_plugin.storage.model import Bools, Role
+
+RULE = Rule(
+    id="synchronising_calls",
+    title="The training loop waits for the GPU",
+    looks_for="Calls outside every op whose purpose is to wait, in every other step or more often: "
+    "`torch.cuda.synchronize()`, `stream.synchronize()`, `event.synchronize()`.",
+    why="While the CPU waits it launches nothing, and after each wait the GPU has nothing to do until the next launch "
+    "arrives. PyTorch orders the work on the GPU by itself; a step needs no wait. Counted is only what the GPU loses.",
+    fix="Take the call out of the step. To time parts of it, record `torch.cuda.Event`s and read them later.",
+    ignore_when="The wait protects memory that the CPU is about to read or write again, and comes as late as it can.",
+    thresholds=("READS_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
+    peers=(
+        Peer("Nsight Systems", "CUDA Synchronization APIs"),
+        Peer("nvprof / Visual Profiler", "Low Compute Utilization (synchronization calls in the API trace)"),
+    ),
+    references=(
+        Reference(
+            "PyTorch: asynchronous execution",
+            "https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
+        ),
+    ),
+)
+
+_CODE = """start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+start.record()
+...  # what is timed
+end.record()
+events.append((start, end))  # nobody waits
+
+# after the epoch
+torch.cuda.synchronize()
+times_ms = [start.elapsed_time(end) for start, end in events]
+"""
+
+
+def check(case: Case) -> Finding | Silent:
+    """Fires where such calls let the GPU run out of work for a notable share of the step."""
+    if not case.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    count = case.selection.count
+    waits = _waits(case)
+    number = int(waits.sum())
+    if not number:
+        return Silent("The training loop waited for nothing outside ops.")
+    per_step = number / count
+    if per_step < thresholds.READS_PER_STEP:
+        return Silent(f"The training loop waited {number} times in {count} steps.")
+    waited = int(case.profile.calls.duration_ns[waits].sum()) // count
+    idle = idle_ns(case)
+    seen = f"{per_step:.3g} calls a step make the CPU wait for {waited / 1e6:.2f} ms"
+    share = percent(idle, case.step_ns) or 0.0
+    if share < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"{seen}, but the GPU is idle for only {share:.1f} % of the step.")
+    estimate = saved(
+        case, Change(waits_gone=waits, gone=waits), "Without these calls the CPU launches on while the GPU works."
+    )
+    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"{seen}; without them the step would be {estimate.percent:.1f} % shorter.")
+    strings, ops, calls = case.profile.strings, case.profile.ops, case.profile.calls
+    names = sorted({strings[i] for i in np.unique(ops.name[calls.op[waits]]).tolist()})
+    place = place_of(case, waits)
+    return RULE.finding(
+        title=f"The training loop waits for the GPU {per_step:.3g} times a step",
+        seen=f"{seen}: {', '.join(names)}. The GPU is idle for {idle / 1e6:.2f} of the {case.step_ns / 1e6:.2f} ms of "
+        "a step." + (f" Most of the calls are in {place}." if place else ""),
+        readings=[
+            Reading("Waiting calls per step", per_step, "count", thresholds.READS_PER_STEP),
+            Reading("Waiting, per step", waited, "ns"),
+            Reading("GPU idle per step", idle, "ns"),
+            Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
+        ],
+        evidence=call_rows(case, waits),
+        change=f"Take {_who(names)} out of the step"
+        + (f" (in {place})" if place else "")
+        + ". Where it is there to time something, let events on the GPU do it and read them at the end.",
+        code=_CODE,
+        saving=estimate,
+        claim=Claim(waits=("cpu", "other")),
+        confirm="Record again: the calls should be gone from the Launches page, and the GPU busy a larger part of the "
+        "step.",
+        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+    )
+
+
+def _who(names: list[str]) -> str:
+    python = {
+        "cudaDeviceSynchronize": "torch.cuda.synchronize()",
+        "cudaStreamSynchronize": "stream.synchronize()",
+        "cudaEventSynchronize": "event.synchronize()",
+    }
+    return " and ".join(python.get(name, name) for name in names)
+
+
+def _waits(case: Case) -> Bools:
+    """Waits of the selected iterations outside every op, in threads that launch: others wait on their own account."""
+    frame, calls, ops = case.frame, case.profile.calls, case.profile.ops
+    waits = sync_kinds(frame, frame.selection()) == SyncKind.WAIT
+    waits &= frame.selected_calls(case.selection) & (frame.call_top < 0) & (ops.role[calls.op] != Role.DATALOADER)
+    threads = np.unique(calls.thread[launching_calls(frame)])
+    result: Bools = waits & np.isin(calls.thread, threads)
+    return result
