@@ -115,20 +115,23 @@ def saved(
     again = _replays(case.frame, case.frame.selection())
     step_ns = step_without_profiler_ns(case)
 
-    def shares(change: Change) -> list[float]:
+    def share(speed: float, change: Change) -> float:
         # The replay's own error is in both steps: their ratio has less of it than their difference.
-        return [1.0 - again.step_ns(speed, change) / again.base_ns(speed) for speed in again.speeds]
+        return 1.0 - again.step_ns(speed, change) / again.base_ns(speed)
 
-    middle = shares(expected)
-    least = middle if low is None else shares(low)
-    best = middle if high is None else shares(high)
+    middle = share(again.speed, expected)
+    # What is not worth a finding is not worth its interval either.
+    speeds = again.speeds if 100.0 * middle >= thresholds.WORTHWHILE_SAVING_PERCENT else (again.speed,)
+    shares = [share(speed, expected) for speed in speeds]
+    least = shares if low is None else [share(speed, low) for speed in speeds]
+    best = shares if high is None else [share(speed, high) for speed in speeds]
     # The GPU's work that is left takes its time.
     most = max(0.0, step_ns - again.busy_ns(high or expected))
     most = most if limit_ns is None else min(most, limit_ns)
     doubt, noise = thresholds.REPLAYED_WAITS, thresholds.STEP_NOISE
     low_ns, expected_ns, high_ns = (
-        min(max(share * step_ns, 0.0), most)
-        for share in (min(least) * doubt.low - noise, middle[len(middle) // 2], max(best) * doubt.high + noise)
+        min(max(part * step_ns, 0.0), most)
+        for part in (min(least) * doubt.low - noise, middle, max(best) * doubt.high + noise)
     )
     text = (
         f"{derivation} The recorded launches, replayed as without the profiler, take "

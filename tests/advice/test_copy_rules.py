@@ -256,6 +256,7 @@ def test_a_copy_has_one_fault(new_trace, name: str, size: int, dur: float, waits
 def test_pageable_copies_are_priced_at_the_rate_of_pinned_ones(new_trace) -> None:
     def each(trace: Any, at: float) -> None:
         # 5.5 MB in 250 µs: 22 GB/s, where 55 GB/s would take 100 µs.
+        trace.event("data.py(5): batch", "python_function", at + 28, 560)
         _copy(trace, at + 30, HTOD.format("Pageable"), size=5_500_000, gpu=at + 325, dur=250, until=at + 577)
 
     finding = _finding(_frame(Loop(new_trace).steps(each)), "pageable_copies")
@@ -267,6 +268,7 @@ def test_pageable_copies_are_priced_at_the_rate_of_pinned_ones(new_trace) -> Non
     assert finding.saving.low_ns >= 0.6 * 100_000
     assert finding.saving.high_ns <= 1_000_000 - 300_000 - 400_000 - 100_000
     assert "pin_memory=True" in finding.code
+    assert finding.evidence[0].label == "to, in data.py:5 batch"
 
 
 def test_a_slow_copy_of_results_asks_for_a_pinned_buffer(new_trace) -> None:

@@ -130,7 +130,7 @@ def test_json_has_an_entry_for_each_finding_and_each_rule(advise: Advise, page: 
     assert {"severity", "title", "evidence", "change", "code", "confidence"} <= set(entry)
     assert page.combined is not None
     assert report["combined"]["saving_ms"] == pytest.approx(page.combined.expected_ns / 1e6)
-    assert {rule["rule"]: rule["outcome"] for rule in report["rules"]}["dataloader_bound"] == "fired"
+    assert {rule["rule"]: rule["outcome"] for rule in report["rules"]}["synchronous_dataloader"] == "fired"
 
 
 def test_csv_is_the_expert_systems_report(advise: Advise, page: AdvicePage) -> None:

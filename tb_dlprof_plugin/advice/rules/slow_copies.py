@@ -20,7 +20,8 @@ RULE = Rule(
     looks_for="Copies of 1 MiB or more that reach less than half of what the link carries, other than those of batches "
     "from pageable memory, which have a rule of their own: most often results that `.cpu()` puts into new memory.",
     why="`.cpu()` allocates pageable memory, which the operating system has to map page by page while the driver "
-    "copies through a buffer of its own. Into pinned memory that is used again the GPU writes by itself, at the link's rate.",
+    "copies through a buffer of its own. Into pinned memory that is used again the GPU writes by itself, at the "
+    "link's rate.",
     fix="Allocate a pinned buffer once and copy into it with `non_blocking=True`; wait for an event before the CPU "
     "reads it. If the copies come from pinned memory already, look at the link: `nvidia-smi --query-gpu=pcie.link.gen."
     "current,pcie.link.width.current --format=csv` while the training runs.",

@@ -18,8 +18,8 @@ RULE = Rule(
     looks_for="The start of an epoch in the recording, with time between the end of one DataLoader iterator and the "
     "first batch of the next in which the GPU is idle, where `persistent_workers` is off.",
     why="At the end of an epoch the workers are stopped, and for the next they are forked, which copies the page "
-    "tables of the training process for each, or started from nothing. Only then does the first batch begin to load. Over a "
-    "long epoch that is nothing; over one of a few steps it can be most of the time.",
+    "tables of the training process for each, or started from nothing. Only then does the first batch begin to load. "
+    "Over a long epoch that is nothing; over one of a few steps it can be most of the time.",
     fix="Set `persistent_workers=True`. Or make one long epoch of many short ones, with a sampler that repeats.",
     ignore_when="Epochs are long. The price is given per step of the whole epoch where the length is known.",
     thresholds=("WORTHWHILE_SAVING_PERCENT", "WORKERS_KEPT"),
