@@ -22,12 +22,13 @@ _OPTIMIZER = "Optimizer.step#"
 class KeyNode:
     """What is called ``calls`` times, evenly spaced.
 
-    ``op`` is the id of an op on the Ops page, "" for a module or a range; ``distance_ns`` is the median time from one
-    call to the next.
+    ``op`` is the id of an op on the Ops page, "" for a module or a range; ``key`` is what names it to
+    `measures.key_node`, "" for the root module; ``distance_ns`` is the median time from one call to the next.
     """
 
     name: str
     op: str
+    key: str
     calls: int
     first_ns: int
     distance_ns: int
@@ -50,23 +51,15 @@ def key_nodes(frame: Frame, selection: Selection) -> list[KeyNode]:
     if number < FEWEST or (used == number).sum() < _MAJORITY * len(used):
         return []
     found = [
-        KeyNode(f'range "{strings[name]}"', "", number, first, distance)
+        KeyNode(f'range "{strings[name]}"', "", strings[name], number, first, distance)
         for name, first, distance in _evenly(frame, inside & (kind == CallKind.ANNOTATION), ops.name[calls.op], number)
     ]
-    found += [
-        KeyNode(f'module "{strings[path]}"' if strings[path] else "the model", "", number, first, distance)
-        for path, first, distance in _evenly(frame, inside & (kind == CallKind.MODULE), ops.module[calls.op], number)
-    ]
-    found += [
-        KeyNode(
-            f'op "{op_name(strings[groups.module[g]], strings[groups.op_type[g]])}"',
-            groups.ids[g],
-            number,
-            first,
-            distance,
-        )
-        for g, first, distance in _evenly(frame, top, frame.call_group, number)
-    ]
+    for path, first, distance in _evenly(frame, inside & (kind == CallKind.MODULE), ops.module[calls.op], number):
+        name = f'module "{strings[path]}"' if strings[path] else "the model"
+        found.append(KeyNode(name, "", strings[path], number, first, distance))
+    for group, first, distance in _evenly(frame, top, frame.call_group, number):
+        name = f'op "{op_name(strings[groups.module[group]], strings[groups.op_type[group]])}"'
+        found.append(KeyNode(name, groups.ids[group], groups.ids[group], number, first, distance))
     # Sorting is stable: of those that begin together the outermost kind stays first.
     return sorted(found, key=lambda node: node.first_ns)
 

@@ -148,6 +148,14 @@ ALLOCATION_SHARE_PERCENT = 2.0
 """Of the recorded steps in calls that allocate or free GPU or pinned memory. Ours: nvprof and the Visual Profiler list the
 time in API calls without a threshold; a training that has found its memory makes no such call."""
 
+LOOP_REPEATS = 16
+LOOP_LONGEST_PERIOD = 12
+"""Turns of a loop of at most so many ops. torch.profiler's ForLoopIndexingPattern asks for more than 10 of the same op with
+a ``select`` between them; models repeat a layer up to a dozen times without a loop over rows."""
+
+LOOP_SAVING_PERCENT = 5.0
+"""Of the step without the profiler: rewriting a loop is work that less does not repay."""
+
 LOW_STRETCH_CHUNKS = 30
 LOW_STRETCH_PERCENT = 50.0
 """Nsight Systems ("GPU time utilization") divides the time into 30 equal chunks and reports those below 50 %; here it is
@@ -285,3 +293,8 @@ and a hook of the user's a few."""
 
 BLOCKED_LAUNCHES_PERCENT = 95.0
 """Of the launches that return after their kernel has ended, from which they wait for it: others do by chance only."""
+
+CASTS_ON_CPU = Speedup(0.6, 1.0, 1.8)
+"""What casts cost the CPU without the profiler, over what the replay says. From recorded runs that the CPU paces, AMP
+against FP32, where the steps without the profiler are known: 0.75 to 0.88 for DistilBERT and T5
+(benchmarks/precision_pairs/recorded), 1.3 to 1.5 for MLP (demo/recorded)."""

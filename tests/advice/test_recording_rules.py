@@ -214,6 +214,7 @@ def test_what_a_recording_usually_costs_is_no_finding(steps) -> None:
 DDP = {"parallel_wrapper": "DistributedDataParallel", "parameter_count": 1000, "parameter_dtypes": ["float32"]}
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 GEMM = "ampere_sgemm_128x64_nn"
+ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)"
 
 
 @pytest.fixture
@@ -374,3 +375,86 @@ def test_a_batch_that_fills_the_memory_cannot_grow(training) -> None:
     facts = RunFacts(batch_size=8, peak_memory_allocated_bytes=100 * 10**9)
     assert "would not fit" in _status(training().frame(facts=facts), "batch_size").why
     assert _status(training().frame(), "batch_size").outcome == "not_applicable"
+
+
+# -- debugging aids
+
+
+def _checked(new_trace, checked: int, **facts: Any) -> Frame:
+    """Four backward nodes, ``checked`` of which check their gradient for NaN."""
+    trace = new_trace()
+    trace.gpu()
+    for index in range(2):
+        at = 1000 * index
+        trace.step(4 + index, at, 1000)
+        trace.module("fc", at, 300)
+        trace.op("aten::relu", at + 10, 200)
+        trace.launch(GEMM, at + 20, at + 40, 50)
+        for node in range(4):
+            begin = at + 400 + 100 * node
+            trace.backward("ReluBackward0", begin, 90, node)
+            if node < checked:
+                trace.op("aten::isnan", begin + 10, 20, tid=2, seq=node, fwd=1)
+                trace.op("aten::item", begin + 40, 40, tid=2, seq=node, fwd=1)
+                trace.runtime(begin + 45, 30, name="cudaStreamSynchronize", tid=2)
+    frame: Frame = trace.frame(facts=RunFacts(unprofiled_step_ns=900_000, **facts))
+    return frame
+
+
+@pytest.mark.parametrize("facts", [{}, {"anomaly_mode": True}])
+def test_checks_for_nan_in_the_backward_pass_are_anomaly_detection(new_trace, facts) -> None:
+    finding = _finding(_checked(new_trace, 3, **facts), "slow_api")
+    assert finding.title == "Anomaly detection is on"
+    # Three checks of 20 and 40 us; relu takes 200 - 2 us of its own, 20 of which are no stack trace.
+    assert "6 calls a step check gradients for NaN, 0.18 ms on the CPU" in finding.seen
+    assert "forward ops spend 0.18 ms on stack traces" in finding.seen
+    assert finding.saving is not None
+    assert 0 < finding.saving.low_ns <= finding.saving.expected_ns <= finding.saving.high_ns <= 900_000
+
+
+def test_a_check_of_the_users_own_is_no_anomaly_detection(new_trace) -> None:
+    assert _status(_checked(new_trace, 1), "slow_api").outcome == "silent"
+
+
+def test_launches_that_return_after_their_kernel_wait_for_it(new_trace) -> None:
+    trace = new_trace()
+    trace.gpu()
+    for index in range(2):
+        at = 1000 * index
+        trace.step(4 + index, at, 1000)
+        for kernel in range(15):
+            begin = at + 60 * kernel
+            trace.op("aten::mm", begin, 55)
+            trace.runtime(begin + 2, 50, 100 * index + kernel + 1)
+            trace.kernel(GEMM, begin + 6, 45, 100 * index + kernel + 1)
+    finding = _finding(trace.frame(facts=RunFacts(unprofiled_step_ns=900_000)), "slow_api")
+    assert finding.title == "Waiting for each launch is on"
+    assert _readings(finding)["Launches waiting for their kernel, per step"] == 15 * 40_000
+    # The GPU works 675 us of a step.
+    assert finding.saving is not None
+    assert finding.saving.high_ns == 225_000
+
+
+def test_switches_that_the_hook_saw_say_what_they_do(training) -> None:
+    frame = training().frame(facts=RunFacts(slow_switches=["PYTHONTRACEMALLOC=1", "sys.settrace(pydevd)"]))
+    finding = _finding(frame, "slow_api")
+    assert finding.title == "PYTHONTRACEMALLOC=1, sys.settrace(pydevd) are on"
+    assert finding.code == "unset PYTHONTRACEMALLOC\n"
+    assert finding.saving is None
+
+
+def test_deterministic_algorithms_are_blamed_for_what_they_fill_only(new_trace) -> None:
+    trace = new_trace()
+    trace.gpu()
+    for index in range(2):
+        at = 1000 * index
+        trace.step(4 + index, at, 1000)
+        trace.op("aten::empty", at + 10, 100)
+        trace.op("aten::fill_", at + 20, 80)
+        trace.launch(ELEMENTWISE, at + 30, at + 40, 300)
+        trace.op("aten::mm", at + 120, 30)
+        trace.launch(GEMM, at + 130, at + 340, 400)
+    finding = _finding(trace.frame(facts=RunFacts(deterministic_algorithms=True)), "slow_api")
+    assert "fill 1 new tensors a step" in finding.seen
+    assert "torch.utils.deterministic.fill_uninitialized_memory = False" in finding.code
+    assert _status(trace.frame(), "slow_api").outcome == "silent"

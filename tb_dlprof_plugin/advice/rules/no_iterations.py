@@ -54,6 +54,8 @@ def check(case: Case) -> Finding | Silent:
             f"{best.calls} steps of that length, if each call is one."
         )
         change = f"Call prof.step() after each pass through the loop that calls {best.name}."
+        if key := next((node for node in nodes if node.key), None):
+            change += f" The reports of this recording can be cut at {key.name}: tb-dlprof report --key-node {key.key}."
     else:
         seen += " No op repeats at even distances."
         change = "Call prof.step() after each pass through the loop."
