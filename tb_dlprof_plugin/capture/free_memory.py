@@ -8,7 +8,7 @@ from tb_dlprof_plugin.storage.facts import RunFacts
 def fill_free_memory(facts: RunFacts) -> None:
     """Fill what tensors hold now, between two steps, and what the process could hold, of the GPU with the highest peak.
 
-    Asks the driver, which takes well under a millisecond; starts no CUDA where there was none.
+    Asks the driver once, where the profiler has just waited for the GPU; starts no CUDA where there was none.
     """
     import torch
 
