@@ -211,6 +211,14 @@ def test_a_wait_outside_every_op_is_the_loops_own(new_trace) -> None:
     assert _why(frame, "host_reads")[1] == "No op waited for a value of the GPU."
 
 
+def test_waits_of_ddp_are_not_the_loops(new_trace) -> None:
+    def each(trace: Any, at: float) -> None:
+        trace.annotation("DistributedDataParallel.forward", at + 45, 290)
+        trace.runtime(at + 50, 275, name="cudaEventSynchronize")
+
+    assert "waited for nothing" in _why(_frame(Loop(new_trace).steps(each)), "synchronising_calls")[1]
+
+
 def test_sets_of_pinned_memory_wait_and_those_of_the_gpus_do_not(new_trace) -> None:
     def waits(trace: Any, at: float, name: str = "Memset (Pinned)") -> None:
         trace.runtime(at + 50, 275, 77_000 + int(at), name="cudaMemset")

@@ -11,10 +11,11 @@ from tb_dlprof_plugin.advice.evidence import call_rows, place_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.waits import Change, idle_ns, saved
-from tb_dlprof_plugin.measures.call_names import launching_calls
+from tb_dlprof_plugin.measures.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.synchronisation import SyncKind, sync_kinds
-from tb_dlprof_plugin.storage.model import Bools, Role
+from tb_dlprof_plugin.storage.model import Bools, CallKind, Role
+from tb_dlprof_plugin.storage.tree import inherit
 
 RULE = Rule(
     id="synchronising_calls",
@@ -48,6 +49,10 @@ events.append((start, end))  # nobody waits
 torch.cuda.synchronize()
 times_ms = [start.elapsed_time(end) for start, end in events]
 """
+
+
+_NOT_THE_LOOPS = ("DistributedDataParallel.",)
+"""DDP times its own work by events, in its first ten iterations and then in every hundredth."""
 
 
 def check(case: Case) -> Finding | Silent:
@@ -114,5 +119,6 @@ def _waits(case: Case) -> Bools:
     waits = sync_kinds(frame, frame.selection()) == SyncKind.WAIT
     waits &= frame.selected_calls(case.selection) & (frame.call_top < 0) & (ops.role[calls.op] != Role.DATALOADER)
     threads = np.unique(calls.thread[launching_calls(frame)])
-    result: Bools = waits & np.isin(calls.thread, threads)
+    other = calls_named(frame, CallKind.ANNOTATION, lambda name: name.startswith(_NOT_THE_LOOPS))
+    result: Bools = waits & np.isin(calls.thread, threads) & ~inherit(other, other, frame.call_parent)
     return result
