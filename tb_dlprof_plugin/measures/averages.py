@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.frame import Frame
+from tb_dlprof_plugin.measures.all_ops import selected_activities
+from tb_dlprof_plugin.measures.figure import figure
+from tb_dlprof_plugin.measures.frame import Frame, Selection
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints
 from tb_dlprof_plugin.storage.tree import climb, inherit, self_time
 
@@ -34,8 +36,22 @@ class OperatorAverage:
     device_self_ns: int | None
 
 
-def operator_averages(frame: Frame) -> list[OperatorAverage]:
-    """All ops, annotations and runtime calls of the recording by falling self CPU time."""
+@dataclass(frozen=True, slots=True)
+class KernelAverage:
+    """One kernel, copy or set by its name: a row that ``key_averages()`` has for work on the GPU's timeline."""
+
+    name: str
+    calls: int
+    device_ns: int
+
+
+def operator_averages(frame: Frame, selection: Selection | None = None) -> list[OperatorAverage]:
+    """All ops, annotations and runtime calls by falling self CPU time.
+
+    Args:
+        frame: the recording.
+        selection: the calls that began in these iterations; all of the recording where None, as torch has them.
+    """
     profile, calls = frame.profile, frame.profile.calls
     kind = profile.ops.kind[calls.op]
     name = _names(frame, kind)
@@ -49,7 +65,8 @@ def operator_averages(frame: Frame) -> list[OperatorAverage]:
     cpu_self = _hand_up(own, merged, parent)
     device_self = _hand_up(device_self, merged, parent)
 
-    kept = np.flatnonzero(~merged & ~frames)
+    chosen = ~merged & ~frames
+    kept = np.flatnonzero(chosen if selection is None else chosen & frame.selected_calls(selection))
     keys = np.stack((name[kept], kind[kept]))
     unique, group = np.unique(keys, axis=1, return_inverse=True)
     group = group.reshape(-1)
@@ -69,6 +86,19 @@ def operator_averages(frame: Frame) -> list[OperatorAverage]:
         for (name_, _), count, cpu_total, cpu_own, total, own in zip(unique.T.tolist(), *columns, strict=True)
     ]
     return sorted(rows, key=lambda row: -row.cpu_self_ns)
+
+
+def kernel_averages(frame: Frame, selection: Selection | None = None) -> list[KernelAverage]:
+    """All kernels, copies and sets by falling time; where None is selected of the whole recording, orphans too."""
+    profile, launches = frame.profile, frame.profile.launches
+    rows = np.arange(len(launches)) if selection is None else selected_activities(frame, selection)
+    distinct, name = np.unique(profile.kernels.name[launches.kernel[rows]], return_inverse=True)
+    time = figure(name.reshape(-1), launches.duration_ns[rows], len(distinct))
+    averages = [
+        KernelAverage(profile.strings[string], calls, total)
+        for string, calls, total in zip(distinct.tolist(), time.count.tolist(), time.total.tolist(), strict=True)
+    ]
+    return sorted(averages, key=lambda average: -average.device_ns)
 
 
 def _names(frame: Frame, kind: Ints) -> Ints:

@@ -204,7 +204,7 @@ def module_totals(frame: Frame, selection: Selection) -> ModuleTotals | None:
     tree = module_tree(frame)
     if tree is None:
         return None
-    work, host = _gpu_work(frame, selection, tree), _host_work(frame, selection, tree)
+    work, host = _gpu_work(frame, selection, tree), host_work(frame, selection, tree)
     count = len(tree)
     own = _accumulated(frame, selection, work, host, count)
     inside, forward = host.node >= 0, host.role != Role.BACKWARD
@@ -213,14 +213,14 @@ def module_totals(frame: Frame, selection: Selection) -> ModuleTotals | None:
     return ModuleTotals(
         calls=np.bincount(host.node[inside & forward & host.is_range], minlength=count).astype(np.int64),
         inside=NodeTotals(
-            gpu=_flattened_with_all_below(work.only(work.node >= 0), tree, selection.count),
-            cpu=_host_spread(host.only(inside), tree, selection.count),
+            gpu=flattened_with_all_below(work.only(work.node >= 0), tree, selection.count),
+            cpu=host_spread(host.only(inside), tree, selection.count),
             **{name: tree.rolled_up(column) for name, column in own.items()},
         ),
         own_gpu_ns=_flattened(work.only(work.node >= 0), count, selection.count).total,
         own_cpu_ns=own_forward_cpu + own_backward_cpu,
-        forward_gpu_ns=_flattened_with_all_below(work.only((work.node >= 0) & ~work.backward), tree, 0).total,
-        backward_gpu_ns=_flattened_with_all_below(work.only((work.node >= 0) & work.backward), tree, 0).total,
+        forward_gpu_ns=flattened_with_all_below(work.only((work.node >= 0) & ~work.backward), tree, 0).total,
+        backward_gpu_ns=flattened_with_all_below(work.only((work.node >= 0) & work.backward), tree, 0).total,
         forward_cpu_ns=tree.rolled_up(own_forward_cpu),
         backward_cpu_ns=tree.rolled_up(own_backward_cpu),
         outside=_outside(frame, selection, work, host),
@@ -228,7 +228,7 @@ def module_totals(frame: Frame, selection: Selection) -> ModuleTotals | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _GpuWork:
+class GpuWork:
     """Linked activities of the selection in order of iteration, device and start; ``place`` numbers these pairs."""
 
     node: Ints
@@ -247,17 +247,17 @@ class _GpuWork:
         backward: Bools = self.role == Role.BACKWARD
         return backward
 
-    def only(self, rows: Bools) -> _GpuWork:
+    def only(self, rows: Bools) -> GpuWork:
         """Some of the rows."""
-        return _GpuWork(*(getattr(self, name)[rows] for name in self.__slots__))
+        return GpuWork(*(getattr(self, name)[rows] for name in self.__slots__))
 
-    def keyed(self, node: Ints) -> _GpuWork:
+    def keyed(self, node: Ints) -> GpuWork:
         """With other nodes."""
-        return _GpuWork(node, *(getattr(self, name) for name in self.__slots__[1:]))
+        return GpuWork(node, *(getattr(self, name) for name in self.__slots__[1:]))
 
 
 @dataclass(frozen=True, slots=True)
-class _HostWork:
+class HostWork:
     """Calls of the selection."""
 
     node: Ints
@@ -270,16 +270,16 @@ class _HostWork:
     continues: Bools
     counts: Bools
 
-    def only(self, rows: Bools) -> _HostWork:
+    def only(self, rows: Bools) -> HostWork:
         """Some of the rows."""
-        return _HostWork(*(getattr(self, name)[rows] for name in self.__slots__))
+        return HostWork(*(getattr(self, name)[rows] for name in self.__slots__))
 
-    def keyed(self, node: Ints) -> _HostWork:
+    def keyed(self, node: Ints) -> HostWork:
         """With other nodes."""
-        return _HostWork(node, *(getattr(self, name) for name in self.__slots__[1:]))
+        return HostWork(node, *(getattr(self, name) for name in self.__slots__[1:]))
 
 
-def _gpu_work(frame: Frame, selection: Selection, tree: ModuleTree) -> _GpuWork:
+def _gpu_work(frame: Frame, selection: Selection, tree: ModuleTree) -> GpuWork:
     profile = frame.profile
     launches = profile.launches
     rows = np.flatnonzero(frame.selected_launches(selection) & (frame.launch_group >= 0))
@@ -288,7 +288,7 @@ def _gpu_work(frame: Frame, selection: Selection, tree: ModuleTree) -> _GpuWork:
     iteration = frame.launch_iteration[rows] - selection.first
     devices, device = np.unique(launches.device[rows], return_inverse=True)
     call, kernel = launches.call[rows], launches.kernel[rows]
-    return _GpuWork(
+    return GpuWork(
         node=tree.of_call[call],
         role=profile.ops.role[profile.calls.op[call]],
         place=iteration * max(1, len(devices)) + device.reshape(-1),
@@ -301,12 +301,12 @@ def _gpu_work(frame: Frame, selection: Selection, tree: ModuleTree) -> _GpuWork:
     )
 
 
-def _host_work(frame: Frame, selection: Selection, tree: ModuleTree) -> _HostWork:
+def host_work(frame: Frame, selection: Selection, tree: ModuleTree) -> HostWork:
     ops, calls = frame.profile.ops, frame.profile.calls
     rows = np.flatnonzero(frame.selected_calls(selection))
     op = calls.op[rows]
     role = ops.role[op]
-    return _HostWork(
+    return HostWork(
         node=tree.of_call[rows],
         role=role,
         iteration=frame.call_iteration[rows] - selection.first,
@@ -320,7 +320,7 @@ def _host_work(frame: Frame, selection: Selection, tree: ModuleTree) -> _HostWor
     )
 
 
-def _accumulated(frame: Frame, selection: Selection, work: _GpuWork, host: _HostWork, count: int) -> dict[str, Ints]:
+def _accumulated(frame: Frame, selection: Selection, work: GpuWork, host: HostWork, count: int) -> dict[str, Ints]:
     """The columns of `NodeTotals` that add up, of each node alone; what has node -1 is left out."""
     work, host = work.only(work.node >= 0), host.only(host.node >= 0)
     duration = work.stop_ns - work.start_ns
@@ -349,7 +349,7 @@ def _accumulated(frame: Frame, selection: Selection, work: _GpuWork, host: _Host
     }
 
 
-def _outside(frame: Frame, selection: Selection, work: _GpuWork, host: _HostWork) -> NodeTotals:
+def _outside(frame: Frame, selection: Selection, work: GpuWork, host: HostWork) -> NodeTotals:
     """What lies in no module, by role: the roles take the place of the nodes."""
     of_role = np.zeros(max(Role) + 1, dtype=np.int64)
     of_role[list(OUTSIDE_ROLES)] = np.arange(len(OUTSIDE_ROLES))
@@ -358,7 +358,7 @@ def _outside(frame: Frame, selection: Selection, work: _GpuWork, host: _HostWork
     flat = _flat_tree(len(OUTSIDE_ROLES))
     return NodeTotals(
         gpu=_flattened(work, len(OUTSIDE_ROLES), selection.count),
-        cpu=_host_spread(host, flat, selection.count),
+        cpu=host_spread(host, flat, selection.count),
         **_accumulated(frame, selection, work, host, len(OUTSIDE_ROLES)),
     )
 
@@ -370,7 +370,7 @@ def _flat_tree(count: int) -> ModuleTree:
     return ModuleTree(path=[""] * count, parent=none, depth=rows * 0, end=rows + 1, of_call=rows[:0])
 
 
-def _flattened_with_all_below(work: _GpuWork, tree: ModuleTree, iterations: int) -> Spread:
+def flattened_with_all_below(work: GpuWork, tree: ModuleTree, iterations: int) -> Spread:
     """Flattened time of each node with all below it, level by level: all work of a level has one node there."""
     result = Spread(*(np.zeros(len(tree), dtype=np.int64) for _ in range(3)))
     node = work.node
@@ -383,7 +383,7 @@ def _flattened_with_all_below(work: _GpuWork, tree: ModuleTree, iterations: int)
     return result
 
 
-def _flattened(work: _GpuWork, count: int, iterations: int) -> Spread:
+def _flattened(work: GpuWork, count: int, iterations: int) -> Spread:
     """Union of each node's intervals per iteration and device, summed over devices; least and most of an iteration."""
     result = Spread(*(np.zeros(count, dtype=np.int64) for _ in range(3)))
     if not len(work.node):
@@ -416,7 +416,7 @@ def _changes(first: Ints, second: Ints) -> Ints:
     return np.flatnonzero(np.append(True, changed))
 
 
-def _host_spread(host: _HostWork, tree: ModuleTree, iterations: int) -> Spread:
+def host_spread(host: HostWork, tree: ModuleTree, iterations: int) -> Spread:
     """CPU time of each node with all below it; least and most of an iteration."""
     count = len(tree)
     total = tree.rolled_up(_sums(host.node, host.self_ns, count))

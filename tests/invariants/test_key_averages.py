@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 from invariants.conftest import Recording
 
-from tb_dlprof_plugin.measures.averages import OperatorAverage, operator_averages
+from tb_dlprof_plugin.measures.averages import OperatorAverage, kernel_averages, operator_averages
 from tb_dlprof_plugin.storage.model import CallKind
 from tb_dlprof_plugin.storage.tree import inherit
 
@@ -38,6 +38,9 @@ OVERHEAD = {
     "Resource",
     "Runtime Triggered Module Loading",
 }
+
+SYNC_EVENTS = {"Stream Wait Event", "Stream Sync", "Context Sync", "Event Sync"}
+"""The GPU timeline's own waits, which are no work."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,18 @@ def test_averages_equal_those_of_torch(recording: Recording) -> None:
     wrong = [line for row in torchs for line in _differences(row, ours.get(_name_of(row)), allowance)]
     assert not wrong, "\n".join(wrong)
     assert not set(ours) - {_name_of(row) for row in torchs} - OVERHEAD
+
+
+def test_kernels_copies_and_sets_equal_those_of_torch(recording: Recording) -> None:
+    rows = recording.averages["rows"]
+    torchs = {row["key"]: row for row in rows if row["device_type"] != "CPU" and not row["user_annotation"]}
+    ours = {row.name: row for row in kernel_averages(recording.frame)}
+    if not ours:
+        pytest.skip("nothing ran on a GPU")
+    assert set(torchs) - set(ours) <= SYNC_EVENTS
+    for name, row in ours.items():
+        assert row.calls == torchs[name]["count"], name
+        assert abs(row.device_ns - torchs[name]["self_device_us"] * 1e3) <= NS_PER_CALL * row.calls, name
 
 
 def _name_of(row: dict[str, Any]) -> str:
