@@ -13,11 +13,11 @@ from tb_dlprof_plugin.version import __version__
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.analysis import analyze_trace as analyze
-    from tb_dlprof_plugin.analysis.renew import read_profiles
     from tb_dlprof_plugin.capture import profile, trace_handler
     from tb_dlprof_plugin.comparison import compare
     from tb_dlprof_plugin.comparison.forecast import forecast as predict
     from tb_dlprof_plugin.kernels import classify_kernel
+    from tb_dlprof_plugin.views.reports.profiles import read_profiles, report
 
 _HOME = {
     "analyze": ("tb_dlprof_plugin.analysis", "analyze_trace"),
@@ -25,7 +25,8 @@ _HOME = {
     "compare": ("tb_dlprof_plugin.comparison", "compare"),
     "predict": ("tb_dlprof_plugin.comparison.forecast", "forecast"),
     "profile": ("tb_dlprof_plugin.capture", "profile"),
-    "read_profiles": ("tb_dlprof_plugin.analysis.renew", "read_profiles"),
+    "read_profiles": ("tb_dlprof_plugin.views.reports.profiles", "read_profiles"),
+    "report": ("tb_dlprof_plugin.views.reports.profiles", "report"),
     "trace_handler": ("tb_dlprof_plugin.capture", "trace_handler"),
 }
 
@@ -37,6 +38,7 @@ __all__ = [
     "predict",
     "profile",
     "read_profiles",
+    "report",
     "trace_handler",
 ]
 

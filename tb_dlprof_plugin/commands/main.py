@@ -8,9 +8,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from tb_dlprof_plugin.commands import spelling
 from tb_dlprof_plugin.version import __version__
 
 _SUBCOMMANDS = {
+    "run": "run:run",
     "summary": "summary:summary",
     "ops": "ops:ops",
     "modules": "modules:modules",
@@ -31,6 +33,10 @@ _SUBCOMMANDS = {
 """Module and function of each subcommand, in the order of the help."""
 _FORMER_NAMES = {"advice": "advise"}
 """Names that subcommands had: they still work, and the help leaves them out."""
+_SPELLED_AS_DLPROF = ("report", "run")
+"""Subcommands that stand for DLProf's own command line."""
+_STARTING_OTHERS = ("run",)
+"""Subcommands whose options end where another command's begin."""
 
 _STYLE: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
@@ -48,7 +54,10 @@ class _Subcommands(TyperGroup):
         module, function = _SUBCOMMANDS[cmd_name].split(":")
         home = importlib.import_module(f"tb_dlprof_plugin.commands.{module}")
         alone = typer.Typer(**_STYLE)
-        alone.command(cmd_name)(getattr(home, function))
+        settings = dict(spelling.CONTEXT) if cmd_name in _SPELLED_AS_DLPROF else {}
+        if cmd_name in _STARTING_OTHERS:
+            settings["allow_interspersed_args"] = False
+        alone.command(cmd_name, context_settings=settings)(getattr(home, function))
         return typer.main.get_command(alone)
 
 
@@ -56,7 +65,7 @@ app = typer.Typer(
     cls=_Subcommands,
     help="Profiles of PyTorch training: where the time goes, whether Tensor Cores work, what to change.",
     no_args_is_help=True,
-    **_STYLE,
+    **{**_STYLE, "add_completion": True},
 )
 
 

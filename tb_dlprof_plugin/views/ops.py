@@ -104,7 +104,7 @@ def ops_page(frame: Frame, ref: RunRef, selection: Selection) -> OpsPage:
 
 
 def op_rows(frame: Frame, selection: Selection) -> list[OpRow]:
-    """One row per op called in the selected iterations, by falling GPU time, without a GPU by CPU time."""
+    """One row per op that ran in the selected iterations, by falling GPU time, without a GPU by CPU time."""
     profile, groups, strings = frame.profile, frame.groups, frame.profile.strings
     totals = op_totals(frame, selection)
     precisions = group_precisions(frame, selection)
@@ -112,7 +112,8 @@ def op_rows(frame: Frame, selection: Selection) -> list[OpRow]:
     usual = _usual_op(frame, selection)
     has_gpu = profile.has_gpu
     all_gpu_ns = int(totals.gpu_ns.sum())
-    called = np.flatnonzero((totals.calls > 0) | (totals.cpu_total_ns > 0))
+    # What an op launched may lie in another iteration than its start.
+    called = np.flatnonzero((totals.calls > 0) | (totals.cpu_total_ns > 0) | (totals.kernel_calls > 0))
     weight = totals.gpu_ns if has_gpu else totals.cpu_total_ns
     rows = []
     for group in called[np.argsort(-weight[called], kind="stable")].tolist():

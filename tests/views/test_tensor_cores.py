@@ -218,13 +218,13 @@ def test_the_report_has_dlprofs_columns_and_the_pages_figures(training, ref: Run
         assert (row["Could Save"], row["Could Save At Most"]) == (op.saved_ns, op.at_most_ns)
 
 
-def test_both_formats_hold_the_same_and_unknown_is_said() -> None:
+def test_both_formats_hold_the_same_and_unknown_is_empty() -> None:
     report = Report(("A", "B", "C", "D"), [("x", None, ["k<1, 2>", "l"], 1.5), ("=1+1", True, [], 2)])
     assert json.loads(to_json(report)) == [
-        {"A": "x", "B": None, "C": ["k<1, 2>", "l"], "D": 1.5}, {"A": "=1+1", "B": True, "C": [], "D": 2},
+        {"a": "x", "b": None, "c": ["k<1, 2>", "l"], "d": 1.5}, {"a": "=1+1", "b": True, "c": [], "d": 2},
     ]  # fmt: skip
     assert list(csv.reader(io.StringIO(to_csv(report)))) == [
-        ["A", "B", "C", "D"], ["x", "unknown", "k<1, 2>; l", "1.50"], ["'=1+1", "True", "", "2"],
+        ["A", "B", "C", "D"], ["x", "", "k<1, 2>; l", "1.50"], ["'=1+1", "True", "", "2"],
     ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ COLUMNS = (
     "Problem", "Recommendation", "Saving", "Saving Low", "Saving High", "Saving (%)", "Severity", "Confidence", "Seen",
     "Code", "Confirm", "Rule",
 )  # fmt: skip
+KEYS = {"Saving": "saving_ns", "Saving Low": "saving_low_ns", "Saving High": "saving_high_ns"}
 
 
 def expert_systems_report(frame: Frame, ref: RunRef, selection: Selection) -> Report:
@@ -44,4 +45,5 @@ def expert_systems_table(findings: list[FindingItem]) -> Report:
             )
             for finding in findings
         ],
+        KEYS,
     )

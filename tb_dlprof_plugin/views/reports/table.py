@@ -3,42 +3,93 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
-from dataclasses import dataclass
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
 Cell = str | int | float | bool | list[str] | None
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_UNITS = {"(ns)": "ns", "(bytes)": "bytes", "(%)": "percent", "%": "percent", "(GB/s)": "gb_per_s"}
+_WORDS = {"#": "number_of", "no": "number_of", "i/o": "io"}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``rows`` have one cell per column; None is unknown, times are in nanoseconds."""
+    """One table.
+
+    Attributes:
+        columns: the headings.
+        rows: one cell per column; None is unknown, times are in nanoseconds, percentages 0 to 100.
+        keys: names of columns in JSON, where they do not follow from the heading (`json_key`).
+        notes: sentences on what could not be had, and why.
+    """
 
     columns: tuple[str, ...]
     rows: list[tuple[Cell, ...]]
+    keys: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def to_csv(self) -> str:
+        """One line per row below the headings; lists are joined by "; ", unknown is an empty cell."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(csv_cells(row) for row in self.rows)
+        return out.getvalue()
+
+    def to_json(self) -> str:
+        """A list of objects, one per row; names are the headings in snake_case with their unit, unknown is null."""
+        keys = [self.keys.get(column) or json_key(column) for column in self.columns]
+        return pretty([dict(zip(keys, row, strict=True)) for row in self.rows])
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` with the headings as columns; unknown is missing, integers beside one stay integers.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed; the message says how to get it.
+        """
+        try:
+            pandas = importlib.import_module("pandas")
+        except ModuleNotFoundError as error:
+            if error.name != "pandas":
+                raise
+            raise ModuleNotFoundError(
+                "to_pandas() needs pandas, which is not installed: pip install pandas", name="pandas"
+            ) from None
+        return pandas.DataFrame(self.rows, columns=list(self.columns)).convert_dtypes()
 
 
-def to_json(report: Report) -> str:
-    """A list of objects, one per row, with the columns' names as keys; unknown is null."""
-    rows = [dict(zip(report.columns, row, strict=True)) for row in report.rows]
-    return msgspec.json.format(msgspec.json.encode(rows), indent=2).decode() + "\n"
+def json_key(heading: str) -> str:
+    """A heading in snake_case with its unit: "Total CPU Time (ns)" is "total_cpu_time_ns", "No. Calls"
+    "number_of_calls", "GPU Utilization %" "gpu_utilization_percent"."""
+    words = []
+    for word in heading.replace("(s)", "s").split():
+        unit = _UNITS.get(word)
+        plain = word.strip(".,()").lower()
+        words.append(unit or _WORDS.get(plain) or re.sub(r"[^a-z0-9]+", "_", plain).strip("_"))
+    # "# of Calls" is "number_of_calls".
+    return "_".join(word for word in words if word).replace("number_of_of", "number_of")
 
 
-def to_csv(report: Report) -> str:
-    """One line per row below the columns' names; lists are joined by "; ", unknown is written out."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(report.columns)
-    writer.writerows([_text(cell) for cell in row] for row in report.rows)
-    return out.getvalue()
+def pretty(value: Any) -> str:
+    """JSON, indented."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
+def csv_cells(row: tuple[Cell, ...]) -> list[str]:
+    """The cells as text."""
+    return [_text(cell) for cell in row]
 
 
 def _text(cell: Cell) -> str:
     if cell is None:
-        return "unknown"
+        return ""
     if isinstance(cell, float):
         return f"{cell:.2f}"
     if not isinstance(cell, (str, list)):
@@ -48,4 +99,14 @@ def _text(cell: Cell) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-FORMATS = {"csv": to_csv, "json": to_json}
+def to_csv(report: Report) -> str:
+    """`Report.to_csv`."""
+    return report.to_csv()
+
+
+def to_json(report: Report) -> str:
+    """`Report.to_json`."""
+    return report.to_json()
+
+
+FORMATS: dict[str, Callable[[Report], str]] = {"csv": to_csv, "json": to_json}

@@ -1,33 +1,46 @@
 """DLProf's Tensor Core Report (User Guide 1.8, section 10.6): every eligible op and how it uses Tensor Cores.
 
-The columns are DLProf's, with four added: ``Unknown GPU Time``, of kernels whose Tensor Core use cannot be told,
-``Reason``, ``Could Save``, the estimate for remedies with a known factor, and ``Could Save At Most``, the bound for the
-others. GPU times (ns) are of the kernels inside the parts of an op that can use Tensor Cores: casts around them are
-not counted, as DLProf counted them as ops of their own.
+The columns are DLProf's, with five added: ``Unknown GPU Time``, of kernels whose Tensor Core use cannot be told,
+``Reason``, ``Could Save``, the estimate for remedies with a known factor, ``Could Save At Most``, the bound for the
+others, and ``Op GPU Time``, that of the Detailed Report. The other GPU times (ns) are of the kernels inside the parts
+of an op that can use Tensor Cores: casts around them are not counted, as DLProf counted them as ops of their own.
 """
 
 from __future__ import annotations
 
 from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.views.common import RunRef, Verdict
-from tb_dlprof_plugin.views.reports.table import Cell, Report
+from tb_dlprof_plugin.views.reports.table import Cell, Report, json_key
 from tb_dlprof_plugin.views.tensor_cores import TensorCoreOp, eligible_kernel_names, tensor_cores_page
 
 COLUMNS = (
     "Op ID", "Op Name", "Direction", "Op Type", "Uses TC", "Total GPU Time", "TC GPU Time", "Non-TC GPU Time",
     "TC Utilization (%)", "Total Kernel Count", "TC Kernel Count", "TC Kernel Names", "Non-TC Kernel Count",
     "Non-TC Kernel Names", "Unknown GPU Time", "Reason", "Could Save", "Could Save At Most",
+    "Op GPU Time",
 )  # fmt: skip
+KEYS = {
+    name: f"{json_key(name)}_ns"
+    for name in (
+        "Total GPU Time", "TC GPU Time", "Non-TC GPU Time", "Unknown GPU Time", "Could Save", "Could Save At Most",
+        "Op GPU Time",
+    )
+}  # fmt: skip
+_NO_GPU = "The report has no rows: nothing ran on a GPU, so no op launched a kernel."
 _USES = {"yes": True, "no": False, "unknown": None}
 
 
 def tensor_report(frame: Frame, ref: RunRef, selection: Selection) -> Report:
     """One row per eligible op that launched a kernel in the selected iterations, in the order of the page."""
     names = eligible_kernel_names(frame, selection)
-    return Report(COLUMNS, [_row(op, names[op.id]) for op in tensor_cores_page(frame, ref, selection).ops])
+    gpu_ns = dict(zip(frame.groups.ids, op_totals(frame, selection).gpu_ns.tolist(), strict=True))
+    ops = tensor_cores_page(frame, ref, selection).ops
+    notes = () if frame.profile.has_gpu else (_NO_GPU,)
+    return Report(COLUMNS, [_row(op, names[op.id], gpu_ns[op.id]) for op in ops], KEYS, notes)
 
 
-def _row(op: TensorCoreOp, kernels: dict[Verdict, list[str]]) -> tuple[Cell, ...]:
+def _row(op: TensorCoreOp, kernels: dict[Verdict, list[str]], op_gpu_ns: int) -> tuple[Cell, ...]:
     return (
         op.id,
         op.name,
@@ -47,4 +60,5 @@ def _row(op: TensorCoreOp, kernels: dict[Verdict, list[str]]) -> tuple[Cell, ...
         op.reason,
         op.saved_ns,
         op.at_most_ns,
+        op_gpu_ns,
     )

@@ -1,0 +1,256 @@
+"""The reports agree with each other to the nanosecond: for all iterations, a part of them, and with a key node."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from invariants.conftest import Recording
+
+from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.measures.iterations import step_totals
+from tb_dlprof_plugin.measures.kernels import kernel_totals
+from tb_dlprof_plugin.measures.key_node import key_node_candidates, with_key_node
+from tb_dlprof_plugin.measures.modules import module_totals
+from tb_dlprof_plugin.storage.model import Attribution
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.reports.registry import REPORTS, make_report
+
+REF = RunRef("run", "trace", 0, 0)
+Rows = list[dict[str, Any]]
+FIGURES = ("CPU", "GPU", "CPU Overhead", "GPU Idle")
+
+
+@pytest.fixture(scope="module", params=["all iterations", "the later half", "the first", "with a key node"])
+def chosen(recording: Recording, request: pytest.FixtureRequest) -> tuple[Frame, Selection]:
+    """A frame and a selection of it."""
+    frame = recording.frame
+    count = len(frame.profile.iterations)
+    if request.param == "with a key node":
+        candidates = key_node_candidates(frame)
+        if not candidates:
+            pytest.skip("no op was recorded")
+        frame = Frame(with_key_node(frame.profile, candidates[0][0]))
+        return frame, frame.selection()
+    if request.param != "all iterations" and count == 1:
+        pytest.skip("there is one iteration")
+    first, last = {"all iterations": (0, count - 1), "the later half": (count // 2, count - 1)}.get(
+        request.param, (0, 0)
+    )
+    return frame, frame.selection(first, last)
+
+
+@functools.lru_cache(maxsize=32)
+def rows_of(name: str, chosen: tuple[Frame, Selection]) -> Rows:
+    report = make_report(name, chosen[0], REF, chosen[1])
+    return [dict(zip(report.columns, row, strict=True)) for row in report.rows]
+
+
+@functools.lru_cache(maxsize=4)
+def summary_of(chosen: tuple[Frame, Selection]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(make_report("summary", chosen[0], REF, chosen[1]).to_json())
+    return found
+
+
+def total(rows: Rows, column: str) -> int:
+    return sum(row[column] or 0 for row in rows)
+
+
+def test_every_gpu_report_has_the_same_gpu_time(chosen: tuple[Frame, Selection]) -> None:
+    summary = summary_of(chosen)
+    kernels = rows_of("kernel", chosen)
+    gpu_ns = total(kernels, "Total GPU Time (ns)")
+    assert total(rows_of("detail", chosen), "Total GPU Time (ns)") == gpu_ns
+    assert total(rows_of("op_type", chosen), "Total GPU Time (ns)") == gpu_ns
+    assert total(rows_of("iteration", chosen), "GPU Time (ns)") == gpu_ns
+    assert total(rows_of("kernel_groups", chosen), "Total GPU Time (ns)") == gpu_ns
+    assert (summary["all_ops"]["all_op"]["gpu_time_ns"] or 0) == gpu_ns
+    assert (summary["all_kernels"]["all_kernels"]["gpu_time_ns"] or 0) == gpu_ns
+    memory = (summary["all_kernels"]["memory"]["gpu_time_ns"]) or 0
+    assert total(rows_of("copies", chosen), "Total Time (ns)") == memory
+    assert sum(row["Total GPU Time (ns)"] for row in kernels if row["Kind"] != "kernel") == memory
+
+
+def test_it_is_that_of_the_kernels_page_and_of_what_has_no_recorded_launch(chosen: tuple[Frame, Selection]) -> None:
+    frame, selection = chosen
+    launches = frame.profile.launches
+    linked = int(kernel_totals(frame, selection).total_ns.sum())
+    rest = total(rows_of("kernel", chosen), "Total GPU Time (ns)") - linked
+    assert 0 <= rest <= int(launches.duration_ns[launches.call < 0].sum())
+    if frame.profile.iterations.found_by == "key_node":
+        # The intervals cover the whole recording; only what begins at its very end lies in none.
+        end = int(frame.profile.iterations.stop_ns[-1])
+        late = (launches.start_ns >= end).any() or (frame.profile.calls.start_ns >= end).any()
+        assert late or linked + rest == int(launches.duration_ns.sum())
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_op_types_have_the_times_and_calls_of_their_ops(chosen: tuple[Frame, Selection], figure: str) -> None:
+    ops, types = rows_of("detail", chosen), rows_of("op_type", chosen)
+    assert total(ops, "No. Calls") == total(types, "No. Calls")
+    assert len(ops) == total(types, "No. Nodes")
+    by_type: dict[str, Rows] = {}
+    for op in ops:
+        by_type.setdefault(op["Op Type"], []).append(op)
+    assert set(by_type) == {row["Op Name"] for row in types}
+    for row in types:
+        mine = by_type[row["Op Name"]]
+        known = [op for op in mine if op[f"Min {figure} Time (ns)"] is not None]
+        assert (row[f"Total {figure} Time (ns)"] or 0) == total(mine, f"Total {figure} Time (ns)")
+        if known:
+            assert row[f"Min {figure} Time (ns)"] == min(op[f"Min {figure} Time (ns)"] for op in known)
+            assert row[f"Max {figure} Time (ns)"] == max(op[f"Max {figure} Time (ns)"] for op in known)
+
+
+def test_no_figure_contradicts_itself(chosen: tuple[Frame, Selection]) -> None:
+    for name in ("detail", "op_type", "group_node"):
+        for row in rows_of(name, chosen):
+            for figure in FIGURES:
+                low, mean, high, whole = (row[f"{what} {figure} Time (ns)"] for what in ("Min", "Avg.", "Max", "Total"))
+                if mean is not None:
+                    assert 0 <= low <= mean <= high <= whole, (name, row)
+            if row["Total CPU Overhead Time (ns)"] is not None:
+                assert row["Total CPU Overhead Time (ns)"] <= row["Total CPU Time (ns)"]
+
+
+def test_the_summary_counts_each_op_and_each_kernel_once(chosen: tuple[Frame, Selection]) -> None:
+    summary = summary_of(chosen)
+    for table, first, number, report in (
+        ("all_ops", "all_op", "number_of_ops", "detail"),
+        ("all_kernels", "all_kernels", "number_of_kernels", "kernel"),
+    ):
+        whole = summary[table][first]
+        for key in whole:
+            parts = [row[key] or 0 for name, row in summary[table].items() if name != first]
+            assert (whole[key] or 0) == sum(parts), (table, key)
+        rows = rows_of(report, chosen)
+        assert whole[number] == len(rows) or (report == "kernel" and whole[number] <= len(rows))
+    ops = rows_of("detail", chosen)
+    assert total(ops, "Total CPU Time (ns)") == summary_of(chosen)["all_ops"]["all_op"]["cpu_time_ns"]
+    assert len({op["Op ID"] for op in ops}) == len(ops)
+
+
+def test_kernels_of_an_op_sum_to_it_and_its_eligible_part_is_no_more(chosen: tuple[Frame, Selection]) -> None:
+    of_op: dict[str, int] = {}
+    calls: dict[str, int] = {}
+    for row in rows_of("kernel", chosen):
+        of_op[row["Op ID"]] = of_op.get(row["Op ID"], 0) + row["Total GPU Time (ns)"]
+        calls[row["Op ID"]] = calls.get(row["Op ID"], 0) + row["No. Calls"]
+    ops = {row["Op ID"]: row for row in rows_of("detail", chosen)}
+    for op_id, row in ops.items():
+        assert of_op.get(op_id, 0) == (row["Total GPU Time (ns)"] or 0)
+        assert calls.get(op_id, 0) == row["No. Kernel Calls"]
+    eligible = rows_of("tensor", chosen)
+    for row in eligible:
+        assert row["Op GPU Time"] == ops[row["Op ID"]]["Total GPU Time (ns)"] >= row["Total GPU Time"]
+        parts = row["TC GPU Time"] + row["Non-TC GPU Time"] + row["Unknown GPU Time"]
+        assert parts == row["Total GPU Time"]
+    utilization = summary_of(chosen)["summary_report"]["tensor_core_kernel_utilization_percent"]
+    if utilization is not None:
+        share = 100 * total(eligible, "TC GPU Time") / total(eligible, "Total GPU Time")
+        assert utilization == pytest.approx(share)
+
+
+def test_api_times_of_kernels_are_those_of_their_launches(chosen: tuple[Frame, Selection]) -> None:
+    launches, kernels = rows_of("iteration", chosen), rows_of("kernel", chosen)
+    assert total(launches, "API Call Time (ns)") == total(kernels, "Total API Time (ns)")
+    assert (summary_of(chosen)["all_kernels"]["all_kernels"]["cpu_time_ns"] or 0) == total(
+        kernels, "Total API Time (ns)"
+    )
+    assert total(kernels, "No. Calls") == len(launches)
+    # A call that launched many, such as that of a CUDA graph, counts once.
+    assert total(kernels, "Total API Time (ns)") <= total(rows_of("api", chosen), "Total Time (ns)")
+
+
+def test_iterations_are_those_selected(chosen: tuple[Frame, Selection]) -> None:
+    frame, selection = chosen
+    numbers = frame.profile.iterations.number[selection.first : selection.last + 1].tolist()
+    assert {row["Iteration"] for row in rows_of("iteration", chosen)} <= set(numbers)
+    summary = summary_of(chosen)
+    assert (summary["iterations"]["start_iteration"], summary["iterations"]["stop_iteration"]) == (
+        numbers[0],
+        numbers[-1],
+    )
+    wall = summary["summary_report"]["wall_clock_time_ns"]
+    assert wall == step_totals(frame, selection).wall_ns
+    shares = [value for key, value in summary["summary_report"].items() if key.endswith("duration_percent")]
+    if wall:
+        assert sum(share or 0 for share in shares) == pytest.approx(100)
+
+
+def test_the_whole_model_holds_what_its_ops_do(chosen: tuple[Frame, Selection]) -> None:
+    rows = rows_of("group_node", chosen)
+    totals = module_totals(*chosen)
+    if not rows or totals is None:
+        pytest.skip("no modules were recorded")
+    outside = totals.outside
+    ops = [row for row in rows_of("detail", chosen) if not row["Op Name"].startswith("unassociated_")]
+    assert rows[0]["No. Calls Aggregated"] + int(outside.op_calls.sum()) == total(ops, "No. Calls")
+    accumulated = (rows[0]["Accumulated GPU Time (ns)"] or 0) + int(outside.gpu_sum_ns.sum())
+    assert accumulated == total(ops, "Total GPU Time (ns)")
+    for row in rows:
+        assert (row["Total GPU Time (ns)"] or 0) <= (row["Accumulated GPU Time (ns)"] or 0)
+        assert (row["Total GPU Idle Time (ns)"] or 0) <= (rows[0]["Total GPU Idle Time (ns)"] or 0)
+
+
+def test_ops_are_idle_no_longer_than_the_gpu(chosen: tuple[Frame, Selection]) -> None:
+    rows = rows_of("group_node", chosen)
+    frame, _ = chosen
+    launches = frame.profile.launches
+    if not rows or not len(launches):
+        pytest.skip("no modules or no GPU")
+    span = int((launches.start_ns + launches.duration_ns).max() - launches.start_ns.min())
+    assert rows[0]["Total GPU Idle Time (ns)"] <= span * max(1, len(frame.profile.iterations.gpu_ids))
+    assert rows[0]["Total GPU Idle Time (ns)"] <= total(rows_of("detail", chosen), "Total GPU Idle Time (ns)")
+
+
+def test_cuda_calls_sum_to_their_time(chosen: tuple[Frame, Selection]) -> None:
+    rows = rows_of("api", chosen)
+    if rows and total(rows, "Self Time (ns)"):
+        assert sum(row["Time (%)"] for row in rows) == pytest.approx(100)
+    for row in rows:
+        assert row["Self Time (ns)"] <= row["Total Time (ns)"]
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_both_formats_hold_every_row(chosen: tuple[Frame, Selection], name: str) -> None:
+    if name == "expert_systems" and chosen[1] != chosen[0].selection():
+        pytest.skip("the advice has tests of its own")
+    report = make_report(name, chosen[0], REF, chosen[1])
+    document = json.loads(report.to_json(), parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
+    lines = list(csv.reader(io.StringIO(report.to_csv())))
+    if name != "summary":
+        assert len(document) == len(report.rows) == len(lines) - 1
+        assert tuple(lines[0]) == report.columns
+        assert all(len(line) == len(report.columns) for line in lines)
+
+
+def test_a_key_node_keeps_everything_but_the_iterations(recording: Recording) -> None:
+    candidates = key_node_candidates(recording.frame)
+    if not candidates:
+        pytest.skip("no op was recorded")
+    profile = recording.profile
+    id_, _, calls = candidates[0]
+    cut = with_key_node(profile, id_)
+    iterations = cut.iterations
+    assert len(iterations) == calls + 1
+    assert iterations.number.tolist() == list(range(calls + 1))
+    for start, stop in (
+        (iterations.start_ns, iterations.stop_ns),
+        (iterations.host_start_ns, iterations.host_stop_ns),
+    ):
+        assert (stop >= start).all()
+        assert (start[1:] == stop[:-1]).all()
+    wall = np.broadcast_to(iterations.duration_ns[:, None], iterations.category_ns.shape[:2])
+    assert (iterations.category_ns.sum(axis=2) == wall).all()
+    assert (iterations.category_ns >= 0).all()
+    assert cut.calls is profile.calls
+    assert cut.launches is profile.launches
+    assert (cut.launches.attribution == Attribution.ORPHAN).sum() == (
+        profile.launches.attribution == Attribution.ORPHAN
+    ).sum()
