@@ -277,19 +277,20 @@ MEMORY_TO_USE_PERCENT = 90.0
 """Of what the process can have of the GPU's memory: more is not advised to fill. torch-tb-profiler warns above it."""
 
 RECOMPUTED_STAYS = 0.2
-"""Share of the time of recomputed ops that the low end of a saving leaves: kept activations are read from memory where
-recomputed ones may still be in the cache."""
+"""Share of the time of recomputed ops that the low end of a saving leaves: kept activations are read from memory
+where recomputed ones may still be in the cache."""
 
 COMMUNICATION_SHARE_PERCENT = 10.0
-"""torch-tb-profiler's threshold; here of communication with nothing else running, and without waiting where it is known."""
+"""torch-tb-profiler's threshold; here of communication with nothing else running, and without waiting where it is
+known."""
 
 COMPRESSED_SHARE = Speedup(0.3, 0.5, 0.8)
-"""Exposed communication that is left with half the bytes: half of it; less where what is left fits behind the backward
-pass, more because gradients are cast twice."""
+"""Exposed communication that is left with half the bytes: half of it; less where what is left fits behind the
+backward pass, more because gradients are cast twice."""
 
 NAN_CHECKED_SHARE_PERCENT = 50.0
-"""Of the backward nodes that are checked for NaN, from which anomaly detection is on: it checks all that have gradients,
-and a hook of the user's a few."""
+"""Of the backward nodes that are checked for NaN, from which anomaly detection is on: it checks all that have
+gradients, and a hook of the user's a few."""
 
 BLOCKED_LAUNCHES_PERCENT = 95.0
 """Of the launches that return after their kernel has ended, from which they wait for it: others do by chance only."""
@@ -298,3 +299,30 @@ CASTS_ON_CPU = Speedup(0.6, 1.0, 1.8)
 """What casts cost the CPU without the profiler, over what the replay says. From recorded runs that the CPU paces, AMP
 against FP32, where the steps without the profiler are known: 0.75 to 0.88 for DistilBERT and T5
 (benchmarks/precision_pairs/recorded), 1.3 to 1.5 for MLP (demo/recorded)."""
+
+ELIGIBLE_SHARE_PERCENT = 5.0
+"""Of the step, in matrix kernels: with less nobody would expect mixed precision to help."""
+
+SCALER_STAYS = Speedup(0.5, 1.0, 1.5)
+"""What a GradScaler costs, over what the replay says of its calls: Python between them lies in no call, and how soon
+the optimizer's first launch follows its wait depends on the CPU."""
+
+SKIPPED_STEPS_PERCENT = 1.0
+"""Of the optimizer steps, from which the loss scale overflows too often. GradScaler's own settings skip one in 2,000
+once the scale has settled."""
+
+OPTIMIZER_STATE_PERCENT = 25.0
+"""Of the peak memory. Adam's two moments in FP32 are half of what parameters, gradients and states take together."""
+
+SHORT_OF_MEMORY_PERCENT = 80.0
+"""Of what the process can have: from here on memory limits the batch. torch-tb-profiler warns above 90 %."""
+
+FRAGMENTATION_PERCENT = 30.0
+"""Of the memory that the allocator reserved at its peak, unused at the peak of allocated memory. Ours: recorded
+trainings with constant shapes stay below 25 % (demo/recorded)."""
+
+FRAGMENTED_SHARE_PERCENT = 10.0
+"""Of the GPU's memory: less lying about limits nothing."""
+
+GROWTH_PERCENT = 0.1
+"""Of the peak memory per step. A scalar that is kept with its graph holds the activations of its step."""

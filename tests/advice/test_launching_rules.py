@@ -235,10 +235,266 @@ def test_the_profiler_alone_makes_no_gpu_underutilized(launches) -> None:
     assert (status.outcome, "80 % of 1.00 ms" in status.why) == ("silent", True), status.why
 
 
+# -- Optimizers
+
+MATRIX, VECTOR = [512, 512], [512]
+_ADAMW = (
+    ("aten::_foreach_mul_", 1), ("aten::_foreach_lerp_", 2), ("aten::_foreach_mul_", 1), ("aten::_foreach_addcmul_", 3),
+    ("aten::_foreach_sqrt", 1), ("aten::_foreach_div_", 1), ("aten::_foreach_add_", 1), ("aten::_foreach_addcdiv_", 3),
+)  # fmt: skip
+"""Ops of AdamW's step over lists, each with the number of lists that it takes."""
+
+
+@pytest.fixture
+def optimizing(new_trace) -> Any:
+    """Makes the frame of four steps of 5 ms of kernels and an optimizer's step: ops as (name, inputs, types, us)."""
+
+    def make(ops: list[tuple[str, Any, Any, float]], name: str = "AdamW", cpu: float = 20, **facts: Any) -> Frame:
+        trace = new_trace()
+        trace.gpu()
+        clock, free = 0.0, 0.0
+        for step in range(STEPS):
+            begin = clock
+            for _ in range(5):
+                free = max(free, clock + 8)
+                trace.op("aten::mm", clock, 20)
+                trace.launch(ADD, clock + 5, free, 1000)
+                free, clock = free + 1000, clock + 20
+            start = clock
+            for op, dims, types, microseconds in ops:
+                free = max(free, clock + 8)
+                trace.op(op, clock + 1, cpu - 2, dims=dims, types=types)
+                trace.launch(ADD, clock + 3, free, microseconds)
+                free, clock = free + microseconds, clock + cpu
+            trace.annotation(f"Optimizer.step#{name}.step", start, clock - start)
+            trace.runtime(clock, max(free - clock, 0) + 1, name="cudaStreamSynchronize")
+            clock = max(free, clock) + 1
+            trace.step(step, begin, clock - begin)
+        frame: Frame = trace.frame(facts=RunFacts(**facts))
+        return frame
+
+    return make
+
+
+def _over_lists(
+    ops: Any, tensors: Any = (MATRIX, VECTOR), microseconds: float = 100
+) -> list[tuple[str, Any, Any, float]]:
+    """Ops over lists: 100 us for each pass over the parameters."""
+    return [
+        (name, [list(tensors)] * lists + [[]], ["TensorList"] * lists + ["Scalar"], microseconds * (lists + 1))
+        for name, lists in ops
+    ]
+
+
+def test_adamw_over_lists_makes_21_passes_where_a_fused_step_makes_7(optimizing) -> None:
+    finding = _finding(optimizing(_over_lists(_ADAMW)), "optimizer_not_fused")
+    readings = _readings(finding)
+    assert (readings["Passes over the parameters"], readings["Optimizer kernels per step"]) == (21, 2_100_000)
+    assert finding.saving is not None
+    assert finding.saving.expected_ns == pytest.approx(1_400_000, rel=0.03)
+    assert "torch.optim.AdamW(model.parameters(), ..., fused=True)" in finding.code
+
+
+@pytest.mark.parametrize(
+    ("ops", "optimizer", "outcome", "why"),
+    [
+        (_over_lists([("aten::_foreach_add_", 2)]), "SGD", "silent", "moves 3 elements per parameter"),
+        (_over_lists(_ADAMW), "RMSprop", "silent", "RMSprop has no fused version"),
+        (_over_lists(_ADAMW, microseconds=4), "AdamW", "silent", "fused it should save"),
+        ([("aten::_fused_adamw_", [[MATRIX]], ["TensorList"], 900)], "AdamW", "silent", "does not go over lists"),
+        ([], "AdamW", "not_applicable", "No kernel"),
+    ],
+)
+def test_optimizers_that_would_gain_nothing_are_left_alone(optimizing, ops, optimizer, outcome: str, why: str) -> None:
+    status = _status(optimizing(ops, optimizer), "optimizer_not_fused")
+    assert (status.outcome, why in status.why) == (outcome, True), status.why
+
+
+def test_passes_are_known_where_the_shapes_of_long_lists_are_not(optimizing) -> None:
+    """SGD with momentum reads or writes 8 times over lists, of which Kineto tells no shapes, and 5 times fused."""
+    ops = [
+        (name, [[]] * (lists + 1), ["TensorList"] * lists + ["Scalar"], 200.0 * lists)
+        for name, lists in (("aten::_foreach_mul_", 1), ("aten::_foreach_add_", 2), ("aten::_foreach_add_", 2))
+    ]
+    assert _readings(_finding(optimizing(ops, "SGD"), "optimizer_not_fused"))["Passes over the parameters"] == 8
+
+
+def _one_by_one(parameters: int, microseconds: float) -> list[tuple[str, Any, Any, float]]:
+    return [
+        (name, [VECTOR] * inputs, ["float"] * inputs, microseconds)
+        for _ in range(parameters)
+        for name, inputs in (("aten::lerp_", 2), ("aten::addcmul_", 3), ("aten::addcdiv_", 3))
+    ]
+
+
+def test_an_optimizer_that_steps_parameter_by_parameter_is_priced_by_the_cpu_time_that_goes(optimizing) -> None:
+    frame = optimizing(_one_by_one(100, 2), "Adam", cpu=40, unprofiled_step_ns=12_000_000)
+    finding = _finding(frame, "single_tensor_optimizer")
+    readings = _readings(finding)
+    assert (readings["Kernels on one tensor each per step"], readings["CPU time of the optimizer's step"]) == (
+        300,
+        12e6,
+    )
+    saving = finding.saving
+    assert saving is not None
+    # THEN the step cannot get shorter than the other kernels' 5 ms
+    assert saving.low_ns < saving.expected_ns <= saving.high_ns <= 7_000_000
+    assert saving.expected_ns == pytest.approx(6_900_000, rel=0.02)
+    assert "fused=True" in finding.code
+    assert _status(frame, "optimizer_not_fused").outcome == "silent"
+
+
+def test_ops_over_lists_are_advised_where_there_is_no_fused_version(optimizing) -> None:
+    finding = _finding(optimizing(_one_by_one(100, 2), "NAdam", cpu=40), "single_tensor_optimizer")
+    assert "foreach=True" in finding.code
+
+
+def test_few_kernels_or_hidden_ones_are_no_single_tensor_optimizer(optimizing) -> None:
+    few = _status(optimizing(_one_by_one(5, 2), "Adam"), "single_tensor_optimizer")
+    assert "15 of 15 kernels" in few.why
+    hidden = _status(optimizing(_one_by_one(10, 100), "NAdam", cpu=10), "single_tensor_optimizer")
+    assert (hidden.outcome, "% shorter without them" in hidden.why) == ("silent", True), hidden.why
+
+
+# -- zero_grad
+
+
+@pytest.fixture
+def zeroing(new_trace) -> Any:
+    """Makes the frame of four steps: ``zero_grad`` with a kernel of 300 us, ``passes`` times 2 ms of kernels and the
+    accumulation of two gradients at 150 us each; ``added`` leaves the latter's kernels out."""
+
+    def make(passes: int = 1, zeroed: bool = True, added: bool = True) -> Frame:
+        trace = new_trace()
+        trace.gpu()
+        for step in range(STEPS):
+            at = 20_000 * step
+            clock, free = at + 40.0, at + 20.0
+            trace.step(step, at, 20_000)
+            trace.annotation("Optimizer.zero_grad#SGD.zero_grad", at, 30)
+            if zeroed:
+                trace.op("aten::_foreach_zero_", at + 5, 20, dims=[[MATRIX, VECTOR]], types=["TensorList"])
+                trace.launch(ADD, at + 8, free, 300)
+                free += 300
+            for _ in range(passes):
+                trace.op("aten::mm", clock, 20)
+                trace.launch(ADD, clock + 5, free, 2000)
+                free, clock = free + 2000, clock + 30
+                for shape in (MATRIX, VECTOR):
+                    trace.backward("torch::autograd::AccumulateGrad", clock, 20, step)
+                    trace.op("torch::autograd::AccumulateGrad", clock + 1, 18, tid=2, dims=[shape], types=["float"])
+                    if added:
+                        trace.op("aten::add_", clock + 2, 16, tid=2, dims=[shape, shape, []])
+                        trace.launch(ADD, clock + 4, free, 150, tid=2)
+                        free += 150
+                    clock += 30
+            trace.runtime(clock, free - clock + 1, name="cudaStreamSynchronize")
+            trace.runtime(free + 10, 1, name="cudaStreamSynchronize")
+        frame: Frame = trace.frame()
+        return frame
+
+    return make
+
+
+def test_zeroed_gradients_cost_the_filling_and_the_adding(zeroing) -> None:
+    finding = _finding(zeroing(), "zero_grad_to_zero")
+    readings = _readings(finding)
+    assert (readings["Filling per step"], readings["Adding per step"]) == (300_000, 300_000)
+    assert finding.saving is not None
+    assert finding.saving.expected_ns == pytest.approx(600_000, rel=0.1)
+    assert finding.saving.low_ns == pytest.approx(450_000, rel=0.1)
+    assert "set_to_none=True" in finding.code
+
+
+def test_of_several_backward_passes_one_adds_to_nothing(zeroing) -> None:
+    finding = _finding(zeroing(passes=3), "zero_grad_to_zero")
+    assert _readings(finding)["Adding per step"] == 900_000
+    assert finding.saving is not None
+    assert finding.saving.expected_ns == pytest.approx(600_000, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [({"zeroed": False, "passes": 3}, "No kernel fills"), ({"added": False}, "no kernel adds to them")],
+)
+def test_accumulated_or_unused_gradients_are_no_fault(zeroing, options, why: str) -> None:
+    assert why in _status(zeroing(**options), "zero_grad_to_zero").why
+
+
+# -- for_loop_indexing
+
+
+@pytest.mark.parametrize(("turns", "outcome"), [(15, "silent"), (40, "fired")])
+def test_a_loop_over_rows_is_told_by_its_turns(new_trace, turns: int, outcome: str) -> None:
+    trace = new_trace()
+    trace.gpu()
+    for step in range(STEPS):
+        at = 10_000 * step
+        clock = at + 0.0
+        for _ in range(turns):
+            trace.op("aten::select", clock, 10, dims=[[64, 512], [], []])
+            trace.op("aten::mul", clock + 15, 30, dims=[[512], []])
+            trace.launch(ADD, clock + 20, clock + 30, 2)
+            trace.op("aten::copy_", clock + 50, 30, dims=[[512], [512], []])
+            trace.launch(ADD, clock + 60, clock + 70, 2)
+            clock += 100
+        trace.op("aten::mm", clock, 20)
+        trace.launch(ADD, clock + 10, clock + 20, 1000)
+        trace.step(step, at, clock + 1100 - at)
+        trace.runtime(clock + 30, 1000, name="cudaStreamSynchronize")
+    frame = trace.frame()
+    assert _status(frame, "for_loop_indexing").outcome == outcome
+    if outcome == "fired":
+        finding = _finding(frame, "for_loop_indexing")
+        readings = _readings(finding)
+        assert (readings["Turns of the longest loop"], readings["Launches in them per step"]) == (40, 80)
+        assert "select, mul, copy_" in finding.seen
+        assert finding.saving is not None
+        assert finding.saving.high_ns == pytest.approx(4_000_000 * 0.81, rel=0.35)
+
+
+def test_repeated_ops_without_an_indexing_op_are_no_loop_over_rows(launches) -> None:
+    assert _status(launches([(60, 50, 5, {})]), "for_loop_indexing").outcome == "silent"
+
+
+# -- allocation_in_steps
+
+
+@pytest.mark.parametrize("steps_with", [1, STEPS])
+def test_allocating_in_each_step_is_priced_by_the_gpus_idle_time(new_trace, steps_with: int) -> None:
+    trace = new_trace()
+    trace.gpu()
+    for step in range(STEPS):
+        at = 10_000 * step
+        trace.step(step, at, 10_000)
+        if step < steps_with:
+            trace.op("aten::empty", at, 2100)
+            trace.runtime(at + 50, 1000, name="cudaMalloc")
+            trace.runtime(at + 1060, 1000, name="cudaMalloc")
+            trace.runtime(at + 8000, 1500, name="cudaFree")
+        trace.op("aten::mm", at + 2200, 20)
+        trace.launch(ADD, at + 2210, at + 2220, 5700)
+    frame = trace.frame()
+    if steps_with == 1:
+        assert "in 1 of 4 steps" in _status(frame, "allocation_in_steps").why
+        return
+    finding = _finding(frame, "allocation_in_steps")
+    readings = _readings(finding)
+    assert (readings["Calls that allocate, per step"], readings["Calls that free, per step"]) == (2, 1)
+    assert readings["Time in them per step"] == 3_500_000
+    assert finding.saving is not None
+    assert finding.saving.expected_ns == pytest.approx(3_420_000, rel=0.03)
+    assert finding.saving.high_ns == pytest.approx(4_200_000, rel=0.05)
+    assert "empty_cache" in finding.change
+
+
 # -- All of them
 
 
-RULES = ("launch_bound", "low_utilization_stretch", "gpu_gaps", "gpu_underutilized")
+RULES = (
+    "launch_bound", "low_utilization_stretch", "gpu_gaps", "gpu_underutilized", "optimizer_not_fused",
+    "single_tensor_optimizer", "zero_grad_to_zero", "for_loop_indexing", "allocation_in_steps",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("rule", RULES)

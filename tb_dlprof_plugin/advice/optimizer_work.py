@@ -1,0 +1,163 @@
+"""What the optimizer's steps launch, and how: parameter by parameter, over lists of parameters, or fused."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.measures.call_names import calls_named
+from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.measures.work import tensor_shapes
+from tb_dlprof_plugin.storage.intervals import Union, covered, union
+from tb_dlprof_plugin.storage.model import Bools, CallKind, KernelKind
+from tb_dlprof_plugin.storage.tree import nearest
+
+_STEP, _ZERO_GRAD = "Optimizer.step#", "Optimizer.zero_grad#"
+_LISTS = "aten::_foreach_"
+_FUSED = "aten::_fused_"
+_TENSOR_LIST = '"TensorList"'
+_LONG = 1_000
+"""Elements that stand for a list of unknown length."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerWork:
+    """Of the selected iterations; launches are rows of `Profile.launches` as columns of truth.
+
+    Attributes:
+        steps: times of the CPU in ``Optimizer.step`` (ns), disjoint and in order.
+        single: kernels of ops on one tensor each.
+        lists: kernels of ``aten::_foreach_*`` ops.
+        fused: kernels of ``aten::_fused_*`` ops.
+        others: kernels of neither, such as those of a CUDA extension.
+        cpu_ns: duration of the steps per iteration.
+        optimizer: the class's name in the annotation, "" for none.
+    """
+
+    steps: Union
+    single: Bools
+    lists: Bools
+    fused: Bools
+    others: Bools
+    cpu_ns: float
+    optimizer: str
+
+    @property
+    def kernels(self) -> Bools:
+        """All of them."""
+        return self.single | self.lists | self.fused | self.others
+
+
+@per_selection
+def optimizer_work(frame: Frame, selection: Selection) -> OptimizerWork:
+    """The steps that begin in the selected iterations."""
+    profile = frame.profile
+    calls, launches, strings = profile.calls, profile.launches, profile.strings
+    steps = calls_named(frame, CallKind.ANNOTATION, lambda name: name.startswith(_STEP))
+    steps &= frame.selected_calls(selection)
+    windows = union(calls.start_ns[steps], calls.start_ns[steps] + calls.duration_ns[steps])
+    inside = within(frame, windows) & (profile.kernels.kind[launches.kernel] == KernelKind.KERNEL)
+    lists = _in_op(frame, _LISTS)
+    fused = _in_op(frame, _FUSED)
+    names = {strings[i] for i in profile.ops.name[calls.op[steps]].tolist()}
+    op = frame.launch_op
+    return OptimizerWork(
+        steps=windows,
+        single=inside & (op >= 0) & ~lists & ~fused,
+        lists=inside & lists,
+        fused=inside & fused,
+        others=inside & (op < 0),
+        cpu_ns=float((windows[1] - windows[0]).sum()) / selection.count,
+        optimizer=min(names, default="").removeprefix(_STEP).partition(".")[0],
+    )
+
+
+@per_selection
+def zeroing(frame: Frame, selection: Selection) -> Union:
+    """Times of the CPU in ``Optimizer.zero_grad`` in the selected iterations (ns), disjoint and in order."""
+    calls = frame.profile.calls
+    rows = calls_named(frame, CallKind.ANNOTATION, lambda name: name.startswith(_ZERO_GRAD))
+    rows &= frame.selected_calls(selection)
+    return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
+
+
+def within(frame: Frame, windows: Union) -> Bools:
+    """Which launches were called in the disjoint windows."""
+    calls, launches = frame.profile.calls, frame.profile.launches
+    at = np.where(launches.call >= 0, calls.start_ns[np.maximum(launches.call, 0)], -1)
+    result: Bools = (launches.call >= 0) & (covered(windows, at, at + 1) > 0)
+    return result
+
+
+def list_sizes(shapes: str, at: int) -> list[int] | None:
+    """Elements of each tensor of an input that is a tensor or a list of tensors; None where it was not recorded."""
+    dims = tensor_shapes(shapes)
+    if dims is None or at >= len(dims) or not isinstance(dims[at], list):
+        return None
+    given = dims[at] if dims[at] and isinstance(dims[at][0], list) else [dims[at]]
+    if not all(isinstance(shape, list) and all(isinstance(size, int) for size in shape) for shape in given):
+        return None
+    return [math.prod(shape) for shape in given]
+
+
+def passes_over_parameters(frame: Frame, launches: Bools) -> float | None:
+    """How many elements the ops behind these launches move for each element of a parameter.
+
+    Each input is read once, and one is written. An op goes through all parameters, some do so several times: the one
+    that does so least often tells how many elements there are. Shapes of long lists are not recorded; then all lists
+    count as equally long. None where data types were not recorded, or for single tensors their shapes.
+    """
+    profile, strings = frame.profile, frame.profile.strings
+    moved = 0
+    elements: Counter[int] = Counter()
+    tensors: Counter[int] = Counter()
+    calls = Counter(_calls(frame, launches))
+    unknown = any(not _list_known(strings[profile.ops.shapes[op]]) for op in calls)
+    for op, number in calls.items():
+        shapes, dtypes = strings[profile.ops.shapes[op]], strings[profile.ops.dtypes[op]]
+        lists, name = dtypes.count(_TENSOR_LIST), int(profile.ops.name[op])
+        sizes = [_LONG] if lists and unknown else list_sizes(shapes, 0)
+        if sizes is None or not dtypes:
+            return None
+        first = sum(sizes)
+        moved += number * (first + (lists * first if lists else _inputs(shapes)))
+        elements[name] += number * first
+        tensors[name] += number * len(sizes)
+    most = max(tensors.values(), default=0)
+    # Steps counted on the GPU go over tensors of one element.
+    parameters = [elements[name] for name in elements if 2 * tensors[name] >= most and elements[name] > tensors[name]]
+    return moved / min(parameters) if parameters else None
+
+
+def _list_known(shapes: str) -> bool:
+    """Whether the first input is a list of tensors whose shapes were recorded."""
+    dims = tensor_shapes(shapes) or [None]
+    return isinstance(dims[0], list) and bool(dims[0]) and isinstance(dims[0][0], list)
+
+
+def _calls(frame: Frame, launches: Bools) -> list[int]:
+    """The op of each call of the optimizer's behind the launches: one over lists launches several kernels."""
+    calls = frame.profile.calls
+    launched = frame.profile.launches.call[launches]
+    around = nearest(calls_named(frame, CallKind.OP, lambda name: name.startswith(_LISTS)), frame.call_parent)
+    innermost = nearest((frame.profile.ops.kind == CallKind.OP)[calls.op], frame.call_parent)
+    call = np.where(around[launched] >= 0, around[launched], innermost[launched])
+    found: list[int] = calls.op[np.unique(call[call >= 0])].tolist()
+    return found
+
+
+def _inputs(shapes: str) -> int:
+    """Elements of all inputs that are tensors with dimensions."""
+    dims = tensor_shapes(shapes) or []
+    return sum(math.prod(shape) for shape in dims if isinstance(shape, list) and shape and isinstance(shape[0], int))
+
+
+def _in_op(frame: Frame, prefix: str) -> Bools:
+    """Which launches lie in an op whose name begins so."""
+    around = nearest(calls_named(frame, CallKind.OP, lambda name: name.startswith(prefix)), frame.call_parent)
+    call = frame.profile.launches.call
+    result: Bools = (call >= 0) & (around[np.maximum(call, 0)] >= 0) if len(around) else np.zeros(len(call), np.bool_)
+    return result

@@ -1,0 +1,97 @@
+"""The optimizer's step goes over lists of parameters in several passes though it has a fused version."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.claims import Claim
+from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.optimizer_work import optimizer_work, passes_over_parameters
+from tb_dlprof_plugin.advice.replays import Change, shorter_step, unprofiled_ns
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.measures.iterations import percent
+
+RULE = Rule(
+    id="optimizer_not_fused",
+    title="The optimizer is not fused",
+    looks_for="A step of Adam, AdamW, SGD or Adagrad by ops over lists of parameters (`foreach`), where its fused "
+    "version would save a notable part of the training step.",
+    why="Each op over lists reads and writes all parameters once more: a step of AdamW moves 21 times as many elements "
+    "as there are parameters, its fused version 7 times. The time is that of moving memory.",
+    fix="Pass `fused=True` to the optimizer.",
+    ignore_when="The parameters are of a type or on a device that the fused version does not take, or hooks need the "
+    "single ops.",
+    thresholds=("FUSED_OPTIMIZER_SAVING_PERCENT", "FUSED_PASSES", "FUSED_CPU_LEFT"),
+    peers=(Peer("torch-tb-profiler", "Optimizer recommendation: FusedAdam"),),
+    references=(
+        Reference("PyTorch: optimizer algorithms", "https://docs.pytorch.org/docs/stable/optim.html#algorithms"),
+    ),
+    facts=("optimizer",),
+)
+
+_RATE = {"low": 1.25, "high": 0.85}
+"""How unlike the rates may be at which the two versions move memory."""
+
+
+def check(case: Case) -> Finding | Silent:
+    """Fires where the passes that a fused step saves are a notable part of the step."""
+    if not case.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    work = optimizer_work(case.frame, case.selection)
+    if not work.kernels.any():
+        return Silent("No kernel was launched in an optimizer's step.", applicable=False)
+    time = case.per_step(work.lists)
+    if not time or case.per_step(work.fused) > time:
+        return Silent("The optimizer's step does not go over lists of parameters.")
+    fused_passes = thresholds.FUSED_PASSES.get(work.optimizer)
+    if fused_passes is None:
+        return Silent(f"{work.optimizer or 'The optimizer'} has no fused version in PyTorch.")
+    passes = passes_over_parameters(case.frame, work.lists)
+    if passes is None:
+        return Silent("The data types of the ops' inputs were not recorded.", applicable=False)
+    ratio = fused_passes / passes
+    share = percent(time, case.step_ns) or 0.0
+    if ratio >= 1:
+        return Silent(f"{work.optimizer} moves {passes:.0f} elements per parameter, fused it would move no less.")
+    left = thresholds.FUSED_CPU_LEFT
+    estimate = shorter_step(
+        case,
+        Change(work.steps, left.high, np.where(work.lists, min(1.0, ratio * _RATE["low"]), 1.0)),
+        Change(work.steps, left.expected, np.where(work.lists, ratio, 1.0)),
+        Change(work.steps, left.low, np.where(work.lists, ratio * _RATE["high"], 1.0)),
+        f"{passes:.0f} passes over the parameters take {time / 1e6:.2f} ms; fused {fused_passes} do, at rates that may "
+        f"differ by {_RATE['high']:g} to {_RATE['low']:g}. The CPU keeps {left.low:.0%} to {left.high:.0%} of the "
+        f"{work.cpu_ns / 1e6:.2f} ms that it takes.",
+    )
+    whole = percent(time, unprofiled_ns(case)) or 0.0
+    if min(estimate.percent, whole) < thresholds.FUSED_OPTIMIZER_SAVING_PERCENT:
+        return Silent(f"Its kernels take {share:.1f} % of the step; fused it should save {estimate.percent:.1f} %.")
+    return RULE.finding(
+        title=f"{work.optimizer} is not fused: its kernels take {time / 1e6:.1f} ms of each step",
+        seen=f"{int(work.lists.sum()) // case.selection.count} kernels of ops over lists of parameters take "
+        f"{time / 1e6:.2f} of {case.step_ns / 1e6:.2f} ms. They read or write as many elements as there are parameters "
+        f"{passes:.0f} times; a fused step does so {fused_passes} times.",
+        readings=[
+            Reading("Optimizer kernels per step", time, "ns"),
+            Reading("Share of the step", share, "percent"),
+            Reading("Passes over the parameters", passes, "ratio", float(fused_passes)),
+            Reading("Expected saving", estimate.percent, "percent", thresholds.FUSED_OPTIMIZER_SAVING_PERCENT),
+        ],
+        evidence=op_rows(case, work.lists),
+        change=f"Pass fused=True to {work.optimizer}. It computes the same, up to rounding.",
+        code=f"optimizer = torch.optim.{work.optimizer}(model.parameters(), ..., fused=True)\n",
+        saving=estimate,
+        claim=Claim(launches=work.lists),
+        confirm="Record again: instead of aten::_foreach_* ops the optimizer's step should hold an aten::_fused_* op.",
+        confidence="high",
+    )
+
+
+def made(base: Frame, candidate: Frame) -> str:
+    """A fused step where there was none."""
+    before, after = (optimizer_work(frame, frame.selection()) for frame in (base, candidate))
+    return "fused optimizer" if after.fused.any() and not before.fused.any() else ""

@@ -1,0 +1,120 @@
+"""The optimizer's step goes through the parameters one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.claims import Claim
+from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.optimizer_work import OptimizerWork, optimizer_work, passes_over_parameters
+from tb_dlprof_plugin.advice.replays import Change, Floats, shorter_step
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.measures.iterations import percent
+
+RULE = Rule(
+    id="single_tensor_optimizer",
+    title="The optimizer steps parameter by parameter",
+    looks_for="Optimizer steps that launch kernels of their own for each parameter, instead of ops over lists of "
+    "parameters or a fused one.",
+    why="Each parameter costs the CPU several launches, and most parameters are so small that their kernels are over "
+    "before the next one is launched.",
+    fix="Pass `fused=True` to the optimizer where it has that, else `foreach=True`. In an optimizer of your own use "
+    "`torch._foreach_*` ops.",
+    ignore_when="Memory is short: ops over lists hold as much memory again as the parameters. Fused ones do not.",
+    thresholds=("SINGLE_TENSOR_KERNELS", "WORTHWHILE_SAVING_PERCENT", "OPTIMIZER_CPU_LEFT", "FUSED_PASSES"),
+    peers=(
+        Peer("PyTorch", "OptimizerSingleTensorPattern"),
+        Peer("torch-tb-profiler", "Optimizer recommendation: FusedAdam"),
+    ),
+    references=(
+        Reference("PyTorch: optimizer algorithms", "https://docs.pytorch.org/docs/stable/optim.html#algorithms"),
+    ),
+    facts=("optimizer",),
+)
+
+_SHORT_NS, _SHORT_LEFT = 5_000, 0.3
+"""A kernel below this time, and what is left of it. Ours: the shortest kernels take 1 to 2 us whatever they do."""
+
+
+def check(case: Case) -> Finding | Silent:
+    """Fires where most of the optimizer's kernels change one tensor each and fewer launches pay."""
+    if not case.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    work = optimizer_work(case.frame, case.selection)
+    if not work.kernels.any():
+        return Silent("No kernel was launched in an optimizer's step.", applicable=False)
+    count = case.selection.count
+    number, every = int(work.single.sum()) // count, int(work.kernels.sum()) // count
+    if number < thresholds.SINGLE_TENSOR_KERNELS or 2 * number < every:
+        return Silent(f"{number} of {every} kernels of the optimizer's step change one tensor each.")
+    time = case.per_step(work.single)
+    left, kernels = thresholds.OPTIMIZER_CPU_LEFT, _kernels_left(case, work)
+    remain = percent(float((kernels * case.profile.launches.duration_ns)[work.single].sum()) / count, time) or 0.0
+    estimate = shorter_step(
+        case,
+        Change(work.steps, left.high),
+        Change(work.steps, left.expected, kernels),
+        Change(work.steps, left.low, np.where(work.single, kernels / 2, 1.0)),
+        f"{number} kernels take {time / 1e6:.2f} ms, of which {remain / 2:.0f} to 100 % are left, expected "
+        f"{remain:.0f} %. The CPU keeps {left.low:.0%} to {left.high:.0%} of the {work.cpu_ns / 1e6:.2f} ms that it "
+        "takes for the step as recorded.",
+    )
+    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(
+            f"{number} kernels of the optimizer's step change one tensor each, but the step should get only "
+            f"{estimate.percent:.1f} % shorter without them."
+        )
+    optimizer = work.optimizer or case.facts.optimizer or "The optimizer"
+    fusable = optimizer in thresholds.FUSED_PASSES
+    return RULE.finding(
+        title=f"{optimizer} steps parameter by parameter: {number} kernels and {work.cpu_ns / 1e6:.1f} ms of the CPU "
+        "in each step",
+        seen=f"Its step launches {number} kernels that change one tensor each, {time / number / 1e3:.1f} us on "
+        f"average. The CPU is in it for {work.cpu_ns / 1e6:.2f} of {case.step_ns / 1e6:.2f} ms.",
+        readings=[
+            Reading("Kernels on one tensor each per step", number, "count", float(thresholds.SINGLE_TENSOR_KERNELS)),
+            Reading("Their GPU time per step", time, "ns"),
+            Reading("CPU time of the optimizer's step", work.cpu_ns, "ns"),
+            Reading("CPU time, of the step", percent(work.cpu_ns, case.step_ns), "percent"),
+            Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
+        ],
+        evidence=op_rows(case, work.single),
+        change=f"Pass fused=True to {optimizer}."
+        if fusable
+        else "Pass foreach=True to the optimizer, or use torch._foreach_* ops over all parameters in its step.",
+        code=f"optimizer = torch.optim.{optimizer}(model.parameters(), ..., fused=True)\n"
+        if fusable
+        else "optimizer = ...(model.parameters(), ..., foreach=True)\n",
+        saving=estimate,
+        claim=Claim(launches=work.single, waits=("cpu", "other")),
+        confirm="Record again: the optimizer's step should hold a few aten::_fused_* or aten::_foreach_* ops.",
+    )
+
+
+def made(base: Frame, candidate: Frame) -> str:
+    """Lists or a fused step where most kernels were for one tensor each."""
+    before, after = (optimizer_work(frame, frame.selection()) for frame in (base, candidate))
+    if 2 * int(before.single.sum()) < int(before.kernels.sum()) or 2 * int(after.single.sum()) >= int(
+        after.kernels.sum()
+    ):
+        return ""
+    return "fused optimizer" if after.fused.any() else "optimizer over lists of parameters"
+
+
+def _mostly_single(work: OptimizerWork) -> bool:
+    return 2 * int(work.single.sum()) >= int(work.kernels.sum())
+
+
+def _kernels_left(case: Case, work: OptimizerWork) -> Floats:
+    """Per launch the share of its time that is left: of a fused step by the elements it moves, of ops over lists all.
+
+    Short kernels take as long as it takes to start them, which few kernels over many parameters do less often.
+    """
+    fused, passes = thresholds.FUSED_PASSES.get(work.optimizer), passes_over_parameters(case.frame, work.single)
+    ratio = min(1.0, fused / passes) if fused and passes else 1.0
+    short = case.profile.launches.duration_ns < _SHORT_NS
+    return np.where(work.single, np.where(short, _SHORT_LEFT, 1.0) * ratio, 1.0)
