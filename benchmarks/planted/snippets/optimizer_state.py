@@ -21,7 +21,7 @@ _SHARE = 0.86
 def train(logdir: Path, mended: bool) -> None:
     """As many layers as fit."""
     torch.set_float32_matmul_precision("high")
-    width = size(16384, 32)
+    width = size(24576, 32)
     memory = torch.cuda.mem_get_info()[1] if DEVICE == "cuda" else 4 * width * width * _BYTES_PER_PARAMETER
     count = int(_SHARE * memory / (width * width * _BYTES_PER_PARAMETER))
     with torch.device(DEVICE):

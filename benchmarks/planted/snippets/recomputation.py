@@ -36,7 +36,7 @@ def train(logdir: Path, mended: bool) -> None:
     """BF16 autocast."""
     model = Model(size(1024, 32), recompute=not mended).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    inputs = torch.randn(size(8192, 8), size(1024, 32), device=DEVICE)
+    inputs = torch.randn(size(32768, 8), size(1024, 32), device=DEVICE)
     labels = torch.randint(16, (len(inputs),), device=DEVICE)
 
     def step() -> None:

@@ -22,7 +22,7 @@ def train(logdir: Path, mended: bool) -> None:
     model = nn.Sequential(*layers, nn.Linear(width, 16)).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=True)
     scaler = torch.amp.GradScaler(DEVICE, enabled=not mended)
-    inputs = torch.randn(size(8192, 8), width, device=DEVICE)
+    inputs = torch.randn(size(32768, 8), width, device=DEVICE)
     labels = torch.randint(16, (len(inputs),), device=DEVICE)
 
     def step() -> None:
