@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 from enum import Enum
 from typing import Annotated
@@ -73,9 +74,12 @@ def _rules(text: str) -> frozenset[str]:
     """Ids of rules; ends the command where one is not known."""
     names = [part.strip() for part in text.split(",") if part.strip()]
     known = {one.rule.id for one in all_rules()}
-    if wrong := [name for name in names if name not in known]:
-        typer.echo(f"tb-dlprof: no rule {', '.join(wrong)}; there is {', '.join(sorted(known))}.", err=True)
-        raise typer.Exit(2)
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, sorted(known), n=3)
+            hint = f"did you mean {' or '.join(close)}?" if close else "--verbose names all rules."
+            typer.echo(f"tb-dlprof: there is no rule {name}; {hint}", err=True)
+            raise typer.Exit(2)
     return frozenset(names)
 
 

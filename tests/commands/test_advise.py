@@ -158,10 +158,13 @@ def test_an_ignored_finding_is_neither_shown_nor_counted(advise: Advise, page: A
     assert report["combined"]["findings"] == len([f for f in page.findings[1:] if f.saving])
 
 
-def test_a_rule_that_does_not_exist_is_refused(advise: Advise) -> None:
-    result = advise("--ignore", "amp_not_used,nonsense")
+@pytest.mark.parametrize(
+    ("name", "hint"), [("amp_not_user", "did you mean amp_not_used"), ("zzz", "--verbose names all rules.")]
+)
+def test_a_rule_that_does_not_exist_is_refused(advise: Advise, name: str, hint: str) -> None:
+    result = advise("--ignore", f"tf32_off,{name}")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "no rule nonsense; there is amp_not_used, " in result.stderr
+    assert f"tb-dlprof: there is no rule {name}; {hint}" in result.stderr
 
 
 def test_its_former_name_still_works_and_is_not_listed(source: Path, advise: Advise) -> None:
