@@ -28,7 +28,7 @@ def train(logdir: Path, mended: bool) -> None:
     model = nn.Sequential(*layers).to(DEVICE)
     averages = {decay: copy.deepcopy(model).requires_grad_(False) for decay in DECAYS}
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
-    inputs = torch.randn(size(32768, 16), width, device=DEVICE)
+    inputs = torch.randn(size(65536, 16), width, device=DEVICE)
     targets = torch.randn_like(inputs)
     losses: list[float] = []
 
