@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.call_names import calls_named
+from tb_dlprof_plugin.storage.intervals import union
 from tb_dlprof_plugin.storage.model import CallKind, Ints
 
 _ALLOCATES = ("cudaMalloc", "cudaHostAlloc", "cudaMallocHost", "cuMemCreate", "cuMemMap", "hipMalloc", "hipHostMalloc")
 _LOADS = ("cuModuleLoad", "cuLibraryLoad", "cudaLibraryLoad", "cuModuleGetFunction", "cuLibraryGetKernel")
+_LOADING = ("Runtime Triggered Module Loading", "Lazy Function Loading")
+"""The profiler's names for the driver's work inside a call that needs code for the first time."""
 _NOT = ("Async",)
 
 
@@ -25,16 +28,18 @@ class OnceOnly:
 def once_only(frame: Frame, iterations: Ints) -> OnceOnly:
     """Of these iterations, given by index."""
     inside = (frame.call_iteration[:, None] == iterations[None, :]).any(axis=1)
-    duration = frame.profile.calls.duration_ns
+    loads = calls_named(frame, CallKind.RUNTIME, lambda name: name.startswith(_LOADS))
+    loads |= calls_named(frame, CallKind.OVERHEAD, lambda name: name.startswith(_LOADING))
+    allocates = calls_named(
+        frame, CallKind.RUNTIME, lambda name: name.startswith(_ALLOCATES) and not name.endswith(_NOT)
+    )
+    start, duration = frame.profile.calls.start_ns, frame.profile.calls.duration_ns
     parts, calls, time = [], 0, 0
-    for prefixes, what in ((_ALLOCATES, "to the driver for memory"), (_LOADS, "to load code")):
-        rows = inside & calls_named(
-            frame,
-            CallKind.RUNTIME,
-            lambda name, wanted=prefixes: name.startswith(wanted) and not name.endswith(_NOT),  # type: ignore[misc]
-        )
+    for rows, what in ((inside & allocates, "to the driver for memory"), (inside & loads, "to load code")):
         if rows.any():
-            count, taken = int(rows.sum()), int(duration[rows].sum())
+            # Loads nest, on several rows of the trace.
+            starts, stops = union(start[rows], start[rows] + duration[rows])
+            count, taken = int(rows.sum()), int((stops - starts).sum())
             parts.append(f"{count} call{'s' if count > 1 else ''} {what} ({taken / 1e6:.2f} ms)")
             calls, time = calls + count, time + taken
     return OnceOnly(calls, time, " and ".join(parts))

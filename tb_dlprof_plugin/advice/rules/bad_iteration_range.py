@@ -141,7 +141,7 @@ def _cause(case: Case, rows: Ints, good: Selection) -> str:
     if extra:
         most = max(extra, key=lambda label: extra[label])
         if extra[most] > 0:
-            text = f"{extra[most] / 1e6:.2f} ms of their additional {total / 1e6:.2f} ms are {most}. "
+            text = f"{min(extra[most], total) / 1e6:.2f} ms of their additional {total / 1e6:.2f} ms are {most}. "
     done = once_only(case.frame, rows)
     return f"{text}They hold {done.text}. " if done.time_ns > _NOTABLE * total * len(rows) else text
 

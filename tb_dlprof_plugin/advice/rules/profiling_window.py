@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.once_only import OnceOnly, once_only
+from tb_dlprof_plugin.advice.once_only import once_only
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.step_marks import unmarked
 from tb_dlprof_plugin.measures.iterations import percent
@@ -27,6 +29,8 @@ RULE = Rule(
 )
 
 _ENOUGH = 10
+_MUCH_LONGER = 2.0
+"""Times the later steps that a first one takes which does more than they do."""
 
 
 def check(case: Case) -> Finding | Silent:
@@ -48,13 +52,9 @@ def check(case: Case) -> Finding | Silent:
         Reading("Events in the trace", events, "count", thresholds.MANY_EVENTS),
     ]
     if early is not None:
-        share = percent(early.time_ns, int(iterations.duration_ns.sum())) or 0.0
         titles.append("the first steps of the training were recorded")
-        seen.append(
-            f"The recording begins with step {int(iterations.number[0])}. It holds {early.text}: {share:.0f} % of the "
-            "recorded time, for what later steps do not do."
-        )
-        readings.append(Reading("Allocating and loading", share, "percent", thresholds.ONCE_ONLY_SHARE_PERCENT))
+        seen.append(f"The recording begins with step {int(iterations.number[0])}. {early.text}")
+        readings.append(Reading("Done only once", early.percent, "percent", thresholds.ONCE_ONLY_SHARE_PERCENT))
     if few:
         titles.append(f"only {count} iteration{'s were' if count > 1 else ' was'} recorded")
         seen.append(
@@ -89,14 +89,32 @@ def check(case: Case) -> Finding | Silent:
     )
 
 
-def _early(case: Case) -> OnceOnly | None:
-    """What the first steps do once only, where they were recorded and it is a notable part."""
+@dataclass(frozen=True, slots=True)
+class _Early:
+    """Percent of the recorded time that the first steps spend on what later ones do not do, and in words."""
+
+    percent: float
+    text: str
+
+
+def _early(case: Case) -> _Early | None:
+    """Where the first steps were recorded and it is a notable part."""
     iterations = case.profile.iterations
     if iterations.found_by != "profiler_step" or int(iterations.number[0]) > thresholds.FIRST_STEPS:
         return None
+    whole = int(iterations.duration_ns.sum())
     done = once_only(case.frame, np.arange(len(iterations)))
-    share = percent(done.time_ns, int(iterations.duration_ns.sum())) or 0.0
-    return done if share >= thresholds.ONCE_ONLY_SHARE_PERCENT else None
+    share = percent(done.time_ns, whole) or 0.0
+    text = f"It holds {done.text}, for what later steps do not do." if done.calls else ""
+    later = iterations.duration_ns[1:]
+    if len(later) and iterations.duration_ns[0] >= _MUCH_LONGER * np.median(later):
+        longer = int(iterations.duration_ns[0] - np.median(later))
+        share = max(share, percent(longer, whole) or 0.0)
+        times = (
+            f"The first step takes {iterations.duration_ns[0] / 1e6:.2f} ms, later ones {np.median(later) / 1e6:.2f}."
+        )
+        text = f"{times} {text}".strip()
+    return _Early(share, text) if share >= thresholds.ONCE_ONLY_SHARE_PERCENT else None
 
 
 def _times(case: Case) -> str:
