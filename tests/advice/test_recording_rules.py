@@ -160,12 +160,12 @@ def test_ops_without_modules_are_counted(new_trace, gpu_frame: Frame) -> None:
     assert _status(gpu_frame, "missing_annotations").outcome == "silent"
 
 
-def test_a_compiled_model_has_no_modules_to_name(new_trace) -> None:
+def test_a_compiled_or_replicated_model_has_no_modules_to_name(new_trace) -> None:
     trace = new_trace()
     trace.step(0, 0, 100)
     trace.op("aten::linear", 10, 8)
-    frame = trace.frame(facts=RunFacts(compiled=True))
-    assert _status(frame, "missing_annotations").outcome == "not_applicable"
+    for facts in (RunFacts(compiled=True), RunFacts(parallel_wrapper="DataParallel")):
+        assert _status(trace.frame(facts=facts), "missing_annotations").outcome == "not_applicable"
 
 
 # -- the window

@@ -48,6 +48,8 @@ def check(case: Case) -> Finding | Silent:
         return Silent(
             "The model was compiled: its modules are no longer apart in the code that runs.", applicable=False
         )
+    if case.facts.parallel_wrapper == "DataParallel":
+        return Silent("DataParallel runs the model in threads of its own, which are not recorded.", applicable=False)
     top = ops.top[calls.op] & frame.selected_calls(case.selection)
     top &= np.isin(ops.role[calls.op], (Role.FORWARD, Role.BACKWARD, Role.OTHER))
     if not top.any():
