@@ -28,6 +28,10 @@ Floats = npt.NDArray[np.float64]
 _CPU_PACED = 1.05
 """A step this many times as long as with the fastest CPU tells how fast the CPU is without the profiler."""
 _HALVINGS = 7
+_GPU_PACED = 0.9
+_CPU_ERROR, _GPU_ERROR = 0.064, 0.02
+"""Of a step that was replayed. Where the CPU paces it: the median error on recorded runs (docs/comparing.md). Where the
+GPU does, for this share of it at least: what step times of one run vary by."""
 _FASTEST = 0.3
 """The profiler makes no launching slower than by this: on recorded runs by 0.5 at most."""
 
@@ -118,15 +122,22 @@ def shorter_step(
     """
     speed, again = cpu_speed(case.frame, case.selection), replays(case.frame, case.selection)
     base = unprofiled_ns(case)
-    most = 1.0 if at_most_ns is None else min(1.0, at_most_ns / base)
+    most = base if at_most_ns is None else min(base, at_most_ns)
 
-    def share(at: float, change: Change) -> float:
+    def saved(at: float, change: Change) -> float:
+        """Of the step without the profiler, which the replay may not meet: the same share of it."""
         before = again.run(at).step_ns
-        return min(max(1.0 - again.run(at, change).step_ns / before, 0.0), most)
+        return base * max(1.0 - again.run(at, change).step_ns / before, 0.0)
 
-    middle = base * share(speed.expected, expected)
-    # How long the step is without the profiler may be uncertain; the ends are shares of the expected one.
-    ends = [middle, *(base * share(at, change) for change in (low, high) for at in {speed.low, speed.high})]
+    middle = min(saved(speed.expected, expected), most)
+    ends = [middle, *(saved(at, change) for change in (low, high) for at in {speed.low, speed.high})]
+    if middle > 0 or max(ends) > 0:
+        # What the replay misses of the step may go as well, and it misses what the step takes afterwards.
+        before = again.run(speed.expected)
+        missed = max(0.0, base - before.step_ns)
+        error = _GPU_ERROR if before.gpu_ns >= _GPU_PACED * before.step_ns else _CPU_ERROR
+        ends += [min(ends) - error * (base - min(ends)), max(ends) + missed + error * (base - max(ends))]
+    ends = [min(max(end, 0.0), most) for end in ends]
     how = (
         "the CPU as fast as in the steps timed before the profiler"
         if speed.timed
@@ -184,7 +195,8 @@ class Replays:
         gpu, gap = self._gpu_ns, np.full(len(self._gpu_ns), self._gap_ns * change.keep_gaps)
         if change.gpu is not None:
             stays = np.where(self._launch >= 0, change.gpu[np.maximum(self._launch, 0)], 1.0)
-            gpu, gap = gpu * stays, np.where(stays > 0, gap, 0.0)
+            # Less time is fewer kernels: as many gaps go.
+            gpu, gap = gpu * stays, gap * np.minimum(stays, 1.0)
         moments = speed * self._clean + (1.0 - speed) * self._unslowed
         if change.cpu is not None:
             moments = moments - (1.0 - change.keep_cpu) * self._gone(change.cpu, speed)

@@ -125,10 +125,11 @@ def test_launching_sets_the_pace_where_kernels_are_shorter_than_their_launches(l
     assert readings["GPU waits for launches"] == pytest.approx(80, abs=2)
     saving = finding.saving
     assert saving is not None
-    # THEN at best a step takes the GPU's 400 us; torch.compile alone takes a fifth off the CPU's 1200 us
-    assert saving.high_ns == pytest.approx(800_000, rel=0.03)
-    assert saving.expected_ns == pytest.approx(800_000, rel=0.05)
-    assert saving.low_ns == pytest.approx(240_000, rel=0.03)
+    # THEN a step takes the GPU's 400 us; torch.compile alone takes a fifth off the CPU's 1200 us. The ends are wider by
+    # 6.4 % of the step afterwards, which the replay may miss.
+    assert saving.expected_ns == pytest.approx(800_000, rel=0.03)
+    assert saving.high_ns == pytest.approx(800_000 + 0.064 * 400_000, rel=0.02)
+    assert saving.low_ns == pytest.approx(240_000 - 0.064 * 960_000, rel=0.05)
     assert "3.0 times as large" in finding.change
 
 
@@ -178,9 +179,10 @@ def test_a_pause_in_each_step_is_a_gap_with_its_share_and_what_the_cpu_does(laun
     assert "runs Python code outside of PyTorch, before mm is launched" in finding.seen
     saving = finding.saving
     assert saving is not None
-    # THEN without the pause the GPU's 2 ms are the step
-    assert saving.high_ns == pytest.approx(3_400_000, rel=0.05)
-    assert saving.low_ns == pytest.approx(2_500_000, rel=0.05)
+    # THEN without the pause the GPU's 2 ms are the step; with half of it it is 2.9 ms
+    assert saving.expected_ns == pytest.approx(3_400_000, rel=0.05)
+    assert saving.high_ns == pytest.approx(3_400_000 + 0.064 * 2_000_000, rel=0.05)
+    assert saving.low_ns == pytest.approx(2_500_000 - 0.064 * 2_900_000, rel=0.05)
 
 
 def test_a_gap_in_one_iteration_of_four_is_none_of_each_step(new_trace) -> None:
@@ -338,7 +340,7 @@ def test_an_optimizer_that_steps_parameter_by_parameter_is_priced_by_the_cpu_tim
     saving = finding.saving
     assert saving is not None
     # THEN the step cannot get shorter than the other kernels' 5 ms
-    assert saving.low_ns < saving.expected_ns <= saving.high_ns <= 7_000_000
+    assert saving.low_ns < saving.expected_ns < saving.high_ns <= 7_000_000 + 0.064 * 5_000_000
     assert saving.expected_ns == pytest.approx(6_900_000, rel=0.02)
     assert "fused=True" in finding.code
     assert _status(frame, "optimizer_not_fused").outcome == "silent"
@@ -367,10 +369,10 @@ def zeroing(new_trace) -> Any:
     def make(passes: int = 1, zeroed: bool = True, added: bool = True) -> Frame:
         trace = new_trace()
         trace.gpu()
+        free = 0.0
         for step in range(STEPS):
-            at = 20_000 * step
+            at = free + 10
             clock, free = at + 40.0, at + 20.0
-            trace.step(step, at, 20_000)
             trace.annotation("Optimizer.zero_grad#SGD.zero_grad", at, 30)
             if zeroed:
                 trace.op("aten::_foreach_zero_", at + 5, 20, dims=[[MATRIX, VECTOR]], types=["TensorList"])
@@ -389,7 +391,7 @@ def zeroing(new_trace) -> Any:
                         free += 150
                     clock += 30
             trace.runtime(clock, free - clock + 1, name="cudaStreamSynchronize")
-            trace.runtime(free + 10, 1, name="cudaStreamSynchronize")
+            trace.step(step, at, free + 5 - at)
         frame: Frame = trace.frame()
         return frame
 
@@ -402,7 +404,8 @@ def test_zeroed_gradients_cost_the_filling_and_the_adding(zeroing) -> None:
     assert (readings["Filling per step"], readings["Adding per step"]) == (300_000, 300_000)
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(600_000, rel=0.1)
-    assert finding.saving.low_ns == pytest.approx(450_000, rel=0.1)
+    # THEN half of the adding is certain, less the 2 % of the step by which steps of one run vary
+    assert 350_000 < finding.saving.low_ns < 450_000
     assert "set_to_none=True" in finding.code
 
 
@@ -483,9 +486,196 @@ def test_allocating_in_each_step_is_priced_by_the_gpus_idle_time(new_trace, step
     assert (readings["Calls that allocate, per step"], readings["Calls that free, per step"]) == (2, 1)
     assert readings["Time in them per step"] == 3_500_000
     assert finding.saving is not None
-    assert finding.saving.expected_ns == pytest.approx(3_420_000, rel=0.03)
-    assert finding.saving.high_ns == pytest.approx(4_200_000, rel=0.05)
+    # THEN 70 % of that is certain, all of the 4.3 ms in which the GPU idles possible
+    assert finding.saving.low_ns == pytest.approx(0.7 * 3_420_000, rel=0.1)
+    assert finding.saving.high_ns == pytest.approx(4_300_000, rel=0.05)
     assert "empty_cache" in finding.change
+
+
+# -- Kernels
+
+
+@pytest.fixture
+def filled(new_trace) -> Any:
+    """Makes the frame of four steps: kernels as (op, blocks, us, options) one after another on 132 multiprocessors.
+
+    Options: ``module``, ``stream``, ``beside`` for a kernel that begins with the one before, ``dims`` and ``types``.
+    """
+
+    def make(kernels: list[tuple[str, int, float, dict[str, Any]]], **facts: Any) -> Frame:
+        trace = new_trace()
+        trace.gpu()
+        clock = 0.0
+        for step in range(STEPS):
+            begin = clock
+            at, free = clock, clock + 20
+            start = free
+            for op, blocks, microseconds, options in kernels:
+                if options.get("module"):
+                    trace.module(options["module"], at, 10)
+                trace.op(op, at + 1, 8, dims=options.get("dims"), types=options.get("types"))
+                start = start if options.get("beside") else free
+                trace.launch(
+                    ADD, at + 2, start, microseconds, stream=options.get("stream", 7), grid=[blocks, 1, 1],
+                    block=[1024, 1, 1], registers_per_thread=40, shared_memory=1024,
+                )  # fmt: skip
+                free, at = max(free, start + microseconds), at + 10
+            clock = max(free, at) + 10
+            trace.runtime(at + 1, clock - at - 2, name="cudaStreamSynchronize")
+            trace.step(step, begin, clock - begin)
+        frame: Frame = trace.frame(facts=RunFacts(**facts))
+        return frame
+
+    return make
+
+
+def test_kernels_of_one_block_that_could_run_as_one_are_small(filled) -> None:
+    frame = filled([("aten::softmax", 1, 200, {})] * 16 + [("aten::mm", 512, 2000, {})])
+    finding = _finding(frame, "small_kernels")
+    readings = _readings(finding)
+    assert readings["Time in such kernels per step"] == 3_200_000
+    assert readings["Multiprocessors used in it"] == pytest.approx(100 / 132)
+    assert "1 block of 1024 threads; registers let 1 of them onto a multiprocessor" in finding.seen
+    assert "runs 16 times" in finding.change
+    saving = finding.saving
+    assert saving is not None
+    # THEN one kernel of 16 blocks takes one and a half times as long as one of them
+    assert saving.expected_ns == pytest.approx(3_200_000 * (1 - 1.5 / 16), rel=0.03)
+    assert saving.low_ns == pytest.approx(3_200_000 * (1 - 4 / 16), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("kernels", "why"),
+    [
+        ([("aten::softmax", 132, 1000, {})], "take 0.0 % of the kernels' time"),
+        ([("aten::softmax", 1, 4, {})] * 50, "take 0.0 % of the kernels' time"),
+        ([("aten::softmax", 60, 1000, {}), ("aten::mm", 512, 3500, {})], "should save only"),
+        ([("aten::mm", 8, 1000, {}), ("aten::mm", 8, 1000, {"stream": 9, "beside": True})], "take 0.0 %"),
+    ],
+)
+def test_full_short_or_shared_kernels_are_not_small(filled, kernels, why: str) -> None:
+    status = _status(filled(kernels), "small_kernels")
+    assert (status.outcome, why in status.why) == ("silent", True), status.why
+
+
+BRANCH = {"dims": [[8, 4096], [16, 4096]], "types": ["float", "float"]}
+
+
+def test_branches_that_cannot_feed_each_other_could_run_side_by_side(new_trace) -> None:
+    trace = new_trace()
+    trace.gpu()
+    for step in range(STEPS):
+        at = 10_000 * step
+        trace.step(step, at, 9000)
+        trace.module("", at, 100)
+        for number in range(4):
+            trace.module(f"heads.{number}", at + 20 * number + 1, 18)
+            trace.op("aten::linear", at + 20 * number + 2, 16, **BRANCH)
+            trace.launch(ADD, at + 20 * number + 5, at + 100 + 2000 * number, 2000, grid=[8, 1, 1], block=[256, 1, 1])
+        trace.runtime(at + 110, 8000, name="cudaStreamSynchronize")
+    finding = _finding(trace.frame(), "kernel_concurrency")
+    assert "heads.0, heads.1, heads.2 and 1 more" in finding.seen
+    assert _readings(finding)["How many fit side by side"] == 4
+    assert finding.saving is not None
+    assert finding.saving.expected_ns == pytest.approx(8_000_000 * (1 - 1.2 / 4), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dims": [[8, 16], [16, 16]]},  # what one returns is what the next could take
+        {"op": "aten::cumsum"},  # the shape of the result is not known
+        {"between": True},  # an op between could turn the one into the other
+    ],
+)
+def test_branches_that_might_feed_each_other_are_left_alone(new_trace, change: dict[str, Any]) -> None:
+    trace = new_trace()
+    trace.gpu()
+    for step in range(STEPS):
+        at = 10_000 * step
+        trace.step(step, at, 9000)
+        trace.module("", at, 200)
+        for number in range(4):
+            begin = at + 40 * number + 1
+            trace.module(f"heads.{number}", begin, 18)
+            trace.op(
+                change.get("op", "aten::linear"),
+                begin + 1,
+                16,
+                dims=change.get("dims", BRANCH["dims"]),
+                types=["float"],
+            )
+            trace.launch(ADD, begin + 3, at + 100 + 2000 * number, 1999, grid=[8, 1, 1], block=[256, 1, 1])
+            if change.get("between"):
+                trace.op("aten::mul", begin + 20, 10)
+                trace.launch(ADD, begin + 22, at + 2099 + 2000 * number, 1, grid=[8, 1, 1], block=[256, 1, 1])
+        trace.runtime(at + 210, 8000, name="cudaStreamSynchronize")
+    status = _status(trace.frame(), "kernel_concurrency")
+    assert (status.outcome, "cannot be shown" in status.why) == ("silent", True), status.why
+
+
+@pytest.mark.parametrize(("beside", "outcome"), [(False, "fired"), (True, "silent")])
+def test_streams_that_never_overlap_are_told_from_those_that_do(filled, beside: bool, outcome: str) -> None:
+    kernels = [("aten::mm", 8, 1000, {}), ("aten::mm", 8, 1000, {"stream": 9, "beside": beside})] * 2
+    status = _status(filled(kernels), "kernel_concurrency")
+    assert status.outcome == outcome, status.why
+
+
+FULL = [4096, 4096]
+
+
+def test_a_chain_of_pointwise_ops_is_priced_by_the_memory_it_need_not_move(new_trace) -> None:
+    trace = new_trace()
+    trace.gpu()
+    for step in range(STEPS):
+        at, free = 2250.0 * step, 2250.0 * step + 30
+        trace.step(step, at, 2250)
+        for number, (op, kernel, inputs, microseconds) in enumerate(
+            (
+                ("aten::mm", "ampere_sgemm_128x64_nn", 2, 1000),
+                ("aten::mul", ADD, 1, 40),
+                ("aten::add", ADD, 2, 60),
+                ("aten::tanh", ADD, 1, 40),
+                ("aten::mul", ADD, 2, 60),
+                ("aten::mm", "ampere_sgemm_128x64_nn", 2, 1000),
+            )
+        ):
+            trace.op(op, at + 20 * number, 18, dims=[FULL] * inputs, types=["float"] * inputs)
+            trace.launch(kernel, at + 20 * number + 2, free, microseconds)
+            free += microseconds
+        trace.runtime(at + 200, free - at - 200, name="cudaStreamSynchronize")
+    finding = _finding(trace.frame(), "no_fusion")
+    readings = _readings(finding)
+    assert (readings["Kernels in chains per step"], readings["Their time per step"]) == (4, 200_000)
+    tensor = 4096 * 4096 * 4
+    assert readings["Bytes moved by them per step"] == 10 * tensor
+    assert "mul, add, tanh, mul" in finding.seen
+    saving = finding.saving
+    assert saving is not None
+    # THEN of ten tensors two remain at best, one further input is expected, at 0.8 of 4.8 TB/s
+    expected = 200_000 - 3 * tensor / 3.84e12 * 1e9
+    assert saving.expected_ns == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        ["aten::mul", "aten::add"],
+        ["aten::mul", "aten::copy_", "aten::copy_", "aten::add"],
+        ["aten::mul", "aten::mm", "aten::add", "aten::mm", "aten::mul"],
+    ],
+)
+def test_short_chains_casts_and_what_products_divide_are_none(new_trace, ops: list[str]) -> None:
+    trace = new_trace()
+    trace.gpu()
+    for step in range(STEPS):
+        at = 5000.0 * step
+        trace.step(step, at, 4000)
+        for number, op in enumerate(ops):
+            trace.op(op, at + 20 * number, 18, dims=[FULL, FULL], types=["float", "float"])
+            kernel = "ampere_sgemm_128x64_nn" if op == "aten::mm" else ADD
+            trace.launch(kernel, at + 20 * number + 2, at + 100 + 500 * number, 500)
+    assert "No 3 pointwise kernels" in _status(trace.frame(), "no_fusion").why
 
 
 # -- All of them
@@ -493,7 +683,8 @@ def test_allocating_in_each_step_is_priced_by_the_gpus_idle_time(new_trace, step
 
 RULES = (
     "launch_bound", "low_utilization_stretch", "gpu_gaps", "gpu_underutilized", "optimizer_not_fused",
-    "single_tensor_optimizer", "zero_grad_to_zero", "for_loop_indexing", "allocation_in_steps",
+    "single_tensor_optimizer", "zero_grad_to_zero", "for_loop_indexing", "allocation_in_steps", "small_kernels",
+    "kernel_concurrency", "no_fusion",
 )  # fmt: skip
 
 

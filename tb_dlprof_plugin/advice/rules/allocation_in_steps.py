@@ -51,6 +51,8 @@ _FREES = frozenset(
 )
 _PINNED = frozenset(("cudaHostAlloc", "cudaMallocHost", "cudaFreeHost", "cuMemHostAlloc", "cuMemFreeHost"))
 _NEARLY_FULL = 0.9
+_CERTAIN = 0.7
+"""Of the GPU's idle time in such calls: the rest may be launching that would have been late all the same. Ours."""
 
 
 def check(case: Case) -> Finding | Silent:
@@ -108,26 +110,28 @@ def made(base: Frame, candidate: Frame) -> str:
 
 
 def _saving(case: Case, every: Bools) -> SavingItem:
-    """GPU idle time in the calls; at best all of the gaps that they lie in."""
+    """GPU idle time in the calls; at best all of the time that the GPU idles.
+
+    Freeing waits for the GPU, so that the CPU has nothing launched ahead afterwards: later gaps may go as well.
+    """
     calls = case.profile.calls
     within = union(calls.start_ns[every], calls.start_ns[every] + calls.duration_ns[every])
     gaps = idle_gaps(case.frame, case.selection)
-    inside = covered(within, gaps.start_ns, gaps.start_ns + gaps.duration_ns)
     gpus, count = max(1, len(case.profile.iterations.gpu_ids)), case.selection.count
-    idle = int(inside.sum()) // gpus // count
-    whole = int(gaps.duration_ns[inside > 0].sum()) // gpus // count
-    # The profiler makes steps longer: what is saved without it is bounded by the step without it.
+    inside = int(covered(within, gaps.start_ns, gaps.start_ns + gaps.duration_ns).sum()) // gpus // count
     base = unprofiled_ns(case)
-    scale = min(1.0, base / max(case.step_ns, 1))
-    low, expected, high = round(idle * scale * 0.7), round(min(idle, base)), round(min(max(whole, idle), base))
+    idle = max(0.0, base - (case.steps.gpu_busy_ns or 0) / count)
+    # The profiler makes the calls longer, in the proportion of the steps.
+    least = min(inside * min(1.0, base / max(case.step_ns, 1)), idle)
+    expected = (least + idle) / 2
     return SavingItem(
-        low_ns=min(low, expected),
-        expected_ns=expected,
-        high_ns=max(high, expected),
+        low_ns=round(_CERTAIN * least),
+        expected_ns=round(expected),
+        high_ns=round(idle),
         percent=percent(expected, base) or 0.0,
-        derivation=f"The GPU is idle for {idle / 1e6:.2f} ms of a step while the CPU is in these calls, and for "
-        f"{whole / 1e6:.2f} ms in the gaps that hold them. At least 70 % of the first goes; the profiler adds to the "
-        "calls.",
+        derivation=f"The GPU is idle for {inside / 1e6:.2f} ms of a recorded step while the CPU is in these calls, and "
+        f"for {idle / 1e6:.2f} of {base / 1e6:.2f} ms without the profiler. {_CERTAIN:.0%} of the first is certain, "
+        "all of the second possible; the middle of both is expected.",
     )
 
 

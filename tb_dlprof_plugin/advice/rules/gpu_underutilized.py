@@ -68,7 +68,7 @@ def check(case: Case) -> Finding | Silent:
     idle = case.step_ns - busy // count
     waits = {name: (case.steps.category_ns[name] or 0) // count for name in _LABELS}
     specific = [rule.title for rule, check_it in _SPECIFIC if not isinstance(check_it(case), Silent)]
-    estimate = None if specific else _saving(case, idle)
+    estimate = None if specific else _saving(case, idle, busy / count)
     worst = max(waits, key=lambda name: waits[name])
     calls = int(case.ops.kernel_calls.sum()) // count
     return RULE.finding(
@@ -98,7 +98,7 @@ def check(case: Case) -> Finding | Silent:
     )
 
 
-def _saving(case: Case, idle: int) -> SavingItem:
+def _saving(case: Case, idle: int, busy: float) -> SavingItem:
     """Where no rule names the cause: what the CPU does in pauses between launches, at best its launching as well."""
     times, left = launching(case.frame, case.selection), thresholds.PAUSES_LEFT
     pausing = float((times.pauses[1] - times.pauses[0]).sum()) / case.selection.count
@@ -110,7 +110,7 @@ def _saving(case: Case, idle: int) -> SavingItem:
         f"The GPU is idle {idle / 1e6:.2f} ms of a step. In pauses of {thresholds.PAUSE_NS / 1e6:.0f} ms or more the "
         f"CPU does other things than launch for {pausing / 1e6:.2f} ms; {1 - left.high:.0%} to all of that can go, "
         f"expected {1 - left.expected:.0%}, and at best launching as well.",
-        at_most_ns=idle,
+        at_most_ns=unprofiled_ns(case) - busy,
     )
 
 

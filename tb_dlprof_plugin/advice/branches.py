@@ -1,0 +1,158 @@
+"""Modules that do the same work one after another and do not depend on each other, as far as the trace can show it.
+
+Which tensor an op reads is not recorded. But modules side by side under one parent, called one right after the other,
+with the same ops on the same shapes, do not feed each other if what one returns has another shape than all that the
+next one begins with. Where that cannot be shown there is no answer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tb_dlprof_plugin.measures.call_names import launching_calls
+from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.measures.work import shape_at, tensor_shapes
+from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Role
+from tb_dlprof_plugin.storage.tree import any_in_subtree, nearest, subtree_ends
+
+_LINEAR = ("aten::linear",)
+_PRODUCTS = ("aten::mm", "aten::bmm", "aten::matmul")
+_SAME_SHAPE = frozenset(
+    "aten::" + name
+    for name in (
+        *("relu", "relu_", "gelu", "silu", "silu_", "sigmoid", "tanh", "softmax", "log_softmax", "dropout"),
+        *("layer_norm", "rms_norm", "batch_norm", "group_norm", "leaky_relu", "elu", "hardswish", "mish"),
+    )
+)
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """``paths`` of modules that do not depend on each other; ``of_launch`` tells the launches of any of them."""
+
+    paths: tuple[str, ...]
+    of_launch: Bools
+
+
+@per_selection
+def branches(frame: Frame, selection: Selection) -> list[Branches]:
+    """Groups of at least two modules, looked for in the first selected iteration."""
+    calls, ops, strings = frame.profile.calls, frame.profile.ops, frame.profile.strings
+    here = frame.call_iteration == selection.first
+    modules = np.flatnonzero((ops.kind[calls.op] == CallKind.MODULE) & here)
+    if not len(modules):
+        return []
+    tree = _Tree(frame)
+    children: dict[int, list[int]] = defaultdict(list)
+    is_module = ops.kind[calls.op] == CallKind.MODULE
+    around = nearest(is_module, frame.call_parent)
+    for row in modules[np.argsort(calls.start_ns[modules], kind="stable")].tolist():
+        above = int(frame.call_parent[row])
+        children[int(around[above]) if above >= 0 else -1].append(row)
+    found = []
+    for parent, rows in children.items():
+        for run in _runs(tree, rows) if parent >= 0 else ():
+            paths = tuple(dict.fromkeys(strings[ops.module[calls.op[row]]] for row in run))
+            if len(paths) == len(run):
+                found.append(Branches(paths, _launched_by(frame, paths)))
+    return found
+
+
+class _Tree:
+    """The outermost ops of a module call, and what the trace tells of them."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._ends = subtree_ends(frame.call_parent)
+        self._launches = any_in_subtree(launching_calls(frame), frame.call_parent)
+        self._outermost: Ints = np.flatnonzero(frame.call_top == np.arange(len(frame.call_top)))
+        self._signature: dict[int, tuple[str, str, str]] = {}
+
+    def ops(self, row: int) -> list[int]:
+        """Rows of the outermost ops inside a call, in order."""
+        low, high = np.searchsorted(self._outermost, (row, self._ends[row])).tolist()
+        return [int(at) for at in self._outermost[low:high]]
+
+    def launching_between(self, first: int, second: int) -> bool:
+        """Whether an outermost op between two calls of a thread launches something."""
+        low, high = np.searchsorted(self._outermost, (self._ends[first], second)).tolist()
+        return bool(self._launches[self._outermost[low:high]].any())
+
+    def signature(self, row: int) -> tuple[str, str, str]:
+        """Name, shapes and data types of a call's op."""
+        op = int(self._frame.profile.calls.op[row])
+        if op not in self._signature:
+            ops, strings = self._frame.profile.ops, self._frame.profile.strings
+            self._signature[op] = (strings[ops.name[op]], strings[ops.shapes[op]], strings[ops.dtypes[op]])
+        return self._signature[op]
+
+
+def _runs(tree: _Tree, rows: Sequence[int]) -> list[list[int]]:
+    """Calls in a row of which none takes what the one before returned."""
+    runs: list[list[int]] = [[]]
+    for row in rows:
+        if runs[-1] and not _independent(tree, runs[-1][-1], row):
+            runs.append([])
+        runs[-1].append(row)
+    return [run for run in runs if len(run) > 1]
+
+
+def _independent(tree: _Tree, first: int, second: int) -> bool:
+    before, after = tree.ops(first), tree.ops(second)
+    if not before or [tree.signature(op) for op in before] != [tree.signature(op) for op in after]:
+        return False
+    if tree.launching_between(first, second):
+        return False
+    returned = _result(*tree.signature(before[-1])[:2])
+    taken = tensor_shapes(tree.signature(after[0])[1])
+    return returned is not None and taken is not None and not _contains(taken, returned)
+
+
+def _result(name: str, shapes: str) -> Shape | None:
+    """The shape of what an op returns; None where its inputs do not tell."""
+    dims = tensor_shapes(shapes)
+    first, second = shape_at(dims, 0), shape_at(dims, 1)
+    if first is None:
+        return None
+    if name in _SAME_SHAPE:
+        return first
+    if name in _LINEAR and second is not None and len(second) == 2:
+        return (*first[:-1], second[0])
+    if name in _PRODUCTS and second is not None and len(first) >= 2 and len(second) >= 2:
+        return (*first[:-1], second[-1])
+    return None
+
+
+def _contains(dims: list[Any], shape: Shape) -> bool:
+    """Whether a shape is among the inputs, also of a list of tensors."""
+    for given in dims:
+        if isinstance(given, list) and (tuple(given) == shape if not _is_list(given) else _contains(given, shape)):
+            return True
+    return False
+
+
+def _is_list(given: list[Any]) -> bool:
+    return any(isinstance(inner, list) for inner in given)
+
+
+def _launched_by(frame: Frame, paths: Sequence[str]) -> Bools:
+    """Launches of the modules and of those in them, forward and backward."""
+    groups, strings = frame.groups, frame.profile.strings
+    inside = np.array(
+        [
+            any(strings[module] == path or strings[module].startswith(path + ".") for path in paths)
+            and role in (Role.FORWARD, Role.BACKWARD)
+            for module, role in zip(groups.module.tolist(), groups.role.tolist(), strict=True)
+        ],
+        dtype=np.bool_,
+    )
+    group = frame.launch_group
+    result: Bools = (group >= 0) & inside[np.maximum(group, 0)] if len(inside) else np.zeros(len(group), dtype=np.bool_)
+    return result
