@@ -29,7 +29,7 @@ def test_occupancy_is_that_which_kineto_estimates(run: str) -> None:
         of_grid = 100 * blocks * threads / _MULTIPROCESSORS / _THREADS
         assert min(found.percent, of_grid) == pytest.approx(int(configs.occupancy_percent[at]), abs=1.01)
         compared += 1
-    assert compared >= 20
+    assert compared >= 10
 
 
 @pytest.mark.parametrize(
