@@ -34,6 +34,7 @@ class OptimizerWork:
         fused: kernels of ``aten::_fused_*`` ops.
         others: kernels of neither, such as those of a CUDA extension.
         cpu_ns: duration of the steps per iteration.
+        list_ops: calls of ``aten::_foreach_*`` ops in them per iteration.
         optimizer: the class's name in the annotation, "" for none.
     """
 
@@ -43,6 +44,7 @@ class OptimizerWork:
     fused: Bools
     others: Bools
     cpu_ns: float
+    list_ops: float
     optimizer: str
 
     @property
@@ -60,6 +62,7 @@ def optimizer_work(frame: Frame, selection: Selection) -> OptimizerWork:
     steps &= frame.selected_calls(selection)
     windows = union(calls.start_ns[steps], calls.start_ns[steps] + calls.duration_ns[steps])
     inside = within(frame, windows) & (profile.kernels.kind[launches.kernel] == KernelKind.KERNEL)
+    of_lists = calls_named(frame, CallKind.OP, lambda name: name.startswith(_LISTS))
     lists = _in_op(frame, _LISTS)
     fused = _in_op(frame, _FUSED)
     names = {strings[i] for i in profile.ops.name[calls.op[steps]].tolist()}
@@ -71,6 +74,7 @@ def optimizer_work(frame: Frame, selection: Selection) -> OptimizerWork:
         fused=inside & fused,
         others=inside & (op < 0),
         cpu_ns=float((windows[1] - windows[0]).sum()) / selection.count,
+        list_ops=int((of_lists & (covered(windows, calls.start_ns, calls.start_ns + 1) > 0)).sum()) / selection.count,
         optimizer=min(names, default="").removeprefix(_STEP).partition(".")[0],
     )
 

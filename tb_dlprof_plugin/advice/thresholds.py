@@ -126,9 +126,10 @@ OPTIMIZER_CPU_LEFT = Speedup(0.05, 0.15, 0.4)
 """Share of the CPU's time in the optimizer's step that is left if one op goes through all parameters. Ours: recorded
 steps over lists or fused take 0.2 to 0.6 ms for 6 to 100 parameters, those parameter by parameter 0.1 ms for each."""
 
-FUSED_CPU_LEFT = Speedup(0.3, 0.6, 0.9)
-"""The same from ops over lists to a fused one: recorded steps of AdamW take 0.3 to 0.5 ms fused and 0.6 to 1.3 ms over
-lists (benchmarks/planted/recorded)."""
+FUSED_CPU_OPS = 6.0
+"""A step of n ops over lists takes the CPU (this + n) / (this + 1) times as long as a fused one: recorded steps of
+AdamW take 0.3 to 0.5 ms fused and 0.6 to 1.3 ms over lists, those of SGD without momentum as long either way
+(benchmarks/planted/recorded)."""
 
 FUSED_OPTIMIZER_SAVING_PERCENT = 3.0
 """Of the step without the profiler: more than step times of one run vary by."""
@@ -352,3 +353,7 @@ FRAGMENTED_SHARE_PERCENT = 10.0
 
 GROWTH_PERCENT = 0.1
 """Of the peak memory per step. A scalar that is kept with its graph holds the activations of its step."""
+
+GPU_SETS_THE_PACE_PERCENT = 80.0
+"""GPU utilization of the recorded step, from which more work of the CPU is not what a step waits for: without the profiler
+the CPU is faster still."""

@@ -25,7 +25,7 @@ RULE = Rule(
     fix="Pass `fused=True` to the optimizer.",
     ignore_when="The parameters are of a type or on a device that the fused version does not take, or hooks need the "
     "single ops.",
-    thresholds=("FUSED_OPTIMIZER_SAVING_PERCENT", "FUSED_PASSES", "FUSED_CPU_LEFT"),
+    thresholds=("FUSED_OPTIMIZER_SAVING_PERCENT", "FUSED_PASSES", "FUSED_CPU_OPS"),
     peers=(Peer("torch-tb-profiler", "Optimizer recommendation: FusedAdam"),),
     references=(
         Reference("PyTorch: optimizer algorithms", "https://docs.pytorch.org/docs/stable/optim.html#algorithms"),
@@ -35,6 +35,8 @@ RULE = Rule(
 
 _RATE = {"low": 1.25, "high": 0.85}
 """How unlike the rates may be at which the two versions move memory."""
+_CPU = {"low": 1.4, "high": 0.7}
+"""How far off the CPU's time may be."""
 
 
 def check(case: Case) -> Finding | Silent:
@@ -57,15 +59,16 @@ def check(case: Case) -> Finding | Silent:
     share = percent(time, case.step_ns) or 0.0
     if ratio >= 1:
         return Silent(f"{work.optimizer} moves {passes:.0f} elements per parameter, fused it would move no less.")
-    left = thresholds.FUSED_CPU_LEFT
+    keeps = (thresholds.FUSED_CPU_OPS + 1) / (thresholds.FUSED_CPU_OPS + max(work.list_ops, 1))
+    least, most = keeps * _CPU["high"], min(1.0, keeps * _CPU["low"])
     estimate = shorter_step(
         case,
-        Change(work.steps, left.high, np.where(work.lists, min(1.0, ratio * _RATE["low"]), 1.0)),
-        Change(work.steps, left.expected, np.where(work.lists, ratio, 1.0)),
-        Change(work.steps, left.low, np.where(work.lists, ratio * _RATE["high"], 1.0)),
+        Change(work.steps, most, np.where(work.lists, min(1.0, ratio * _RATE["low"]), 1.0)),
+        Change(work.steps, keeps, np.where(work.lists, ratio, 1.0)),
+        Change(work.steps, least, np.where(work.lists, ratio * _RATE["high"], 1.0)),
         f"{passes:.0f} passes over the parameters take {time / 1e6:.2f} ms; fused {fused_passes} do, at rates that may "
-        f"differ by {_RATE['high']:g} to {_RATE['low']:g}. The CPU keeps {left.low:.0%} to {left.high:.0%} of the "
-        f"{work.cpu_ns / 1e6:.2f} ms that it takes.",
+        f"differ by {_RATE['high']:g} to {_RATE['low']:g}. The CPU keeps {least:.0%} to {most:.0%} of the "
+        f"{work.cpu_ns / 1e6:.2f} ms that it takes for {work.list_ops:.0f} ops.",
     )
     whole = percent(time, unprofiled_ns(case)) or 0.0
     if min(estimate.percent, whole) < thresholds.FUSED_OPTIMIZER_SAVING_PERCENT:
