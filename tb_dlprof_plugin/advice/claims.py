@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,20 +30,18 @@ class Claim:
 def combined(case: Case, savings: Sequence[tuple[SavingItem, Claim]]) -> CombinedSaving | None:
     """What all savings come to per step (ns); None without any.
 
-    A saving is spread over the time that it claims. Of each launch and each kind of waiting the savings add up, of
-    alternatives the largest counts, and none of it can be saved more than once.
+    Of alternatives the largest counts. A saving is a share of the time that it claims; the next one saves its share of
+    what is left, so that no launch and no wait is saved more than once.
     """
     if not savings:
         return None
-    low = max(item.low_ns for item, _ in savings)
-    expected = _together(case, [(item.expected_ns, claim) for item, claim in savings])
-    high = _together(case, [(item.high_ns, claim) for item, claim in savings])
     best = max(item.expected_ns for item, _ in savings)
-    # Spreading loses what a saving promises beyond the time that was measured with the profiler.
-    expected = min(max(expected, best), case.step_ns)
-    high = min(max(high, max(item.high_ns for item, _ in savings)), case.step_ns)
+    most = max(item.high_ns for item, _ in savings)
+    # What a saving promises beyond the time that it claims (a step without the profiler is another step) stays its own.
+    expected = min(max(_together(case, [(item.expected_ns, claim) for item, claim in savings]), best), case.step_ns)
+    high = min(max(_together(case, [(item.high_ns, claim) for item, claim in savings]), most), case.step_ns)
     return CombinedSaving(
-        low_ns=min(low, expected),
+        low_ns=min(max(item.low_ns for item, _ in savings), expected),
         expected_ns=expected,
         high_ns=max(high, expected),
         percent=percent(expected, case.step_ns) or 0.0,
@@ -54,32 +51,36 @@ def combined(case: Case, savings: Sequence[tuple[SavingItem, Claim]]) -> Combine
 
 
 def _together(case: Case, savings: Sequence[tuple[int, Claim]]) -> int:
-    """The sum of what is saved of each launch and each kind of waiting, each at most whole."""
+    """What is saved when each saving takes its share of what the others leave of the time that it claims."""
     launches = case.profile.launches
-    of_launch: dict[str, np.ndarray] = {}  # type: ignore[type-arg]
-    of_wait: dict[str, dict[str, float]] = defaultdict(dict)
-    unclaimed: dict[str, int] = {}
-    for number, (saved_ns, claim) in enumerate(savings):
-        group = claim.group or str(number)
+    left_of_launch = np.ones(len(launches))
+    left_of_wait: dict[str, float] = {}
+    unclaimed = 0
+    for saved_ns, claim in _without_alternatives(savings):
         waits = {name: _waiting_ns(case, name) for name in claim.waits}
         busy = case.per_step(claim.launches) if claim.launches is not None else 0
         total = busy + sum(waits.values())
         if total <= 0:
-            unclaimed[group] = max(unclaimed.get(group, 0), saved_ns)
+            unclaimed += saved_ns
             continue
-        share = min(max(saved_ns / total, 0.0), 1.0)
+        left = 1.0 - min(max(saved_ns / total, 0.0), 1.0)
         if claim.launches is not None:
-            shares = of_launch.setdefault(group, np.zeros(len(launches)))
-            np.maximum(shares, share * claim.launches, out=shares)
-        for name, time in waits.items():
-            of_wait[name][group] = max(of_wait[name].get(group, 0.0), share * time)
-    saved = float(sum(unclaimed.values()))
-    if of_launch:
-        gone = np.minimum(np.sum(list(of_launch.values()), axis=0), 1.0)
-        saved += float(gone @ launches.duration_ns) / case.selection.count
-    for name, by_group in of_wait.items():
-        saved += min(sum(by_group.values()), _waiting_ns(case, name))
-    return round(saved)
+            left_of_launch[claim.launches] *= left
+        for name in waits:
+            left_of_wait[name] = left_of_wait.get(name, 1.0) * left
+    saved = float((1.0 - left_of_launch) @ launches.duration_ns) / case.selection.count
+    saved += sum((1.0 - left) * _waiting_ns(case, name) for name, left in left_of_wait.items())
+    return round(saved) + unclaimed
+
+
+def _without_alternatives(savings: Sequence[tuple[int, Claim]]) -> list[tuple[int, Claim]]:
+    """Of each group the largest saving."""
+    largest: dict[str, tuple[int, Claim]] = {}
+    for number, (saved_ns, claim) in enumerate(savings):
+        key = claim.group or f"only {number}"
+        if key not in largest or saved_ns > largest[key][0]:
+            largest[key] = (saved_ns, claim)
+    return list(largest.values())
 
 
 def _waiting_ns(case: Case, name: str) -> int:
