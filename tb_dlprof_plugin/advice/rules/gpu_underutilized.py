@@ -22,7 +22,8 @@ RULE = Rule(
     "launching, gaps, stretches and data loading: where one of them fires, the price is there.",
     why="The GPU is the expensive part of the machine. Where it idles, something else sets the pace: Python, "
     "launches, data, waiting.",
-    fix="Give it more work per launch: larger batches, fewer and larger kernels.",
+    fix="Give it more work per launch: larger batches, fewer and larger kernels. Or take what the CPU computes between "
+    "launches off the training thread.",
     ignore_when="The model is small and its training fast enough.",
     thresholds=("UNDERUTILIZED_GPU_PERCENT", "PAUSE_NS", "PAUSES_LEFT"),
     peers=(
@@ -38,6 +39,10 @@ RULE = Rule(
 
 _COMPILE = """model = torch.compile(model, mode="reduce-overhead")  # fewer launches, replayed as CUDA graphs
 """
+_PAUSES = (
+    "Find what the CPU does between the launches (record with with_stack=True, or put record_function around it): do it "
+    "once, for all samples at once, in a DataLoader worker, or on the GPU."
+)
 _LABELS = {
     "dataloader": "waits for the DataLoader",
     "cpu": "waits for ops and CUDA calls on the CPU",
@@ -68,8 +73,13 @@ def check(case: Case) -> Finding | Silent:
     idle = case.step_ns - busy // count
     waits = {name: (case.steps.category_ns[name] or 0) // count for name in _LABELS}
     specific = [rule.title for rule, check_it in _SPECIFIC if not isinstance(check_it(case), Silent)]
-    estimate = None if specific else _saving(case, idle, busy / count)
     worst = max(waits, key=lambda name: waits[name])
+    estimate, unknown = None, f"Other findings name the causes and their prices: {'; '.join(specific)}."
+    if not specific:
+        estimate, unknown = _saving(case, idle, busy / count), ""
+        if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+            unknown = f"For most of the idle time the GPU {_LABELS[worst]}, and no long pause of the CPU explains it."
+            estimate = None
     calls = int(case.ops.kernel_calls.sum()) // count
     return RULE.finding(
         title=f"The GPU is busy only {utilization:.0f} % of each step",
@@ -85,14 +95,14 @@ def check(case: Case) -> Finding | Silent:
             EvidenceRow(f"The GPU {label}", waits[name], percent(waits[name], case.step_ns), "overview", name)
             for name, label in _LABELS.items()
         ],
-        change="Give the GPU more work per launch: a larger batch, or fewer and larger kernels through torch.compile.",
-        code=_COMPILE,
+        change=_PAUSES
+        if estimate is not None
+        else "Give the GPU more work per launch: a larger batch, or fewer and larger kernels through torch.compile.",
+        code="" if estimate is not None else _COMPILE,
         saving=estimate,
-        saving_unknown_because=f"Other findings name the causes and their prices: {'; '.join(specific)}."
-        if specific
-        else "",
+        saving_unknown_because=unknown,
         claim=Claim(waits=("cpu", "other"), group="launching"),
-        severity="low" if specific else None,
+        severity="low" if estimate is None else None,
         confirm="Record again: GPU utilization on the Overview should rise. With a larger batch compare samples per "
         "second, not the step time.",
     )
