@@ -33,6 +33,8 @@ _ROUTES = (
     "tensor_cores",
     "roofline",
     "memory",
+    "key_nodes",
+    "report",
     "advice",
     "compare",
     "many_runs",

@@ -32,6 +32,8 @@ class SelectedRange(msgspec.Struct, frozen=True):
     """The iterations that were aggregated: indices ``first`` to ``last``, both inclusive, of ``total``.
 
     ``first_number`` and ``last_number`` are the same two as the training counts them, which is how bars are labelled.
+    ``found_by`` says what told iterations apart: "profiler_step", "optimizer_step", "key_node", or "none" where nothing
+    did and the whole recording is one.
     """
 
     first: int
@@ -39,6 +41,7 @@ class SelectedRange(msgspec.Struct, frozen=True):
     total: int
     first_number: int
     last_number: int
+    found_by: str
 
 
 class RunRef(msgspec.Struct, frozen=True):
@@ -115,6 +118,7 @@ def selected_range(frame: Frame, selection: Selection) -> SelectedRange:
         total=len(numbers),
         first_number=int(numbers[selection.first]),
         last_number=int(numbers[selection.last]),
+        found_by=frame.profile.iterations.found_by,
     )
 
 

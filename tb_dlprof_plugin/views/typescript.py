@@ -28,6 +28,7 @@ from tb_dlprof_plugin.views import (
     compare_ops,
     forecast,
     kernels,
+    key_nodes,
     launches,
     memory,
     modules,
@@ -39,6 +40,7 @@ from tb_dlprof_plugin.views import (
     sweep,
     tensor_cores,
 )
+from tb_dlprof_plugin.views.reports import page
 
 PAGES: tuple[type[msgspec.Struct], ...] = (
     run_index.RunIndex,
@@ -51,6 +53,8 @@ PAGES: tuple[type[msgspec.Struct], ...] = (
     tensor_cores.TensorCoresPage,
     roofline.RooflinePage,
     memory.MemoryPage,
+    key_nodes.KeyNodesPage,
+    page.ReportPage,
     advice.AdvicePage,
     compare.ComparePage,
     compare_ops.CompareOpDetail,

@@ -17,17 +17,20 @@ from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_op, compare_page
 from tb_dlprof_plugin.views.forecast import forecast_page
 from tb_dlprof_plugin.views.kernels import kernels_page
+from tb_dlprof_plugin.views.key_nodes import key_nodes_page
 from tb_dlprof_plugin.views.launches import launches_page
 from tb_dlprof_plugin.views.memory import memory_page
 from tb_dlprof_plugin.views.modules import modules_page
 from tb_dlprof_plugin.views.ops import op_detail, ops_page
 from tb_dlprof_plugin.views.overview import overview
+from tb_dlprof_plugin.views.reports.page import report_page
+from tb_dlprof_plugin.views.reports.registry import REPORTS
 from tb_dlprof_plugin.views.roofline import roofline_page
 from tb_dlprof_plugin.views.runs import many_runs_page
 from tb_dlprof_plugin.views.sweep import SweepChoice, SweepError, sweep_page
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.web.errors import RequestError
-from tb_dlprof_plugin.web.query import integer, required
+from tb_dlprof_plugin.web.query import integer, optional, required
 from tb_dlprof_plugin.web.recorded_runs import RecordedRuns
 from tb_dlprof_plugin.web.store import ProfileStore
 
@@ -64,6 +67,10 @@ class Answers:
             return self._op(request)
         if route == "memory":
             return self._memory(request)
+        if route == "key_nodes":
+            return self._key_nodes(request)
+        if route == "report":
+            return self._report(request)
         if route == "advice":
             set_aside = frozenset(filter(None, request.args.get("set_aside", "").split(",")))
             return advice_page(*self._profile(request, request.args, with_ranks=True), set_aside)
@@ -97,6 +104,18 @@ class Answers:
             return memory_page(frame, ref, selection, device)
         except KeyError:
             raise RequestError(404, f"Run {ref.run!r} holds no memory of device {device!r}.") from None
+
+    def _key_nodes(self, request: Request) -> msgspec.Struct:
+        # Of the recording as it is: a key node and a range of its iterations have no say in what others there are.
+        names = {name: value for name, value in request.args.items() if name not in ("key_node", "first", "last")}
+        frame, ref, _ = self._profile(request, names)
+        return key_nodes_page(frame, ref)
+
+    def _report(self, request: Request) -> msgspec.Struct:
+        name = required(request.args, "name")
+        if name not in REPORTS:
+            raise RequestError(404, f"There is no report {name!r}; there is {', '.join(REPORTS)}.")
+        return report_page(*self._profile(request, request.args), name)
 
     def _compare_op(self, request: Request) -> msgspec.Struct:
         op = required(request.args, "id")
@@ -162,6 +181,7 @@ class Answers:
             integer(args, "rank"),
             integer(args, "cycle"),
             with_ranks,
+            optional(args, "key_node"),
         )
         try:
             return frame, ref, frame.selection(integer(args, "first"), integer(args, "last"))

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 from tb_dlprof_plugin.web.errors import RequestError
 
+_LONGEST_TEXT = 4_000
+"""Far more than module paths and op names have; it ends up in the error that says that there is none of this name."""
+
 
 def required(args: Mapping[str, str], name: str) -> str:
     """A parameter's text.
@@ -17,6 +20,18 @@ def required(args: Mapping[str, str], name: str) -> str:
     if value is None:
         raise RequestError(400, f"The request lacks the parameter {name!r}.")
     return value
+
+
+def optional(args: Mapping[str, str], name: str) -> str | None:
+    """A parameter's text; None where it is missing or empty.
+
+    Raises:
+        RequestError: it is longer than any name.
+    """
+    text = args.get(name) or None
+    if text is not None and len(text) > _LONGEST_TEXT:
+        raise RequestError(400, f"The parameter {name!r} has {len(text)} characters; {_LONGEST_TEXT} are the most.")
+    return text
 
 
 def integer(args: Mapping[str, str], name: str) -> int | None:

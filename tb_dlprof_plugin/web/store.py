@@ -13,6 +13,7 @@ from tensorboard.data.provider import RunTagFilter
 
 from tb_dlprof_plugin.analysis.renew import renewed
 from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.measures.key_node import KeyNodeError, with_key_node
 from tb_dlprof_plugin.measures.natural_order import natural_order
 from tb_dlprof_plugin.storage.codec import ProfileError, decode
 from tb_dlprof_plugin.storage.header import parse_header
@@ -25,6 +26,11 @@ from tb_dlprof_plugin.web.errors import RequestError
 
 _KEPT_FRAMES = 20
 """Two runs of `MOST_RANKS` ranks side by side, and a few more."""
+_KEPT_CUTS = 10
+"""Those of `MOST_RANKS` ranks with one key node, and a few more. Cutting takes milliseconds; what the pages compute of
+the result is what is worth keeping."""
+_MOST_ITERATIONS = 2_000
+"""Of a key node: the bars of more would not fit into an answer of 1 MB, and nothing that runs so often is a step."""
 _MAX_CYCLES = 10_000
 
 
@@ -48,6 +54,7 @@ class ProfileStore:
         self._provider = data_provider
         self._logdir = logdir
         self._frames: OrderedDict[tuple[str, float], Frame] = OrderedDict()
+        self._cuts: OrderedDict[tuple[str, float, str], Frame] = OrderedDict()
         self._lock = threading.Lock()
 
     def index(self, context: Any, experiment: str) -> RunIndex:
@@ -106,13 +113,15 @@ class ProfileStore:
         rank: int | None = None,
         cycle: int | None = None,
         with_ranks: bool = False,
+        key_node: str | None = None,
     ) -> tuple[Frame, RunRef]:
         """A profile; what is not given is the newest session, the lowest rank, the last cycle.
 
-        ``with_ranks`` opens those of other ranks along with it, as `Frame.ranks`.
+        ``with_ranks`` opens those of other ranks along with it, as `Frame.ranks`. ``key_node`` cuts it, and them, into
+        iterations at an op's instances.
 
         Raises:
-            RequestError: there is no such run, session, rank or cycle, or its profile is damaged.
+            RequestError: there is no such run, session, rank, cycle or key node, or its profile is damaged.
         """
         data = self._provider.read_blob_sequences(
             context,
@@ -134,23 +143,50 @@ class ProfileStore:
         if not found:
             raise RequestError(404, f"Run {run!r} has no cycle {cycle}; pick another in the list.")
         datum = max(found, key=lambda d: d.step)
-        frame = self._frame(context, run, datum)
+        frame = self._frame(context, run, datum, key_node)
         if with_ranks:
             same = {
                 other.rank: d for other, values in series.items() if other.session == chosen for d in values
                 if d.step == datum.step and d.values
             }  # fmt: skip
-            frame.ranks = tuple(self._ranks(context, run, same, tag.rank))
+            frame.ranks = tuple(self._ranks(context, run, same, tag.rank, key_node))
         return frame, RunRef(run, chosen, tag.rank, int(datum.step))
 
-    def _ranks(self, context: Any, run: str, data: dict[int, Any], own: int) -> Iterator[Frame]:
+    def _ranks(self, context: Any, run: str, data: dict[int, Any], own: int, key_node: str | None) -> Iterator[Frame]:
         for rank in ranks_together(data, own):
-            # One that cannot be read is an error of its own page.
+            # One that cannot be read, or lacks the key node, is an error of its own page.
             with contextlib.suppress(RequestError):
-                yield self._frame(context, run, data[rank])
+                yield self._frame(context, run, data[rank], key_node)
 
-    def _frame(self, context: Any, run: str, datum: Any) -> Frame:
+    def _frame(self, context: Any, run: str, datum: Any, key_node: str | None) -> Frame:
         key = (datum.values[0].blob_key, datum.wall_time)
+        return (
+            self._read(context, run, datum, key) if key_node is None else self._cut(context, run, datum, key, key_node)
+        )
+
+    def _cut(self, context: Any, run: str, datum: Any, key: tuple[str, float], key_node: str) -> Frame:
+        with self._lock:
+            if (*key, key_node) in self._cuts:
+                self._cuts.move_to_end((*key, key_node))
+                return self._cuts[(*key, key_node)]
+        try:
+            cut = with_key_node(self._read(context, run, datum, key).profile, key_node)
+        except KeyNodeError as error:
+            raise RequestError(404, f"Run {run!r}: {error}.") from None
+        if len(cut.iterations) > _MOST_ITERATIONS:
+            raise RequestError(
+                400,
+                f"Run {run!r}: {key_node!r} runs {len(cut.iterations) - 1:,} times, too often for a key node; "
+                "choose an op that runs once in each step.",
+            )
+        frame = Frame(cut)
+        with self._lock:
+            self._cuts[(*key, key_node)] = frame
+            while len(self._cuts) > _KEPT_CUTS:
+                self._cuts.popitem(last=False)
+        return frame
+
+    def _read(self, context: Any, run: str, datum: Any, key: tuple[str, float]) -> Frame:
         with self._lock:
             if key in self._frames:
                 self._frames.move_to_end(key)

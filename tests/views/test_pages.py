@@ -56,7 +56,7 @@ def test_the_pages_show_the_same_ops_and_figures(frame: Frame, ref: RunRef, sele
     assert first.summary.tensor_core_kernel_utilization_percent == cores.utilization_percent
     assert [f.id for f in first.findings] == [f.id for f in advice.findings]
     assert {p.range for p in (first, ops, kernels, cores, advice)} == {
-        SelectedRange(selection.first, selection.last, 3, 5 + selection.first, 5 + selection.last)
+        SelectedRange(selection.first, selection.last, 3, 5 + selection.first, 5 + selection.last, "profiler_step")
     }
     by_id = {row.id: row for row in ops.rows}
     for op in cores.ops:

@@ -14,6 +14,8 @@ from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.ops import op_detail, op_rows
+from tb_dlprof_plugin.views.reports.page import report_page
+from tb_dlprof_plugin.views.reports.registry import REPORTS
 from tb_dlprof_plugin.web.answers import _PAGES
 
 
@@ -52,6 +54,13 @@ def test_an_op_is_found_by_its_id(server, profiles) -> None:
     ref = RunRef("fp16", "s1", 0, 0)
     op = op_rows(frame, frame.selection())[0].id
     assert server.page("op", run="fp16", id=op) == (200, _json(op_detail(frame, ref, frame.selection(), op)))
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_is_served_by_its_name(server, profiles, name: str) -> None:
+    frame = Frame(profiles["fp32"])
+    expected = report_page(frame, RunRef("fp32", "s1", 0, 11), frame.selection(1, 2), name)
+    assert server.page("report", run="fp32", name=name, first=1, last=2) == (200, _json(expected))
 
 
 def test_memory_of_a_device_that_was_not_recorded_is_not_found(server) -> None:
@@ -126,6 +135,10 @@ def test_what_is_not_named_is_the_lowest_rank_and_the_last_cycle(server, query, 
         ("compare_op", {"a_run": "fp32", "b_run": "fp16"}, 400, "lacks the parameter 'id'"),
         ("compare_op", {"a_run": "fp32", "b_run": "fp16", "id": "0"}, 404, "have no op '0' to compare"),
         ("compare", {"a_run": "fp32"}, 400, "lacks the parameter 'run'"),
+        ("report", {"run": "fp32"}, 400, "lacks the parameter 'name'"),
+        ("report", {"run": "fp32", "name": "none"}, 404, "There is no report 'none'; there is summary, detail"),
+        ("report", {"run": "missing", "name": "api"}, 404, "Run 'missing' holds no profile"),
+        ("key_nodes", {}, 400, "lacks the parameter 'run'"),
         ("ops", {"run": "fp32", "first": "x"}, 400, "'first' must be a whole number"),
         ("ops", {"run": "fp32", "cycle": "-1"}, 400, "'cycle' must be a whole number"),
         ("ops", {"run": "fp32", "last": "9" * 30}, 400, "'last' must be a whole number"),

@@ -16,8 +16,9 @@ describe("the client", () => {
   });
 
   it("spells queries and leaves defaults to the server", () => {
-    const choice = { run: "a/b &c", session: null, rank: 0, cycle: null };
+    const choice = { run: "a/b &c", session: null, rank: 0, cycle: null, keyNode: null };
     expect(routeAddress("overview", profileQuery(choice, { first: 1, last: 2 }))).toBe("./overview?run=a%2Fb%20%26c&rank=0&first=1&last=2");
+    expect(routeAddress("overview", profileQuery({ ...choice, keyNode: "conv1/conv2d" }, null))).toBe("./overview?run=a%2Fb%20%26c&rank=0&key_node=conv1%2Fconv2d");
     expect(routeAddress("compare", compareQuery({ ...choice, range: null }, { ...choice, run: "b", range: { first: 0, last: 1 } }))).toBe(
       "./compare?a.run=a%2Fb%20%26c&a.rank=0&b.run=b&b.rank=0&b.first=0&b.last=1",
     );

@@ -1,5 +1,5 @@
 /** Route and query in, decoded page data out; a failure becomes an `ApiError` with the server's own sentence. */
-import type { AdvicePage, ByModelPage, CompareOpDetail, ComparePage, ForecastPage, KernelsPage, LaunchesPage, ManyRunsPage, MemoryPage, ModulesPage, OpDetail, OpsPage, Overview, RooflinePage, RunIndex, SweepPage, TensorCoresPage } from "./types";
+import type { AdvicePage, ByModelPage, CompareOpDetail, ComparePage, ForecastPage, KernelsPage, KeyNodesPage, LaunchesPage, ManyRunsPage, MemoryPage, ModulesPage, OpDetail, OpsPage, Overview, ReportPage, RooflinePage, RunIndex, SweepPage, TensorCoresPage } from "./types";
 
 /** The answer of each route. */
 export interface Routes {
@@ -13,6 +13,8 @@ export interface Routes {
   tensor_cores: TensorCoresPage;
   roofline: RooflinePage;
   memory: MemoryPage;
+  key_nodes: KeyNodesPage;
+  report: ReportPage;
   advice: AdvicePage;
   compare: ComparePage;
   compare_op: CompareOpDetail;

@@ -8,6 +8,7 @@ export function profileQuery(choice: ProfileChoice, range: IterationRange | null
     session: choice.session,
     rank: choice.rank,
     cycle: choice.cycle,
+    key_node: choice.keyNode,
     first: range?.first ?? null,
     last: range?.last ?? null,
   };

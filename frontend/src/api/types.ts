@@ -31,6 +31,8 @@ export type Precision = "fp32" | "tf32" | "fp16" | "bf16";
 
 export type Reason = "" | "casts" | "scaler" | "compiled" | "layer" | "replaced" | "more_calls" | "other_op";
 
+export type ReportUnit = "text" | "ns" | "percent" | "bytes" | "count";
+
 export type Role = "forward" | "backward" | "optimizer" | "dataloader" | "other";
 
 export type RuleOutcome = "fired" | "silent" | "not_applicable" | "failed";
@@ -78,6 +80,8 @@ export interface RunRef {
  * The iterations that were aggregated: indices `first` to `last`, both inclusive, of `total`.
  *
  * `first_number` and `last_number` are the same two as the training counts them, which is how bars are labelled.
+ * `found_by` says what told iterations apart: "profiler_step", "optimizer_step", "key_node", or "none" where nothing
+ * did and the whole recording is one.
  */
 export interface SelectedRange {
   first: number;
@@ -85,6 +89,7 @@ export interface SelectedRange {
   total: number;
   first_number: number;
   last_number: number;
+  found_by: string;
 }
 
 /** One part of a donut or stacked bar; `value_ns` and `percent` are None where the source cannot tell. */
@@ -898,6 +903,68 @@ export interface MemoryPage {
   op_types: MemoryGroup[];
   rows: MemoryAllocation[];
   total_rows: number | null;
+  notes: string[];
+}
+
+/**
+ * An op that is called once a step, or nearly; `calls` in the whole recording.
+ *
+ * `key_node` names it: its Op Name, or its Op ID where the name means another op or several.
+ */
+export interface KeyNodeCandidate {
+  key_node: string;
+  id: string;
+  name: string;
+  direction: Direction;
+  calls: number;
+}
+
+/**
+ * What could be the key node of a recording, the likeliest first.
+ *
+ * `found_by` and `iterations` are those of the recording without one: `found_by` as in `SelectedRange`,
+ * `iterations` how many were found, 0 where none were.
+ */
+export interface KeyNodesPage {
+  ref: RunRef;
+  found_by: string;
+  iterations: number;
+  rows: KeyNodeCandidate[];
+  total_rows: number;
+}
+
+/** One report of the picker: what it is called and the question that it answers. */
+export interface ReportEntry {
+  name: string;
+  title: string;
+  question: string;
+  of_dlprof: boolean;
+}
+
+/**
+ * A column: `key` as in the JSON file, `label` is the heading of the CSV file without ns and bytes.
+ *
+ * `verdict` columns hold "yes", "no" or None for unknown; in others None is what could not be had.
+ */
+export interface ReportColumn {
+  key: string;
+  label: string;
+  unit: ReportUnit;
+  verdict: boolean;
+  meaning: string;
+}
+
+/** One report; `rows` have a cell for each of `columns`, `total_rows` counts those there are. */
+export interface ReportPage {
+  ref: RunRef;
+  range: SelectedRange;
+  name: string;
+  title: string;
+  question: string;
+  reports: ReportEntry[];
+  columns: ReportColumn[];
+  rows: ((string | number | null)[])[];
+  total_rows: number;
   notes: string[];
 }
 

@@ -1,6 +1,7 @@
-/** The first lines of a page: its title, its answer in one sentence, and the range of iterations it speaks of. */
+/** The first lines of a page: its title, its answer in one sentence, the range of iterations it speaks of and what tells them apart. */
 import type { ComponentChildren } from "preact";
 import type { SelectedRange } from "../api/types";
+import { NoSteps, ProfileKeyNode } from "./KeyNodePicker";
 import { RangePicker } from "./RangePicker";
 
 interface PageHeadProps {
@@ -17,11 +18,17 @@ export function PageHead({ title, subtitle, headline, range, children }: PageHea
       <div class="page-title">
         <h1>{title}</h1>
         {subtitle && <span class="subtitle">{subtitle}</span>}
-        {range && <RangePicker range={range} />}
+        {range && range.found_by !== "none" && (
+          <span class="page-iterations">
+            <RangePicker range={range} />
+            <ProfileKeyNode range={range} />
+          </span>
+        )}
       </div>
       <p class="headline" data-testid="headline">
         {headline}
       </p>
+      {range?.found_by === "none" && <NoSteps range={range} />}
       {children}
     </div>
   );

@@ -6,11 +6,20 @@ import { PageSkeleton } from "./Skeleton";
 
 interface ResourceViewProps<T> {
   resource: Resource<T>;
+  /** Below an error: what may mend it. */
+  remedy?: ComponentChildren;
   children: (data: T) => ComponentChildren;
 }
 
-export function ResourceView<T>({ resource, children }: ResourceViewProps<T>) {
-  if (resource.error) return <ErrorMessage text={resource.error.message} />;
+export function ResourceView<T>({ resource, remedy, children }: ResourceViewProps<T>) {
+  if (resource.error) {
+    return (
+      <>
+        <ErrorMessage text={resource.error.message} />
+        {remedy}
+      </>
+    );
+  }
   if (resource.data !== null) {
     return (
       <div class={resource.stale && resource.slow ? "stale" : ""} aria-busy={resource.stale}>

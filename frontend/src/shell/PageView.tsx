@@ -1,7 +1,9 @@
 /** The state in, the page it names out: asks for the page's data and hands it to the page. */
+import type { ComponentChildren } from "preact";
 import { profileQuery } from "../api/queries";
 import type { RunEntry } from "../api/types";
-import { useResource } from "../api/useResource";
+import { useResource, type Resource } from "../api/useResource";
+import { BackToSteps } from "../components/KeyNodePicker";
 import { ResourceView } from "../components/ResourceView";
 import { useView } from "../state/store";
 import { AdvicePage } from "../views/advice/AdvicePage";
@@ -13,6 +15,7 @@ import { MemoryPage } from "../views/memory/MemoryPage";
 import { ModulesPage } from "../views/modules/ModulesPage";
 import { OpsPage } from "../views/ops/OpsPage";
 import { OverviewPage } from "../views/overview/OverviewPage";
+import { FIRST_REPORT, ReportsPage } from "../views/reports/ReportsPage";
 import { RooflinePage } from "../views/roofline/RooflinePage";
 import { RunsPage } from "../views/runs/RunsPage";
 import { TensorCoresPage } from "../views/tensor_cores/TensorCoresPage";
@@ -37,6 +40,8 @@ export function PageView({ entries }: { entries: RunEntry[] }) {
       return <MemoryView />;
     case "advice":
       return <AdviceView entries={entries} />;
+    case "reports":
+      return <ReportsView />;
     case "compare":
       return <CompareView entries={entries} />;
     case "runs":
@@ -50,57 +55,69 @@ function useSelection() {
   return { query: profileQuery(profile, range), key: [profile.run, profile.session, profile.rank, profile.cycle].join(" ") };
 }
 
+/** Another run may lack the key node that the address names. */
+function ProfileResource<T>(props: { resource: Resource<T>; children: (data: T) => ComponentChildren }) {
+  return <ResourceView {...props} remedy={<BackToSteps />} />;
+}
+
 function OverviewView() {
   const { query, key } = useSelection();
-  return <ResourceView resource={useResource("overview", query, key)}>{(data) => <OverviewPage data={data} />}</ResourceView>;
+  return <ProfileResource resource={useResource("overview", query, key)}>{(data) => <OverviewPage data={data} />}</ProfileResource>;
 }
 
 function AdviceView({ entries }: { entries: RunEntry[] }) {
   const { query, key } = useSelection();
   const aside = namesSetAside(useView().state);
   const resource = useResource("advice", { ...query, set_aside: aside.join(",") || null }, key);
-  return <ResourceView resource={resource}>{(data) => <AdvicePage data={data} entries={entries} />}</ResourceView>;
+  return <ProfileResource resource={resource}>{(data) => <AdvicePage data={data} entries={entries} />}</ProfileResource>;
 }
 
 function OpsView() {
   const { query, key } = useSelection();
   const resource = useResource("ops", query, key);
-  return <ResourceView resource={resource}>{(data) => <OpsPage data={data} />}</ResourceView>;
+  return <ProfileResource resource={resource}>{(data) => <OpsPage data={data} />}</ProfileResource>;
 }
 
 function ModulesView() {
   const { query, key } = useSelection();
   const resource = useResource("modules", query, key);
-  return <ResourceView resource={resource}>{(data) => <ModulesPage data={data} />}</ResourceView>;
+  return <ProfileResource resource={resource}>{(data) => <ModulesPage data={data} />}</ProfileResource>;
 }
 
 function KernelsView() {
   const { query, key } = useSelection();
   const resource = useResource("kernels", query, key);
-  return <ResourceView resource={resource}>{(data) => <KernelsPage data={data} />}</ResourceView>;
+  return <ProfileResource resource={resource}>{(data) => <KernelsPage data={data} />}</ProfileResource>;
 }
 
 function LaunchesView() {
   const { query, key } = useSelection();
   const resource = useResource("launches", query, key);
-  return <ResourceView resource={resource}>{(data) => <LaunchesPage data={data} />}</ResourceView>;
+  return <ProfileResource resource={resource}>{(data) => <LaunchesPage data={data} />}</ProfileResource>;
 }
 
 function TensorCoresView() {
   const { query, key } = useSelection();
   const resource = useResource("tensor_cores", query, key);
-  return <ResourceView resource={resource}>{(data) => <TensorCoresPage data={data} />}</ResourceView>;
+  return <ProfileResource resource={resource}>{(data) => <TensorCoresPage data={data} />}</ProfileResource>;
 }
 
 function RooflineView() {
   const { query, key } = useSelection();
   const resource = useResource("roofline", query, key);
-  return <ResourceView resource={resource}>{(data) => <RooflinePage data={data} />}</ResourceView>;
+  return <ProfileResource resource={resource}>{(data) => <RooflinePage data={data} />}</ProfileResource>;
 }
 
 function MemoryView() {
   const { query, key } = useSelection();
   const { device } = useView().state;
   const resource = useResource("memory", { ...query, device }, key);
-  return <ResourceView resource={resource}>{(data) => <MemoryPage data={data} />}</ResourceView>;
+  return <ProfileResource resource={resource}>{(data) => <MemoryPage data={data} />}</ProfileResource>;
+}
+
+function ReportsView() {
+  const { query, key } = useSelection();
+  const name = useView().state.report ?? FIRST_REPORT;
+  const resource = useResource("report", { ...query, name }, key);
+  return <ProfileResource resource={resource}>{(data) => <ReportsPage data={data} />}</ProfileResource>;
 }

@@ -23,7 +23,7 @@ export function ProfilePicker({ entries, choice, label, testId = "", onChange }:
     const facts = describeEntry(entry, entries);
     return facts ? `${run} (${facts})` : run;
   };
-  const base: ProfileChoice = { run: resolved.run, session: choice.session, rank: choice.rank, cycle: choice.cycle };
+  const base: ProfileChoice = { run: resolved.run, session: choice.session, rank: choice.rank, cycle: choice.cycle, keyNode: choice.keyNode };
   return (
     <div class="pickers">
       <Picker label={label} name={`${prefix}run-picker`} wide value={resolved.run} options={runs} text={runLabel} onChange={(run) => onChange({ ...NO_PROFILE, run })} />

@@ -1,5 +1,5 @@
 /** The pages, in the order of the navigation. */
-export const PAGES = ["overview", "ops", "modules", "kernels", "launches", "tensor_cores", "roofline", "memory", "advice", "compare", "runs"] as const;
+export const PAGES = ["overview", "ops", "modules", "kernels", "launches", "tensor_cores", "roofline", "memory", "advice", "reports", "compare", "runs"] as const;
 
 export type Page = (typeof PAGES)[number];
 
@@ -13,6 +13,7 @@ export const PAGE_LABELS: Record<Page, string> = {
   roofline: "Roofline",
   memory: "Memory",
   advice: "Advice",
+  reports: "Reports",
   compare: "Compare",
   runs: "Runs",
 };

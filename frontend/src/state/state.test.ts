@@ -7,7 +7,7 @@ import { INITIAL_STATE, NO_PROFILE, pairsToState, stateToPairs, type ViewState }
 
 const FULL: ViewState = {
   page: "compare",
-  profile: { run: "resnet50/fp32 & more=1", session: "s1", rank: 0, cycle: 3 },
+  profile: { run: "resnet50/fp32 & more=1", session: "s1", rank: 0, cycle: 3, keyNode: "conv1/conv2d & more" },
   range: { first: 2, last: 7 },
   op: "op#1",
   opModule: "layer1.0 & more",
@@ -19,8 +19,9 @@ const FULL: ViewState = {
   resolved: { run: "another/run", rules: ["dataloader_bound"] },
   precision: "bf16",
   device: "cpu",
-  a: { run: "a", session: null, rank: 1, cycle: null, range: { first: 0, last: 0 } },
-  b: { run: "b", session: "x", rank: null, cycle: 0, range: null },
+  report: "kernel_groups",
+  a: { run: "a", session: null, rank: 1, cycle: null, keyNode: "head", range: { first: 0, last: 0 } },
+  b: { run: "b", session: "x", rank: null, cycle: 0, keyNode: null, range: null },
   bucket: "casts",
   pairModule: ".",
   pair: "0123456789ab",

@@ -10,6 +10,8 @@ export interface ProfileChoice {
   session: string | null;
   rank: number | null;
   cycle: number | null;
+  /** The op that delimits its iterations; null means the steps that were recorded. */
+  keyNode: string | null;
 }
 
 /** Indices of iterations, both inclusive. */
@@ -59,6 +61,8 @@ export interface ViewState {
   precision: string | null;
   /** Whose memory is shown: "cpu" or the number of a GPU; null means the first GPU. */
   device: string | null;
+  /** Which report the Reports page shows; null means the first. */
+  report: string | null;
   a: CompareChoice;
   b: CompareChoice;
   /** What the Compare page drills into: a bar of the waterfall, a module ("." for what lies in none), an op. */
@@ -75,7 +79,7 @@ export interface ViewState {
   share: string | null;
 }
 
-export const NO_PROFILE: ProfileChoice = { run: null, session: null, rank: null, cycle: null };
+export const NO_PROFILE: ProfileChoice = { run: null, session: null, rank: null, cycle: null, keyNode: null };
 
 export const INITIAL_STATE: ViewState = {
   page: "overview",
@@ -91,6 +95,7 @@ export const INITIAL_STATE: ViewState = {
   resolved: { run: null, rules: [] },
   precision: null,
   device: null,
+  report: null,
   a: { ...NO_PROFILE, range: null },
   b: { ...NO_PROFILE, range: null },
   bucket: null,
@@ -122,6 +127,7 @@ export function stateToPairs(state: ViewState): [key: string, value: string][] {
     put(`${prefix}session`, choice.session);
     put(`${prefix}rank`, choice.rank);
     put(`${prefix}cycle`, choice.cycle);
+    put(`${prefix}keyNode`, choice.keyNode);
     put(`${prefix}first`, range?.first ?? null);
     put(`${prefix}last`, range?.last ?? null);
   };
@@ -138,6 +144,7 @@ export function stateToPairs(state: ViewState): [key: string, value: string][] {
   if (state.resolved.rules.length > 0 && state.resolved.run !== state.profile.run) put("resolvedRun", state.resolved.run);
   put("precision", state.precision);
   put("device", state.device);
+  put("report", state.report);
   putProfile("a.", state.a, state.a.range);
   putProfile("b.", state.b, state.b.range);
   put("bucket", state.bucket);
@@ -164,6 +171,7 @@ export function pairsToState(pairs: Iterable<readonly [string, string]>): ViewSt
     session: text(`${prefix}session`),
     rank: index(`${prefix}rank`),
     cycle: index(`${prefix}cycle`),
+    keyNode: text(`${prefix}keyNode`),
   });
   const range = (prefix: string): IterationRange | null => {
     const first = index(`${prefix}first`);
@@ -189,6 +197,7 @@ export function pairsToState(pairs: Iterable<readonly [string, string]>): ViewSt
     resolved: resolved(),
     precision: text("precision"),
     device: text("device"),
+    report: text("report"),
     a: { ...profile("a."), range: range("a.") },
     b: { ...profile("b."), range: range("b.") },
     bucket: text("bucket"),

@@ -2,7 +2,7 @@
 import type { AdvicePage, ComparePage, Coverage, ForecastPage, KernelRow, KernelsPage, MixedPrecision, OpDetail, OpRow, OpsPage, Overview, RunIndex, RunRef, Slice, TensorCoresPage } from "../api/types";
 
 export const ref: RunRef = { run: "resnet50/fp32", session: "s1", rank: 0, cycle: 0 };
-const range = { first: 0, last: 9, total: 10, first_number: 3, last_number: 12 };
+const range = { first: 0, last: 9, total: 10, first_number: 3, last_number: 12, found_by: "profiler_step" };
 const STEP_NS = 98_765_432;
 
 const coverage: Coverage = {

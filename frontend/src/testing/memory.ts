@@ -17,7 +17,7 @@ const category = (key: MemoryCategory["key"], label: string, bytes: number | nul
 export const memoryNotRecorded: MemoryPage = {
   ref,
   headline: "Memory was not recorded: give profile_memory=True to tb_dlprof_plugin.profile(...), and record again.",
-  range: { first: 0, last: 1, total: 2, first_number: 3, last_number: 4 },
+  range: { first: 0, last: 1, total: 2, first_number: 3, last_number: 4, found_by: "profiler_step" },
   how_to_record: 'with tb_dlprof_plugin.profile("runs/memory", profile_memory=True) as prof:\n',
   devices: [],
   device: null,

@@ -47,7 +47,7 @@ const without = { calls: null, calls_per_iteration: null, gpu_forward_ns: null, 
 export const modules: ModulesPage = {
   ref,
   headline: "5 modules ran and took 96.0 % of the GPU time; layer1 takes the most, 70.0 %.",
-  range: { first: 0, last: 9, total: 10, first_number: 3, last_number: 12 },
+  range: { first: 0, last: 9, total: 10, first_number: 3, last_number: 12, found_by: "profiler_step" },
   has_gpu: true,
   model: "ResNet50",
   from_stacks: false,

@@ -4,7 +4,7 @@ import type { RooflinePage } from "../api/types";
 export const roofline: RooflinePage = {
   ref: { run: "resnet50/fp32", session: "s", rank: 0, cycle: 0 },
   headline: "3.11 TFLOP an iteration; matrix kernels reach 27 % of what NVIDIA H200 can in the precision they ran in.",
-  range: { first: 0, last: 9, total: 10, first_number: 5, last_number: 14 },
+  range: { first: 0, last: 9, total: 10, first_number: 5, last_number: 14, found_by: "profiler_step" },
   has_gpu: true,
   gpu: "NVIDIA H200",
   source: "NVIDIA H200 Tensor Core GPU data sheet",

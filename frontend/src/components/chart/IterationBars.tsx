@@ -1,14 +1,16 @@
 /**
  * Iterations in; stacked bars by time category out. Dragging over bars picks the range to aggregate, a click on one bar picks
- * that iteration; Ctrl and the wheel zoom. The two number fields of the page do the same for keyboards.
+ * that iteration; Ctrl and the wheel zoom. With the keyboard the arrow keys move over the bars, with Shift they extend the range,
+ * Enter takes it and Escape goes back to all.
  */
 import type { ECharts } from "echarts/core";
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Category, IterationBar } from "../../api/types";
 import { colourProperty } from "../../format/colours";
 import { formatNs } from "../../format/duration";
 import type { IterationRange } from "../../state/viewState";
 import { useTheme } from "../../state/ThemeContext";
+import { movedBy, spanOf, type Marked } from "./barKeys";
 import { Chart } from "./Chart";
 import { tooltipElement, tooltipStyle } from "./tooltip";
 
@@ -17,7 +19,8 @@ interface IterationBarsProps {
   categories: Category[];
   /** Keys of categories that do not apply to the recording, or are not wanted. Keep the same set between renderings. */
   hidden: ReadonlySet<string>;
-  onSelect: (range: IterationRange) => void;
+  /** Null is all iterations. */
+  onSelect: (range: IterationRange | null) => void;
 }
 
 const FADED = 0.32;
@@ -34,6 +37,32 @@ export function IterationBars({ iterations, categories, hidden, onSelect }: Iter
   const size = useRef(iterations.length);
   size.current = iterations.length;
   const wired = useRef<ECharts | null>(null);
+  const [marked, setMarked] = useState<Marked | null>(null);
+
+  const mark = (next: Marked | null): void => {
+    setMarked(next);
+    const span = next && spanOf(next);
+    wired.current?.dispatchAction({
+      type: "brush",
+      areas: span ? [{ brushType: "lineX", xAxisIndex: 0, coordRange: [span.first, span.last] }] : [],
+    });
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const first = iterations.findIndex((bar) => bar.selected);
+    if (event.key === "Enter" || event.key === " ") {
+      if (marked) onSelect(spanOf(marked));
+      mark(null);
+    } else if (event.key === "Escape") {
+      if (!marked) onSelect(null);
+      mark(null);
+    } else {
+      const next = movedBy(event.key, event.shiftKey, marked, first, iterations.length);
+      if (!next) return;
+      mark(next);
+    }
+    event.preventDefault();
+  };
 
   const onReady = (chart: ECharts): void => {
     chart.dispatchAction({
@@ -63,63 +92,78 @@ export function IterationBars({ iterations, categories, hidden, onSelect }: Iter
 
   const shown = categories.map((category, index) => ({ category, index })).filter(({ category }) => !hidden.has(category.key));
   const recorded = shown.filter(({ category }) => category.recorded);
+  const span = marked && spanOf(marked);
+  const numberAt = (index: number): number => iterations[index]?.number ?? index;
   return (
-    <Chart
-      height={220}
-      theme={theme}
-      inputs={[iterations, categories, hidden]}
-      onReady={onReady}
-      label={`Time of ${iterations.length} iterations by category. Use the fields for first and last iteration to pick a range.`}
-      option={(colour) => ({
-        animation: false,
-        grid: { left: 4, right: 12, top: 12, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
-        tooltip: {
-          ...tooltipStyle(colour),
-          trigger: "axis",
-          axisPointer: { type: "shadow" },
-          formatter: (points: { dataIndex: number }[]) => {
-            const bar = iterations[points[0]!.dataIndex]!;
-            const lines = shown.map(({ category, index }) => ({
-              colour: colour(colourProperty(category.key)),
-              label: category.label,
-              value: category.recorded ? formatNs(bar.category_ns[index] ?? null) : "not recorded",
-            }));
-            return tooltipElement(`Iteration ${bar.number} (index ${bar.index}): ${formatNs(bar.duration_ns)}`, lines);
+    <div
+      class="bars-keys"
+      tabIndex={0}
+      role="group"
+      data-testid="iteration-bars"
+      aria-label="Pick a range of iterations: arrow keys move, Shift extends, Enter takes the range, Escape goes back to all"
+      onKeyDown={onKeyDown}
+      onBlur={() => mark(null)}
+    >
+      <Chart
+        height={220}
+        theme={theme}
+        inputs={[iterations, categories, hidden]}
+        onReady={onReady}
+        label={`Time of ${iterations.length} iterations by category.`}
+        option={(colour) => ({
+          animation: false,
+          grid: { left: 4, right: 12, top: 12, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
+          tooltip: {
+            ...tooltipStyle(colour),
+            trigger: "axis",
+            axisPointer: { type: "shadow" },
+            formatter: (points: { dataIndex: number }[]) => {
+              const bar = iterations[points[0]!.dataIndex]!;
+              const lines = shown.map(({ category, index }) => ({
+                colour: colour(colourProperty(category.key)),
+                label: category.label,
+                value: category.recorded ? formatNs(bar.category_ns[index] ?? null) : "not recorded",
+              }));
+              return tooltipElement(`Iteration ${bar.number} (index ${bar.index}): ${formatNs(bar.duration_ns)}`, lines);
+            },
           },
-        },
-        brush: {
-          xAxisIndex: 0,
-          brushStyle: { color: colour("--brush"), borderColor: colour("--accent"), borderWidth: 1 },
-          throttleType: "debounce",
-          throttleDelay: 80,
-        },
-        dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: false, moveOnMouseWheel: false }],
-        xAxis: {
-          type: "category",
-          data: iterations.map((bar) => String(bar.number)),
-          axisTick: { show: false },
-          axisLine: { lineStyle: { color: colour("--line") } },
-          axisLabel: { color: colour("--muted"), hideOverlap: true },
-        },
-        yAxis: {
-          type: "value",
-          axisLabel: { color: colour("--muted"), formatter: (value: number) => formatNs(value) },
-          splitLine: { lineStyle: { color: colour("--line-soft") } },
-        },
-        series: recorded.map(({ category, index }) => ({
-          type: "bar",
-          stack: "all",
-          name: category.label,
-          barMaxWidth: 56,
-          barCategoryGap: iterations.length > 100 ? "0%" : "18%",
-          itemStyle: { color: colour(colourProperty(category.key)) },
-          emphasis: { disabled: true },
-          data: iterations.map((bar) => ({
-            value: bar.category_ns[index] ?? 0,
-            itemStyle: { opacity: bar.selected ? 1 : FADED },
+          brush: {
+            xAxisIndex: 0,
+            brushStyle: { color: colour("--brush"), borderColor: colour("--accent"), borderWidth: 1 },
+            throttleType: "debounce",
+            throttleDelay: 80,
+          },
+          dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: false, moveOnMouseWheel: false }],
+          xAxis: {
+            type: "category",
+            data: iterations.map((bar) => String(bar.number)),
+            axisTick: { show: false },
+            axisLine: { lineStyle: { color: colour("--line") } },
+            axisLabel: { color: colour("--muted"), hideOverlap: true },
+          },
+          yAxis: {
+            type: "value",
+            axisLabel: { color: colour("--muted"), formatter: (value: number) => formatNs(value) },
+            splitLine: { lineStyle: { color: colour("--line-soft") } },
+          },
+          series: recorded.map(({ category, index }) => ({
+            type: "bar",
+            stack: "all",
+            name: category.label,
+            barMaxWidth: 56,
+            barCategoryGap: iterations.length > 100 ? "0%" : "18%",
+            itemStyle: { color: colour(colourProperty(category.key)) },
+            emphasis: { disabled: true },
+            data: iterations.map((bar) => ({
+              value: bar.category_ns[index] ?? 0,
+              itemStyle: { opacity: bar.selected ? 1 : FADED },
+            })),
           })),
-        })),
-      })}
-    />
+        })}
+      />
+      <p class="hidden" role="status" data-testid="iteration-bars-marked">
+        {span && `Iterations ${numberAt(span.first)} to ${numberAt(span.last)}; Enter takes them.`}
+      </p>
+    </div>
   );
 }

@@ -2,6 +2,7 @@
 import { compareQuery } from "../../api/queries";
 import type { RunEntry } from "../../api/types";
 import { useResource } from "../../api/useResource";
+import { KeyNodePicker } from "../../components/KeyNodePicker";
 import { EmptyMessage } from "../../components/Message";
 import { RangeFields } from "../../components/RangePicker";
 import { ResourceView } from "../../components/ResourceView";
@@ -23,12 +24,16 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
   const query = a.run !== null && b.run !== null ? compareQuery(a, b) : null;
   const resource = useResource("compare", query, key);
   const shown = resource.data;
+  const cut = a.keyNode !== null || b.keyNode !== null;
   return (
     <>
       <div class="compare-pickers">
         <div class="compare-side">
           <ProfilePicker entries={entries} choice={a} label="Base" testId="compare-base" onChange={(choice) => set({ a: { ...choice, range: null }, b, ...TOP })} />
           {shown && <RangeFields range={shown.a.range} label="Base iterations" onChange={(range) => set({ a: { ...a, range }, b })} />}
+          {shown && (
+            <KeyNodePicker range={shown.a.range} choice={a} label="Base iterations" testId="compare-base-key-node" onChange={(keyNode) => set({ a: { ...a, keyNode, range: null }, b })} />
+          )}
         </div>
         <button type="button" class="button" data-testid="compare-swap" aria-label="Swap base and candidate" title="Swap base and candidate" onClick={() => set({ a: b, b: a, ...TOP })}>
           ⇄
@@ -36,6 +41,15 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
         <div class="compare-side">
           <ProfilePicker entries={entries} choice={b} label="Candidate" testId="compare-candidate" onChange={(choice) => set({ a, b: { ...choice, range: null }, ...TOP })} />
           {shown && <RangeFields range={shown.b.range} label="Candidate iterations" onChange={(range) => set({ a, b: { ...b, range } })} />}
+          {shown && (
+            <KeyNodePicker
+              range={shown.b.range}
+              choice={b}
+              label="Candidate iterations"
+              testId="compare-candidate-key-node"
+              onChange={(keyNode) => set({ a, b: { ...b, keyNode, range: null } })}
+            />
+          )}
         </div>
       </div>
       {query === null ? (
@@ -44,10 +58,20 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
           press Refresh.
         </EmptyMessage>
       ) : (
-        <ResourceView resource={resource}>
+        <ResourceView resource={resource} remedy={cut && <BothBack onClick={() => set({ a: { ...a, keyNode: null, range: null }, b: { ...b, keyNode: null, range: null } })} />}>
           {(data) => <ComparePage data={data} query={query} />}
         </ResourceView>
       )}
     </>
+  );
+}
+
+function BothBack({ onClick }: { onClick: () => void }) {
+  return (
+    <p>
+      <button type="button" class="button" data-testid="key-node-back" onClick={onClick}>
+        Back to the recorded steps of both runs
+      </button>
+    </p>
   );
 }

@@ -47,7 +47,7 @@ export function OverviewPage({ data }: { data: Overview }) {
     </Card>
   );
   const iterations = (
-    <Card title={<Term of="iterations">Iterations</Term>} actions={<span class="muted small">drag over bars to pick a range</span>} testId="overview-iterations">
+    <Card title={<Term of="iterations">Iterations</Term>} actions={<span class="muted small">drag over bars, or arrow keys, to pick a range</span>} testId="overview-iterations">
       <IterationBars iterations={data.iterations} categories={data.categories} hidden={data.has_gpu ? NONE : ON_GPU} onSelect={(range) => set({ range })} />
       <Legend slices={usage} context="resource_usage" definitions={definitions} />
     </Card>

@@ -1,0 +1,100 @@
+/** The Reports page: DLProf's textual reports and ours, each as a table, with the question that each answers. */
+import { useMemo } from "preact/hooks";
+import type { ReportEntry, ReportPage } from "../../api/types";
+import { PageHead } from "../../components/PageHead";
+import { DataTable } from "../../components/table/DataTable";
+import { formatInteger } from "../../format/number";
+import { useView } from "../../state/store";
+import { columnsOf, rowsOf } from "./columns";
+
+/** What the page shows before one is picked. */
+export const FIRST_REPORT = "averages";
+
+export function ReportsPage({ data }: { data: ReportPage }) {
+  const { set } = useView();
+  const columns = useMemo(() => columnsOf(data), [data]);
+  const rows = useMemo(() => rowsOf(data), [data]);
+  const ours = data.reports.filter((report) => !report.of_dlprof);
+  const dlprof = data.reports.filter((report) => report.of_dlprof);
+  const pick = (report: string): void => set({ report });
+  return (
+    <>
+      <PageHead title="Reports" subtitle={data.title} headline={data.question} range={data.range} />
+      <div class="reports">
+        <label class="reports-select picker">
+          <span>Report</span>
+          <select data-testid="report-picker" value={data.name} onChange={(event) => pick(event.currentTarget.value)}>
+            <optgroup label="Torch, CUDA and kernels">{ours.map(option)}</optgroup>
+            <optgroup label="DLProf's reports">{dlprof.map(option)}</optgroup>
+          </select>
+        </label>
+        <nav class="reports-list" aria-label="Reports">
+          <Group title="Torch, CUDA and kernels" reports={ours} shown={data.name} onPick={pick} />
+          <Group title="DLProf's reports" reports={dlprof} shown={data.name} onPick={pick} />
+        </nav>
+        <div class="reports-table">
+          <Notes data={data} />
+          <DataTable
+            // Another report has other columns, so that sorting and filters of the last one mean nothing.
+            key={data.name}
+            name={`${data.name} ${data.ref.run}`}
+            testId="report-table"
+            columns={columns}
+            rows={rows}
+            rowId={(row) => String(row.place)}
+            totalRows={data.total_rows}
+          />
+        </div>
+      </div>
+    </>
+  );
+}
+
+const option = (report: ReportEntry) => (
+  <option key={report.name} value={report.name}>
+    {report.title}
+  </option>
+);
+
+interface GroupProps {
+  title: string;
+  reports: ReportEntry[];
+  shown: string;
+  onPick: (name: string) => void;
+}
+
+function Group({ title, reports, shown, onPick }: GroupProps) {
+  return (
+    <>
+      <h2>{title}</h2>
+      <ul>
+        {reports.map((report) => (
+          <li key={report.name}>
+            <button type="button" class="report-choice" aria-current={report.name === shown ? "true" : undefined} data-testid={`report-${report.name}`} onClick={() => onPick(report.name)}>
+              <strong>{report.title}</strong>
+              <span class="muted small">{report.question}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** What could not be had, and what did not fit into an answer. */
+function Notes({ data }: { data: ReportPage }) {
+  const notes = [...data.notes];
+  if (data.rows.length < data.total_rows) {
+    notes.push(
+      `These are the first ${formatInteger(data.rows.length)} of ${formatInteger(data.total_rows)} rows, as many as fit into one answer: pick fewer iterations, or let "tb-dlprof report --reports ${data.name}" write them all.`,
+    );
+  }
+  if (notes.length === 0) return null;
+  return (
+    <ul class="report-notes muted small" data-testid="report-notes">
+      {notes.map((note) => (
+        <li key={note}>{note}</li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,131 @@
+"""A key node in a query: every page follows it, and what could be one is listed."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.measures.key_node import with_key_node
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.compare import CompareInput, compare_page
+from tb_dlprof_plugin.views.key_nodes import key_nodes_page
+from tb_dlprof_plugin.views.ops import op_detail
+from tb_dlprof_plugin.web import store
+from tb_dlprof_plugin.web.answers import _PAGES
+
+KEY_NODE = "conv1/conv2d"
+
+
+def _json(page: msgspec.Struct) -> object:
+    return json.loads(msgspec.json.encode(page))
+
+
+@pytest.fixture(scope="module")
+def cut(profiles) -> Frame:
+    """The run "fp32" with iterations between the three calls of `KEY_NODE`."""
+    return Frame(with_key_node(profiles["fp32"], KEY_NODE))
+
+
+@pytest.mark.parametrize("route", sorted(_PAGES))
+def test_every_page_follows_the_key_node_and_the_range_of_its_iterations(server, cut: Frame, route: str) -> None:
+    ref, view = RunRef("fp32", "s1", 0, 11), _PAGES[route]
+    assert server.page(route, run="fp32", key_node=KEY_NODE) == (200, _json(view(cut, ref, cut.selection())))
+    # Index 3 is there only with the key node: three steps become four intervals.
+    chosen = cut.selection(1, 3)
+    assert server.page(route, run="fp32", key_node=KEY_NODE, first=1, last=3) == (200, _json(view(cut, ref, chosen)))
+
+
+def test_the_recorded_steps_are_back_without_the_key_node(server) -> None:
+    def found(**query: object) -> tuple[str, int]:
+        status, page = server.page("overview", run="fp32", **query)
+        assert status == 200
+        return page["range"]["found_by"], len(page["iterations"])
+
+    assert found(key_node=KEY_NODE) == ("key_node", 4)
+    assert found() == ("profiler_step", 3)
+    assert found(key_node="") == ("profiler_step", 3)
+
+
+def test_an_op_and_each_side_of_a_comparison_have_their_key_node(server, profiles, cut: Frame) -> None:
+    op = cut.groups.ids[0]
+    status, detail = server.page("op", run="fp32", id=op, key_node=KEY_NODE)
+    expected = op_detail(cut, RunRef("fp32", "s1", 0, 11), cut.selection(), op)
+    assert (status, detail) == (200, _json(expected))
+    other = Frame(profiles["fp16"])
+    compared = compare_page(
+        CompareInput(cut, RunRef("fp32", "s1", 0, 11), cut.selection()),
+        CompareInput(other, RunRef("fp16", "s1", 0, 0), other.selection()),
+    )
+    assert server.page("compare", a_run="fp32", a_key_node=KEY_NODE, b_run="fp16") == (200, _json(compared))
+
+
+def test_other_ranks_are_cut_too(server) -> None:
+    status, page = server.page("advice", run="deep/ranks", key_node=KEY_NODE)
+    (rule,) = [rule for rule in page["rules"] if rule["rule"] == "imbalanced_gpu"]
+    assert (status, page["range"]["total"], rule["outcome"]) == (200, 4, "silent")
+
+
+@pytest.mark.parametrize(
+    ("key_node", "status", "words"),
+    [
+        ("nothing", 404, "Run 'fp32': there is no op named 'nothing'; called once a step are, first to last, to ("),
+        ("<script>", 404, "no op named '<script>'"),
+        ("x" * 4001, 400, "'key_node' has 4001 characters"),
+    ],
+)
+def test_an_unknown_key_node_is_one_sentence(server, key_node: str, status: int, words: str) -> None:
+    for route in ("overview", "report", "advice"):
+        found, answer = server.page(route, run="fp32", key_node=key_node, name="kernel")
+        assert (found, list(answer)) == (status, ["error"])
+        assert words in answer["error"]
+        assert answer["error"].endswith(".")
+
+
+def test_an_op_that_runs_too_often_is_no_key_node(new_trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = new_trace()
+    for call in range(5):
+        trace.op("aten::often", 10 * call, 5)
+    reader = store.ProfileStore(None, "")
+    frame = Frame(trace.profile())
+    monkeypatch.setattr(reader, "_read", lambda *_: frame)
+    monkeypatch.setattr(store, "_MOST_ITERATIONS", 6)
+    assert len(reader._cut(None, "run", None, ("blob", 0.0), "often").profile.iterations) == 6
+    monkeypatch.setattr(store, "_MOST_ITERATIONS", 5)
+    with pytest.raises(store.RequestError, match=r"'often' runs 5 times, too often for a key node"):
+        reader._cut(None, "run", None, ("another", 0.0), "often")
+
+
+def test_candidates_do_not_depend_on_the_key_node_and_each_of_them_cuts(server, profiles) -> None:
+    expected = _json(key_nodes_page(Frame(profiles["fp32"]), RunRef("fp32", "s1", 0, 11)))
+    assert server.page("key_nodes", run="fp32") == (200, expected)
+    assert server.page("key_nodes", run="fp32", key_node="nothing", first=0, last=99) == (200, expected)
+    rows = expected["rows"]
+    assert (expected["found_by"], expected["iterations"]) == ("profiler_step", 3)
+    assert {row["calls"] for row in rows} == {3}
+    for row in rows:
+        # By name where that means this op, else by id: both lead to the op that was picked.
+        named, by_id = (with_key_node(profiles["fp32"], row[key]) for key in ("key_node", "id"))
+        assert named.iterations.stop_ns.tolist() == by_id.iterations.stop_ns.tolist()
+        assert len(named.iterations) == row["calls"] + 1
+    assert {row["key_node"] == row["id"] for row in rows if row["direction"] == "bprop"} == {True}
+
+
+def test_the_last_cuts_are_kept_and_no_more(profiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = store.ProfileStore(None, "")
+    frame, read = Frame(profiles["fp32"]), []
+    monkeypatch.setattr(reader, "_read", lambda *_: read.append(1) or frame)
+    names = frame.groups.ids
+
+    def cut(index: int) -> Frame:
+        return reader._cut(None, "run", None, ("blob", float(index)), names[0])
+
+    first = cut(0)
+    assert cut(0) is first
+    assert len(read) == 1
+    for index in range(1, store._KEPT_CUTS + 1):
+        cut(index)
+    assert len(reader._cuts) == store._KEPT_CUTS
+    assert cut(0) is not first
