@@ -39,10 +39,12 @@ RULE = Rule(
 
 _COMPILE = """model = torch.compile(model, mode="reduce-overhead")  # fewer launches, replayed as CUDA graphs
 """
+_MORE_WORK = "Give the GPU more work per launch: a larger batch, or fewer and larger kernels through torch.compile."
 _PAUSES = (
-    "Find what the CPU does between the launches (record with with_stack=True, or put record_function around it): do it "
-    "once, for all samples at once, in a DataLoader worker, or on the GPU."
+    "Find what the CPU does between the launches (record with with_stack=True, or put record_function around it): do "
+    "it once, for all samples at once, in a DataLoader worker, or on the GPU."
 )
+_LOADING = "Let data be loaded ahead of the steps: in worker processes, and moved to the GPU while it computes."
 _LABELS = {
     "dataloader": "waits for the DataLoader",
     "cpu": "waits for ops and CUDA calls on the CPU",
@@ -80,6 +82,7 @@ def check(case: Case) -> Finding | Silent:
         if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
             unknown = f"For most of the idle time the GPU {_LABELS[worst]}, and no long pause of the CPU explains it."
             estimate = None
+    change = _PAUSES if estimate is not None else _LOADING if worst == "dataloader" else _MORE_WORK
     calls = int(case.ops.kernel_calls.sum()) // count
     return RULE.finding(
         title=f"The GPU is busy only {utilization:.0f} % of each step",
@@ -95,10 +98,8 @@ def check(case: Case) -> Finding | Silent:
             EvidenceRow(f"The GPU {label}", waits[name], percent(waits[name], case.step_ns), "overview", name)
             for name, label in _LABELS.items()
         ],
-        change=_PAUSES
-        if estimate is not None
-        else "Give the GPU more work per launch: a larger batch, or fewer and larger kernels through torch.compile.",
-        code="" if estimate is not None else _COMPILE,
+        change=change,
+        code=_COMPILE if change == _MORE_WORK else "",
         saving=estimate,
         saving_unknown_because=unknown,
         claim=Claim(waits=("cpu", "other"), group="launching"),
