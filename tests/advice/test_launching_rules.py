@@ -11,6 +11,7 @@ from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
 from tb_dlprof_plugin.advice.replays import Change, cpu_speed, replays
+from tb_dlprof_plugin.advice.rules import launch_bound, optimizer_not_fused, single_tensor_optimizer, zero_grad_to_zero
 from tb_dlprof_plugin.comparison.forecast.launched import replay_as_recorded
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.facts import RunFacts
@@ -676,6 +677,37 @@ def test_short_chains_casts_and_what_products_divide_are_none(new_trace, ops: li
             kernel = "ampere_sgemm_128x64_nn" if op == "aten::mm" else ADD
             trace.launch(kernel, at + 20 * number + 2, at + 100 + 500 * number, 500)
     assert "No 3 pointwise kernels" in _status(trace.frame(), "no_fusion").why
+
+
+# -- How a change shows in a later run
+
+
+def test_a_changed_optimizer_is_recognised(optimizing) -> None:
+    one_by_one = optimizing(_one_by_one(100, 2), "Adam")
+    lists = optimizing(_over_lists(_ADAMW))
+    fused = optimizing([("aten::_fused_adamw_", [[MATRIX]], ["TensorList"], 900)])
+    assert single_tensor_optimizer.made(one_by_one, lists) == "optimizer over lists of parameters"
+    assert single_tensor_optimizer.made(one_by_one, fused) == "fused optimizer"
+    assert single_tensor_optimizer.made(lists, fused) == ""
+    assert optimizer_not_fused.made(lists, fused) == "fused optimizer"
+    assert optimizer_not_fused.made(fused, lists) == ""
+
+
+def test_gradients_set_to_none_are_recognised(zeroing) -> None:
+    assert zero_grad_to_zero.made(zeroing(), zeroing(zeroed=False, added=False)) == "gradients set to None"
+    assert zero_grad_to_zero.made(zeroing(), zeroing()) == ""
+
+
+def test_what_makes_launching_cheaper_is_recognised(new_trace, launches) -> None:
+    trace = new_trace()
+    trace.gpu()
+    trace.step(0, 0, 1000)
+    trace.runtime(10, 20, 5, name="cudaGraphLaunch")
+    trace.kernel(ADD, 40, 500, 5)
+    graphs = trace.frame(facts=RunFacts(batch_size=8, compiled=False))
+    eager = launches([(10, 50, 10, {})], batch_size=4, compiled=False)
+    assert launch_bound.made(eager, graphs) == "batch size 4 to 8, CUDA graphs"
+    assert launch_bound.made(graphs, graphs) == ""
 
 
 # -- All of them

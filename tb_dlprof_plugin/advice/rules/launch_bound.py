@@ -31,7 +31,7 @@ RULE = Rule(
     "`torch.cuda.make_graphed_callables`), `torch.compile` alone fuses kernels, optimizers have fused versions. Or give "
     "each launch more to do: a larger batch takes about as long.",
     ignore_when="The GPU is shared with other processes that use the rest of it, or the training is fast enough.",
-    thresholds=("LAUNCHING_SHARE_PERCENT", "LAUNCH_BOUND_SAVING_PERCENT", "PAUSE_NS"),
+    thresholds=("LAUNCHING_SHARE_PERCENT", "LAUNCH_BOUND_SAVING_PERCENT", "LAUNCHING_LEFT", "PAUSE_NS"),
     peers=(
         Peer("torch-tb-profiler", "GPU utilization recommendation"),
         Peer("Nsight Systems", "GPU time utilization"),
