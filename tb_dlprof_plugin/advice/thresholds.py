@@ -95,8 +95,8 @@ these times are below 0.4 ms; what is longer is the preparation of an optimizer'
 end of a step, or code of its own."""
 
 LAUNCHING_SHARE_PERCENT = 50.0
-"""Of the CPU's own time per step, from which launching is what it does. Half: the other half would be the other "
-"cause."""
+"""Of the CPU's own time per step, from which launching is what it does. Half: the other half would be
+another cause."""
 
 LAUNCHING_LEFT = Speedup(0.0, 0.25, 0.8)
 """Share of the launching time that is left. 0: all of the step is in CUDA graphs. 0.8: torch.compile alone; BERT under
@@ -355,5 +355,5 @@ GROWTH_PERCENT = 0.1
 """Of the peak memory per step. A scalar that is kept with its graph holds the activations of its step."""
 
 GPU_SETS_THE_PACE_PERCENT = 80.0
-"""GPU utilization of the recorded step, from which more work of the CPU is not what a step waits for: without the profiler
-the CPU is faster still."""
+"""GPU utilization of the recorded step, from which more work of the CPU is not what a step waits for: without the
+profiler the CPU is faster still."""

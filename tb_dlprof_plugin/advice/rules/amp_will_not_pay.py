@@ -42,6 +42,7 @@ RULE = Rule(
     ignore_when="Mixed precision is wanted for its memory, or to find out about its numbers.",
     thresholds=(
         "ELIGIBLE_SHARE_PERCENT",
+        "GPU_SETS_THE_PACE_PERCENT",
         "WORTHWHILE_SAVING_PERCENT",
         "AMP_MATRIX_FROM_FP32",
         "AMP_OTHER",
@@ -118,6 +119,9 @@ def _not_in_use(case: Case, matrix: Bools, precision: str) -> Finding | Silent:
 
 
 def _in_use(case: Case, matrix: Bools) -> Finding | Silent:
+    busy = percent((case.steps.gpu_busy_ns or 0) / case.selection.count, case.step_ns) or 0.0
+    if busy >= thresholds.GPU_SETS_THE_PACE_PERCENT:
+        return Silent(f"The GPU is busy {busy:.0f} % of the step: it sets the pace, and gains by half precision.")
     casts = _casts(case) | scaler_calls(case)
     launches = launched_in(case, casts) & case.frame.selected_launches(case.selection)
     half = case.in_precision(*HALF_PRECISIONS) & case.kernel_launches & ~launches
@@ -145,7 +149,6 @@ def _in_use(case: Case, matrix: Bools) -> Finding | Silent:
             f"Without autocast's {count:.0f} casts the step would be between {estimate.low_ns / 1e6:.2f} and "
             f"{estimate.high_ns / 1e6:.2f} ms shorter, so mixed precision may well pay."
         )
-    busy = percent((case.steps.gpu_busy_ns or 0) / case.selection.count, case.step_ns) or 0.0
     return RULE.finding(
         title=f"Mixed precision makes the step longer: its casts cost about {milliseconds(estimate.expected_ns)}",
         seen=f"Autocast and the gradient scaler make {count:.0f} calls a step, and matrix kernels take only "
