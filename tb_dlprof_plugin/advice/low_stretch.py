@@ -10,7 +10,7 @@ from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.advice.launching import intersection, launching
 from tb_dlprof_plugin.advice.long_gaps import long_gaps
-from tb_dlprof_plugin.advice.replays import Change, shorter_step
+from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes
 from tb_dlprof_plugin.advice.thresholds import (
     LAUNCHING_LEFT,
     LOW_STRETCH_CHUNKS,
@@ -159,9 +159,8 @@ def _saving(case: Case, launches: Union) -> SavingItem:
         Change(launches, left.high),
         Change(launches, left.expected),
         Change(launches, left.low, stays),
-        f"The CPU launches for {spent / 1e6:.2f} ms of a recorded step in this stretch. Of it {1 - left.high:.0%} to "
-        f"{1 - left.low:.0%} go, expected {1 - left.expected:.0%}, if its work is launched by fewer and larger ops; at "
-        "best its kernels become negligible as well.",
+        f"The CPU launches for {spent / 1e6:.2f} ms of a recorded step in this stretch. Of it {that_goes(left)} go if its "
+        "work is launched by fewer and larger ops; at best its kernels become negligible as well.",
     )
 
 

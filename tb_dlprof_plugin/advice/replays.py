@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.advice.launching import full_speed, recorded_clock
+from tb_dlprof_plugin.advice.thresholds import Speedup
 from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION
 from tb_dlprof_plugin.comparison.forecast.launched import launched, recorded_ns
 from tb_dlprof_plugin.comparison.forecast.replay import LAUNCH_LATENCY_NS, WAIT
@@ -94,6 +95,12 @@ def cpu_speed(frame: Frame, selection: Selection) -> CpuSpeed:
     if again.run(low).step_ns > _CPU_PACED * again.run(_FASTEST).step_ns:
         return CpuSpeed(low, low, low, True)
     return CpuSpeed(min(usual.low, low), min(usual.expected, low), min(usual.high, low), False)
+
+
+def that_goes(left: Speedup) -> str:
+    """Of the shares that may be left, what goes: "20 to 100 % (expected 75 %)"."""
+    least, expected, most = (100 * (1 - share) for share in (left.high, left.expected, left.low))
+    return f"{least:.0f} to {most:.0f} % (expected {expected:.0f} %)"
 
 
 def unprofiled_ns(case: Case) -> float:

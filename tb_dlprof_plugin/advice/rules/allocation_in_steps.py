@@ -130,8 +130,8 @@ def _saving(case: Case, every: Bools) -> SavingItem:
         high_ns=round(idle),
         percent=percent(expected, base) or 0.0,
         derivation=f"The GPU is idle for {inside / 1e6:.2f} ms of a recorded step while the CPU is in these calls, and "
-        f"for {idle / 1e6:.2f} of {base / 1e6:.2f} ms without the profiler. {_CERTAIN:.0%} of the first is certain, "
-        "all of the second possible; the middle of both is expected.",
+        f"for {idle / 1e6:.2f} of {base / 1e6:.2f} ms without the profiler. {100 * _CERTAIN:.0f} % of the first is "
+        "certain, all of the second possible; the middle of both is expected.",
     )
 
 

@@ -61,7 +61,7 @@ def check(case: Case) -> Finding | Silent:
         Change(found.windows, _CPU_LEFT["high"], np.where(launches, 0.0, 1.0)),
         f"The CPU is in these loops for {spent / 1e6:.2f} ms of a recorded step. Half to all of that goes; expected is "
         "that one turn over all rows takes the CPU as long as two over one row. Of kernels below "
-        f"{_SHORT_NS / 1e3:.0f} us {_SHORT_LEFT:.0%} are left, at best nothing.",
+        f"{_SHORT_NS / 1e3:.0f} us {100 * _SHORT_LEFT:.0f} % are left, at best nothing.",
     )
     if estimate.percent < thresholds.LOOP_SAVING_PERCENT:
         return Silent(

@@ -9,7 +9,7 @@ from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
 from tb_dlprof_plugin.advice.long_gaps import LongGaps, long_gaps
-from tb_dlprof_plugin.advice.replays import Change, shorter_step
+from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.measures.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.measures.frame import op_name
@@ -103,8 +103,8 @@ def _saving(case: Case, gaps: LongGaps, idle: int) -> SavingItem:
         Change(gaps.pauses, left.high),
         Change(gaps.pauses, left.expected),
         Change(gaps.pauses, left.low),
-        f"At most the {idle / 1e6:.2f} ms of the gaps. Of what the CPU does in them {1 - left.high:.0%} to "
-        f"{1 - left.low:.0%} can leave the training thread, expected {1 - left.expected:.0%}.",
+        f"At most the {idle / 1e6:.2f} ms of the gaps. Of what the CPU does in and before them {that_goes(left)} can leave "
+        "the training thread.",
     )
 
 

@@ -7,7 +7,7 @@ from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
 from tb_dlprof_plugin.advice.launching import launching
-from tb_dlprof_plugin.advice.replays import Change, shorter_step, unprofiled_ns
+from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes, unprofiled_ns
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rules import dataloader_bound, gpu_gaps, launch_bound, low_utilization_stretch
 from tb_dlprof_plugin.measures import Frame
@@ -119,8 +119,8 @@ def _saving(case: Case, idle: int, busy: float) -> SavingItem:
         Change(times.pauses, left.expected),
         Change(merge(times.pauses, times.launching), left.low),
         f"The GPU is idle {idle / 1e6:.2f} ms of a step. In pauses of {thresholds.PAUSE_NS / 1e6:.0f} ms or more the "
-        f"CPU does other things than launch for {pausing / 1e6:.2f} ms; {1 - left.high:.0%} to all of that can go, "
-        f"expected {1 - left.expected:.0%}, and at best launching as well.",
+        f"CPU does other things than launch for {pausing / 1e6:.2f} ms, of which "
+        f"{that_goes(left)} can go, and at best launching as well.",
         at_most_ns=unprofiled_ns(case) - busy,
     )
 

@@ -10,7 +10,7 @@ from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.launching import launching
 from tb_dlprof_plugin.advice.low_stretch import low_stretch
-from tb_dlprof_plugin.advice.replays import Change, shorter_step, unprofiled_base
+from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes, unprofiled_base
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.call_names import calls_named
@@ -28,8 +28,8 @@ RULE = Rule(
     why="Each kernel costs the CPU some microseconds: Python, the dispatcher, autograd, the driver. Kernels that take "
     "less than that leave the GPU waiting, and no faster kernel makes the step shorter.",
     fix='Launch less: CUDA graphs replay all launches at once (`torch.compile` with `mode="reduce-overhead"`, or '
-    "`torch.cuda.make_graphed_callables`), `torch.compile` alone fuses kernels, optimizers have fused versions. Or give "
-    "each launch more to do: a larger batch takes about as long.",
+    "`torch.cuda.make_graphed_callables`), `torch.compile` alone fuses kernels, optimizers have fused versions. Or "
+    "give each launch more to do: a larger batch takes about as long.",
     ignore_when="The GPU is shared with other processes that use the rest of it, or the training is fast enough.",
     thresholds=("LAUNCHING_SHARE_PERCENT", "LAUNCH_BOUND_SAVING_PERCENT", "LAUNCHING_LEFT", "PAUSE_NS"),
     peers=(
@@ -79,10 +79,9 @@ def check(case: Case) -> Finding | Silent:
         Change(cpu=gone, keep_cpu=thresholds.LAUNCHING_LEFT.high),
         Change(cpu=gone, keep_cpu=thresholds.LAUNCHING_LEFT.expected, keep_gaps=0.5),
         Change(cpu=gone, keep_cpu=thresholds.LAUNCHING_LEFT.low, keep_gaps=0.0),
-        f"Launching takes the CPU {times.launching_ns / 1e6:.2f} ms of a recorded step. Of it "
-        f"{1 - thresholds.LAUNCHING_LEFT.high:.0%} (torch.compile alone) to {1 - thresholds.LAUNCHING_LEFT.low:.0%} "
-        f"(all of it in CUDA graphs) go, expected {1 - thresholds.LAUNCHING_LEFT.expected:.0%}; kernels stay as they "
-        "are, and graphs shorten the gaps between them.",
+        f"Launching takes the CPU {times.launching_ns / 1e6:.2f} ms of a recorded step, of which "
+        f"{that_goes(thresholds.LAUNCHING_LEFT)} go: least by torch.compile alone, most with all of the step in CUDA "
+        "graphs. Kernels stay as they are, and graphs shorten the gaps between them.",
     )
     if estimate.percent < thresholds.LAUNCH_BOUND_SAVING_PERCENT:
         return Silent(

@@ -67,8 +67,8 @@ def check(case: Case) -> Finding | Silent:
         Change(work.steps, keeps, np.where(work.lists, ratio, 1.0)),
         Change(work.steps, least, np.where(work.lists, ratio * _RATE["high"], 1.0)),
         f"{passes:.0f} passes over the parameters take {time / 1e6:.2f} ms; fused {fused_passes} do, at rates that may "
-        f"differ by {_RATE['high']:g} to {_RATE['low']:g}. The CPU keeps {least:.0%} to {most:.0%} of the "
-        f"{work.cpu_ns / 1e6:.2f} ms that it takes for {work.list_ops:.0f} ops.",
+        f"differ by {_RATE['high']:g} to {_RATE['low']:g}. The CPU keeps {100 * least:.0f} to {100 * most:.0f} % of "
+        f"the {work.cpu_ns / 1e6:.2f} ms that it takes for {work.list_ops:.0f} ops.",
     )
     whole = percent(time, unprofiled_ns(case)) or 0.0
     if min(estimate.percent, whole) < thresholds.FUSED_OPTIMIZER_SAVING_PERCENT:

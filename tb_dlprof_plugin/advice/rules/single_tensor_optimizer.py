@@ -60,8 +60,8 @@ def check(case: Case) -> Finding | Silent:
         Change(work.steps, left.expected, kernels),
         Change(work.steps, left.low, np.where(work.single, kernels / 2, 1.0)),
         f"{number} kernels take {time / 1e6:.2f} ms, of which {remain / 2:.0f} to 100 % are left, expected "
-        f"{remain:.0f} %. The CPU keeps {left.low:.0%} to {left.high:.0%} of the {work.cpu_ns / 1e6:.2f} ms that it "
-        "takes for the step as recorded.",
+        f"{remain:.0f} %. The CPU keeps {100 * left.low:.0f} to {100 * left.high:.0f} % of the "
+        f"{work.cpu_ns / 1e6:.2f} ms that it takes for the step as recorded.",
     )
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(

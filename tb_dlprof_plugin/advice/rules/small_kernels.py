@@ -94,9 +94,9 @@ def check(case: Case) -> Finding | Silent:
     count = case.selection.count
     merging = case.per_step(small & (together >= 2))
     return RULE.finding(
-        title=f"Kernels that use {used:.0%} of the multiprocessors take {share:.0f} % of the kernels' time",
+        title=f"Kernels that use {100 * used:.0f} % of the multiprocessors take {share:.0f} % of the kernels' time",
         seen=f"{int(small.sum()) // count} kernels a step have too few thread blocks for the "
-        f"{int(filled.multiprocessors.max())} multiprocessors: on average they use {used:.1%} of them, for "
+        f"{int(filled.multiprocessors.max())} multiprocessors: on average they use {100 * used:.1f} % of them, for "
         f"{time / 1e6:.2f} of {every / 1e6:.2f} ms of kernel time. {_most(case, small, filled)}",
         readings=[
             Reading("Share of the kernels' time", share, "percent", thresholds.SMALL_KERNELS_SHARE_PERCENT),
