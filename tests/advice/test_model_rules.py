@@ -364,6 +364,12 @@ def test_a_layer_in_fp32_within_a_mixed_precision_run_is_named_and_priced(step) 
     assert 0.8 * 600_000 < finding.saving.low_ns < finding.saving.expected_ns < finding.saving.high_ns < 640_000
 
 
+def test_a_run_under_autocast_is_not_told_to_turn_it_on(step) -> None:
+    frame = _layers(step).frame(autocast=True, autocast_dtype="bfloat16", matmul_allow_tf32=True)
+    status = _status(frame, "amp_not_used")
+    assert (status.outcome, "Autocast is on" in status.why) == ("silent", True)
+
+
 def test_tensors_that_go_to_fp32_and_back_are_found_by_their_casts(step) -> None:
     finding = _finding(_layers(step, HALF_TYPE, casts=60).frame(autocast=True), "amp_defeated")
     assert "Tensors go to FP32 and back: 0.12 ms" in finding.title

@@ -132,7 +132,7 @@ def check(case: Case) -> Finding | Silent:
         else f"Leave out the casts in {listed(names, 5)}: what follows in {half.upper()} has their precision anyway.",
         code=_CODE[half],
         saving=estimate,
-        claim=Claim(launches=full | casts),
+        claim=Claim(launches=full | casts, group="precision"),
         confirm=f"Record again: on the Tensor Cores page these ops should use Tensor Cores in {half.upper()}.",
     )
 

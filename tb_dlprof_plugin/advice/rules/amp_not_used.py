@@ -68,6 +68,11 @@ def check(case: Case) -> Finding | Silent:
     half_share = percent(half, eligible) or 0.0
     if half_share >= thresholds.HALF_PRECISION_SHARE_PERCENT:
         return Silent(f"{half_share:.0f} % of the eligible kernel time is in half precision already.")
+    if half and case.facts.autocast:
+        return Silent(
+            f"Autocast is on, and {half_share:.0f} % of the eligible kernel time is in half precision; what stays in FP32 "
+            "has a rule of its own (amp_defeated)."
+        )
 
     from_fp32 = matrix & case.in_precision("fp32") & ~case.on_tensor_cores
     from_tf32 = matrix & case.in_precision("tf32", "3xtf32")
