@@ -159,8 +159,8 @@ def _saving(case: Case, launches: Union) -> SavingItem:
         Change(launches, left.high),
         Change(launches, left.expected),
         Change(launches, left.low, stays),
-        f"The CPU launches for {spent / 1e6:.2f} ms of a recorded step in this stretch. Of it {that_goes(left)} go if its "
-        "work is launched by fewer and larger ops; at best its kernels become negligible as well.",
+        f"The CPU launches for {spent / 1e6:.2f} ms of a recorded step in this stretch. Of it {that_goes(left)} go if "
+        "its work is launched by fewer and larger ops; at best its kernels become negligible as well.",
     )
 
 

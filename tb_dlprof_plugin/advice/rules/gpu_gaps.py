@@ -103,8 +103,8 @@ def _saving(case: Case, gaps: LongGaps, idle: int) -> SavingItem:
         Change(gaps.pauses, left.high),
         Change(gaps.pauses, left.expected),
         Change(gaps.pauses, left.low),
-        f"At most the {idle / 1e6:.2f} ms of the gaps. Of what the CPU does in and before them {that_goes(left)} can leave "
-        "the training thread.",
+        f"At most the {idle / 1e6:.2f} ms of the gaps. Of what the CPU does in and before them {that_goes(left)} can "
+        "leave the training thread.",
     )
 
 
