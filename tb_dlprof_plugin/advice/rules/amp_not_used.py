@@ -70,8 +70,8 @@ def check(case: Case) -> Finding | Silent:
         return Silent(f"{half_share:.0f} % of the eligible kernel time is in half precision already.")
     if half and case.facts.autocast:
         return Silent(
-            f"Autocast is on, and {half_share:.0f} % of the eligible kernel time is in half precision; what stays in FP32 "
-            "has a rule of its own (amp_defeated)."
+            f"Autocast is on, and {half_share:.0f} % of the eligible kernel time is in half precision; what stays in "
+            "FP32 has a rule of its own (amp_defeated)."
         )
 
     from_fp32 = matrix & case.in_precision("fp32") & ~case.on_tensor_cores
