@@ -11,7 +11,7 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
 from tb_dlprof_plugin.advice.kernel_savings import change, listed, milliseconds, step_saving
 from tb_dlprof_plugin.advice.looking import ops_named
 from tb_dlprof_plugin.advice.op_ratios import OpRatios, matrix_ops
@@ -38,7 +38,6 @@ RULE = Rule(
     "autocast sees to it.",
     ignore_when="The layer needs FP32's precision: check the loss without it.",
     thresholds=("WORTHWHILE_SAVING_PERCENT", "AMP_MATRIX_FROM_FP32", "AMP_MATRIX_FROM_TF32", "STEP_NOISE"),
-    peers=(Peer("DLProf", "AMP Detector"), Peer("PyTorch", "FP32 MatMul Pattern")),
     references=(
         Reference("PyTorch: automatic mixed precision", "https://docs.pytorch.org/docs/stable/amp.html"),
         Reference(
