@@ -19,7 +19,7 @@ from tb_dlprof_plugin.advice.replays import Floats
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.scaling import scaler_calls
 from tb_dlprof_plugin.comparison.forecast import ForecastError
-from tb_dlprof_plugin.comparison.forecast_words import LIMITS, gains, headline
+from tb_dlprof_plugin.comparison.forecast_words import LIMITS, SAME, gains, headline
 from tb_dlprof_plugin.comparison.forecasts import forecasts
 from tb_dlprof_plugin.kernels.eligibility import is_convolution, tensor_core_precisions
 from tb_dlprof_plugin.measures import Frame
@@ -95,7 +95,7 @@ def _not_in_use(case: Case, matrix: Bools, precision: str) -> Finding | Silent:
         found = forecasts(case.frame).of("bf16" if precision == "bf16" else "fp16")
     except ForecastError as error:
         return Silent(f"There is no forecast: {error}", applicable=False)
-    if gains(found):
+    if gains(found) or found.base_ns >= (1 + SAME) * found.low_ns:
         return Silent(f"Forecast: {headline(found)}")
     return RULE.finding(
         title=f"Mixed precision would not pay: {found.predicted_ns / 1e6:.2f} ms a step instead of "
@@ -109,8 +109,12 @@ def _not_in_use(case: Case, matrix: Bools, precision: str) -> Finding | Silent:
             Reading("Kernels that casts would add per step", found.casts, "count"),
         ],
         evidence=op_rows(case, matrix),
-        change="Do not turn on autocast for speed, as the run is. First give each launch more to do: a larger batch, "
-        f"torch.compile or CUDA graphs; {LIMITS[found.limited_by]}.",
+        change=f"Do not turn on autocast for speed, as the run is: {LIMITS[found.limited_by]}. "
+        + (
+            "First mend the loading of data."
+            if found.limited_by == "dataloader"
+            else "First give each launch more to do: a larger batch, torch.compile or CUDA graphs."
+        ),
         saving_unknown_because="Nothing is to be changed: this finding saves the attempt.",
         confirm="tb-dlprof predict --batch-size shows from which batch size on mixed precision pays.",
         confidence="medium",

@@ -36,7 +36,9 @@ optimizer = bnb.optim.AdamW8bit(model.parameters(), lr=lr)  # 2 bytes of states 
 _SHARDED = """from torch.distributed.optim import ZeroRedundancyOptimizer
 optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.AdamW, lr=lr)  # each rank keeps its share
 """
-_ADAFACTOR = "optimizer = torch.optim.Adafactor(model.parameters(), lr=lr)  # rows and columns instead of all moments\n"
+_ADAFACTOR = """# or, with torch alone:
+optimizer = torch.optim.Adafactor(model.parameters(), lr=lr)  # rows and columns instead of all moments
+"""
 _PAGE = "memory"
 
 
