@@ -10,6 +10,7 @@ from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.launching import launching
 from tb_dlprof_plugin.advice.low_stretch import low_stretch
+from tb_dlprof_plugin.advice.optimizer_work import optimizer_work
 from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes, unprofiled_base
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.measures import Frame
@@ -53,6 +54,8 @@ _GRAPH = """# Forward and backward are replayed as CUDA graphs; inputs must keep
 model = torch.cuda.make_graphed_callables(model, (sample_inputs,))
 """
 _ROWS = 4
+_OPTIMIZER_PERCENT = 15.0
+"""Of the launching time, from which the optimizer is named as a part of its own."""
 
 
 def check(case: Case) -> Finding | Silent:
@@ -146,6 +149,10 @@ def _change(case: Case, compiled: bool | None, room: float) -> str:
         text = 'torch.compile is in use: add mode="reduce-overhead", which replays its kernels as CUDA graphs.'
     else:
         text = 'Compile the model with mode="reduce-overhead", which replays its launches as CUDA graphs.'
+    work = optimizer_work(case.frame, case.selection)
+    share = percent(work.cpu_ns, launching(case.frame, case.selection).launching_ns) or 0.0
+    if share >= _OPTIMIZER_PERCENT and not work.fused.any():
+        text += f" The optimizer's step is {share:.0f} % of the launching: fused=True takes most of that away."
     if room >= 1.5:
         text += f" Or raise the batch size: one {room:.1f} times as large should take about as long."
     return text
