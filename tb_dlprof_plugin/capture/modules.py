@@ -139,13 +139,14 @@ class _Hook:
 
 
 class _Before(_Hook):
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    # torch leaves the kwargs out where another hook of the same call has just taken this one off.
+    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
         # First, because Dynamo knows this one: a compiled forward then has no trace of the hook and no graph break.
         if is_compiling():
             return
         if autograd_profiler._is_profiler_enabled and self.owner is not None:
             try:
-                self.owner.open(self.name, module, args, kwargs)
+                self.owner.open(self.name, module, args, kwargs or {})
             except Exception:
                 self.owner = None
 

@@ -193,3 +193,12 @@ def test_transformer_inference_keeps_its_fast_path():
     ranges.install()
     assert not has_hooks(layer)
     ranges.remove()
+
+
+def test_hooks_that_are_taken_off_within_a_call_of_the_model_do_not_break_it(training):
+    model, step = training
+    ranges = ModuleRanges(model)
+    ranges.install()
+    model.register_forward_pre_hook(lambda module, args: ranges.remove(), prepend=True)
+    step()
+    assert not ranges.installed

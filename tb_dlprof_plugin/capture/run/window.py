@@ -1,0 +1,95 @@
+"""Which iterations are recorded: from the options of ``tb-dlprof run``, and from when they can be at the earliest."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from tb_dlprof_plugin.storage.run_files import Order
+
+WARMUP = 3
+_SKIPPED = 5 + WARMUP
+"""As `schedule.DEFAULT`: five run as ever, of which the step time without the profiler is taken, three warm up."""
+_RECORDED = 10
+_MOST_RECORDED = 200
+"""Where only seconds are given: a profile of more iterations says no more, and an event takes about 1 kB of memory."""
+_LONG_S = 60.0
+"""Iterations so long that their default number takes more than this are recorded for this long."""
+
+
+@dataclass(slots=True)
+class Window:
+    """From iteration ``first`` to ``last``, both inclusive, but not before a time, and not for longer than a time.
+
+    Attributes:
+        skipped: iterations before the first one, where the user says nothing.
+        recorded: iterations to record, where the user says nothing.
+    """
+
+    order: Order
+    skipped: int = _SKIPPED
+    recorded: int = _RECORDED
+    first: int = 0
+    last: int = 0
+    _begun_s: float | None = None
+
+    def __post_init__(self) -> None:
+        order = self.order
+        if order.first is not None:
+            self.first = order.first
+        else:
+            self.first = self.skipped if order.last is None else min(self.skipped, order.last)
+        self._set_last()
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the user said when it ends."""
+        return self.order.last is not None or self.order.duration_s is not None
+
+    @property
+    def warmup(self) -> int:
+        """Iterations for which the profiler is on and its data thrown away."""
+        return min(WARMUP, self.first)
+
+    def due(self, iteration: int) -> bool:
+        """Whether the warm-up begins with this iteration."""
+        return iteration + self.warmup >= self.first and time.time() >= self.order.began_s + self.order.delay_s
+
+    def open(self, iteration: int) -> None:
+        """The warm-up begins with this iteration, which may be later than asked for."""
+        self.first = max(self.first, iteration + self.warmup)
+        self._set_last()
+
+    def open_now(self, iteration: int) -> None:
+        """The recording begins within this iteration, without a warm-up."""
+        self.first, self.recorded = iteration, _MOST_RECORDED
+        self._set_last()
+
+    def begin(self) -> None:
+        """The recording begins now."""
+        self._begun_s = time.monotonic()
+
+    @property
+    def missed(self) -> bool:
+        """Whether the last iteration to record comes before the first one that can be."""
+        return self.last < self.first
+
+    def over(self, iteration: int) -> bool:
+        """Whether this iteration, which begins now, is no longer to be recorded."""
+        if iteration > self.last or self._begun_s is None:
+            return True
+        seconds = time.monotonic() - self._begun_s
+        if self.order.duration_s is not None:
+            return seconds >= self.order.duration_s
+        return not self.explicit and seconds > _LONG_S
+
+    def seconds(self) -> float:
+        """Since the recording began."""
+        return 0.0 if self._begun_s is None else time.monotonic() - self._begun_s
+
+    def _set_last(self) -> None:
+        if self.order.last is not None:
+            self.last = self.order.last
+        else:
+            wanted = self.recorded if self.order.duration_s is None else _MOST_RECORDED
+            self.last = self.first + wanted - 1

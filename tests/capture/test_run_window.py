@@ -1,0 +1,83 @@
+"""Which iterations ``tb-dlprof run`` records."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+pytest.importorskip("torch")
+
+from tb_dlprof_plugin.capture.run.window import Window
+from tb_dlprof_plugin.storage.run_files import Order
+
+
+def window(**options) -> Window:
+    return Window(Order("/runs/a", time.time(), **options))
+
+
+@pytest.mark.parametrize(
+    ("options", "warms_up_at", "first", "last"),
+    [
+        ({}, 5, 8, 17),
+        ({"first": 0}, 0, 0, 9),
+        ({"first": 2, "last": 2}, 0, 2, 2),
+        ({"first": 100, "last": 103}, 97, 100, 103),
+        ({"last": 4}, 1, 4, 4),
+        ({"last": 30}, 5, 8, 30),
+        ({"duration_s": 5.0}, 5, 8, 207),
+    ],
+)
+def test_first_and_last_iteration(options, warms_up_at, first, last):
+    found = window(**options)
+    assert next(n for n in range(120) if found.due(n)) == warms_up_at
+    found.open(warms_up_at)
+    assert (found.first, found.last) == (first, last)
+
+
+def test_a_delay_that_is_over_late_moves_the_window():
+    found = window(delay_s=60.0)
+    assert not found.due(50)
+    found = Window(Order("/runs/a", time.time() - 61, delay_s=60.0))
+    assert found.due(50)
+    found.open(50)
+    assert (found.first, found.last) == (53, 62)
+
+
+def test_a_delay_beyond_the_last_iteration_misses_it():
+    found = window(last=20)
+    found.open(30)
+    assert found.missed
+
+
+def test_it_is_over_after_the_last_iteration():
+    found = window(first=2, last=4)
+    found.begin()
+    assert [found.over(n) for n in (2, 4, 5)] == [False, False, True]
+
+
+def test_seconds_end_it_where_they_were_given(monkeypatch):
+    found = window(duration_s=2.0)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    found.begin()
+    assert not found.over(9)
+    monkeypatch.setattr(time, "monotonic", lambda: now + 2)
+    assert found.over(9)
+
+
+def test_long_iterations_end_it_early_unless_their_number_was_given(monkeypatch):
+    free, asked = window(), window(last=17)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    free.begin()
+    asked.begin()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
+    assert free.over(9)
+    assert not asked.over(9)
+
+
+def test_between_marks_it_begins_at_once():
+    found = window(between_marks=True)
+    found.open_now(7)
+    assert (found.first, found.last) == (7, 206)
