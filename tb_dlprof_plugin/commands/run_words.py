@@ -1,0 +1,29 @@
+"""How ``tb-dlprof run`` speaks: on standard error, a sentence at a time, as much as was asked for."""
+
+from __future__ import annotations
+
+import sys
+from enum import IntEnum
+from typing import NoReturn
+
+import typer
+
+
+class Level(IntEnum):
+    """How much is said. Whatever went wrong is said on each of them."""
+
+    quiet = 0
+    minimal = 1
+    normal = 2
+    verbose = 3
+
+
+def tell(line: str = "") -> None:
+    """Print a line to standard error, where it is in nobody's pipe."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def refuse(sentence: str) -> NoReturn:
+    """End the command: it was called in a way that cannot work."""
+    tell(f"tb-dlprof: {sentence.rstrip('.')}.")
+    raise typer.Exit(2)
