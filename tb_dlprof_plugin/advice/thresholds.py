@@ -229,8 +229,12 @@ OVERLAP_SAVING_PERCENT = 3.0
 """Of the step: a prefetcher is code of its own, and holds a second batch in the GPU's memory."""
 
 WORKERS_KEPT = Speedup(0.6, 0.9, 1.0)
-"""Share of the time for stopping and starting worker processes that keeping them saves. On a CPU 4 of 21 ms were left
-with two workers (benchmarks/planted, worker_restart)."""
+"""Share of the time for stopping and starting worker processes that keeping them saves. Two workers took 26 ms, and
+less than 1 ms once they were kept (benchmarks/planted/recorded/worker_restart)."""
+
+FIRST_BATCH_SOONER = 0.5
+"""Share of the wait for an epoch's first batch that goes with the workers' start. Samples that cost nothing: all of
+16 ms went (as above); samples that cost much: nothing, because they are loaded all the same."""
 
 WORKER_OVERHEAD = 1.3
 """How much longer a sample takes in a worker process: it is handed over through shared memory. Ours: an assumption."""
@@ -239,7 +243,9 @@ WAIT_LEFT_WITH_MORE_WORKERS = 0.5
 """Share of the time per batch that twice as many workers leave, where they share nothing."""
 
 REPLAYED_WAITS = Speedup(0.6, 1.0, 1.5)
-"""What is realised of a saving that the replay of a step without waits and copies states."""
+"""What is realised of a saving that the replay of a step without waits and copies states: 0.81 to 1.63 times as much in
+the nine planted trainings about them (benchmarks/planted/recorded). Less is left for other trainings: what takes the
+place of a wait may cost something too."""
 
 # -- Precision, layout, attention, memory and parameters
 

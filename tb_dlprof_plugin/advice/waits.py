@@ -44,6 +44,8 @@ _SETS = frozenset(
     )
 )
 _TYPICAL_SET_NS = 20_000
+_CLOCK_ERROR_NS = 10_000
+"""By which the clocks of CPU and GPU may disagree: launches of recorded traces seem to begin up to 5 us too early."""
 _ON_THE_HOST = ("Pinned", "Managed", "Pageable")
 _BESIDE = 1_000_000
 """Streams from here on are those of work that is moved away from the others."""
@@ -62,6 +64,27 @@ class Change:
     waits_gone: Bools | None = None
     gpu_ns: Floats | None = None
     beside: Bools | None = None
+
+
+@per_selection
+def waits_for_less(frame: Frame, _: Selection) -> Bools:
+    """Per row of `Profile.calls` whether it waits, and returns while the GPU still has work that was launched before.
+
+    Such a wait is for an event or another stream: the GPU is not kept from anything by it.
+    """
+    calls, launches = frame.profile.calls, frame.profile.launches
+    result = np.zeros(len(calls), dtype=np.bool_)
+    rows = np.flatnonzero(launches.call >= 0)
+    waits = np.flatnonzero(sync_kinds(frame, frame.selection()) == SyncKind.WAIT)
+    if not len(rows) or not len(waits):
+        return result
+    called = calls.start_ns[launches.call[rows]]
+    order = np.argsort(called, kind="stable")
+    done = np.maximum.accumulate((launches.start_ns + launches.duration_ns)[rows][order])
+    before = np.searchsorted(called[order], calls.start_ns[waits], side="left") - 1
+    stop = calls.start_ns[waits] + calls.duration_ns[waits]
+    result[waits] = (before >= 0) & (done[np.maximum(before, 0)] > stop + _CLOCK_ERROR_NS)
+    return result
 
 
 @per_selection
@@ -174,6 +197,7 @@ class _Replays:
         fitting = int(np.searchsorted(np.cumsum(per_iteration), _MOST_LAUNCHES))
         self._iterations = min(max(fitting, 3), len(frame.profile.iterations))
         self._waits = _more_waits(frame)
+        self._less = waits_for_less(frame, frame.selection())
         self._clocks: dict[float, HostClock] = {}
         self._bases: dict[float, float] = {}
         self.speeds, self.how = self._find_speeds()
@@ -220,7 +244,7 @@ class _Replays:
         stream = work.stream
         if change.beside is not None and len(change.beside):
             stream = np.where(is_launch & change.beside[row], _BESIDE + stream, stream)
-        kept = work.iteration < self._iterations
+        kept = (work.iteration < self._iterations) & ~((stream == WAIT) & self._less[work.call])
         if change.gone is not None:
             kept &= ~inherit(change.gone, change.gone, frame.call_parent)[work.call]
         if change.waits_gone is not None:
