@@ -6,7 +6,7 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
-from tb_dlprof_plugin.advice.loading import loads, settings_raised, worker_processes
+from tb_dlprof_plugin.advice.loading import epoch_starts, loads, settings_raised, worker_processes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.savings import saving
 from tb_dlprof_plugin.advice.waits import Change, saving_of, step_without_profiler_ns, usual_steps_ns
@@ -18,7 +18,8 @@ RULE = Rule(
     title="The DataLoader holds up the step",
     looks_for="Time in which the training thread waits in the DataLoader while the GPU is idle (on a CPU run: all "
     "of that time). Where the DataLoader has no worker processes, that is the cause, and "
-    "[synchronous_dataloader](synchronous_dataloader.md) speaks instead.",
+    "[synchronous_dataloader](synchronous_dataloader.md) speaks instead; where it is the start of epochs, "
+    "[worker_restart](worker_restart.md).",
     why="A GPU that waits for data computes nothing. Loading that overlaps with training costs nothing.",
     fix="Load in more worker processes, or make each sample cheaper.",
     ignore_when="The first batch of an epoch was recorded, and epochs are long.",
@@ -58,6 +59,14 @@ def check(case: Case) -> Finding | Silent:
         return Silent(
             f"{time / 1e6:.2f} ms of the step are spent waiting in the DataLoader {subject}, which has no worker "
             "processes: see synchronous_dataloader."
+        )
+    starts = epoch_starts(case)
+    at_starts = int((starts.waiting_ns + starts.ending_ns).sum()) // case.selection.count
+    rest = percent(max(0, time - at_starts), case.step_ns) or 0.0
+    if rest < thresholds.DATALOADER_SHARE_PERCENT:
+        return Silent(
+            f"{share:.1f} % of the step are spent waiting in the DataLoader {subject}, but all except {rest:.1f} % "
+            "where an epoch begins and worker processes start: see worker_restart."
         )
     estimate = _estimate(case, time, workers)
     settings = "not recorded" if workers is None else f"num_workers={workers}"

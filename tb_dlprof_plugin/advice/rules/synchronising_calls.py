@@ -10,7 +10,7 @@ from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import call_rows, place_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.waits import Change, idle_ns, saved
+from tb_dlprof_plugin.advice.waits import Change, idle_ns, saved, waits_for_less
 from tb_dlprof_plugin.measures.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.synchronisation import SyncKind, sync_kinds
@@ -23,7 +23,8 @@ RULE = Rule(
     looks_for="Calls outside every op whose purpose is to wait, in every other step or more often: "
     "`torch.cuda.synchronize()`, `stream.synchronize()`, `event.synchronize()`.",
     why="While the CPU waits it launches nothing, and after each wait the GPU has nothing to do until the next launch "
-    "arrives. PyTorch orders the work on the GPU by itself; a step needs no wait. Counted is only what the GPU loses.",
+    "arrives. PyTorch orders the work on the GPU by itself; a step needs no wait. Counted is only what the GPU loses: "
+    "waiting for an event while the GPU has more to do costs nothing.",
     fix="Take the call out of the step. To time parts of it, record `torch.cuda.Event`s and read them later.",
     ignore_when="The wait protects memory that the CPU is about to read or write again, and comes as late as it can.",
     thresholds=("READS_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
@@ -118,6 +119,7 @@ def _waits(case: Case) -> Bools:
     frame, calls, ops = case.frame, case.profile.calls, case.profile.ops
     waits = sync_kinds(frame, frame.selection()) == SyncKind.WAIT
     waits &= frame.selected_calls(case.selection) & (frame.call_top < 0) & (ops.role[calls.op] != Role.DATALOADER)
+    waits &= ~waits_for_less(frame, frame.selection())
     threads = np.unique(calls.thread[launching_calls(frame)])
     other = calls_named(frame, CallKind.ANNOTATION, lambda name: name.startswith(_NOT_THE_LOOPS))
     result: Bools = waits & np.isin(calls.thread, threads) & ~inherit(other, other, frame.call_parent)

@@ -22,7 +22,7 @@ RULE = Rule(
     "Over a long epoch that is nothing; over one of a few steps it can be most of the time.",
     fix="Set `persistent_workers=True`. Or make one long epoch of many short ones, with a sampler that repeats.",
     ignore_when="Epochs are long. The price is given per step of the whole epoch where the length is known.",
-    thresholds=("WORTHWHILE_SAVING_PERCENT", "WORKERS_KEPT"),
+    thresholds=("WORTHWHILE_SAVING_PERCENT", "WORKERS_KEPT", "FIRST_BATCH_SOONER"),
     references=(
         Reference(
             "PyTorch: DataLoader",
@@ -67,11 +67,12 @@ def check(case: Case) -> Finding | Silent:
     estimate = saving(
         case,
         round(per_step * kept.low),
-        round(per_step * kept.expected),
+        round(min(per_step * kept.expected + thresholds.FIRST_BATCH_SOONER * waiting / steps, case.step_ns)),
         round(min(per_step + waiting / steps, case.step_ns)),
         f"{each / 1e6:.2f} ms of each epoch go, of which {100 * kept.low:.0f} to 100 % (expected "
-        f"{100 * kept.expected:.0f} %) are saved: workers that are kept are told to begin anew. At best the "
-        f"{waiting / 1e6:.2f} ms that the first batch keeps the GPU waiting go too. {length[0].upper()}{length[1:]}.",
+        f"{100 * kept.expected:.0f} %) are saved: workers that are kept are told to begin anew. Of the "
+        f"{waiting / 1e6:.2f} ms that the first batch keeps the GPU waiting as much as all may be the new workers' "
+        f"({100 * thresholds.FIRST_BATCH_SOONER:.0f} % expected), or none. {length[0].upper()}{length[1:]}.",
     )
     settings = "not recorded" if persistent is None else f"persistent_workers={persistent}"
     return RULE.finding(
