@@ -125,7 +125,7 @@ function Choices({ page, keyNode, testId, onPick }: ChoicesProps) {
         <li>
           <button type="button" class="key-node-choice" aria-pressed={keyNode === null} data-testid={`${testId}-recorded`} onClick={() => onPick(null)}>
             <span>{asRecorded}</span>
-            <span class="muted">{page.found_by === "none" ? "" : formatInteger(page.iterations)}</span>
+            <span class="muted">{page.found_by === "none" ? "" : `${formatInteger(page.iterations)} iterations`}</span>
           </button>
         </li>
         {found.slice(0, MOST_SHOWN).map((row) => (

@@ -1,6 +1,6 @@
 /** Picks the two runs and asks for their comparison. */
 import { compareQuery } from "../../api/queries";
-import type { RunEntry } from "../../api/types";
+import type { RunEntry, SelectedRange } from "../../api/types";
 import { useResource } from "../../api/useResource";
 import { KeyNodePicker } from "../../components/KeyNodePicker";
 import { EmptyMessage } from "../../components/Message";
@@ -30,9 +30,8 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
       <div class="compare-pickers">
         <div class="compare-side">
           <ProfilePicker entries={entries} choice={a} label="Base" testId="compare-base" onChange={(choice) => set({ a: { ...choice, range: null }, b, ...TOP })} />
-          {shown && <RangeFields range={shown.a.range} label="Base iterations" onChange={(range) => set({ a: { ...a, range }, b })} />}
           {shown && (
-            <KeyNodePicker range={shown.a.range} choice={a} label="Base iterations" testId="compare-base-key-node" onChange={(keyNode) => set({ a: { ...a, keyNode, range: null }, b })} />
+            <Iterations side="base" label="Base iterations" range={shown.a.range} choice={a} onChange={(change) => set({ a: { ...a, ...change }, b })} />
           )}
         </div>
         <button type="button" class="button" data-testid="compare-swap" aria-label="Swap base and candidate" title="Swap base and candidate" onClick={() => set({ a: b, b: a, ...TOP })}>
@@ -40,15 +39,8 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
         </button>
         <div class="compare-side">
           <ProfilePicker entries={entries} choice={b} label="Candidate" testId="compare-candidate" onChange={(choice) => set({ a, b: { ...choice, range: null }, ...TOP })} />
-          {shown && <RangeFields range={shown.b.range} label="Candidate iterations" onChange={(range) => set({ a, b: { ...b, range } })} />}
           {shown && (
-            <KeyNodePicker
-              range={shown.b.range}
-              choice={b}
-              label="Candidate iterations"
-              testId="compare-candidate-key-node"
-              onChange={(keyNode) => set({ a, b: { ...b, keyNode, range: null } })}
-            />
+            <Iterations side="candidate" label="Candidate iterations" range={shown.b.range} choice={b} onChange={(change) => set({ a, b: { ...b, ...change } })} />
           )}
         </div>
       </div>
@@ -63,6 +55,24 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
         </ResourceView>
       )}
     </>
+  );
+}
+
+interface IterationsProps {
+  side: string;
+  label: string;
+  range: SelectedRange;
+  choice: CompareChoice;
+  onChange: (change: Partial<CompareChoice>) => void;
+}
+
+/** Which iterations of one side are compared, and what tells them apart. */
+function Iterations({ side, label, range, choice, onChange }: IterationsProps) {
+  return (
+    <span class="page-iterations">
+      <RangeFields range={range} label={label} onChange={(next) => onChange({ range: next })} />
+      <KeyNodePicker range={range} choice={choice} label={label} testId={`compare-${side}-key-node`} onChange={(keyNode) => onChange({ keyNode, range: null })} />
+    </span>
   );
 }
 

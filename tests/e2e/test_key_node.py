@@ -1,0 +1,186 @@
+"""A key node picked on the page cuts the recording as Python does, travels in a link; ranges by mouse and keyboard."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, FrameLocator, expect
+from support.tensorboard import RECORDED, Server, Watched
+
+import tb_dlprof_plugin
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.measures.key_node import with_key_node
+from tb_dlprof_plugin.storage.eventfile import write_profile
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.overview import Overview, overview
+from tb_dlprof_plugin.views.reports.registry import make_report
+
+RUN, UNMARKED, KEY_NODE = "lenet/fp32", "unmarked", "conv1/conv2d"
+_PAGE_MS = 30_000
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory, new_trace: Callable[..., Any]) -> Path:
+    """A recorded LeNet, and a CPU recording of six forward passes whose steps nothing marks."""
+    root = tmp_path_factory.mktemp("key_node")
+    shutil.copytree(RECORDED / RUN, root / RUN)
+    trace = new_trace()
+    for index in range(6):
+        trace.op("aten::linear", 100 * index, 40)
+        trace.op("aten::relu", 100 * index + 50, 20)
+    write_profile(root / UNMARKED, trace.profile())
+    return root
+
+
+@pytest.fixture(scope="module")
+def server(serve: Callable[[Path, int], Server], logdir: Path) -> Server:
+    return serve(logdir, 2)
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Frame:
+    """The run as Python reads it, without TensorBoard."""
+    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / RUN)
+    return Frame(stored.profile)
+
+
+@pytest.fixture(scope="module")
+def cut(recorded: Frame) -> Frame:
+    """The same, cut at the key node."""
+    return Frame(with_key_node(recorded.profile, KEY_NODE))
+
+
+def overview_of(frame: Frame, first: int | None = None, last: int | None = None) -> Overview:
+    return overview(frame, RunRef(RUN, "", 0, 0), frame.selection(first, last))
+
+
+def open_link(server: Server, watched: Watched, **state: str) -> FrameLocator:
+    """Opens a deep link into the tab and returns the plugin's frame."""
+    pairs = "".join(f"&p.tb_dlprof.{key}={value}" for key, value in state.items())
+    watched.page.goto(f"{server.url}#tb_dlprof{pairs}")
+    frame = watched.page.frame_locator("iframe")
+    expect(frame.get_by_test_id("headline")).to_be_visible(timeout=_PAGE_MS)
+    return frame
+
+
+def shows(frame: FrameLocator, expected: Overview) -> None:
+    """Waits until the Overview is this one."""
+    step = str(expected.summary.average_iteration_ns)
+    expect(frame.get_by_test_id("overview-step-time")).to_have_attribute("data-value", step, timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("headline")).to_have_text(expected.headline)
+    first, last = expected.range.first_number, expected.range.last_number
+    expect(frame.get_by_test_id("range-numbers")).to_have_text(
+        f"Iterations {first}" if first == last else f"Iterations {first}–{last}"
+    )
+
+
+def nothing_went_wrong(watched: Watched) -> None:
+    assert (watched.errors, watched.foreign) == ([], [])
+
+
+def test_a_key_node_that_is_picked_cuts_the_recording_and_the_link_shows_the_same(
+    server: Server, watched: Watched, browser: Browser, recorded: Frame, cut: Frame
+) -> None:
+    frame = open_link(server, watched, run=RUN)
+    shows(frame, overview_of(recorded))
+    frame.get_by_test_id("key-node-summary").click()
+    frame.get_by_test_id("key-node-search").fill("conv1 fprop")
+    frame.get_by_test_id("key-node-choice").first.click()
+    expected = overview_of(cut)
+    assert expected.range.total == len(recorded.profile.iterations) + 1
+    shows(frame, expected)
+    expect(frame.get_by_test_id("range-last")).to_have_value(str(expected.range.total - 1))
+
+    link = watched.page.url
+    assert "p.tb_dlprof.keyNode=conv1%2Fconv2d" in link
+    other = browser.new_page()
+    other.goto(link)
+    shows(other.frame_locator("iframe"), expected)
+    other.close()
+
+    frame.get_by_test_id("key-node-summary").click()
+    frame.get_by_test_id("key-node-recorded").click()
+    shows(frame, overview_of(recorded))
+    nothing_went_wrong(watched)
+
+
+def test_a_recording_without_steps_offers_ops_that_repeat(server: Server, watched: Watched) -> None:
+    frame = open_link(server, watched, run=UNMARKED)
+    expect(frame.get_by_test_id("no-steps")).to_contain_text("counts as one iteration")
+    expect(frame.get_by_test_id("no-steps-choice").first).to_contain_text("linear (fprop, 6 calls)")
+    frame.get_by_test_id("no-steps-choice").first.click()
+    expect(frame.get_by_test_id("range-numbers")).to_have_text("Iterations 0–6")
+    expect(frame.get_by_test_id("no-steps")).to_have_count(0)
+    nothing_went_wrong(watched)
+
+
+def test_a_key_node_that_is_not_there_is_an_error_with_a_way_back(
+    server: Server, watched: Watched, recorded: Frame
+) -> None:
+    watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.keyNode=nothing")
+    frame = watched.page.frame_locator("iframe")
+    expect(frame.get_by_test_id("run-error")).to_contain_text("there is no op named 'nothing'", timeout=_PAGE_MS)
+    frame.get_by_test_id("key-node-back").click()
+    shows(frame, overview_of(recorded))
+
+
+def test_a_range_is_picked_with_the_mouse_and_with_the_keyboard(
+    server: Server, watched: Watched, recorded: Frame
+) -> None:
+    frame = open_link(server, watched, run=RUN)
+    bars = frame.get_by_test_id("iteration-bars")
+    expect(bars.locator("canvas")).to_be_visible(timeout=_PAGE_MS)
+    bars.scroll_into_view_if_needed()
+    box = bars.bounding_box()
+    assert box is not None
+    # The bars fill the right of the box; both ends of the drag lie well within a bar.
+    middle = box["y"] + box["height"] / 2
+    watched.page.mouse.move(box["x"] + box["width"] * 0.5, middle)
+    watched.page.mouse.down()
+    watched.page.mouse.move(box["x"] + box["width"] * 0.7, middle, steps=8)
+    watched.page.mouse.up()
+    expect(frame.get_by_test_id("range-all")).to_be_visible()
+    first, last = (int(frame.get_by_test_id(f"range-{end}").input_value()) for end in ("first", "last"))
+    assert 0 < first < last < 9
+    shows(frame, overview_of(recorded, first, last))
+
+    bars.focus()
+    watched.page.keyboard.press("Escape")
+    shows(frame, overview_of(recorded))
+    for key in ("Home", "ArrowRight", "ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight"):
+        watched.page.keyboard.press(key)
+    numbers = recorded.profile.iterations.number
+    marked = f"Iterations {numbers[2]} to {numbers[4]}; Enter takes them."
+    expect(frame.get_by_test_id("iteration-bars-marked")).to_have_text(marked)
+    watched.page.keyboard.press("Enter")
+    shows(frame, overview_of(recorded, 2, 4))
+    nothing_went_wrong(watched)
+
+
+def test_a_report_and_its_csv_file_hold_what_the_command_writes(
+    server: Server, watched: Watched, cut: Frame, tmp_path: Path
+) -> None:
+    expected = make_report("kernel_groups", cut, RunRef(RUN, "", 0, 0), cut.selection(1, 3))
+    frame = open_link(
+        server, watched, page="reports", run=RUN, keyNode=KEY_NODE, first="1", last="3", report="kernel_groups"
+    )
+    expect(frame.get_by_test_id("report-table")).to_contain_text(f"{len(expected.rows)} rows")
+    with watched.page.expect_download() as download:
+        frame.get_by_test_id("csv-download").click()
+    download.value.save_as(tmp_path / "groups.csv")
+    with (tmp_path / "groups.csv").open(encoding="utf-8-sig", newline="") as file:
+        head, *rows = csv.reader(file)
+    assert tuple(head) == expected.columns
+    numbers = [[cell if isinstance(cell, str) else float(cell) for cell in row] for row in expected.rows]
+    assert [[cell if i < 2 else float(cell) for i, cell in enumerate(row)] for row in rows] == numbers
+
+    frame.get_by_test_id("report-api").click()
+    expect(frame.get_by_test_id("headline")).to_contain_text("CUDA runtime and driver")
+    expect(frame.get_by_test_id("report-table")).to_contain_text("cudaLaunchKernel")
+    assert "p.tb_dlprof.report=api" in watched.page.url
+    nothing_went_wrong(watched)
