@@ -15,13 +15,16 @@ import numpy.typing as npt
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.measures.call_names import launching_calls
+from tb_dlprof_plugin.measures.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.synchronisation import SyncKind, sync_kinds
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind, Role
 from tb_dlprof_plugin.storage.tree import any_in_subtree, inherit
 
 _COPY_OPS = ("aten::copy_", "aten::_copy_from", "aten::_pin_memory")
+_ASKED_FOR = (*_COPY_OPS, "aten::to", "aten::_to_copy", "aten::pin_memory", "aten::contiguous", "aten::clone")
+"""Outermost ops that copy because they were asked to; other ops copy to find something out."""
+_STEP = "ProfilerStep#"
 _CREATING = frozenset(
     f"aten::{name}{ending}"
     for name in (
@@ -43,7 +46,7 @@ class Fault(IntEnum):
 
     NONE = 0
     READ = 1
-    """Inside an op that reads a value, such as ``.item()``: a matter of that op."""
+    """Inside an op that finds something out, such as ``.item()`` or ``bincount``: a matter of that op. Or of DDP."""
     EXTRA = 2
     SMALL = 3
     PAGEABLE = 4
@@ -130,8 +133,10 @@ def copies(frame: Frame, selection: Selection) -> Copies:
     pageable = pageable_kernel[launches.kernel[rows]]
     size, duration = launches.bytes[rows], launches.duration_ns[rows]
     in_copy_op = np.array([strings[i] in _COPY_OPS for i in ops.name.tolist()], dtype=np.bool_)
-    innermost = frame.launch_op[rows]
-    is_copy = (innermost < 0) | in_copy_op[np.maximum(innermost, 0)]
+    innermost, outermost = frame.launch_op[rows], calls.op[top]
+    asked = np.array([strings[i] in _ASKED_FOR for i in ops.name.tolist()], dtype=np.bool_)
+    is_copy = (innermost < 0) | (in_copy_op[np.maximum(innermost, 0)] & asked[outermost])
+    is_copy &= ~(in_copy_op[outermost] & ~to_gpu & _beside_the_loop(frame)[top])
     source = np.where(to_gpu, _sources(frame, top), -1)
     link = link_bytes_per_second(frame) or 0.0
     rate = size / np.maximum(duration, 1) * GIGABYTE
@@ -172,6 +177,13 @@ def link_bytes_per_second(frame: Frame) -> float | None:
     rows = pinned[launches.kernel] & (launches.bytes >= thresholds.LARGE_COPY_BYTES) & (launches.duration_ns > 0)
     seen = float((launches.bytes[rows] / launches.duration_ns[rows]).max()) * GIGABYTE if rows.any() else None
     return max(seen or 0.0, nominal or 0.0) or None
+
+
+def _beside_the_loop(frame: Frame) -> Bools:
+    """Per call whether it lies in another thread than the steps: there DDP copies what it wants to know."""
+    calls = frame.profile.calls
+    steps = calls_named(frame, CallKind.ANNOTATION, lambda name: name.startswith(_STEP))
+    return ~np.isin(calls.thread, calls.thread[steps]) if steps.any() else steps
 
 
 def _named(frame: Frame, word: str) -> Bools:

@@ -194,6 +194,27 @@ def test_an_op_whose_size_the_gpu_decides_is_a_read(new_trace) -> None:
     assert "aten::nonzero in the training loop: use torch.where" in finding.change
 
 
+def test_an_op_that_copies_to_find_something_out_is_a_read(new_trace) -> None:
+    def each(trace: Any, at: float) -> None:
+        trace.op("aten::bincount", at + 40, 300)
+        _copy(trace, at + 50, DTOH.format("Pageable"), size=8, gpu=at + 321, dur=2, until=at + 325)
+
+    frame = _frame(Loop(new_trace).steps(each))
+    assert "aten::bincount" in _finding(frame, "host_reads").change
+    assert "waited for no copy" in _why(frame, "blocking_copies")[1]
+
+
+def test_what_ddp_copies_in_the_backward_pass_is_its_own(new_trace) -> None:
+    def each(trace: Any, at: float) -> None:
+        trace.op("aten::copy_", at + 50, 280, tid=2)
+        trace.launch(DTOH.format("Pageable"), at + 53, at + 321, 2, bytes=8, tid=2)
+        trace.runtime(at + 56, 268, name="cudaStreamSynchronize", tid=2)
+
+    frame = _frame(Loop(new_trace).steps(each))
+    assert "waited for no copy" in _why(frame, "blocking_copies")[1]
+    assert "No op waited" in _why(frame, "host_reads")[1]
+
+
 # -- Waits of the loop itself
 
 

@@ -43,7 +43,7 @@ RULE = Rule(
     ),
 )
 
-_NOT_READS = ("aten::copy_", "c10d::", "nccl:", "gloo:", "record_param_comms", "DistributedDataParallel")
+_NOT_READS = ("c10d::", "nccl:", "gloo:", "record_param_comms", "DistributedDataParallel")
 _SCALARS = ("aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal")
 _SCALER = "aten::_amp_foreach_non_finite_check_and_unscale_"
 
@@ -134,6 +134,9 @@ def _waits(case: Case) -> Bools:
     waits = np.isin(kind, (SyncKind.WAIT, SyncKind.COPY, SyncKind.PAGEABLE_COPY, SyncKind.SCALAR))
     waits &= frame.selected_calls(case.selection) & (frame.call_top >= 0)
     waits &= (ops.role[calls.op] != Role.DATALOADER) & ~copy_waits(frame, frame.selection())
+    # What DDP copies in the backward pass is its own.
+    alone = calls_named(frame, CallKind.OP, "aten::copy_".__eq__) & (frame.call_parent < 0)
+    waits &= ~inherit(alone, alone, frame.call_parent)
     other = calls_named(frame, CallKind.OP, lambda name: name.startswith(_NOT_READS))
     inside: Bools = waits & ~inherit(other, other, frame.call_parent)
     return inside
