@@ -53,6 +53,15 @@ def test_a_column_with_a_unit_holds_numbers_and_one_without_holds_text(gpu_frame
             assert not column.verdict or set(cells) <= {"yes", "no"}
 
 
+def test_least_and_most_are_of_calls_or_of_iterations(gpu_frame: Frame, ref: RunRef) -> None:
+    def means(name: str, key: str) -> str:
+        page = report_page(gpu_frame, ref, gpu_frame.selection(), name)
+        return next(column.meaning for column in page.columns if column.key == key)
+
+    assert means("detail", "min_cpu_time_ns") == "Least of the instances: time of the calls on the CPU."
+    assert means("group_node", "min_cpu_time_ns").startswith("Least of the iterations: ")
+
+
 def test_the_summary_has_its_figures_exactly_and_in_short(gpu_frame: Frame, ref: RunRef) -> None:
     page = report_page(gpu_frame, ref, gpu_frame.selection(), "summary")
     assert [column.label for column in page.columns] == ["Table", "Row Name", "Column Name", "In Short", "Value"]

@@ -10,6 +10,12 @@ _STATISTICS = {
     "min": "Least of the instances",
     "max": "Most of the instances",
 }
+_BY_ITERATION = {
+    "total": "Sum over the range",
+    "avg": "Mean of the iterations",
+    "min": "Least of the iterations",
+    "max": "Most of the iterations",
+}
 _TIMES = {
     "cpu_time": "time of the calls on the CPU",
     "gpu_time": "time of the kernels, copies and sets on the GPU",
@@ -19,12 +25,69 @@ _TIMES = {
     "time": "its time",
 }
 _STATISTIC = re.compile(r"(total|avg|min|max)_(\w+)_ns$")
+_OF_MODULES = {
+    "cpu_time": "time of the module's forward ranges and of all calls in it and below, the union",
+    "gpu_time": "time in which anything that it and those below launched ran, the union",
+    "cpu_overhead_time": "the CPU time outside CUDA calls",
+    "gpu_idle_time": "time within its ops in which nothing ran on the GPU, the union",
+}
+_OF_REPORT = {
+    ("averages", "name"): "Name of the op, annotation, CUDA call or kernel.",
+    ("averages", "number_of_calls"): "Calls of this name, inside other ops, too.",
+    ("group_node", "name"): "Path of the module; the whole model has its class.",
+    ("tensor", "total_gpu_time_ns"): "Time of the kernels in the parts of the op that can use Tensor Cores.",
+    ("tensor", "unknown_gpu_time_ns"): "Of it, time of kernels of which it is unknown.",
+    ("tensor", "tc_gpu_time_ns"): "Of it, time of kernels that use Tensor Cores.",
+}
+"""Where a report means something else by a name, by report and name."""
 _MEANINGS = {
+    "table": "The table of the summary.",
+    "row_name": "The figure, or what the figures beside it are of.",
+    "column_name": "Which figure, where a row has several.",
+    "number_of_kernel_calls": "Kernels, copies and sets launched.",
+    "number_of_input_shapes": "Different shapes that it was called with.",
+    "device_id": "Number of the GPU.",
+    "stream_id": "Number of the CUDA stream.",
+    **{f"{what}_{axis}": f"Size of the {what} in {axis.upper()}." for what in ("grid", "block") for axis in "xyz"},
+    "registers_per_thread": "Registers that each thread of the kernel holds.",
+    "shared_memory_bytes": "Shared memory of each block.",
+    "non_tc_gpu_time_ns": "Time of kernels that do not use Tensor Cores.",
+    "tc_utilization_percent": "Share of the time that kernels on Tensor Cores have.",
+    "total_kernel_count": "Different kernels in the parts that can use Tensor Cores.",
+    "tc_kernel_count": "Of them, those that use Tensor Cores.",
+    "tc_kernel_names": "Of them, those that use Tensor Cores.",
+    "non_tc_kernel_count": "Of them, those that do not.",
+    "non_tc_kernel_names": "Of them, those that do not.",
+    "could_save_at_most_ns": "What Tensor Cores would save at most, where no estimate can be made.",
+    "op_gpu_time_ns": "Time of all that the op launched, casts included.",
+    "number_of_nodes": "Different ops of this type.",
+    "number_of_calls_aggregated": "Calls of ops in the module and below.",
+    "number_of_tc_eligibility_ops": "Different ops in it that can use Tensor Cores.",
+    "number_of_node_ops_using_tc": "Different ops in it that use Tensor Cores.",
+    "depth": "How far below the whole model it lies.",
+    "module_calls": "How often its forward was called.",
+    "accumulated_gpu_time_ns": "Sum over all that ran on the GPU, what runs at once counted each.",
+    "own_gpu_time_ns": "Without the modules below.",
+    "own_cpu_time_ns": "Without the modules below.",
+    "forward_gpu_time_ns": "Of the forward pass.",
+    "backward_gpu_time_ns": "Of the backward pass.",
+    "eligible_gpu_time_ns": "Time of kernels in the parts that can use Tensor Cores.",
+    "saving_ns": "What the change should save in each step.",
+    "saving_low_ns": "The least of it, by the interval.",
+    "saving_high_ns": "The most of it, by the interval.",
+    "saving_percent": "Share of the step that the change should save.",
+    "severity": "High, medium or low, mostly by what it should save.",
+    "confidence": "How sure the rule is.",
+    "seen": "The numbers behind it.",
+    "code": "The lines to change.",
+    "confirm": "What would show that it helped.",
+    "rule": "The rule that found it; docs/rules has a page on each.",
+    "number_of_copies": "How often it was copied or set.",
     "op_id": "A hash of module, type and direction: the same in every run, and in the page's links.",
     "op_name": "Path of the module and type of the op.",
     "op_type": "What it computes; a backward op has the type of its forward op.",
     "direction": "Forward (fprop) or backward (bprop); empty for optimizers and copies.",
-    "number_of_calls": "How often it was called in the range; torch's table counts every call of the name.",
+    "number_of_calls": "How often it was called in the range.",
     "tc_eligibility": "Whether it can use Tensor Cores.",
     "using_tc": "Whether it uses Tensor Cores.",
     "uses_tc": "Whether it uses Tensor Cores.",
@@ -82,16 +145,21 @@ _MEANINGS = {
 }
 
 
-def meaning(key: str, heading: str) -> str:
-    """The sentence on a column; its heading where that says all there is.
+def meaning(report: str, key: str) -> str:
+    """The sentence on a column.
 
     Args:
-        key: its name in JSON.
-        heading: what stands above it.
+        report: the report's name.
+        key: the column's name in JSON.
+
+    Raises:
+        KeyError: no report has such a column.
     """
-    if key in _MEANINGS:
-        return _MEANINGS[key]
+    known = _OF_REPORT.get((report, key)) or _MEANINGS.get(key)
+    if known:
+        return known
     found = _STATISTIC.match(key)
-    if found and found[2] in _TIMES:
-        return f"{_STATISTICS[found[1]]}: {_TIMES[found[2]]}."
-    return f"{heading}."
+    if found is None:
+        raise KeyError(key)
+    statistics, times = (_BY_ITERATION, _OF_MODULES) if report == "group_node" else (_STATISTICS, _TIMES)
+    return f"{statistics[found[1]]}: {times[found[2]]}."

@@ -74,7 +74,7 @@ def report_page(frame: Frame, ref: RunRef, selection: Selection, name: str) -> R
     """
     title, question = TITLES[name]
     report = _in_short(make_report(name, frame, ref, selection))
-    columns = [_column(report, index) for index in range(len(report.columns))]
+    columns = [_column(name, report, index) for index in range(len(report.columns))]
     texts = [column.unit == "text" for column in columns]
     rows = [[_cell(cell, text) for cell, text in zip(row, texts, strict=True)] for row in report.rows]
     return ReportPage(
@@ -113,7 +113,7 @@ def _readable(heading: str, value: Cell) -> str | None:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
 
 
-def _column(report: Report, index: int) -> ReportColumn:
+def _column(name: str, report: Report, index: int) -> ReportColumn:
     heading = report.columns[index]
     key = report.keys.get(heading) or json_key(heading)
     values = [row[index] for row in report.rows if row[index] is not None]
@@ -123,7 +123,7 @@ def _column(report: Report, index: int) -> ReportColumn:
         unit = "text"
     label = heading.removesuffix(_IN_HEADING.get(unit, ""))
     verdict = bool(values) and all(isinstance(value, bool) for value in values)
-    return ReportColumn(key, label, unit, verdict, meaning(key, heading))
+    return ReportColumn(key, label, unit, verdict, meaning(name, key))
 
 
 def _unit(key: str) -> ReportUnit | None:
