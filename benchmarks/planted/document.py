@@ -160,7 +160,7 @@ def _about(rule: str) -> str:
     """What the planted training says of its fault and of how it is mended: the first paragraph of its docstring."""
     source = (RECORDED.parent / "snippets" / f"{rule}.py").read_text(encoding="utf-8")
     text = ast.get_docstring(ast.parse(source)) or ""
-    return " ".join(text.split("\n\n")[0].split())
+    return " ".join(text.split("\n\n")[0].replace("``", "`").split())
 
 
 def _index(rules: list[Rule]) -> str:
