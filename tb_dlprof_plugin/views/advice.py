@@ -118,6 +118,6 @@ def _combined_text(combined: CombinedSaving | None) -> str:
     if whole == added_up:
         return "They come out of different parts of the step, so they add up."
     return (
-        f"Added up they would be {added_up}. They come to {whole} because some shorten the same time or are "
-        "alternatives, and no time can be saved twice or beyond the step."
+        f"Added up they would be {added_up}. They come to {whole} because of alternatives only one can be had, and a "
+        "change that shortens the same time as another has only the rest to shorten."
     )
