@@ -35,19 +35,24 @@ def combined(case: Case, savings: Sequence[tuple[SavingItem, Claim]]) -> Combine
     """
     if not savings:
         return None
-    best = max(item.expected_ns for item, _ in savings)
-    most = max(item.high_ns for item, _ in savings)
+    largest = max((item for item, _ in savings), key=lambda item: item.expected_ns)
+    best, most, step_ns = largest.expected_ns, max(item.high_ns for item, _ in savings), _step_ns(case, largest)
     # What a saving promises beyond the time that it claims (a step without the profiler is another step) stays its own.
-    expected = min(max(_together(case, [(item.expected_ns, claim) for item, claim in savings]), best), case.step_ns)
-    high = min(max(_together(case, [(item.high_ns, claim) for item, claim in savings]), most), case.step_ns)
+    expected = min(max(_together(case, [(item.expected_ns, claim) for item, claim in savings]), best), step_ns)
+    high = min(max(_together(case, [(item.high_ns, claim) for item, claim in savings]), most), step_ns)
     return CombinedSaving(
         low_ns=min(max(item.low_ns for item, _ in savings), expected),
         expected_ns=expected,
         high_ns=max(high, expected),
-        percent=percent(expected, case.step_ns) or 0.0,
+        percent=percent(expected, step_ns) or 0.0,
         findings=len(savings),
         added_up_ns=sum(max(0, item.expected_ns) for item, _ in savings),
     )
+
+
+def _step_ns(case: Case, saving: SavingItem) -> int:
+    """The step that a saving is a share of: that without the profiler where it comes from a replay or forecast."""
+    return round(100 * saving.expected_ns / saving.percent) if saving.percent > 0 else case.step_ns
 
 
 def _together(case: Case, savings: Sequence[tuple[int, Claim]]) -> int:

@@ -81,8 +81,9 @@ ONCE_ONLY_SHARE_PERCENT = 5.0
 """Of the recorded time, from which allocating and loading code spoil the figures."""
 
 PROFILED_STEP_RATIO = 2.0
-"""Recorded step over the step without the profiler. Of recorded runs that the CPU paces, with default options, it is 1.54
-at the median and at most 1.82 in nine of ten (comparison/forecast/calibration.py): that is what a recording costs."""
+"""Recorded step over the step without the profiler. Of recorded runs that the CPU paces, with default options, it is
+1.54 at the median and at most 1.82 in nine of ten (comparison/forecast/calibration.py): that is what a recording
+costs."""
 
 PROFILED_STEP_RATIO_WITH_OPTIONS = 1.25
 """The same where options are on that cost time: leaving them off is free."""
