@@ -23,9 +23,17 @@ STEPS = WAIT + WARMUP + ACTIVE
 """The first `WAIT` steps run without the profiler: their median is the step that savings are held to."""
 
 
+SCALE = float(os.environ.get("PLANTED_SCALE", "1"))
+"""Times the sizes that a GPU trains with: the same faults in trainings that the rules were not written with."""
+_SCALED_FROM = 64
+"""Smaller numbers (of layers, heads, branches) make a training what it is, and stay."""
+
+
 def size(gpu: int, cpu: int) -> int:
     """A batch or width for a GPU, and a smaller one with which a CPU runs the same training in seconds."""
-    return gpu if DEVICE == "cuda" else cpu
+    if DEVICE != "cuda":
+        return cpu
+    return int(gpu * SCALE) if gpu >= _SCALED_FROM else gpu
 
 
 def profiler(logdir: Path, **options: Any) -> Any:

@@ -28,7 +28,7 @@ from tb_dlprof_plugin.advice.topics import place_of, topic_of
 from tb_dlprof_plugin.views.text import byte_size, duration
 
 from . import studies
-from .held import RECORDED, Held, all_held
+from .held import LARGER, RECORDED, Held, all_held
 from .tables import DEMO_COLUMNS, PLANTED_COLUMNS, demo_rows, markdown, planted_row, totals
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,8 +64,10 @@ def all_pages(recorded: Path = RECORDED) -> dict[str, str]:
     planted = {one.rule: one for one in all_held(recorded)}
     pages = {f"{rule.id}.md": rule_page(rule, planted.get(rule.id)) for rule in rules}
     rows = [planted[rule.id] for rule in rules if rule.id in planted]
+    larger = sorted(all_held(LARGER), key=lambda one: place_of(one.rule))
     parts = {
         "index": _index(rules),
+        "larger": markdown(PLANTED_COLUMNS, [planted_row(one, _link) for one in larger]) + f"\n{totals(larger)}\n",
         "planted": markdown(PLANTED_COLUMNS, [planted_row(one, _link) for one in rows]) + f"\n{totals(rows)}\n",
         "demo": markdown(DEMO_COLUMNS, demo_rows(_link)),
         "studies": studies.tables(),

@@ -21,6 +21,8 @@ from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.measures import Frame, Selection
 
 RECORDED = Path(__file__).resolve().parent / "recorded"
+LARGER = RECORDED.with_name("recorded_larger")
+"""The same trainings at 1.5 times the sizes (PLANTED_SCALE), recorded when all rules had been written."""
 """``<rule>/fault`` and ``<rule>/mended``, made by `benchmarks.planted.record`."""
 
 

@@ -4,7 +4,8 @@
 
 Recordings go to DIRECTORY/<rule>/fault and DIRECTORY/<rule>/mended, what machine made them and what failed to
 DIRECTORY/recording.json. A training that needs another number of GPUs than one says so in ``GPUS``; ``--gpus`` picks.
-With PLANTED_QUICK set in the environment each runs a few steps only, which shows that it runs and no more.
+With PLANTED_QUICK set in the environment each runs a few steps only, which shows that it runs and no more;
+PLANTED_SCALE makes batches and widths larger by a factor.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 import torch
 
 from . import snippets
-from .common import set_up
+from .common import SCALE, set_up
 
 LIMIT_S = 90
 VARIANTS = ("fault", "mended")
@@ -108,6 +109,7 @@ def _write(out: Path, runs: list[dict[str, Any]]) -> None:
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "device": torch.cuda.get_device_name(0) if torch.cuda.is_available() else "cpu",
         "gpus": torch.cuda.device_count(),
+        "scale": SCALE,
         "torch": torch.__version__,
         "python": sys.version.split()[0],
     }

@@ -6,7 +6,7 @@ import functools
 
 import pytest
 from planted import document, snippets
-from planted.held import RECORDED, Held, held, planted_rules
+from planted.held import LARGER, RECORDED, Held, held, planted_rules
 from planted.record import all_snippets
 from planted.studies import advice_rows
 
@@ -42,6 +42,18 @@ def test_what_is_saved_lies_in_the_stated_interval() -> None:
     missed = {one.rule: (one.finding.saving, one.realised_ns) for one in judged if one.finding and not one.within}
     assert len(judged) > 10
     assert 100 * (1 - len(missed) / len(judged)) >= KEPT_PERCENT, missed
+
+
+def test_the_same_holds_for_sizes_that_the_rules_were_not_written_with() -> None:
+    larger = [held(rule, LARGER) for rule in planted_rules(LARGER)]
+    assert len(larger) > 20
+    assert [one.rule for one in larger if not one.silent] == []
+    # Where a fault costs little at these sizes its rule looks and stays silent.
+    quiet = {one.rule: one.fault.status(one.rule) for one in larger if not one.fires}
+    assert set(quiet) <= {"for_loop_indexing", "launch_bound"}
+    assert all(status is not None and status.outcome == "silent" for status in quiet.values()), quiet
+    judged = [one for one in larger if one.within is not None]
+    assert 100 * sum(bool(one.within) for one in judged) >= KEPT_PERCENT * len(judged)
 
 
 def test_no_rule_fails_on_a_planted_training() -> None:
