@@ -11,7 +11,14 @@ import tempfile
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
-from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments, set_seed
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    PrinterCallback,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
 
 
 class FakeText(Dataset[dict[str, Tensor]]):
@@ -55,12 +62,13 @@ def main() -> None:
                 per_device_train_batch_size=args.batch_size,
                 report_to=[],
                 save_strategy="no",
-                logging_steps=10,
                 disable_tqdm=True,
             ),
             train_dataset=FakeText(args.steps * args.batch_size),
             eval_dataset=FakeText(4 * args.batch_size),
         )
+        # It prints how long things took.
+        trainer.remove_callback(PrinterCallback)
         trainer.train()
         print(f"eval_loss {trainer.evaluate()['eval_loss']:.6f}", flush=True)
     if args.save:

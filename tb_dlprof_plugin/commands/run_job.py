@@ -100,7 +100,7 @@ class Job:
         written = read_written(self.place.directory, self.place.before)
         if not written:
             if not failures:
-                tell(f"tb-dlprof: {why_nothing(reports, self.place.script, status == 0)}")
+                tell(f"tb-dlprof: {why_nothing(reports, self.place.script, status == 0, self.order.between_marks)}")
             return False
         remove_old(self.place.before)
         paths = self._write_files(written[0])

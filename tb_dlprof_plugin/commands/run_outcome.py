@@ -90,7 +90,7 @@ def remove_old(before: frozenset[Path]) -> None:
                 old.unlink()
 
 
-def why_nothing(reports: list[Report], script: str, ended_well: bool) -> str:
+def why_nothing(reports: list[Report], script: str, ended_well: bool, between_marks: bool) -> str:
     """One sentence that says why nothing was recorded, and what to do."""
     if not reports:
         return (
@@ -105,6 +105,8 @@ def why_nothing(reports: list[Report], script: str, ended_well: bool) -> str:
             )
         if report.phase == "failed":
             return f"Nothing was recorded: {report.said}."
+    if between_marks and not any(report.phase == "recording" for report in reports):
+        return f"{script} did not call torch.cuda.profiler.start(), so nothing was recorded; leave out --profile-range."
     waiting = [report for report in reports if report.phase == "waiting"]
     if waiting:
         report = max(waiting, key=lambda one: one.iterations)

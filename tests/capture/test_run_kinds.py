@@ -249,6 +249,11 @@ def test_only_what_lies_between_the_scripts_marks_is_recorded(tmp_path: Path) ->
     assert len({profile.source.session for profile in found}) == 1
 
 
+def test_without_any_mark_that_is_said(tmp_path: Path) -> None:
+    done, _ = recorded(tmp_path, "train(20, model, optimizer)", "--profile-range")
+    assert "train.py did not call torch.cuda.profiler.start(), so nothing was recorded" in done.err
+
+
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
 def test_ranks_that_the_script_starts_itself_are_profiles_of_one_session(tmp_path: Path, method: str) -> None:
     write(

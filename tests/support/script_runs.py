@@ -57,7 +57,8 @@ class Done:
 
 def environment(**extra: str) -> dict[str, str]:
     """One thread: two processes of a test must not fight for the CPUs, and sums must not depend on how they do."""
-    return os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""} | extra
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    return os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""} | extra
 
 
 def execute(*command: object, cwd: Path, **env: str) -> Done:

@@ -8,7 +8,6 @@ recording none.
 
 from __future__ import annotations
 
-import collections
 import enum
 import multiprocessing.util
 import os
@@ -26,6 +25,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tb_dlprof_plugin.capture.identity import rank_and_world_size
+from tb_dlprof_plugin.capture.run.course import ENOUGH_ITERATIONS, Course, mode_of
 from tb_dlprof_plugin.capture.run.first_call import FirstCall
 from tb_dlprof_plugin.capture.run.iteration_end import IterationEnd
 from tb_dlprof_plugin.capture.run.marks import Marks
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.capture.run.alive import Alive
     from tb_dlprof_plugin.capture.run.door import Door
     from tb_dlprof_plugin.capture.run.recording import Recording
+    from tb_dlprof_plugin.capture.run.subject import Subject
 
 _OPTIMIZER_STEPS, _CALLS = "optimizer steps", "calls of the model"
 _SKIPPED_CALLS = 5
@@ -48,16 +49,6 @@ updates its parameters itself."""
 _SKIPPED_EVALUATIONS = 50
 """With an optimizer, but evaluating: mostly a look at the model before the training begins."""
 _RECORDED_CALLS = 100
-_ENOUGH_ITERATIONS = 3
-"""An evaluation that comes after so many recorded iterations ends the recording, unless its end was asked for; else it
-belongs to none of them."""
-_LONGEST_PAUSE_S = 30.0
-_MOST_CALLS_IN_PAUSE = 100
-_MOST_CALLS = 1000
-"""Of one iteration that takes longer than `_LONGEST_PAUSE_S` as well: the memory must not fill."""
-
-_Mode = tuple[bool, bool]
-"""Of a call: whether the module trains, whether gradients are recorded."""
 
 
 class _Phase(enum.Enum):
@@ -94,17 +85,11 @@ class Recorder:
         # No call of the model is seen: iterations begin with the optimizer's step.
         self._without_calls = False
         self._skip_call = False
-        self._modes: collections.Counter[_Mode] = collections.Counter()
-        self._usual: _Mode | None = None
-        self._aside = False
-        self._gaps = 0
-        self._calls_here = 0
-        self._here_since_s = 0.0
+        self._course = Course()
         self._cycle = 0
         self._session: str | None = None
         self._door: Door | None = None
-        self._model: nn.Module | None = None
-        self._loader: Any = None
+        self._subject: Subject | None = None
         self._recording: Recording | None = None
         self._own_profilers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._unprofiled = UnprofiledSteps()
@@ -139,8 +124,12 @@ class Recorder:
     # ---- what is heard
 
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if not is_compiling():
-            self._quietly(self._on_step, optimizer)
+        if is_compiling():
+            return
+        try:
+            self._on_step(optimizer)
+        except Exception as error:
+            self._fail(error)
 
     def _on_step(self, optimizer: Optimizer) -> None:
         if self._in(_Phase.OFF):
@@ -158,13 +147,14 @@ class Recorder:
         if self._in(_Phase.IDLE):
             self._wait()
         if self._in(_Phase.WAIT):
-            self._unprofiled.mark()
+            if self._window.near(self._iteration):
+                self._unprofiled.mark()
             if not self._order.between_marks and self._window.due(self._iteration):
                 self._pending = True
                 self._prepare()
         elif threading.get_ident() == self._thread and (self._pending or self._without_calls):
-            if self._aside:
-                self._usual = None
+            if self._course.aside:
+                self._course.forget()
             else:
                 self._without_calls = True
             self._pending = False
@@ -182,7 +172,7 @@ class Recorder:
             return
         trains = module.training or torch.is_grad_enabled()
         if alive.optimizers and trains:
-            self._modes[(module.training, torch.is_grad_enabled())] += 1
+            self._course.learn(mode_of(module))
             self._wait()
             if self._window.due(0):
                 self._prepare(alive)
@@ -208,25 +198,24 @@ class Recorder:
             self._thread = threading.get_ident()
         if self._in(_Phase.OFF) or threading.get_ident() != self._thread:
             return
-        self._calls_here += 1
+        course = self._course
+        course.count_call()
         if not self._steps_count:
             self._count_call(module)
             return
-        if self._in(_Phase.ACTIVE) and self._is_too_long():
+        if self._in(_Phase.ACTIVE) and course.is_too_long:
             self._close()
         if not self._pending or self._in(_Phase.OFF):
             return
-        mode = (module.training, torch.is_grad_enabled())
-        if self._in(_Phase.ACTIVE) and self._usual is not None and mode != self._usual:
+        mode = mode_of(module)
+        if self._in(_Phase.ACTIVE) and course.is_evaluation(mode):
             self._step_aside()
             return
-        if self._in(_Phase.WARM) and self._iteration >= self._window.first:
-            most = self._modes.most_common(1)
-            if most and most[0][1] > 1 and mode != most[0][0]:
-                # An evaluation: the recording begins with the training that follows.
-                return
+        if self._in(_Phase.WARM) and self._iteration >= self._window.first and course.is_unlikely(mode):
+            # An evaluation: the recording begins with the training that follows.
+            return
         if self._in(_Phase.DUE, _Phase.WARM):
-            self._modes[mode] += 1
+            course.learn(mode)
         self._pending = False
         self._next_iteration()
 
@@ -284,8 +273,7 @@ class Recorder:
 
     def _prepare(self, alive: Alive | None = None) -> None:
         """Find the models, and hear of their next call."""
-        from tb_dlprof_plugin.capture.run.alive import training_loader
-        from tb_dlprof_plugin.capture.run.roots import as_one, choose_roots, name_of
+        from tb_dlprof_plugin.capture.run.subject import Subject
 
         alive = alive or self._look()
         if self._is_profiled(alive):
@@ -300,10 +288,8 @@ class Recorder:
             self._leave("failed", "--mode simple records GPU kernels, and torch sees no GPU here: leave it out")
             return
         stepped = [one for known in self._optimizers.values() if (one := known()) is not None]
-        roots = choose_roots(alive.modules, stepped or alive.optimizers, self._called())
-        self._model = as_one(roots)
-        self._loader = probe(lambda: training_loader(alive))
-        self._report.model = "" if self._model is None else name_of(self._model)
+        self._subject = Subject(alive, stepped, self._called())
+        self._report.model = self._subject.name
         self._phase = _Phase.DUE
         self._without_calls = not self._open_door()
 
@@ -312,14 +298,15 @@ class Recorder:
         from tb_dlprof_plugin.capture.run.door import Door
 
         self._close_door()
-        self._door = Door(lambda module: self._quietly(self._on_call, module))
-        if not self._steps_count:
-            called = self._called()
-            if called is not None:
-                self._door.install_on(called)
-            return called is not None
-        # GPU kernels alone need no exact beginning, and hooks cost time.
-        return self._model is not None and not self._order.simple and self._door.install(self._model)
+        hear = self._hear
+        if self._steps_count:
+            # GPU kernels alone need no exact beginning, and hooks cost time.
+            if self._subject is not None and not self._order.simple:
+                self._door = self._subject.door(hear)
+        elif (called := self._called()) is not None:
+            self._door = Door(hear)
+            self._door.install_on(called)
+        return self._door is not None
 
     def _close_door(self) -> None:
         if self._door is not None:
@@ -327,7 +314,7 @@ class Recorder:
             self._door = None
 
     def _next_iteration(self) -> None:
-        self._calls_here, self._here_since_s, self._aside = 0, time.monotonic(), False
+        self._course.begin_iteration()
         if self._in(_Phase.DUE):
             self._begin_recording()
         elif self._in(_Phase.WARM):
@@ -339,28 +326,22 @@ class Recorder:
                 self._step(live=True)
 
     def _begin_recording(self) -> None:
-        from tb_dlprof_plugin.capture.run.recording import Handler, Ranges, Recording
-
+        assert self._subject is not None
         report = self._report
         report.rank, report.world_size = rank_and_world_size()
         if report.world_size > 1:
             # The ranks of one training; other processes with the same rank are trainings of their own.
             self._session = self._order.session
-        handler = Handler(
-            self._order.run_directory,
-            use_gzip=True,
-            model=self._model,
-            dataloader=self._loader,
+        self._recording = self._subject.recording(
+            self._order,
+            self._hear,
+            iteration=self._iteration,
             session=self._session,
+            cycle=self._cycle,
             rank=report.rank,
+            world_size=report.world_size,
+            unprofiled=self._unprofiled,
         )
-        handler.world_size = report.world_size
-        handler.cycle, handler.unprofiled = self._cycle, self._unprofiled
-        ranges = None
-        if self._model is not None and not self._order.simple:
-            ranges = Ranges(self._model, lambda module: self._quietly(self._on_call, module))
-        self._loader = None
-        self._recording = Recording(handler, ranges, self._iteration, self._order.simple)
         live = self._recording.live = self._iteration >= self._window.first
         self._recording.start()
         if self._recording.failed:
@@ -377,7 +358,7 @@ class Recorder:
     def _step(self, live: bool) -> None:
         assert self._recording is not None
         self._recording.live = live
-        self._recording.next_step(self._iteration + self._gaps)
+        self._recording.next_step(self._iteration + self._course.gaps)
         if self._recording.failed:
             self._leave("failed", "the profiler did not start")
         elif live and self._in(_Phase.WARM):
@@ -395,28 +376,20 @@ class Recorder:
         if multiprocessing.parent_process() is not None:
             # Forked ones end without the functions that were registered with `atexit`.
             multiprocessing.util.Finalize(None, self.end, exitpriority=0)
-        self._usual = self._modes.most_common(1)[0][0] if self._modes else None
+        self._course.settle()
         report = self._report
         report.phase, report.first, report.recording_since_s = "recording", self._window.first, time.time()
         report.write(self._folder)
 
-    def _is_too_long(self) -> bool:
-        seconds = time.monotonic() - self._here_since_s
-        if self._aside:
-            return seconds > _LONGEST_PAUSE_S or self._calls_here > _MOST_CALLS_IN_PAUSE
-        return seconds > _LONGEST_PAUSE_S and self._calls_here > _MOST_CALLS
-
     def _step_aside(self) -> None:
         """An evaluation begins between two iterations."""
-        if self._aside or self._recording is None:
+        if self._course.aside or self._recording is None:
             return
-        if self._iteration - self._window.first >= _ENOUGH_ITERATIONS and not self._window.explicit:
+        if self._iteration - self._window.first >= ENOUGH_ITERATIONS and not self._window.explicit:
             self._close()
             return
         self._recording.pause()
-        # Iterations whose numbers follow each other share their boundary.
-        self._gaps += 1
-        self._aside, self._calls_here, self._here_since_s = True, 0, time.monotonic()
+        self._course.step_aside()
 
     def _close(self) -> None:
         """Write what was recorded."""
@@ -434,10 +407,8 @@ class Recorder:
             report.last = max(self._window.first, last)
             report.analyses = [*report.analyses, *analyses]
         else:
-            report.phase, report.said = (
-                "failed",
-                "the trace was not written; a warning of the script's process says why",
-            )
+            report.phase = "failed"
+            report.said = "the trace was not written; a warning of the script's process says why"
         self._let_go()
         if self._order.between_marks and analyses:
             self._phase = _Phase.WAIT
@@ -450,8 +421,8 @@ class Recorder:
 
     def _let_go(self) -> None:
         self._close_door()
-        self._recording = self._model = self._loader = None
-        self._pending = self._aside = self._skip_call = False
+        self._recording = self._subject = None
+        self._pending = self._course.aside = self._skip_call = False
 
     def _look(self) -> Alive:
         from tb_dlprof_plugin.capture.run.alive import look
@@ -496,13 +467,19 @@ class Recorder:
         report.ended = True
         report.write(self._folder)
 
+    def _hear(self, module: nn.Module) -> None:
+        self._quietly(self._on_call, module)
+
     def _quietly(self, action: Callable[..., None], *arguments: Any) -> None:
         try:
             action(*arguments)
         except Exception as error:
-            why = f"{type(error).__name__}: {error}"
-            probe(lambda: self._leave("failed", why))
-            warn(f"The script goes on without a profile: {why}.")
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        why = f"{type(error).__name__}: {error}"
+        probe(lambda: self._leave("failed", why))
+        warn(f"The script goes on without a profile: {why}.")
 
 
 def _nothing() -> None:

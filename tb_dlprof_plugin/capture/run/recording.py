@@ -15,7 +15,7 @@ from tb_dlprof_plugin.capture.modules import ModuleRanges
 from tb_dlprof_plugin.capture.session import ProfileSession, _another_profiler_runs
 from tb_dlprof_plugin.capture.unprofiled import UnprofiledSteps
 from tb_dlprof_plugin.capture.warn import probe
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts
 from tb_dlprof_plugin.storage.run_files import Analysis
 
 _OPTIONS: dict[str, Any] = {"record_shapes": True}
@@ -26,6 +26,15 @@ class Handler(TraceHandler):
     """Of a process whose place among the ranks is known: at its end torch.distributed may be gone."""
 
     world_size = 1
+
+    @property
+    def loader_facts(self) -> DataLoaderFacts | None:
+        """Of the training's DataLoader."""
+        return self._loader_facts
+
+    @loader_facts.setter
+    def loader_facts(self, facts: DataLoaderFacts | None) -> None:
+        self._loader_facts = facts
 
     def _facts(self, prof: Any, cycle: int, rank: int, world_size: int) -> RunFacts:
         return super()._facts(prof, cycle, rank, self.world_size)

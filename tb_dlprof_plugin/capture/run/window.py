@@ -10,6 +10,9 @@ from tb_dlprof_plugin.storage.run_files import Order
 WARMUP = 3
 _SKIPPED = 5 + WARMUP
 """As `schedule.DEFAULT`: five run as ever, of which the step time without the profiler is taken, three warm up."""
+_TIMED = 8
+"""Iterations before the warm-up whose time is taken: on a GPU that costs some microseconds each."""
+_NEAR_S = 10.0
 _RECORDED = 10
 _MOST_RECORDED = 200
 """Where only seconds are given: a profile of more iterations says no more, and an event takes about 1 kB of memory."""
@@ -50,6 +53,12 @@ class Window:
     def warmup(self) -> int:
         """Iterations for which the profiler is on and its data thrown away."""
         return min(WARMUP, self.first)
+
+    def near(self, iteration: int) -> bool:
+        """Whether the warm-up begins within the next iterations, or may do so within seconds."""
+        if iteration + self.warmup + _TIMED < self.first:
+            return False
+        return time.time() + _NEAR_S >= self.order.began_s + self.order.delay_s
 
     def due(self, iteration: int) -> bool:
         """Whether the warm-up begins with this iteration."""
