@@ -82,7 +82,9 @@ class Script:
                 signo = self._signals.next_one(_POLL_S)
                 if signo is not None:
                     self._process.send_signal(signo)
-                meanwhile()
+                # Whatever fails there: the script must not be left alone.
+                with contextlib.suppress(Exception):
+                    meanwhile()
                 if self._kill_at_s is not None and time.monotonic() > self._kill_at_s:
                     self._kill()
             return status

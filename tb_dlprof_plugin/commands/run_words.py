@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from enum import IntEnum
 from typing import NoReturn
@@ -20,7 +21,9 @@ class Level(IntEnum):
 
 def tell(line: str = "") -> None:
     """Print a line to standard error, where it is in nobody's pipe."""
-    print(line, file=sys.stderr, flush=True)
+    # A terminal that is gone must not end what watches the script.
+    with contextlib.suppress(OSError, ValueError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def refuse(sentence: str) -> NoReturn:

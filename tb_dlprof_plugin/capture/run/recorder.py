@@ -20,16 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
-from torch.compiler import is_compiling
 from torch.optim import Optimizer
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from tb_dlprof_plugin.capture.identity import rank_and_world_size
 from tb_dlprof_plugin.capture.run.course import ENOUGH_ITERATIONS, Course, mode_of
-from tb_dlprof_plugin.capture.run.first_call import FirstCall
+from tb_dlprof_plugin.capture.run.ears import Ears
 from tb_dlprof_plugin.capture.run.iteration_end import IterationEnd
-from tb_dlprof_plugin.capture.run.marks import Marks
-from tb_dlprof_plugin.capture.run.nvtx import IdleNvtx
 from tb_dlprof_plugin.capture.run.window import Window
 from tb_dlprof_plugin.capture.unprofiled import UnprofiledSteps
 from tb_dlprof_plugin.capture.warn import probe, warn
@@ -93,24 +89,17 @@ class Recorder:
         self._recording: Recording | None = None
         self._own_profilers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._unprofiled = UnprofiledSteps()
-        self._first_call = FirstCall(lambda module: self._quietly(self._on_first_call, module))
-        self._marks = Marks(lambda: self._quietly(self._on_mark), lambda: self._quietly(self._on_end_mark))
-        self._nvtx = IdleNvtx()
-        self._handle: Any = None
+        self._ears = Ears(self._on_step, self._on_first_call, self._on_mark, self._on_end_mark, self._fail)
 
     def begin(self) -> None:
         """Watch this process."""
-        self._handle = register_optimizer_step_post_hook(self._after_step)
-        self._first_call.start()
-        self._nvtx.start()
-        if self._order.between_marks:
-            self._marks.start()
+        self._ears.put_on(marks=self._order.between_marks)
         self._report.write(self._folder)
 
     def end(self) -> None:
         """The process ends: save what was recorded. Never raises."""
         if self._report.pid == os.getpid() and not self._report.ended:
-            self._quietly(self._end)
+            self._ears.quietly(self._end)
 
     def forked(self) -> None:
         """This is a child now: mostly a worker of a DataLoader, but perhaps a rank of a training."""
@@ -122,14 +111,6 @@ class Recorder:
         self._thread = None
 
     # ---- what is heard
-
-    def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if is_compiling():
-            return
-        try:
-            self._on_step(optimizer)
-        except Exception as error:
-            self._fail(error)
 
     def _on_step(self, optimizer: Optimizer) -> None:
         if self._in(_Phase.OFF):
@@ -170,25 +151,21 @@ class Recorder:
         alive = self._look()
         if self._is_profiled(alive):
             return
-        trains = module.training or torch.is_grad_enabled()
-        if alive.optimizers and trains:
+        trains = any(mode_of(module))
+        self._steps_count = bool(alive.optimizers) and trains
+        if self._steps_count:
             self._course.learn(mode_of(module))
-            self._wait()
-            if self._window.due(0):
-                self._prepare(alive)
-                self._next_iteration()
-            return
-        self._steps_count = False
-        self._report.unit = _CALLS
-        skipped = _SKIPPED_EVALUATIONS if alive.optimizers else _SKIPPED_CALLS if trains else 0
-        self._window = Window(self._order, skipped, _RECORDED_CALLS)
+        else:
+            self._report.unit = _CALLS
+            skipped = _SKIPPED_EVALUATIONS if alive.optimizers else _SKIPPED_CALLS if trains else 0
+            self._window = Window(self._order, skipped, _RECORDED_CALLS)
         self._wait()
         if self._window.due(0):
             # The hooks that are put on now hear of this call as well.
-            self._skip_call = True
+            self._skip_call = not self._steps_count
             self._prepare(alive)
             self._next_iteration()
-        else:
+        elif not self._steps_count:
             self._iteration = -1
             self._open_door()
 
@@ -446,13 +423,8 @@ class Recorder:
     def _off(self) -> None:
         self._phase = _Phase.OFF
         self._let_go()
-        self._first_call.stop()
-        self._marks.stop()
-        self._nvtx.stop()
+        self._ears.take_off()
         self._optimizers.clear()
-        if self._handle is not None:
-            self._handle.remove()
-            self._handle = None
 
     def _end(self) -> None:
         if self._recording is not None:
@@ -468,13 +440,7 @@ class Recorder:
         report.write(self._folder)
 
     def _hear(self, module: nn.Module) -> None:
-        self._quietly(self._on_call, module)
-
-    def _quietly(self, action: Callable[..., None], *arguments: Any) -> None:
-        try:
-            action(*arguments)
-        except Exception as error:
-            self._fail(error)
+        self._ears.quietly(self._on_call, module)
 
     def _fail(self, error: Exception) -> None:
         why = f"{type(error).__name__}: {error}"
