@@ -12,14 +12,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_dlprof_plugin.advice.thresholds import CHAIN_KERNELS, CHAIN_NS
 from tb_dlprof_plugin.kernels.ceilings import ceilings_of
 from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.roofline import gpu_name
 from tb_dlprof_plugin.measures.work import element_bytes, tensor_shapes
-from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Role
+from tb_dlprof_plugin.storage.model import Bools, Floats, Ints, KernelKind, Role
 
 _POINTWISE = frozenset(("elementwise", "copy", "random"))
 _BARRIERS = frozenset(("gemm", "convolution", "attention"))
@@ -47,7 +46,7 @@ class Chains:
     kernels: Ints
     time_ns: Ints
     moved: Ints
-    fused_ns: npt.NDArray[np.float64]
+    fused_ns: Floats
     elements: Ints
 
     def __len__(self) -> int:
@@ -179,7 +178,7 @@ def _of_op(name: str, shapes: str, dtypes: str) -> tuple[int, int, int, int]:
     return most, most * sum(full), most * full[0], most * (full[0] if inplace else max(full))
 
 
-def _rate(frame: Frame, moved: Ints, time: Ints) -> npt.NDArray[np.float64]:
+def _rate(frame: Frame, moved: Ints, time: Ints) -> Floats:
     """Bytes per ns of a fused kernel: of the GPU's memory, at least what the chain reached, or only that if unknown."""
     own = moved / np.maximum(time, 1)
     ceilings = ceilings_of(gpu_name(frame))

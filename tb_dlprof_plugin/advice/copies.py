@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.measures.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.synchronisation import SyncKind, sync_kinds
-from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind, Role
+from tb_dlprof_plugin.storage.model import Bools, CallKind, Floats, Ints, KernelKind, Role
 from tb_dlprof_plugin.storage.tree import any_in_subtree, inherit
 
 _COPY_OPS = ("aten::copy_", "aten::_copy_from", "aten::_pin_memory")
@@ -264,7 +263,7 @@ def inner_op(frame: Frame) -> Ints:
     return inherit(np.where(is_op, ops.name[calls.op], -1), is_op, frame.call_parent)
 
 
-def new_times(case: Case, chosen: Copies, bytes_per_second: float) -> npt.NDArray[np.float64]:
+def new_times(case: Case, chosen: Copies, bytes_per_second: float) -> Floats:
     """The time of each row of `Profile.launches` (ns) if these copies ran at this rate; none gets slower."""
     times = case.profile.launches.duration_ns.astype(np.float64)
     at_rate = np.maximum(chosen.bytes, 0) / bytes_per_second * 1e9

@@ -10,9 +10,9 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.advice.looking import launched_in
-from tb_dlprof_plugin.advice.replays import Change, Floats, shorter_step, unprofiled_base
+from tb_dlprof_plugin.advice.replays import Change, shorter_step, unprofiled_base
 from tb_dlprof_plugin.storage.intervals import union
-from tb_dlprof_plugin.storage.model import Bools
+from tb_dlprof_plugin.storage.model import Bools, Floats
 
 
 def change(case: Case, *parts: tuple[Bools, float | Floats], gone: Bools | None = None) -> Change:

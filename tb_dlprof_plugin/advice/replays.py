@@ -1,8 +1,6 @@
 """What a step would take with some of its CPU time or kernels gone: the recorded launches, run again.
 
-The model is that of `comparison.forecast.replay` (a CPU that launches in order, streams that work in order) without its
-limit on the queue, which changes no mean step; so it runs on whole columns, and a rule can ask several times. Without
-the profiler the CPU launches faster; a pause between launches, in which it computes or loads, stays as long.
+Without the profiler the CPU launches faster; a pause between launches, in which it computes or loads, stays as long.
 """
 
 from __future__ import annotations
@@ -10,21 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.advice.launching import full_speed, recorded_clock
 from tb_dlprof_plugin.advice.thresholds import Speedup
+from tb_dlprof_plugin.advice.timeline import Replayed, Timeline, play
 from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION
 from tb_dlprof_plugin.comparison.forecast.launched import launched, recorded_ns
-from tb_dlprof_plugin.comparison.forecast.replay import LAUNCH_LATENCY_NS, WAIT
 from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.storage.intervals import Union
-from tb_dlprof_plugin.storage.model import Ints
-
-Floats = npt.NDArray[np.float64]
+from tb_dlprof_plugin.storage.model import Floats, Ints
 
 _CPU_PACED = 1.05
 """A step this many times as long as with the fastest CPU tells how fast the CPU is without the profiler."""
@@ -63,15 +58,6 @@ class CpuSpeed:
     expected: float
     high: float
     timed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """Means per step (ns): of the step, of the GPU's work on its busiest stream, of the CPU's own work."""
-
-    step_ns: float
-    gpu_ns: float
-    cpu_ns: float
 
 
 @per_selection
@@ -208,7 +194,8 @@ class Replays:
         if change.cpu is not None:
             moments = moments - (1.0 - change.keep_cpu) * self._gone(change.cpu, speed)
         rows, count = len(gpu), self._count
-        return self._play(moments[:rows], moments[rows : rows + count], moments[rows + count :], gpu, gap)
+        begin, end = moments[rows : rows + count], moments[rows + count :]
+        return play(Timeline(self._bounds, moments[:rows], self._stream, gpu, gap, gpu > 0, begin, end))
 
     def _gone(self, intervals: Union, speed: float) -> Floats:
         """How much of the CPU's time before each moment lies in the intervals."""
@@ -224,46 +211,6 @@ class Replays:
         """How much of the intervals lies before each moment, in the recorded clock's time."""
         at = self._clock.at
         return _before(intervals[0], at(intervals[0]), at(intervals[1]), moments, at(moments))
-
-    def _play(self, launch: Floats, begin: Floats, end: Floats, gpu: Floats, gap: Floats) -> Replayed:
-        """One iteration after another, from completion to completion; whole stretches between two waits at once."""
-        at, cpu = 0.0, 0.0
-        free: dict[int, float] = {}
-        busy: dict[int, float] = {}
-        completions: list[float] = []
-        several = self._count > 1
-        for number in range(self._count):
-            rows = slice(int(self._bounds[number]), int(self._bounds[number + 1]))
-            counted = number > 0 or not several
-            origin = float(begin[number])
-            times = np.maximum.accumulate(np.concatenate([[origin], launch[rows]]))[1:]
-            last = max(float(end[number]), float(times[-1]) if len(times) else origin)
-            stream, work, after = self._stream[rows], gpu[rows], gap[rows]
-            shift, done, first = at - origin, at, 0
-            for cut in [*np.flatnonzero(stream == WAIT).tolist(), len(times)]:
-                for which in np.unique(stream[first:cut]).tolist():
-                    mine = first + np.flatnonzero((stream[first:cut] == which) & (work[first:cut] > 0))
-                    if not len(mine):
-                        continue
-                    whole = work[mine] + after[mine]
-                    earlier = np.cumsum(whole) - whole
-                    ready = times[mine] + shift + LAUNCH_LATENCY_NS
-                    ready[0] = max(ready[0], free.get(which, 0.0))
-                    start = np.maximum.accumulate(ready - earlier) + earlier
-                    free[which] = float(start[-1] + whole[-1])
-                    done = max(done, float((start + work[mine]).max()))
-                    if counted:
-                        busy[which] = busy.get(which, 0.0) + float(work[mine].sum())
-                if cut < len(times):
-                    shift += max(0.0, max(free.values(), default=0.0) - float(times[cut]) - shift)
-                first = cut + 1
-            at = last + shift
-            if counted:
-                cpu += last - origin
-            completions.append(max(done, at))
-        count = self._count - 1 if several else 1
-        span = completions[-1] - completions[0] if several else completions[0]
-        return Replayed(max(span, cpu) / count, max(busy.values(), default=0.0) / count, cpu / count)
 
 
 def _before(starts: Ints, first: Floats, last: Floats, moments: Ints, at: Floats) -> Floats:

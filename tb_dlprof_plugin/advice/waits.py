@@ -1,10 +1,9 @@
 """What a step would take without some of its waits and copies: the recorded launches, replayed.
 
 What the CPU loses by waiting counts only where the GPU then runs out of work, and a copy only where nothing else can
-run meanwhile; a replay tells. Its model is that of `comparison.forecast.replay` (a CPU that launches in order, streams
-that work in order), on whole columns between two waits. It also waits at copies of pageable memory, and at copies and
-sets that return when they are done. The CPU is as fast as the steps timed before the profiler say, where its speed
-decides how long they are; else as usual.
+run meanwhile; a replay (`timeline`) tells. It also waits at copies of pageable memory, and at copies and sets that
+return when they are done. The CPU is as fast as the steps timed before the profiler say, where its speed decides how
+long they are; else as usual.
 """
 
 from __future__ import annotations
@@ -12,25 +11,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import SavingItem
+from tb_dlprof_plugin.advice.timeline import Timeline, play
 from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION
 from tb_dlprof_plugin.comparison.forecast.host import HostClock, host_clock
 from tb_dlprof_plugin.comparison.forecast.launched import Launched, launched, recorded_ns
-from tb_dlprof_plugin.comparison.forecast.replay import LAUNCH_LATENCY_NS, WAIT
+from tb_dlprof_plugin.comparison.forecast.replay import WAIT
 from tb_dlprof_plugin.comparison.unprofiled import unprofiled_step
 from tb_dlprof_plugin.measures.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.iterations import percent, step_totals
 from tb_dlprof_plugin.measures.synchronisation import SyncKind, sync_kinds
 from tb_dlprof_plugin.storage.intervals import Union, covered, union
-from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind
+from tb_dlprof_plugin.storage.model import Bools, CallKind, Floats, Ints, KernelKind
 from tb_dlprof_plugin.storage.tree import inherit
-
-Floats = NDArray[np.float64]
 
 _MOST_LAUNCHES = 4000
 """A replay of so many takes a few ms; of longer recordings the first iterations are replayed, three at least."""
@@ -251,9 +248,11 @@ class _Replays:
             kept &= ~((stream == WAIT) & change.waits_gone[work.call])
         rows = (work.iteration[kept], work.host_ns[kept], stream[kept], gpu_ns[kept])
         waits = self._waits if change.waits_gone is None else self._waits[~change.waits_gone[self._waits]]
-        return _play(self._with(rows, waits, change, clock), work, self._iterations)
+        return play(self._with(rows, waits, change, clock, work)).step_ns
 
-    def _with(self, rows: tuple[Ints, Floats, Ints, Floats], waits: Ints, change: Change, clock: HostClock) -> _Rows:
+    def _with(
+        self, rows: tuple[Ints, Floats, Ints, Floats], waits: Ints, change: Change, clock: HostClock, work: Launched
+    ) -> Timeline:
         """With the waits that the forecast's replay does not know, behind the launches of the same calls."""
         calls = self._frame.profile.calls
         if change.gone is not None:
@@ -263,7 +262,17 @@ class _Replays:
         added = (self._frame.call_iteration[waits], at, np.full(len(waits), WAIT), np.zeros(len(waits)))
         iteration, host_ns, stream, gpu_ns = (np.concatenate(pair) for pair in zip(rows, added, strict=True))
         order = np.lexsort((stream == WAIT, host_ns, iteration))
-        return _Rows(iteration[order], host_ns[order], stream[order], gpu_ns[order])
+        count, size = self._iterations, len(order)
+        return Timeline(
+            bounds=np.searchsorted(iteration[order], np.arange(count + 1)),
+            host_ns=host_ns[order],
+            stream=stream[order],
+            gpu_ns=gpu_ns[order],
+            gap_ns=np.full(size, work.gap_ns),
+            runs=np.ones(size, dtype=np.bool_),
+            begin_ns=work.begin_ns[:count],
+            end_ns=work.end_ns[:count],
+        )
 
     def _clock(self, speed: float) -> HostClock:
         """Of a CPU that does not wait, and takes this share of its time for launching.
@@ -299,50 +308,6 @@ class _Replays:
 @per_selection
 def _replays(frame: Frame, _: Selection) -> _Replays:
     return _Replays(frame)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Launches and waits by iteration and CPU time (ns); ``stream`` is `WAIT` for a wait."""
-
-    iteration: Ints
-    host_ns: Floats
-    stream: Ints
-    gpu_ns: Floats
-
-
-def _play(rows: _Rows, work: Launched, iterations: int) -> float:
-    """The mean step, from completion to completion; the first iteration only fills the queue where there are more."""
-    free: dict[int, float] = {}
-    at, completions, own = 0.0, [], 0.0
-    bounds = np.searchsorted(rows.iteration, np.arange(iterations + 1))
-    for number in range(iterations):
-        chosen = slice(int(bounds[number]), int(bounds[number + 1]))
-        begin, end = float(work.begin_ns[number]), float(work.end_ns[number])
-        stream, gpu_ns = rows.stream[chosen], rows.gpu_ns[chosen]
-        host = np.maximum.accumulate(np.maximum(rows.host_ns[chosen], begin))
-        shift, done = at - begin, at
-        first = 0
-        for cut in [*np.flatnonzero(stream == WAIT).tolist(), len(stream)]:
-            for which in np.unique(stream[first:cut]).tolist():
-                mine = first + np.flatnonzero(stream[first:cut] == which)
-                whole = gpu_ns[mine] + work.gap_ns
-                before = np.cumsum(whole) - whole
-                ready = host[mine] + shift + LAUNCH_LATENCY_NS
-                ready[0] = max(ready[0], free.get(which, 0.0))
-                start = np.maximum.accumulate(ready - before) + before
-                free[which] = float(start[-1] + whole[-1])
-                done = max(done, float(start[-1] + gpu_ns[mine][-1]))
-            if cut < len(stream):
-                shift = max(shift, max(free.values(), default=0.0) - float(host[cut]))
-            first = cut + 1
-        last = max(end, float(host[-1]) if len(host) else end)
-        at = last + shift
-        own += last - begin if number or iterations == 1 else 0.0
-        completions.append(max(done, at))
-    if iterations == 1:
-        return completions[0]
-    return max(completions[-1] - completions[0], own) / (iterations - 1)
 
 
 def _more_waits(frame: Frame) -> Ints:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from tb_dlprof_plugin.storage.model import Floats
 
 CONFIDENCE = 0.95
 

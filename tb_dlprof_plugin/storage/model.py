@@ -16,6 +16,7 @@ from tb_dlprof_plugin.storage.facts import RunFacts, System
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 SCHEMA_VERSION = 1
 

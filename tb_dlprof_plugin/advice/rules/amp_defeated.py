@@ -15,14 +15,13 @@ from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
 from tb_dlprof_plugin.advice.kernel_savings import change, listed, milliseconds, step_saving
 from tb_dlprof_plugin.advice.looking import ops_named
 from tb_dlprof_plugin.advice.op_ratios import OpRatios, matrix_ops
-from tb_dlprof_plugin.advice.replays import Floats
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.measures.frame import op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.precision_mode import precision_mode
 from tb_dlprof_plugin.measures.precision_signals import HALF
 from tb_dlprof_plugin.measures.work import Shape, shape_at, tensor_shapes
-from tb_dlprof_plugin.storage.model import Bools, Role
+from tb_dlprof_plugin.storage.model import Bools, Floats, Role
 
 RULE = Rule(
     id="amp_defeated",

@@ -15,7 +15,6 @@ from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
 from tb_dlprof_plugin.advice.kernel_savings import change, milliseconds, step_saving
 from tb_dlprof_plugin.advice.looking import launched_in, ops_named
 from tb_dlprof_plugin.advice.op_ratios import OpRatios, matrix_ops
-from tb_dlprof_plugin.advice.replays import Floats
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.scaling import scaler_calls
 from tb_dlprof_plugin.comparison.forecast import ForecastError
@@ -26,7 +25,7 @@ from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.precision_mode import precision_mode
 from tb_dlprof_plugin.measures.precision_signals import HALF
-from tb_dlprof_plugin.storage.model import Bools
+from tb_dlprof_plugin.storage.model import Bools, Floats
 from tb_dlprof_plugin.storage.tree import any_in_subtree, outermost
 
 RULE = Rule(

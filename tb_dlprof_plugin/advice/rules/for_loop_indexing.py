@@ -11,10 +11,10 @@ from tb_dlprof_plugin.advice.evidence import call_rows, place_of
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.index_loops import IndexLoop, IndexLoops, index_loops
 from tb_dlprof_plugin.advice.optimizer_work import within
-from tb_dlprof_plugin.advice.replays import Change, Floats, shorter_step
+from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.measures.iterations import percent
-from tb_dlprof_plugin.storage.model import Bools
+from tb_dlprof_plugin.storage.model import Bools, Floats
 
 RULE = Rule(
     id="for_loop_indexing",

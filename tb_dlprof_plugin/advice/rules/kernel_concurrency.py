@@ -11,11 +11,11 @@ from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.filling import Filling, filling
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.replays import Change, Floats, shorter_step
+from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iterations import percent
-from tb_dlprof_plugin.storage.model import Bools
+from tb_dlprof_plugin.storage.model import Bools, Floats
 
 RULE = Rule(
     id="kernel_concurrency",

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from importlib import resources
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tb_dlprof_plugin.comparison.forecast.features import SLOWNESS, TIME, Features
+from tb_dlprof_plugin.storage.model import Floats
 
 NEIGHBOURS = 64
 """With more, the error of measured ops left out in turn falls by a hundredth; numpy solves so few without threads."""
@@ -27,7 +27,6 @@ _NEAR = 0.5
 """Of the logarithm of least times; gave the least error when each measured op was left out in turn."""
 _SQRT3 = math.sqrt(3.0)
 _DATA = "op_times.json.gz"
-_Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +51,10 @@ class Process:
     trend: float
     noise: float
 
-    def covariance(self, left: _Floats, right: _Floats) -> _Floats:
+    def covariance(self, left: Floats, right: Floats) -> Floats:
         """Between rows of features, which are in lengths."""
         distance = _SQRT3 * np.sqrt(np.maximum(((left[:, None] - right[None]) ** 2).sum(axis=2), 0.0))
-        near: _Floats = self.amplitude * (1 + distance) * np.exp(-distance)
+        near: Floats = self.amplitude * (1 + distance) * np.exp(-distance)
         return near + self.trend * (left @ right.T)
 
 
@@ -66,12 +65,12 @@ class Table:
     A feature that is the same in all of them (the layout of images, of a product) says nothing about others.
     """
 
-    features: _Floats
-    logarithms: _Floats
+    features: Floats
+    logarithms: Floats
     process: Process
-    _center: _Floats = field(init=False)
-    _per_unit: _Floats = field(init=False)
-    _scaled: _Floats = field(init=False)
+    _center: Floats = field(init=False)
+    _per_unit: Floats = field(init=False)
+    _scaled: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         differs = np.ptp(self.features, axis=0) > 0
