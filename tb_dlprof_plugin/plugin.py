@@ -42,6 +42,7 @@ _ROUTES = (
     "sweep",
     "compare_op",
     "forecast",
+    "trace_links",
 )
 _HASHED_FOR_SECONDS = 86_400
 
@@ -74,6 +75,7 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
         """One route per page and per bundle file; there is no wildcard."""
         apps = {f"/{route}": self._page(route) for route in _ROUTES}
+        apps["/trace"] = self._page("trace")
         apps.update({route: self._static(route) for route in {"/index.js", *self._bundle}})
         return apps
 
@@ -81,11 +83,13 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         @wrappers.Request.application
         def serve(request: wrappers.Request) -> wrappers.Response:
             from tb_dlprof_plugin.web.errors import RequestError
-            from tb_dlprof_plugin.web.respond import encode_page, respond, respond_error
+            from tb_dlprof_plugin.web.respond import encode_page, respond, respond_error, respond_piece
 
             if request.method not in ("GET", "HEAD"):
                 return respond_error(request, 405, "Only GET is answered.")
             try:
+                if route == "trace":
+                    return respond_piece(request, self._ready().trace_piece(request))
                 return respond(request, encode_page(self._ready().answer(route, request)))
             except RequestError as error:
                 return respond_error(request, error.status, str(error))

@@ -39,6 +39,7 @@ from tb_dlprof_plugin.views import (
     runs,
     sweep,
     tensor_cores,
+    trace_links,
 )
 from tb_dlprof_plugin.views.reports import page
 
@@ -62,6 +63,7 @@ PAGES: tuple[type[msgspec.Struct], ...] = (
     runs.ManyRunsPage,
     by_model.ByModelPage,
     sweep.SweepPage,
+    trace_links.TraceLinks,
 )
 TARGET = Path(__file__).resolve().parents[2] / "frontend" / "src" / "api" / "types.ts"
 

@@ -29,10 +29,12 @@ from tb_dlprof_plugin.views.roofline import roofline_page
 from tb_dlprof_plugin.views.runs import many_runs_page
 from tb_dlprof_plugin.views.sweep import SweepChoice, SweepError, sweep_page
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
+from tb_dlprof_plugin.views.trace_links import TraceLinks, no_trace_links, trace_links
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.query import integer, optional, required
 from tb_dlprof_plugin.web.recorded_runs import RecordedRuns
 from tb_dlprof_plugin.web.store import ProfileStore
+from tb_dlprof_plugin.web.trace_files import piece_of, run_directory, traces_in
 
 _Page = Callable[[Frame, RunRef, Selection], msgspec.Struct]
 _PAGES: dict[str, _Page] = {
@@ -52,6 +54,7 @@ class Answers:
     """What each route answers."""
 
     def __init__(self, data_provider: Any, logdir: str) -> None:
+        self._logdir = logdir
         self._store = ProfileStore(data_provider, logdir)
         self._recorded = RecordedRuns(self._store)
 
@@ -87,7 +90,35 @@ class Answers:
             return by_model_page(read.recorded, read.failed, read.total)
         if route == "sweep":
             return self._sweep(request)
+        if route == "trace_links":
+            return self._trace_links(request)
         return _PAGES[route](*self._profile(request, request.args, with_ranks=route == "overview"))
+
+    def trace_piece(self, request: Request) -> bytes:
+        """A piece of a trace, from ``offset`` on; the trace is one that the route ``trace_links`` named.
+
+        Raises:
+            RequestError: there is no such trace, or it was written over since.
+        """
+        name = required(request.args, "name")
+        offset, version = integer(request.args, "offset") or 0, optional(request.args, "version")
+        frame, ref, _ = self._whole(request)
+        directory, _ = run_directory(self._logdir, ref.run, frame.profile.source.trace_file)
+        return piece_of(directory, name, offset, version)
+
+    def _trace_links(self, request: Request) -> TraceLinks:
+        frame, ref, _ = self._whole(request)
+        try:
+            directory, tab_run = run_directory(self._logdir, ref.run, frame.profile.source.trace_file)
+        except RequestError as error:
+            return no_trace_links(ref, str(error))
+        files = [(f.name, str(f.path), f.size_bytes, f.version, f.is_copy) for f in traces_in(directory)]
+        return trace_links(frame.profile, ref, str(directory), tab_run, files)
+
+    def _whole(self, request: Request) -> tuple[Frame, RunRef, Selection]:
+        """The profile as it was recorded: a key node and a range of its iterations have no say in it."""
+        names = {name: value for name, value in request.args.items() if name not in ("key_node", "first", "last")}
+        return self._profile(request, names)
 
     def _op(self, request: Request) -> msgspec.Struct:
         op = required(request.args, "id")
@@ -106,9 +137,7 @@ class Answers:
             raise RequestError(404, f"Run {ref.run!r} holds no memory of device {device!r}.") from None
 
     def _key_nodes(self, request: Request) -> msgspec.Struct:
-        # Of the recording as it is: a key node and a range of its iterations have no say in what others there are.
-        names = {name: value for name, value in request.args.items() if name not in ("key_node", "first", "last")}
-        frame, ref, _ = self._profile(request, names)
+        frame, ref, _ = self._whole(request)
         return key_nodes_page(frame, ref)
 
     def _report(self, request: Request) -> msgspec.Struct:

@@ -29,6 +29,18 @@ def respond(request: Request, data: bytes, status: int = 200) -> Response:
     return response
 
 
+def respond_piece(request: Request, data: bytes) -> Response:
+    """A part of a file as it is."""
+    # Text is compressed on the way, a gzip file is not again. A charset would have text transcoded.
+    kind = "application/octet-stream" if _is_packed(request.args.get("name", "")) else "application/json"
+    response: Response = http_util.Respond(request, data, kind)
+    return response
+
+
+def _is_packed(name: str) -> bool:
+    return name.endswith(".gz")
+
+
 def respond_error(request: Request, status: int, message: str) -> Response:
     """``{"error": message}``."""
     return respond(request, msgspec.json.encode({"error": message}), status)

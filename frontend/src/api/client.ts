@@ -1,5 +1,5 @@
 /** Route and query in, decoded page data out; a failure becomes an `ApiError` with the server's own sentence. */
-import type { AdvicePage, ByModelPage, CompareOpDetail, ComparePage, ForecastPage, KernelsPage, KeyNodesPage, LaunchesPage, ManyRunsPage, MemoryPage, ModulesPage, OpDetail, OpsPage, Overview, ReportPage, RooflinePage, RunIndex, SweepPage, TensorCoresPage } from "./types";
+import type { AdvicePage, ByModelPage, CompareOpDetail, ComparePage, ForecastPage, KernelsPage, KeyNodesPage, LaunchesPage, ManyRunsPage, MemoryPage, ModulesPage, OpDetail, OpsPage, Overview, ReportPage, RooflinePage, RunIndex, SweepPage, TensorCoresPage, TraceLinks } from "./types";
 
 /** The answer of each route. */
 export interface Routes {
@@ -22,6 +22,7 @@ export interface Routes {
   many_runs: ManyRunsPage;
   by_model: ByModelPage;
   sweep: SweepPage;
+  trace_links: TraceLinks;
 }
 
 export type Route = keyof Routes;
@@ -38,7 +39,7 @@ export class ApiError extends Error {
 }
 
 /** The relative address of a route; parts of the query that are null are left to the server's defaults. */
-export function routeAddress(route: Route, query: Query): string {
+export function routeAddress(route: Route | "trace", query: Query): string {
   const pairs = Object.entries(query).filter(([, value]) => value !== null);
   const text = pairs.map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(String(value))}`).join("&");
   return `./${route}${text ? `?${text}` : ""}`;
@@ -75,6 +76,29 @@ export class Client {
       this.kept.delete(oldest);
     }
     return body as Routes[R];
+  }
+
+  /** A part of a trace file. It is not kept. */
+  async piece(query: Query, signal: AbortSignal): Promise<Uint8Array> {
+    let response: Response;
+    try {
+      response = await fetch(new URL(routeAddress("trace", query), this.base), { signal });
+      if (response.ok) return new Uint8Array(await response.arrayBuffer());
+    } catch (error) {
+      if (signal.aborted) throw error;
+      throw new ApiError("TensorBoard stopped answering while the trace was read. Check that it is still running.", 0);
+    }
+    throw new ApiError(errorText(await decode(response)) ?? `TensorBoard answered ${response.status} for a part of the trace.`, response.status);
+  }
+
+  /** What another plugin or TensorBoard itself answers; null where it does not, or not in JSON. `path` is relative to `data/`. */
+  async other(path: string, signal: AbortSignal): Promise<unknown> {
+    try {
+      const response = await fetch(new URL(`../../${path}`, this.base), { signal });
+      return response.ok ? await response.json() : null;
+    } catch {
+      return null;
+    }
   }
 
   /** Forgets every answer, for a refresh. */

@@ -45,6 +45,8 @@ export type SweepUnit = "ns" | "per_second" | "percent" | "bytes" | "flops" | "f
 
 export type SyncKindName = "wait" | "copy" | "pageable copy" | "scalar read";
 
+export type TabTrace = "copy" | "original";
+
 export type Verdict = "yes" | "no" | "unknown";
 
 /** One (run, session, rank); `cycles` are ascending. Facts are None where the writer did not know them. */
@@ -1611,4 +1613,42 @@ export interface SweepPage {
   notes: string[];
   left_out: SweepLeftOut[];
   failed: FailedRun[];
+}
+
+/**
+ * One trace in the run's directory.
+ *
+ * `name` is relative to that directory, `path` absolute on the machine that TensorBoard runs on; `version` tells
+ * a file from one that was written over it. `copy` is a trace that was rewritten for the PyTorch Profiler tab;
+ * `of_profile` says whether the profile that is shown was made of it.
+ */
+export interface TraceFile {
+  name: string;
+  path: string;
+  size_bytes: number;
+  version: string;
+  copy: boolean;
+  of_profile: boolean;
+}
+
+/**
+ * What to choose in the PyTorch Profiler tab to see this profile there.
+ *
+ * `span` is None where the worker has one trace. `reads` is "copy" where the tab finds a trace that it
+ * understands, "original" where it finds what torch wrote, of which it reads no device times.
+ */
+export interface PytorchTab {
+  run: string;
+  worker: string;
+  span: number | null;
+  reads: TabTrace;
+  directory: string;
+}
+
+/** `files`: those of this profile first; `missing` says why there is no trace of it, and what to do. */
+export interface TraceLinks {
+  ref: RunRef;
+  files: TraceFile[];
+  missing: string | null;
+  pytorch_tab: PytorchTab | null;
 }

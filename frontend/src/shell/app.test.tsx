@@ -315,6 +315,7 @@ describe("the frame", () => {
     await open("");
     const before = asked.length;
     await click(byId("refresh"));
-    expect(asked.length).toBe(before + 2);
+    // The list of runs, the page, and the links to its trace.
+    expect(asked.length).toBe(before + 3);
   });
 });

@@ -76,3 +76,8 @@ export function onHashChange(callback: (pairs: Pairs) => void): () => void {
   target.addEventListener("hashchange", listener);
   return () => target.removeEventListener("hashchange", listener);
 }
+
+/** Opens another tab of TensorBoard. */
+export function openTab(plugin: string): void {
+  addressWindow().location.hash = plugin;
+}

@@ -1,4 +1,5 @@
 /** Columns and rows in, CSV text out (RFC 4180); numbers unrounded, the unit in the header, unknown as an empty cell. */
+import { saveBlob } from "../saveBlob";
 import type { Column } from "./columns";
 
 /**
@@ -23,17 +24,10 @@ export function toCsv<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
   return `${[head, ...body].join("\r\n")}\r\n`;
 }
 
-const KEEP_MS = 10_000;
-
 /** Hands the text to the browser as a file. */
 export function downloadCsv(name: string, text: string): void {
   // The byte order mark makes spreadsheets read UTF-8.
-  const address = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(address), KEEP_MS);
+  saveBlob(name, new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
 }
 
 /** A file name without characters that file systems refuse. */

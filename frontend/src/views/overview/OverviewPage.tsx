@@ -7,6 +7,7 @@ import { CoverageLine } from "../../components/CoverageLine";
 import { Legend } from "../../components/Legend";
 import { PageHead } from "../../components/PageHead";
 import { Term } from "../../components/Term";
+import { TraceLinks } from "../../components/TraceLinks";
 import { useView } from "../../state/store";
 import { Findings } from "./Findings";
 import { KeyFigures } from "./KeyFigures";
@@ -105,6 +106,7 @@ export function OverviewPage({ data }: { data: Overview }) {
         <Performance summary={summary} hasGpu={data.has_gpu} />
       </div>
       <SystemConfiguration items={data.system} />
+      <TraceLinks />
       <CoverageLine coverage={data.coverage} />
       <Notes notes={data.notes} />
     </>

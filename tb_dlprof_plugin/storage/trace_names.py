@@ -1,0 +1,41 @@
+"""How the traces of a run are named, and which of them the PyTorch Profiler tab takes.
+
+torch-tb-profiler 0.4.3 reads every ``<worker>.<time>.pt.trace.json[.gz]`` of a directory and does not understand what
+today's torch writes. Where a copy for it takes that name, the trace that torch wrote lies in `ORIGINALS` beside it, as
+``<worker>.<time>.trace.json[.gz]``: a name that the tab passes over, in a directory of its own because HTA reads every
+file of a directory.
+"""
+
+from __future__ import annotations
+
+import re
+
+ORIGINALS = "kineto"
+"""The directory of what torch wrote, where the run also holds a copy for the PyTorch Profiler tab."""
+COPY_MARK = "tb_dlprof_copy_for"
+"""The first key of such a copy."""
+TAB_ENDINGS = (".pt.trace.json", ".pt.trace.json.gz")
+ORIGINAL_ENDINGS = (".trace.json", ".trace.json.gz")
+
+_ENDING = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.gz)?$")
+_TIME = re.compile(r"\.\d+$")
+
+
+def stem_of(name: str) -> str:
+    """A trace's name without its endings: "worker0.123" of "worker0.123.pt.trace.json.gz"."""
+    return _ENDING.sub("", name) or name
+
+
+def worker_of(name: str) -> str:
+    """The worker that the PyTorch Profiler tab reads from a trace's name: "worker0" of "worker0.123.pt.trace.json"."""
+    return _TIME.sub("", stem_of(name))
+
+
+def original_name(stem: str, packed: bool) -> str:
+    """The trace that torch wrote, relative to its run's directory, where the tab has a copy."""
+    return f"{ORIGINALS}/{stem}.trace.json{'.gz' if packed else ''}"
+
+
+def copy_name(stem: str) -> str:
+    """The copy for the PyTorch Profiler tab, in the run's directory."""
+    return f"{stem}.pt.trace.json.gz"

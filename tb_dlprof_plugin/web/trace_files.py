@@ -1,0 +1,119 @@
+"""The traces of a run on disk: which there are, and one in pieces that fit into a response.
+
+A request names a run that TensorBoard knows and a trace that the listing named. No path of a request reaches the file
+system: what is read is a regular file with a trace's name, in the run's directory itself or the one for originals.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tb_dlprof_plugin.storage.trace_names import COPY_MARK, ORIGINAL_ENDINGS, ORIGINALS, TAB_ENDINGS, stem_of
+from tb_dlprof_plugin.web.errors import RequestError
+
+PIECE_BYTES = 1_000_000
+_MOST_FILES = 1_000
+"""Of a run: what names them must fit into a response of 1 MB."""
+_MARK_WITHIN_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A trace: its name relative to the run's directory; ``version`` changes when it is written over."""
+
+    name: str
+    path: Path
+    size_bytes: int
+    version: str
+
+    @property
+    def stem(self) -> str:
+        """What the original and the copy of one trace have in common."""
+        return stem_of(self.path.name)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it was rewritten for the PyTorch Profiler tab; reads its first bytes."""
+        if self.path.suffix != ".gz":
+            return False
+        try:
+            with gzip.open(self.path) as file:
+                return COPY_MARK.encode() in file.read(_MARK_WITHIN_BYTES)
+        except (OSError, EOFError):
+            return False
+
+
+def run_directory(logdir: str, run: str, trace_file: str) -> tuple[Path, str]:
+    """The directory that holds a run's traces, and what the PyTorch Profiler tab calls it.
+
+    It is the run's own, or one above it, inside the logdir, where the hook was told to write events to a subdirectory.
+
+    Raises:
+        RequestError: the logdir is not one directory on this machine.
+    """
+    if not logdir:
+        raise RequestError(404, "TensorBoard runs without --logdir, so the traces cannot be found; start it with one.")
+    if "://" in logdir:
+        raise RequestError(
+            404, f"The logdir {logdir} is remote, and traces are read from local disks only; copy the run to one."
+        )
+    root = Path(os.path.abspath(os.path.expanduser(logdir)))
+    own = Path(os.path.normpath(root / run))
+    if not own.is_relative_to(root) or not own.is_dir():
+        raise RequestError(404, f"Run {run!r} has no directory of its own below the logdir {logdir}.")
+    stem = stem_of(trace_file.rpartition("/")[2])
+    above = [folder for folder in own.parents if stem and folder.is_relative_to(root)]
+    chosen = next((folder for folder in (own, *above) if any(f.stem == stem for f in _found(folder))), own)
+    return chosen, root.name if chosen == root else chosen.relative_to(root).as_posix()
+
+
+def traces_in(directory: Path) -> list[Found]:
+    """All traces of a run, by name."""
+    return sorted(_found(directory), key=lambda found: found.name)[:_MOST_FILES]
+
+
+def piece_of(directory: Path, name: str, offset: int, version: str | None) -> bytes:
+    """`PIECE_BYTES` of a trace from ``offset`` on, fewer at its end, none behind it.
+
+    Raises:
+        RequestError: there is no such trace, or it was written over since it was listed.
+    """
+    found = next((one for one in _found(directory) if one.name == name), None)
+    if found is None:
+        raise RequestError(404, f"There is no trace {name!r} in {directory}; press Refresh.")
+    try:
+        # What was a file a moment ago may have become a link.
+        with open(os.open(found.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+            if version not in (None, _version(os.fstat(file.fileno()))):
+                raise RequestError(404, f"The trace {name!r} was written over meanwhile; press Refresh.")
+            file.seek(offset)
+            return file.read(PIECE_BYTES)
+    except OSError as error:
+        raise RequestError(404, f"The trace {found.path} cannot be read ({error.strerror}).") from None
+
+
+def _found(directory: Path) -> Iterator[Found]:
+    yield from _in_folder(directory, TAB_ENDINGS, "")
+    if not (directory / ORIGINALS).is_symlink():
+        yield from _in_folder(directory / ORIGINALS, ORIGINAL_ENDINGS, f"{ORIGINALS}/")
+
+
+def _in_folder(folder: Path, endings: tuple[str, ...], before: str) -> Iterator[Found]:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.name.endswith(endings) or entry.name.startswith("."):
+                continue
+            status = entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode):
+                yield Found(before + entry.name, Path(entry.path), status.st_size, _version(status))
+
+
+def _version(status: os.stat_result) -> str:
+    # Text: the page's numbers do not hold nanoseconds since 1970.
+    return f"{status.st_mtime_ns}-{status.st_size}"
