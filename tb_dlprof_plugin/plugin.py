@@ -34,6 +34,8 @@ _ROUTES = (
     "roofline",
     "memory",
     "key_nodes",
+    "search",
+    "related",
     "report",
     "advice",
     "compare",

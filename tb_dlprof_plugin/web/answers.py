@@ -23,10 +23,12 @@ from tb_dlprof_plugin.views.memory import memory_page
 from tb_dlprof_plugin.views.modules import modules_page
 from tb_dlprof_plugin.views.ops import op_detail, ops_page
 from tb_dlprof_plugin.views.overview import overview
+from tb_dlprof_plugin.views.related import related
 from tb_dlprof_plugin.views.reports.page import report_page
 from tb_dlprof_plugin.views.reports.registry import REPORTS
 from tb_dlprof_plugin.views.roofline import roofline_page
 from tb_dlprof_plugin.views.runs import many_runs_page
+from tb_dlprof_plugin.views.search import search_page
 from tb_dlprof_plugin.views.sweep import SweepChoice, SweepError, sweep_page
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.views.trace_links import TraceLinks, no_trace_links, trace_links
@@ -72,6 +74,10 @@ class Answers:
             return self._memory(request)
         if route == "key_nodes":
             return self._key_nodes(request)
+        if route == "search":
+            return search_page(*self._profile(request, request.args), optional(request.args, "text") or "")
+        if route == "related":
+            return self._related(request)
         if route == "report":
             return self._report(request)
         if route == "advice":
@@ -139,6 +145,16 @@ class Answers:
     def _key_nodes(self, request: Request) -> msgspec.Struct:
         frame, ref, _ = self._whole(request)
         return key_nodes_page(frame, ref)
+
+    def _related(self, request: Request) -> msgspec.Struct:
+        kind, subject = required(request.args, "kind"), required(request.args, "id")
+        if kind not in ("op", "kernel", "module"):
+            raise RequestError(400, f"The parameter 'kind' must be op, kernel or module, not {kind!r}.")
+        frame, ref, selection = self._profile(request, request.args)
+        try:
+            return related(frame, ref, selection, kind, subject)  # type: ignore[arg-type]
+        except KeyError:
+            raise RequestError(404, f"Run {ref.run!r} has no {kind} {subject!r}.") from None
 
     def _report(self, request: Request) -> msgspec.Struct:
         name = required(request.args, "name")

@@ -1,5 +1,28 @@
 /** Route and query in, decoded page data out; a failure becomes an `ApiError` with the server's own sentence. */
-import type { AdvicePage, ByModelPage, CompareOpDetail, ComparePage, ForecastPage, KernelsPage, KeyNodesPage, LaunchesPage, ManyRunsPage, MemoryPage, ModulesPage, OpDetail, OpsPage, Overview, ReportPage, RooflinePage, RunIndex, SweepPage, TensorCoresPage, TraceLinks } from "./types";
+import type {
+  AdvicePage,
+  ByModelPage,
+  CompareOpDetail,
+  ComparePage,
+  ForecastPage,
+  KernelsPage,
+  KeyNodesPage,
+  LaunchesPage,
+  ManyRunsPage,
+  MemoryPage,
+  ModulesPage,
+  OpDetail,
+  OpsPage,
+  Overview,
+  Related,
+  ReportPage,
+  RooflinePage,
+  RunIndex,
+  SearchPage,
+  SweepPage,
+  TensorCoresPage,
+  TraceLinks,
+} from "./types";
 
 /** The answer of each route. */
 export interface Routes {
@@ -14,6 +37,8 @@ export interface Routes {
   roofline: RooflinePage;
   memory: MemoryPage;
   key_nodes: KeyNodesPage;
+  search: SearchPage;
+  related: Related;
   report: ReportPage;
   advice: AdvicePage;
   compare: ComparePage;
@@ -47,6 +72,8 @@ export function routeAddress(route: Route | "trace", query: Query): string {
 
 /** Answers kept for going back and forth between pages; a page is at most 1 MB. */
 const KEPT_ANSWERS = 24;
+/** One answer per key press: they would push out the pages. */
+const NOT_KEPT: ReadonlySet<Route> = new Set(["search"]);
 
 export class Client {
   private readonly kept = new Map<string, unknown>();
@@ -70,7 +97,7 @@ export class Client {
     }
     const body = await decode(response);
     if (!response.ok) throw new ApiError(errorText(body) ?? `TensorBoard answered ${response.status} for ${route}.`, response.status);
-    this.kept.set(address, body);
+    if (!NOT_KEPT.has(route)) this.kept.set(address, body);
     for (const oldest of this.kept.keys()) {
       if (this.kept.size <= KEPT_ANSWERS) break;
       this.kept.delete(oldest);

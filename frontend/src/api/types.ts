@@ -15,6 +15,8 @@ export type Direction = "fprop" | "bprop" | "";
 
 export type GapKindName = "host_wait" | "kernel_wait" | "other" | "unknown";
 
+export type HitKind = "op" | "module" | "kernel" | "rule" | "report";
+
 export type How = "module" | "sequence" | "resized" | "";
 
 export type IdleActivity = "dataloader" | "synchronising" | "copying" | "launching" | "ops" | "python" | "unknown";
@@ -40,6 +42,8 @@ export type RuleOutcome = "fired" | "silent" | "not_applicable" | "failed";
 export type Severity = "high" | "medium" | "low";
 
 export type Status = "" | "added" | "removed";
+
+export type SubjectKind = "op" | "kernel" | "module";
 
 export type SweepUnit = "ns" | "per_second" | "percent" | "bytes" | "flops" | "flops_per_second" | "count";
 
@@ -933,6 +937,46 @@ export interface KeyNodesPage {
   iterations: number;
   rows: KeyNodeCandidate[];
   total_rows: number;
+}
+
+/**
+ * Something with the words in its name. `id` is what the pages' addresses carry: an op's id, a module's path.
+ *
+ * `fit` says how well: for each word 0 where a part of the name is that word, 1 where one begins with it, 2 for the
+ * rest. `value_ns` is its time in the selected iterations: on the GPU, without one on the CPU; None where it has none.
+ */
+export interface SearchHit {
+  kind: HitKind;
+  id: string;
+  label: string;
+  detail: string;
+  value_ns: number | null;
+  fit: number;
+}
+
+/** `hits` of each kind by fit, then by falling time, at most `HITS_PER_KIND`; `found` counts all. */
+export interface SearchPage {
+  ref: RunRef;
+  text: string;
+  hits: SearchHit[];
+  found: Record<string, number>;
+}
+
+/**
+ * What belongs to the `kind` of thing with this `id`, in the selected iterations.
+ *
+ * `ops` and `kernels` are ids. `modules` are keys as the Modules page has them: a path, or ":role" for what one
+ * part of the step does in no module. Of an op: itself, the kernels that it launched and its module. Of a kernel: the
+ * ops that launched it and their modules. Of a module: all ops in it and in the modules below it.
+ */
+export interface Related {
+  ref: RunRef;
+  kind: SubjectKind;
+  id: string;
+  name: string;
+  ops: string[];
+  kernels: string[];
+  modules: string[];
 }
 
 /** One report of the picker: what it is called and the question that it answers. */

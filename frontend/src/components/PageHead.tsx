@@ -1,6 +1,8 @@
 /** The first lines of a page: its title, its answer in one sentence, the range of iterations it speaks of and what tells them apart. */
 import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import type { SelectedRange } from "../api/types";
+import { arrive } from "../state/arrival";
 import { NoSteps, ProfileKeyNode } from "./KeyNodePicker";
 import { RangePicker } from "./RangePicker";
 
@@ -13,10 +15,16 @@ interface PageHeadProps {
 }
 
 export function PageHead({ title, subtitle, headline, range, children }: PageHeadProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (heading.current) arrive(heading.current, headline);
+  }, []);
   return (
     <div class="page-head">
       <div class="page-title">
-        <h1>{title}</h1>
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
         {subtitle && <span class="subtitle">{subtitle}</span>}
         {range && range.found_by !== "none" && (
           <span class="page-iterations">

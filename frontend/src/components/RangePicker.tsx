@@ -4,6 +4,7 @@
  */
 import type { SelectedRange } from "../api/types";
 import type { IterationRange } from "../state/viewState";
+import { useShortcut } from "../shell/keys/useShortcut";
 import { useView } from "../state/store";
 
 interface RangeFieldsProps {
@@ -59,5 +60,17 @@ export function RangeFields({ range, onChange, label = "Iterations" }: RangeFiel
 
 export function RangePicker({ range }: { range: SelectedRange }) {
   const { set } = useView();
+  const several = range.total > 1;
+  useShortcut("]", "Next iterations", "Iterations", several ? () => set({ range: stepped(range, 1) }) : null);
+  useShortcut("[", "Iterations before", "Iterations", several ? () => set({ range: stepped(range, -1) }) : null);
+  useShortcut("\\", "All iterations", "Iterations", several ? () => set({ range: null }) : null);
   return <RangeFields range={range} onChange={(next) => set({ range: next })} />;
+}
+
+/** As many iterations as now, one later or earlier; from all of them to the first or the last one. Stays within the recording. */
+export function stepped(range: SelectedRange, by: 1 | -1): IterationRange {
+  const last = range.total - 1;
+  if (range.first === 0 && range.last === last) return by > 0 ? { first: 0, last: 0 } : { first: last, last };
+  const move = range.first + by < 0 || range.last + by > last ? 0 : by;
+  return { first: range.first + move, last: range.last + move };
 }

@@ -1,4 +1,4 @@
-/** The whole page: reads the runs, provides state, theme and connection, and draws header and page. */
+/** The whole page: reads the runs, provides state, theme, connection and keys, and draws header and page. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Client } from "../api/client";
 import { ConnectionContext, useResource } from "../api/useResource";
@@ -9,9 +9,16 @@ import { resolveChoice } from "../state/profileChoice";
 import { createStore, useView, ViewContext } from "../state/store";
 import { followTheme, type Theme } from "../state/theme";
 import { ThemeContext } from "../state/ThemeContext";
+import { Announcer } from "./Announcer";
 import { EmptyState } from "./EmptyState";
 import { Header } from "./Header";
+import { KeyHelp } from "./keys/KeyHelp";
+import { listenForKeys } from "./keys/listen";
+import { PageKeys } from "./keys/PageKeys";
+import { Shortcuts } from "./keys/shortcuts";
+import { ShortcutContext } from "./keys/useShortcut";
 import { PageView } from "./PageView";
+import { SearchDialog } from "./search/SearchDialog";
 
 export function App({ base }: { base: URL }) {
   const client = useMemo(() => new Client(base), [base.href]);
@@ -19,6 +26,7 @@ export function App({ base }: { base: URL }) {
   const store = useMemo(createStore, []);
   const [state, setState] = useState(store.get());
   const [theme, setTheme] = useState<Theme>("light");
+  const shortcuts = useMemo(() => new Shortcuts(), []);
 
   useEffect(() => {
     const unsubscribe = store.subscribe(setState);
@@ -35,6 +43,7 @@ export function App({ base }: { base: URL }) {
       }),
     [],
   );
+  useEffect(() => listenForKeys(shortcuts), [shortcuts]);
 
   const refresh = (): void => {
     client.clear();
@@ -46,8 +55,11 @@ export function App({ base }: { base: URL }) {
     <ThemeContext.Provider value={theme}>
       <ConnectionContext.Provider value={connection}>
         <ViewContext.Provider value={view}>
-          <Content onRefresh={refresh} />
-          <TooltipLayer />
+          <ShortcutContext.Provider value={shortcuts}>
+            <Content onRefresh={refresh} />
+            <TooltipLayer />
+            <Announcer />
+          </ShortcutContext.Provider>
         </ViewContext.Provider>
       </ConnectionContext.Provider>
     </ThemeContext.Provider>
@@ -57,33 +69,48 @@ export function App({ base }: { base: URL }) {
 /** Header and page, once the runs are known. */
 function Content({ onRefresh }: { onRefresh: () => void }) {
   const { state, set } = useView();
+  const [sheet, setSheet] = useState<"search" | "keys" | null>(null);
   const index = useResource("runs", {}, "runs");
-  const run = index.data ? (resolveChoice(index.data.runs, state.profile)?.run ?? null) : null;
+  const entries = index.data?.runs ?? [];
+  const run = index.data ? (resolveChoice(entries, state.profile)?.run ?? null) : null;
   useEffect(() => {
     // A link should go on naming the run that it shows when runs are added.
     if (run !== null && state.profile.run === null) set({ profile: { ...state.profile, run } });
   }, [run, state.profile.run]);
 
-  if (index.data?.runs.length === 0) {
-    return (
-      <>
-        <Header index={null} busy={index.stale} onRefresh={onRefresh} />
-        <EmptyState logdir={index.data.logdir} />
-      </>
-    );
-  }
+  const empty = index.data !== null && entries.length === 0;
+  const openSearch = entries.length > 0 ? () => setSheet("search") : null;
+  const openKeys = (): void => setSheet("keys");
   return (
     <>
-      <Header index={index.data} busy={index.stale} onRefresh={onRefresh} />
-      <main>
-        {index.error && <ErrorMessage text={index.error.message} />}
-        {!index.data && index.slow && <PageSkeleton />}
-        {index.data && state.profile.run !== null && (
-          <ErrorBoundary of={`${state.page} ${state.profile.run}`}>
-            <PageView entries={index.data.runs} />
-          </ErrorBoundary>
-        )}
-      </main>
+      <a
+        class="skip-link"
+        href="#page"
+        onClick={(event) => {
+          // The address belongs to TensorBoard.
+          event.preventDefault();
+          document.querySelector<HTMLElement>("main h1, main")?.focus();
+        }}
+      >
+        Skip to the page
+      </a>
+      <Header index={empty ? null : index.data} busy={index.stale} onRefresh={onRefresh} onSearch={openSearch} onKeys={openKeys} />
+      {empty ? (
+        <EmptyState logdir={index.data!.logdir} />
+      ) : (
+        <main tabIndex={-1}>
+          {index.error && <ErrorMessage text={index.error.message} />}
+          {!index.data && index.slow && <PageSkeleton />}
+          {index.data && state.profile.run !== null && (
+            <ErrorBoundary of={`${state.page} ${state.profile.run}`}>
+              <PageView entries={entries} />
+            </ErrorBoundary>
+          )}
+        </main>
+      )}
+      <PageKeys onSearch={openSearch} onHelp={openKeys} />
+      {sheet === "search" && <SearchDialog entries={entries} onClose={() => setSheet(null)} />}
+      {sheet === "keys" && <KeyHelp onClose={() => setSheet(null)} />}
     </>
   );
 }

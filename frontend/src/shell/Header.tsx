@@ -1,19 +1,24 @@
-/** The bar at the top: pages, pickers, refresh. */
+/** The bar at the top: pages, search, pickers, refresh. */
 import type { RunIndex } from "../api/types";
-import { PAGE_LABELS, PAGES } from "../state/pages";
+import { expectArrival } from "../state/arrival";
+import { PAGE_KEYS, PAGE_LABELS, PAGES } from "../state/pages";
 import { useView } from "../state/store";
+import { keyNames } from "./keys/KeyHelp";
 import { ProfilePicker } from "./ProfilePicker";
 
 interface HeaderProps {
   index: RunIndex | null;
   busy: boolean;
   onRefresh: () => void;
+  /** Null where there is nothing to search. */
+  onSearch: (() => void) | null;
+  onKeys: () => void;
 }
 
 /** The test ids use hyphens. */
 const testId = (page: string): string => `nav-${page.replace("_", "-")}`;
 
-export function Header({ index, busy, onRefresh }: HeaderProps) {
+export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps) {
   const { state, set } = useView();
   return (
     <header class="top">
@@ -24,7 +29,11 @@ export function Header({ index, busy, onRefresh }: HeaderProps) {
             key={page}
             data-testid={testId(page)}
             aria-current={state.page === page ? "page" : undefined}
-            onClick={() => set({ page })}
+            title={`Keys: g, then ${PAGE_KEYS[page]}`}
+            onClick={() => {
+              if (state.page !== page) expectArrival();
+              set({ page });
+            }}
           >
             {PAGE_LABELS[page]}
           </button>
@@ -39,8 +48,16 @@ export function Header({ index, busy, onRefresh }: HeaderProps) {
             onChange={(profile) => set({ profile, range: null, op: null, kernel: null, finding: null, device: null })}
           />
         )}
+        {onSearch && (
+          <button type="button" class="button search-open" data-testid="search-open" aria-keyshortcuts="/ Control+K" title={`Search: / or ${keyNames("mod+k")[0]}`} onClick={onSearch}>
+            Search <kbd>/</kbd>
+          </button>
+        )}
         <button type="button" class="button" data-testid="refresh" disabled={busy} onClick={onRefresh} title="Ask TensorBoard for the runs again">
           {busy ? "Refreshing" : "Refresh"}
+        </button>
+        <button type="button" class="button" data-testid="keys-open" aria-label="Keys of this page" aria-keyshortcuts="?" title="Keys: ?" onClick={onKeys}>
+          ?
         </button>
       </div>
     </header>

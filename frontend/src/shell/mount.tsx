@@ -13,6 +13,7 @@ import precision from "../styles/precision.css?inline";
 import reports from "../styles/reports.css?inline";
 import runs from "../styles/runs.css?inline";
 import table from "../styles/table.css?inline";
+import shell from "../styles/shell.css?inline";
 import tensorCores from "../styles/tensor_cores.css?inline";
 import theme from "../styles/theme.css?inline";
 import { App } from "./App";
@@ -21,7 +22,7 @@ import { App } from "./App";
 export function mount(parent: HTMLElement, routes: URL): void {
   // TensorBoard's content security policy allows inline styles and no other host.
   const style = document.createElement("style");
-  style.textContent = [theme, base, components, table, pages, advice, modules, compare, forecast, memory, launches, tensorCores, precision, reports, runs].join("\n");
+  style.textContent = [theme, base, components, table, pages, advice, modules, compare, forecast, memory, launches, tensorCores, precision, reports, runs, shell].join("\n");
   document.head.append(style);
   document.documentElement.lang = "en";
   document.title = "DLProf";

@@ -25,7 +25,9 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
 
   useEffect(() => {
     if (state.finding === null) return;
-    const card = document.getElementById(findingElementId(state.finding));
+    // The search names a rule; the finding of a rule has its name where there is one.
+    const id = data.findings.find((finding) => finding.id === state.finding || finding.rule === state.finding)?.id ?? state.finding;
+    const card = document.getElementById(findingElementId(id));
     card?.scrollIntoView?.({ block: "start" });
     card?.focus();
   }, [state.finding, data.ref.run]);
@@ -42,7 +44,7 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
   const inPlace = data.findings.filter((finding) => shown.includes(finding) || (finding.id === last && !open.includes(finding)));
   const combined = data.combined !== null && data.combined.findings > 1 ? data.combined : null;
   const scale = scaleOf([...data.findings.map((finding) => finding.saving), combined]);
-  const isOpen = (finding: FindingItem): boolean => toggled[finding.id] ?? (finding === shown[0] || finding.id === state.finding);
+  const isOpen = (finding: FindingItem): boolean => toggled[finding.id] ?? (finding === shown[0] || finding.id === state.finding || finding.rule === state.finding);
   const allOpen = shown.length > 0 && shown.every(isOpen);
 
   const putAside = (finding: FindingItem, aside: Aside): void => {
@@ -96,7 +98,7 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
       <SetAsideList aside="resolved" findings={listOf("resolved")} entries={entries} onRestore={restore} />
       <SetAsideList aside="dismissed" findings={listOf("dismissed")} entries={entries} onRestore={restore} />
       <MixedPrecision data={data.mixed_precision} />
-      <RuleList rules={data.rules} />
+      <RuleList rules={data.rules} named={state.finding} />
     </>
   );
 }

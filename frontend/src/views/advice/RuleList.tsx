@@ -1,5 +1,5 @@
 /** The rules that gave no finding, folded away: by topic, with what each of them saw, to be searched. */
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { RuleLine, RuleOutcome } from "../../api/types";
 import { Defined } from "../../components/Term";
 import { Inline, plainText } from "./Inline";
@@ -27,17 +27,26 @@ function byTopic(rules: RuleLine[]): [topic: string, rules: RuleLine[]][] {
   return [...groups];
 }
 
-export function RuleList({ rules }: { rules: RuleLine[] }) {
+/** `named` is a rule that the address asks for: the list opens where it is one of these. */
+export function RuleList({ rules, named = null }: { rules: RuleLine[]; named?: string | null }) {
   const [search, setSearch] = useState("");
   const [outcome, setOutcome] = useState("");
   const status = useId();
+  const box = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    const line = [...(box.current?.querySelectorAll<HTMLElement>("[data-rule]") ?? [])].find((element) => element.dataset["rule"] === named);
+    if (!line || !box.current) return;
+    box.current.open = true;
+    line.scrollIntoView?.({ block: "center" });
+    line.focus();
+  }, [named]);
   const silent = rules.filter((rule) => rule.outcome !== "fired");
   if (silent.length === 0) return null;
   const outcomes = (["silent", "not_applicable", "failed"] as const).filter((name) => silent.some((rule) => rule.outcome === name));
   const failed = silent.filter((rule) => rule.outcome === "failed").length;
   const shown = matching(silent, search, outcome);
   return (
-    <details class="card rules" data-testid="silent-rules">
+    <details class="card rules" ref={box} data-testid="silent-rules">
       <summary>
         {silent.length} of {rules.length} rules gave no finding{failed > 0 && <span class="rule-failed">, {failed} of them failed</span>}
       </summary>
@@ -63,7 +72,7 @@ export function RuleList({ rules }: { rules: RuleLine[] }) {
           <h3>{topic}</h3>
           <ul>
             {group.map((rule) => (
-              <li key={rule.rule} data-testid={`rule-${rule.rule}`}>
+              <li key={rule.rule} tabIndex={-1} data-rule={rule.rule} aria-current={rule.rule === named ? "true" : undefined} data-testid={`rule-${rule.rule}`}>
                 <span class="rule-title">{rule.looks_for ? <Defined text={plainText(rule.looks_for)}>{rule.title}</Defined> : rule.title}</span>
                 <span class={`rule-outcome rule-${rule.outcome}`}>{OUTCOMES[rule.outcome]}</span>
                 <span class="rule-why">

@@ -3,6 +3,7 @@ import type { KernelOp, KernelRow } from "../../api/types";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
 import { OpName } from "../../components/OpName";
+import { Pane } from "../../components/Pane";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
@@ -20,10 +21,7 @@ const OPS: Column<KernelOp>[] = [
 export function KernelPane({ row }: { row: KernelRow }) {
   const { set } = useView();
   return (
-    <aside class="pane" aria-label="Selected kernel" data-testid="kernel-detail">
-      <button type="button" class="button button-small pane-close" onClick={() => set({ kernel: null })} aria-label="Close the selected kernel">
-        ✕
-      </button>
+    <Pane of="kernel" testId="kernel-detail" onClose={() => set({ kernel: null })}>
       <h2 class="pane-title">{row.short_name}</h2>
       <CodeBlock code={row.name} label="Full name of the kernel" />
       <Facts
@@ -42,6 +40,6 @@ export function KernelPane({ row }: { row: KernelRow }) {
         <Term of="kernelOps">Launched by</Term>
       </h3>
       <DataTable name="ops of the kernel" plain columns={OPS} rows={row.ops} rowId={(op) => op.id} onSelect={(op) => set({ page: "ops", op: op.id })} />
-    </aside>
+    </Pane>
   );
 }

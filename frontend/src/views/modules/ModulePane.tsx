@@ -1,6 +1,7 @@
 /** The selected module: its numbers in words, and the way to its ops. */
 import type { ModuleRow } from "../../api/types";
 import { Facts } from "../../components/Facts";
+import { Pane } from "../../components/Pane";
 import { Term } from "../../components/Term";
 import { Text, Value } from "../../components/Value";
 import { useView } from "../../state/store";
@@ -16,10 +17,7 @@ export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
   const { set } = useView();
   const isModule = row.role === null;
   return (
-    <aside class="pane" aria-label="Selected module" data-testid="module-detail">
-      <button type="button" class="button button-small pane-close" onClick={() => set({ module: null })} aria-label="Close the selected module">
-        ✕
-      </button>
+    <Pane of="module" testId="module-detail" onClose={() => set({ module: null })}>
       <h2 class="pane-title">{row.path || labelOf(row, model)}</h2>
       <p>
         <button type="button" class="button" data-testid="module-ops" onClick={() => set({ page: "ops", op: null, opModule: isModule && !row.path ? null : keyOf(row) })}>
@@ -78,6 +76,6 @@ export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
           [<Term of="moduleOps">Ops</Term>, <Value value={row.ops} unit="count" />],
         ]}
       />
-    </aside>
+    </Pane>
   );
 }

@@ -1,0 +1,69 @@
+/** The measures that can be searched for: their names as the pages have them, the definition behind each, and the page to see it on. */
+import type { Page } from "../state/pages";
+import type { DefinitionKey } from "./definitions";
+
+export interface Metric {
+  key: DefinitionKey;
+  label: string;
+  page: Page;
+}
+
+const of = (page: Page, labels: Partial<Record<DefinitionKey, string>>): Metric[] =>
+  Object.entries(labels).map(([key, label]) => ({ key: key as DefinitionKey, label, page }));
+
+export const METRICS: readonly Metric[] = [
+  ...of("overview", {
+    stepTime: "Step time",
+    unprofiledStep: "Step without the profiler",
+    gpuUtilization: "GPU utilization",
+    tcUtilization: "Tensor Core kernel utilization",
+    samples: "Samples per second",
+    peakMemory: "Peak memory",
+    resourceUsage: "Resource usage",
+    parts: "Parts of the step",
+    kernelTime: "Kernel time",
+    tcEfficiency: "Tensor Core efficiency",
+    iterations: "Iterations",
+    precisionMode: "Precision of the run",
+    lossScaling: "Loss scaling",
+    numericHealth: "Numeric health",
+    skippedSteps: "Skipped steps",
+    lossScale: "Loss scale",
+    wallClock: "Wall clock time",
+    coverage: "Coverage of the GPU time",
+  }),
+  ...of("ops", {
+    gpuTime: "GPU time",
+    cpuTotal: "CPU total",
+    cpuSelf: "CPU self",
+    tcEligible: "TC eligible",
+    usingTc: "Using TC",
+    kernelCalls: "Kernel calls",
+    direction: "Direction",
+    role: "Role",
+  }),
+  ...of("modules", { moduleGpu: "GPU time of a module", moduleOwn: "Own time of a module", moduleUtilization: "Tensor Core utilization of a module" }),
+  ...of("kernels", { kernelFamily: "Kernel family", kernelTc: "Kernel on Tensor Cores", occupancy: "Occupancy" }),
+  ...of("launches", {
+    gpuIdle: "GPU idle",
+    gpuStarved: "GPU waits for the CPU",
+    cpuSlack: "CPU not needed",
+    pace: "Pace",
+    idleActivity: "Idle time by what the CPU did",
+    launchDelay: "Launch delay",
+    launchQueue: "Launch queue",
+    syncCalls: "Synchronising calls",
+  }),
+  ...of("tensor_cores", { eligibleTime: "Eligible time", reason: "Why not on Tensor Cores", opUtilization: "Tensor Core share of an op" }),
+  ...of("roofline", { flops: "FLOPs", flopRate: "FLOP rate", roof: "Roof", roofPercent: "Share of the roof", intensity: "FLOPs per byte", matrixTime: "Time of matrix work" }),
+  ...of("memory", {
+    memoryPeakAllocated: "Peak allocated memory",
+    memoryPeakReserved: "Peak reserved memory",
+    memoryFragmentation: "Fragmentation",
+    memoryAtPeak: "Memory at the peak",
+    memoryCurve: "Memory over time",
+  }),
+  ...of("advice", { saving: "Estimated saving", combinedSaving: "Saving of all findings together", severity: "Severity", confidence: "Confidence", forecast: "Forecast of mixed precision" }),
+  ...of("compare", { speedup: "Speedup", waterfall: "Waterfall of the difference", noise: "Noise", promises: "Promises", matched: "Matched time" }),
+  ...of("runs", { runSpeedup: "Speedup over the base", runBase: "Base of a run", runStep: "Step time of a run" }),
+];

@@ -1,0 +1,13 @@
+/** Says what changed to those who hear the page. */
+import { useEffect, useState } from "preact/hooks";
+import { onAnnounce } from "../state/arrival";
+
+export function Announcer() {
+  const [text, setText] = useState("");
+  useEffect(() => onAnnounce(setText), []);
+  return (
+    <div class="hidden" role="status" aria-live="polite" data-testid="announcer">
+      {text}
+    </div>
+  );
+}

@@ -1,0 +1,40 @@
+/** The keys that work on every page: search, help, from page to page, from row to row. Draws nothing. */
+import { expectArrival } from "../../state/arrival";
+import { PAGE_KEYS, PAGE_LABELS, PAGES, type Page } from "../../state/pages";
+import { useView } from "../../state/store";
+import { moveRow } from "./rows";
+import { useShortcut } from "./useShortcut";
+
+interface PageKeysProps {
+  /** Null where there is nothing to search. */
+  onSearch: (() => void) | null;
+  onHelp: () => void;
+}
+
+const rowBy = (by: 1 | -1) => (): void => moveRow(document.querySelector("main") ?? document, by);
+
+export function PageKeys({ onSearch, onHelp }: PageKeysProps) {
+  useShortcut("/", "Search", "Anywhere", onSearch);
+  useShortcut("mod+k", "Search", "Anywhere", onSearch);
+  useShortcut("?", "This list", "Anywhere", onHelp);
+  useShortcut("j", "Next row of the table", "Tables", rowBy(1));
+  useShortcut("k", "Row before", "Tables", rowBy(-1));
+  return (
+    <>
+      {PAGES.map((page, place) => (
+        <PageKey key={page} page={page} place={place} />
+      ))}
+    </>
+  );
+}
+
+function PageKey({ page, place }: { page: Page; place: number }) {
+  const { state, set } = useView();
+  const open = (): void => {
+    if (state.page !== page) expectArrival();
+    set({ page });
+  };
+  useShortcut(`g ${PAGE_KEYS[page]}`, PAGE_LABELS[page], "Pages", open);
+  useShortcut(String(place + 1), PAGE_LABELS[page], "Pages", place < 9 ? open : null);
+  return null;
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import type { SearchPage } from "../../api/types";
+import { DEFINITIONS } from "../../format/definitions";
+import { METRICS } from "../../format/metrics";
+import { INITIAL_STATE } from "../../state/viewState";
+import * as fixtures from "../../testing/fixtures";
+import { search } from "./hits";
+import { fit } from "./match";
+import { targetOf } from "./target";
+
+const { runs } = fixtures.runs;
+const answer: SearchPage = {
+  ref: fixtures.ref,
+  text: "conv",
+  found: { op: 106, kernel: 0 },
+  hits: [{ kind: "op", id: "op1", label: "conv1/conv2d", detail: "fprop", value_ns: 1_500_000, fit: 1 }],
+};
+
+describe("the search", () => {
+  it("holds words against parts of names", () => {
+    expect(fit(["layer1", "conv2"], "layer1.0.conv2/conv2d")).toBe(0);
+    expect(fit(["conv"], "layer1.0.conv2/conv2d")).toBe(1);
+    expect(fit(["onv"], "layer1.0.conv2/conv2d")).toBe(2);
+    expect(fit(["conv", "bprop"], "conv1", "bprop")).toBe(3);
+    expect(fit(["linear"], "conv1")).toBeNull();
+  });
+
+  it("shows all pages before a word is typed, then the best group first, with how many there are", () => {
+    expect(search("", runs, null).map(({ kind }) => kind)).toEqual(["page"]);
+    const groups = search("conv", runs, answer);
+    expect(groups[0]).toMatchObject({ kind: "op", found: 106, hits: [{ label: "conv1/conv2d", mark: "1.50 ms" }] });
+    expect(search("memory", runs, null).map(({ kind }) => kind)).toEqual(expect.arrayContaining(["page", "metric"]));
+    expect(search("vgg16", runs, null).find(({ kind }) => kind === "run")?.hits).toHaveLength(1);
+    expect(search("no such thing", runs, null)).toEqual([]);
+  });
+
+  it("leads where the thing is shown", () => {
+    const state = { ...INITIAL_STATE, page: "compare" as const };
+    expect(targetOf({ kind: "kernel", id: "k" }, state).change).toEqual({ page: "kernels", kernel: "k" });
+    expect(targetOf({ kind: "run", id: "a" }, state).change).toMatchObject({ page: "overview", profile: { run: "a", cycle: null }, range: null });
+    expect(targetOf({ kind: "run", id: "a" }, { ...state, page: "memory" }).change.page).toBe("memory");
+    expect(targetOf({ kind: "metric", id: "gpuIdle" }, state)).toEqual({ change: { page: "launches" }, term: "gpuIdle" });
+  });
+
+  it("knows only measures that are defined", () => {
+    for (const { key } of METRICS) expect(DEFINITIONS[key]).toBeTruthy();
+    expect(new Set(METRICS.map(({ key }) => key)).size).toBe(METRICS.length);
+  });
+});
