@@ -1,4 +1,4 @@
-"""The search and what belongs together: the same ids as on the pages, the best names first, in time on the largest run."""
+"""The search, and what belongs together: the ids of the pages, the best names first, in time on the largest run."""
 
 from __future__ import annotations
 

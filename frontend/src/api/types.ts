@@ -943,7 +943,8 @@ export interface KeyNodesPage {
  * Something with the words in its name. `id` is what the pages' addresses carry: an op's id, a module's path.
  *
  * `fit` says how well: for each word 0 where a part of the name is that word, 1 where one begins with it, 2 for the
- * rest. `value_ns` is its time in the selected iterations: on the GPU, without one on the CPU; None where it has none.
+ * rest. `value_ns` is its time in the selected iterations, on the GPU or, without one, on the CPU; None where it has
+ * none.
  */
 export interface SearchHit {
   kind: HitKind;
