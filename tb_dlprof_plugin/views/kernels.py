@@ -20,7 +20,7 @@ from tb_dlprof_plugin.views.common import (
     coverage_of,
     selected_range,
 )
-from tb_dlprof_plugin.views.text import short_kernel_name
+from tb_dlprof_plugin.views.text import share, short_kernel_name
 
 
 class KernelOp(msgspec.Struct, frozen=True):
@@ -162,10 +162,20 @@ def _known(value: np.int64) -> int | None:
     return None if value < 0 else int(value)
 
 
+_FAMILIES = {"copy": "copies", "set": "sets", "gemm": "matrix products", "other": "kernels of no known family"}
+_NOTABLE_UNKNOWN_PERCENT = 1.0
+
+
 def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool) -> str:
     if not has_gpu:
         return "Nothing ran on a GPU in this recording."
     if not rows:
         return "No kernel was launched in the selected iterations."
-    share = families[0].percent or 0.0
-    return f"{len(rows)} kernels ran; {families[0].label} kernels take the most time, {share:.1f} %."
+    time = {verdict: sum(row.total_ns for row in rows if row.tensor_core == verdict) for verdict in VERDICTS.values()}
+    first = families[0].label
+    what = _FAMILIES.get(first, f"{first} kernels")
+    text = f"{what.capitalize()} take {share(families[0].percent)} of the GPU time, "
+    text += f"Tensor Core kernels {share(percent(time['yes'], sum(time.values())))}"
+    unknown = percent(time["unknown"], sum(time.values())) or 0.0
+    text += f"; for {share(unknown)} it cannot be told" if unknown >= _NOTABLE_UNKNOWN_PERCENT else ""
+    return f"{text}. {'1 kernel' if len(rows) == 1 else f'{len(rows)} kernels'} ran."

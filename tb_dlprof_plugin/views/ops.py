@@ -24,7 +24,7 @@ from tb_dlprof_plugin.views.common import (
     selected_range,
 )
 from tb_dlprof_plugin.views.tensor_core_reasons import main_reason
-from tb_dlprof_plugin.views.text import dtypes_text, shapes_text, short_kernel_name
+from tb_dlprof_plugin.views.text import dtypes_text, shapes_text, share, short_kernel_name
 
 
 class OpsPage(msgspec.Struct, frozen=True):
@@ -212,10 +212,12 @@ def _headline(rows: list[OpRow], has_gpu: bool) -> str:
         return "No op was called in the selected iterations."
     first = rows[0]
     where = f"{first.name} ({first.direction})" if first.direction else first.name
-    if has_gpu:
-        return f"{len(rows)} ops ran; {where} takes the most GPU time, {first.gpu_percent or 0:.1f} %."
-    total = sum(row.cpu_total_ns for row in rows)
-    return f"{len(rows)} ops ran; {where} takes the most CPU time, {percent(first.cpu_total_ns, total) or 0:.1f} %."
+    ran = "1 op ran" if len(rows) == 1 else f"{len(rows)} ops ran"
+    if has_gpu and first.gpu_percent is not None:
+        return f"{ran}; {where} takes the most GPU time, {share(first.gpu_percent, 1)}."
+    part = percent(first.cpu_total_ns, sum(row.cpu_total_ns for row in rows))
+    idle = ", and none of them on the GPU" if has_gpu else ""
+    return f"{ran}{idle}; {where} takes the most CPU time, {share(part, 1)}."
 
 
 def _shapes(frame: Frame, selection: Selection, group: int) -> list[OpShapes]:

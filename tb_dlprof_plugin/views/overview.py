@@ -31,7 +31,7 @@ from tb_dlprof_plugin.views.precision import (
     precision_summary,
 )
 from tb_dlprof_plugin.views.system import SystemItem, system_items
-from tb_dlprof_plugin.views.text import duration
+from tb_dlprof_plugin.views.text import duration, share
 
 
 class PerformanceSummary(msgspec.Struct, frozen=True):
@@ -267,13 +267,20 @@ def _headline(steps: StepTotals, has_gpu: bool) -> str:
     known = {name: value for name, value in steps.category_ns.items() if value is not None}
     if not has_gpu:
         first = max(known, key=lambda name: known[name])
-        share = percent(known[first], steps.wall_ns) or 0.0
-        return f"Each step takes {average} on the CPU; the largest part is {CATEGORIES[first][0]}, {share:.0f} %."
-    busy = steps.gpu_utilization or 0.0
-    tensor = percent(known.get("tensor_core", 0), steps.wall_ns) or 0.0
-    waits = {name: known[name] for name in ("dataloader", "cpu", "other") if name in known}
+        part = share(percent(known[first], steps.wall_ns))
+        return f"Each step takes {average} on the CPU; the largest part is {CATEGORIES[first][0]}, {part}."
+    tensor = share(percent(known["tensor_core"], steps.wall_ns)) if "tensor_core" in known else "an unknown share"
+    works = f"works {share(steps.gpu_utilization)}"
+    waits = {name: known[name] for name in _WAITS if name in known}
     first = max(waits, key=lambda name: waits[name])
-    text = f"The GPU works {busy:.0f} % of each {average} step, {tensor:.0f} % on Tensor Cores"
-    share = percent(waits[first], steps.wall_ns) or 0.0
-    reasons = {"dataloader": "waits for data", "cpu": "waits for the CPU", "other": "waits for Python"}
-    return f"{text}; {share:.0f} % it {reasons[first]}." if share >= 1 else f"{text}."
+    waiting = percent(waits[first], steps.wall_ns) or 0.0
+    if waiting > (steps.gpu_utilization or 0.0):
+        return (
+            f"The GPU waits for {_WAITS[first]} {share(waiting)} of each {average} step; it {works}, {tensor} on "
+            "Tensor Cores."
+        )
+    text = f"The GPU {works} of each {average} step, {tensor} on Tensor Cores"
+    return f"{text}, and waits for {_WAITS[first]} {share(waiting)}." if waiting >= 1 else f"{text}."
+
+
+_WAITS = {"dataloader": "data", "cpu": "the CPU", "other": "Python"}

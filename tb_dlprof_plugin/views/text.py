@@ -37,6 +37,19 @@ def duration(value_ns: int | float) -> str:
     return "0 ns"
 
 
+def share(percent: float | None, digits: int = 0) -> str:
+    """Such as "41 %". What is neither nothing nor all is not rounded to it: "under 1 %", "over 99 %"."""
+    if percent is None:
+        return "an unknown share"
+    least = 10.0**-digits
+    if 0 < percent < least:
+        return f"under {least:.{digits}f} %"
+    if 100 - least < percent < 100 and float(f"{percent:.{digits}f}") >= 100:
+        return f"over {100 - least:.{digits}f} %"
+    # All and nothing need no digits.
+    return f"{percent:.0f} %" if percent in (0.0, 100.0) else f"{percent:.{digits}f} %"
+
+
 def byte_size(value: int | float) -> str:
     """Such as "1.50 GiB": three significant digits in binary units."""
     for size, unit in _BYTE_UNITS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -58,12 +59,39 @@ def test_no_time_is_negative_and_no_share_is_over_the_whole(recording: Recording
         or (path.endswith("percent") and "saving" not in path and not 0 <= value <= 100.000001)
     ]
     assert not wrong
+    assert_a_sentence(content["headline"])
+    # Its shares are those on the page; a finding's title has its own.
+    if page is not advice_page:
+        shares = [value for path, value in _numbers(content) if "percent" in path]
+        if page in (kernels_page, ops_page):
+            shares += _shares_of_rows(content["rows"])
+        told = re.findall(r"(?<!under )(?<!over )(?<![\d.])(\d+(?:\.\d+)?) %", content["headline"])
+        assert set(told) <= {f"{share:.{digits}f}" for share in shares for digits in (0, 1)}
+
+
+def assert_a_sentence(text: str) -> None:
+    """What stands in the first line of a page: words, and no trace of a number that could not be had."""
+    assert re.fullmatch(r"\S.*\S[.]", text, re.DOTALL)
+    assert not re.search(r"\b(nan|None|inf|null)\b|-0\b|  |%%|\{|\}", text)
+
+
+def _shares_of_rows(rows: list[dict[str, Any]]) -> list[float]:
+    """Of the kernels' time, that of each verdict; of the ops' CPU time, that of each op."""
+    if any("tensor_core" in row for row in rows):
+        parts = [
+            sum(row["total_ns"] for row in rows if row["tensor_core"] == kind) for kind in ("yes", "no", "unknown")
+        ]
+    else:
+        parts = [row["cpu_total_ns"] for row in rows]
+    return [100 * part / sum(parts) for part in parts if sum(parts)]
 
 
 def test_a_run_compared_with_itself_is_the_same(recording: Recording) -> None:
     side = CompareInput(recording.frame, REF, recording.frame.selection())
     page = compare_page(side, side)
     assert page.speedup in (None, 1.0)
+    assert_a_sentence(page.headline)
+    assert page.speedup is None or page.headline.startswith("Both runs take about the same")
     # What no recorded op launched finds no partner.
     assert (page.shares.base.unmatched, page.shares.candidate.compiled) in ((None, None), (0, 0))
     assert sum(bucket.base_ns for bucket in page.buckets) == round(page.base_step_ms * 1e6)

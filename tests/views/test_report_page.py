@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import msgspec
 import pytest
@@ -43,6 +44,8 @@ def test_a_page_has_the_cells_of_its_report(gpu_frame: Frame, ref: RunRef, name:
 def test_a_column_with_a_unit_holds_numbers_and_one_without_holds_text(gpu_frame, cpu_frame, ref, name: str) -> None:
     for frame in (gpu_frame, cpu_frame):
         page = report_page(frame, ref, frame.selection(), name)
+        assert re.fullmatch(r"[^{}]*\S[.]", page.headline)
+        assert "None" not in page.headline
         for index, column in enumerate(page.columns):
             cells = [row[index] for row in page.rows if row[index] is not None]
             kinds = str if column.unit == "text" else int | float

@@ -1001,13 +1001,18 @@ export interface ReportColumn {
   meaning: string;
 }
 
-/** One report; `rows` have a cell for each of `columns`, `total_rows` counts those there are. */
+/**
+ * One report; `headline` answers `question`.
+ *
+ * `rows` have a cell for each of `columns`, `total_rows` counts those there are.
+ */
 export interface ReportPage {
   ref: RunRef;
   range: SelectedRange;
   name: string;
   title: string;
   question: string;
+  headline: string;
   reports: ReportEntry[];
   columns: ReportColumn[];
   rows: ((string | number | null)[])[];

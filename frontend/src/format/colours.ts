@@ -1,8 +1,12 @@
 /**
- * One colour per meaning, on every page. The hues follow Okabe and Ito's colour-blind safe set; `styles/theme.css` holds the
- * light and the dark shade of each custom property named here.
+ * One colour per meaning, on every page. A time category and a precision each have a colour that nothing else has; what a
+ * figure divides otherwise (parts of the step, families of kernels ...) takes from the series `--c-s1` to `--c-s11`, a key the
+ * same one in every figure of its kind. `styles/theme.css` holds the light and the dark shade of each custom property named
+ * here; `colours.test.ts` holds both to what can be told apart, with any kind of colour vision.
  */
-const BY_KEY: Record<string, string> = {
+
+/** The exclusive time categories, in their order of precedence, which is that of every stack. */
+export const CATEGORIES: Readonly<Record<string, string>> = {
   tensor_core: "--c-tensor-core",
   other_kernels: "--c-other-kernels",
   memory: "--c-memory",
@@ -10,11 +14,27 @@ const BY_KEY: Record<string, string> = {
   io: "--c-io",
   cpu: "--c-cpu",
   other: "--c-other",
+};
+
+/** What something computed in. */
+export const PRECISIONS: Readonly<Record<string, string>> = {
+  fp16: "--c-fp16",
+  bf16: "--c-bf16",
+  tf32: "--c-tf32",
+  "3xtf32": "--c-3xtf32",
+  fp8: "--c-fp8",
+  int8: "--c-int8",
+  fp64: "--c-fp64",
+  fp32: "--c-fp32",
+};
+
+const BY_KEY: Readonly<Record<string, string>> = {
+  ...CATEGORIES,
   unknown: "--c-unknown",
   idle: "--c-idle",
   // What the CPU does while the GPU is idle.
   busy: "--c-busy",
-  synchronising: "--c-io",
+  synchronising: "--c-s3",
   copying: "--c-memory",
   launching: "--c-s1",
   ops: "--c-cpu",
@@ -22,31 +42,15 @@ const BY_KEY: Record<string, string> = {
 };
 
 /** Slices whose meaning depends on what they are a part of. */
-const BY_CONTEXT: Record<string, Record<string, string>> = {
+export const BY_CONTEXT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   gpu_utilization: { using: "--c-busy" },
   tensor_core_efficiency: { using: "--c-tensor-core", not_using: "--c-other-kernels" },
-  // Shades of the Tensor Cores' green.
-  by_precision: {
-    fp16: "--c-tensor-core",
-    bf16: "--c-tc-2",
-    tf32: "--c-tc-3",
-    fp8: "--c-tc-4",
-    none: "--c-other-kernels",
-  },
-  // What an op computed in, on Tensor Cores but for fp32; "fp64" may be either.
-  ran_in: {
-    fp16: "--c-tensor-core",
-    bf16: "--c-tc-2",
-    tf32: "--c-tc-3",
-    "3xtf32": "--c-s9",
-    fp8: "--c-tc-4",
-    int8: "--c-s5",
-    fp64: "--c-s6",
-    fp32: "--c-other-kernels",
-  },
+  // Kernels on Tensor Cores by precision; FP32 there is 3xTF32.
+  by_precision: { ...PRECISIONS, none: "--c-other-kernels" },
+  ran_in: PRECISIONS,
   // Categories of allocated memory, not of time.
   memory: {
-    allocated: "--c-memory",
+    allocated: "--c-s1",
     before: "--c-other",
     activations: "--c-s1",
     gradients: "--c-s2",
@@ -94,8 +98,8 @@ const BY_CONTEXT: Record<string, Record<string, string>> = {
   },
 };
 
-/** For what has no colour of its own; none of them is the colour of a category. */
-const SERIES = ["--c-s8", "--c-s7", "--c-s6", "--c-s5", "--c-s4", "--c-s3", "--c-s2", "--c-s1"];
+/** For what has no colour of its own, such as the lines of a sweep: no category and no precision. */
+export const SERIES = ["--c-s1", "--c-s2", "--c-s9", "--c-s3", "--c-s4", "--c-s8", "--c-s10", "--c-s5", "--c-s6", "--c-s7"] as const;
 
 /** The custom property that colours the slice `key`; `index` decides among keys that have no meaning of their own. */
 export function colourProperty(key: string, index = 0, context = ""): string {

@@ -8,6 +8,7 @@ import msgspec
 
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.views.common import RunRef, SelectedRange, selected_range
+from tb_dlprof_plugin.views.reports.lead import report_headline
 from tb_dlprof_plugin.views.reports.meanings import meaning
 from tb_dlprof_plugin.views.reports.registry import REPORTS, make_report
 from tb_dlprof_plugin.views.reports.table import Cell, Report, csv_cells, json_key
@@ -46,13 +47,17 @@ class ReportColumn(msgspec.Struct, frozen=True):
 
 
 class ReportPage(msgspec.Struct, frozen=True):
-    """One report; ``rows`` have a cell for each of ``columns``, ``total_rows`` counts those there are."""
+    """One report; ``headline`` answers ``question``.
+
+    ``rows`` have a cell for each of ``columns``, ``total_rows`` counts those there are.
+    """
 
     ref: RunRef
     range: SelectedRange
     name: str
     title: str
     question: str
+    headline: str
     reports: list[ReportEntry]
     columns: list[ReportColumn]
     rows: list[list[PageCell]]
@@ -73,7 +78,8 @@ def report_page(frame: Frame, ref: RunRef, selection: Selection, name: str) -> R
         KeyError: there is no report of this name.
     """
     title, question = TITLES[name]
-    report = _in_short(make_report(name, frame, ref, selection))
+    made = make_report(name, frame, ref, selection)
+    report = _in_short(made)
     columns = [_column(name, report, index) for index in range(len(report.columns))]
     texts = [column.unit == "text" for column in columns]
     rows = [[_cell(cell, text) for cell, text in zip(row, texts, strict=True)] for row in report.rows]
@@ -83,6 +89,7 @@ def report_page(frame: Frame, ref: RunRef, selection: Selection, name: str) -> R
         name=name,
         title=title,
         question=question,
+        headline=report_headline(name, made, frame, ref, selection),
         reports=[ReportEntry(one, *TITLES[one], one in DLPROF) for one in REPORTS],
         columns=columns,
         rows=rows,

@@ -149,7 +149,7 @@ function Saving({ saving }: { saving: KeptSavingRow }) {
       </p>
       <div class="promise-line">
         <span class={`promise-outcome outcome-${saving.outcome}`}>{OUTCOMES[saving.outcome]}</span>
-        <RangeBar max={max} low={Math.max(0, saving.low_ns)} value={saving.expected_ns} high={saving.high_ns} colour="var(--c-tensor-core)" measured={measured} />
+        <RangeBar max={max} low={Math.max(0, saving.low_ns)} value={saving.expected_ns} high={saving.high_ns} colour="var(--c-saving)" measured={measured} />
       </div>
       <p>
         Stated: {formatNs(saving.expected_ns)} a step, {formatNs(saving.low_ns)} to {formatNs(saving.high_ns)}. {saving.text}

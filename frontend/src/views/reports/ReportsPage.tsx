@@ -19,7 +19,7 @@ export function ReportsPage({ data }: { data: ReportPage }) {
   const pick = (report: string): void => set({ report });
   return (
     <>
-      <PageHead title="Reports" subtitle={data.title} headline={data.question} range={data.range} />
+      <PageHead title="Reports" subtitle={data.title} headline={data.headline} range={data.range} />
       <div class="reports">
         <label class="reports-select picker">
           <span>Report</span>
@@ -33,6 +33,7 @@ export function ReportsPage({ data }: { data: ReportPage }) {
           <Group title="DLProf's reports" reports={dlprof} shown={data.name} onPick={pick} />
         </nav>
         <div class="reports-table">
+          <p class="muted small">{data.question}</p>
           <Notes data={data} />
           <DataTable
             // Another report has other columns, so that sorting and filters of the last one mean nothing.

@@ -75,7 +75,7 @@ describe("the Reports page", () => {
   it("shows a report with its question, its notes and what was left out", async () => {
     await open(`#tb_dlprof&p.tb_dlprof.page=reports&${RUN}&p.tb_dlprof.report=kernel`);
     expect(lastAsked("report").get("name")).toBe("kernel");
-    expect(byId("headline")?.textContent).toBe(report.question);
+    expect(byId("headline")?.textContent).toBe(report.headline);
     expect(byId("report-notes")?.textContent).toContain("does not record them");
     expect(byId("report-notes")?.textContent).toContain('the first 4 of 7,080 rows, as many as fit into one answer: pick fewer iterations, or let "tb-dlprof report --reports kernel"');
     const rows = [...byId("report-table")!.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent));

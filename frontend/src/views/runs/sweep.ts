@@ -1,6 +1,7 @@
 /** The state of the sweep in, the query of its route out; lines and their colours. */
 import type { Query } from "../../api/client";
 import type { SweepCurve } from "../../api/types";
+import { SERIES } from "../../format/colours";
 import type { ViewState } from "../../state/viewState";
 
 /** What a share is of before anything was chosen. */
@@ -17,11 +18,9 @@ export function sweepQuery(state: Pick<ViewState, "over" | "measure" | "share">)
   return direction ? { ...query, op: direction[1]!, direction: direction[2]! } : { ...query, op: name };
 }
 
-const COLOURS = ["--c-other-kernels", "--c-tensor-core", "--c-cpu", "--c-s1", "--c-dataloader", "--c-s3", "--c-s9", "--c-s6", "--c-memory", "--c-s4", "--c-s10"];
-
 /** The property that colours a line, and whether it is dashed: lines beyond the colours go through them again. */
 export function lineStyle(index: number): { property: string; dashed: boolean } {
-  return { property: COLOURS[index % COLOURS.length]!, dashed: Math.floor(index / COLOURS.length) % 2 === 1 };
+  return { property: SERIES[index % SERIES.length]!, dashed: Math.floor(index / SERIES.length) % 2 === 1 };
 }
 
 /** A value for each position, null where the line has no run. */

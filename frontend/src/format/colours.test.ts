@@ -1,0 +1,83 @@
+/** The palette: told apart by everybody, readable on every surface of both themes, one meaning a colour. */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { contrast, difference, VISIONS } from "../testing/colourVision";
+import { BY_CONTEXT, CATEGORIES, PRECISIONS, SERIES } from "./colours";
+
+const CSS = readFileSync("src/styles/theme.css", "utf-8");
+const THEMES = { light: block(":root {"), dark: { ...block(":root {"), ...block(':root[data-theme="dark"] {') } };
+const SURFACES = ["--page", "--surface", "--surface-2"];
+
+/** Stacks whose order is fixed, and sets of which any two may lie side by side. */
+const STACKS = {
+  categories: Object.values(CATEGORIES),
+  parts: Object.values(BY_CONTEXT["parts"]!),
+  memory: ["before", "activations", "gradients", "optimizer_state", "temporary", "other"].map((key) => BY_CONTEXT["memory"]![key]!),
+  gaps: Object.values(BY_CONTEXT["gap_kind"]!),
+  idle: ["--c-dataloader", "--c-s3", "--c-memory", "--c-s1", "--c-cpu", "--c-s2", "--c-unknown"],
+};
+
+function block(start: string): Record<string, string> {
+  const from = CSS.indexOf(start);
+  const text = CSS.slice(from, CSS.indexOf("\n}", from));
+  return Object.fromEntries([...text.matchAll(/(--[\w-]+): (#[0-9a-f]{6});/g)].map((match) => [match[1]!, match[2]!]));
+}
+
+function least(properties: readonly string[], colours: Record<string, string>, vision: string, neighbours: boolean): number {
+  let found = Number.POSITIVE_INFINITY;
+  properties.forEach((one, index) => {
+    for (const other of neighbours ? properties.slice(index + 1, index + 2) : properties.slice(index + 1))
+      if (other !== one) found = Math.min(found, difference(colours[one]!, colours[other]!, vision));
+  });
+  return found;
+}
+
+describe.each(Object.entries(THEMES))("%s", (_, colours) => {
+  const marks = Object.keys(colours).filter((name) => name.startsWith("--c-"));
+
+  it("gives every mark a contrast of 3 to 1 on every surface; idle time is the empty rest of a ring", () => {
+    for (const mark of marks.filter((name) => name !== "--c-idle"))
+      for (const surface of SURFACES) expect(contrast(colours[mark]!, colours[surface]!), `${mark} on ${surface}`).toBeGreaterThanOrEqual(3);
+    expect(contrast(colours["--c-idle"]!, colours["--c-busy"]!)).toBeGreaterThanOrEqual(3);
+  });
+
+  it("gives every text a contrast of 4.5 to 1 on every surface", () => {
+    const grounds = [...SURFACES, "--accent-soft", "--warn-bg", "--error-bg"];
+    for (const ground of grounds) {
+      expect(contrast(colours["--text"]!, colours[ground]!), ground).toBeGreaterThanOrEqual(4.5);
+      expect(contrast(colours["--muted"]!, colours[ground]!), `muted on ${ground}`).toBeGreaterThanOrEqual(4.5);
+    }
+    for (const text of ["--accent", "--good", "--bad"])
+      for (const ground of SURFACES) expect(contrast(colours[text]!, colours[ground]!), `${text} on ${ground}`).toBeGreaterThanOrEqual(4.5);
+  });
+
+  it.each(Object.keys(VISIONS))("keeps neighbours apart under %s", (vision) => {
+    for (const [name, stack] of Object.entries(STACKS)) {
+      expect(least(stack, colours, vision, true), `neighbours in ${name}`).toBeGreaterThanOrEqual(9);
+      expect(least(stack, colours, vision, false), `all in ${name}`).toBeGreaterThanOrEqual(6);
+    }
+    // Ordered by their time, so that any two can be neighbours.
+    expect(least(["fp16", "bf16", "tf32", "fp8", "fp32"].map((key) => PRECISIONS[key]!), colours, vision, false), "precisions").toBeGreaterThanOrEqual(8);
+    expect(least(["fp16", "bf16", "tf32", "fp8", "none"].map((key) => BY_CONTEXT["by_precision"]![key]!), colours, vision, false), "on Tensor Cores").toBeGreaterThanOrEqual(6);
+    expect(least([...Object.values(PRECISIONS), "--c-unknown"], colours, vision, false), "rare precisions").toBeGreaterThanOrEqual(5);
+    expect(least([...new Set(Object.values(BY_CONTEXT["waterfall"]!))], colours, vision, false), "waterfall").toBeGreaterThanOrEqual(5);
+    expect(least([...new Set(Object.values(BY_CONTEXT["family"]!))], colours, vision, false), "families").toBeGreaterThanOrEqual(4);
+  });
+});
+
+it("gives each category and each precision a colour of its own", () => {
+  const own = [...Object.values(CATEGORIES), ...Object.values(PRECISIONS)];
+  for (const colours of Object.values(THEMES)) expect(new Set(own.map((name) => colours[name])).size).toBe(own.length);
+  expect(SERIES.filter((name) => own.includes(name))).toEqual([]);
+  // A category's colour elsewhere stands for what lies in that category.
+  const same: Record<string, string[]> = {
+    "--c-tensor-core": ["tensor_core_efficiency.using"],
+    "--c-other-kernels": ["tensor_core_efficiency.not_using", "by_precision.none", "waterfall.other_compute"],
+    "--c-memory": ["waterfall.copies", "family.copy", "family.set"],
+    "--c-dataloader": ["parts.dataloader"],
+    "--c-other": ["memory.before", "parts.other", "waterfall.idle", "gap_kind.other", "family.other"],
+  };
+  for (const [context, keys] of Object.entries(BY_CONTEXT))
+    for (const [key, property] of Object.entries(keys))
+      if (Object.values(CATEGORIES).includes(property)) expect(same[property], `${context}.${key}`).toContain(`${context}.${key}`);
+});

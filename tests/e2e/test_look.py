@@ -1,0 +1,129 @@
+"""Every page, in both themes and at every width: axe finds nothing, nothing sticks out, every measure says what it is.
+
+axe-core is the npm package: rules of WCAG 2.2 and best practices, run in the page itself. Even a minor finding fails.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from support.tensorboard import RECORDED, ROOT, Server, start_tensorboard
+
+from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.storage.eventfile import write_profile
+
+_PAGE_MS = 30_000
+_TRACES = ROOT / "tests" / "traces"
+_AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+_LIST = (ROOT / "frontend" / "src" / "state" / "pages.ts").read_text()
+PAGES = re.findall(r'"(\w+)"', _LIST[: _LIST.index("] as const")])
+"""As the navigation has them, so that a new page is looked at, too."""
+MORE = ["runs&p.tb_dlprof.runs=models", "runs&p.tb_dlprof.runs=sweep", "reports&p.tb_dlprof.report=summary"]
+PAIR = "p.tb_dlprof.a.run=lenet/fp32&p.tb_dlprof.b.run=lenet/amp-fp16"
+_SETTLED = """() => document.querySelector('main h1, .start h1') !== null
+    && document.querySelector('[aria-busy="true"], .skeleton') === null"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A pair of runs, one with memory and module names, one on the CPU."""
+    root = tmp_path_factory.mktemp("look")
+    for name in ("fp32", "amp-fp16"):
+        shutil.copytree(RECORDED / "lenet" / name, root / "lenet" / name)
+    for name, trace in (("cpu", "cpu_training"), ("memory", "all_options")):
+        write_profile(root / name, analyze_trace(_TRACES / f"{trace}.pt.trace.json.gz"))
+    running = start_tensorboard(root, "false", 4)
+    yield running
+    running.process.terminate()
+    running.process.wait(timeout=20)
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A light page of 1440 by 900 with axe in it."""
+    assert _AXE.is_file(), "axe-core is missing: run npm ci in frontend"
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light", bypass_csp=True)
+    yield context.new_page()
+    context.close()
+
+
+def _open(page: Page, server: Server, address: str) -> None:
+    """A page of ours without TensorBoard around it."""
+    page.goto("about:blank")
+    page.goto(f"{server.url}data/plugin_entry.html?name=tb_dlprof#tb_dlprof&p.tb_dlprof.page={address}")
+    page.wait_for_function(_SETTLED, timeout=_PAGE_MS)
+    if page.evaluate("window.axe === undefined"):
+        page.add_script_tag(path=_AXE)
+
+
+def _violations(page: Page) -> list[str]:
+    """What axe finds in both themes, as "rule: element: message"; the dark one differs in its colours only."""
+    found: list[str] = []
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        expect(page.locator(f'html[data-theme="{theme}"]')).to_be_attached()
+        rules = (
+            "{runOnly: ['color-contrast'], resultTypes: ['violations']}"
+            if theme == "dark"
+            else "{resultTypes: ['violations']}"
+        )
+        # The rows of a table are alike.
+        result = page.evaluate(f"axe.run({{exclude: ['tbody tr:nth-child(n + 4)']}}, {rules})")
+        for violation in result["violations"]:
+            for node in violation["nodes"]:
+                rule = f"{theme}: {violation['id']} ({violation['impact']})"
+                found.append(f"{rule}: {node['html'][:160]}: {node['failureSummary']}")
+    page.emulate_media(color_scheme="light")
+    return found
+
+
+def _too_wide(page: Page) -> list[str]:
+    """Widths at which the page scrolls sideways."""
+    found = []
+    for width in (360, 2560):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(60)
+        wide = page.evaluate("Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)")
+        if wide > width:
+            found.append(f"{wide} px at {width} px")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    return found
+
+
+@pytest.mark.parametrize("address", [*PAGES, *MORE])
+def test_a_page_is_readable_for_everybody(server: Server, page: Page, address: str) -> None:
+    run = (
+        PAIR
+        if address == "compare"
+        else "p.tb_dlprof.run=" + ("memory" if address in ("memory", "modules") else "lenet/fp32")
+    )
+    _open(page, server, f"{address}&{run}")
+    assert _violations(page) == []
+    assert _too_wide(page) == []
+    assert re.search(r"\d.*\.$", page.get_by_test_id("headline").inner_text())
+
+
+@pytest.mark.parametrize(
+    "address", ["overview", "memory", "modules", "launches", "tensor_cores", "roofline", "compare"]
+)
+def test_a_run_without_a_gpu_and_without_a_partner_is_readable(server: Server, page: Page, address: str) -> None:
+    run = "p.tb_dlprof.a.run=cpu&p.tb_dlprof.b.run=cpu" if address == "compare" else "p.tb_dlprof.run=cpu"
+    _open(page, server, f"{address}&{run}")
+    assert _violations(page) == []
+    assert _too_wide(page) == []
+
+
+def test_a_logdir_without_a_run_is_readable(page: Page, tmp_path: Path) -> None:
+    server = start_tensorboard(tmp_path, "false", 0)
+    try:
+        _open(page, server, "overview")
+        assert _violations(page) == []
+        assert _too_wide(page) == []
+    finally:
+        server.process.terminate()
+        server.process.wait(timeout=20)
