@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.comparison import compare
     from tb_dlprof_plugin.comparison.forecast import forecast as predict
     from tb_dlprof_plugin.kernels import classify_kernel
+    from tb_dlprof_plugin.notebook import show
     from tb_dlprof_plugin.views.reports.profiles import read_profiles, report
 
 _HOME = {
@@ -27,6 +28,7 @@ _HOME = {
     "profile": ("tb_dlprof_plugin.capture", "profile"),
     "read_profiles": ("tb_dlprof_plugin.views.reports.profiles", "read_profiles"),
     "report": ("tb_dlprof_plugin.views.reports.profiles", "report"),
+    "show": ("tb_dlprof_plugin.notebook", "show"),
     "trace_handler": ("tb_dlprof_plugin.capture", "trace_handler"),
 }
 
@@ -39,6 +41,7 @@ __all__ = [
     "profile",
     "read_profiles",
     "report",
+    "show",
     "trace_handler",
 ]
 

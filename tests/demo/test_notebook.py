@@ -1,15 +1,10 @@
-"""The notebook is a valid notebook, and its cells run."""
+"""The notebook is a valid notebook without outputs; tests/e2e/test_notebook.py runs it in JupyterLab."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "demo" / "colab.ipynb"
@@ -43,27 +38,9 @@ def test_it_installs_the_plugin_and_opens_tensorboard() -> None:
     code = "\n".join(_code())
     assert "%pip install" in code
     assert "%load_ext tensorboard" in code
-    assert "%tensorboard --logdir runs" in code
+    assert '%tensorboard --logdir "{LOGDIR}"' in code
 
 
 def test_it_says_that_an_older_server_must_end_first() -> None:
     text = " ".join("".join(cell["source"]) for cell in _cells() if cell["cell_type"] == "markdown")
     assert "end it first" in text
-
-
-@pytest.mark.slow
-def test_its_training_cells_leave_an_event_file_for_each_precision(tmp_path: Path) -> None:
-    lines = "\n".join(_code()).splitlines()
-    script = tmp_path / "notebook.py"
-    script.write_text("\n".join(line for line in lines if not line.startswith(("%", "!"))))
-    env = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "CUDA_VISIBLE_DEVICES": "",
-        "TB_DLPROF_NOTEBOOK_QUICK": "1",
-        "TB_DLPROF_NOTEBOOK_LOGDIR": str(tmp_path / "runs"),
-    }
-    done = subprocess.run([sys.executable, script], env=env, capture_output=True, text=True, timeout=200, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    written = [path.parent.name for path in (tmp_path / "runs").rglob("events.out.tfevents.*")]
-    assert sorted(written) == ["amp", "fp32"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
 from support.tensorboard import Server, Watched, start_tensorboard
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -44,14 +45,32 @@ def serve(load_fast: str) -> Iterator[Callable[[Path, int], Server]]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Chromium, as the distribution installs it."""
+def chromium() -> str:
+    """The path of Chromium, as the distribution installs it."""
     path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
     assert path is not None, "no Chromium: install it (on Debian: apt-get install -y chromium)"
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Browser]:
+    """A running Chromium. Its contexts are private ones, which deny storage to frames of other sites."""
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=_FLAGS)
+        running = playwright.chromium.launch(executable_path=chromium, args=_FLAGS)
         yield running
         running.close()
+
+
+@pytest.fixture
+def storing(browser: Browser, chromium: str, tmp_path: Path) -> Iterator[BrowserContext]:
+    """A context that is not private and gives storage to frames of other sites, too."""
+    profile = tmp_path / "profile"
+    (profile / "Default").mkdir(parents=True)
+    allowed = {"profile": {"block_third_party_cookies": False, "cookie_controls_mode": 0}}
+    (profile / "Default" / "Preferences").write_text(json.dumps(allowed))
+    context = browser.browser_type.launch_persistent_context(str(profile), executable_path=chromium, args=_FLAGS)
+    yield context
+    context.close()
 
 
 @pytest.fixture

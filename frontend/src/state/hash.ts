@@ -1,7 +1,9 @@
 /**
- * TensorBoard's deep links: `#tb_dlprof&p.tb_dlprof.key=value` in the address of the page around the iframe. Every access to
- * that page is guarded: in a notebook it can belong to another origin, and then the iframe's own address is used.
+ * TensorBoard's deep links: `#tb_dlprof&p.tb_dlprof.key=value` in the address of the page around the iframe. Where that page is
+ * not TensorBoard's, or belongs to another site, the iframe's own address is used.
  */
+import { tensorBoardWindow } from "./tensorboard";
+
 const PLUGIN = "tb_dlprof";
 const PREFIX = `p.${PLUGIN}.`;
 
@@ -37,16 +39,8 @@ function decode(text: string): string {
   }
 }
 
-/** The window whose address holds the state: the parent where it may be touched, else this one. */
-function addressWindow(): Window {
-  try {
-    // Reading the hash is what throws for another origin.
-    if (window.parent !== window && typeof window.parent.location.hash === "string") return window.parent;
-  } catch {
-    // Another origin.
-  }
-  return window;
-}
+/** The window whose address holds the state: TensorBoard's where there is one, else this one. */
+const addressWindow = (): Window => tensorBoardWindow() ?? window;
 
 export function readPairs(): Pairs {
   return parseHash(addressWindow().location.hash);
@@ -60,7 +54,9 @@ export function writePairs(pairs: Pairs): void {
   const next = formatHash(target === window ? "" : current, pairs);
   if (next === current) return;
   try {
-    target.history.replaceState(target.history.state, "", next);
+    // TensorBoard gives its iframes another base, which a hash alone would be relative to.
+    const address = target === window ? window.location.href.replace(/#.*$/, "") + next : next;
+    target.history.replaceState(target.history.state, "", address);
   } catch {
     // Browsers limit how often this may be called; the next change writes again.
   }

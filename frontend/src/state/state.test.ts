@@ -78,7 +78,7 @@ describe("the address", () => {
 
   it("is the iframe's own where the parent may not be touched", () => {
     const stranger = {
-      get location(): Location {
+      get document(): Document {
         throw new DOMException("cross-origin", "SecurityError");
       },
     };
@@ -88,9 +88,21 @@ describe("the address", () => {
     expect(window.location.hash).toBe("#tb_dlprof&p.tb_dlprof.run=fp32");
   });
 
+  it("is the iframe's own, whole, where the page stands alone in a notebook", () => {
+    const replaceState = vi.spyOn(window.history, "replaceState");
+    const parent = { document: {}, location: { hash: "#of-the-notebook" }, history: { replaceState: vi.fn() } };
+    vi.spyOn(window, "parent", "get").mockReturnValue(parent as unknown as Window & typeof globalThis);
+    window.history.replaceState(null, "", "?name=tb_dlprof&alone=1#tb_dlprof&p.tb_dlprof.run=amp");
+    expect(readPairs()).toEqual([["run", "amp"]]);
+    writePairs([["run", "fp32"]]);
+    expect(replaceState.mock.lastCall?.[2]).toMatch(/^\w+:.*\?name=tb_dlprof&alone=1#tb_dlprof&p\.tb_dlprof\.run=fp32$/);
+    expect(parent.history.replaceState).not.toHaveBeenCalled();
+    window.history.replaceState(null, "", window.location.pathname);
+  });
+
   it("is left alone while another tab of TensorBoard is open", () => {
     const replaceState = vi.fn();
-    const parent = { location: { hash: "#scalars" }, history: { state: null, replaceState } };
+    const parent = { document: {}, location: { hash: "#scalars" }, history: { state: null, replaceState } };
     vi.spyOn(window, "parent", "get").mockReturnValue(parent as unknown as Window & typeof globalThis);
     writePairs([["run", "fp32"]]);
     expect(replaceState).not.toHaveBeenCalled();

@@ -1,18 +1,11 @@
 /** Light or dark, followed from TensorBoard (class `dark-mode` on its body), else from the system's preference. */
-export type Theme = "light" | "dark";
+import { tensorBoardWindow } from "./tensorboard";
 
-/** The body of the page around the iframe, or null where it may not be touched. */
-function parentBody(): HTMLElement | null {
-  try {
-    return window.parent !== window ? window.parent.document.body : null;
-  } catch {
-    return null;
-  }
-}
+export type Theme = "light" | "dark";
 
 /** Calls back with the theme, now and on each change; returns what stops it. */
 export function followTheme(callback: (theme: Theme) => void): () => void {
-  const body = parentBody();
+  const body = tensorBoardWindow()?.document.body;
   if (body) {
     const read = (): void => callback(body.classList.contains("dark-mode") ? "dark" : "light");
     const observer = new MutationObserver(read);
