@@ -37,11 +37,12 @@ export default defineConfig({
     modulePreload: false,
     chunkSizeWarningLimit: 800,
     rollupOptions: {
-      input: "src/index.ts",
+      // What TensorBoard imports; and what an exported HTML file does, which shares all other chunks with it.
+      input: { index: "src/index.ts", standalone: "src/standalone/open.ts" },
       preserveEntrySignatures: "strict",
       output: {
         format: "es",
-        entryFileNames: "index.js",
+        entryFileNames: ({ name }) => (name === "index" ? "index.js" : "assets/[name]-[hash].js"),
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name]-[hash][extname]",
         // Vite's helper around dynamic imports is used by several chunks. In a chunk of its own it leaves `index.js` what it

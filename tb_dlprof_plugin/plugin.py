@@ -17,35 +17,12 @@ from werkzeug import wrappers
 
 from tb_dlprof_plugin.storage.tags import PLUGIN_NAME
 from tb_dlprof_plugin.web.bundle import bundle_files, content_of
+from tb_dlprof_plugin.web.routes import ROUTES
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.web.answers import Answers
 
 _log = logging.getLogger(__name__)
-_ROUTES = (
-    "runs",
-    "overview",
-    "ops",
-    "op",
-    "modules",
-    "kernels",
-    "launches",
-    "tensor_cores",
-    "roofline",
-    "memory",
-    "key_nodes",
-    "search",
-    "related",
-    "report",
-    "advice",
-    "compare",
-    "many_runs",
-    "by_model",
-    "sweep",
-    "compare_op",
-    "forecast",
-    "trace_links",
-)
 _HASHED_FOR_SECONDS = 86_400
 
 
@@ -76,7 +53,7 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
         """One route per page and per bundle file; there is no wildcard."""
-        apps = {f"/{route}": self._page(route) for route in _ROUTES}
+        apps = {f"/{route}": self._page(route) for route in ROUTES}
         apps["/trace"] = self._page("trace")
         apps.update({route: self._static(route) for route in {"/index.js", *self._bundle}})
         return apps

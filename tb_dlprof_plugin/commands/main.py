@@ -27,6 +27,7 @@ _SUBCOMMANDS = {
     "predict": "predict:predict",
     "runs": "runs:runs",
     "sweep": "sweep:sweep",
+    "export": "export:export",
     "import": "import_traces:import_traces",
     "info": "info:info",
 }

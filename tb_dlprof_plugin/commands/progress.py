@@ -12,10 +12,13 @@ _SILENT_S = 1.0
 
 
 class Progress:
-    """Shows how much of a file has been read, once reading it has taken a second."""
+    """Shows how much of a file has been read, once reading it has taken a second.
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    ``doing`` says what is done with the file instead, where it is not read and analysed.
+    """
+
+    def __init__(self, file: Path, doing: str | None = None) -> None:
+        self._file, self._doing = file, doing
         self._begun = time.monotonic()
         self._bar: Any = None
         self._task: Any = None
@@ -29,8 +32,8 @@ class Progress:
             if time.monotonic() - self._begun < _SILENT_S or not sys.stderr.isatty():
                 return
             self._show()
-        description = f"reading {self._file.name}" if fraction < 1 else f"analysing {self._file.name}"
-        self._bar.update(self._task, completed=fraction, description=description)
+        doing = self._doing or ("reading" if fraction < 1 else "analysing")
+        self._bar.update(self._task, completed=fraction, description=f"{doing} {self._file.name}")
 
     def _show(self) -> None:
         # Imported only where a bar is shown: most files take less than its import.

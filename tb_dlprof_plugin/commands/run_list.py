@@ -25,7 +25,7 @@ def read_runs(sources: Sequence[Path]) -> tuple[list[RecordedRun], list[FailedRu
 
     Ends the command with one sentence where there is no run.
     """
-    places = _places(sources)
+    places = places_of(sources)
     if not places:
         names = ", ".join(str(source) for source in sources)
         typer.echo(f"tb-dlprof: {names} holds no profile; record one with tb_dlprof_plugin.profile(...).", err=True)
@@ -61,8 +61,8 @@ def named_run(recorded: Sequence[RecordedRun], text: str) -> str:
     return fitting[0]
 
 
-def _places(sources: Sequence[Path]) -> dict[str, list[Path]]:
-    """Files by run; runs in natural order, named by their directories below what all sources have in common."""
+def places_of(sources: Sequence[Path]) -> dict[str, list[Path]]:
+    """Files by run, in natural order; a run is named by its directory below what all sources have in common."""
     runs: dict[Path, list[Path]] = {}
     roots = []
     for source in sources:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Literal
 
@@ -188,7 +189,7 @@ class ComparePage(msgspec.Struct, frozen=True):
 
 def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
     """Run ``b`` against the base ``a``."""
-    comparison = compare(a.frame, b.frame, a.selection, b.selection)
+    comparison = _compared(a.frame, b.frame, a.selection, b.selection)
     interval = comparison.speedup_interval
     gpu = comparison.basis == "gpu"
     ops, modules = op_rows(comparison), module_rows(comparison, a.frame, b.frame)
@@ -229,7 +230,13 @@ def compare_op(a: CompareInput, b: CompareInput, id: str) -> CompareOpDetail:
     Raises:
         KeyError: there is no op of this id.
     """
-    return op_detail(compare(a.frame, b.frame, a.selection, b.selection), id, a.frame, b.frame)
+    return op_detail(_compared(a.frame, b.frame, a.selection, b.selection), id, a.frame, b.frame)
+
+
+@functools.lru_cache(maxsize=2)
+def _compared(a: Frame, b: Frame, a_selection: Selection, b_selection: Selection) -> Comparison:
+    """The last pairs are kept: whoever opens one op of a comparison opens others."""
+    return compare(a, b, a_selection, b_selection)
 
 
 class CompareInput:

@@ -1,4 +1,5 @@
-/** Route and query in, decoded page data out; a failure becomes an `ApiError` with the server's own sentence. */
+/** Route and query in, decoded page data out, kept for going back; a failure is an `ApiError` with a sentence for people. */
+import { Server } from "./server";
 import type {
   AdvicePage,
   ByModelPage,
@@ -70,6 +71,30 @@ export function routeAddress(route: Route | "trace", query: Query): string {
   return `./${route}${text ? `?${text}` : ""}`;
 }
 
+/** What is not in an exported file, where a server would compute it. */
+export class NotInFile extends ApiError {
+  constructor(message: string) {
+    super(message, 404);
+    this.name = "NotInFile";
+  }
+}
+
+/** What an exported file says of itself. */
+export interface FileFacts {
+  title: string;
+  /** When it was made, ISO 8601. */
+  made: string;
+  /** Of tb_dlprof_plugin. */
+  version: string;
+}
+
+/** Where answers come from: a server, or a file that holds them. */
+export interface Source {
+  answer(route: Route, query: Query, signal?: AbortSignal): Promise<unknown>;
+  /** Null where a server answers, which can compute whatever is asked. */
+  readonly file: FileFacts | null;
+}
+
 /** Answers kept for going back and forth between pages; a page is at most 1 MB. */
 const KEPT_ANSWERS = 24;
 /** One answer per key press: they would push out the pages. */
@@ -77,9 +102,16 @@ const NOT_KEPT: ReadonlySet<Route> = new Set(["search"]);
 
 export class Client {
   private readonly kept = new Map<string, unknown>();
+  private readonly source: Source;
 
-  /** `base` is the folder of index.js, of which the routes are siblings. */
-  constructor(private readonly base: URL) {}
+  /** `source` may be the address of the folder of index.js, of which the routes are siblings. */
+  constructor(source: Source | URL) {
+    this.source = source instanceof URL ? new Server(source) : source;
+  }
+
+  get file(): FileFacts | null {
+    return this.source.file;
+  }
 
   /** What an earlier request for the same address answered, without asking again. */
   peek<R extends Route>(route: R, query: Query): Routes[R] | undefined {
@@ -87,17 +119,8 @@ export class Client {
   }
 
   async get<R extends Route>(route: R, query: Query, signal?: AbortSignal): Promise<Routes[R]> {
-    const address = routeAddress(route, query);
-    let response: Response;
-    try {
-      response = await fetch(new URL(address, this.base), { signal: signal ?? null, headers: { Accept: "application/json" } });
-    } catch (error) {
-      if (signal?.aborted) throw error;
-      throw new ApiError("TensorBoard does not answer. Check that it is still running, then press Refresh.", 0);
-    }
-    const body = await decode(response);
-    if (!response.ok) throw new ApiError(errorText(body) ?? `TensorBoard answered ${response.status} for ${route}.`, response.status);
-    if (!NOT_KEPT.has(route)) this.kept.set(address, body);
+    const body = await this.source.answer(route, query, signal);
+    if (!NOT_KEPT.has(route)) this.kept.set(routeAddress(route, query), body);
     for (const oldest of this.kept.keys()) {
       if (this.kept.size <= KEPT_ANSWERS) break;
       this.kept.delete(oldest);
@@ -107,43 +130,17 @@ export class Client {
 
   /** A part of a trace file. It is not kept. */
   async piece(query: Query, signal: AbortSignal): Promise<Uint8Array> {
-    let response: Response;
-    try {
-      response = await fetch(new URL(routeAddress("trace", query), this.base), { signal });
-      if (response.ok) return new Uint8Array(await response.arrayBuffer());
-    } catch (error) {
-      if (signal.aborted) throw error;
-      throw new ApiError("TensorBoard stopped answering while the trace was read. Check that it is still running.", 0);
-    }
-    throw new ApiError(errorText(await decode(response)) ?? `TensorBoard answered ${response.status} for a part of the trace.`, response.status);
+    if (this.source instanceof Server) return this.source.piece(query, signal);
+    throw new NotInFile("The trace itself is not in this file.");
   }
 
   /** What another plugin or TensorBoard itself answers; null where it does not, or not in JSON. `path` is relative to `data/`. */
   async other(path: string, signal: AbortSignal): Promise<unknown> {
-    try {
-      const response = await fetch(new URL(`../../${path}`, this.base), { signal });
-      return response.ok ? await response.json() : null;
-    } catch {
-      return null;
-    }
+    return this.source instanceof Server ? this.source.other(path, signal) : null;
   }
 
   /** Forgets every answer, for a refresh. */
   clear(): void {
     this.kept.clear();
   }
-}
-
-async function decode(response: Response): Promise<unknown> {
-  try {
-    return await response.json();
-  } catch {
-    if (response.ok) throw new ApiError("The answer was cut off or is not JSON. Press Refresh to ask again.", response.status);
-    return null;
-  }
-}
-
-function errorText(body: unknown): string | null {
-  if (typeof body !== "object" || body === null || !("error" in body)) return null;
-  return typeof body.error === "string" ? body.error : null;
 }

@@ -4,7 +4,7 @@
  */
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
-import { ApiError, routeAddress, type Client, type Query, type Route, type Routes } from "./client";
+import { ApiError, routeAddress, type Client, type FileFacts, type Query, type Route, type Routes } from "./client";
 
 export interface Resource<T> {
   data: T | null;
@@ -30,6 +30,11 @@ export function useConnection(): Connection {
   const connection = useContext(ConnectionContext);
   if (!connection) throw new Error("useConnection outside of App");
   return connection;
+}
+
+/** What the exported file says of itself that answers; null where a server does. */
+export function useFile(): FileFacts | null {
+  return useContext(ConnectionContext)?.client.file ?? null;
 }
 
 interface Held<T> {

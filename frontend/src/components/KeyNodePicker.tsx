@@ -4,10 +4,11 @@
  */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { KeyNodeCandidate, KeyNodesPage, SelectedRange } from "../api/types";
-import { useResource } from "../api/useResource";
+import { useFile, useResource } from "../api/useResource";
 import { formatInteger } from "../format/number";
 import { useView } from "../state/store";
 import type { ProfileChoice } from "../state/viewState";
+import { WHOLE_ONLY } from "./RangePicker";
 
 interface KeyNodePickerProps {
   range: SelectedRange;
@@ -44,6 +45,13 @@ export function KeyNodePicker({ range, choice, onChange, label = "Iterations", t
     return () => document.removeEventListener("pointerdown", elsewhere);
   }, [open]);
   const by = choice.keyNode ?? FOUND_BY[range.found_by] ?? range.found_by;
+  if (useFile() !== null) {
+    return (
+      <span class="muted small" tabIndex={0} data-tip={WHOLE_ONLY} data-testid={testId}>
+        {label} by {by}
+      </span>
+    );
+  }
   return (
     <details
       class="key-node"
@@ -154,17 +162,21 @@ export function ProfileKeyNode({ range }: { range: SelectedRange }) {
 /** For a recording whose steps nothing marked. */
 export function NoSteps({ range }: { range: SelectedRange }) {
   const { state, set } = useView();
-  const { data } = useResource("key_nodes", namedAs(state.profile), keyOf(state.profile));
+  const inFile = useFile() !== null;
+  const { data } = useResource("key_nodes", inFile ? null : namedAs(state.profile), keyOf(state.profile));
   const pick = (keyNode: string): void => set({ profile: { ...state.profile, keyNode }, range: null });
   return (
     <div class="warnings no-steps" data-testid="no-steps" role="note">
-      <span>Nothing marks the steps of this recording, so all of it counts as one iteration. Cut it where an op stops that runs once in each step:</span>
+      <span>
+        Nothing marks the steps of this recording, so all of it counts as one iteration.{" "}
+        {inFile ? "In TensorBoard it can be cut where an op stops that runs once in each step." : "Cut it where an op stops that runs once in each step:"}
+      </span>
       {data?.rows.slice(0, LIKELIEST).map((row) => (
         <button type="button" key={row.id} class="button button-small" data-testid="no-steps-choice" title={row.id} onClick={() => pick(row.key_node)}>
           {row.name} <span class="muted">({timesOf(row)})</span>
         </button>
       ))}
-      <ProfileKeyNode range={range} />
+      {!inFile && <ProfileKeyNode range={range} />}
     </div>
   );
 }

@@ -3,9 +3,13 @@
  * "All" goes back; dragging over the bars sets the same.
  */
 import type { SelectedRange } from "../api/types";
+import { useFile } from "../api/useResource";
 import type { IterationRange } from "../state/viewState";
 import { useShortcut } from "../shell/keys/useShortcut";
 import { useView } from "../state/store";
+
+/** Why an exported file offers no other iterations. */
+export const WHOLE_ONLY = "This file holds the whole recording. Other iterations take the run itself, in TensorBoard or with tb-dlprof.";
 
 interface RangeFieldsProps {
   range: SelectedRange;
@@ -15,6 +19,7 @@ interface RangeFieldsProps {
 }
 
 export function RangeFields({ range, onChange, label = "Iterations" }: RangeFieldsProps) {
+  const wholeOnly = useFile() !== null;
   if (range.total <= 1) return null;
   const all = range.first === 0 && range.last === range.total - 1;
   const change = (first: number, last: number): void => {
@@ -29,15 +34,16 @@ export function RangeFields({ range, onChange, label = "Iterations" }: RangeFiel
       min={0}
       max={range.total - 1}
       value={value}
+      disabled={wholeOnly}
       aria-label={`${label}: index of the ${name}`}
       data-testid={`range-${name}`}
       onChange={(event) => apply(event.currentTarget.valueAsNumber)}
     />
   );
   return (
-    <span class="range-picker" role="group" aria-label={label}>
+    <span class="range-picker" role="group" aria-label={label} title={wholeOnly ? WHOLE_ONLY : undefined}>
       <span
-        data-tip="The iterations that the page adds up, numbered as the training counts them and as under the bars on the Overview page. The fields take indices, counted from 0, both ends included."
+        data-tip={`The iterations that the page adds up, numbered as the training counts them and as under the bars on the Overview page. ${wholeOnly ? WHOLE_ONLY : "The fields take indices, counted from 0, both ends included."}`}
         tabIndex={0}
         class="term"
         data-testid="range-numbers"
@@ -56,6 +62,11 @@ export function RangeFields({ range, onChange, label = "Iterations" }: RangeFiel
       )}
     </span>
   );
+}
+
+/** How bars of iterations are used. */
+export function BarsHint() {
+  return <span class="muted small">{useFile() === null ? "drag over bars, or arrow keys, to pick a range" : "all iterations: this file holds the whole recording"}</span>;
 }
 
 export function RangePicker({ range }: { range: SelectedRange }) {

@@ -1,7 +1,9 @@
 /** A resource in; its page, its error or its skeleton out. */
 import type { ComponentChildren } from "preact";
+import { NotInFile } from "../api/client";
 import type { Resource } from "../api/useResource";
 import { ErrorMessage } from "./Message";
+import { NotInFileMessage } from "./NotInFileMessage";
 import { PageSkeleton } from "./Skeleton";
 
 interface ResourceViewProps<T> {
@@ -12,6 +14,7 @@ interface ResourceViewProps<T> {
 }
 
 export function ResourceView<T>({ resource, remedy, children }: ResourceViewProps<T>) {
+  if (resource.error instanceof NotInFile) return <NotInFileMessage reason={resource.error} />;
   if (resource.error) {
     return (
       <>

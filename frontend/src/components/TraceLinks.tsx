@@ -7,7 +7,7 @@ import { PYTORCH_TAB, usePytorchTab } from "../api/pytorchTab";
 import { profileQuery } from "../api/queries";
 import { readTrace } from "../api/trace";
 import type { PytorchTab, TraceFile, TraceLinks as Links } from "../api/types";
-import { useConnection, useResource } from "../api/useResource";
+import { useConnection, useFile, useResource } from "../api/useResource";
 import { formatBytes } from "../format/number";
 import { openTab } from "../state/hash";
 import { useView } from "../state/store";
@@ -19,7 +19,8 @@ import { saveBlob } from "./saveBlob";
 export function TraceLinks() {
   const { profile } = useView().state;
   const query = { ...profileQuery(profile, null), key_node: null };
-  const resource = useResource("trace_links", query, Object.values(query).join(" "));
+  // An exported file goes to people who have no trace.
+  const resource = useResource("trace_links", useFile() ? null : query, Object.values(query).join(" "));
   if (!resource.data && !resource.error) return null;
   return (
     <Card title="Raw trace" testId="trace-links" class="trace-links">

@@ -1,6 +1,6 @@
 /** The whole page: reads the runs, provides state, theme, connection and keys, and draws header and page. */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Client } from "../api/client";
+import { Client, type Source } from "../api/client";
 import { ConnectionContext, useResource } from "../api/useResource";
 import { ErrorBoundary, ErrorMessage } from "../components/Message";
 import { PageSkeleton } from "../components/Skeleton";
@@ -20,8 +20,9 @@ import { ShortcutContext } from "./keys/useShortcut";
 import { PageView } from "./PageView";
 import { SearchDialog } from "./search/SearchDialog";
 
-export function App({ base }: { base: URL }) {
-  const client = useMemo(() => new Client(base), [base.href]);
+/** `base` is where answers come from: the folder of the routes, or a file that holds them. */
+export function App({ base }: { base: Source | URL }) {
+  const client = useMemo(() => new Client(base), [base instanceof URL ? base.href : base]);
   const [generation, setGeneration] = useState(0);
   const store = useMemo(createStore, []);
   const [state, setState] = useState(store.get());

@@ -1,8 +1,10 @@
 /** The bar at the top: pages, search, pickers, refresh. */
 import type { RunIndex } from "../api/types";
+import { useFile } from "../api/useResource";
 import { expectArrival } from "../state/arrival";
 import { PAGE_KEYS, PAGE_LABELS, PAGES } from "../state/pages";
 import { useView } from "../state/store";
+import { AboutFile } from "./AboutFile";
 import { keyNames } from "./keys/KeyHelp";
 import { ProfilePicker } from "./ProfilePicker";
 
@@ -20,6 +22,7 @@ const testId = (page: string): string => `nav-${page.replace("_", "-")}`;
 
 export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps) {
   const { state, set } = useView();
+  const file = useFile();
   return (
     <header class="top">
       <nav aria-label="Pages">
@@ -53,9 +56,13 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
             Search <kbd>/</kbd>
           </button>
         )}
-        <button type="button" class="button" data-testid="refresh" disabled={busy} onClick={onRefresh} title="Ask TensorBoard for the runs again">
-          {busy ? "Refreshing" : "Refresh"}
-        </button>
+        {file ? (
+          <AboutFile file={file} />
+        ) : (
+          <button type="button" class="button" data-testid="refresh" disabled={busy} onClick={onRefresh} title="Ask TensorBoard for the runs again">
+            {busy ? "Refreshing" : "Refresh"}
+          </button>
+        )}
         <button type="button" class="button" data-testid="keys-open" aria-label="Keys of this page" aria-keyshortcuts="?" title="Keys: ?" onClick={onKeys}>
           ?
         </button>

@@ -1,5 +1,6 @@
 /** Puts the style sheet and the page into the document. */
 import { render } from "preact";
+import type { Source } from "../api/client";
 import advice from "../styles/advice.css?inline";
 import base from "../styles/base.css?inline";
 import compare from "../styles/compare.css?inline";
@@ -18,16 +19,16 @@ import tensorCores from "../styles/tensor_cores.css?inline";
 import theme from "../styles/theme.css?inline";
 import { App } from "./App";
 
-/** `routes` is the folder whose siblings the routes are. */
-export function mount(parent: HTMLElement, routes: URL): void {
+/** `answers` come from the routes in a folder, or from an exported file. */
+export function mount(parent: HTMLElement, answers: Source | URL): void {
   // TensorBoard's content security policy allows inline styles and no other host.
   const style = document.createElement("style");
   style.textContent = [theme, base, components, table, pages, advice, modules, compare, forecast, memory, launches, tensorCores, precision, reports, runs, shell].join("\n");
   document.head.append(style);
   document.documentElement.lang = "en";
-  document.title = "DLProf";
+  document.title = answers instanceof URL ? "DLProf" : (answers.file?.title ?? "DLProf");
   const root = document.createElement("div");
   root.id = "dlprof";
   parent.append(root);
-  render(<App base={routes} />, root);
+  render(<App base={answers} />, root);
 }

@@ -6,6 +6,7 @@
 import type { ECharts } from "echarts/core";
 import { useRef, useState } from "preact/hooks";
 import type { Category, IterationBar } from "../../api/types";
+import { useFile } from "../../api/useResource";
 import { colourProperty } from "../../format/colours";
 import { formatNs } from "../../format/duration";
 import type { IterationRange } from "../../state/viewState";
@@ -33,7 +34,9 @@ export function IterationBars({ iterations, categories, hidden, onSelect }: Iter
   const theme = useTheme();
   // The chart keeps its listeners while the component gets a new callback with each rendering.
   const select = useRef(onSelect);
-  select.current = onSelect;
+  // An exported file has no other range to show.
+  const fixed = useFile() !== null;
+  select.current = fixed ? () => undefined : onSelect;
   const size = useRef(iterations.length);
   size.current = iterations.length;
   const wired = useRef<ECharts | null>(null);
@@ -65,6 +68,7 @@ export function IterationBars({ iterations, categories, hidden, onSelect }: Iter
   };
 
   const onReady = (chart: ECharts): void => {
+    if (fixed) return;
     chart.dispatchAction({
       type: "takeGlobalCursor",
       key: "brush",
@@ -97,11 +101,11 @@ export function IterationBars({ iterations, categories, hidden, onSelect }: Iter
   return (
     <div
       class="bars-keys"
-      tabIndex={0}
       role="group"
       data-testid="iteration-bars"
-      aria-label="Pick a range of iterations: arrow keys move, Shift extends, Enter takes the range, Escape goes back to all"
-      onKeyDown={onKeyDown}
+      {...(fixed
+        ? { "aria-label": "Iterations" }
+        : { tabIndex: 0, "aria-label": "Pick a range of iterations: arrow keys move, Shift extends, Enter takes the range, Escape goes back to all", onKeyDown })}
       onBlur={() => mark(null)}
     >
       <Chart

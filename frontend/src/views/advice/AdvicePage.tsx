@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { AdvicePage as AdviceData, FindingItem, RunEntry } from "../../api/types";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../components/PageHead";
+import { useFile } from "../../api/useResource";
 import { useView } from "../../state/store";
 import { FindingCard, findingElementId } from "./FindingCard";
 import { MixedPrecision } from "./MixedPrecision";
@@ -42,7 +43,9 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
   const open = withAside.filter(({ aside }) => aside === null).map(({ finding }) => finding);
   const shown = open.filter((finding) => shows(state.severities, finding));
   const inPlace = data.findings.filter((finding) => shown.includes(finding) || (finding.id === last && !open.includes(finding)));
-  const combined = data.combined !== null && data.combined.findings > 1 ? data.combined : null;
+  // A file holds what all of them save together; what is left without some takes a server.
+  const incomplete = useFile() !== null && open.length < data.findings.length;
+  const combined = data.combined !== null && data.combined.findings > 1 && !incomplete ? data.combined : null;
   const scale = scaleOf([...data.findings.map((finding) => finding.saving), combined]);
   const isOpen = (finding: FindingItem): boolean => toggled[finding.id] ?? (finding === shown[0] || finding.id === state.finding || finding.rule === state.finding);
   const allOpen = shown.length > 0 && shown.every(isOpen);
@@ -62,6 +65,11 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
     <>
       <PageHead title="Advice" headline={data.headline} range={data.range} />
       {combined && <Together combined={combined} text={data.combined_text} scale={scale} partly={open.length < data.findings.length} />}
+      {incomplete && (
+        <p class="muted" data-testid="together-not-in-file">
+          What the open findings save together is not in this file: it takes the run itself, in TensorBoard.
+        </p>
+      )}
       {data.findings.length === 0 && <EmptyMessage>No rule found anything to change. Below is what each of them looked at.</EmptyMessage>}
       {open.length > 1 && (
         <div class="findings-bar">

@@ -1,7 +1,7 @@
 /** Picks the two runs and asks for their comparison. */
 import { compareQuery } from "../../api/queries";
 import type { RunEntry, SelectedRange } from "../../api/types";
-import { useResource } from "../../api/useResource";
+import { useFile, useResource } from "../../api/useResource";
 import { KeyNodePicker } from "../../components/KeyNodePicker";
 import { EmptyMessage } from "../../components/Message";
 import { RangeFields } from "../../components/RangePicker";
@@ -17,6 +17,7 @@ const TOP = { pairModule: null, pair: null };
 
 export function CompareView({ entries }: { entries: RunEntry[] }) {
   const { state, set } = useView();
+  const inFile = useFile() !== null;
   const pair = defaultPair(entries, state.profile.run);
   const a: CompareChoice = { ...state.a, run: state.a.run ?? pair?.a ?? state.profile.run };
   const b: CompareChoice = { ...state.b, run: state.b.run ?? pair?.b ?? null };
@@ -46,8 +47,9 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
       </div>
       {query === null ? (
         <EmptyMessage>
-          Comparing takes two runs. Record a second one, with automatic mixed precision for example, into a directory beside the first and
-          press Refresh.
+          {inFile
+            ? "Comparing takes two runs, and this file holds one: tb-dlprof export makes a file of both, with their comparison."
+            : "Comparing takes two runs. Record a second one, with automatic mixed precision for example, into a directory beside the first and press Refresh."}
         </EmptyMessage>
       ) : (
         <ResourceView resource={resource} remedy={cut && <BothBack onClick={() => set({ a: { ...a, keyNode: null, range: null }, b: { ...b, keyNode: null, range: null } })} />}>

@@ -6,6 +6,7 @@ import { IterationBars } from "../../components/chart/IterationBars";
 import { CoverageLine } from "../../components/CoverageLine";
 import { Legend } from "../../components/Legend";
 import { PageHead } from "../../components/PageHead";
+import { BarsHint } from "../../components/RangePicker";
 import { Term } from "../../components/Term";
 import { TraceLinks } from "../../components/TraceLinks";
 import { useView } from "../../state/store";
@@ -48,7 +49,7 @@ export function OverviewPage({ data }: { data: Overview }) {
     </Card>
   );
   const iterations = (
-    <Card title={<Term of="iterations">Iterations</Term>} actions={<span class="muted small">drag over bars, or arrow keys, to pick a range</span>} testId="overview-iterations">
+    <Card title={<Term of="iterations">Iterations</Term>} actions={<BarsHint />} testId="overview-iterations">
       <IterationBars iterations={data.iterations} categories={data.categories} hidden={data.has_gpu ? NONE : ON_GPU} onSelect={(range) => set({ range })} />
       <Legend slices={usage} context="resource_usage" definitions={definitions} />
     </Card>

@@ -1,0 +1,131 @@
+"""``tb-dlprof export``: runs as one HTML file that opens from disk, without TensorBoard, a server or a network."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from tb_dlprof_plugin.commands.export_runs import exported_run
+from tb_dlprof_plugin.commands.options import Cycle, Rank
+from tb_dlprof_plugin.commands.progress import Progress
+from tb_dlprof_plugin.commands.run_list import places_of
+from tb_dlprof_plugin.storage.codec import ProfileError
+from tb_dlprof_plugin.trace.errors import TraceError
+from tb_dlprof_plugin.views.text import byte_size
+from tb_dlprof_plugin.web.export import AnsweredRuns, ExportedRun, ExportError, Made, answer_all, html_file
+
+_ENDINGS = (".html", ".htm")
+_MOST_RUNS = 50
+"""A file of more than this many runs takes minutes to make and a browser long to open."""
+
+
+def export(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Runs: directories, event files, traces; or a log directory of several."),
+    ],
+    html: Annotated[
+        bool,
+        typer.Option(
+            "--html", help="Write one HTML file: the NAME.html given beside the runs, else one here named after them."
+        ),
+    ] = False,
+    title: Annotated[str | None, typer.Option(help="The file's title; the runs by default.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    cycle: Cycle = None,
+    rank: Rank = None,
+) -> None:
+    """Hand runs on as one HTML file: every page of the DLProf tab, opened from disk, nothing loaded from elsewhere.
+
+    It holds what the pages say about all iterations of each run, and the comparison where there are two. What the pages
+    compute on demand (other iterations, another key node) is not in it, and the file says so.
+    """
+    if not html:
+        _refuse("say what to make of the runs: --html NAME.html writes one HTML file")
+    named = [source for source in sources if source.suffix.lower() in _ENDINGS]
+    given = [source for source in sources if source not in named]
+    if len(named) > 1:
+        _refuse(f"{len(named)} HTML files are named; name one")
+    if not given:
+        _refuse("no run is named: give its directory, event file or trace")
+    places = places_of(given)
+    if not places:
+        _refuse(f"{', '.join(map(str, given))} holds no profile; record one with tb_dlprof_plugin.profile(...)")
+    if len(places) > _MOST_RUNS:
+        _refuse(f"{len(places)} runs are too many for one file, {_MOST_RUNS} are the most; name some of them")
+    target = named[0] if named else Path(f"{_file_name(list(places))}.html")
+    _check_target(target, force)
+    runs: list[ExportedRun] = []
+    left_out: dict[str, str] = {}
+    try:
+        for name, files in places.items():
+            run, without = exported_run(name, files, rank, cycle)
+            runs.append(run)
+            left_out[name] = without
+        with Progress(target, "computing the pages for") as progress:
+            answered = answer_all(runs, progress.update)
+        made = html_file(answered, title or answered.title, datetime.now().astimezone())
+        _write(target, made.text)
+    except (ProfileError, TraceError, ExportError) as error:
+        _refuse(str(error))
+    except OSError as error:
+        _refuse(f"{target} cannot be written ({error.strerror})")
+    _report(target, made, answered, left_out)
+
+
+def _check_target(html: Path, force: bool) -> None:
+    if html.is_dir():
+        _refuse(f"{html} is a directory; name the file to write")
+    if html.exists() and not force:
+        _refuse(f"{html} exists already; give --force to replace it")
+    if not html.parent.is_dir():
+        _refuse(f"there is no directory {html.parent}; make it first")
+
+
+def _file_name(names: list[str]) -> str:
+    return re.sub(r"[^\w.-]+", "-", "-".join(names)).strip("-.") if len(names) <= 2 else "runs"
+
+
+def _write(html: Path, text: str) -> None:
+    """The file whole or not at all: someone may be looking at the one it replaces."""
+    temporary = html.with_name(f".{html.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        temporary.write_text(text, "utf-8", newline="\n")
+        temporary.replace(html)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _report(html: Path, made: Made, answered: AnsweredRuns, left_out: dict[str, str]) -> None:
+    """What the file is made of, so that its size explains itself."""
+    typer.echo(f"{html}: {byte_size(len(made.text.encode()))}; open it in a browser, it needs no server.")
+    counted: dict[tuple[str, ...], dict[str, int]] = {}
+    for block in answered.blocks:
+        counted.setdefault(block.runs, {})[block.route] = block.answers
+    for runs, size in made.answer_bytes.items():
+        if runs:
+            typer.echo(f"  {' against '.join(runs)}: {byte_size(size)} ({_content(counted[runs])})")
+    shared = made.answer_bytes.get((), 0)
+    typer.echo(f"  list of runs: {byte_size(shared)}")
+    typer.echo(f"  the page itself: {byte_size(made.code_bytes)}")
+    for name, without in left_out.items():
+        if without:
+            typer.echo(f"Not in it of {name}: {without}.")
+
+
+def _content(answers: dict[str, int]) -> str:
+    details = {"op": "ops", "compare_op": "ops", "report": "reports", "forecast": "forecasts"}
+    pages = sum(1 for route in answers if route not in details and route != "related")
+    parts = [f"{answers[route]} {name}" for route, name in details.items() if route in answers]
+    return ", ".join([f"{pages} page{'' if pages == 1 else 's'}", *parts])
+
+
+def _refuse(sentence: str) -> NoReturn:
+    typer.echo(f"tb-dlprof: {sentence.rstrip('.')}.", err=True)
+    raise typer.Exit(2)

@@ -1,0 +1,117 @@
+"""Runs in; what the routes answer about them out, packed in blocks that the page unpacks when it needs them."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from werkzeug.wrappers import Request
+
+from tb_dlprof_plugin.web.answers import Answers
+from tb_dlprof_plugin.web.errors import RequestError
+from tb_dlprof_plugin.web.export.questions import (
+    MOST_COMPARED,
+    Question,
+    about_all,
+    about_pair,
+    about_run,
+    following,
+)
+from tb_dlprof_plugin.web.export.runs import ExportedRun, ExportedRuns
+from tb_dlprof_plugin.web.respond import encode_page
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The answers of one route about the same runs; ``data`` is gzipped JSON: ``[{"query": ..., "answer": ...}]``.
+
+    An answer that the server would refuse is ``{"query": ..., "error": one sentence, "status": its HTTP status}``.
+    """
+
+    route: str
+    runs: tuple[str, ...]
+    answers: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredRuns:
+    """All that a file answers, and what it may be called."""
+
+    blocks: list[Block]
+    title: str
+
+
+def answer_all(runs: Sequence[ExportedRun], progress: Callable[[float], None] = lambda fraction: None) -> AnsweredRuns:
+    """Asks everything that the page can ask about these runs with all their iterations.
+
+    ``progress`` is told how much is answered, 0 to 1.
+    """
+    asker = _Asker(runs)
+    names = [run.name for run in runs]
+    first = [*about_all(names), *itertools.chain.from_iterable(map(about_run, names))]
+    asker.ask_all(first, lambda done: progress(done * _FIRST_PAGES))
+    pairs = _pairs(names, asker.page("many_runs"))
+    asker.ask_all(list(itertools.chain.from_iterable(about_pair(*pair) for pair in pairs)), lambda done: None)
+    asker.ask_all(
+        [another for question, page in asker.pages for another in following(question, page)],
+        lambda done: progress(_FIRST_PAGES + done * (1 - _FIRST_PAGES)),
+    )
+    return AnsweredRuns(asker.blocks(), _title(names, asker))
+
+
+_FIRST_PAGES = 0.3
+"""Of the time: the pages themselves, before the ops of which they are the list."""
+
+
+def _title(names: Sequence[str], asker: _Asker) -> str:
+    if len(names) == 1:
+        return str(asker.page("overview").title)
+    return " and ".join(names) if len(names) == 2 else f"{names[0]} and {len(names) - 1} more runs"
+
+
+def _pairs(names: Sequence[str], many_runs: Any) -> list[tuple[str, str]]:
+    if len(names) <= MOST_COMPARED:
+        return list(itertools.permutations(names, 2))
+    return [(row.base, row.ref.run) for row in many_runs.rows if row.base and row.base != row.ref.run]
+
+
+class _Asker:
+    """Asks the routes, keeps their answers as JSON."""
+
+    def __init__(self, runs: Sequence[ExportedRun]) -> None:
+        self._answers = Answers(ExportedRuns(runs), "")
+        self._packed: dict[tuple[str, tuple[str, ...]], list[bytes]] = {}
+        self.pages: list[tuple[Question, Any]] = []
+
+    def ask_all(self, questions: Sequence[Question], progress: Callable[[float], None]) -> None:
+        for number, question in enumerate(questions):
+            progress(number / len(questions))
+            answer = self._ask(question)
+            query = msgspec.json.encode(question.query)
+            self._packed.setdefault((question.route, question.runs), []).append(b'{"query":%b,%b}' % (query, answer))
+
+    def page(self, route: str) -> Any:
+        """The answer to the first question of a route."""
+        return next(page for question, page in self.pages if question.route == route)
+
+    def blocks(self) -> list[Block]:
+        return [
+            Block(route, runs, len(answers), gzip.compress(b"[%b]" % b",".join(answers), 9, mtime=0))
+            for (route, runs), answers in self._packed.items()
+        ]
+
+    def _ask(self, question: Question) -> bytes:
+        request = Request.from_values(query_string=question.query)
+        try:
+            page: Any = self._answers.answer(question.route, request)
+            while getattr(page, "done", 0) < getattr(page, "total", 0):
+                page = self._answers.answer(question.route, request)
+        except RequestError as error:
+            return b'"error":%b,"status":%d' % (msgspec.json.encode(str(error)), error.status)
+        self.pages.append((question, page))
+        return b'"answer":%b' % encode_page(page)

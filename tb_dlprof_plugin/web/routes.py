@@ -1,0 +1,28 @@
+"""The names of the routes. By themselves, because TensorBoard's start needs them before the pages are imported."""
+
+from __future__ import annotations
+
+ROUTES = (
+    "runs",
+    "overview",
+    "ops",
+    "op",
+    "modules",
+    "kernels",
+    "launches",
+    "tensor_cores",
+    "roofline",
+    "memory",
+    "key_nodes",
+    "search",
+    "related",
+    "report",
+    "advice",
+    "compare",
+    "many_runs",
+    "by_model",
+    "sweep",
+    "compare_op",
+    "forecast",
+    "trace_links",
+)

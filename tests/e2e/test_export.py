@@ -1,0 +1,156 @@
+"""An exported file, opened from disk in a Chromium without a network: every page, with the numbers of TensorBoard."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+from base64 import b64decode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from support.tensorboard import RECORDED, Server, start_tensorboard
+from typer.testing import CliRunner
+
+from tb_dlprof_plugin.commands.main import app
+
+pytestmark = pytest.mark.e2e
+
+STRANGE = "</b><!--<script>alert(1)"
+"""A run's name that would be an element, if it were put anywhere but into a text node."""
+FP32, AMP = "lenet/fp32", f"lenet/{STRANGE.replace('/', '')}"
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("exported") / "runs"
+    shutil.copytree(RECORDED / "lenet/fp32", root / FP32)
+    shutil.copytree(RECORDED / "lenet/amp-fp16", root / AMP)
+    return root
+
+
+@pytest.fixture(scope="module")
+def exported(logdir: Path) -> Path:
+    target = logdir.parent / "pair.html"
+    result = CliRunner().invoke(app, ["export", str(logdir), "--html", str(target)])
+    assert result.exit_code == 0, result.output
+    return target
+
+
+@pytest.fixture(scope="module")
+def server(logdir: Path) -> Iterator[Server]:
+    started = start_tensorboard(logdir, "false", 2)
+    yield started
+    started.process.terminate()
+    started.process.wait(timeout=20)
+
+
+@pytest.fixture
+def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page that can reach nothing; it fails where it tried to, or where anything was logged as an error."""
+    context = browser.new_context(
+        viewport={"width": 1440, "height": 900},
+        color_scheme=getattr(request, "param", "light"),
+        offline=True,
+        accept_downloads=True,
+    )
+    wrong: list[str] = []
+    context.route(re.compile("^https?:"), lambda route: (wrong.append(route.request.url), route.abort()))
+    opened = context.new_page()
+    opened.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+    yield opened
+    context.close()
+    assert wrong == []
+
+
+def open_file(opened: Page, exported: Path, **state: str) -> None:
+    pairs = "".join(f"&p.tb_dlprof.{key}={quote(value, safe='')}" for key, value in state.items())
+    opened.goto("about:blank")
+    opened.goto(f"{exported.as_uri()}#tb_dlprof{pairs}")
+
+
+@pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+def test_every_page_opens_from_disk(page: Page, exported: Path) -> None:
+    open_file(page, exported, run=AMP)
+    expect(page.get_by_test_id("run-picker").locator("option:checked")).to_contain_text(AMP)
+    buttons = page.locator("nav[aria-label=Pages] button")
+    labels = buttons.all_text_contents()
+    assert len(labels) >= 12
+    for label in labels:
+        buttons.get_by_text(label, exact=True).click()
+        expect(page.locator("main .headline").first).not_to_be_empty()
+        expect(page.get_by_test_id("run-error")).to_have_count(0)
+        expect(page.get_by_test_id("not-in-file")).to_have_count(0)
+    assert page.evaluate("document.documentElement.dataset.theme") in ("light", "dark")
+    before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.get_by_test_id("theme").click()
+    page.wait_for_function("before => getComputedStyle(document.body).backgroundColor !== before", arg=before)
+
+
+def test_a_selection_lives_in_the_address_and_a_table_is_saved(page: Page, exported: Path) -> None:
+    open_file(page, exported, page="ops", run=FP32)
+    page.get_by_test_id("ops-table").get_by_role("row").nth(2).click()
+    detail = page.get_by_test_id("op-detail")
+    expect(detail).to_be_visible()
+    chosen = re.search(r"p\.tb_dlprof\.op=([^&]+)", page.url)
+    assert chosen, page.url
+    text = detail.inner_text()
+    page.reload()
+    expect(detail).to_have_text(re.compile(re.escape(text.splitlines()[0])))
+    with page.expect_download() as saved:
+        page.get_by_test_id("csv-download").first.click()
+    rows = Path(saved.value.path()).read_text("utf-8-sig").splitlines()
+    assert len(rows) > 10
+
+
+def test_a_pair_is_compared_down_to_an_op(page: Page, exported: Path, server: Server) -> None:
+    open_file(page, exported, page="compare", **{"a.run": FP32, "b.run": AMP})
+    served = served_page(server, "compare", {"a.run": FP32, "b.run": AMP})
+    expect(page.get_by_test_id("headline")).to_have_text(served["headline"])
+    assert served["speedup"] is not None
+    open_file(page, exported, page="compare", **{"a.run": FP32, "b.run": AMP, "pair": served["ops"][0]["id"]})
+    expect(page.get_by_test_id("compare-op")).to_contain_text("Kernel")
+
+
+def test_what_takes_a_server_is_said_not_failed(page: Page, exported: Path) -> None:
+    open_file(page, exported, page="kernels", run=FP32, first="1", last="2")
+    expect(page.get_by_test_id("not-in-file")).to_contain_text("This file holds pages about the whole recording")
+    page.get_by_test_id("whole-recording").click()
+    expect(page.get_by_test_id("not-in-file")).to_have_count(0)
+    expect(page.get_by_test_id("range-first")).to_be_disabled()
+    expect(page.get_by_test_id("refresh")).to_have_count(0)
+    open_file(page, exported, page="overview", run="elsewhere")
+    expect(page.get_by_test_id("not-in-file")).to_contain_text("The run elsewhere is not in this file")
+
+
+def test_answers_are_those_that_tensorboard_serves(exported: Path, server: Server) -> None:
+    text = exported.read_text("utf-8")
+    contents = json.loads(re.search(r'id="dlprof-contents">(.*)</script>', text)[1])
+    compared = 0
+    for place, block in enumerate(contents["blocks"]):
+        if block["route"] == "runs":
+            continue
+        packed = re.search(rf'id="dlprof-block-{place}">"(.*)"</script>', text)[1]
+        answers = json.loads(gzip.decompress(b64decode(packed)))
+        # Details of ops are hundreds that come from the same function.
+        for one in answers[:: 1 if len(answers) < 20 else len(answers) // 10]:
+            assert one["answer"] == served_page(server, block["route"], one["query"]), (block, one["query"])
+            compared += 1
+    assert compared > 80
+    assert len(text) < 1_500_000
+
+
+def served_page(server: Server, route: str, query: dict[str, str]) -> Any:
+    """The answer of a route, once it has read all runs."""
+    while True:
+        answer = server.get(f"{route}?{urlencode(query)}")
+        assert isinstance(answer, dict)
+        if answer.get("done", 0) == answer.get("total", 0):
+            return answer
