@@ -31,14 +31,14 @@ function bySelection(text: string): boolean {
 
 const REPORT_MS = 1600;
 
-export function CopyButton({ text, label = "Copy" }: { text: () => string; label?: string }) {
+export function CopyButton({ text, label = "Copy", tip }: { text: () => string; label?: string; tip?: string }) {
   const [report, setReport] = useState("");
   const copy = async (): Promise<void> => {
     setReport((await copyText(text())) ? "Copied" : "Not allowed here");
     setTimeout(() => setReport(""), REPORT_MS);
   };
   return (
-    <button type="button" class="button button-small" onClick={copy}>
+    <button type="button" class="button button-small" data-tip={tip} onClick={copy}>
       <span aria-live="polite">{report || label}</span>
     </button>
   );

@@ -128,7 +128,7 @@ describe("each page draws its answer", () => {
     expect(root.querySelector("tr.selected")?.textContent).toContain("convolution_backward");
     // 320 rows: only those in sight are drawn.
     expect(byId("ops-table")!.querySelectorAll("tbody tr").length).toBeLessThan(100);
-    expect(byId("ops-table")!.textContent).toContain("320 rows, the first of 1400");
+    expect(byId("ops-table")!.textContent).toContain("320 rows, the first of 1,400");
   });
 
   it("Ops takes names for text", async () => {

@@ -1,15 +1,19 @@
 /** Rows and columns in; a table out that sorts, filters by column, exports what it shows and scrolls in its own box. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { formatInteger } from "../../format/number";
 import { CopyButton } from "../CopyButton";
+import { toCsv, toJson, toTsv } from "../export/formats";
+import { saveCsv, saveJson } from "../export/save";
+import { useSlot } from "../export/slot";
+import { TakeawayMenu } from "../export/TakeawayMenu";
 import { Value } from "../Value";
 import type { Column } from "./columns";
-import { csvName, downloadCsv, toCsv } from "./csv";
-import { choicesOf, createModel, type TableState } from "./model";
+import { createModel, type TableModel, type TableState } from "./model";
 import { useVirtualRows } from "./useVirtualRows";
 
 interface DataTableProps<Row> {
-  /** What the table holds, for its caption and the name of the CSV file. */
+  /** What the table holds, for its caption and the names of its files. */
   name: string;
   /** Keep the same array between renderings: sorting and filtering start anew with a new one. */
   columns: readonly Column<Row>[];
@@ -29,50 +33,55 @@ interface DataTableProps<Row> {
   lead?: (row: Row) => ComponentChildren;
   /** What stands beside the number of rows. */
   actions?: ComponentChildren;
-  /** Small tables do without filters and export. */
+  /** Small tables do without filters; their files are in the menu of the card around them. */
   plain?: boolean;
   testId?: string;
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { name, columns, rows, rowId, selected = null, onSelect, totalRows = rows.length, plain = false, arrange } = props;
-  const [state, setState] = useState<TableState>({ sorting: props.sort ? [props.sort] : [], filters: [] });
-  const model = useMemo(() => createModel(columns), [columns]);
-  const sorted = useMemo(() => model(rows, state), [model, rows, state]);
+  const [state, setState] = useState<TableState>({ sorting: props.sort ?? null, filters: [] });
+  const model = useMemo(() => createModel(columns, rows), [columns, rows]);
+  const sorted = useMemo(() => model.shown(state), [model, state]);
+  usePrepared(model, rows.length);
   const filtered = state.filters.length > 0;
   const shown = useMemo(() => (arrange ? arrange(sorted, filtered) : sorted), [arrange, sorted, filtered]);
   const choices = useMemo(
-    () => new Map(columns.filter((column) => column.filter === "choice").map((column) => [column.id, choicesOf(column, rows)])),
-    [columns, rows],
+    () => new Map(columns.filter((column) => !plain && column.filter === "choice").map((column) => [column.id, model.choicesOf(column.id)])),
+    [model, plain],
   );
   const box = useRef<HTMLDivElement>(null);
   const virtual = useVirtualRows(box, shown.length);
-  const selectedIndex = selected === null ? -1 : shown.findIndex((row) => rowId(row) === selected);
+  const selectedIndex = useMemo(() => (selected === null ? -1 : shown.findIndex((row) => rowId(row) === selected)), [selected, shown]);
   useEffect(() => {
     if (selectedIndex >= 0) virtual.scrollTo(selectedIndex);
     // Only when another row is selected: sorting should not move the box.
   }, [selected, rows]);
 
   const sortBy = (column: Column<Row>): void => {
-    const current = state.sorting[0];
     const firstDesc = column.unit !== undefined;
-    const desc = current?.id === column.id ? !current.desc : firstDesc;
-    setState({ ...state, sorting: [{ id: column.id, desc }] });
+    const desc = state.sorting?.id === column.id ? !state.sorting.desc : firstDesc;
+    setState({ ...state, sorting: { id: column.id, desc } });
   };
-  const filterBy = (id: string, value: string): void => {
+  const filterBy = (id: string, query: string): void => {
     const filters = state.filters.filter((filter) => filter.id !== id);
-    setState({ ...state, filters: value === "" ? filters : [...filters, { id, value }] });
+    setState({ ...state, filters: query === "" ? filters : [...filters, { id, query }] });
     if (box.current) box.current.scrollTop = 0;
   };
-  const queryOf = (id: string): string => String(state.filters.find((filter) => filter.id === id)?.value ?? "");
+  const queryOf = (id: string): string => state.filters.find((filter) => filter.id === id)?.query ?? "";
+  const takeaway = plain ? { name, csv: () => toCsv(columns, sorted), tsv: () => toTsv(columns, sorted), json: () => toJson(columns, sorted) } : null;
+  const inCard = useSlot(takeaway);
+
+  const which = arrange ? "all rows that fit the filters" : "the rows shown";
 
   return (
     <div class="table" data-testid={props.testId}>
+      {takeaway && !inCard && <TakeawayMenu takeaways={() => [takeaway]} />}
       {!plain && (
         <div class="table-bar">
           <span class="muted" role="status">
-            {shown.length === rows.length ? `${rows.length} rows` : `${shown.length} of ${rows.length} rows`}
-            {totalRows > rows.length && `, the first of ${totalRows}`}
+            {shown.length === rows.length ? `${formatInteger(rows.length)} rows` : `${formatInteger(shown.length)} of ${formatInteger(rows.length)} rows`}
+            {totalRows > rows.length && `, the first of ${formatInteger(totalRows)}`}
           </span>
           {state.filters.length > 0 && (
             <button type="button" class="button button-small" onClick={() => setState({ ...state, filters: [] })}>
@@ -85,12 +94,21 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             type="button"
             class="button button-small"
             data-testid="csv-download"
-            data-tip={arrange ? "Save all rows that fit the filters as a CSV file." : "Save the rows shown as a CSV file."}
-            onClick={() => downloadCsv(csvName("dlprof", name), toCsv(columns, sorted))}
+            data-tip={`Save ${which} as a CSV file.`}
+            onClick={() => saveCsv(name, toCsv(columns, sorted))}
           >
             CSV
           </button>
-          <CopyButton label="Copy" text={() => toCsv(columns, sorted)} />
+          <button
+            type="button"
+            class="button button-small"
+            data-testid="json-download"
+            data-tip={`Save ${which} as a JSON file.`}
+            onClick={() => saveJson(name, toJson(columns, sorted))}
+          >
+            JSON
+          </button>
+          <CopyButton label="Copy" tip={`Copy ${which} for a spreadsheet.`} text={() => toTsv(columns, sorted)} />
         </div>
       )}
       <div class="table-box" ref={box} tabIndex={0} role="region" aria-label={`${name}, scrollable`}>
@@ -105,7 +123,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
           <thead>
             <tr>
               {columns.map((column) => {
-                const sorting = state.sorting[0]?.id === column.id ? state.sorting[0] : null;
+                const sorting = state.sorting?.id === column.id ? state.sorting : null;
                 const direction = sorting ? (sorting.desc ? "descending" : "ascending") : undefined;
                 return (
                   <th key={column.id} scope="col" aria-sort={direction} class={column.unit ? "right" : ""}>
@@ -156,6 +174,22 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       </div>
     </div>
   );
+}
+
+/** Below this many rows a column is indexed within a frame: there is nothing to prepare. */
+const PREPARE_ABOVE = 5_000;
+
+/** Indexes the columns one by one while the browser is idle, so that the first sort of a large table is as fast as the next. */
+function usePrepared<Row>(model: TableModel<Row>, rows: number): void {
+  useEffect(() => {
+    if (rows < PREPARE_ABOVE || typeof requestIdleCallback === "undefined") return undefined;
+    let handle = 0;
+    const next = (): void => {
+      if (model.prepare()) handle = requestIdleCallback(next);
+    };
+    handle = requestIdleCallback(next);
+    return () => cancelIdleCallback(handle);
+  }, [model, rows]);
 }
 
 /** The least width of a column: on a phone the names leave room for at least one number. */

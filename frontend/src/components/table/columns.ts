@@ -1,4 +1,4 @@
-/** What a column of a table is. One description serves the header, the cells, sorting, filtering and the CSV file. */
+/** What a column of a table is. One description serves the header, the cells, sorting, filtering and the files. */
 import type { ComponentChildren } from "preact";
 import type { Unit } from "../../format/unit";
 
@@ -9,6 +9,8 @@ export interface Column<Row> {
   definition: string;
   /** What is sorted, filtered and exported; null is unknown. */
   value: (row: Row) => string | number | null;
+  /** Its key in JSON, where that does not follow from the header and the unit. */
+  key?: string;
   /** Numbers carry the unit they are shown in. */
   unit?: Unit;
   /** "choice" offers the values that occur, "text" a search box (the default). */

@@ -3,27 +3,38 @@
  * `5..10`, `=3`, `unknown`; anything else is searched for in the text that the cell shows.
  */
 import { parseDuration } from "../../format/duration";
-import { formatUnit, type Unit } from "../../format/unit";
+import type { Unit } from "../../format/unit";
+import type { Column } from "./columns";
 
-export type Predicate = (value: string | number | null) => boolean;
+export interface Filter {
+  /** Looks at the text that the cell shows, which takes time to make for many values; else at the value alone. */
+  byText: boolean;
+  /** `text` in lower case, only filled where `byText`. */
+  accepts: (value: string | number | null, text: string) => boolean;
+}
 
-const ACCEPT_ALL: Predicate = () => true;
+const ACCEPT_ALL: Filter = { byText: false, accepts: () => true };
+const byValue = (accepts: (value: string | number | null) => boolean): Filter => ({ byText: false, accepts });
+const byText = (accepts: (text: string) => boolean): Filter => ({ byText: true, accepts: (_, text) => accepts(text) });
 
-export function textFilter(query: string): Predicate {
+/** The filter that a query means in a column. */
+export function filterOf<Row>(column: Column<Row>, query: string): Filter {
+  if (column.filter === "choice") return choiceFilter(query, column.missing);
+  return column.unit ? numberFilter(query, column.unit) : textFilter(query);
+}
+
+export function textFilter(query: string): Filter {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return ACCEPT_ALL;
-  return (value) => {
-    const text = String(value ?? "unknown").toLowerCase();
-    return words.every((word) => text.includes(word));
-  };
+  return byText((text) => words.every((word) => text.includes(word)));
 }
 
 /** `missing` is what the column shows for null. */
-export function choiceFilter(query: string, missing = "unknown"): Predicate {
-  return query === "" ? ACCEPT_ALL : (value) => (value ?? missing) === query;
+export function choiceFilter(query: string, missing = "unknown"): Filter {
+  return query === "" ? ACCEPT_ALL : byValue((value) => String(value ?? missing) === query);
 }
 
-export function numberFilter(query: string, unit: Unit): Predicate {
+export function numberFilter(query: string, unit: Unit): Filter {
   const text = query.trim();
   if (text === "") return ACCEPT_ALL;
   const between = /^(.+?)\.\.(.+)$/.exec(text);
@@ -48,13 +59,11 @@ export function numberFilter(query: string, unit: Unit): Predicate {
   }
   // Half a comparison is being typed: hide nothing yet.
   if (/^[<>=]/.test(text)) return ACCEPT_ALL;
-  return (value) => formatUnit(typeof value === "number" ? value : null, unit).toLowerCase().includes(text.toLowerCase());
+  const searched = text.toLowerCase();
+  return byText((shown) => shown.includes(searched));
 }
 
-const known =
-  (test: (value: number) => boolean): Predicate =>
-  (value) =>
-    typeof value === "number" && test(value);
+const known = (test: (value: number) => boolean): Filter => byValue((value) => typeof value === "number" && test(value));
 
 function parse(text: string, unit: Unit): number | null {
   if (unit === "ns") return parseDuration(text);

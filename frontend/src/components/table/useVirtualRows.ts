@@ -1,12 +1,14 @@
-/** A scroll box and a number of rows in; which rows to draw and the space before and after them out. */
-import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from "@tanstack/virtual-core";
+/** A scroll box and a number of rows in; which rows to draw and the space before and after them out. All rows are one height. */
 import type { RefObject } from "preact";
-import { useLayoutEffect, useMemo, useReducer } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 /** Below this every row is drawn: the browser's own search then finds all of them. */
 export const VIRTUAL_ABOVE = 200;
 export const ROW_HEIGHT = 33;
+/** Rows drawn on each side beyond what is in sight. */
 const OVERSCAN = 12;
+/** The part drawn moves by this many rows at a time, so that not every pixel of a scroll draws anew. */
+const BLOCK = 6;
 
 export interface VirtualRows {
   indices: number[];
@@ -16,25 +18,33 @@ export interface VirtualRows {
   scrollTo: (index: number) => void;
 }
 
+interface Sight {
+  /** The row at the upper edge, rounded down to whole blocks. */
+  top: number;
+  /** Rows that fit into the box. */
+  size: number;
+}
+
 export function useVirtualRows(box: RefObject<HTMLElement>, count: number): VirtualRows {
-  const [, redraw] = useReducer((ticks: number) => ticks + 1, 0);
+  const [sight, setSight] = useState<Sight>({ top: 0, size: 20 });
   const enabled = count > VIRTUAL_ABOVE;
-  const options = {
-    count,
-    enabled,
-    getScrollElement: () => box.current,
-    estimateSize: () => ROW_HEIGHT,
-    overscan: OVERSCAN,
-    initialRect: { width: 800, height: 600 },
-    observeElementRect,
-    observeElementOffset,
-    scrollToFn: elementScroll,
-    onChange: () => redraw(undefined),
-  };
-  const virtualizer = useMemo(() => new Virtualizer<HTMLElement, HTMLElement>(options), []);
-  virtualizer.setOptions(options);
-  useLayoutEffect(() => virtualizer._didMount(), []);
-  useLayoutEffect(() => virtualizer._willUpdate());
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element || !enabled) return undefined;
+    const look = (): void => {
+      const top = Math.floor(element.scrollTop / ROW_HEIGHT / BLOCK) * BLOCK;
+      const size = Math.ceil(element.clientHeight / ROW_HEIGHT) || 20;
+      setSight((before) => (before.top === top && before.size === size ? before : { top, size }));
+    };
+    look();
+    element.addEventListener("scroll", look, { passive: true });
+    const observer = typeof ResizeObserver === "undefined" ? null : new ResizeObserver(look);
+    observer?.observe(element);
+    return () => {
+      element.removeEventListener("scroll", look);
+      observer?.disconnect();
+    };
+  }, [enabled]);
 
   const scrollTo = (index: number): void => {
     const element = box.current;
@@ -44,12 +54,13 @@ export function useVirtualRows(box: RefObject<HTMLElement>, count: number): Virt
       element.scrollTop = Math.max(0, top - element.clientHeight / 3);
     }
   };
-  if (!enabled) return { indices: Array.from({ length: count }, (_, index) => index), before: 0, after: 0, scrollTo };
-  const items = virtualizer.getVirtualItems();
+  const last = enabled ? Math.min(count, sight.top + sight.size + BLOCK + OVERSCAN) : count;
+  // Fewer rows may be left than were scrolled over.
+  const first = enabled ? Math.max(0, Math.min(sight.top - OVERSCAN, last - sight.size - OVERSCAN)) : 0;
   return {
-    indices: items.map((item) => item.index),
-    before: items[0]?.start ?? 0,
-    after: virtualizer.getTotalSize() - (items[items.length - 1]?.end ?? 0),
+    indices: Array.from({ length: last - first }, (_, place) => first + place),
+    before: first * ROW_HEIGHT,
+    after: (count - last) * ROW_HEIGHT,
     scrollTo,
   };
 }

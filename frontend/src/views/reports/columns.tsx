@@ -28,6 +28,7 @@ export function columnsOf(page: ReportPage): Column<ReportRow>[] {
 function columnOf(column: ReportColumn, index: number, rows: ReportPage["rows"]): Column<ReportRow> {
   const made: Column<ReportRow> = {
     id: column.key,
+    key: column.key,
     header: column.label,
     definition: column.meaning,
     value: ({ cells }) => cells[index] ?? null,

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { toCsv } from "../../components/table/csv";
+import { toCsv } from "../../components/export/formats";
 import { App } from "../../shell/App";
 import * as fixtures from "../../testing/fixtures";
 import { keyNodes, report } from "../../testing/reports";
@@ -99,7 +99,7 @@ describe("the Reports page", () => {
     await click(head("Occupancy").querySelector("button"));
     const first = () => [...byId("report-table")!.querySelectorAll("tbody tr")].map((row) => row.querySelector("td")?.textContent);
     expect(first().at(-1)).toBe("<img src=x onerror=alert(1)>");
-    expect([...head("Uses TC").querySelectorAll("option")].map((option) => option.value)).toEqual(["", "no", "unknown", "yes"]);
+    expect([...head("Uses TC").querySelectorAll("option")].map((option) => option.value)).toEqual(["", "no", "yes", "unknown"]);
   });
 
   it("exports exact numbers under the report's own headings", () => {

@@ -1,0 +1,121 @@
+/** A small button that unfolds what can be taken away: the files, the clipboard and, of drawings, the picture and the table. */
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { copyText } from "../CopyButton";
+import { saveBlob } from "../saveBlob";
+import { fileName, saveCsv, saveJson } from "./save";
+import type { Takeaway } from "./slot";
+
+/** `takeaways` is asked when the menu unfolds, so that it holds what is shown then. */
+export function TakeawayMenu({ takeaways }: { takeaways: () => Takeaway[] }) {
+  const [open, setOpen] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  const id = useId();
+
+  useEffect(() => {
+    if (!open) return undefined;
+    const onPointer = (event: Event): void => {
+      if (event.target instanceof Node && !box.current?.contains(event.target)) setOpen(false);
+    };
+    document.addEventListener("pointerdown", onPointer);
+    return () => document.removeEventListener("pointerdown", onPointer);
+  }, [open]);
+
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key !== "Escape" || !open) return;
+    setOpen(false);
+    button.current?.focus();
+    event.stopPropagation();
+  };
+  return (
+    <div class="takeaway" ref={box} onKeyDown={onKeyDown}>
+      <button
+        ref={button}
+        type="button"
+        class="takeaway-button"
+        aria-label="Save or copy"
+        aria-expanded={open}
+        aria-controls={id}
+        data-tip={open ? undefined : "Save or copy: CSV, JSON, picture"}
+        data-testid="takeaway"
+        onClick={() => setOpen(!open)}
+      >
+        <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
+          <path d="M8 1.5v8M4.7 6.4 8 9.7l3.3-3.3M2.5 11v3h11v-3" fill="none" stroke="currentColor" stroke-width="1.5" />
+        </svg>
+      </button>
+      <div id={id} class="takeaway-panel" hidden={!open}>
+        {open && takeaways().map((takeaway) => <Group key={takeaway.name} takeaway={takeaway} onDone={() => setOpen(false)} />)}
+      </div>
+    </div>
+  );
+}
+
+const REPORT_MS = 1600;
+
+function Group({ takeaway, onDone }: { takeaway: Takeaway; onDone: () => void }) {
+  const { name, png, table } = takeaway;
+  const [report, setReport] = useState("");
+  const tell = (text: string): void => {
+    setReport(text);
+    setTimeout(() => setReport(""), REPORT_MS);
+  };
+  const draw = async (use: (picture: () => Promise<Blob>) => Promise<void> | void, done: string): Promise<void> => {
+    try {
+      await use(png!);
+      tell(done);
+    } catch {
+      tell("This browser cannot do that here");
+    }
+  };
+  return (
+    <div class="takeaway-group" role="group" aria-label={name}>
+      <p>
+        {name} <span class="muted" role="status">{report}</span>
+      </p>
+      {png && (
+        <button type="button" class="button button-small" data-testid="save-png" onClick={() => draw(async (picture) => saveBlob(fileName(name, "png"), await picture()), "Saved")}>
+          Save PNG
+        </button>
+      )}
+      {png && typeof ClipboardItem !== "undefined" && navigator.clipboard && (
+        <button
+          type="button"
+          class="button button-small"
+          data-testid="copy-png"
+          onClick={() => draw((picture) => navigator.clipboard.write([new ClipboardItem({ "image/png": picture() })]), "Copied")}
+        >
+          Copy picture
+        </button>
+      )}
+      <button type="button" class="button button-small" data-testid="save-csv" onClick={() => saveCsv(name, takeaway.csv())}>
+        CSV
+      </button>
+      <button type="button" class="button button-small" data-testid="save-json" onClick={() => saveJson(name, takeaway.json())}>
+        JSON
+      </button>
+      <button
+        type="button"
+        class="button button-small"
+        data-testid="copy-table"
+        onClick={async () => tell((await copyText(takeaway.tsv())) ? "Copied" : "Not allowed here")}
+      >
+        Copy values
+      </button>
+      {table && (
+        <button
+          type="button"
+          class="button button-small"
+          data-testid="show-table"
+          aria-pressed={table.shown}
+          onClick={() => {
+            table.show(!table.shown);
+            onDone();
+          }}
+        >
+          {table.shown ? "Hide table" : "Show as table"}
+        </button>
+      )}
+    </div>
+  );
+}
