@@ -2,9 +2,18 @@
 
 const EM_UNKNOWN = "unknown";
 
+// Made once: toLocaleString with options makes one for each number, which a table of a thousand cells feels.
+const INTEGERS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const EXACT = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
+
 /** 1234567 as "1,234,567". */
 export function formatInteger(value: number): string {
-  return Math.round(value).toLocaleString("en-US");
+  return INTEGERS.format(Math.round(value));
+}
+
+/** With up to six decimals, for a title. */
+export function formatExact(value: number): string {
+  return EXACT.format(value);
 }
 
 /** Three significant digits, never in exponent form: 1.23, 12.3, 123, 1,230. */

@@ -1,6 +1,6 @@
 /** A value with the unit that the page data names, in; text out. */
 import { exactNs, formatNs } from "./duration";
-import { formatBytes, formatCount, formatFlops, formatPercent, formatRate, formatRatio } from "./number";
+import { formatBytes, formatCount, formatExact, formatFlops, formatPercent, formatRate, formatRatio } from "./number";
 
 export type Unit = "ns" | "percent" | "count" | "bytes" | "ratio" | "per_second" | "flops" | "flops_per_second";
 
@@ -30,5 +30,5 @@ export function exactUnit(value: number | null, unit: Unit): string {
   if (value === null) return "unknown";
   if (unit === "ns") return exactNs(value);
   const suffix = { percent: " %", bytes: " bytes", ratio: "×", per_second: " per second", flops: " FLOP", flops_per_second: " FLOP/s", count: "" }[unit];
-  return `${value.toLocaleString("en-US", { maximumFractionDigits: 6 })}${suffix}`;
+  return `${formatExact(value)}${suffix}`;
 }

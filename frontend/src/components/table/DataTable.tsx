@@ -155,7 +155,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               const select = onSelect && (props.selectable?.(row) ?? true) ? onSelect : undefined;
               return (
                 <tr
-                  key={rowId(row)}
+                  // By place, not by row: after a sort the cells get other texts instead of being made anew.
+                  key={index}
                   aria-rowindex={index + 2}
                   class={`${select ? "selectable" : ""} ${isSelected ? "selected" : ""}`}
                   aria-current={isSelected ? "true" : undefined}

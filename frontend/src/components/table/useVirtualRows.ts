@@ -6,9 +6,9 @@ import { useLayoutEffect, useState } from "preact/hooks";
 export const VIRTUAL_ABOVE = 200;
 export const ROW_HEIGHT = 33;
 /** Rows drawn on each side beyond what is in sight. */
-const OVERSCAN = 12;
+const OVERSCAN = 8;
 /** The part drawn moves by this many rows at a time, so that not every pixel of a scroll draws anew. */
-const BLOCK = 6;
+const BLOCK = 4;
 
 export interface VirtualRows {
   indices: number[];

@@ -5,7 +5,7 @@ import { Chart } from "../../components/chart/Chart";
 import { tooltipElement, tooltipStyle } from "../../components/chart/tooltip";
 import { colourProperty } from "../../format/colours";
 import { exactNs, formatNs } from "../../format/duration";
-import { formatPercent, threeDigits } from "../../format/number";
+import { formatExact, formatPercent, threeDigits } from "../../format/number";
 import { exactUnit, formatUnit } from "../../format/unit";
 import { useTheme } from "../../state/ThemeContext";
 import { extent, pointSize, points, roofLine } from "./roofs";
@@ -55,7 +55,7 @@ export function RooflineChart({ data, onOp }: RooflineChartProps) {
               return tooltipElement(op.direction ? `${op.name} (${op.direction})` : op.name, [
                 { colour: colour(property(op.precision)), label: "Ran in", value: op.precision.toUpperCase() || "unknown" },
                 { label: "Rate", value: exactUnit(rate, "flops_per_second") },
-                { label: "FLOPs per byte", value: intensity.toLocaleString("en-US", { maximumFractionDigits: 6 }) },
+                { label: "FLOPs per byte", value: formatExact(intensity) },
                 { label: "Roof", value: exactUnit(op.ceiling_flops_per_second, "flops_per_second") },
                 { label: "Of the roof", value: formatPercent(op.percent_of_ceiling) },
                 { label: "GPU time", value: `${formatNs(op.gpu_ns)} (${exactNs(op.gpu_ns)})` },
