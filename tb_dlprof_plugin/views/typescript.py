@@ -44,6 +44,10 @@ from tb_dlprof_plugin.views import (
     trace_links,
 )
 from tb_dlprof_plugin.views.reports import page
+from tb_dlprof_plugin.views.timeline import chunk as timeline_chunk
+from tb_dlprof_plugin.views.timeline import event as timeline_event
+from tb_dlprof_plugin.views.timeline import matches as timeline_matches
+from tb_dlprof_plugin.views.timeline import page as timeline
 
 PAGES: tuple[type[msgspec.Struct], ...] = (
     run_index.RunIndex,
@@ -53,6 +57,10 @@ PAGES: tuple[type[msgspec.Struct], ...] = (
     modules.ModulesPage,
     kernels.KernelsPage,
     launches.LaunchesPage,
+    timeline.TimelinePage,
+    timeline_chunk.TimelineEventsPage,
+    timeline_event.TimelineEvent,
+    timeline_matches.TimelineMatches,
     tensor_cores.TensorCoresPage,
     roofline.RooflinePage,
     memory.MemoryPage,

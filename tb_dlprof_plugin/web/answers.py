@@ -31,6 +31,10 @@ from tb_dlprof_plugin.views.runs import many_runs_page
 from tb_dlprof_plugin.views.search import search_page
 from tb_dlprof_plugin.views.sweep import SweepChoice, SweepError, sweep_page
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
+from tb_dlprof_plugin.views.timeline.chunk import timeline_chunk
+from tb_dlprof_plugin.views.timeline.event import timeline_event
+from tb_dlprof_plugin.views.timeline.matches import timeline_matches
+from tb_dlprof_plugin.views.timeline.page import timeline_page
 from tb_dlprof_plugin.views.trace_links import TraceLinks, no_trace_links, trace_links
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.query import integer, optional, required
@@ -83,6 +87,8 @@ class Answers:
         if route == "advice":
             set_aside = frozenset(filter(None, request.args.get("set_aside", "").split(",")))
             return advice_page(*self._profile(request, request.args, with_ranks=True), set_aside)
+        if route.startswith("timeline"):
+            return self._timeline(route, request)
         if route == "compare":
             return compare_page(*self._sides(request))
         if route == "compare_op":
@@ -141,6 +147,24 @@ class Answers:
             return memory_page(frame, ref, selection, device)
         except KeyError:
             raise RequestError(404, f"Run {ref.run!r} holds no memory of device {device!r}.") from None
+
+    def _timeline(self, route: str, request: Request) -> msgspec.Struct:
+        args = request.args
+        frame, ref, selection = self._profile(request, args)
+        iteration = integer(args, "iteration")
+        try:
+            if route == "timeline_events":
+                return timeline_chunk(frame, selection, iteration, integer(args, "chunk") or 0)
+            if route == "timeline_event":
+                return timeline_event(frame, ref, selection, iteration, required(args, "id"))
+            if route == "timeline_matches":
+                text, op, kernel = (optional(args, name) for name in ("text", "op", "kernel"))
+                return timeline_matches(frame, selection, iteration, text=text, op=op, kernel=kernel)
+            return timeline_page(frame, ref, selection, iteration)
+        except ValueError as error:
+            raise RequestError(400, f"Run {ref.run!r}: {error}.") from None
+        except KeyError as error:
+            raise RequestError(404, f"Run {ref.run!r}: the timeline of this iteration has no {error}.") from None
 
     def _key_nodes(self, request: Request) -> msgspec.Struct:
         frame, ref, _ = self._whole(request)

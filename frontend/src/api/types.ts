@@ -13,6 +13,8 @@ export type CouldSave = "estimate" | "at most" | "estimate and at most" | "nothi
 
 export type Direction = "fprop" | "bprop" | "";
 
+export type EventKind = "forward" | "backward" | "optimizer" | "dataloader" | "other" | "launch" | "wait" | "copy" | "runtime" | "module" | "annotation" | "overhead" | "tensor_core" | "other_kernels" | "unknown_kernels" | "memory" | "host_wait" | "kernel_wait" | "gap_other" | "gap_unknown";
+
 export type GapKindName = "host_wait" | "kernel_wait" | "other" | "unknown";
 
 export type HitKind = "op" | "module" | "kernel" | "rule" | "report";
@@ -41,6 +43,8 @@ export type RuleOutcome = "fired" | "silent" | "not_applicable" | "failed";
 
 export type Severity = "high" | "medium" | "low";
 
+export type Source = "c" | "g" | "i" | "p";
+
 export type Status = "" | "added" | "removed";
 
 export type SubjectKind = "op" | "kernel" | "module";
@@ -50,6 +54,8 @@ export type SweepUnit = "ns" | "per_second" | "percent" | "bytes" | "flops" | "f
 export type SyncKindName = "wait" | "copy" | "pageable copy" | "scalar read";
 
 export type TabTrace = "copy" | "original";
+
+export type TrackKind = "parts" | "idle" | "stream" | "thread";
 
 export type Verdict = "yes" | "no" | "unknown";
 
@@ -571,6 +577,232 @@ export interface LaunchesPage {
   total_syncs: number;
   gaps: GapRow[];
   total_gaps: number;
+}
+
+/**
+ * The iteration that is shown, and its times in ns since the window's start.
+ *
+ * It is measured from `start_ns` to `stop_ns`; the CPU ran its calls from `host_start_ns` to `host_stop_ns`.
+ */
+export interface TimelineIteration {
+  index: number;
+  number: number;
+  duration_ns: number;
+  start_ns: number;
+  stop_ns: number;
+  host_start_ns: number;
+  host_stop_ns: number;
+}
+
+/** A row of the drawing with `levels` lines; `source` is the letter of its events' ids. */
+export interface TimelineTrack {
+  key: string;
+  kind: TrackKind;
+  source: string;
+  label: string;
+  detail: string;
+  gpu: number | null;
+  levels: number;
+}
+
+/**
+ * What events of one name look like; `index` is what the `name` columns of all answers of this iteration hold.
+ * `other`: the event belongs to another iteration.
+ */
+export interface TimelineName {
+  index: number;
+  label: string;
+  kind: EventKind;
+  other: boolean;
+}
+
+/**
+ * The events of one line of a track, in order of start.
+ *
+ * `id` and `start` are differences to the value before, the first to 0: rows of the track's source, and ns since
+ * the window's start. `duration` in ns.
+ */
+export interface TimelineLane {
+  track: number;
+  level: number;
+  id: number[];
+  start: number[];
+  duration: number[];
+  name: number[];
+}
+
+/**
+ * What one line shows of events that are not in this answer; `start` as a difference to the value before.
+ *
+ * In bins: the window has `TimelinePage.bins`. `kind` is an index of `TimelinePage.kinds`, `cover` the covered
+ * share in quarters.
+ */
+export interface TimelineSegments {
+  track: number;
+  level: number;
+  start: number[];
+  length: number[];
+  kind: number[];
+  cover: number[];
+}
+
+/**
+ * Events that `TimelineEventsPage` holds: those that start from `start_ns` on, the last of which ends at
+ * `stop_ns`.
+ */
+export interface TimelineChunk {
+  start_ns: number;
+  stop_ns: number;
+  events: number;
+}
+
+/**
+ * One event. `id` is a letter for the source (c call, g GPU activity, i idle gap, p part of the step) and a row
+ * of it; `start_ns` counts from the window's start. Outside the window `track` is -1 and `kind` "other".
+ */
+export interface TimelineSpot {
+  id: string;
+  track: number;
+  level: number;
+  label: string;
+  kind: EventKind;
+  start_ns: number;
+  duration_ns: number;
+}
+
+/**
+ * One of the longest of its kind; `op` is the outermost op that it is, lies in or was launched by ("" for none),
+ * `percent` its share of the iteration.
+ */
+export interface LongEvent {
+  spot: TimelineSpot;
+  op: string;
+  module: string;
+  percent: number | null;
+}
+
+/**
+ * `lanes` hold the longest events, all where `chunks` is empty; `segments` what the others look like from
+ * afar. `window_ns` is the length of the drawing, cut into `bins`. `events` counts all, `deeper` calls that are
+ * nested too deep to be drawn.
+ */
+export interface TimelinePage {
+  ref: RunRef;
+  headline: string;
+  range: SelectedRange;
+  iteration: TimelineIteration;
+  window_ns: number;
+  has_gpu: boolean;
+  events: number;
+  deeper: number;
+  parts: Slice[];
+  tracks: TimelineTrack[];
+  names: TimelineName[];
+  lanes: TimelineLane[];
+  kinds: EventKind[];
+  bins: number;
+  segments: TimelineSegments[];
+  chunks: TimelineChunk[];
+  longest_gaps: LongEvent[];
+  longest_gpu: LongEvent[];
+  longest_ops: LongEvent[];
+}
+
+/** Chunk `chunk` of `TimelinePage.chunks`. */
+export interface TimelineEventsPage {
+  chunk: number;
+  names: TimelineName[];
+  lanes: TimelineLane[];
+}
+
+/**
+ * How one GPU activity came to run, as the Launches page has it; None where it was not recorded.
+ *
+ * `call` is the launching CUDA call (or the op, where only that is known), `delay_ns` the time from its end to the
+ * activity's start, `queue` how much work of the stream waited, this one included. `early`: it began before the
+ * call returned; `clock_disagrees`: before the call began.
+ */
+export interface TimelineLaunch {
+  call: TimelineSpot | null;
+  call_ns: number | null;
+  delay_ns: number | null;
+  queue: number | null;
+  early: boolean;
+  clock_disagrees: boolean;
+}
+
+/** What is known of a kernel, copy or set; None or "" where it was not recorded. */
+export interface TimelineGpuWork {
+  kernel_id: string;
+  kind: string;
+  tensor_core: Verdict;
+  precision: string;
+  grid: string;
+  block: string;
+  registers_per_thread: number | null;
+  shared_memory_bytes: number | null;
+  occupancy_percent: number | null;
+  bytes: number | null;
+  bytes_per_second: number | null;
+  launch: TimelineLaunch;
+}
+
+/** What the CPU did during an idle gap, and the work that ended it (None where the iteration did). */
+export interface TimelineGap {
+  meanwhile: Slice[];
+  ended_by: TimelineSpot | null;
+}
+
+/**
+ * `around` are the calls around it, the outermost first: of GPU work those around its launching call, that call
+ * being the last. `launched` is the GPU work of a call and of all calls in it: the first ones of
+ * `launched_total`, which take `launched_ns` together. `iteration` is the number of the one that it belongs to.
+ */
+export interface TimelineEvent {
+  ref: RunRef;
+  spot: TimelineSpot;
+  name: string;
+  track: string;
+  iteration: number | null;
+  previous: TimelineSpot | null;
+  next: TimelineSpot | null;
+  inside: TimelineSpot | null;
+  around: TimelineSpot[];
+  op: string;
+  op_id: string;
+  module: string;
+  role: Role;
+  shapes: string;
+  dtypes: string;
+  self_ns: number | null;
+  launched: TimelineSpot[];
+  launched_total: number;
+  launched_ns: number;
+  gpu: TimelineGpuWork | null;
+  gap: TimelineGap | null;
+}
+
+/** Matches in one track, in order of start, in all its levels; columns as those of `TimelineLane`. */
+export interface MatchLane {
+  track: number;
+  level: number[];
+  id: number[];
+  start: number[];
+  duration: number[];
+}
+
+/**
+ * `count` events match, of which the first `shown` in time are in `lanes`; `on_gpu` of them are GPU work,
+ * which takes `gpu_ns`. `first` is the one to look at first: the longest outermost call of an op or the longest
+ * launch of a kernel, the first in time of a text.
+ */
+export interface TimelineMatches {
+  count: number;
+  shown: number;
+  on_gpu: number;
+  gpu_ns: number;
+  first: TimelineSpot | null;
+  lanes: MatchLane[];
 }
 
 /**
