@@ -18,6 +18,7 @@ _SUBCOMMANDS = {
     "modules": "modules:modules",
     "kernels": "kernels:kernels",
     "launches": "launches:launches",
+    "timeline": "timeline:timeline",
     "tensor-cores": "tensor_cores:tensor_cores",
     "roofline": "roofline:roofline",
     "report": "report:report",

@@ -164,7 +164,9 @@ class Answers:
         except ValueError as error:
             raise RequestError(400, f"Run {ref.run!r}: {error}.") from None
         except KeyError as error:
-            raise RequestError(404, f"Run {ref.run!r}: the timeline of this iteration has no {error}.") from None
+            raise RequestError(
+                404, f"Run {ref.run!r}: the timeline of this iteration has no {error.args[0]}."
+            ) from None
 
     def _key_nodes(self, request: Request) -> msgspec.Struct:
         frame, ref, _ = self._whole(request)

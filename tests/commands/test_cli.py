@@ -28,6 +28,7 @@ from tb_dlprof_plugin.views.ops import ops_page
 from tb_dlprof_plugin.views.overview import overview
 from tb_dlprof_plugin.views.roofline import roofline_page
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
+from tb_dlprof_plugin.views.timeline.page import timeline_page
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -36,6 +37,7 @@ PAGES = {
     "modules": modules_page,
     "kernels": kernels_page,
     "launches": launches_page,
+    "timeline": timeline_page,
     "tensor-cores": tensor_cores_page,
     "roofline": roofline_page,
     "memory": memory_page,
@@ -99,6 +101,10 @@ def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
         ("modules", ["2 modules ran", "whole model", "  conv1", "1.50 ms", "outside modules: optimizer", "0.0 %"]),
         ("kernels", ["Convolution kernels take", "xmma-ffma", "Memcpy HtoD (Pageable -> Device)"]),
         ("launches", ["CPU and GPU wait for each other in 3", "cudaStreamSynchronize", "DataLoader", "xmma"]),
+        (
+            "timeline",
+            ["Iteration 6, the median one, took 1.00 ms", "Waits for the CPU: Python", "fc/linear", "Backward"],
+        ),
         ("tensor-cores", ["4 ops could use Tensor Cores; none does", "Its inputs are FP32"]),
         ("roofline", ["conv1/conv2d", "FP32 without Tensor Cores", "67.0 TFLOP/s", "4,800 GB/s", "unknown"]),
         ("memory", ["Memory was not recorded", "profile_memory=True"]),
@@ -108,6 +114,17 @@ def test_the_terminal_shows_what_the_page_holds(run, logdir: Path, command: str,
     result = run(command, logdir / "fp32")
     assert result.exit_code == 0
     assert [word for word in words if word not in result.stdout] == []
+
+
+def test_every_event_of_an_iteration_is_printed_as_csv(run, logdir: Path) -> None:
+    lines = run("timeline", logdir / "fp32", "--iteration", 0, "--csv").stdout.splitlines()
+    assert lines[0] == "id,row,level,name,kind,start_ns,duration_ns,of_iteration"
+    assert any(",conv2d,forward,125000,60000,1" in line for line in lines)
+    refused = run("timeline", logdir / "fp32", "--iteration", 3)
+    assert (refused.exit_code, refused.stderr) == (
+        2,
+        "tb-dlprof: iteration 3 is not in this recording, which has 0 to 2\n",
+    )
 
 
 def test_memory_of_a_device_is_shown_where_it_was_recorded(run, new_trace) -> None:

@@ -16,6 +16,9 @@ from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.ops import op_detail, op_rows
 from tb_dlprof_plugin.views.reports.page import report_page
 from tb_dlprof_plugin.views.reports.registry import REPORTS
+from tb_dlprof_plugin.views.timeline.event import timeline_event
+from tb_dlprof_plugin.views.timeline.matches import timeline_matches
+from tb_dlprof_plugin.views.timeline.page import timeline_page
 from tb_dlprof_plugin.web.answers import _PAGES
 
 
@@ -54,6 +57,26 @@ def test_an_op_is_found_by_its_id(server, profiles) -> None:
     ref = RunRef("fp16", "s1", 0, 0)
     op = op_rows(frame, frame.selection())[0].id
     assert server.page("op", run="fp16", id=op) == (200, _json(op_detail(frame, ref, frame.selection(), op)))
+
+
+def test_the_timeline_of_an_iteration_comes_with_its_events_and_matches(server, profiles) -> None:
+    frame, ref = Frame(profiles["fp32"]), RunRef("fp32", "s1", 0, 11)
+    all_of_it = frame.selection()
+    page = timeline_page(frame, ref, all_of_it, 2)
+    assert server.page("timeline", run="fp32", iteration=2) == (200, _json(page))
+    longest = page.longest_gpu[0].spot.id
+    event = timeline_event(frame, ref, all_of_it, 2, longest)
+    assert server.page("timeline_event", run="fp32", iteration=2, id=longest) == (200, _json(event))
+    found = timeline_matches(frame, all_of_it, 2, text="CONV")
+    assert server.page("timeline_matches", run="fp32", iteration=2, text="CONV") == (200, _json(found))
+    assert server.page("timeline_events", run="fp32", chunk=0) == (
+        404,
+        {"error": "Run 'fp32': the timeline of this iteration has no part 0."},
+    )
+    assert server.page("timeline_event", run="fp32", id="g1 or 1")[1] == {
+        "error": "Run 'fp32': the timeline of this iteration has no event 'g1 or 1'."
+    }
+    assert server.page("timeline", run="fp32", iteration=9)[0] == 400
 
 
 @pytest.mark.parametrize("name", REPORTS)

@@ -22,6 +22,10 @@ import type {
   SearchPage,
   SweepPage,
   TensorCoresPage,
+  TimelineEvent,
+  TimelineEventsPage,
+  TimelineMatches,
+  TimelinePage,
   TraceLinks,
 } from "./types";
 
@@ -34,6 +38,10 @@ export interface Routes {
   modules: ModulesPage;
   kernels: KernelsPage;
   launches: LaunchesPage;
+  timeline: TimelinePage;
+  timeline_events: TimelineEventsPage;
+  timeline_event: TimelineEvent;
+  timeline_matches: TimelineMatches;
   tensor_cores: TensorCoresPage;
   roofline: RooflinePage;
   memory: MemoryPage;
@@ -97,8 +105,8 @@ export interface Source {
 
 /** Answers kept for going back and forth between pages; a page is at most 1 MB. */
 const KEPT_ANSWERS = 24;
-/** One answer per key press: they would push out the pages. */
-const NOT_KEPT: ReadonlySet<Route> = new Set(["search"]);
+/** One answer per key press, or one of many large ones: they would push out the pages. */
+const NOT_KEPT: ReadonlySet<Route> = new Set(["search", "timeline_events"]);
 
 export class Client {
   private readonly kept = new Map<string, unknown>();

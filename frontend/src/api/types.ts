@@ -594,6 +594,13 @@ export interface TimelineIteration {
   host_stop_ns: number;
 }
 
+/** An iteration that could be shown. */
+export interface TimelineChoice {
+  index: number;
+  number: number;
+  duration_ns: number;
+}
+
 /** A row of the drawing with `levels` lines; `source` is the letter of its events' ids. */
 export interface TimelineTrack {
   key: string;
@@ -634,8 +641,8 @@ export interface TimelineLane {
 /**
  * What one line shows of events that are not in this answer; `start` as a difference to the value before.
  *
- * In bins: the window has `TimelinePage.bins`. `kind` is an index of `TimelinePage.kinds`, `cover` the covered
- * share in quarters.
+ * In bins: the window has `TimelinePage.bins`. `kind` is an index of `TimelinePage.kinds`, `cover` from 1 to
+ * 4: up to a 16th of the segment is covered, a quarter, five eighths, or more.
  */
 export interface TimelineSegments {
   track: number;
@@ -683,14 +690,15 @@ export interface LongEvent {
 
 /**
  * `lanes` hold the longest events, all where `chunks` is empty; `segments` what the others look like from
- * afar. `window_ns` is the length of the drawing, cut into `bins`. `events` counts all, `deeper` calls that are
- * nested too deep to be drawn.
+ * afar. `window_ns` is the length of the drawing, cut into `bins`. `events` counts all, `deeper` calls nested
+ * too deep to be drawn. `iterations` are those that can be shown instead, the nearest where there are many.
  */
 export interface TimelinePage {
   ref: RunRef;
   headline: string;
   range: SelectedRange;
   iteration: TimelineIteration;
+  iterations: TimelineChoice[];
   window_ns: number;
   has_gpu: boolean;
   events: number;

@@ -78,6 +78,24 @@ export const BY_CONTEXT: Readonly<Record<string, Readonly<Record<string, string>
     backward: "--c-s2",
     optimizer: "--c-s10",
   },
+  // Events of the timeline: ops by their part of the step, other calls by what they do, GPU work and gaps as elsewhere.
+  timeline: {
+    forward: "--c-s1",
+    backward: "--c-s2",
+    optimizer: "--c-s10",
+    launch: "--c-cpu",
+    wait: "--c-io",
+    copy: "--c-memory",
+    runtime: "--c-s11",
+    module: "--accent-soft",
+    annotation: "--accent-soft",
+    overhead: "--c-unknown",
+    unknown_kernels: "--c-unknown",
+    host_wait: "--c-s6",
+    kernel_wait: "--c-s9",
+    gap_other: "--c-other",
+    gap_unknown: "--c-unknown",
+  },
   gap_kind: { host_wait: "--c-s6", kernel_wait: "--c-s9", other: "--c-other" },
   // Families of kernels keep their colour from run to run.
   family: {

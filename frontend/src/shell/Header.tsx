@@ -48,7 +48,7 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
             entries={index.runs}
             choice={state.profile}
             label="Run"
-            onChange={(profile) => set({ profile, range: null, op: null, kernel: null, finding: null, device: null })}
+            onChange={(profile) => set({ profile, range: null, op: null, kernel: null, iteration: null, event: null, finding: null, device: null })}
           />
         )}
         {onSearch && (

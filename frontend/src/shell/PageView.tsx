@@ -18,6 +18,7 @@ import { OverviewPage } from "../views/overview/OverviewPage";
 import { FIRST_REPORT, ReportsPage } from "../views/reports/ReportsPage";
 import { RooflinePage } from "../views/roofline/RooflinePage";
 import { RunsPage } from "../views/runs/RunsPage";
+import { TimelinePage } from "../views/timeline/TimelinePage";
 import { TensorCoresPage } from "../views/tensor_cores/TensorCoresPage";
 
 export function PageView({ entries }: { entries: RunEntry[] }) {
@@ -32,6 +33,8 @@ export function PageView({ entries }: { entries: RunEntry[] }) {
       return <KernelsView />;
     case "launches":
       return <LaunchesView />;
+    case "timeline":
+      return <TimelineView />;
     case "tensor_cores":
       return <TensorCoresView />;
     case "roofline":
@@ -94,6 +97,13 @@ function LaunchesView() {
   const { query, key } = useSelection();
   const resource = useResource("launches", query, key);
   return <ProfileResource resource={resource}>{(data) => <LaunchesPage data={data} />}</ProfileResource>;
+}
+
+function TimelineView() {
+  const { query, key } = useSelection();
+  const { iteration } = useView().state;
+  const resource = useResource("timeline", { ...query, iteration }, key);
+  return <ProfileResource resource={resource}>{(data) => <TimelinePage data={data} />}</ProfileResource>;
 }
 
 function TensorCoresView() {

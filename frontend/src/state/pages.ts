@@ -1,5 +1,5 @@
 /** The pages, in the order of the navigation. */
-export const PAGES = ["overview", "ops", "modules", "kernels", "launches", "tensor_cores", "roofline", "memory", "advice", "reports", "compare", "runs"] as const;
+export const PAGES = ["overview", "ops", "modules", "kernels", "launches", "timeline", "tensor_cores", "roofline", "memory", "advice", "reports", "compare", "runs"] as const;
 
 export type Page = (typeof PAGES)[number];
 
@@ -9,6 +9,7 @@ export const PAGE_LABELS: Record<Page, string> = {
   modules: "Modules",
   kernels: "Kernels",
   launches: "Launches",
+  timeline: "Timeline",
   tensor_cores: "Tensor Cores",
   roofline: "Roofline",
   memory: "Memory",

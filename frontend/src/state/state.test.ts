@@ -13,6 +13,8 @@ const FULL: ViewState = {
   opModule: "layer1.0 & more",
   module: ":optimizer",
   kernel: "k 1",
+  iteration: 4,
+  event: "c123",
   finding: "f1",
   severities: ["high", "low"],
   dismissed: ["tf32_off", "amp_not_used"],

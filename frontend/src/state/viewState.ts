@@ -51,6 +51,10 @@ export interface ViewState {
   /** The module selected on the Modules page, as a key. */
   module: string | null;
   kernel: string | null;
+  /** Index of the iteration that the Timeline page shows; null means the median one of the range. */
+  iteration: number | null;
+  /** The event selected on the Timeline page: a letter for what it is, and its row. */
+  event: string | null;
   finding: string | null;
   /** Which findings the Advice page shows; none named means all. */
   severities: readonly Severity[];
@@ -89,6 +93,8 @@ export const INITIAL_STATE: ViewState = {
   opModule: null,
   module: null,
   kernel: null,
+  iteration: null,
+  event: null,
   finding: null,
   severities: [],
   dismissed: [],
@@ -137,6 +143,8 @@ export function stateToPairs(state: ViewState): [key: string, value: string][] {
   put("opModule", state.opModule);
   put("module", state.module);
   put("kernel", state.kernel);
+  put("iteration", state.iteration);
+  put("event", state.event);
   put("finding", state.finding);
   put("severity", list(state.severities));
   put("dismissed", list(state.dismissed));
@@ -191,6 +199,8 @@ export function pairsToState(pairs: Iterable<readonly [string, string]>): ViewSt
     opModule: text("opModule"),
     module: text("module"),
     kernel: text("kernel"),
+    iteration: index("iteration"),
+    event: /^[cgip]\d{1,15}$/.test(map.get("event") ?? "") ? text("event") : null,
     finding: text("finding"),
     severities: SEVERITIES.filter((severity) => names(map.get("severity")).includes(severity)),
     dismissed: names(map.get("dismissed")),

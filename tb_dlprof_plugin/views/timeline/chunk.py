@@ -29,6 +29,6 @@ def timeline_chunk(frame: Frame, selection: Selection, iteration: int | None, ch
     one = one_iteration(frame, selection, iteration)
     dealt = paging(frame, one)
     if chunk >= len(dealt.chunks):
-        raise KeyError(chunk)
+        raise KeyError(f"part {chunk}")
     events, rows = timeline_events(frame, one), dealt.chunks[chunk]
     return TimelineEventsPage(chunk, names_of(events, rows), lanes_of(events, rows))

@@ -41,8 +41,8 @@ class TimelineLane(msgspec.Struct, frozen=True):
 class TimelineSegments(msgspec.Struct, frozen=True):
     """What one line shows of events that are not in this answer; ``start`` as a difference to the value before.
 
-    In bins: the window has `TimelinePage.bins`. ``kind`` is an index of `TimelinePage.kinds`, ``cover`` the covered
-    share in quarters.
+    In bins: the window has `TimelinePage.bins`. ``kind`` is an index of `TimelinePage.kinds`, ``cover`` from 1 to
+    4: up to a 16th of the segment is covered, a quarter, five eighths, or more.
     """
 
     track: int

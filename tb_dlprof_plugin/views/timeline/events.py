@@ -132,20 +132,27 @@ def _touching(start_ns: Ints, duration_ns: Ints, begin: int, end: int) -> Ints:
 
 def _step_parts(frame: Frame, called: Ints, ran: Ints) -> list[_Part]:
     device = frame.profile.launches.device
-    found = [_stretch_track("p:cpu", "CPU works on", None, cpu_stretches(frame, called))]
-    for gpu in frame.profile.iterations.gpu_ids:
-        here = ran[device[ran] == gpu]
-        found.append(_stretch_track(f"p:{gpu}", f"GPU {gpu} works on", gpu, gpu_stretches(frame, here)))
-    return [part for part in found if len(part.row)]
-
-
-def _stretch_track(key: str, label: str, gpu: int | None, stretches: Stretches) -> _Part:
-    start, stop, role = stretches
-    detail = "the part of the step that launched it" if gpu is not None else "the part of the step that it runs"
-    named = Named(role, [ROLE_LABELS[Role(r)] for r in Role], [ROLE_KINDS[Role(r)] for r in Role])
-    count = len(start)
-    track = Track(key, "parts", "p", label, detail, gpu, 1)
-    return _Part(track, _zeros(count), np.arange(count), start, stop - start, named, np.ones(count, dtype=np.bool_))
+    tracks: list[tuple[str, str, int | None, Stretches]] = [
+        ("p:cpu", "CPU works on", None, cpu_stretches(frame, called)),
+        *(
+            (f"p:{gpu}", f"GPU {gpu} works on", gpu, gpu_stretches(frame, ran[device[ran] == gpu]))
+            for gpu in frame.profile.iterations.gpu_ids
+        ),
+    ]
+    parts: list[_Part] = []
+    count = 0
+    for key, label, gpu, (start, stop, role) in tracks:
+        if not len(start):
+            continue
+        detail = "the part of the step that launched it" if gpu is not None else "the part of the step that it runs"
+        # Their ids count on from track to track.
+        rows = count + np.arange(len(start))
+        count += len(start)
+        own = np.ones(len(start), dtype=np.bool_)
+        named = Named(role, [ROLE_LABELS[Role(r)] for r in Role], [ROLE_KINDS[Role(r)] for r in Role])
+        track = Track(key, "parts", "p", label, detail, gpu, 1)
+        parts.append(_Part(track, _zeros(len(start)), rows, start, stop - start, named, own))
+    return parts
 
 
 def _gpu_tracks(frame: Frame, selection: Selection, ran: Ints) -> list[_Part]:

@@ -43,6 +43,14 @@ class TimelineIteration(msgspec.Struct, frozen=True):
     host_stop_ns: int
 
 
+class TimelineChoice(msgspec.Struct, frozen=True):
+    """An iteration that could be shown."""
+
+    index: int
+    number: int
+    duration_ns: int
+
+
 class TimelineTrack(msgspec.Struct, frozen=True):
     """A row of the drawing with ``levels`` lines; ``source`` is the letter of its events' ids."""
 
@@ -76,13 +84,14 @@ class LongEvent(msgspec.Struct, frozen=True):
 
 class TimelinePage(msgspec.Struct, frozen=True):
     """``lanes`` hold the longest events, all where ``chunks`` is empty; ``segments`` what the others look like from
-    afar. ``window_ns`` is the length of the drawing, cut into ``bins``. ``events`` counts all, ``deeper`` calls that are
-    nested too deep to be drawn."""
+    afar. ``window_ns`` is the length of the drawing, cut into ``bins``. ``events`` counts all, ``deeper`` calls nested
+    too deep to be drawn. ``iterations`` are those that can be shown instead, the nearest where there are many."""
 
     ref: RunRef
     headline: str
     range: SelectedRange
     iteration: TimelineIteration
+    iterations: list[TimelineChoice]
     window_ns: int
     has_gpu: bool
     events: int
@@ -101,6 +110,7 @@ class TimelinePage(msgspec.Struct, frozen=True):
 
 
 LONGEST = 15
+_CHOICES = 400
 
 
 def timeline_page(
@@ -120,6 +130,7 @@ def timeline_page(
         headline=_headline(frame, one, iteration is None and selection.count > 1),
         range=selected_range(frame, selection),
         iteration=_iteration(frame, one, events),
+        iterations=_choices(frame, one.first),
         window_ns=events.length_ns,
         has_gpu=frame.profile.has_gpu,
         events=len(events),
@@ -148,6 +159,14 @@ def _iteration(frame: Frame, one: Selection, events: TimelineEvents) -> Timeline
         for column in (iterations.start_ns, iterations.stop_ns, iterations.host_start_ns, iterations.host_stop_ns)
     )
     return TimelineIteration(index, int(iterations.number[index]), stop - start, start, stop, host_start, host_stop)
+
+
+def _choices(frame: Frame, index: int) -> list[TimelineChoice]:
+    iterations = frame.profile.iterations
+    first = max(0, min(index - _CHOICES // 2, len(iterations) - _CHOICES))
+    chosen = slice(first, first + _CHOICES)
+    columns = (iterations.number[chosen].tolist(), iterations.duration_ns[chosen].tolist())
+    return [TimelineChoice(first + at, *values) for at, values in enumerate(zip(*columns, strict=True))]
 
 
 def _parts(frame: Frame, one: Selection) -> list[Slice]:

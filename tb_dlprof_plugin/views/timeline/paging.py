@@ -24,8 +24,8 @@ _NAMES_BYTES = 180_000
 _NAME_COST = 60
 MOST_BINS = 1024
 _MOST_SEGMENTS = 12_000
-COVERS = 4
-"""Steps of how much of a segment its events cover."""
+COVER_STEPS = (1 / 16, 1 / 4, 5 / 8)
+"""Where the steps from 1 to 4 of how much of a segment its events cover begin: a little must not look like half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Segments:
     """What is drawn for the events of chunks that were not loaded: columns in order of track, level and start.
 
     ``start`` and ``length`` count bins of ``length_ns / bins``; ``kind`` is the kind with the most time, ``cover`` how
-    much of the segment is covered, from 1 to `COVERS`.
+    much of the segment is covered, from 1 to 4 by `COVER_STEPS`.
     """
 
     bins: int
@@ -120,7 +120,7 @@ def _segments(events: TimelineEvents, rows: Ints, bins: int) -> Segments:
     first = np.flatnonzero(np.append(True, pixel[order][1:] != pixel[order][:-1]))
     whole = np.add.reduceat(time[order], first)
     pixel, kind = pixel[order][first], kind[order][first]
-    cover = np.clip(np.ceil(COVERS * whole / width), 1, COVERS).astype(np.int64)
+    cover = 1 + np.searchsorted(COVER_STEPS, whole / width, side="left").astype(np.int64)
 
     follows = (pixel[1:] == pixel[:-1] + 1) & (kind[1:] == kind[:-1]) & (cover[1:] == cover[:-1])
     begins = np.flatnonzero(np.append(True, ~follows | (pixel[1:] % bins == 0)))

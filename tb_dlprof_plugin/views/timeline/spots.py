@@ -64,11 +64,11 @@ def find(events: TimelineEvents, event_id: str) -> int:
     """
     letter, number = event_id[:1], event_id[1:]
     if letter not in ("c", "g", "i", "p") or not number.isascii() or not number.isdigit() or len(number) > 18:
-        raise KeyError(event_id)
+        raise KeyError(f"event {event_id!r}")
     rows = places(events, letter)  # type: ignore[arg-type]
     found = rows[events.row[rows] == int(number)]
     if not len(found):
-        raise KeyError(event_id)
+        raise KeyError(f"event {event_id!r}")
     return int(found[0])
 
 

@@ -1,0 +1,72 @@
+"""``tb-dlprof timeline``: one iteration on the terminal: its parts, longest gaps, GPU work and ops; or all events."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from typing import Annotated
+
+import typer
+
+from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
+from tb_dlprof_plugin.commands.printing import percent, print_json, print_table, time
+from tb_dlprof_plugin.commands.source import choose
+from tb_dlprof_plugin.views.timeline.page import LONGEST, LongEvent, TimelinePage, timeline_page
+from tb_dlprof_plugin.views.timeline.rows import HEADINGS, event_rows
+
+Iteration = Annotated[int | None, typer.Option(help="Index of the iteration; the median one of the range by default.")]
+Events = Annotated[bool, typer.Option("--csv", help="Print every event of the iteration as CSV.")]
+
+
+def timeline(
+    source: Source,
+    iteration: Iteration = None,
+    limit: Limit = 10,
+    cycle: Cycle = None,
+    rank: Rank = None,
+    first: First = None,
+    last: Last = None,
+    as_json: Json = False,
+    as_csv: Events = False,
+) -> None:
+    """One iteration: its parts, and its longest idle gaps, GPU activities and ops with when they began."""
+    chosen = choose(source, cycle, rank, first, last)
+    try:
+        page = timeline_page(chosen.frame, chosen.ref, chosen.selection, iteration, max(limit, LONGEST))
+    except ValueError as error:
+        typer.echo(f"tb-dlprof: {error}", err=True)
+        raise typer.Exit(2) from None
+    if as_json:
+        print_json(page)
+    elif as_csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(HEADINGS)
+        writer.writerows(event_rows(chosen.frame, chosen.selection, iteration))
+    else:
+        _text(page, limit)
+
+
+def _text(page: TimelinePage, limit: int) -> None:
+    typer.echo(page.headline)
+    typer.echo(f"Drawn: {page.events:,} events in {time(page.window_ns)}, in {len(page.tracks)} rows\n")
+    print_table(
+        (("Part", "left"), ("time", "right"), ("share", "right")),
+        [(part.label, time(part.value_ns), percent(part.percent)) for part in page.parts],
+    )
+    _longest("Longest idle gaps", ("Why idle", "ended by"), page.longest_gaps, limit)
+    _longest("Longest on the GPU", ("On the GPU", "op"), page.longest_gpu, limit)
+    _longest("Longest ops on the CPU", ("Call", "op"), page.longest_ops, limit)
+
+
+def _longest(title: str, headings: tuple[str, str], rows: list[LongEvent], limit: int) -> None:
+    if not rows:
+        return
+    typer.echo(f"\n{title}\n")
+    name, op = headings
+    print_table(
+        ((name, "left"), ("at", "right"), ("duration", "right"), ("share", "right"), (op, "left")),
+        [
+            (row.spot.label, time(row.spot.start_ns), time(row.spot.duration_ns), percent(row.percent), row.op)
+            for row in rows[:limit]
+        ],
+    )
