@@ -23,34 +23,6 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.web.answers import Answers
 
 _log = logging.getLogger(__name__)
-_ROUTES = (
-    "runs",
-    "overview",
-    "ops",
-    "op",
-    "modules",
-    "kernels",
-    "launches",
-    "timeline",
-    "timeline_events",
-    "timeline_event",
-    "timeline_matches",
-    "tensor_cores",
-    "roofline",
-    "memory",
-    "key_nodes",
-    "search",
-    "related",
-    "report",
-    "advice",
-    "compare",
-    "many_runs",
-    "by_model",
-    "sweep",
-    "compare_op",
-    "forecast",
-    "trace_links",
-)
 _HASHED_FOR_SECONDS = 86_400
 
 

@@ -25,8 +25,7 @@ import { App } from "./App";
 export function mount(parent: HTMLElement, answers: Source | URL): void {
   // TensorBoard's content security policy allows inline styles and no other host.
   const style = document.createElement("style");
-  style.textContent = [theme, base, components, table, takeaway, pages, advice, modules, compare, forecast, memory, launches, tensorCores, precision, reports, runs, shell].join("\n");
-  style.textContent = [theme, base, components, table, pages, advice, modules, compare, forecast, memory, launches, tensorCores, precision, reports, runs, shell, timeline].join("\n");
+  style.textContent = [theme, base, components, table, takeaway, pages, advice, modules, compare, forecast, memory, launches, tensorCores, precision, reports, runs, shell, timeline].join("\n");
   document.head.append(style);
   document.documentElement.lang = "en";
   document.title = answers instanceof URL ? "DLProf" : (answers.file?.title ?? "DLProf");

@@ -16,12 +16,14 @@ MOST_OPS = 1_000
 """Whose details a file holds, of a run and of a pair: those that come first on the page, which have most time."""
 MOST_COMPARED = 4
 """Runs of which each pair is compared; of more, each with its base alone, as the Runs page does."""
+MOST_CHUNKS = 6
+"""Parts of a timeline's events, of at most 20,000 events each."""
 
-NOT_HELD = frozenset({"key_nodes", "search", "trace_links"})
+NOT_HELD = frozenset({"key_nodes", "search", "timeline_matches", "trace_links"})
 """Routes whose answers are of no use in a file: they lead to what it does not have, or depend on what is typed."""
 _OF_ALL = ("runs", "many_runs", "by_model", "sweep")
 _OF_PAIRS = ("compare", "compare_op")
-_OF_PARTS = ("op", "related", "report", "forecast")
+_OF_PARTS = ("op", "related", "report", "forecast", "timeline_events", "timeline_event")
 """Routes that take more than a run's name. Every other route is asked with that alone, a new page's too."""
 
 
@@ -88,6 +90,14 @@ def _devices(question: Question, page: Any) -> Iterable[Question]:
     return _about(question, "memory", "device", [device.key for device in page.devices])
 
 
+def _timeline(question: Question, page: Any) -> Iterable[Question]:
+    """The drawing of the median iteration in full, and the longest events in detail."""
+    one = Question("timeline", {**question.query, "iteration": str(page.iteration.index)}, question.runs)
+    longest = [row.spot.id for rows in (page.longest_gaps, page.longest_gpu, page.longest_ops) for row in rows]
+    chunks = [str(chunk) for chunk in range(min(len(page.chunks), MOST_CHUNKS))]
+    return [*_about(one, "timeline_events", "chunk", chunks), *_about(one, "timeline_event", "id", longest)]
+
+
 def _forecasts(question: Question, page: Any) -> Iterable[Question]:
     choices = page.mixed_precision.choices
     return _about(question, "forecast", "precision", [choice.precision for choice in choices if choice.forecast])
@@ -112,6 +122,7 @@ _FOLLOWING: dict[str, Callable[[Question, Any], Iterable[Question]]] = {
     "kernels": _kernels,
     "modules": _modules,
     "memory": _devices,
+    "timeline": _timeline,
     "advice": _forecasts,
     "compare": _compared_ops,
     "sweep": _sweeps,
