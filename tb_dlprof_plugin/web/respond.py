@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import msgspec
 from tensorboard.backend import http_util
 from werkzeug.wrappers import Request, Response
@@ -24,8 +26,11 @@ def encode_page(page: msgspec.Struct) -> bytes:
 
 
 def respond(request: Request, data: bytes, status: int = 200) -> Response:
-    """A JSON response, compressed where the browser allows."""
+    """A JSON response, compressed where the browser allows; 304 without a body where the browser has the same one."""
     response: Response = http_util.Respond(request, data, "application/json", code=status)
+    if status == 200:
+        response.set_etag(hashlib.blake2s(data, digest_size=12).hexdigest())
+        response.make_conditional(request)
     return response
 
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import msgspec
+from werkzeug.wrappers import Request
 
 from tb_dlprof_plugin.loader import Loader
 from tb_dlprof_plugin.measures import Frame
@@ -15,7 +16,7 @@ from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.kernels import kernels_page
 from tb_dlprof_plugin.views.ops import ops_page
 from tb_dlprof_plugin.web.bundle import bundle_files, content_of
-from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page
+from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page, respond, respond_error
 
 
 def test_a_page_below_the_limit_goes_out_whole(gpu_frame: Frame, ref: RunRef) -> None:
@@ -73,3 +74,12 @@ def test_all_cycles_are_kept_unless_the_user_says_otherwise() -> None:
     flags = argparse.Namespace(samples_per_plugin={"tb_dlprof": 5})
     Loader().fix_flags(flags)
     assert flags.samples_per_plugin == {"tb_dlprof": 5}
+
+
+def test_what_the_browser_has_is_not_sent_again() -> None:
+    first = respond(Request({"REQUEST_METHOD": "GET"}), b'{"runs": []}')
+    assert (first.status_code, first.get_data()) == (200, b'{"runs": []}')
+    again = Request({"HTTP_IF_NONE_MATCH": first.headers["ETag"], "REQUEST_METHOD": "GET"})
+    assert respond(again, b'{"runs": []}').status_code == 304
+    assert respond(again, b'{"runs": [1]}').status_code == 200
+    assert respond_error(again, 404, "No.").status_code == 404

@@ -136,6 +136,23 @@ export class Client {
     return body as Routes[R];
   }
 
+  /** The runs of the logdir, always asked for, and as text to hold against the last ones: they are asked for often and seldom others. */
+  async runs(): Promise<{ text: string; data: RunIndex }> {
+    const data = (await this.source.answer("runs", {})) as RunIndex;
+    return { text: JSON.stringify(data), data };
+  }
+
+  /** Forgets what was answered for the latest recording of these runs, and for all runs together. */
+  forget(runs: readonly string[]): void {
+    const changed = new Set(runs);
+    for (const address of [...this.kept.keys()]) {
+      const url = new URL(address, "http://routes/");
+      const sides = ["", "a.", "b."].filter((side) => url.searchParams.has(`${side}run`));
+      const fixed = sides.every((side) => !changed.has(url.searchParams.get(`${side}run`)!) || (url.searchParams.has(`${side}session`) && url.searchParams.has(`${side}cycle`)));
+      if (sides.length === 0 || !fixed) this.kept.delete(address);
+    }
+  }
+
   /** A part of a trace file. It is not kept. */
   async piece(query: Query, signal: AbortSignal): Promise<Uint8Array> {
     if (this.source instanceof Server) return this.source.piece(query, signal);

@@ -3,7 +3,7 @@
  * replaces a newer one. Data of the same `keep` key stays visible (marked stale) while its successor loads.
  */
 import { createContext } from "preact";
-import { useContext, useEffect, useState } from "preact/hooks";
+import { useCallback, useContext, useEffect, useState } from "preact/hooks";
 import { ApiError, routeAddress, type Client, type FileFacts, type Query, type Route, type Routes } from "./client";
 
 export interface Resource<T> {
@@ -13,6 +13,8 @@ export interface Resource<T> {
   slow: boolean;
   /** The data answers an earlier query. */
   stale: boolean;
+  /** Asks once more, after an error. */
+  retry: () => void;
 }
 
 /** Nobody notices a wait below this. */
@@ -47,7 +49,9 @@ interface Held<T> {
 /** `query` null: ask for nothing. */
 export function useResource<R extends Route>(route: R, query: Query | null, keep = ""): Resource<Routes[R]> {
   const { client, generation } = useConnection();
-  const address = query ? `${generation} ${routeAddress(route, query)}` : "";
+  const [attempt, setAttempt] = useState(0);
+  const address = query ? `${generation}.${attempt} ${routeAddress(route, query)}` : "";
+  const retry = useCallback(() => setAttempt((count) => count + 1), []);
   const [held, setHeld] = useState<Held<Routes[R]> | null>(null);
   const [slowAddress, setSlowAddress] = useState("");
 
@@ -66,7 +70,8 @@ export function useResource<R extends Route>(route: R, query: Query | null, keep
       .catch((error: unknown) => {
         if (controller.signal.aborted) return;
         const shown = error instanceof ApiError ? error : new ApiError(String(error), 0);
-        setHeld({ address, keep, data: null, error: shown });
+        // Where the server could not be asked, what it said last stays beside the error; what it refuses is not there.
+        setHeld((before) => ({ address, keep, data: isPassing(shown) && before?.keep === keep ? before.data : null, error: shown }));
       })
       .finally(() => clearTimeout(timer));
     return () => {
@@ -75,10 +80,13 @@ export function useResource<R extends Route>(route: R, query: Query | null, keep
     };
   }, [address]);
 
-  if (!query) return { data: null, error: null, slow: false, stale: false };
-  if (held?.address === address) return { data: held.data, error: held.error, slow: false, stale: false };
+  if (!query) return { data: null, error: null, slow: false, stale: false, retry };
+  if (held?.address === address) return { data: held.data, error: held.error, slow: false, stale: held.error !== null && held.data !== null, retry };
   const kept = client.peek(route, query);
-  if (kept !== undefined) return { data: kept, error: null, slow: false, stale: false };
+  if (kept !== undefined) return { data: kept, error: null, slow: false, stale: false, retry };
   const data = held && held.keep === keep ? held.data : null;
-  return { data, error: null, slow: slowAddress === address, stale: data !== null };
+  return { data, error: null, slow: slowAddress === address, stale: data !== null, retry };
 }
+
+/** Whether asking again may help: no answer at all, or a failure of the server. */
+const isPassing = (error: ApiError): boolean => error.status === 0 || error.status >= 500;

@@ -1,11 +1,26 @@
 /** What stands in place of a page: an error, or nothing to show. */
 import { Component, type ComponentChildren } from "preact";
 
-export function ErrorMessage({ text }: { text: string }) {
+interface ErrorMessageProps {
+  text: string;
+  /** Asks again, where that may help. */
+  onRetry?: () => void;
+  /** What was there before is still shown below. */
+  old?: boolean;
+}
+
+export function ErrorMessage({ text, onRetry, old = false }: ErrorMessageProps) {
   return (
     <div class="message message-error" role="alert" data-testid="run-error">
-      <strong>This page cannot be shown.</strong>
+      <strong>{old ? "What is shown below may be old." : "This page cannot be shown."}</strong>
       <p>{text}</p>
+      {onRetry && (
+        <p>
+          <button type="button" class="button button-small" data-testid="retry" onClick={onRetry}>
+            Try again
+          </button>
+        </p>
+      )}
     </div>
   );
 }

@@ -15,19 +15,23 @@ interface ResourceViewProps<T> {
 
 export function ResourceView<T>({ resource, remedy, children }: ResourceViewProps<T>) {
   if (resource.error instanceof NotInFile) return <NotInFileMessage reason={resource.error} />;
-  if (resource.error) {
+  const error = resource.error && <ErrorMessage text={resource.error.message} onRetry={resource.retry} old={resource.data !== null} />;
+  if (resource.error && resource.data === null) {
     return (
       <>
-        <ErrorMessage text={resource.error.message} />
+        {error}
         {remedy}
       </>
     );
   }
   if (resource.data !== null) {
     return (
-      <div class={resource.stale && resource.slow ? "stale" : ""} aria-busy={resource.stale}>
-        {children(resource.data)}
-      </div>
+      <>
+        {error}
+        <div class={resource.stale && resource.slow ? "stale" : ""} aria-busy={resource.stale && resource.error === null}>
+          {children(resource.data)}
+        </div>
+      </>
     );
   }
   return resource.slow ? <PageSkeleton /> : null;

@@ -1,7 +1,8 @@
 /** The whole page: reads the runs, provides state, theme, connection and keys, and draws header and page. */
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Client, type Source } from "../api/client";
-import { ConnectionContext, useResource } from "../api/useResource";
+import type { RunIndex } from "../api/types";
+import { ConnectionContext } from "../api/useResource";
 import { ErrorBoundary, ErrorMessage } from "../components/Message";
 import { PageSkeleton } from "../components/Skeleton";
 import { TooltipLayer } from "../components/TooltipLayer";
@@ -17,6 +18,9 @@ import { listenForKeys } from "./keys/listen";
 import { PageKeys } from "./keys/PageKeys";
 import { Shortcuts } from "./keys/shortcuts";
 import { ShortcutContext } from "./keys/useShortcut";
+import { follows, newsOf } from "./live/news";
+import { NewsNotice, type Notice } from "./live/NewsNotice";
+import { useRuns, type Runs } from "./live/useRuns";
 import { PageView } from "./PageView";
 import { SearchDialog } from "./search/SearchDialog";
 
@@ -46,9 +50,24 @@ export function App({ base }: { base: Source | URL }) {
   );
   useEffect(() => listenForKeys(shortcuts), [shortcuts]);
 
+  const [notice, setNotice] = useState<Notice | null>(null);
+  const onNews = (before: RunIndex, after: RunIndex): void => {
+    const { profile, range } = store.get();
+    const news = newsOf(before.runs, after.runs, profile);
+    if (!news) return;
+    client.forget(news.changed);
+    setGeneration((count) => count + 1);
+    const shown = follows(profile, range !== null);
+    // Iterations that were picked are those of this recording, and a cycle that was chosen is that of this session.
+    if (news.latest && !shown && news.before) store.set({ profile: { ...profile, session: news.before.session, cycle: news.before.cycle } });
+    const said = noticeOf(news, shown, range !== null);
+    if (said) setNotice(said);
+  };
+  const runs = useRuns(client, onNews);
   const refresh = (): void => {
     client.clear();
     setGeneration((count) => count + 1);
+    void runs.check();
   };
   const connection = useMemo(() => ({ client, generation }), [client, generation]);
   const view = useMemo(() => ({ state, set: store.set }), [state, store]);
@@ -57,7 +76,8 @@ export function App({ base }: { base: Source | URL }) {
       <ConnectionContext.Provider value={connection}>
         <ViewContext.Provider value={view}>
           <ShortcutContext.Provider value={shortcuts}>
-            <Content onRefresh={refresh} />
+            <Content index={runs} onRefresh={refresh} />
+            {notice && <NewsNotice notice={notice} onClose={() => setNotice(null)} />}
             <TooltipLayer />
             <Announcer />
           </ShortcutContext.Provider>
@@ -68,10 +88,9 @@ export function App({ base }: { base: Source | URL }) {
 }
 
 /** Header and page, once the runs are known. */
-function Content({ onRefresh }: { onRefresh: () => void }) {
+function Content({ index, onRefresh }: { index: Runs; onRefresh: () => void }) {
   const { state, set } = useView();
   const [sheet, setSheet] = useState<"search" | "keys" | null>(null);
-  const index = useResource("runs", {}, "runs");
   const entries = index.data?.runs ?? [];
   const run = index.data ? (resolveChoice(entries, state.profile)?.run ?? null) : null;
   useEffect(() => {
@@ -95,12 +114,12 @@ function Content({ onRefresh }: { onRefresh: () => void }) {
       >
         Skip to the page
       </a>
-      <Header index={empty ? null : index.data} busy={index.stale} onRefresh={onRefresh} onSearch={openSearch} onKeys={openKeys} />
+      <Header index={empty ? null : index.data} busy={index.busy} onRefresh={onRefresh} onSearch={openSearch} onKeys={openKeys} />
       {empty ? (
         <EmptyState logdir={index.data!.logdir} />
       ) : (
         <main tabIndex={-1}>
-          {index.error && <ErrorMessage text={index.error.message} />}
+          {index.error && <ErrorMessage text={index.error.message} onRetry={() => void index.check()} old={index.data !== null} />}
           {!index.data && index.slow && <PageSkeleton />}
           {index.data && state.profile.run !== null && (
             <ErrorBoundary of={`${state.page} ${state.profile.run}`}>
@@ -114,4 +133,14 @@ function Content({ onRefresh }: { onRefresh: () => void }) {
       {sheet === "keys" && <KeyHelp onClose={() => setSheet(null)} />}
     </>
   );
+}
+
+function noticeOf(news: NonNullable<ReturnType<typeof newsOf>>, shown: boolean, hasRange: boolean): Notice | null {
+  const { latest, before, runs } = news;
+  if (!latest && runs.length === 0) return null;
+  const keeps = hasRange ? "You look at iterations of the one before, which stays." : "The one that you chose stays.";
+  return {
+    latest: latest && { run: latest.run, cycle: latest.cycle, newSession: latest.session !== before?.session, shown, keeps },
+    runs,
+  };
 }

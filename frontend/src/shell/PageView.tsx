@@ -52,10 +52,13 @@ export function PageView({ entries }: { entries: RunEntry[] }) {
   }
 }
 
-/** What every page but Compare asks with, and the key under which old data may stay while new data loads. */
+/**
+ * What every page but Compare asks with, and the key under which old data may stay while new data loads: that of another cycle or
+ * rank of the run does, marked as busy, so that going through them does not flash.
+ */
 function useSelection() {
   const { profile, range } = useView().state;
-  return { query: profileQuery(profile, range), key: [profile.run, profile.session, profile.rank, profile.cycle].join(" ") };
+  return { query: profileQuery(profile, range), key: String(profile.run) };
 }
 
 /** Another run may lack the key node that the address names. */

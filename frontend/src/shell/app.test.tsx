@@ -290,10 +290,10 @@ describe("the frame", () => {
     expect(byId("rank-picker")).toBeNull();
     expect(byId("cycle-picker")).toBeNull();
     await choose("run-picker", "vgg16/ddp");
-    expect((byId("session-picker") as HTMLSelectElement).value).toBe("b");
-    expect((byId("cycle-picker") as HTMLSelectElement).value).toBe("1");
+    const chosen = (id: string) => (byId(id) as HTMLSelectElement).selectedOptions[0]?.textContent;
+    expect([chosen("session-picker"), chosen("cycle-picker")]).toEqual(["latest (b)", "latest (1)"]);
     await choose("rank-picker", "1");
-    expect((byId("cycle-picker") as HTMLSelectElement).value).toBe("2");
+    expect(chosen("cycle-picker")).toBe("latest (2)");
     expect(window.location.hash).toContain("p.tb_dlprof.rank=1");
   });
 
@@ -309,6 +309,53 @@ describe("the frame", () => {
     });
     await settle();
     expect(asked[asked.length - 1]!.search).toBe("?run=resnet50%2Ffp32&first=0&last=4");
+  });
+
+  it("follows the latest recording, unless one was chosen", async () => {
+    const answers = { ...ANSWERS };
+    const grow = async (cycles: number[], more: unknown[] = []): Promise<void> => {
+      const entries = fixtures.runs.runs.map((entry) => (entry.run === "resnet50/fp32" ? { ...entry, cycles } : entry));
+      answers["runs"] = { ...fixtures.runs, runs: [...entries, ...more] };
+      await act(() => void document.dispatchEvent(new Event("visibilitychange")));
+      await settle();
+    };
+    await open("", answers);
+    const asks = (): number => asked.filter((address) => address.pathname.endsWith("/overview")).length;
+    expect(asks()).toBe(1);
+    await grow([0]);
+    expect([asks(), byId("news")]).toEqual([1, null]);
+
+    await grow([0, 1]);
+    expect([asks(), byId("news")?.textContent]).toEqual([2, expect.stringContaining("Cycle 1 of resnet50/fp32 was recorded and is shown.")]);
+    await choose("cycle-picker", "0");
+    await grow([0, 1, 2], [{ ...fixtures.runs.runs[0]!, run: "resnet50/later" }]);
+    expect(window.location.hash).toContain("p.tb_dlprof.session=s1&p.tb_dlprof.cycle=0");
+    expect(byId("news")?.textContent).toContain("The one that you chose stays.");
+    expect(byId("news-run")?.textContent).toBe("resnet50/later");
+    await click(byId("news-follow"));
+    expect(window.location.hash).toBe(hash({ run: "resnet50/fp32" }));
+    expect(byId("news")).toBeNull();
+  });
+
+  it("keeps iterations that were picked when a cycle is added", async () => {
+    const answers = { ...ANSWERS };
+    await open(hash({ run: "resnet50/fp32", first: "0", last: "1" }), answers);
+    answers["runs"] = { ...fixtures.runs, runs: fixtures.runs.runs.map((entry) => ({ ...entry, cycles: [...entry.cycles, 9] })) };
+    await act(() => void document.dispatchEvent(new Event("visibilitychange")));
+    await settle();
+    expect(window.location.hash).toContain("p.tb_dlprof.cycle=0&p.tb_dlprof.first=0&p.tb_dlprof.last=1");
+    expect(byId("news-follow")).not.toBeNull();
+  });
+
+  it("keeps what it has when TensorBoard does not answer, and asks again by a click", async () => {
+    await open("");
+    vi.stubGlobal("fetch", async () => Promise.reject(new TypeError("gone")));
+    await click(byId("refresh"));
+    expect(byId("overview-step-time")).not.toBeNull();
+    expect(root.textContent).toContain("What is shown below may be old.");
+    vi.stubGlobal("fetch", async (address: URL) => new Response(JSON.stringify(ANSWERS[address.pathname.split("/").pop()!])));
+    for (const button of root.querySelectorAll("[data-testid='retry']")) await click(button);
+    expect(byId("run-error")).toBeNull();
   });
 
   it("asks again after a refresh", async () => {

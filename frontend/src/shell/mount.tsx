@@ -10,6 +10,7 @@ import launches from "../styles/launches.css?inline";
 import memory from "../styles/memory.css?inline";
 import modules from "../styles/modules.css?inline";
 import pages from "../styles/pages.css?inline";
+import pickers from "../styles/pickers.css?inline";
 import precision from "../styles/precision.css?inline";
 import reports from "../styles/reports.css?inline";
 import runs from "../styles/runs.css?inline";
@@ -25,7 +26,7 @@ import { App } from "./App";
 export function mount(parent: HTMLElement, answers: Source | URL): void {
   // TensorBoard's content security policy allows inline styles and no other host.
   const style = document.createElement("style");
-  style.textContent = [theme, base, components, table, takeaway, pages, advice, modules, compare, forecast, memory, launches, tensorCores, precision, reports, runs, shell, timeline].join("\n");
+  style.textContent = [theme, base, components, table, takeaway, pages, advice, modules, compare, forecast, memory, launches, tensorCores, precision, reports, runs, shell, pickers, timeline].join("\n");
   document.head.append(style);
   document.documentElement.lang = "en";
   document.title = answers instanceof URL ? "DLProf" : (answers.file?.title ?? "DLProf");

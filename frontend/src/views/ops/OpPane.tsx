@@ -11,7 +11,7 @@ export function OpPane({ id, hasGpu }: { id: string; hasGpu: boolean }) {
   const resource = useResource("op", { ...profileQuery(state.profile, state.range), id }, `${state.profile.run} ${id}`);
   return (
     <Pane of="op" testId="op-detail" busy={resource.stale} onClose={() => set({ op: null })}>
-      {resource.error && <ErrorMessage text={resource.error.message} />}
+      {resource.error && <ErrorMessage text={resource.error.message} onRetry={resource.retry} old={resource.data !== null} />}
       {resource.data && <OpDetails data={resource.data} hasGpu={hasGpu} />}
       {!resource.data && resource.slow && <div class="skeleton skeleton-table" role="status" aria-label="Loading" />}
     </Pane>

@@ -1,0 +1,82 @@
+/** A small notice of what TensorBoard has loaded: in the corner, over nothing that is read, gone after a while or by a click. */
+import { useEffect } from "preact/hooks";
+import { formatCount } from "../../format/number";
+import { useView } from "../../state/store";
+import { NO_PROFILE } from "../../state/viewState";
+
+export interface Notice {
+  /** The latest recording of the run that is shown: its cycle, or null for that of a new session. */
+  latest: { run: string; cycle: number | null; newSession: boolean; shown: boolean; keeps: string } | null;
+  /** New runs. */
+  runs: readonly string[];
+}
+
+interface NewsNoticeProps {
+  notice: Notice;
+  onClose: () => void;
+}
+
+/** Long enough to read two lines; what offers a choice stays. */
+const SHOWN_MS = 12_000;
+
+export function NewsNotice({ notice, onClose }: NewsNoticeProps) {
+  const { state, set } = useView();
+  const { latest, runs } = notice;
+  const offers = runs.length > 0 || (latest !== null && !latest.shown);
+  useEffect(() => {
+    if (offers) return undefined;
+    const timer = setTimeout(onClose, SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [notice, offers]);
+  const follow = (): void => {
+    set({ profile: { ...state.profile, session: null, cycle: null }, range: null });
+    onClose();
+  };
+  const newestRun = runs[runs.length - 1];
+  return (
+    <aside class="news" role="status" aria-label="New recordings" data-testid="news">
+      {latest && (
+        <p>
+          {latest.newSession ? `A new session of ${latest.run}` : `Cycle ${latest.cycle} of ${latest.run}`}{" "}
+          {latest.shown ? "was recorded and is shown." : `was recorded. ${latest.keeps}`}{" "}
+          {latest.shown ? (
+            <button
+              type="button"
+              class="link"
+              data-testid="news-pin"
+              onClick={() => {
+                set({ profile: { ...state.profile, cycle: latest.cycle } });
+                onClose();
+              }}
+            >
+              Stay with it
+            </button>
+          ) : (
+            <button type="button" class="link" data-testid="news-follow" onClick={follow}>
+              Show the latest
+            </button>
+          )}
+        </p>
+      )}
+      {newestRun !== undefined && (
+        <p>
+          {runs.length === 1 ? "A new run:" : `${formatCount(runs.length)} new runs, the last:`}{" "}
+          <button
+            type="button"
+            class="link"
+            data-testid="news-run"
+            onClick={() => {
+              set({ profile: { ...NO_PROFILE, run: newestRun }, range: null, op: null, kernel: null, finding: null, device: null });
+              onClose();
+            }}
+          >
+            {newestRun}
+          </button>
+        </p>
+      )}
+      <button type="button" class="button button-small" aria-label="Close this notice" data-testid="news-close" onClick={onClose}>
+        ✕
+      </button>
+    </aside>
+  );
+}
