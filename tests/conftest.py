@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from tb_dlprof_plugin.storage.model import Profile
 from tb_dlprof_plugin.trace.kineto import read_kineto
 from tb_dlprof_plugin.trace.timeline import Timeline
 from tb_dlprof_plugin.views.common import RunRef
+
+# What a recording leaves shall not depend on whether torch-tb-profiler is installed; the tests of its copies say so.
+os.environ.setdefault("TB_DLPROF_PYTORCH_VIEWS", "0")
 
 PROCESS, MAIN_THREAD, BACKWARD_THREAD = 100, 1, 2
 BACKWARD = "autograd::engine::evaluate_function: "

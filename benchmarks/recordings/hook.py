@@ -25,7 +25,15 @@ def record_hook(rec: Recorder, steps: int, precision: str = "fp32") -> None:
     data = TensorDataset(torch.randint(0, 255, (80, 3, 32, 32), dtype=torch.uint8), torch.randint(0, CLASSES, (80,)))
     loader = DataLoader(data, batch_size=8, pin_memory=rec.device.type == "cuda")
     with tempfile.TemporaryDirectory() as folder:
-        with profile(folder, model, loader, optimizer=training.optimizer, schedule=(1, 2, steps, 1), wait=True) as prof:
+        with profile(
+            folder,
+            model,
+            loader,
+            optimizer=training.optimizer,
+            schedule=(1, 2, steps, 1),
+            wait=True,
+            pytorch_views=False,
+        ) as prof:
             for images, labels in loader:
                 training.step(*training.to_device(images, labels))
                 prof.step()

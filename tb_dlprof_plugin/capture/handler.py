@@ -6,6 +6,7 @@ happens in that process. Nothing here raises: what fails is a `TbDlprofWarning`,
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import os
 import time
@@ -31,6 +32,7 @@ from tb_dlprof_plugin.capture.unprofiled import UnprofiledSteps
 from tb_dlprof_plugin.capture.warn import probe, warn
 from tb_dlprof_plugin.capture.workers import EXIT_WAIT_S, Worker, reap, start_worker, wait_for_analysis
 from tb_dlprof_plugin.storage.facts import LossScale, RunFacts, System
+from tb_dlprof_plugin.storage.trace_names import copy_name, original_name
 
 _handler_numbers = itertools.count()
 _MOST_LOSS_SCALES = 1000
@@ -51,14 +53,15 @@ def trace_handler(
     rank: int | None = None,
     session: str | None = None,
     keep_trace: bool = True,
+    pytorch_views: bool | None = None,
     module_ranges: bool = True,
     exit_wait_s: float = EXIT_WAIT_S,
     use_python_export: bool = False,
 ) -> TraceHandler:
     """An ``on_trace_ready`` for ``torch.profiler.profile``, and so for Lightning and Accelerate, which pass it on.
 
-    Writes the trace to ``logdir`` under the name that the PyTorch Profiler tab reads, and has a separate process write
-    the profile beside it.
+    Writes the trace to ``logdir``, and has a separate process write the profile beside it, and a trace that the
+    PyTorch Profiler tab understands.
 
     Args:
         logdir: the run's directory; made if missing.
@@ -74,6 +77,10 @@ def trace_handler(
         rank: by default that of torch.distributed, else RANK, else 0.
         session: names this training run; by default one name for all ranks of a torch.distributed run.
         keep_trace: False removes the trace once its profile is written.
+        pytorch_views: leave what the PyTorch Profiler tab (torch-tb-profiler 0.4.3) reads as a rewritten trace with
+            right device times and steps; the trace as torch writes it is then in the subdirectory ``kineto``. By
+            default where torch-tb-profiler is installed and the trace is kept; TB_DLPROF_PYTORCH_VIEWS=0 or 1 says
+            otherwise.
         module_ranges: False leaves the model without hooks.
         exit_wait_s: seconds that the interpreter's exit waits for a running analysis.
         use_python_export: as in torch, for versions that have it.
@@ -91,6 +98,7 @@ def trace_handler(
         rank=rank,
         session=session,
         keep_trace=keep_trace,
+        pytorch_views=pytorch_views,
         exit_wait_s=exit_wait_s,
         use_python_export=use_python_export,
     ).begin(module_ranges)
@@ -114,6 +122,7 @@ class TraceHandler:
         rank: int | None = None,
         session: str | None = None,
         keep_trace: bool = True,
+        pytorch_views: bool | None = None,
         exit_wait_s: float = EXIT_WAIT_S,
         use_python_export: bool = False,
     ) -> None:
@@ -132,6 +141,7 @@ class TraceHandler:
         self._loader_facts = probe(lambda: dataloader_facts(dataloader))
         self._batch_size, self._run_name, self._rank = batch_size, run_name, rank
         self._keep_trace = keep_trace
+        self._pytorch_views = wants_pytorch_views(keep_trace) if pytorch_views is None else pytorch_views
         self._exit_wait_s = exit_wait_s
         self._use_python_export = use_python_export
         self._session = None if session is None else safe_session(session)
@@ -196,11 +206,13 @@ class TraceHandler:
         if not self._worker_name:
             self._worker_name = default_worker_name()
         stem = f"{self._worker_name}.{time.time_ns()}"
-        final = os.path.join(self.logdir, f"{stem}.pt.trace.json")
-        trace = final
-        if self._use_gzip:
+        final, tab_copy = f"{stem}.pt.trace.json{'.gz' if self._use_gzip else ''}", ""
+        if self._pytorch_views:
+            final, tab_copy = original_name(stem, self._use_gzip), os.path.join(self.logdir, copy_name(stem))
+        trace = final = os.path.join(self.logdir, final)
+        if self._use_gzip or self._pytorch_views:
             # A name that no reader of the directory takes for a trace: it is going to disappear.
-            final, trace = final + ".gz", os.path.join(self.logdir, f".{stem}.waiting.json")
+            trace = os.path.join(self.logdir, f".{stem}.waiting.json")
         try:
             export_trace(prof, trace, self._use_python_export)
         except ExportError as error:
@@ -217,6 +229,7 @@ class TraceHandler:
             rank=rank,
             cycle=cycle,
             worker=self._worker_name,
+            tab_copy=tab_copy,
         )
         worker = start_worker(job, self._exit_wait_s)
         self._workers = [known for known in self._workers if not known.finished()]
@@ -254,6 +267,14 @@ class TraceHandler:
         if self._system is None:
             self._system = probe(system_of_training) or System()
         return self._system
+
+
+def wants_pytorch_views(keep_trace: bool) -> bool:
+    """Whether to leave a trace for the PyTorch Profiler tab where nobody said so."""
+    said = os.environ.get("TB_DLPROF_PYTORCH_VIEWS", "")
+    if said:
+        return said != "0"
+    return keep_trace and probe(lambda: importlib.util.find_spec("torch_tb_profiler")) is not None
 
 
 def make_ranges(model: Any, on_outermost: Callable[[], None] | None = None) -> ModuleRanges | None:

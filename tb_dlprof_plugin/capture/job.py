@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
 
 from tb_dlprof_plugin.storage.facts import RunFacts, System
+from tb_dlprof_plugin.storage.trace_names import ORIGINALS
+
+NO_COPY = 3
+"""The analysis process' exit status where it wrote the profile, but not the copy for the PyTorch Profiler tab."""
 
 
 class Job(msgspec.Struct):
@@ -15,7 +20,7 @@ class Job(msgspec.Struct):
     trace: str
     """The trace as the training process wrote it: plain JSON."""
     final_trace: str
-    """Where the trace ends up: the same path, or one that ends in ``.gz`` where it is to be compressed."""
+    """Where the trace ends up: the same path, or another, which ends in ``.gz`` where it is to be compressed."""
     keep_trace: bool
     event_directory: str
     facts: RunFacts
@@ -24,13 +29,23 @@ class Job(msgspec.Struct):
     rank: int
     cycle: int
     worker: str
+    tab_copy: str = ""
+    """Where a copy of the trace that the PyTorch Profiler tab understands goes; "" for none."""
     lock_fd: int | None = None
     """An inherited file, locked during the analysis: one training process has one analysis running at a time."""
 
     @property
+    def trace_file(self) -> str:
+        """What the profile calls its trace: relative to the directory that the hook writes to; "" if it is gone."""
+        if not self.keep_trace:
+            return os.path.basename(self.tab_copy)
+        folder, name = os.path.split(self.final_trace)
+        return f"{ORIGINALS}/{name}" if self.tab_copy and os.path.basename(folder) == ORIGINALS else name
+
+    @property
     def compress(self) -> bool:
         """Whether the trace is to be gzip'd."""
-        return self.final_trace != self.trace
+        return self.final_trace.endswith(".gz")
 
     def write(self, path: Path) -> None:
         """Store the job. Raises OSError."""

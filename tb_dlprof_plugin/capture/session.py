@@ -47,6 +47,7 @@ def profile(
     rank: int | None = None,
     session: str | None = None,
     keep_trace: bool = True,
+    pytorch_views: bool | None = None,
     module_ranges: bool = True,
     wait: bool | None = None,
     exit_wait_s: float = EXIT_WAIT_S,
@@ -83,6 +84,7 @@ def profile(
         rank=rank,
         session=session,
         keep_trace=keep_trace,
+        pytorch_views=pytorch_views,
         exit_wait_s=exit_wait_s,
     )
     options = {

@@ -1,7 +1,8 @@
 """The separate process: ``python -m tb_dlprof_plugin.capture.worker job.json``. Imports no torch.
 
-A job file in, an event file out. The trace is compressed or removed afterwards, if asked for. On success nothing else
-is left behind; on failure the last line on stderr says why, and the training process repeats it.
+A job file in, an event file out; then, if asked for, a copy of the trace for the PyTorch Profiler tab. The trace is
+compressed or removed last. On success nothing else is left behind; on failure the last line on stderr says why, and the
+training process repeats it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,15 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from tb_dlprof_plugin.capture.job import Job
+from tb_dlprof_plugin.capture.job import NO_COPY, Job
 from tb_dlprof_plugin.capture.system import complete_system
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.storage.model import Profile
 
 _GZIP_LEVEL = 6
 _NICENESS = 10
@@ -28,7 +33,7 @@ _UNSCALE_OP = "aten::_amp_foreach_non_finite_check_and_unscale_"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit status: 0 once the event file is written, 1 otherwise, 2 for a wrong command line."""
+    """The exit status: 0 if all went well, `NO_COPY` if only that failed, 2 for a wrong command line, 1 otherwise."""
     if len(arguments) != 1:
         print("usage: python -m tb_dlprof_plugin.capture.worker JOB.json", file=sys.stderr)
         return 2
@@ -38,18 +43,20 @@ def main(arguments: Sequence[str]) -> int:
     with contextlib.suppress(AttributeError, OSError):
         os.nice(_NICENESS)
     with _alone(job.lock_fd):
-        why = _attempt(lambda: analyze(job))
-        # Also after a failed analysis: the PyTorch Profiler tab may read the trace all the same.
+        made: list[Profile] = []
+        why = _attempt(lambda: made.append(analyze(job)))
+        why_copy = _attempt(lambda: copy_for_tab(job, made[0])) if made and job.tab_copy else None
+        # Also after a failed analysis: other tools may read the trace all the same.
         why_trace = _attempt(lambda: finish_trace(job, analyzed=why is None))
-    if why or why_trace:
-        print(why or why_trace, file=sys.stderr)
-        return 1
+    if why or why_trace or why_copy:
+        print(why or why_trace or why_copy, file=sys.stderr)
+        return 1 if why or why_trace else NO_COPY
     shutil.rmtree(job_file.parent, ignore_errors=True)
     return 0
 
 
-def analyze(job: Job) -> Path:
-    """Write the event file of the job's trace and return its path. Raises TraceError, OSError."""
+def analyze(job: Job) -> Profile:
+    """Write the event file of the job's trace and return the profile. Raises TraceError, OSError."""
     from tb_dlprof_plugin.analysis import analyze_trace
     from tb_dlprof_plugin.storage.eventfile import write_profile
 
@@ -67,8 +74,17 @@ def analyze(job: Job) -> Path:
         # The hook looks at optimizer steps, and a GradScaler that finds inf skips them.
         facts = msgspec.structs.replace(facts, grad_scaler=True)
     # The name that the trace will have, not the one it has while it waits to be compressed.
-    source = dataclasses.replace(profile.source, trace_file=os.path.basename(job.final_trace) if job.keep_trace else "")
-    return write_profile(Path(job.event_directory), dataclasses.replace(profile, source=source, facts=facts))
+    source = dataclasses.replace(profile.source, trace_file=job.trace_file)
+    profile = dataclasses.replace(profile, source=source, facts=facts)
+    write_profile(Path(job.event_directory), profile)
+    return profile
+
+
+def copy_for_tab(job: Job, profile: Profile) -> None:
+    """Write the copy of the trace that the PyTorch Profiler tab understands. Raises TraceError, OSError."""
+    from tb_dlprof_plugin.analysis.tab_copy import write_tab_copy
+
+    write_tab_copy(profile, job.trace, job.tab_copy, job.trace_file if job.keep_trace else "")
 
 
 def finish_trace(job: Job, analyzed: bool) -> None:
@@ -76,7 +92,11 @@ def finish_trace(job: Job, analyzed: bool) -> None:
     if analyzed and not job.keep_trace:
         os.unlink(job.trace)
         return
+    if job.final_trace == job.trace:
+        return
+    os.makedirs(os.path.dirname(job.final_trace), exist_ok=True)
     if not job.compress:
+        os.replace(job.trace, job.final_trace)
         return
     # No reader may see the final name before all of it is there.
     temporary = job.trace + ".gz.tmp"

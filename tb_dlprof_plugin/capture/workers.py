@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from tb_dlprof_plugin.capture.job import Job
+from tb_dlprof_plugin.capture.job import NO_COPY, Job
 from tb_dlprof_plugin.capture.warn import probe, warn
 
 EXIT_WAIT_S = 120.0
@@ -74,6 +74,9 @@ class Worker:
         why = probe(lambda: self._why(code)) if code else None
         shutil.rmtree(self.folder, ignore_errors=True)
         if not code:
+            return True
+        if code == NO_COPY:
+            warn(f"The profile is written, but not the trace for the PyTorch Profiler tab, {self.job.tab_copy}: {why}.")
             return True
         trace = probe(lambda: _salvage(self.job)) or self.job.trace
         warn(f"The profile of {trace} was not written: {why or 'its analysis failed'}. {_advice(trace, self.job)}")
@@ -193,11 +196,12 @@ def _environment() -> dict[str, str]:
 
 
 def _salvage(job: Job) -> str | None:
-    """The trace of a failed job under the name that the PyTorch Profiler tab reads."""
+    """The trace of a failed job under the name that it should have had."""
     if os.path.exists(job.final_trace):
         return job.final_trace
     plain = job.final_trace.removesuffix(".gz")
-    if job.compress and os.path.exists(job.trace):
+    if job.trace != plain and os.path.exists(job.trace):
+        os.makedirs(os.path.dirname(plain), exist_ok=True)
         os.replace(job.trace, plain)
     return plain
 

@@ -10,14 +10,15 @@ from typing import Annotated
 import typer
 
 from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.analysis.tab_copy import write_tab_copy
 from tb_dlprof_plugin.commands.progress import Progress
+from tb_dlprof_plugin.commands.trace_files import trace_files
 from tb_dlprof_plugin.storage.codec import ProfileError
 from tb_dlprof_plugin.storage.eventfile import event_files, read_profiles, write_profile
 from tb_dlprof_plugin.storage.facts import RunFacts, System
 from tb_dlprof_plugin.storage.model import Profile
+from tb_dlprof_plugin.storage.trace_names import copy_name, stem_of
 from tb_dlprof_plugin.trace.errors import TraceError
-
-_TRACES = ("*.pt.trace.json", "*.pt.trace.json.gz")
 
 
 def import_traces(
@@ -36,6 +37,12 @@ def import_traces(
         Path | None,
         typer.Option(help="Event file of the same run: keeps what the hook read, to analyse with a newer version."),
     ] = None,
+    pytorch_views: Annotated[
+        bool,
+        typer.Option(
+            "--pytorch-views", help="Put a trace that the PyTorch Profiler tab understands into the run, too."
+        ),
+    ] = False,
 ) -> None:
     """Make runs of trace files that exist already, from any torch and any machine.
 
@@ -49,12 +56,14 @@ def import_traces(
         {run: files} if run is not None else {name: [file] for file, name in zip(files, _names(files), strict=True)}
     )
     for name, members in groups.items():
-        failed |= not _make_run(logdir / name, members, known, rank, force)
+        failed |= not _make_run(logdir / name, members, known, rank, force, pytorch_views)
     if failed:
         raise typer.Exit(2)
 
 
-def _make_run(folder: Path, traces: list[Path], known: Profile | None, rank: int | None, force: bool) -> bool:
+def _make_run(
+    folder: Path, traces: list[Path], known: Profile | None, rank: int | None, force: bool, pytorch_views: bool
+) -> bool:
     """Writes the profiles of one run; False where any of its traces failed, which leaves the others."""
     before = event_files(folder) if folder.is_dir() else []
     if before and not force:
@@ -65,6 +74,12 @@ def _make_run(folder: Path, traces: list[Path], known: Profile | None, rank: int
         try:
             with Progress(trace) as progress:
                 profiles.append(_analyzed(trace, known, rank, progress))
+            if pytorch_views:
+                folder.mkdir(parents=True, exist_ok=True)
+                write_tab_copy(profiles[-1], trace, folder / copy_name(stem_of(trace.name)))
+        except OSError as error:
+            _tell(f"{folder} cannot be written ({error.strerror}); give another --logdir.")
+            return False
         except TraceError as error:
             _tell(str(error))
             whole = False
@@ -85,7 +100,7 @@ def _make_run(folder: Path, traces: list[Path], known: Profile | None, rank: int
 
 def _analyzed(trace: Path, known: Profile | None, rank: int | None, progress: Progress) -> Profile:
     if known is None:
-        facts, system, session, worker = RunFacts(), System(), stem_of(trace), ""
+        facts, system, session, worker = RunFacts(), System(), stem_of(trace.name), ""
     else:
         made_by = known.source
         facts, system, session, worker = known.facts, known.system, made_by.session, made_by.worker
@@ -110,28 +125,20 @@ def _as_cycles(profiles: list[Profile], known: Profile | None) -> list[Profile]:
 
 
 def _files(traces: list[Path]) -> list[Path]:
-    files: list[Path] = []
-    for path in traces:
-        inside = sorted(file for pattern in _TRACES for file in path.rglob(pattern)) if path.is_dir() else [path]
-        if not inside:
-            _tell(f"{path} holds no *.pt.trace.json[.gz] file; name the trace files themselves.")
-            raise typer.Exit(2)
-        files += inside
-    return list(dict.fromkeys(files))
+    try:
+        return trace_files(traces)
+    except FileNotFoundError as error:
+        _tell(f"{error.filename} holds no *.pt.trace.json[.gz] file; name the trace files themselves.")
+        raise typer.Exit(2) from None
 
 
 def _names(files: list[Path]) -> list[str]:
     """A run's name for each file, its stem; where stems repeat, with the directory before it."""
-    stems = [stem_of(file) for file in files]
+    stems = [stem_of(file.name) for file in files]
     return [
         stem if stems.count(stem) == 1 else f"{file.resolve().parent.name}/{stem}"
         for file, stem in zip(files, stems, strict=True)
     ]
-
-
-def stem_of(trace: Path) -> str:
-    """A trace's name without its endings: "worker0.123" of "worker0.123.pt.trace.json.gz"."""
-    return re.sub(r"(\.pt)?(\.trace)?(\.json)?(\.gz)?$", "", trace.name) or trace.name
 
 
 def _known(event_file: Path | None) -> Profile | None:

@@ -30,6 +30,7 @@ _SUBCOMMANDS = {
     "sweep": "sweep:sweep",
     "export": "export:export",
     "import": "import_traces:import_traces",
+    "pytorch-views": "pytorch_views:pytorch_views",
     "info": "info:info",
 }
 """Module and function of each subcommand, in the order of the help."""

@@ -16,6 +16,7 @@ from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.storage.codec import ProfileError
 from tb_dlprof_plugin.storage.eventfile import event_files, read_profiles
 from tb_dlprof_plugin.storage.run_files import Analysis, Report
+from tb_dlprof_plugin.storage.trace_names import names_of, stem_of
 from tb_dlprof_plugin.views.common import RunRef
 
 _QUIET_S = 1.0
@@ -83,7 +84,9 @@ def remove_old(before: frozenset[Path]) -> None:
     for path in before:
         traces: set[Path] = set()
         with contextlib.suppress(ProfileError):
-            traces = {path.parent / stored.profile.source.trace_file for stored in read_profiles(path)}
+            for stored in read_profiles(path):
+                name = stored.profile.source.trace_file
+                traces |= {path.parent / one for one in (name, *names_of(stem_of(name)))}
         for old in (path, *traces):
             # A directory, where a profile names no trace.
             if old.is_file():

@@ -8,7 +8,9 @@ file of a directory.
 
 from __future__ import annotations
 
+import gzip
 import re
+from pathlib import Path
 
 ORIGINALS = "kineto"
 """The directory of what torch wrote, where the run also holds a copy for the PyTorch Profiler tab."""
@@ -17,12 +19,14 @@ COPY_MARK = "tb_dlprof_copy_for"
 TAB_ENDINGS = (".pt.trace.json", ".pt.trace.json.gz")
 ORIGINAL_ENDINGS = (".trace.json", ".trace.json.gz")
 
+_MARK_WITHIN_BYTES = 256
 _ENDING = re.compile(r"(\.pt)?(\.trace)?(\.json)?(\.gz)?$")
 _TIME = re.compile(r"\.\d+$")
 
 
 def stem_of(name: str) -> str:
-    """A trace's name without its endings: "worker0.123" of "worker0.123.pt.trace.json.gz"."""
+    """A trace's name without directory and endings: "worker0.123" of "kineto/worker0.123.trace.json.gz"."""
+    name = name.rpartition("/")[2]
     return _ENDING.sub("", name) or name
 
 
@@ -34,6 +38,20 @@ def worker_of(name: str) -> str:
 def original_name(stem: str, packed: bool) -> str:
     """The trace that torch wrote, relative to its run's directory, where the tab has a copy."""
     return f"{ORIGINALS}/{stem}.trace.json{'.gz' if packed else ''}"
+
+
+def names_of(stem: str) -> list[str]:
+    """All names that traces of this stem can have in a run's directory."""
+    return [stem + ending for ending in TAB_ENDINGS] + [f"{ORIGINALS}/{stem}{ending}" for ending in ORIGINAL_ENDINGS]
+
+
+def is_copy(path: Path) -> bool:
+    """Whether a file is a copy for the PyTorch Profiler tab; False for what cannot be read."""
+    try:
+        with gzip.open(path) as file:
+            return path.suffix == ".gz" and COPY_MARK.encode() in file.read(_MARK_WITHIN_BYTES)
+    except (OSError, EOFError):
+        return False
 
 
 def copy_name(stem: str) -> str:

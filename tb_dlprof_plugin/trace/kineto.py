@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.storage.trace_names import COPY_MARK, ORIGINALS
 from tb_dlprof_plugin.trace.blocks import read_blocks
 from tb_dlprof_plugin.trace.columns import UNKNOWN_TIME, ColumnBuilder
 from tb_dlprof_plugin.trace.damage import Damage
@@ -72,6 +73,11 @@ def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] 
     damage = Damage()
     blocks = read_blocks(source, damage, progress)
     head, text = open_events(source, blocks, damage)
+    if COPY_MARK.encode() in head:
+        raise TraceError(
+            f"{source} is a copy for the PyTorch Profiler tab, with other kernel names and steps; pass the trace "
+            f"that it was made of, which the hook keeps in the directory {ORIGINALS} beside it."
+        )
     reader = _Reader(_is_inexact(text), damage)
     header = reader.read(head, text, blocks)
     return _timeline(source, reader, header)

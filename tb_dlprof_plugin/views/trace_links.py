@@ -68,8 +68,8 @@ def trace_links(
         files: name, path, size in bytes, version and whether it is a copy, of each trace in it.
     """
     known = profile.source.trace_file
-    stem = stem_of(known.rpartition("/")[2]) if known else None
-    items = [TraceFile(*file, of_profile=stem_of(file[0].rpartition("/")[2]) == stem) for file in files]
+    stem = stem_of(known) if known else None
+    items = [TraceFile(*file, of_profile=stem_of(file[0]) == stem) for file in files]
     # The original before the copy: it is what every other tool reads.
     items.sort(key=lambda item: (not item.of_profile, item.copy, item.name))
     return TraceLinks(

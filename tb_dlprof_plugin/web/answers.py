@@ -11,6 +11,7 @@ from werkzeug.wrappers import Request
 
 from tb_dlprof_plugin.comparison.forecast import ForecastError
 from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.storage.trace_names import is_copy
 from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.by_model import by_model_page
 from tb_dlprof_plugin.views.common import RunRef
@@ -124,7 +125,7 @@ class Answers:
             directory, tab_run = run_directory(self._logdir, ref.run, frame.profile.source.trace_file)
         except RequestError as error:
             return no_trace_links(ref, str(error))
-        files = [(f.name, str(f.path), f.size_bytes, f.version, f.is_copy) for f in traces_in(directory)]
+        files = [(f.name, str(f.path), f.size_bytes, f.version, is_copy(f.path)) for f in traces_in(directory)]
         return trace_links(frame.profile, ref, str(directory), tab_run, files)
 
     def _whole(self, request: Request) -> tuple[Frame, RunRef, Selection]:

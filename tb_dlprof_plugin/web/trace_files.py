@@ -7,20 +7,18 @@ system: what is read is a regular file with a trace's name, in the run's directo
 from __future__ import annotations
 
 import contextlib
-import gzip
 import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb_dlprof_plugin.storage.trace_names import COPY_MARK, ORIGINAL_ENDINGS, ORIGINALS, TAB_ENDINGS, stem_of
+from tb_dlprof_plugin.storage.trace_names import ORIGINAL_ENDINGS, ORIGINALS, TAB_ENDINGS, stem_of
 from tb_dlprof_plugin.web.errors import RequestError
 
 PIECE_BYTES = 1_000_000
 _MOST_FILES = 1_000
 """Of a run: what names them must fit into a response of 1 MB."""
-_MARK_WITHIN_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +34,6 @@ class Found:
     def stem(self) -> str:
         """What the original and the copy of one trace have in common."""
         return stem_of(self.path.name)
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether it was rewritten for the PyTorch Profiler tab; reads its first bytes."""
-        if self.path.suffix != ".gz":
-            return False
-        try:
-            with gzip.open(self.path) as file:
-                return COPY_MARK.encode() in file.read(_MARK_WITHIN_BYTES)
-        except (OSError, EOFError):
-            return False
 
 
 def run_directory(logdir: str, run: str, trace_file: str) -> tuple[Path, str]:
@@ -67,7 +54,7 @@ def run_directory(logdir: str, run: str, trace_file: str) -> tuple[Path, str]:
     own = Path(os.path.normpath(root / run))
     if not own.is_relative_to(root) or not own.is_dir():
         raise RequestError(404, f"Run {run!r} has no directory of its own below the logdir {logdir}.")
-    stem = stem_of(trace_file.rpartition("/")[2])
+    stem = stem_of(trace_file)
     above = [folder for folder in own.parents if stem and folder.is_relative_to(root)]
     chosen = next((folder for folder in (own, *above) if any(f.stem == stem for f in _found(folder))), own)
     return chosen, root.name if chosen == root else chosen.relative_to(root).as_posix()

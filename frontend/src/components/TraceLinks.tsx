@@ -146,7 +146,8 @@ function TabLink({ tab }: { tab: PytorchTab }) {
         {tab.reads === "original" && (
           <>
             {" "}
-            <strong>Its device times and steps will be wrong</strong>: it does not understand the trace as torch writes it.
+            <strong>Its device times and steps will be wrong</strong>: it does not understand the trace as torch writes it. <code>{`tb-dlprof pytorch-views ${tab.directory}`}</code>{" "}
+            makes one that it does.
           </>
         )}
       </span>
