@@ -18,30 +18,39 @@ if TYPE_CHECKING:
     from tb_dlprof_plugin.comparison.forecast import forecast as predict
     from tb_dlprof_plugin.kernels import classify_kernel
     from tb_dlprof_plugin.notebook import show
-    from tb_dlprof_plugin.views.reports.profiles import read_profiles, report
+    from tb_dlprof_plugin.views.python.many import by_model, many_runs, sweep
+    from tb_dlprof_plugin.views.reports.profiles import page, read_profiles, report
 
 _HOME = {
     "analyze": ("tb_dlprof_plugin.analysis", "analyze_trace"),
+    "by_model": ("tb_dlprof_plugin.views.python.many", "by_model"),
     "classify_kernel": ("tb_dlprof_plugin.kernels", "classify_kernel"),
     "compare": ("tb_dlprof_plugin.comparison", "compare"),
+    "many_runs": ("tb_dlprof_plugin.views.python.many", "many_runs"),
+    "page": ("tb_dlprof_plugin.views.reports.profiles", "page"),
     "predict": ("tb_dlprof_plugin.comparison.forecast", "forecast"),
     "profile": ("tb_dlprof_plugin.capture", "profile"),
     "read_profiles": ("tb_dlprof_plugin.views.reports.profiles", "read_profiles"),
     "report": ("tb_dlprof_plugin.views.reports.profiles", "report"),
     "show": ("tb_dlprof_plugin.notebook", "show"),
+    "sweep": ("tb_dlprof_plugin.views.python.many", "sweep"),
     "trace_handler": ("tb_dlprof_plugin.capture", "trace_handler"),
 }
 
 __all__ = [
     "__version__",
     "analyze",
+    "by_model",
     "classify_kernel",
     "compare",
+    "many_runs",
+    "page",
     "predict",
     "profile",
     "read_profiles",
     "report",
     "show",
+    "sweep",
     "trace_handler",
 ]
 

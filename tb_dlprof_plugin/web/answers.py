@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -17,21 +17,16 @@ from tb_dlprof_plugin.views.by_model import by_model_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_op, compare_page
 from tb_dlprof_plugin.views.forecast import forecast_page
-from tb_dlprof_plugin.views.kernels import kernels_page
 from tb_dlprof_plugin.views.key_nodes import key_nodes_page
-from tb_dlprof_plugin.views.launches import launches_page
 from tb_dlprof_plugin.views.memory import memory_page
-from tb_dlprof_plugin.views.modules import modules_page
-from tb_dlprof_plugin.views.ops import op_detail, ops_page
-from tb_dlprof_plugin.views.overview import overview
+from tb_dlprof_plugin.views.ops import op_detail
+from tb_dlprof_plugin.views.pages import PAGES
 from tb_dlprof_plugin.views.related import related
 from tb_dlprof_plugin.views.reports.page import report_page
 from tb_dlprof_plugin.views.reports.registry import REPORTS
-from tb_dlprof_plugin.views.roofline import roofline_page
 from tb_dlprof_plugin.views.runs import many_runs_page
 from tb_dlprof_plugin.views.search import search_page
 from tb_dlprof_plugin.views.sweep import SweepChoice, SweepError, sweep_page
-from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.views.timeline.chunk import timeline_chunk
 from tb_dlprof_plugin.views.timeline.event import timeline_event
 from tb_dlprof_plugin.views.timeline.matches import timeline_matches
@@ -42,19 +37,6 @@ from tb_dlprof_plugin.web.query import integer, optional, required
 from tb_dlprof_plugin.web.recorded_runs import RecordedRuns
 from tb_dlprof_plugin.web.store import ProfileStore
 from tb_dlprof_plugin.web.trace_files import piece_of, run_directory, traces_in
-
-_Page = Callable[[Frame, RunRef, Selection], msgspec.Struct]
-_PAGES: dict[str, _Page] = {
-    "overview": overview,
-    "ops": ops_page,
-    "modules": modules_page,
-    "kernels": kernels_page,
-    "launches": launches_page,
-    "tensor_cores": tensor_cores_page,
-    "roofline": roofline_page,
-    "memory": memory_page,
-    "advice": advice_page,
-}
 
 
 class Answers:
@@ -105,7 +87,7 @@ class Answers:
             return self._sweep(request)
         if route == "trace_links":
             return self._trace_links(request)
-        return _PAGES[route](*self._profile(request, request.args, with_ranks=route == "overview"))
+        return PAGES[route](*self._profile(request, request.args, with_ranks=route == "overview"))
 
     def trace_piece(self, request: Request) -> bytes:
         """A piece of a trace, from ``offset`` on; the trace is one that the route ``trace_links`` named.

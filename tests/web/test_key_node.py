@@ -13,8 +13,8 @@ from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.key_nodes import key_nodes_page
 from tb_dlprof_plugin.views.ops import op_detail
+from tb_dlprof_plugin.views.pages import PAGES
 from tb_dlprof_plugin.web import store
-from tb_dlprof_plugin.web.answers import _PAGES
 
 KEY_NODE = "conv1/conv2d"
 
@@ -29,9 +29,9 @@ def cut(profiles) -> Frame:
     return Frame(with_key_node(profiles["fp32"], KEY_NODE))
 
 
-@pytest.mark.parametrize("route", sorted(_PAGES))
+@pytest.mark.parametrize("route", sorted(PAGES))
 def test_every_page_follows_the_key_node_and_the_range_of_its_iterations(server, cut: Frame, route: str) -> None:
-    ref, view = RunRef("fp32", "s1", 0, 11), _PAGES[route]
+    ref, view = RunRef("fp32", "s1", 0, 11), PAGES[route]
     assert server.page(route, run="fp32", key_node=KEY_NODE) == (200, _json(view(cut, ref, cut.selection())))
     # Index 3 is there only with the key node: three steps become four intervals.
     chosen = cut.selection(1, 3)

@@ -14,12 +14,12 @@ from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.ops import op_detail, op_rows
+from tb_dlprof_plugin.views.pages import PAGES
 from tb_dlprof_plugin.views.reports.page import report_page
 from tb_dlprof_plugin.views.reports.registry import REPORTS
 from tb_dlprof_plugin.views.timeline.event import timeline_event
 from tb_dlprof_plugin.views.timeline.matches import timeline_matches
 from tb_dlprof_plugin.views.timeline.page import timeline_page
-from tb_dlprof_plugin.web.answers import _PAGES
 
 
 def _json(page: msgspec.Struct) -> object:
@@ -41,10 +41,10 @@ def test_all_runs_are_listed_with_every_cycle_and_in_natural_order(server) -> No
     }
 
 
-@pytest.mark.parametrize("route", sorted(_PAGES))
+@pytest.mark.parametrize("route", sorted(PAGES))
 def test_each_page_is_what_its_view_makes(server, profiles, route: str) -> None:
     frame = Frame(profiles["fp32"])
-    view = _PAGES[route]
+    view = PAGES[route]
     assert server.page(route, run="fp32") == (200, _json(view(frame, RunRef("fp32", "s1", 0, 11), frame.selection())))
     assert server.page(route, run="fp32", first=1, last=1) == (
         200,

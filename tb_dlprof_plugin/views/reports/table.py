@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import importlib
 import io
 import re
@@ -14,12 +15,13 @@ import msgspec
 
 Cell = str | int | float | bool | list[str] | None
 
+_SHOWN = 20
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _UNITS = {"(ns)": "ns", "(bytes)": "bytes", "(%)": "percent", "%": "percent", "(GB/s)": "gb_per_s"}
 _WORDS = {"#": "number_of", "no": "number_of", "i/o": "io"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """One table.
 
@@ -48,6 +50,10 @@ class Report:
         keys = [self.keys.get(column) or json_key(column) for column in self.columns]
         return pretty([dict(zip(keys, row, strict=True)) for row in self.rows])
 
+    def to_dicts(self) -> list[dict[str, Cell]]:
+        """One mapping from heading to cell for each row."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame`` with the headings as columns; unknown is missing, integers beside one stay integers.
 
@@ -63,6 +69,19 @@ class Report:
                 "to_pandas() needs pandas, which is not installed: pip install pandas", name="pandas"
             ) from None
         return pandas.DataFrame(self.rows, columns=list(self.columns)).convert_dtypes()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.rows):,} rows of {', '.join(self.columns)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first rows."""
+        head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(_shown(cell))}</td>' for cell in row)}</tr>" for row in self.rows[:_SHOWN]
+        )
+        said = [f"The first {_SHOWN} of {len(self.rows):,} rows."] if len(self.rows) > _SHOWN else []
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in (*said, *self.notes))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
 def json_key(heading: str) -> str:
@@ -97,6 +116,12 @@ def _text(cell: Cell) -> str:
     text = "; ".join(cell) if isinstance(cell, list) else cell
     # Names come from strangers' traces: a spreadsheet must not read one as a formula.
     return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _shown(cell: Cell) -> str:
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return "" if cell is None else "; ".join(cell) if isinstance(cell, list) else str(cell)
+    return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.2f}"
 
 
 def to_csv(report: Report) -> str:

@@ -18,7 +18,7 @@ class Table:
     rows: dict[str, tuple[Cell, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TablesReport(Report):
     """Several tables; ``columns`` and ``rows`` hold them all with one value a row, for a spreadsheet or pandas."""
 
