@@ -4,6 +4,8 @@ import { colourProperty } from "../../format/colours";
 import { formatNs } from "../../format/duration";
 import { formatPercent } from "../../format/number";
 import { useTheme } from "../../state/ThemeContext";
+import { SLICES } from "../export/columns";
+import { Drawing } from "../export/Drawing";
 import { Legend } from "../Legend";
 import { Chart } from "./Chart";
 import { tooltipElement, tooltipStyle } from "./tooltip";
@@ -20,7 +22,15 @@ interface DonutProps {
 
 const SIZE = 148;
 
-export function Donut({ name, slices, context, centre, centreLabel, definitions }: DonutProps) {
+export function Donut(props: DonutProps) {
+  return (
+    <Drawing name={props.name} columns={SLICES} rows={props.slices}>
+      <Ring {...props} />
+    </Drawing>
+  );
+}
+
+function Ring({ name, slices, context, centre, centreLabel, definitions }: DonutProps) {
   const theme = useTheme();
   const drawn = slices
     .map((slice, index) => ({ ...slice, property: colourProperty(slice.key, index, context) }))

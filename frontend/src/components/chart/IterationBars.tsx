@@ -4,24 +4,32 @@
  * Enter takes it and Escape goes back to all.
  */
 import type { ECharts } from "echarts/core";
-import { useRef, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { Category, IterationBar } from "../../api/types";
 import { useFile } from "../../api/useResource";
 import { colourProperty } from "../../format/colours";
 import { formatNs } from "../../format/duration";
 import type { IterationRange } from "../../state/viewState";
 import { useTheme } from "../../state/ThemeContext";
+import { Drawing } from "../export/Drawing";
+import { number } from "../export/columns";
+import type { Column } from "../table/columns";
 import { movedBy, spanOf, type Marked } from "./barKeys";
 import { Chart } from "./Chart";
 import { tooltipElement, tooltipStyle } from "./tooltip";
 
 interface IterationBarsProps {
+  /** The title of a saved picture. */
+  name: string;
   iterations: IterationBar[];
   categories: Category[];
   /** Keys of categories that do not apply to the recording, or are not wanted. Keep the same set between renderings. */
   hidden: ReadonlySet<string>;
   /** Null is all iterations. */
   onSelect: (range: IterationRange | null) => void;
+  /** What stands below the bars. */
+  children?: ComponentChildren;
 }
 
 const FADED = 0.32;
@@ -30,7 +38,28 @@ interface BrushEnd {
   areas: { coordRange?: [number, number] }[];
 }
 
-export function IterationBars({ iterations, categories, hidden, onSelect }: IterationBarsProps) {
+export function IterationBars(props: IterationBarsProps) {
+  const { name, iterations, categories, hidden, children } = props;
+  const columns = useMemo(() => columnsOf(categories, hidden), [categories, hidden]);
+  return (
+    <Drawing name={name} columns={columns} rows={iterations}>
+      <Bars {...props} />
+      {children}
+    </Drawing>
+  );
+}
+
+function columnsOf(categories: readonly Category[], hidden: ReadonlySet<string>): Column<IterationBar>[] {
+  return [
+    number("Iteration", "count", (bar) => bar.number, "Its number, as the training counts it."),
+    number("Duration", "ns", (bar) => bar.duration_ns, "Wall-clock time of the iteration."),
+    ...categories.flatMap(({ key, label, definition, recorded }, index): Column<IterationBar>[] =>
+      hidden.has(key) ? [] : [number(label, "ns", (bar) => (recorded ? (bar.category_ns[index] ?? null) : null), definition)],
+    ),
+  ];
+}
+
+function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) {
   const theme = useTheme();
   // The chart keeps its listeners while the component gets a new callback with each rendering.
   const select = useRef(onSelect);

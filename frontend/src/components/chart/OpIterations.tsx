@@ -1,11 +1,37 @@
 /** One op's time in each iteration, as bars. */
 import type { OpIteration } from "../../api/types";
+import { DEFINITIONS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
 import { useTheme } from "../../state/ThemeContext";
+import { number } from "../export/columns";
+import { Drawing } from "../export/Drawing";
+import type { Column } from "../table/columns";
 import { Chart } from "./Chart";
 import { tooltipElement, tooltipStyle } from "./tooltip";
 
-export function OpIterations({ iterations, hasGpu }: { iterations: OpIteration[]; hasGpu: boolean }) {
+interface OpIterationsProps {
+  /** The op, for the title of a saved picture. */
+  op: string;
+  iterations: OpIteration[];
+  hasGpu: boolean;
+}
+
+const COLUMNS: Column<OpIteration>[] = [
+  number("Iteration", "count", (row) => row.number, "Number of the iteration."),
+  number("GPU time", "ns", (row) => row.gpu_ns, DEFINITIONS.gpuTime),
+  number("CPU total", "ns", (row) => row.cpu_total_ns, DEFINITIONS.cpuTotal),
+  number("Calls", "count", (row) => row.calls, DEFINITIONS.calls),
+];
+
+export function OpIterations({ op, iterations, hasGpu }: OpIterationsProps) {
+  return (
+    <Drawing name={`${hasGpu ? "GPU" : "CPU"} time of ${op} by iteration`} columns={COLUMNS} rows={iterations}>
+      <Bars iterations={iterations} hasGpu={hasGpu} />
+    </Drawing>
+  );
+}
+
+function Bars({ iterations, hasGpu }: Omit<OpIterationsProps, "op">) {
   const theme = useTheme();
   const label = hasGpu ? "GPU time" : "CPU time";
   return (
@@ -13,7 +39,7 @@ export function OpIterations({ iterations, hasGpu }: { iterations: OpIteration[]
       height={130}
       theme={theme}
       inputs={[iterations, hasGpu]}
-      label={`${label} of the op in each of ${iterations.length} iterations; the table below holds the values.`}
+      label={`${label} of the op in each of ${iterations.length} iterations; the menu above shows them as a table.`}
       option={(colour) => ({
         animation: false,
         grid: { left: 4, right: 8, top: 8, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },

@@ -1,16 +1,26 @@
 /** A small button that unfolds what can be taken away: the files, the clipboard and, of drawings, the picture and the table. */
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { copyText } from "../CopyButton";
 import { saveBlob } from "../saveBlob";
 import { fileName, saveCsv, saveJson } from "./save";
 import type { Takeaway } from "./slot";
+
+const LEAST_MARGIN = 8;
 
 /** `takeaways` is asked when the menu unfolds, so that it holds what is shown then. */
 export function TakeawayMenu({ takeaways }: { takeaways: () => Takeaway[] }) {
   const [open, setOpen] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
+  const panel = useRef<HTMLDivElement>(null);
   const id = useId();
+
+  // It hangs from its button's right edge, unless that would push it out of the page on the left.
+  useLayoutEffect(() => {
+    if (!open || !panel.current) return;
+    panel.current.style.right = "0";
+    panel.current.style.right = `${Math.min(0, panel.current.getBoundingClientRect().left - LEAST_MARGIN)}px`;
+  }, [open]);
 
   useEffect(() => {
     if (!open) return undefined;
@@ -36,7 +46,7 @@ export function TakeawayMenu({ takeaways }: { takeaways: () => Takeaway[] }) {
         aria-label="Save or copy"
         aria-expanded={open}
         aria-controls={id}
-        data-tip={open ? undefined : "Save or copy: CSV, JSON, picture"}
+        title="Save or copy"
         data-testid="takeaway"
         onClick={() => setOpen(!open)}
       >
@@ -44,7 +54,7 @@ export function TakeawayMenu({ takeaways }: { takeaways: () => Takeaway[] }) {
           <path d="M8 1.5v8M4.7 6.4 8 9.7l3.3-3.3M2.5 11v3h11v-3" fill="none" stroke="currentColor" stroke-width="1.5" />
         </svg>
       </button>
-      <div id={id} class="takeaway-panel" hidden={!open}>
+      <div id={id} class="takeaway-panel" ref={panel} hidden={!open}>
         {open && takeaways().map((takeaway) => <Group key={takeaway.name} takeaway={takeaway} onDone={() => setOpen(false)} />)}
       </div>
     </div>
@@ -54,7 +64,7 @@ export function TakeawayMenu({ takeaways }: { takeaways: () => Takeaway[] }) {
 const REPORT_MS = 1600;
 
 function Group({ takeaway, onDone }: { takeaway: Takeaway; onDone: () => void }) {
-  const { name, png, table } = takeaway;
+  const { name, file = name, png, table } = takeaway;
   const [report, setReport] = useState("");
   const tell = (text: string): void => {
     setReport(text);
@@ -74,7 +84,7 @@ function Group({ takeaway, onDone }: { takeaway: Takeaway; onDone: () => void })
         {name} <span class="muted" role="status">{report}</span>
       </p>
       {png && (
-        <button type="button" class="button button-small" data-testid="save-png" onClick={() => draw(async (picture) => saveBlob(fileName(name, "png"), await picture()), "Saved")}>
+        <button type="button" class="button button-small" data-testid="save-png" onClick={() => draw(async (picture) => saveBlob(fileName(file, "png"), await picture()), "Saved")}>
           Save PNG
         </button>
       )}
@@ -88,10 +98,10 @@ function Group({ takeaway, onDone }: { takeaway: Takeaway; onDone: () => void })
           Copy picture
         </button>
       )}
-      <button type="button" class="button button-small" data-testid="save-csv" onClick={() => saveCsv(name, takeaway.csv())}>
+      <button type="button" class="button button-small" data-testid="save-csv" onClick={() => saveCsv(file, takeaway.csv())}>
         CSV
       </button>
-      <button type="button" class="button button-small" data-testid="save-json" onClick={() => saveJson(name, takeaway.json())}>
+      <button type="button" class="button button-small" data-testid="save-json" onClick={() => saveJson(file, takeaway.json())}>
         JSON
       </button>
       <button

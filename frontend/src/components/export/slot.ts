@@ -4,8 +4,9 @@ import { useContext, useEffect, useRef } from "preact/hooks";
 
 /** What can be taken away of one drawing or table. */
 export interface Takeaway {
-  /** Names it in the menu and, behind "dlprof-", its files. */
+  /** Names it in the menu and, behind "dlprof-", its files, unless `file` does. */
   name: string;
+  file?: string;
   csv: () => string;
   tsv: () => string;
   json: () => string;

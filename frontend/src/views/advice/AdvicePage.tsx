@@ -1,11 +1,15 @@
 /** The Advice page: the findings by what they save, all together, what was set aside, and why the other rules are silent. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { AdvicePage as AdviceData, FindingItem, RunEntry } from "../../api/types";
+import { number, text } from "../../components/export/columns";
+import { TableFiles } from "../../components/export/TableFiles";
+import type { Column } from "../../components/table/columns";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../components/PageHead";
 import { useFile } from "../../api/useResource";
 import { useView } from "../../state/store";
 import { FindingCard, findingElementId } from "./FindingCard";
+import { plainText } from "./Inline";
 import { MixedPrecision } from "./MixedPrecision";
 import { Notice } from "./Notice";
 import { RuleList } from "./RuleList";
@@ -14,6 +18,20 @@ import { asideOf, setAside, type Aside } from "./setAside";
 import { SetAsideList } from "./SetAsideList";
 import { SeverityFilter } from "./SeverityFilter";
 import { Together } from "./Together";
+
+const FILE_COLUMNS: Column<FindingItem>[] = [
+  text("Rule", (finding) => finding.rule),
+  text("Finding", (finding) => finding.title),
+  text("Severity", (finding) => finding.severity),
+  text("Confidence", (finding) => finding.confidence),
+  number("Saving", "ns", (finding) => finding.saving?.expected_ns ?? null),
+  number("Saving, from", "ns", (finding) => finding.saving?.low_ns ?? null, "", "saving_low_ns"),
+  number("Saving, to", "ns", (finding) => finding.saving?.high_ns ?? null, "", "saving_high_ns"),
+  number("Saving", "percent", (finding) => finding.saving?.percent ?? null),
+  text("Seen", (finding) => plainText(finding.seen)),
+  text("Change", (finding) => plainText(finding.change)),
+  text("Code", (finding) => finding.code),
+];
 
 export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEntry[] }) {
   const { state, set } = useView();
@@ -74,6 +92,8 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
       {open.length > 1 && (
         <div class="findings-bar">
           <SeverityFilter findings={open} />
+          <span class="grow" />
+          <TableFiles name="Findings" columns={FILE_COLUMNS} rows={shown} />
           <button type="button" class="link" data-testid="open-all" onClick={() => setToggled(Object.fromEntries(shown.map((finding) => [finding.id, !allOpen])))}>
             {allOpen ? "Close all" : "Open all"}
           </button>

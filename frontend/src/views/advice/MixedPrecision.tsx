@@ -4,6 +4,7 @@ import type { ForecastPage, MixedPrecision as MixedPrecisionData, MixedPrecision
 import { useResource } from "../../api/useResource";
 import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";
+import { Drawing } from "../../components/export/Drawing";
 import { Facts } from "../../components/Facts";
 import { RangeBar } from "../../components/RangeBar";
 import { ResourceView } from "../../components/ResourceView";
@@ -14,7 +15,7 @@ import { colourOf } from "../../format/colours";
 import { formatNs } from "../../format/duration";
 import { formatRatio } from "../../format/number";
 import { useView } from "../../state/store";
-import { chosenPrecision, FORECAST_COLUMNS, rowId, sharedRefusal } from "./forecast";
+import { CHOICES, chosenPrecision, FORECAST_COLUMNS, rowId, sharedRefusal } from "./forecast";
 
 export function MixedPrecision({ data }: { data: MixedPrecisionData }) {
   const { state, set } = useView();
@@ -29,11 +30,13 @@ export function MixedPrecision({ data }: { data: MixedPrecisionData }) {
         </p>
       ) : (
         <>
-          <ul class="forecast-choices">
-            {data.choices.map((choice) => (
-              <Choice key={choice.precision} choice={choice} most={most} chosen={choice === chosen} onChoose={() => set({ precision: choice.precision })} />
-            ))}
-          </ul>
+          <Drawing name="What mixed precision would gain" columns={CHOICES} rows={data.choices}>
+            <ul class="forecast-choices">
+              {data.choices.map((choice) => (
+                <Choice key={choice.precision} choice={choice} most={most} chosen={choice === chosen} onChoose={() => set({ precision: choice.precision })} />
+              ))}
+            </ul>
+          </Drawing>
           <p class="muted small">
             Times as fast as now, both without the profiler; the thin line is 1×, as now. From the launches of all {data.iterations} recorded
             iterations; pick one to see what it consists of.

@@ -1,5 +1,6 @@
 /** Which forecast is shown at first, and the columns of its ops. */
 import type { ForecastOp, MixedPrecisionChoice } from "../../api/types";
+import { number, text } from "../../components/export/columns";
 import { OpName } from "../../components/OpName";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
@@ -29,6 +30,17 @@ const ns = (ms: number): number => Math.round(ms * 1e6);
 const change = (op: ForecastOp): number => ns(op.predicted_ms + op.casts_ms - op.measured_ms);
 
 export const rowId = (op: ForecastOp): string => op.id;
+
+/** What the side by side of the precisions is drawn from. */
+export const CHOICES: Column<MixedPrecisionChoice>[] = [
+  text("Precision", ({ label }) => label),
+  number("Speedup", "ratio", ({ forecast }) => forecast?.speedup ?? null, DEFINITIONS.forecast),
+  number("Speedup, from", "ratio", ({ forecast }) => forecast?.speedup_low ?? null, "", "speedup_low"),
+  number("Speedup, to", "ratio", ({ forecast }) => forecast?.speedup_high ?? null, "", "speedup_high"),
+  number("Step, forecast", "ns", ({ forecast }) => (forecast ? ns(forecast.predicted_step_ms) : null), "", "predicted_step_ns"),
+  number("Step now", "ns", ({ forecast }) => (forecast ? ns(forecast.unprofiled_step_ms) : null), DEFINITIONS.forecastNow, "unprofiled_step_ns"),
+  text("Why none", ({ refusal }) => refusal),
+];
 
 export const FORECAST_COLUMNS: Column<ForecastOp>[] = [
   { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (op) => op.name, cell: (op) => <OpName name={op.name} />, width: "260px" },

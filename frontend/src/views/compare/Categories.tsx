@@ -1,17 +1,35 @@
 /** The time categories of both runs as two bars on one scale, and the values as a table. */
 import type { ComparePage, Slice } from "../../api/types";
+import { number, text } from "../../components/export/columns";
+import { Drawing } from "../../components/export/Drawing";
+import type { Column } from "../../components/table/columns";
 import { StackedBar, sumNs } from "../../components/StackedBar";
 import { Value } from "../../components/Value";
 import { colourOf } from "../../format/colours";
+import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNs, formatNsDifference } from "../../format/duration";
+
+interface Row {
+  label: string;
+  before: number | null;
+  after: number | null;
+}
+
+const COLUMNS: Column<Row>[] = [
+  text("Category", (row) => row.label),
+  number("Base", "ns", (row) => row.before, DEFINITIONS.perIteration),
+  number("Candidate", "ns", (row) => row.after, DEFINITIONS.perIteration),
+  number("Difference", "ns", ({ before, after }) => (before === null || after === null ? null : after - before), DEFINITIONS.difference),
+];
 
 export function Categories({ data }: { data: ComparePage }) {
   const scale = Math.max(sumNs(data.a_categories), sumNs(data.b_categories), 1);
   const b = new Map(data.b_categories.map((slice) => [slice.key, slice]));
   const keys: Slice[] = [...data.a_categories, ...data.b_categories.filter((slice) => !data.a_categories.some((a) => a.key === slice.key))];
   const a = new Map(data.a_categories.map((slice) => [slice.key, slice]));
+  const rows = keys.map(({ key, label }) => ({ label, before: a.get(key)?.value_ns ?? null, after: b.get(key)?.value_ns ?? null }));
   return (
-    <>
+    <Drawing name="Time per iteration by category" columns={COLUMNS} rows={rows}>
       <div class="compare-bars">
         {([["Base", data.a, data.a_categories], ["Candidate", data.b, data.b_categories]] as const).map(([role, side, slices]) => (
           <div key={role} class="compare-bar">
@@ -52,6 +70,6 @@ export function Categories({ data }: { data: ComparePage }) {
           })}
         </tbody>
       </table>
-    </>
+    </Drawing>
   );
 }

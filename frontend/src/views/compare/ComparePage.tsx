@@ -1,6 +1,7 @@
 /** The Compare page: two runs side by side, from one `ComparePage` answer. */
 import type { Query } from "../../api/client";
 import type { ComparePage as CompareData } from "../../api/types";
+import { SubjectContext } from "../../components/export/Drawing";
 import { Card } from "../../components/Card";
 import { PageHead } from "../../components/PageHead";
 import { Term } from "../../components/Term";
@@ -18,7 +19,7 @@ import { Waterfall } from "./Waterfall";
 
 export function ComparePage({ data, query }: { data: CompareData; query: Query }) {
   return (
-    <>
+    <SubjectContext.Provider value={`${data.a.ref.run} and ${data.b.ref.run}`}>
       <PageHead title="Compare" headline={data.headline} />
       {data.warnings.length > 0 && (
         <ul class="warnings" data-testid="compare-warnings">
@@ -72,7 +73,7 @@ export function ComparePage({ data, query }: { data: CompareData; query: Query }
         </Card>
       </div>
       <CompareOps data={data} />
-    </>
+    </SubjectContext.Provider>
   );
 }
 

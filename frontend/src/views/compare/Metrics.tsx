@@ -1,7 +1,11 @@
 /** The measures of both runs and the gain, with a word for which way it went. */
 import type { CompareMetric } from "../../api/types";
+import { number, text } from "../../components/export/columns";
+import { TableFiles } from "../../components/export/TableFiles";
+import type { Column } from "../../components/table/columns";
 import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
+import { DEFINITIONS } from "../../format/definitions";
 import { formatRatio } from "../../format/number";
 
 /** Whether `b` is better, worse or neither. Below one percent of change it is called the same. */
@@ -12,11 +16,20 @@ export function judge(metric: CompareMetric): "better" | "worse" | "same" | "" {
   return b < a === (better === "lower") ? "better" : "worse";
 }
 
+const COLUMNS: Column<CompareMetric>[] = [
+  text("Measure", (metric) => metric.label),
+  text("Unit", (metric) => metric.unit, "", "80px"),
+  number("Base", "count", (metric) => metric.a),
+  number("Candidate", "count", (metric) => metric.b),
+  number("Gain", "ratio", (metric) => metric.gain, DEFINITIONS.gain),
+];
+
 const MARKS = { better: "▲ better", worse: "▼ worse", same: "= same", "": "" };
 
 export function Metrics({ metrics }: { metrics: CompareMetric[] }) {
   return (
     <div class="scroll-x" tabIndex={0} role="region" aria-label="Measures of both runs">
+      <TableFiles name="Measures of both runs" columns={COLUMNS} rows={metrics} />
       <table class="readings" data-testid="compare-metrics">
         <thead>
           <tr>

@@ -1,6 +1,8 @@
 /** What was promised from the base alone and what became of it: the forecast, and the savings that the advice stated. */
 import type { ComparePage, KeptForecastPanel, KeptOpRow, KeptSavingRow } from "../../api/types";
 import { Card } from "../../components/Card";
+import { number, text } from "../../components/export/columns";
+import { Drawing } from "../../components/export/Drawing";
 import { OpName } from "../../components/OpName";
 import { RangeBar } from "../../components/RangeBar";
 import type { Column } from "../../components/table/columns";
@@ -28,15 +30,43 @@ export function Promises({ data }: { data: ComparePage }) {
       )}
       {promises.forecast && <Forecast panel={promises.forecast} data={data} />}
       {promises.savings.length > 0 && (
-        <ul class="promised" data-testid="promised-savings">
-          {promises.savings.map((saving) => (
-            <Saving key={saving.rule} saving={saving} />
-          ))}
-        </ul>
+        <Drawing name="Savings stated and realised" columns={SAVINGS} rows={promises.savings}>
+          <ul class="promised" data-testid="promised-savings">
+            {promises.savings.map((saving) => (
+              <Saving key={saving.rule} saving={saving} />
+            ))}
+          </ul>
+        </Drawing>
       )}
     </Card>
   );
 }
+
+const SAVINGS: Column<KeptSavingRow>[] = [
+  text("Rule", (saving) => saving.rule),
+  text("Change", (saving) => saving.change),
+  number("Stated", "ns", (saving) => saving.expected_ns, DEFINITIONS.saving),
+  number("Stated, from", "ns", (saving) => saving.low_ns, "", "stated_low_ns"),
+  number("Stated, to", "ns", (saving) => saving.high_ns, "", "stated_high_ns"),
+  number("Realised", "ns", (saving) => saving.realised_ns),
+  number("Realised, from", "ns", (saving) => saving.realised_low_ns, "", "realised_low_ns"),
+  number("Realised, to", "ns", (saving) => saving.realised_high_ns, "", "realised_high_ns"),
+  text("Outcome", (saving) => OUTCOMES[saving.outcome]),
+];
+
+interface Part {
+  label: string;
+  predicted_ms: number;
+  measured_ms: number;
+  error_percent: number | null;
+}
+
+const PARTS: Column<Part>[] = [
+  text("Per step", (part) => part.label),
+  number("Forecast", "ns", (part) => ns(part.predicted_ms), DEFINITIONS.forecast),
+  number("Measured", "ns", (part) => ns(part.measured_ms)),
+  number("Error", "percent", (part) => part.error_percent, DEFINITIONS.promiseError),
+];
 
 /** Signed percent of an error: above 0 the forecast was too long. */
 function ErrorPercent({ value }: { value: number | null }) {
@@ -48,55 +78,58 @@ function Forecast({ panel, data }: { panel: KeptForecastPanel; data: ComparePage
   const colour = colourOf(panel.precision, 0, "ran_in");
   const max = 1.05 * Math.max(panel.high_ms, panel.step_high_ms, panel.base_ms);
   const measured = { low: panel.step_low_ms, value: panel.step_ms, high: panel.step_high_ms };
+  const parts: Part[] = [{ label: "Step without the profiler", predicted_ms: panel.predicted_ms, measured_ms: panel.step_ms, error_percent: panel.error_percent }, ...panel.parts];
   return (
     <div data-testid="promised-forecast">
-      <p data-testid="promised-headline">{panel.headline}</p>
-      <div class="promise-line">
-        <span class={`promise-outcome outcome-${panel.outcome === "within" ? "kept" : panel.outcome === "shorter" ? "more" : "less"}`} data-testid="promised-outcome">
-          {panel.outcome_text}
-        </span>
-        <RangeBar max={max} low={panel.low_ms} value={panel.predicted_ms} high={panel.high_ms} colour={colour} reference={panel.base_ms} measured={measured} />
-      </div>
-      <p class="muted small promise-key">
-        <span class="swatch" style={{ background: colour }} /> forecast with its interval · <span class="promise-diamond" /> measured{panel.estimated && ", an estimate without the profiler"} · thin line:{" "}
-        the base, {formatNs(ns(panel.base_ms))}
-      </p>
-      {panel.note && (
-        <p class="promise-note" data-testid="promised-note">
-          {panel.note}
+      <Drawing name="Forecast and measured" columns={PARTS} rows={parts}>
+        <p data-testid="promised-headline">{panel.headline}</p>
+        <div class="promise-line">
+          <span class={`promise-outcome outcome-${panel.outcome === "within" ? "kept" : panel.outcome === "shorter" ? "more" : "less"}`} data-testid="promised-outcome">
+            {panel.outcome_text}
+          </span>
+          <RangeBar max={max} low={panel.low_ms} value={panel.predicted_ms} high={panel.high_ms} colour={colour} reference={panel.base_ms} measured={measured} />
+        </div>
+        <p class="muted small promise-key">
+          <span class="swatch" style={{ background: colour }} /> forecast with its interval · <span class="promise-diamond" /> measured{panel.estimated && ", an estimate without the profiler"} · thin line:{" "}
+          the base, {formatNs(ns(panel.base_ms))}
         </p>
-      )}
-      <table class="readings promise-parts">
-        <thead>
-          <tr>
-            <th scope="col">Per step</th>
-            <th scope="col" class="right">Forecast</th>
-            <th scope="col" class="right">Measured</th>
-            <th scope="col" class="right">
-              <Term of="promiseError">Error</Term>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          <tr>
-            <td>Step without the profiler</td>
-            <td class="right"><Value value={ns(panel.predicted_ms)} unit="ns" /></td>
-            <td class="right">
-              {panel.estimated && <span title="estimated">~</span>}
-              <Value value={ns(panel.step_ms)} unit="ns" />
-            </td>
-            <td class="right"><ErrorPercent value={panel.error_percent} /></td>
-          </tr>
-          {panel.parts.map((part) => (
-            <tr key={part.key} data-testid={`promised-${part.key}`}>
-              <td>{part.label}</td>
-              <td class="right"><Value value={ns(part.predicted_ms)} unit="ns" /></td>
-              <td class="right"><Value value={ns(part.measured_ms)} unit="ns" /></td>
-              <td class="right"><ErrorPercent value={part.error_percent} /></td>
+        {panel.note && (
+          <p class="promise-note" data-testid="promised-note">
+            {panel.note}
+          </p>
+        )}
+        <table class="readings promise-parts">
+          <thead>
+            <tr>
+              <th scope="col">Per step</th>
+              <th scope="col" class="right">Forecast</th>
+              <th scope="col" class="right">Measured</th>
+              <th scope="col" class="right">
+                <Term of="promiseError">Error</Term>
+              </th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            <tr>
+              <td>Step without the profiler</td>
+              <td class="right"><Value value={ns(panel.predicted_ms)} unit="ns" /></td>
+              <td class="right">
+                {panel.estimated && <span title="estimated">~</span>}
+                <Value value={ns(panel.step_ms)} unit="ns" />
+              </td>
+              <td class="right"><ErrorPercent value={panel.error_percent} /></td>
+            </tr>
+            {panel.parts.map((part) => (
+              <tr key={part.key} data-testid={`promised-${part.key}`}>
+                <td>{part.label}</td>
+                <td class="right"><Value value={ns(part.predicted_ms)} unit="ns" /></td>
+                <td class="right"><Value value={ns(part.measured_ms)} unit="ns" /></td>
+                <td class="right"><ErrorPercent value={part.error_percent} /></td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Drawing>
       <Ops panel={panel} data={data} />
     </div>
   );

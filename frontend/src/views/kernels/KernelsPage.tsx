@@ -2,10 +2,9 @@
 import type { KernelRow, KernelsPage as KernelsData } from "../../api/types";
 import { Card } from "../../components/Card";
 import { CoverageLine } from "../../components/CoverageLine";
-import { Legend } from "../../components/Legend";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../components/PageHead";
-import { StackedBar, sumNs } from "../../components/StackedBar";
+import { PartsBar } from "../../components/PartsBar";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
@@ -67,8 +66,7 @@ export function KernelsPage({ data }: { data: KernelsData }) {
       <PageHead title="Kernels" headline={data.headline} range={data.range} />
       {data.by_family.length > 0 && (
         <Card title={<Term of="kernelFamily">Kernel time by family</Term>} testId="kernels-by-family">
-          <StackedBar slices={data.by_family} scaleNs={sumNs(data.by_family)} context="family" />
-          <Legend slices={data.by_family} context="family" />
+          <PartsBar name="Kernel time by family" slices={data.by_family} context="family" />
         </Card>
       )}
       <div class={selected ? "split" : ""}>

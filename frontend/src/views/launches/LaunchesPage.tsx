@@ -3,10 +3,9 @@ import { useMemo, useState } from "preact/hooks";
 import type { LaunchesPage as LaunchesData } from "../../api/types";
 import { Card } from "../../components/Card";
 import { IterationBars } from "../../components/chart/IterationBars";
-import { Legend } from "../../components/Legend";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../components/PageHead";
-import { StackedBar, sumNs } from "../../components/StackedBar";
+import { PartsBar } from "../../components/PartsBar";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { useView } from "../../state/store";
@@ -45,12 +44,10 @@ function IdleTime({ data }: { data: LaunchesData }) {
   return (
     <div class="grid grid-halves">
       <Card title={<Term of="idleActivity">What the CPU did while the GPU was idle</Term>} actions={over} testId="launches-activities">
-        <StackedBar slices={data.idle_by_activity} scaleNs={sumNs(data.idle_by_activity)} />
-        <Legend slices={data.idle_by_activity} definitions={activities} />
+        <PartsBar name="What the CPU did while the GPU was idle" slices={data.idle_by_activity} definitions={activities} />
       </Card>
       <Card title={<Term of="idleKind">Why the GPU was idle</Term>} actions={over} testId="launches-kinds">
-        <StackedBar slices={data.idle_by_kind} scaleNs={sumNs(data.idle_by_kind)} context="gap_kind" />
-        <Legend slices={data.idle_by_kind} context="gap_kind" definitions={kinds} />
+        <PartsBar name="Why the GPU was idle" slices={data.idle_by_kind} context="gap_kind" definitions={kinds} />
       </Card>
     </div>
   );
@@ -70,7 +67,7 @@ function Iterations({ data }: { data: LaunchesData }) {
           </label>
         }
       >
-        <IterationBars iterations={data.bars} categories={data.activities} hidden={withBusy ? NONE : BUSY} onSelect={(range) => set({ range })} />
+        <IterationBars name="Idle GPU time by iteration" iterations={data.bars} categories={data.activities} hidden={withBusy ? NONE : BUSY} onSelect={(range) => set({ range })} />
       </Card>
     </div>
   );

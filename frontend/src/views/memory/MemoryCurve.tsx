@@ -3,7 +3,11 @@
  * with the reserved memory and the device's own as lines out. Each moment holds until the next, and the tooltip gives its
  * bytes as recorded.
  */
+import { useMemo } from "preact/hooks";
 import type { MemoryCategory, MemoryCurve as Curve, MemoryIteration, MemoryMoment } from "../../api/types";
+import { number } from "../../components/export/columns";
+import { Drawing } from "../../components/export/Drawing";
+import type { Column } from "../../components/table/columns";
 import { Chart } from "../../components/chart/Chart";
 import { tooltipElement, tooltipStyle } from "../../components/chart/tooltip";
 import { colourProperty } from "../../format/colours";
@@ -22,7 +26,30 @@ interface MemoryCurveProps {
   limit: number | null;
 }
 
-export function MemoryCurve({ curve, categories, iterations, peak, limit }: MemoryCurveProps) {
+export function MemoryCurve(props: MemoryCurveProps) {
+  const { curve, categories } = props;
+  const columns = useMemo(() => momentColumns(curve, categories), [curve, categories]);
+  const rows = useMemo(() => curve.time_ns.map((_, at) => at), [curve]);
+  return (
+    <Drawing name={curve.categories.length > 0 ? "Allocated memory by category" : "Allocated memory"} columns={columns} rows={rows}>
+      <Areas {...props} />
+    </Drawing>
+  );
+}
+
+/** A row is a moment, by its place in the curve. */
+function momentColumns(curve: Curve, categories: readonly MemoryCategory[]): Column<number>[] {
+  return [
+    number("Time", "ns", (at) => curve.time_ns[at] ?? null, "After the start of the first selected iteration; the bytes hold until the next moment."),
+    number("Allocated", "bytes", (at) => curve.allocated[at] ?? null),
+    ...(curve.reserved.length > 0 ? [number<number>("Reserved", "bytes", (at) => curve.reserved[at] ?? null)] : []),
+    ...categories.flatMap(({ label, definition }, index) =>
+      (curve.categories[index]?.length ?? 0) > 0 ? [number<number>(label, "bytes", (at) => curve.categories[index]![at] ?? null, definition)] : [],
+    ),
+  ];
+}
+
+function Areas({ curve, categories, iterations, peak, limit }: MemoryCurveProps) {
   const theme = useTheme();
   const known = categories
     .map((category, index) => ({ label: category.label, property: colourProperty(category.key, 0, "memory"), values: curve.categories[index] ?? [] }))

@@ -2,15 +2,19 @@
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import type { ModuleRow, ModulesPage as ModulesData } from "../../api/types";
 import { Card } from "../../components/Card";
+import { number, text } from "../../components/export/columns";
+import { Drawing } from "../../components/export/Drawing";
 import { CoverageLine } from "../../components/CoverageLine";
 import { PageHead } from "../../components/PageHead";
+import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
+import { DEFINITIONS } from "../../format/definitions";
 import { formatCount } from "../../format/number";
 import { useView } from "../../state/store";
 import { moduleColumns } from "./columns";
 import { Icicle } from "./Icicle";
 import { IcicleLegend } from "./IcicleLegend";
-import type { Device, Direction } from "./layout";
+import { timeOf, type Device, type Direction } from "./layout";
 import { ModulePane } from "./ModulePane";
 import { NoModules } from "./NoModules";
 import { Switch } from "./Switch";
@@ -58,6 +62,8 @@ function Modules({ data }: { data: ModulesData }) {
   const [device, setDevice] = useState<Device>(data.has_gpu ? "gpu" : "cpu");
   const [direction, setDirection] = useState<Direction>("both");
   const top = topOf(selectedKey, tree.below);
+  const icicle = useMemo(() => icicleColumns(data.model, device, direction), [data.model, device, direction]);
+  const drawn = useMemo(() => rows.filter((row) => (keyOf(row) === top || keysAbove(keyOf(row)).includes(top)) && (timeOf(row, device, direction) ?? 0) > 0), [rows, top, device, direction]);
   return (
     <>
       <Card title="Time by module" class="modules-icicle">
@@ -73,17 +79,19 @@ function Modules({ data }: { data: ModulesData }) {
             onChange={setDirection}
           />
         </div>
-        <Icicle
-          tree={tree}
-          model={data.model}
-          hasGpu={data.has_gpu}
-          top={top}
-          selected={selectedKey}
-          device={device}
-          direction={direction}
-          onSelect={select}
-        />
-        <IcicleLegend hasGpu={data.has_gpu} device={device} direction={direction} />
+        <Drawing name="Time by module" columns={icicle} rows={drawn}>
+          <Icicle
+            tree={tree}
+            model={data.model}
+            hasGpu={data.has_gpu}
+            top={top}
+            selected={selectedKey}
+            device={device}
+            direction={direction}
+            onSelect={select}
+          />
+          <IcicleLegend hasGpu={data.has_gpu} device={device} direction={direction} />
+        </Drawing>
       </Card>
       <div class={selected ? "split" : ""}>
         <DataTable
@@ -116,6 +124,18 @@ function Modules({ data }: { data: ModulesData }) {
       </div>
     </>
   );
+}
+
+/** What the icicle is drawn from. */
+function icicleColumns(model: string, device: Device, direction: Direction): Column<ModuleRow>[] {
+  const of = `${device.toUpperCase()} time${direction === "both" ? "" : `, ${direction}`}`;
+  return [
+    text("Module", (row) => row.path || model, DEFINITIONS.modulePath),
+    text("Type", (row) => row.type, DEFINITIONS.moduleType),
+    number(of, "ns", (row) => timeOf(row, device, direction)),
+    number("Eligible", "ns", (row) => row.eligible_ns, DEFINITIONS.moduleEligible),
+    number("On Tensor Cores", "percent", (row) => row.utilization_percent, DEFINITIONS.moduleUtilization),
+  ];
 }
 
 /** The module to draw over the full width: the selected one, or the one that holds it where it holds none itself. */

@@ -1,5 +1,5 @@
 /** One op: what it is, its kernels, its input shapes and its time in each iteration. */
-import type { OpDetail, OpIteration, OpKernel, OpShapes } from "../../api/types";
+import type { OpDetail, OpKernel, OpShapes } from "../../api/types";
 import { OpIterations } from "../../components/chart/OpIterations";
 import { Facts } from "../../components/Facts";
 import type { Column } from "../../components/table/columns";
@@ -42,13 +42,6 @@ const SHAPES: Column<OpShapes>[] = [
   { id: "cpu", header: "CPU total", definition: DEFINITIONS.cpuTotal, value: (row) => row.cpu_total_ns, unit: "ns", width: "90px" },
 ];
 
-const ITERATIONS: Column<OpIteration>[] = [
-  { id: "number", header: "Iteration", definition: "Number of the iteration.", value: (row) => row.number, unit: "count", width: "90px" },
-  { id: "gpu", header: "GPU time", definition: DEFINITIONS.gpuTime, value: (row) => row.gpu_ns, unit: "ns", width: "100px" },
-  { id: "cpu", header: "CPU total", definition: DEFINITIONS.cpuTotal, value: (row) => row.cpu_total_ns, unit: "ns", width: "100px" },
-  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "80px" },
-];
-
 export function OpDetails({ data, hasGpu }: { data: OpDetail; hasGpu: boolean }) {
   const { set } = useView();
   const { row } = data;
@@ -78,11 +71,7 @@ export function OpDetails({ data, hasGpu }: { data: OpDetail; hasGpu: boolean })
         onSelect={(kernel) => set({ page: "kernels", kernel: kernel.id })}
       />
       <h3>Iterations</h3>
-      <OpIterations iterations={data.iterations} hasGpu={hasGpu} />
-      <details>
-        <summary>Values of each iteration</summary>
-        <DataTable name="iterations of the op" plain columns={ITERATIONS} rows={data.iterations} rowId={(iteration) => String(iteration.index)} />
-      </details>
+      <OpIterations op={row.name} iterations={data.iterations} hasGpu={hasGpu} />
       <h3>Input shapes</h3>
       <DataTable name="shapes of the op" plain columns={SHAPES} rows={data.shapes} rowId={(shape) => `${shape.shapes} ${shape.dtypes}`} />
     </>

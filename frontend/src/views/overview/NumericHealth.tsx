@@ -1,8 +1,12 @@
 /** How loss scaling fared: skipped steps, and the scale over the cycles of the recording. */
 import type { LossScalePoint, NumericHealthPanel } from "../../api/types";
 import { Card } from "../../components/Card";
+import { number } from "../../components/export/columns";
+import { Drawing } from "../../components/export/Drawing";
 import { Facts } from "../../components/Facts";
 import { Term } from "../../components/Term";
+import type { Column } from "../../components/table/columns";
+import { DEFINITIONS } from "../../format/definitions";
 import { formatCount } from "../../format/number";
 
 export function NumericHealth({ health }: { health: NumericHealthPanel }) {
@@ -28,6 +32,12 @@ export function NumericHealth({ health }: { health: NumericHealthPanel }) {
   );
 }
 
+const COLUMNS: Column<LossScalePoint>[] = [
+  number("Cycle", "count", (point) => point.cycle),
+  number("Step", "count", (point) => point.step),
+  number("Loss scale", "count", (point) => point.scale, DEFINITIONS.lossScale),
+];
+
 function Series({ points: inOrder }: { points: LossScalePoint[] }) {
   const points = [...inOrder].reverse();
   // Scales double and halve: equal steps of the bars are factors of two, and the lowest still has a bar.
@@ -35,32 +45,34 @@ function Series({ points: inOrder }: { points: LossScalePoint[] }) {
   const least = Math.min(...bits) - 1;
   const range = Math.max(...bits) - least;
   return (
-    <div class="table-box loss-scales" tabIndex={0} role="region" aria-label="Loss scale by cycle, the last first">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Cycle</th>
-            <th scope="col">Step</th>
-            <th scope="col">Loss scale</th>
-            <th scope="col" aria-hidden="true" />
-          </tr>
-        </thead>
-        <tbody>
-          {points.map((point, index) => (
-            <tr key={point.cycle}>
-              <td>{point.cycle}</td>
-              <td><Count value={point.step} /></td>
-              <td>
-                <Count value={point.scale} />
-              </td>
-              <td aria-hidden="true">
-                <span class="loss-scale-bar" style={{ width: `${((bits[index]! - least) / range) * 100}%` }} />
-              </td>
+    <Drawing name="Loss scale by cycle" columns={COLUMNS} rows={inOrder}>
+      <div class="table-box loss-scales" tabIndex={0} role="region" aria-label="Loss scale by cycle, the last first">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Cycle</th>
+              <th scope="col">Step</th>
+              <th scope="col">Loss scale</th>
+              <th scope="col" aria-hidden="true" />
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+          </thead>
+          <tbody>
+            {points.map((point, index) => (
+              <tr key={point.cycle}>
+                <td>{point.cycle}</td>
+                <td><Count value={point.step} /></td>
+                <td>
+                  <Count value={point.scale} />
+                </td>
+                <td aria-hidden="true">
+                  <span class="loss-scale-bar" style={{ width: `${((bits[index]! - least) / range) * 100}%` }} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Drawing>
   );
 }
 

@@ -50,8 +50,9 @@ export function OverviewPage({ data }: { data: Overview }) {
   );
   const iterations = (
     <Card title={<Term of="iterations">Iterations</Term>} actions={<BarsHint />} testId="overview-iterations">
-      <IterationBars iterations={data.iterations} categories={data.categories} hidden={data.has_gpu ? NONE : ON_GPU} onSelect={(range) => set({ range })} />
-      <Legend slices={usage} context="resource_usage" definitions={definitions} />
+      <IterationBars name="Iterations" iterations={data.iterations} categories={data.categories} hidden={data.has_gpu ? NONE : ON_GPU} onSelect={(range) => set({ range })}>
+        <Legend slices={usage} context="resource_usage" definitions={definitions} />
+      </IterationBars>
     </Card>
   );
   const details = (

@@ -1,8 +1,7 @@
 /** What the run computed in: the mode, what shows it, what was declared otherwise, and the ops that ran in something else. */
 import type { PrecisionSummary } from "../../api/types";
 import { Card } from "../../components/Card";
-import { Legend } from "../../components/Legend";
-import { StackedBar, sumNs } from "../../components/StackedBar";
+import { PartsBar } from "../../components/PartsBar";
 import { Term } from "../../components/Term";
 import { Text, Value } from "../../components/Value";
 
@@ -19,10 +18,7 @@ export function Precision({ precision }: { precision: PrecisionSummary }) {
         </p>
       ))}
       {precision.shares.length > 1 && (
-        <>
-          <StackedBar slices={precision.shares} scaleNs={sumNs(precision.shares)} context="ran_in" />
-          <Legend slices={precision.shares} context="ran_in" />
-        </>
+        <PartsBar name="Precision" slices={precision.shares} context="ran_in" />
       )}
       <ul class="precision-evidence muted">
         {precision.evidence.map((sentence) => (

@@ -3,11 +3,13 @@ import type { ECharts } from "echarts/core";
 import type { RooflinePage } from "../../api/types";
 import { Chart } from "../../components/chart/Chart";
 import { tooltipElement, tooltipStyle } from "../../components/chart/tooltip";
+import { Drawing } from "../../components/export/Drawing";
 import { colourProperty } from "../../format/colours";
 import { exactNs, formatNs } from "../../format/duration";
 import { formatExact, formatPercent, threeDigits } from "../../format/number";
 import { exactUnit, formatUnit } from "../../format/unit";
 import { useTheme } from "../../state/ThemeContext";
+import { COLUMNS } from "./columns";
 import { extent, pointSize, points, roofLine } from "./roofs";
 
 interface RooflineChartProps {
@@ -15,7 +17,15 @@ interface RooflineChartProps {
   onOp: (id: string) => void;
 }
 
-export function RooflineChart({ data, onOp }: RooflineChartProps) {
+export function RooflineChart(props: RooflineChartProps) {
+  return (
+    <Drawing name="Rate of each op under the GPU's roofs" columns={COLUMNS} rows={props.data.ops}>
+      <Points {...props} />
+    </Drawing>
+  );
+}
+
+function Points({ data, onOp }: RooflineChartProps) {
   const theme = useTheme();
   const drawn = points(data.ops);
   const bandwidth = data.bytes_per_second;

@@ -1,6 +1,10 @@
 /** A bar for each run: its step time, or that over its base's. Plain boxes, so that hundreds of them scroll and can be tabbed. */
 import type { RunRow } from "../../api/types";
+import { number, text } from "../../components/export/columns";
+import { Drawing } from "../../components/export/Drawing";
+import type { Column } from "../../components/table/columns";
 import { colourOf } from "../../format/colours";
+import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNs } from "../../format/duration";
 import { formatRatio } from "../../format/number";
 
@@ -18,7 +22,24 @@ export function relativeTime(row: RunRow): number | null {
   return row.speedup === null ? null : 1 / row.speedup;
 }
 
-export function RunBars({ rows, scale, onOpen }: RunBarsProps) {
+const COLUMNS: Column<RunRow>[] = [
+  text("Run", (row) => row.ref.run),
+  text("Precision", (row) => row.precision_key),
+  number("Step time", "ns", (row) => row.step_ns, DEFINITIONS.stepTime),
+  number("Standard deviation", "ns", (row) => row.deviation_ns, DEFINITIONS.stepDeviation),
+  text("Base", (row) => row.base, DEFINITIONS.runBase),
+  number("Step time over the base's", "ratio", relativeTime),
+];
+
+export function RunBars(props: RunBarsProps) {
+  return (
+    <Drawing name={props.scale === "time" ? "Step time by run" : "Step time over that of the base"} columns={COLUMNS} rows={props.rows}>
+      <Bars {...props} />
+    </Drawing>
+  );
+}
+
+function Bars({ rows, scale, onOpen }: RunBarsProps) {
   const lengths = rows.map((row) => (scale === "time" ? row.step_ns : relativeTime(row)));
   const longest = Math.max(...lengths.map((length) => length ?? 0), 0) || 1;
   const keys = [...new Set(rows.map((row) => row.precision_key))];

@@ -4,9 +4,20 @@ import { Chart } from "../../components/chart/Chart";
 import { tooltipElement, tooltipStyle } from "../../components/chart/tooltip";
 import { formatUnit } from "../../format/unit";
 import { useTheme } from "../../state/ThemeContext";
+import { Drawing } from "../../components/export/Drawing";
+import { usePoints } from "./SweepPoints";
 import { lineStyle, valuesOf } from "./sweep";
 
 export function SweepChart({ data }: { data: SweepPage }) {
+  const { rows, columns } = usePoints(data);
+  return (
+    <Drawing name={`${data.measure_label} over ${data.over_label}`} columns={columns} rows={rows}>
+      <Lines data={data} />
+    </Drawing>
+  );
+}
+
+function Lines({ data }: { data: SweepPage }) {
   const theme = useTheme();
   const named = data.curves.length > 1;
   return (

@@ -14,8 +14,8 @@ interface Point {
   value: number;
 }
 
-export function SweepPoints({ data }: { data: SweepPage }) {
-  const { set } = useView();
+/** The points of all lines and their columns: of the table, and of the chart's files. */
+export function usePoints(data: SweepPage): { rows: Point[]; columns: Column<Point>[] } {
   const rows = useMemo<Point[]>(
     () =>
       data.curves.flatMap((curve) =>
@@ -38,6 +38,12 @@ export function SweepPoints({ data }: { data: SweepPage }) {
     ],
     [data.over_label, data.measure_label, data.unit],
   );
+  return { rows, columns };
+}
+
+export function SweepPoints({ data }: { data: SweepPage }) {
+  const { set } = useView();
+  const { rows, columns } = usePoints(data);
   return (
     <DataTable
       name={`${data.measure_label} over ${data.over_label}`}

@@ -1,5 +1,9 @@
 /** Why eligible kernel time is off the Tensor Cores: each reason with its time, and what the known remedies should save. */
 import type { IneligibleWork, ReasonTotal } from "../../api/types";
+import { number, text } from "../../components/export/columns";
+import { TableFiles } from "../../components/export/TableFiles";
+import type { Column } from "../../components/table/columns";
+import { DEFINITIONS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
 import { Value } from "../../components/Value";
 
@@ -13,9 +17,19 @@ function saving({ id, saved_ns, at_most_ns }: ReasonTotal): string {
   return ` ${text.charAt(0).toUpperCase()}${text.slice(1)} of this kernel time.`;
 }
 
+const COLUMNS: Column<ReasonTotal>[] = [
+  text("Reason", (total) => total.label),
+  number("Ops", "count", (total) => total.ops),
+  number("Time", "ns", (total) => total.time_ns),
+  number("Share", "percent", (total) => total.percent),
+  number("Should save", "ns", (total) => total.saved_ns, DEFINITIONS.saving),
+  number("Could save at most", "ns", (total) => total.at_most_ns),
+];
+
 export function Reasons({ totals }: { totals: ReasonTotal[] }) {
   return (
     <ul class="reason-list">
+      <TableFiles name="Why eligible time is off the Tensor Cores" columns={COLUMNS} rows={totals} />
       {totals.map((total) => (
         <li key={total.id}>
           <div class="reason-head">
