@@ -8,7 +8,7 @@ copy changes so that it does right:
 - It takes the steps' copies on the GPU's timeline for more steps: ``gpu_user_annotation`` gets a category that it
   passes over, as does a step that our analysis leaves out because it is not whole.
 - It ends a step with its annotation, so that what happens before the next begins is in no step: a step gets the time
-  up to there.
+  up to there. Without annotations it takes the recording for one step: there our iterations become steps.
 - It reads DataLoader, DataParallel and DistributedDataParallel from ops only: these annotations become ``cpu_op``.
 - It judges Tensor Cores by its list of names: see `tb_dlprof_plugin.kernels.tab_names`. A renamed kernel keeps its own
   name in its args.
@@ -36,7 +36,7 @@ from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX
 from tb_dlprof_plugin.kernels.tab_names import tab_name
 from tb_dlprof_plugin.storage.model import CallKind, KernelKind, Profile, Verdict
 from tb_dlprof_plugin.storage.trace_names import COPY_MARK
-from tb_dlprof_plugin.trace.rewrite import Change, Event, rewrite_trace
+from tb_dlprof_plugin.trace.rewrite import Changes, Event, rewrite_trace
 
 MADE_FOR = "torch-tb-profiler 0.4.3"
 NAME_ARGUMENT = "kernel name"
@@ -46,6 +46,9 @@ _LAUNCHES = frozenset({"cuda_runtime", "cuda_driver", "runtime"})
 _ON_GPU = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"})
 _AS_OPS = ("enumerate(DataLoader)#", "DataParallel.forward", "DistributedDataParallel.forward")
 _STEP = "ProfilerStep#"
+_OPTIMIZER = "Optimizer.step#"
+_ANNOTATED, _BY_OPTIMIZER = "profiler_step", "optimizer_step"
+"""What told iterations apart."""
 _CLOCK_NS = 512
 """How far apart two readings of one time may lie: microseconds since 1970 are rounded to as much."""
 _FIRST_MODULE_ID = 1 << 40
@@ -80,10 +83,10 @@ def write_tab_copy(
     """
     first = {COPY_MARK: MADE_FOR, **({"original": original} if original else {})}
 
-    def begin(header: dict[str, Any]) -> Change:
+    def begin(header: dict[str, Any]) -> Changes:
         translation = _Translation(profile, header)
         header[_BASE] = translation.base_ns
-        return translation.change
+        return translation
 
     rewrite_trace(Path(trace), Path(copy), begin, first, progress)
 
@@ -100,6 +103,8 @@ class _Translation:
         self._first_ns = profile.base_time_unix_ns - self.base_ns
         self._names, self._by_time = _kernel_names(profile)
         self._steps = _steps(profile)
+        self._found_by = profile.iterations.found_by
+        self._steps_thread: dict[str, Any] | None = None
         self._modules = _Modules(profile)
 
     def change(self, event: Event) -> bool:
@@ -136,13 +141,30 @@ class _Translation:
         name = event["name"]
         if name.startswith(_AS_OPS):
             event["cat"] = "cpu_op"
-        elif self._steps is not None and name.startswith(_STEP):
-            if name in self._steps:
-                start_ns, stop_ns = self._steps[name]
-                event["ts"] = round((self._first_ns + start_ns) / 1000, 3)
-                event["dur"] = round((stop_ns - start_ns - _APART_NS) / 1000, 3)
+        elif name.startswith(_STEP) and self._steps:
+            if name in self._steps and self._found_by == _ANNOTATED:
+                event.update(self._time_of(name))
             else:
                 event["cat"] = "unfinished_step"
+        elif name.startswith(_OPTIMIZER) and self._steps_thread is None:
+            self._steps_thread = {"pid": event.get("pid"), "tid": event.get("tid")}
+
+    def more(self) -> list[Event]:
+        """Steps where the recording has none and optimizer steps end iterations: on the thread that makes them."""
+        if self._found_by != _BY_OPTIMIZER or self._steps_thread is None:
+            return []
+        # Without an External id, by which the tab would give them the launches that no op made.
+        return [
+            {"ph": "X", "cat": "user_annotation", "name": name, **self._steps_thread, **self._time_of(name), "args": {}}
+            for name in self._steps
+        ]
+
+    def _time_of(self, step: str) -> dict[str, float]:
+        start_ns, stop_ns = self._steps[step]
+        return {
+            "ts": round((self._first_ns + start_ns) / 1000, 3),
+            "dur": round((stop_ns - start_ns - _APART_NS) / 1000, 3),
+        }
 
     def _rename(self, event: Event, args: dict[str, Any]) -> None:
         name = event["name"]
@@ -189,11 +211,11 @@ class _Modules:
         return None
 
 
-def _steps(profile: Profile) -> dict[str, tuple[int, int]] | None:
-    """When each step begins and ends on the host (ns of the profile), by its annotation; None where none is a step."""
+def _steps(profile: Profile) -> dict[str, tuple[int, int]]:
+    """When each step begins and ends on the host (ns of the profile), by its annotation; empty where there is none."""
     iterations = profile.iterations
-    if iterations.found_by != "profiler_step":
-        return None
+    if iterations.found_by not in (_ANNOTATED, _BY_OPTIMIZER):
+        return {}
     columns = (iterations.number, iterations.host_start_ns, iterations.host_stop_ns)
     return {
         f"{_STEP}{number}": (start, stop)

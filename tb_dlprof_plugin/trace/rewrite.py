@@ -12,7 +12,7 @@ import gzip
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -24,15 +24,26 @@ from tb_dlprof_plugin.trace.repair import Repair
 from tb_dlprof_plugin.trace.split import event_runs, open_events
 
 Event = dict[str, Any]
-Change = Callable[[Event], bool]
 _EVENTS: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[Event])
 _GZIP_LEVEL = 6
+
+
+class Changes(Protocol):
+    """What becomes of the events of one trace."""
+
+    def change(self, event: Event) -> bool:
+        """Changes an event in place; False leaves it out."""
+        ...
+
+    def more(self) -> list[Event]:
+        """Events to add behind the others; asked for last."""
+        ...
 
 
 def rewrite_trace(
     source: Path,
     target: Path,
-    changes: Callable[[dict[str, Any]], Change],
+    changes: Callable[[dict[str, Any]], Changes],
     first: dict[str, str],
     progress: Callable[[float], None] | None = None,
 ) -> None:
@@ -41,8 +52,7 @@ def rewrite_trace(
     Args:
         source: the trace, plain or gzip.
         target: the copy, always gzip. It appears whole or not at all.
-        changes: is given the keys before the events, and returns what changes an event in place; where that returns
-            False the event is left out.
+        changes: is given the keys before the events, which it may change, and returns what changes the events.
         first: keys and values to put at the head of the document.
         progress: is told now and then which part of the source has been read, from 0 to 1.
 
@@ -82,19 +92,19 @@ def _copy(
     text: bytes,
     blocks: Iterator[bytes],
     damage: Damage,
-    changes: Callable[[dict[str, Any]], Change],
+    changes: Callable[[dict[str, Any]], Changes],
     first: dict[str, str],
     write: Callable[[bytes], object],
 ) -> None:
     is_list = not head.startswith(b"{")
     header: dict[str, Any] = {**first, **({} if is_list else _keys(head + b"]}"))}
-    change = changes(header)
+    translation = changes(header)
     write(msgspec.json.encode(header)[:-1] + b',"traceEvents":[')
     separator = b"\n"
 
     def take(events: list[Event]) -> None:
         nonlocal separator
-        lines = [msgspec.json.encode(event) for event in events if change(event)]
+        lines = [msgspec.json.encode(event) for event in events if translation.change(event)]
         if lines:
             write(separator + b",\n".join(lines))
             separator = b",\n"
@@ -123,6 +133,9 @@ def _copy(
             rest = rest[stop:]
     if ended and not is_list:
         behind = _keys(b'{"traceEvents":[]' + rest)
+    added = translation.more()
+    if added:
+        write(separator + b",\n".join(map(msgspec.json.encode, added)))
     more = {key: value for key, value in behind.items() if key != "traceEvents" and key not in header}
     write(b"\n]" + (b"," + msgspec.json.encode(more)[1:] if more else b"}") + b"\n")
 

@@ -13,12 +13,27 @@ from tb_dlprof_plugin.trace.errors import TraceError
 from tb_dlprof_plugin.trace.rewrite import rewrite_trace
 
 BIG = Path(__file__).resolve().parents[1] / "traces" / "resnet50_big.pt.trace.json.gz"
+
+
+class Keep:
+    """Changes nothing, leaves out what it is told to, and adds events."""
+
+    def __init__(self, keep: Any = lambda event: True, added: Any = ()) -> None:
+        self.keep, self.added = keep, list(added)
+
+    def change(self, event: dict[str, Any]) -> bool:
+        return bool(self.keep(event))
+
+    def more(self) -> list[dict[str, Any]]:
+        return self.added
+
+
 GOOD = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "ts": 1.5, "dur": 2, "args": {"External id": 1}}
 
 
-def rewritten(source: Path, keep: Any = lambda event: True) -> dict[str, Any]:
+def rewritten(source: Path, keep: Any = lambda event: True, added: Any = ()) -> dict[str, Any]:
     target = source.with_name("copy.json.gz")
-    rewrite_trace(source, target, lambda header: keep, {"made": "here"})
+    rewrite_trace(source, target, lambda header: Keep(keep, added), {"made": "here"})
     assert sorted(path.name for path in source.parent.iterdir()) == sorted([source.name, target.name])
     document: dict[str, Any] = json.loads(gzip.decompress(target.read_bytes()))
     return document
@@ -39,6 +54,13 @@ def test_events_can_be_left_out(tmp_path: Path) -> None:
     copy = rewritten(source, lambda event: event["name"] != "no")
     assert copy == {"made": "here", "schemaVersion": 1, "traceEvents": [GOOD], "traceName": "t"}
     assert rewritten(source, lambda event: False)["traceEvents"] == []
+
+
+def test_events_can_be_added(tmp_path: Path) -> None:
+    source = tmp_path / "trace.json"
+    source.write_text(json.dumps({"traceEvents": [GOOD]}))
+    assert rewritten(source, added=[{"name": "new"}])["traceEvents"] == [GOOD, {"name": "new"}]
+    assert rewritten(source, lambda event: False, [{"name": "new"}])["traceEvents"] == [{"name": "new"}]
 
 
 @pytest.mark.parametrize(
@@ -72,8 +94,8 @@ def test_what_is_no_trace_leaves_nothing_behind(tmp_path: Path) -> None:
     source = tmp_path / "trace.json"
     source.write_text("{}")
     with pytest.raises(TraceError):
-        rewrite_trace(source, tmp_path / "copy.json.gz", lambda header: lambda event: True, {})
+        rewrite_trace(source, tmp_path / "copy.json.gz", lambda header: Keep(), {})
     source.write_text(json.dumps({"traceEvents": [GOOD]}))
     with pytest.raises(ZeroDivisionError):
-        rewrite_trace(source, tmp_path / "copy.json.gz", lambda header: lambda event: bool(1 / 0), {})
+        rewrite_trace(source, tmp_path / "copy.json.gz", lambda header: Keep(lambda event: 1 / 0), {})
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
