@@ -79,7 +79,8 @@ def record(model: str, precision: str, args: argparse.Namespace) -> Run:
             command += ["--workers", str(args.workers)]
         if args.quick:
             command.append("--quick")
-        env = dict(os.environ)  # a checkout that is not installed works too
+        # A checkout that is not installed works too; the traces that are kept are those that torch wrote.
+        env = dict(os.environ, TB_DLPROF_PYTORCH_VIEWS="0")
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(HERE.parent), env.get("PYTHONPATH"))))
         try:
             done = subprocess.run(

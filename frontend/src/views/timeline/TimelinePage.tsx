@@ -4,6 +4,7 @@ import { profileQuery } from "../../api/queries";
 import type { TimelinePage as TimelineData } from "../../api/types";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../components/PageHead";
+import { TraceLinks } from "../../components/TraceLinks";
 import { useView } from "../../state/store";
 import { LongestEvents } from "./LongestEvents";
 import { Timeline } from "./model";
@@ -23,6 +24,7 @@ export function TimelinePage({ data }: { data: TimelineData }) {
         <>
           <TimelineView key={`${data.ref.run} ${data.ref.session} ${data.ref.rank} ${data.ref.cycle} ${data.iteration.index} ${data.window_ns}`} timeline={timeline} query={query} />
           <LongestEvents data={data} />
+          <TraceLinks />
         </>
       )}
     </>
