@@ -1,6 +1,7 @@
 """Trains a demo model and writes how long each step took, in nanoseconds; for `benchmarks/run_overhead.py`.
 
 With `--profile FIRST LAST` those steps run under a bare torch.profiler with record_shapes, after three of warm-up.
+With `--toggle` every other block of ten steps runs without what hears of optimizers' steps.
 
 python benchmarks/run_scripts/step_times.py --model mlp --steps 200 --out times.json
 """
@@ -14,6 +15,7 @@ import time
 from pathlib import Path
 
 import torch
+from torch.optim.optimizer import _global_optimizer_post_hooks as hooks
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "demo"))
 
@@ -21,6 +23,7 @@ from models import MODELS
 from training import Training, synchronize
 
 WARMUP = 3
+BLOCK = 10
 GPU_BATCH_SIZES = {"resnet50": 16, "vgg16": 8, "alexnet": 32, "custom": 16}
 """So small that the CPU sets the pace, or nearly: where the GPU does, a hook's time on the CPU costs nothing."""
 
@@ -31,6 +34,7 @@ def main() -> None:
     parser.add_argument("--model", choices=sorted(MODELS), default="mlp")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--profile", type=int, nargs=2, metavar=("FIRST", "LAST"))
+    parser.add_argument("--toggle", action="store_true")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
 
@@ -48,7 +52,12 @@ def main() -> None:
         torch.set_num_threads(1)
     profiler = None
     times = []
+    all_hooks = dict(hooks)
     for step in range(args.steps):
+        if args.toggle and step % BLOCK == 0:
+            hooks.clear()
+            if step // BLOCK % 2:
+                hooks.update(all_hooks)
         if args.profile and step == args.profile[0] - WARMUP:
             schedule = torch.profiler.schedule(wait=0, warmup=WARMUP, active=args.steps)
             profiler = torch.profiler.profile(schedule=schedule, record_shapes=True)
@@ -62,6 +71,8 @@ def main() -> None:
         if profiler is not None and step == args.profile[1]:
             profiler.stop()
             profiler = None
+    if args.toggle and not all_hooks:
+        sys.exit("--toggle: nothing hears of the optimizer's steps; run this under tb-dlprof run.")
     args.out.write_text(json.dumps(times))
 
 

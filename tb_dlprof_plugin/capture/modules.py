@@ -25,6 +25,14 @@ _Range: Any = getattr(torch._C._profiler, "_RecordFunctionFast", None) or autogr
 """The fast one costs under 1 us, `record_function` about 8. In a trace they are `cpu_op` and `user_annotation`."""
 
 
+class _Open(threading.local):
+    """The ranges that are open in a thread, the innermost last, and the cycle that they belong to."""
+
+    def __init__(self) -> None:
+        self.stack: list[tuple[str, Any]] = []
+        self.generation = 0
+
+
 class ModuleRanges:
     """The hooks of one model.
 
@@ -43,8 +51,8 @@ class ModuleRanges:
         self._on_outermost = on_outermost
         self._hooks: list[_Hook] = []
         self._handles: list[Any] = []
-        self._local = threading.local()
-        self._generation = 0
+        self.here = _Open()
+        self.generation = 0
         self.observation: Observation | None = None
         self.recorded = False
 
@@ -58,7 +66,8 @@ class ModuleRanges:
         if self._handles:
             return
         for path, module in walk(self._model):
-            before, after = _Before(self, MODULE_PREFIX + path), _After(self, MODULE_PREFIX + path)
+            name = MODULE_PREFIX + path
+            before, after = _Before(self, name), _After(self, name)
             try:
                 self._handles.append(module.register_forward_pre_hook(before, prepend=True, with_kwargs=True))
                 self._handles.append(module.register_forward_hook(after, always_call=True))
@@ -78,7 +87,7 @@ class ModuleRanges:
 
     def new_cycle(self) -> None:
         """Forget what the last recorded cycle saw."""
-        self._generation += 1
+        self.generation += 1
         self._drain()
         self.observation = None
         self.recorded = False
@@ -87,9 +96,9 @@ class ModuleRanges:
         """Begin a range in this thread."""
         if not autograd_profiler._is_profiler_enabled:
             return
-        if getattr(self._local, "generation", None) != self._generation:
+        if self.here.generation != self.generation:
             self._drain()
-        stack = self._local.stack
+        stack = self.here.stack
         if not stack:
             if self._on_outermost is not None:
                 self._on_outermost()
@@ -105,9 +114,7 @@ class ModuleRanges:
 
     def close(self, name: str) -> None:
         """End the innermost range of that name, and those inside it that an interrupt left open."""
-        stack = getattr(self._local, "stack", None)
-        if not stack:
-            return
+        stack = self.here.stack
         for index in range(len(stack) - 1, -1, -1):
             if stack[index][0] == name:
                 while len(stack) > index:
@@ -115,11 +122,10 @@ class ModuleRanges:
                 return
 
     def _drain(self) -> None:
-        stack = getattr(self._local, "stack", [])
+        stack = self.here.stack
         while stack:
             stack.pop()[1].__exit__(None, None, None)
-        self._local.stack = []
-        self._local.generation = self._generation
+        self.here.generation = self.generation
 
 
 class _Hook:
@@ -144,22 +150,38 @@ class _Before(_Hook):
         # First, because Dynamo knows this one: a compiled forward then has no trace of the hook and no graph break.
         if is_compiling():
             return
-        if autograd_profiler._is_profiler_enabled and self.owner is not None:
-            try:
-                self.owner.open(self.name, module, args, kwargs or {})
-            except Exception:
-                self.owner = None
+        owner = self.owner
+        if owner is None or not autograd_profiler._is_profiler_enabled:
+            return
+        try:
+            here = owner.here
+            if here.stack and here.generation == owner.generation:
+                # Nearly all calls are inside of another: no detour.
+                name = self.name
+                entered = _Range(name)
+                entered.__enter__()
+                here.stack.append((name, entered))
+            else:
+                owner.open(self.name, module, args, kwargs or {})
+        except Exception:
+            self.owner = None
 
 
 class _After(_Hook):
     def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         if is_compiling():
             return
-        if self.owner is not None:
-            try:
-                self.owner.close(self.name)
-            except Exception:
-                self.owner = None
+        owner = self.owner
+        if owner is None:
+            return
+        try:
+            stack = owner.here.stack
+            if stack and stack[-1][0] is self.name:
+                stack.pop()[1].__exit__(None, None, None)
+            else:
+                owner.close(self.name)
+        except Exception:
+            self.owner = None
 
 
 class _Inert:

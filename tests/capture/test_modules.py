@@ -92,7 +92,7 @@ def test_an_interrupt_leaves_nothing_open(tmp_path, kit):
             model(torch.randn(2))
 
     record(ranges, call, tmp_path)
-    assert ranges._local.stack == []
+    assert ranges.here.stack == []
 
 
 def test_the_same_module_entered_again_inside_itself(tmp_path, kit):

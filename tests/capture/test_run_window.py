@@ -81,3 +81,27 @@ def test_between_marks_it_begins_at_once():
     found = window(between_marks=True)
     found.open_now(7)
     assert (found.first, found.last) == (7, 206)
+
+
+@pytest.mark.parametrize("options", [{}, {"first": 500}, {"first": 3, "last": 4}, {"between_marks": True}])
+def test_iterations_that_are_only_counted_are_those_in_which_nothing_happens(options):
+    found = window(**options)
+    heard, iteration = set(), 0
+    while iteration < 3000:
+        iteration += 1
+        heard.add(iteration)
+        if found.due(iteration) and not found.order.between_marks:
+            break
+        iteration += found.idle(iteration)
+    eventful = {n for n in range(1, max(heard) + 1) if found.near(n)}
+    assert eventful <= heard
+    assert max(heard) > 1000 or max(heard) == max(1, found.first - found.warmup)
+    assert options != {"first": 500} or len(heard) < 20
+
+
+def test_a_delay_is_looked_at_again_before_it_is_over():
+    found = window(delay_s=3600.0)
+    assert found.idle(1) == 0, "how long an iteration takes is not known yet"
+    assert 0 < found.idle(2) < 100
+    nearly = window(delay_s=5.0)
+    assert nearly.idle(30) == nearly.idle(31) == 0

@@ -14,6 +14,17 @@ class IterationEnd:
         self._steps: dict[int, int] = {}
         self._others = 0
 
+    @property
+    def only(self) -> bool:
+        """Whether one optimizer alone has stepped."""
+        return len(self._steps) == 1
+
+    def count(self, steps: int) -> None:
+        """So many steps of the only optimizer ended iterations without being asked for."""
+        if steps:
+            (mine,) = self._steps
+            self._steps[mine] += steps
+
     def ends(self, optimizer: object) -> bool:
         """Whether this step of the optimizer ends an iteration."""
         steps, mine = self._steps, id(optimizer)

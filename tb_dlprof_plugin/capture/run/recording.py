@@ -53,7 +53,7 @@ class Ranges(ModuleRanges):
 
     def open(self, name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Begin a range in this thread."""
-        if not getattr(self._local, "stack", None):
+        if not self.here.stack:
             self._on_call(module)
         super().open(name, module, args, kwargs)
 

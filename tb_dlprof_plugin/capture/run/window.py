@@ -12,7 +12,10 @@ _SKIPPED = 5 + WARMUP
 """As `schedule.DEFAULT`: five run as ever, of which the step time without the profiler is taken, three warm up."""
 _TIMED = 8
 """Iterations before the warm-up whose time is taken: on a GPU that costs some microseconds each."""
+_TIMED_AT_MARKS = 32
 _NEAR_S = 10.0
+_CLOCK_EVERY = 8
+_IDLE_AT_ONCE = 1_000
 _RECORDED = 10
 _MOST_RECORDED = 200
 """Where only seconds are given: a profile of more iterations says no more, and an event takes about 1 kB of memory."""
@@ -35,6 +38,8 @@ class Window:
     first: int = 0
     last: int = 0
     _begun_s: float | None = None
+    _asked_s: float = 0.0
+    _rests_since: int = 0
 
     def __post_init__(self) -> None:
         order = self.order
@@ -55,10 +60,24 @@ class Window:
         return min(WARMUP, self.first)
 
     def near(self, iteration: int) -> bool:
-        """Whether the warm-up begins within the next iterations, or may do so within seconds."""
+        """Whether the warm-up begins within the next iterations, or may do so within seconds. Where marks of the script
+        say when, it is a number of iterations from the start and from the end of each recording."""
+        if self.order.between_marks:
+            return iteration <= self._rests_since + _TIMED_AT_MARKS
         if iteration + self.warmup + _TIMED < self.first:
             return False
         return time.time() + _NEAR_S >= self.order.began_s + self.order.delay_s
+
+    def idle(self, iteration: int) -> int:
+        """Iterations after this one in which there is nothing to do but to count: none of them is `near`."""
+        now = time.time()
+        asked_s, self._asked_s = self._asked_s, now
+        if now + _NEAR_S < self.order.began_s + self.order.delay_s:
+            # Seconds say when. Where so many iterations pass within one, looking at the clock can wait for as many.
+            return _CLOCK_EVERY if now - asked_s < 1.0 else 0
+        if self.order.between_marks:
+            return 0 if self.near(iteration + 1) else _IDLE_AT_ONCE
+        return min(max(0, self.first - self.warmup - _TIMED - iteration - 1), _IDLE_AT_ONCE)
 
     def due(self, iteration: int) -> bool:
         """Whether the warm-up begins with this iteration."""
@@ -91,6 +110,10 @@ class Window:
         if self.order.duration_s is not None:
             return seconds >= self.order.duration_s
         return not self.explicit and seconds > _LONG_S
+
+    def rest(self, iteration: int) -> None:
+        """A recording has ended with this iteration, and another one may come."""
+        self._rests_since = iteration
 
     def seconds(self) -> float:
         """Since the recording began."""
