@@ -6,7 +6,8 @@ ten steps run with that and without it by turns; the medians of both are compare
 Inside: the recorded steps of a process under `tb-dlprof run` are compared with the same steps of a process with a bare
 torch.profiler (record_shapes), in pairs, by turns the one and the other first. Of each process it is the median, of all
 pairs the median and the quartiles of the ratios, because processes differ from one another by some percent. On a GPU
-`--mode simple` is measured likewise.
+`--mode simple` is measured likewise. By default batches are so small that the CPU sets the pace, or nearly: where the
+GPU does, what the CPU does beside it costs little.
 
 A step's time is that on the clock with a wait for the GPU at its end; without a GPU it is the CPU time of one thread.
 Ends with 1 where the cost is more than 1 % outside or 5 % inside.
@@ -52,10 +53,10 @@ def train(model: str, steps: int, folder: Path, options: list[str], run_options:
     return times
 
 
-def outside(model: str, steps: int, folder: Path) -> tuple[float, float]:
+def outside(model: str, steps: int, options: list[str], folder: Path) -> tuple[float, float]:
     """Median step in milliseconds without and with what `tb-dlprof run` leaves in a training that is not recorded."""
     steps = SETTLED + steps // (2 * BLOCK) * 2 * BLOCK
-    times = train(model, steps, folder, ["--toggle"], ["--iter-start", str(10**6)])
+    times = train(model, steps, folder, ["--toggle", *options], ["--iter-start", str(10**6)])
     sides: tuple[list[int], list[int]] = ([], [])
     for step in range(SETTLED, steps):
         # The first of a block pays for the switch.
@@ -64,31 +65,37 @@ def outside(model: str, steps: int, folder: Path) -> tuple[float, float]:
     return statistics.median(sides[0]) / 1e6, statistics.median(sides[1]) / 1e6
 
 
-def inside(model: str, kind: str, steps: int, folder: Path) -> float:
+def inside(model: str, kind: str, steps: int, options: list[str], folder: Path) -> float:
     """Median recorded step in milliseconds: bare, run or simple."""
     first = SETTLED
     last = first + steps - 1
     window = ["--iter-start", str(first), "--iter-stop", str(last)]
     if kind == "bare":
-        times = train(model, last + 5, folder, ["--profile", str(first), str(last)], None)
+        times = train(model, last + 5, folder, ["--profile", str(first), str(last), *options], None)
     else:
-        times = train(model, last + 5, folder, [], [*window, *(["--mode", "simple"] if kind == "simple" else [])])
+        times = train(model, last + 5, folder, options, [*window, *(["--mode", "simple"] if kind == "simple" else [])])
     if kind != "bare" and not list(folder.glob(f"{model}*/*tfevents*")):
         sys.exit("tb-dlprof run left no profile, so nothing was measured.")
     return statistics.median(times[first : last + 1]) / 1e6
 
 
 def measure(
-    model: str, kinds: tuple[str, ...], outside_steps: int, inside_steps: int, pairs: int, folder: Path
+    model: str,
+    kinds: tuple[str, ...],
+    outside_steps: int,
+    inside_steps: int,
+    pairs: int,
+    options: list[str],
+    folder: Path,
 ) -> tuple[str, bool]:
     """The row of a model, and whether it costs no more than it may."""
-    without, with_run = outside(model, outside_steps, folder)
+    without, with_run = outside(model, outside_steps, options, folder)
     more_outside = 100 * (with_run / without - 1)
     rounds = []
     for number in range(pairs):
         # None is always the first.
         order = kinds if number % 2 == 0 else kinds[::-1]
-        rounds.append({kind: inside(model, kind, inside_steps, folder) for kind in order})
+        rounds.append({kind: inside(model, kind, inside_steps, options, folder) for kind in order})
         if sys.stderr.isatty():
             print(f"{model}, {number + 1} of {pairs}", file=sys.stderr, flush=True)
     good = more_outside <= MOST_OUTSIDE_PERCENT
@@ -116,8 +123,10 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5, help="pairs of processes for inside (default 5)")
     parser.add_argument("--outside", type=int, default=2000, help="steps to take the time of outside of the recording")
     parser.add_argument("--inside", type=int, default=40, help="steps to record")
+    parser.add_argument("--batch-size", type=int, help="by default a small one for each model")
     args = parser.parse_args()
 
+    options = [] if args.batch_size is None else ["--batch-size", str(args.batch_size)]
     kinds = ("bare", "run", "simple") if has_gpu() else ("bare", "run")
     print(f"{args.outside} steps outside in one process; {args.inside} steps inside, {args.pairs} processes of a kind")
     print(f"{'':10}{'outside, ms a step':^33}{'inside, ms a step; more than torch.profiler':^56}")
@@ -128,7 +137,7 @@ def main() -> None:
     failed = False
     with tempfile.TemporaryDirectory(prefix="run_overhead_") as name:
         for model in args.models:
-            row, good = measure(model, kinds, args.outside, args.inside, args.pairs, Path(name))
+            row, good = measure(model, kinds, args.outside, args.inside, args.pairs, options, Path(name))
             print(row, flush=True)
             failed |= not good
     sys.exit(1 if failed else 0)

@@ -34,6 +34,7 @@ def main() -> None:
     parser.add_argument("--model", choices=sorted(MODELS), default="mlp")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--profile", type=int, nargs=2, metavar=("FIRST", "LAST"))
+    parser.add_argument("--batch-size", type=int)
     parser.add_argument("--toggle", action="store_true")
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
@@ -44,6 +45,7 @@ def main() -> None:
     setting = spec.full if device.type == "cuda" else spec.quick
     training = Training(spec.build(setting.image_shape, spec.num_classes), device, "fp32")
     batch = GPU_BATCH_SIZES.get(args.model, setting.batch_size) if device.type == "cuda" else setting.batch_size
+    batch = args.batch_size or batch
     images = torch.rand(batch, *setting.image_shape, device=device)
     labels = torch.randint(0, spec.num_classes, (batch,), device=device)
     # Without a GPU one thread does all the work, and other programs on the machine do not count.
