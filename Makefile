@@ -7,7 +7,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports frontend-checks clean
+.PHONY: help demo test lint types imports frontend frontend-checks clean
 
 PYTHON ?= python3
 # The torch that the tests are known to pass with. It is installed before anything that would pull another one.
@@ -57,6 +57,8 @@ types: $(STAMPS)/python-dev $(STAMPS)/npm ## Check types: mypy, tsc
 imports: $(STAMPS)/python-dev ## Check that packages import only from those below them
 	$(call step,lint-imports)
 	@$(VENV)/bin/lint-imports
+
+frontend: $(BUNDLE) ## Build the browser bundle
 
 frontend-checks: $(STAMPS)/npm ## Run the frontend's unit tests
 	$(call step,npm test)

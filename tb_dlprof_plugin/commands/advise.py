@@ -15,6 +15,7 @@ from tb_dlprof_plugin.advice.finding import FindingItem
 from tb_dlprof_plugin.commands.advice_text import print_advice
 from tb_dlprof_plugin.commands.options import Cycle, First, Format, Json, Last, Rank, Source
 from tb_dlprof_plugin.commands.printing import print_json
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.reports.advice import advice_report
@@ -78,8 +79,7 @@ def _rules(text: str) -> frozenset[str]:
         if name not in known:
             close = difflib.get_close_matches(name, sorted(known), n=3)
             hint = f"did you mean {' or '.join(close)}?" if close else "--verbose names all rules."
-            typer.echo(f"tb-dlprof: there is no rule {name}; {hint}", err=True)
-            raise typer.Exit(2)
+            refuse(f"there is no rule {name}; {hint}")
     return frozenset(names)
 
 

@@ -12,6 +12,7 @@ import typer
 
 from tb_dlprof_plugin.commands.options import Format, Json, Limit
 from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.views.compare import CompareInput, CompareMetric, ComparePage, compare_page
 from tb_dlprof_plugin.views.compare_ops import REASONS, CompareOp
@@ -57,8 +58,7 @@ def _check(page: ComparePage, limit_percent: float) -> None:
     speedup = page.batches.speedup_per_sample if page.batches else page.speedup
     what = "a sample" if page.batches else "a step"
     if speedup is None:
-        typer.echo("tb-dlprof: a step time is unknown, so whether the candidate is slower is too.", err=True)
-        raise typer.Exit(2)
+        refuse("a step time is unknown, so whether the candidate is slower is too")
     slower = 100 / speedup - 100
     if slower <= limit_percent:
         return

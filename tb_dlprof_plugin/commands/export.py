@@ -6,13 +6,14 @@ import re
 import secrets
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from tb_dlprof_plugin.commands.export_runs import exported_run
 from tb_dlprof_plugin.commands.options import Cycle, Rank
 from tb_dlprof_plugin.commands.progress import Progress
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.run_list import places_of
 from tb_dlprof_plugin.storage.codec import ProfileError
 from tb_dlprof_plugin.trace.errors import TraceError
@@ -46,18 +47,18 @@ def export(
     compute on demand (other iterations, another key node) is not in it, and the file says so.
     """
     if not html:
-        _refuse("say what to make of the runs: --html NAME.html writes one HTML file")
+        refuse("say what to make of the runs: --html NAME.html writes one HTML file")
     named = [source for source in sources if source.suffix.lower() in _ENDINGS]
     given = [source for source in sources if source not in named]
     if len(named) > 1:
-        _refuse(f"{len(named)} HTML files are named; name one")
+        refuse(f"{len(named)} HTML files are named; name one")
     if not given:
-        _refuse("no run is named: give its directory, event file or trace")
+        refuse("no run is named: give its directory, event file or trace")
     places = places_of(given)
     if not places:
-        _refuse(f"{', '.join(map(str, given))} holds no profile; record one with tb_dlprof_plugin.profile(...)")
+        refuse(f"{', '.join(map(str, given))} holds no profile; record one with tb_dlprof_plugin.profile(...)")
     if len(places) > _MOST_RUNS:
-        _refuse(f"{len(places)} runs are too many for one file, {_MOST_RUNS} are the most; name some of them")
+        refuse(f"{len(places)} runs are too many for one file, {_MOST_RUNS} are the most; name some of them")
     target = named[0] if named else Path(f"{_file_name(list(places))}.html")
     _check_target(target, force)
     runs: list[ExportedRun] = []
@@ -72,19 +73,19 @@ def export(
         made = html_file(answered, title or answered.title, datetime.now().astimezone())
         _write(target, made.text)
     except (ProfileError, TraceError, ExportError) as error:
-        _refuse(str(error))
+        refuse(str(error))
     except OSError as error:
-        _refuse(f"{target} cannot be written ({error.strerror})")
+        refuse(f"{target} cannot be written ({error.strerror})")
     _report(target, made, answered, left_out)
 
 
 def _check_target(html: Path, force: bool) -> None:
     if html.is_dir():
-        _refuse(f"{html} is a directory; name the file to write")
+        refuse(f"{html} is a directory; name the file to write")
     if html.exists() and not force:
-        _refuse(f"{html} exists already; give --force to replace it")
+        refuse(f"{html} exists already; give --force to replace it")
     if not html.parent.is_dir():
-        _refuse(f"there is no directory {html.parent}; make it first")
+        refuse(f"there is no directory {html.parent}; make it first")
 
 
 def _file_name(names: list[str]) -> str:
@@ -124,8 +125,3 @@ def _content(answers: dict[str, int]) -> str:
     pages = sum(1 for route in answers if route not in details and route != "related")
     parts = [f"{answers[route]} {name}" for route, name in details.items() if route in answers]
     return ", ".join([f"{pages} page{'' if pages == 1 else 's'}", *parts])
-
-
-def _refuse(sentence: str) -> NoReturn:
-    typer.echo(f"tb-dlprof: {sentence.rstrip('.')}.", err=True)
-    raise typer.Exit(2)

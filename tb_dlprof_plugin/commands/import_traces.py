@@ -12,6 +12,7 @@ import typer
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.analysis.tab_copy import write_tab_copy
 from tb_dlprof_plugin.commands.progress import Progress
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.trace_files import trace_files
 from tb_dlprof_plugin.storage.codec import ProfileError
 from tb_dlprof_plugin.storage.eventfile import event_files, read_profiles, write_profile
@@ -128,8 +129,7 @@ def _files(traces: list[Path]) -> list[Path]:
     try:
         return trace_files(traces)
     except FileNotFoundError as error:
-        _tell(f"{error.filename} holds no *.pt.trace.json[.gz] file; name the trace files themselves.")
-        raise typer.Exit(2) from None
+        refuse(f"{error.filename} holds no *.pt.trace.json[.gz] file; name the trace files themselves")
 
 
 def _names(files: list[Path]) -> list[str]:
@@ -147,11 +147,9 @@ def _known(event_file: Path | None) -> Profile | None:
     try:
         stored = read_profiles(event_file)
     except ProfileError as error:
-        _tell(str(error))
-        raise typer.Exit(2) from None
+        refuse(error)
     if not stored:
-        _tell(f"{event_file} holds no profile; name an event file of tb_dlprof_plugin.")
-        raise typer.Exit(2)
+        refuse(f"{event_file} holds no profile; name an event file of tb_dlprof_plugin")
     return stored[0].profile
 
 

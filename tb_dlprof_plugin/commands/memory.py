@@ -8,6 +8,7 @@ import typer
 
 from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
 from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.views.memory import MemoryPage, memory_page
 from tb_dlprof_plugin.views.memory_tables import MemoryGroup
@@ -31,8 +32,7 @@ def memory(
     try:
         page = memory_page(chosen.frame, chosen.ref, chosen.selection, device)
     except KeyError:
-        typer.echo(f"tb-dlprof: {source} holds no memory of device {device!r}; leave out --device.", err=True)
-        raise typer.Exit(2) from None
+        refuse(f"{source} holds no memory of device {device!r}; leave out --device")
     if as_json:
         print_json(page)
         return

@@ -12,6 +12,7 @@ import typer
 
 from tb_dlprof_plugin.commands.options import Cycle, Format, Limit, Rank, Source
 from tb_dlprof_plugin.commands.printing import print_json, print_table
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.comparison.forecast import ForecastError
 from tb_dlprof_plugin.views.forecast import ForecastOp, ForecastPage, forecast_page
@@ -44,8 +45,7 @@ def predict(
     try:
         page = forecast_page(chosen.frame, chosen.ref, precision.value, batch_size, gpu)
     except ForecastError as error:
-        typer.echo(f"tb-dlprof: {source}: {error}", err=True)
-        raise typer.Exit(2) from None
+        refuse(f"{source}: {error}")
     if format is Format.json:
         print_json(page)
     elif format is Format.csv:

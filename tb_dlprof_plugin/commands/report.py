@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from tb_dlprof_plugin.commands.options import Cycle, Rank, Source
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iteration_range import by_number
@@ -72,7 +73,7 @@ def report(
         frame = chosen.frame if key_node is None else Frame(with_key_node(chosen.frame.profile, key_node))
         selection = by_number(frame, iter_start, iter_stop)
     except ValueError as error:
-        _refuse(f"{error}.")
+        refuse(f"{error}.")
     made = {name: make_report(name, frame, chosen.ref, selection, profile_name=base_name) for name in names}
     if output_path is None and base_name is None and len(names) == len(kinds) == 1:
         sys.stdout.write(FORMATS[kinds[0]](made[names[0]]))
@@ -96,7 +97,7 @@ def format_names(text: str) -> list[str]:
 def check_base_name(name: str | None) -> None:
     """Ends the command with one sentence where the name cannot begin a file's name."""
     if name is not None and (not name.strip() or Path(name).name != name):
-        _refuse(f"the base name {name!r} cannot begin a file name; choose the folder with --output-path.")
+        refuse(f"the base name {name!r} cannot begin a file name; choose the folder with --output-path.")
 
 
 def write(reports: dict[str, Report], formats: list[str], folder: Path, base_name: str) -> None:
@@ -105,7 +106,7 @@ def write(reports: dict[str, Report], formats: list[str], folder: Path, base_nam
         for path in write_reports(reports, formats, folder, base_name):
             typer.echo(path)
     except OSError as error:
-        _refuse(f"{folder} cannot be written: {error}")
+        refuse(f"{folder} cannot be written: {error}")
 
 
 def print_notes(reports: Iterable[tuple[str, Report]]) -> None:
@@ -122,10 +123,5 @@ def _chosen(what: str, text: str, shown: Collection[str], known: Collection[str]
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     wrong = [name for name in names if name not in known]
     if wrong or not names:
-        _refuse(f"no {what} {', '.join(wrong) or 'was named'}; there is {', '.join(shown)}.")
+        refuse(f"no {what} {', '.join(wrong) or 'was named'}; there is {', '.join(shown)}.")
     return names
-
-
-def _refuse(sentence: str) -> NoReturn:
-    typer.echo(f"tb-dlprof: {sentence}", err=True)
-    raise typer.Exit(2)

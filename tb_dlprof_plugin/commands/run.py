@@ -13,11 +13,12 @@ from typing import Annotated
 
 import typer
 
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.report import BaseName, FormatNames, check_base_name, format_names, report_names
 from tb_dlprof_plugin.commands.run_job import Job
 from tb_dlprof_plugin.commands.run_place import choose_place
 from tb_dlprof_plugin.commands.run_script import ScriptError, command_line, end_like
-from tb_dlprof_plugin.commands.run_words import Level, refuse
+from tb_dlprof_plugin.commands.run_words import Level
 from tb_dlprof_plugin.storage.run_files import Order
 from tb_dlprof_plugin.version import __version__
 from tb_dlprof_plugin.views.reports.files import BASE_NAME

@@ -11,6 +11,7 @@ import typer
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.analysis.renew import renewed
 from tb_dlprof_plugin.commands.progress import Progress
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.natural_order import natural_order
 from tb_dlprof_plugin.storage.codec import ProfileError, decode
@@ -28,8 +29,7 @@ def read_runs(sources: Sequence[Path]) -> tuple[list[RecordedRun], list[FailedRu
     places = places_of(sources)
     if not places:
         names = ", ".join(str(source) for source in sources)
-        typer.echo(f"tb-dlprof: {names} holds no profile; record one with tb_dlprof_plugin.profile(...).", err=True)
-        raise typer.Exit(2)
+        refuse(f"{names} holds no profile; record one with tb_dlprof_plugin.profile(...)")
     recorded, failed = [], []
     with Progress(Path(f"{len(places)} runs")) as progress:
         for number, (name, files) in enumerate(places.items()):
@@ -56,8 +56,7 @@ def named_run(recorded: Sequence[RecordedRun], text: str) -> str:
     ]
     if len(fitting) != 1:
         what = f"{len(fitting)} runs are named" if fitting else "there is no run"
-        typer.echo(f"tb-dlprof: {what} {text!r}; the runs are {', '.join(names)}.", err=True)
-        raise typer.Exit(2)
+        refuse(f"{what} {text!r}; the runs are {', '.join(names)}")
     return fitting[0]
 
 
@@ -67,8 +66,7 @@ def places_of(sources: Sequence[Path]) -> dict[str, list[Path]]:
     roots = []
     for source in sources:
         if not source.exists():
-            typer.echo(f"tb-dlprof: {source} does not exist; give a logdir, runs or event files.", err=True)
-            raise typer.Exit(2)
+            refuse(f"{source} does not exist; give a logdir, runs or event files")
         if source.is_dir():
             roots.append(source.resolve())
             for file in event_files(source):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb_dlprof_plugin.commands.run_words import refuse
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.storage.eventfile import event_files
 
 

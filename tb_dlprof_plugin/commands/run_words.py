@@ -5,9 +5,6 @@ from __future__ import annotations
 import contextlib
 import sys
 from enum import IntEnum
-from typing import NoReturn
-
-import typer
 
 
 class Level(IntEnum):
@@ -24,9 +21,3 @@ def tell(line: str = "") -> None:
     # A terminal that is gone must not end what watches the script.
     with contextlib.suppress(OSError, ValueError):
         print(line, file=sys.stderr, flush=True)
-
-
-def refuse(sentence: str) -> NoReturn:
-    """End the command: it was called in a way that cannot work."""
-    tell(f"tb-dlprof: {sentence.rstrip('.')}.")
-    raise typer.Exit(2)

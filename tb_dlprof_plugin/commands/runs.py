@@ -10,6 +10,7 @@ import typer
 
 from tb_dlprof_plugin.commands.options import Format, Output
 from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.run_list import named_run, read_runs, report_failed
 from tb_dlprof_plugin.views.by_model import ByModelPage, ModelRow, ModelSide, by_model_page
 from tb_dlprof_plugin.views.reports.runs import by_model_report, runs_report
@@ -31,8 +32,7 @@ def runs(
 ) -> None:
     """All runs in one table, each against its base: step time, speedup with its noise, utilization, memory, advice."""
     if by_model and base is not None:
-        typer.echo("tb-dlprof: --by-model takes each model's own base; leave out --base or --by-model.", err=True)
-        raise typer.Exit(2)
+        refuse("--by-model takes each model's own base; leave out --base or --by-model")
     recorded, failed = read_runs(sources)
     report_failed(failed)
     if by_model:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import typer
-
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.analysis.renew import renewed
 from tb_dlprof_plugin.commands.progress import Progress
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.storage.codec import ProfileError
 from tb_dlprof_plugin.storage.eventfile import StoredProfile, read_profiles
@@ -31,8 +30,7 @@ def choose(source: Path, cycle: int | None, rank: int | None, first: int | None,
         frame, ref = _open(source, cycle, rank)
         return Chosen(frame, ref, frame.selection(first, last))
     except (TraceError, ProfileError, ValueError) as error:
-        typer.echo(f"tb-dlprof: {error}", err=True)
-        raise typer.Exit(2) from None
+        refuse(error)
 
 
 def _open(source: Path, cycle: int | None, rank: int | None) -> tuple[Frame, RunRef]:

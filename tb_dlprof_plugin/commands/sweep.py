@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from tb_dlprof_plugin.commands.options import Format, Output
 from tb_dlprof_plugin.commands.printing import print_json, print_table
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.run_list import read_runs, report_failed
 from tb_dlprof_plugin.comparison.many import FACTS
 from tb_dlprof_plugin.views.reports.runs import sweep_report
@@ -37,13 +38,13 @@ def sweep(
     # Naming an op or a kernel group says what to measure.
     chosen = measure or ("share" if op or kernel_group else "step_time")
     if direction not in (None, "fprop", "bprop"):
-        _fail(f"there is no direction {direction!r}; it is fprop or bprop")
+        refuse(f"there is no direction {direction!r}; it is fprop or bprop")
     recorded, failed = read_runs(sources)
     report_failed(failed)
     try:
         page = sweep_page(recorded, SweepChoice(over, chosen, kernel_group, op, direction), failed)
     except SweepError as error:
-        _fail(str(error))
+        refuse(str(error))
     if output is Format.json:
         print_json(page)
     elif output is Format.csv:
@@ -73,8 +74,3 @@ def _print(page: SweepPage) -> None:
 def _at(page: SweepPage, line: int, position: int) -> str:
     mark = next((mark for mark in page.curves[line].marks if mark.position == position), None)
     return "" if mark is None else value_text(mark.value, page.unit)
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"tb-dlprof: {message}.", err=True)
-    raise typer.Exit(2)

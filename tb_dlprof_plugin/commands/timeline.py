@@ -10,6 +10,7 @@ import typer
 
 from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
 from tb_dlprof_plugin.commands.printing import percent, print_json, print_table, time
+from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.views.timeline.page import LONGEST, LongEvent, TimelinePage, timeline_page
 from tb_dlprof_plugin.views.timeline.rows import HEADINGS, event_rows
@@ -34,8 +35,7 @@ def timeline(
     try:
         page = timeline_page(chosen.frame, chosen.ref, chosen.selection, iteration, max(limit, LONGEST))
     except ValueError as error:
-        typer.echo(f"tb-dlprof: {error}", err=True)
-        raise typer.Exit(2) from None
+        refuse(error)
     if as_json:
         print_json(page)
     elif as_csv:

@@ -123,7 +123,7 @@ def test_every_event_of_an_iteration_is_printed_as_csv(run, logdir: Path) -> Non
     refused = run("timeline", logdir / "fp32", "--iteration", 3)
     assert (refused.exit_code, refused.stderr) == (
         2,
-        "tb-dlprof: iteration 3 is not in this recording, which has 0 to 2\n",
+        "tb-dlprof: iteration 3 is not in this recording, which has 0 to 2.\n",
     )
 
 
