@@ -37,7 +37,7 @@ function Found({ links }: { links: Links }) {
     <>
       {missing && <p class="muted">{missing}</p>}
       {files.length > 1 && (
-        <label class="picker">
+        <label class="picker picker-wide">
           Trace
           <select value={file?.name} onChange={(event) => setPicked(event.currentTarget.value)} data-testid="trace-file">
             {files.map((one) => (
@@ -55,7 +55,7 @@ function Found({ links }: { links: Links }) {
 }
 
 const describe = (file: TraceFile): string =>
-  [file.name, file.copy ? "copy for the PyTorch Profiler tab" : null, file.of_profile ? "this profile" : null].filter(Boolean).join(" · ");
+  `${file.of_profile ? "" : "another recording, "}${file.copy ? "copy for the PyTorch Profiler tab" : "as torch wrote it"}: ${file.name}`;
 
 /** What is being read, and how far it is. */
 interface Reading {
