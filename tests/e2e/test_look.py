@@ -16,6 +16,7 @@ from support.tensorboard import RECORDED, ROOT, Server, start_tensorboard
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.storage.eventfile import write_profile
+from tb_dlprof_plugin.views.definitions import DEFINITIONS
 
 _PAGE_MS = 30_000
 _TRACES = ROOT / "tests" / "traces"
@@ -25,6 +26,14 @@ PAGES = re.findall(r'"(\w+)"', _LIST[: _LIST.index("] as const")])
 """As the navigation has them, so that a new page is looked at, too."""
 MORE = ["runs&p.tb_dlprof.runs=models", "runs&p.tb_dlprof.runs=sweep", "reports&p.tb_dlprof.report=summary"]
 PAIR = "p.tb_dlprof.a.run=lenet/fp32&p.tb_dlprof.b.run=lenet/amp-fp16"
+_LABELS = "main .table-box th, main dt, main .legend-label, main .readings tbody td:first-child"
+_FACTS = ".finding, [data-testid=overview-system], [data-testid=by-model-next], [data-testid^=promised]"
+"""What the system is and what a rule read are facts that their names say."""
+_UNDEFINED = f"""() => [...document.querySelectorAll('{_LABELS}')]
+    .filter((label) => label.textContent.trim() && !label.closest('[data-tip], {_FACTS}'))
+    .filter((label) => !label.querySelector('[data-tip]'))
+    .map((label) => label.textContent)"""
+"""Labels of numbers without a definition."""
 _SETTLED = """() => document.querySelector('main h1, .start h1') !== null
     && document.querySelector('[aria-busy="true"], .skeleton') === null"""
 
@@ -104,6 +113,7 @@ def test_a_page_is_readable_for_everybody(server: Server, page: Page, address: s
     )
     _open(page, server, f"{address}&{run}")
     assert _violations(page) == []
+    assert page.evaluate(_UNDEFINED) == []
     assert _too_wide(page) == []
     assert re.search(r"\d.*\.$", page.get_by_test_id("headline").inner_text())
 
@@ -116,6 +126,21 @@ def test_a_run_without_a_gpu_and_without_a_partner_is_readable(server: Server, p
     _open(page, server, f"{address}&{run}")
     assert _violations(page) == []
     assert _too_wide(page) == []
+
+
+def test_a_definition_shows_on_focus_and_on_a_tap(server: Server, browser: Browser) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{server.url}data/plugin_entry.html?name=tb_dlprof#tb_dlprof&p.tb_dlprof.run=lenet/fp32")
+    term = page.locator(".figures .term", has_text="Step time")
+    tooltip = page.get_by_role("tooltip")
+    term.tap(timeout=_PAGE_MS)
+    expect(tooltip).to_have_text(DEFINITIONS["stepTime"])
+    page.get_by_role("heading", level=1).tap()
+    expect(tooltip).to_be_hidden()
+    term.focus()
+    expect(tooltip).to_have_text(DEFINITIONS["stepTime"])
+    context.close()
 
 
 def test_a_logdir_without_a_run_is_readable(page: Page, tmp_path: Path) -> None:

@@ -21,5 +21,6 @@ export function useProgress<R extends GrowingRoute>(route: R, query: Query): Res
   useEffect(() => {
     if (next !== null) setProgress({ asked, have: next });
   }, [asked, next]);
-  return resource;
+  // What is there is true of the runs read so far, and stays readable while more come.
+  return { ...resource, stale: stale && have === 0 };
 }

@@ -1,12 +1,14 @@
 /** The values of a donut or bar as a list: colour, label, share and time. Carries everything the drawing shows. */
 import type { Slice } from "../api/types";
 import { colourOf } from "../format/colours";
+import { SLICES } from "../format/definitions";
 import { Defined } from "./Term";
 import { Value } from "./Value";
 
 interface LegendProps {
   slices: Slice[];
   context?: string;
+  /** What the slices are where the page data says it; else by the context. */
   definitions?: ReadonlyMap<string, string>;
 }
 
@@ -14,7 +16,7 @@ export function Legend({ slices, context = "", definitions }: LegendProps) {
   return (
     <ul class="legend">
       {slices.map((slice, index) => {
-        const definition = definitions?.get(slice.key);
+        const definition = definitions?.get(slice.key) ?? SLICES[context]?.[slice.key];
         return (
           <li key={slice.key}>
             <span class="swatch" style={{ background: colourOf(slice.key, index, context) }} />

@@ -1,6 +1,6 @@
 /**
  * One tooltip for the whole page: shows the `data-tip` of whatever is hovered or focused. It is fixed to the window, so that
- * scrolling boxes do not clip it. Escape hides it.
+ * scrolling boxes do not clip it. Escape hides it. On a touch screen a tap shows it, and a tap elsewhere hides it.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
 
@@ -40,12 +40,18 @@ export function TooltipLayer() {
     const onKey = (event: KeyboardEvent): void => {
       if (event.key === "Escape") hide();
     };
+    const onPointer = (event: PointerEvent): void => {
+      // A tap focuses only what can be operated: what else has a definition is shown here.
+      if (event.pointerType === "touch") show(event);
+    };
+    document.addEventListener("pointerup", onPointer);
     document.addEventListener("mouseover", show);
     document.addEventListener("focusin", show);
     document.addEventListener("focusout", hide);
     document.addEventListener("scroll", hide, true);
     document.addEventListener("keydown", onKey);
     return () => {
+      document.removeEventListener("pointerup", onPointer);
       document.removeEventListener("mouseover", show);
       document.removeEventListener("focusin", show);
       document.removeEventListener("focusout", hide);

@@ -1,4 +1,6 @@
-/** One sentence for each number that a page shows: the text behind its label. */
+// Generated from tb_dlprof_plugin/views/definitions.py by `python -m tb_dlprof_plugin.views.definition_files --write`.
+// Do not edit. One sentence for each number that a page shows: the text behind its label.
+
 export const DEFINITIONS = {
   stepTime: "Mean wall-clock time of one iteration over the selected iterations.",
   unprofiledStep: "Median step time before the recording, without the profiler. It takes a schedule that waits for at least 4 steps; profile() waits for 5 by default.",
@@ -174,6 +176,111 @@ export const DEFINITIONS = {
   memoryPeakReserved: "Most bytes that PyTorch's allocator had taken from the GPU, in use or not.",
   memoryFragmentation: "Reserved less allocated at the moment of the peak: taken from the GPU and of no use to tensors then.",
   memoryGrowth: "Allocated at the end of the iteration less at its start; the mean where it stands for several.",
+  forecastPace: "What the step would wait for most: the GPU's kernels, or the CPU that launches them.",
+  forecastGpuNow: "Summed time of the kernels, copies and sets that a recorded step launched.",
+  forecastGpu: "The same, with the kernels' times in the other precision and with what autocast adds.",
+  forecastScaler: "Kernels that scale the loss, unscale the gradients and look for inf and NaN.",
+  checkedSteps: "Optimizer steps of the selected iterations before which a scaler looked for inf and NaN.",
+  gpuRates: "Peak rates of this GPU as its maker publishes them, without sparsity: the roofs.",
+  supportedPrecisions: "Precisions that the Tensor Cores of this GPU compute in, by its compute capability.",
+  gpuName: "The GPU as its driver names it.",
+  gpuBandwidth: "Peak rate of the GPU's memory, as its maker publishes it.",
+  rateSource: "Where the GPU's rates were published.",
+  perSample: "Time of the base for one sample over that of the candidate: above 1, the candidate is faster.",
 } as const;
 
 export type DefinitionKey = keyof typeof DEFINITIONS;
+
+/** What the parts of a figure are, by figure and key. */
+export const SLICES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  resource_usage: {
+    "tensor_core": "A Tensor Core kernel runs on the GPU.",
+    "other_kernels": "Another kernel runs and no Tensor Core kernel does.",
+    "memory": "A copy or set runs on the GPU and no kernel does.",
+    "dataloader": "The GPU is idle and the training thread waits in the DataLoader.",
+    "io": "The CPU reads or writes files and none of the above applies. PyTorch traces do not record it.",
+    "cpu": "An op or CUDA call runs on the CPU and none of the above applies.",
+    "other": "None of the above: Python between ops, or waiting outside PyTorch.",
+  },
+  gpu_utilization: {
+    "using": "At least one kernel, copy or set runs on the GPU.",
+    "idle": "Nothing runs on the GPU.",
+  },
+  kernel_time: {
+    "tensor_core": "Summed time of kernels that run matrix math on Tensor Cores.",
+    "other_kernels": "Summed time of all other kernels; of one that cannot be told, too.",
+    "memory": "Summed time of copies and sets.",
+  },
+  tensor_core_efficiency: {
+    "using": "Time of Tensor Core kernels in ops that Tensor Cores could run.",
+    "not_using": "Time of the other kernels in these ops.",
+    "unknown": "Time of kernels in these ops of which it cannot be told.",
+  },
+  parts: {
+    "forward": "The GPU works on what the forward pass launched or, idle, waits while the CPU is in it.",
+    "backward": "The same for the backward pass.",
+    "optimizer": "The same for the optimizer's step.",
+    "dataloader": "The training thread waits for the next batch, or the GPU copies what loading launched.",
+    "other": "None of these: copies of the batch, Python between ops, the loop itself.",
+  },
+  by_precision: {
+    "fp16": "Kernel time of eligible ops on Tensor Cores in FP16: 5 bits of exponent, 10 of mantissa.",
+    "bf16": "Kernel time of eligible ops on Tensor Cores in BF16: 8 bits of exponent, 7 of mantissa.",
+    "tf32": "Kernel time of eligible ops on Tensor Cores in TF32: FP32 multiplied with 10 bits of mantissa.",
+    "3xtf32": "Kernel time of eligible ops on Tensor Cores in three TF32 products, about as exact as FP32.",
+    "fp8": "Kernel time of eligible ops on Tensor Cores in 8-bit floating point.",
+    "int8": "Kernel time of eligible ops on Tensor Cores in 8-bit integers.",
+    "fp64": "Kernel time of eligible ops on Tensor Cores in FP64.",
+    "none": "Kernel time of eligible ops that did not run on Tensor Cores.",
+    "unknown": "Kernel time of eligible ops for which the names do not tell.",
+  },
+  ran_in: {
+    "fp32": "Matrix math in FP32, without Tensor Cores.",
+    "tf32": "FP32 tensors, multiplied on Tensor Cores with 10 bits of mantissa.",
+    "3xtf32": "FP32 tensors, multiplied on Tensor Cores in three TF32 products.",
+    "fp16": "Matrix math in FP16: 5 bits of exponent, 10 of mantissa.",
+    "bf16": "Matrix math in BF16: 8 bits of exponent, 7 of mantissa.",
+    "fp8": "Matrix math in 8-bit floating point.",
+    "int8": "Matrix math in 8-bit integers.",
+    "fp64": "Matrix math in FP64.",
+    "unknown": "Matrix math whose precision the names do not tell.",
+  },
+  family: {
+    "convolution": "Convolutions, forward and backward, and what their algorithms need.",
+    "gemm": "Matrix products.",
+    "attention": "Fused attention.",
+    "normalization": "Batch, layer, group and instance norm.",
+    "elementwise": "Work on each element by itself: activations, additions, casts.",
+    "reduction": "Sums, means, maxima over a dimension.",
+    "pooling": "Max and average pooling.",
+    "softmax": "Softmax and log-softmax.",
+    "transpose": "Changes of a tensor's layout in memory.",
+    "optimizer": "The optimizer's update of the parameters.",
+    "random": "Random numbers, such as dropout's.",
+    "communication": "Collectives between GPUs, as NCCL runs them.",
+    "copy": "Copies between CPU and GPU, or on the GPU.",
+    "set": "Fills of memory with one value.",
+    "other": "Kernels whose name stands for none of these.",
+  },
+  compare: {
+    "step_time": "Mean wall-clock time of one iteration.",
+    "gpu_busy": "Time in which at least one kernel, copy or set ran, per step.",
+    "kernel_time": "Summed time of all kernels, per step.",
+    "tensor_core_time": "Summed time of kernels on Tensor Cores, per step.",
+    "memory_time": "Summed time of copies and sets, per step.",
+    "kernel_calls": "Kernels, copies and sets launched, per step.",
+    "gpu_utilization": "Share of the wall-clock time in which at least one kernel, copy or set ran.",
+    "tensor_core_utilization": "Time of Tensor Core kernels over that of all kernels in eligible ops.",
+    "samples_per_second": "Batch size over the mean step time.",
+    "peak_memory": "Most memory that tensors held on the GPU.",
+    "peak_memory_reserved": "Most memory that PyTorch's allocator had taken from the GPU.",
+  },
+  matching: {
+    "matched": "In ops for which the other run has a counterpart.",
+    "casts": "In casts to and from another precision, which autocast adds.",
+    "scaler": "In the work of the GradScaler.",
+    "compiled": "In regions of torch.compile, whose ops have other names in each compilation.",
+    "unmatched": "In ops for which the other run has no counterpart.",
+    "unlinked": "In kernels, copies and sets that no recorded op launched.",
+  },
+};

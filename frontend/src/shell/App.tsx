@@ -118,7 +118,7 @@ function Content({ index, onRefresh }: { index: Runs; onRefresh: () => void }) {
       {empty ? (
         <EmptyState logdir={index.data!.logdir} />
       ) : (
-        <main tabIndex={-1}>
+        <main id="page" tabIndex={-1}>
           {index.error && <ErrorMessage text={index.error.message} onRetry={() => void index.check()} old={index.data !== null} />}
           {!index.data && index.slow && <PageSkeleton />}
           {index.data && state.profile.run !== null && (

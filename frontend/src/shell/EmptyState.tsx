@@ -15,7 +15,7 @@ const HANDLER = `with torch.profiler.profile(
 
 export function EmptyState({ logdir }: { logdir: string }) {
   return (
-    <main class="start" data-testid="empty-state">
+    <main id="page" tabIndex={-1} class="start" data-testid="empty-state">
       <h1>No recordings yet</h1>
       <p>
         {logdir ? (

@@ -121,13 +121,13 @@ function Consists({ forecast }: { forecast: ForecastPage }) {
       <Facts
         rows={[
           [<Term of="forecastNow">Step now, without the profiler</Term>, ns(forecast.unprofiled_step_ms)],
-          ["as recorded", ns(forecast.measured_step_ms)],
-          ["Step, forecast", <>{ns(forecast.predicted_step_ms)} <span class="muted">({formatNs(forecast.low_ms * 1e6)} to {formatNs(forecast.high_ms * 1e6)})</span></>],
-          ["What sets the pace", forecast.limit_text],
-          ["GPU work now", ns(forecast.gpu_before_ms)],
-          ["GPU work, forecast", ns(forecast.gpu_ms)],
-          ...(forecast.casts ? ([[`of it ${forecast.casts} casts`, ns(forecast.casts_ms)]] as const) : []),
-          ...(forecast.scaler_ms ? ([["of it GradScaler", ns(forecast.scaler_ms)]] as const) : []),
+          [<Term of="stepTime">as recorded</Term>, ns(forecast.measured_step_ms)],
+          [<Term of="forecast">Step, forecast</Term>, <>{ns(forecast.predicted_step_ms)} <span class="muted">({formatNs(forecast.low_ms * 1e6)} to {formatNs(forecast.high_ms * 1e6)})</span></>],
+          [<Term of="forecastPace">What sets the pace</Term>, forecast.limit_text],
+          [<Term of="forecastGpuNow">GPU work now</Term>, ns(forecast.gpu_before_ms)],
+          [<Term of="forecastGpu">GPU work, forecast</Term>, ns(forecast.gpu_ms)],
+          ...(forecast.casts ? ([[<Term of="forecastCasts">of it {forecast.casts} casts</Term>, ns(forecast.casts_ms)]] as const) : []),
+          ...(forecast.scaler_ms ? ([[<Term of="forecastScaler">of it GradScaler</Term>, ns(forecast.scaler_ms)]] as const) : []),
           [<Term of="forecastCpu">CPU's own work, forecast</Term>, ns(forecast.cpu_ms)],
         ]}
       />

@@ -4,9 +4,10 @@ import { number, text } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
 import type { Column } from "../../components/table/columns";
 import { StackedBar, sumNs } from "../../components/StackedBar";
+import { Defined } from "../../components/Term";
 import { Value } from "../../components/Value";
 import { colourOf } from "../../format/colours";
-import { DEFINITIONS } from "../../format/definitions";
+import { DEFINITIONS, SLICES } from "../../format/definitions";
 import { exactNs, formatNs, formatNsDifference } from "../../format/duration";
 
 interface Row {
@@ -58,7 +59,7 @@ export function Categories({ data }: { data: ComparePage }) {
             return (
               <tr key={key}>
                 <td>
-                  <span class="swatch" style={{ background: colourOf(key, index, "resource_usage") }} /> {label}
+                  <span class="swatch" style={{ background: colourOf(key, index, "resource_usage") }} /> <Defined text={SLICES["resource_usage"]?.[key] ?? label}>{label}</Defined>
                 </td>
                 <td class="right"><Value value={before} unit="ns" missing="not recorded" /></td>
                 <td class="right"><Value value={after} unit="ns" missing="not recorded" /></td>

@@ -97,9 +97,9 @@ function StepTimes({ data }: { data: CompareData }) {
     <div class="step-times">
       <Facts
         rows={[
-          ["Step, base", <Value value={step.a} unit="ns" />],
-          ["Step, candidate", <Value value={step.b} unit="ns" />],
-          ...(data.batches ? ([["Per sample", <Value value={data.batches.speedup_per_sample} unit="ratio" />]] as const) : []),
+          [<Term of="stepTime">Step, base</Term>, <Value value={step.a} unit="ns" />],
+          [<Term of="stepTime">Step, candidate</Term>, <Value value={step.b} unit="ns" />],
+          ...(data.batches ? ([[<Term of="perSample">Per sample</Term>, <Value value={data.batches.speedup_per_sample} unit="ratio" />]] as const) : []),
         ]}
       />
     </div>

@@ -3,8 +3,9 @@ import type { ComparePage, CompareShares } from "../../api/types";
 import { number, text } from "../../components/export/columns";
 import { TableFiles } from "../../components/export/TableFiles";
 import type { Column } from "../../components/table/columns";
-import { Term } from "../../components/Term";
+import { Defined, Term } from "../../components/Term";
 import { Value } from "../../components/Value";
+import { SLICES } from "../../format/definitions";
 
 const ROWS: [key: Exclude<keyof CompareShares, "total_ns">, label: string][] = [
   ["matched", "Matched"],
@@ -41,7 +42,7 @@ export function Matching({ data }: { data: ComparePage }) {
         <tbody>
           {ROWS.filter(([key]) => key === "matched" || key === "unmatched" || base[key] || candidate[key]).map(([key, label]) => (
             <tr key={key}>
-              <td>{label}</td>
+              <td><Defined text={SLICES["matching"]![key]!}>{label}</Defined></td>
               <td class="right"><Value value={base[key]} unit="percent" /></td>
               <td class="right"><Value value={candidate[key]} unit="percent" /></td>
             </tr>

@@ -3,9 +3,9 @@ import type { CompareMetric } from "../../api/types";
 import { number, text } from "../../components/export/columns";
 import { TableFiles } from "../../components/export/TableFiles";
 import type { Column } from "../../components/table/columns";
-import { Term } from "../../components/Term";
+import { Defined, Term } from "../../components/Term";
 import { Value } from "../../components/Value";
-import { DEFINITIONS } from "../../format/definitions";
+import { DEFINITIONS, SLICES } from "../../format/definitions";
 import { formatRatio } from "../../format/number";
 
 /** Whether `b` is better, worse or neither. Below one percent of change it is called the same. */
@@ -47,7 +47,7 @@ export function Metrics({ metrics }: { metrics: CompareMetric[] }) {
             const verdict = judge(metric);
             return (
               <tr key={metric.key} data-testid={`metric-${metric.key}`}>
-                <td>{metric.label}</td>
+                <td><Defined text={SLICES["compare"]![metric.key]!}>{metric.label}</Defined></td>
                 <td class="right"><Value value={metric.a} unit={metric.unit} /></td>
                 <td class="right"><Value value={metric.b} unit={metric.unit} /></td>
                 <td class="right">{metric.gain === null ? <span class="missing">–</span> : formatRatio(metric.gain)}</td>

@@ -22,7 +22,7 @@ export function NumericHealth({ health }: { health: NumericHealthPanel }) {
         rows={[
           [<Term of="skippedSteps">Skipped steps</Term>, <Count value={health.skipped_steps} />],
           ...(iterations ? [["Skipped in iterations", iterations] as const] : []),
-          ["Checked steps", <Count value={health.checked_steps} />],
+          [<Term of="checkedSteps">Checked steps</Term>, <Count value={health.checked_steps} />],
           [<Term of="lossScale">Loss scale at the end</Term>, <Count value={health.loss_scale} />],
           [<Term of="stepsSinceChange">Steps since it changed</Term>, <Count value={health.steps_since_change} />],
         ]}

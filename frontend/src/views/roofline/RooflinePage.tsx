@@ -50,10 +50,10 @@ export function RooflinePage({ data }: { data: RooflineData }) {
           <Card title="What the GPU can reach" testId="roofline-gpu">
             <Facts
               rows={[
-                ["GPU", <Text value={data.gpu} />],
-                ...data.roofs.map((roof): [string, preact.JSX.Element] => [roof.label, <Value value={roof.flops_per_second} unit="flops_per_second" />]),
-                ["Memory", data.bytes_per_second === null ? <Text value={null} /> : <span class="num">{(data.bytes_per_second / 1e9).toLocaleString("en-US")} GB/s</span>],
-                ["Source", <Text value={data.source} />],
+                [<Term of="gpuName">GPU</Term>, <Text value={data.gpu} />],
+                ...data.roofs.map((roof): [preact.JSX.Element, preact.JSX.Element] => [<Term of="gpuRates">{roof.label}</Term>, <Value value={roof.flops_per_second} unit="flops_per_second" />]),
+                [<Term of="gpuBandwidth">Memory</Term>, data.bytes_per_second === null ? <Text value={null} /> : <span class="num">{(data.bytes_per_second / 1e9).toLocaleString("en-US")} GB/s</span>],
+                [<Term of="rateSource">Source</Term>, <Text value={data.source} />],
               ]}
             />
           </Card>

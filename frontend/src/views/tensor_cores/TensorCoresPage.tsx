@@ -117,7 +117,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
                 [<Term of="usingTime">On Tensor Cores</Term>, <Value value={data.using_ns} unit="ns" />],
                 [<Term of="notUsingTime">Not on Tensor Cores</Term>, <Value value={data.not_using_ns} unit="ns" />],
                 [<Term of="unknownTime">Cannot be told</Term>, <Value value={data.unknown_ns} unit="ns" />],
-                ["This GPU's Tensor Cores take", data.supported_precisions.join(", ") || <span class="missing">unknown</span>],
+                [<Term of="supportedPrecisions">This GPU's Tensor Cores take</Term>, data.supported_precisions.join(", ") || <span class="missing">unknown</span>],
               ]}
             />
           </Card>
