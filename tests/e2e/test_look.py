@@ -26,7 +26,9 @@ PAGES = re.findall(r'"(\w+)"', _LIST[: _LIST.index("] as const")])
 """As the navigation has them, so that a new page is looked at, too."""
 MORE = ["runs&p.tb_dlprof.runs=models", "runs&p.tb_dlprof.runs=sweep", "reports&p.tb_dlprof.report=summary"]
 PAIR = "p.tb_dlprof.a.run=lenet/fp32&p.tb_dlprof.b.run=lenet/amp-fp16"
-_LABELS = "main .table-box th, main dt, main .legend-label, main .readings tbody td:first-child"
+_LABELS = (
+    "main .table-box th, main .facts dt, main .figures dt, main .legend-label, main .readings tbody td:first-child"
+)
 _FACTS = ".finding, [data-testid=overview-system], [data-testid=by-model-next], [data-testid^=promised]"
 """What the system is and what a rule read are facts that their names say."""
 _UNDEFINED = f"""() => [...document.querySelectorAll('{_LABELS}')]

@@ -73,9 +73,10 @@ it("gives each category and each precision a colour of its own", () => {
   const same: Record<string, string[]> = {
     "--c-tensor-core": ["tensor_core_efficiency.using"],
     "--c-other-kernels": ["tensor_core_efficiency.not_using", "by_precision.none", "waterfall.other_compute"],
-    "--c-memory": ["waterfall.copies", "family.copy", "family.set"],
+    "--c-cpu": ["timeline.launch"],
+    "--c-memory": ["timeline.copy", "waterfall.copies", "family.copy", "family.set"],
     "--c-dataloader": ["parts.dataloader"],
-    "--c-other": ["memory.before", "parts.other", "waterfall.idle", "gap_kind.other", "family.other"],
+    "--c-other": ["memory.before", "parts.other", "waterfall.idle", "gap_kind.other", "timeline.gap_other", "family.other"],
   };
   for (const [context, keys] of Object.entries(BY_CONTEXT))
     for (const [key, property] of Object.entries(keys))

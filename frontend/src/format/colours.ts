@@ -84,7 +84,7 @@ export const BY_CONTEXT: Readonly<Record<string, Readonly<Record<string, string>
     backward: "--c-s2",
     optimizer: "--c-s10",
     launch: "--c-cpu",
-    wait: "--c-io",
+    wait: "--c-s3",
     copy: "--c-memory",
     runtime: "--c-s11",
     module: "--accent-soft",
