@@ -4,6 +4,7 @@ import { useFile } from "../api/useResource";
 import { expectArrival } from "../state/arrival";
 import { PAGE_KEYS, PAGE_LABELS, PAGES } from "../state/pages";
 import { useView } from "../state/store";
+import { ANOTHER_RUN } from "../state/viewState";
 import { AboutFile } from "./AboutFile";
 import { keyNames } from "./keys/KeyHelp";
 import { ProfilePicker } from "./ProfilePicker";
@@ -48,12 +49,23 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
             entries={index.runs}
             choice={state.profile}
             label="Run"
-            onChange={(profile) => set({ profile, range: null, op: null, kernel: null, iteration: null, event: null, finding: null, device: null })}
+            onChange={(profile) => set({ ...ANOTHER_RUN, profile })}
           />
         )}
         {onSearch && (
-          <button type="button" class="button search-open" data-testid="search-open" aria-keyshortcuts="/ Control+K" title={`Search: / or ${keyNames("mod+k")[0]}`} onClick={onSearch}>
-            Search <kbd>/</kbd>
+          <button
+            type="button"
+            class="button search-open"
+            data-testid="search-open"
+            aria-label="Search"
+            aria-keyshortcuts="/ Control+K"
+            title={`Search: / or ${keyNames("mod+k")[0]}`}
+            onClick={onSearch}
+          >
+            <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
+              <path d="M11 11l4 4M12.5 7A5.5 5.5 0 1 1 1.5 7a5.5 5.5 0 0 1 11 0z" fill="none" stroke="currentColor" stroke-width="1.6" />
+            </svg>
+            <kbd>/</kbd>
           </button>
         )}
         {file ? (

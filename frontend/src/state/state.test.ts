@@ -10,7 +10,7 @@ const FULL: ViewState = {
   profile: { run: "resnet50/fp32 & more=1", session: "s1", rank: 0, cycle: 3, keyNode: "conv1/conv2d & more" },
   range: { first: 2, last: 7 },
   op: "op#1",
-  opModule: "layer1.0 & more",
+  about: { kind: "module", id: "layer1.0 & more" },
   module: ":optimizer",
   kernel: "k 1",
   iteration: 4,

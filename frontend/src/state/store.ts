@@ -2,6 +2,7 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { onHashChange, readPairs, writePairs } from "./hash";
+import { withoutForeignFilter } from "./subject";
 import { pairsToState, stateToPairs, type ViewState } from "./viewState";
 
 export interface Store {
@@ -22,7 +23,7 @@ export function createStore(): Store {
   return {
     get: () => state,
     set(change) {
-      publish({ ...state, ...change });
+      publish({ ...state, ...withoutForeignFilter(state, change) });
       writePairs(stateToPairs(state));
     },
     subscribe(listener) {

@@ -3,6 +3,7 @@
  * here, nothing else is. Pure: `hash.ts` does the reading and writing.
  */
 import { isPage, type Page } from "./pages";
+import { parseSubject, subjectText, type Subject } from "./subject";
 
 /** Which profile: null means "the default" (first run, newest session, lowest rank, last cycle). */
 export interface ProfileChoice {
@@ -46,8 +47,8 @@ export interface ViewState {
   /** Null means all iterations. */
   range: IterationRange | null;
   op: string | null;
-  /** The ops shown on the Ops page are those of this module; null shows all. A key as in `views/modules/tree.ts`. */
-  opModule: string | null;
+  /** The op, kernel or module whose rows the pages show; null shows all. */
+  about: Subject | null;
   /** The module selected on the Modules page, as a key. */
   module: string | null;
   kernel: string | null;
@@ -85,12 +86,15 @@ export interface ViewState {
 
 export const NO_PROFILE: ProfileChoice = { run: null, session: null, rank: null, cycle: null, keyNode: null };
 
+/** What goes when another run is picked: it speaks of this one. */
+export const ANOTHER_RUN = { range: null, op: null, kernel: null, iteration: null, event: null, finding: null, device: null, about: null } as const;
+
 export const INITIAL_STATE: ViewState = {
   page: "overview",
   profile: NO_PROFILE,
   range: null,
   op: null,
-  opModule: null,
+  about: null,
   module: null,
   kernel: null,
   iteration: null,
@@ -140,7 +144,7 @@ export function stateToPairs(state: ViewState): [key: string, value: string][] {
   if (state.page !== INITIAL_STATE.page) put("page", state.page);
   putProfile("", state.profile, state.range);
   put("op", state.op);
-  put("opModule", state.opModule);
+  put("about", subjectText(state.about));
   put("module", state.module);
   put("kernel", state.kernel);
   put("iteration", state.iteration);
@@ -196,7 +200,7 @@ export function pairsToState(pairs: Iterable<readonly [string, string]>): ViewSt
     profile: profile(""),
     range: range(""),
     op: text("op"),
-    opModule: text("opModule"),
+    about: parseSubject(text("about")),
     module: text("module"),
     kernel: text("kernel"),
     iteration: index("iteration"),

@@ -2,7 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { formatCount } from "../../format/number";
 import { useView } from "../../state/store";
-import { NO_PROFILE } from "../../state/viewState";
+import { ANOTHER_RUN, NO_PROFILE } from "../../state/viewState";
 
 export interface Notice {
   /** The latest recording of the run that is shown: its cycle, or null for that of a new session. */
@@ -66,7 +66,7 @@ export function NewsNotice({ notice, onClose }: NewsNoticeProps) {
             class="link"
             data-testid="news-run"
             onClick={() => {
-              set({ profile: { ...NO_PROFILE, run: newestRun }, range: null, op: null, kernel: null, finding: null, device: null });
+              set({ ...ANOTHER_RUN, profile: { ...NO_PROFILE, run: newestRun } });
               onClose();
             }}
           >

@@ -36,7 +36,7 @@ describe("the search", () => {
 
   it("leads where the thing is shown", () => {
     const state = { ...INITIAL_STATE, page: "compare" as const };
-    expect(targetOf({ kind: "kernel", id: "k" }, state).change).toEqual({ page: "kernels", kernel: "k" });
+    expect(targetOf({ kind: "kernel", id: "k" }, state).change).toEqual({ page: "kernels", kernel: "k", about: null });
     expect(targetOf({ kind: "run", id: "a" }, state).change).toMatchObject({ page: "overview", profile: { run: "a", cycle: null }, range: null });
     expect(targetOf({ kind: "run", id: "a" }, { ...state, page: "memory" }).change.page).toBe("memory");
     expect(targetOf({ kind: "metric", id: "gpuIdle" }, state)).toEqual({ change: { page: "launches" }, term: "gpuIdle" });

@@ -1,6 +1,8 @@
 /** The Advice page: the findings by what they save, all together, what was set aside, and why the other rules are silent. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { AdvicePage as AdviceData, FindingItem, RunEntry } from "../../api/types";
+import { AboutChip } from "../../components/about/AboutChip";
+import { useAbout, type About } from "../../components/about/useAbout";
 import { number, text } from "../../components/export/columns";
 import { TableFiles } from "../../components/export/TableFiles";
 import type { Column } from "../../components/table/columns";
@@ -59,7 +61,8 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
 
   const withAside = data.findings.map((finding) => ({ finding, aside: asideOf(state, finding.rule) }));
   const open = withAside.filter(({ aside }) => aside === null).map(({ finding }) => finding);
-  const shown = open.filter((finding) => shows(state.severities, finding));
+  const about = useAbout();
+  const shown = open.filter((finding) => shows(state.severities, finding) && (about.related === null || restsOn(finding, about)));
   const inPlace = data.findings.filter((finding) => shown.includes(finding) || (finding.id === last && !open.includes(finding)));
   // A file holds what all of them save together; what is left without some takes a server.
   const incomplete = useFile() !== null && open.length < data.findings.length;
@@ -89,6 +92,7 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
         </p>
       )}
       {data.findings.length === 0 && <EmptyMessage>No rule found anything to change. Below is what each of them looked at.</EmptyMessage>}
+      <AboutChip about={about} shown={shown.length} known={open.length} of="findings" none="No finding names it among what it rests on; each lists the few of most weight." />
       {open.length > 1 && (
         <div class="findings-bar">
           <SeverityFilter findings={open} />
@@ -119,7 +123,7 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
         )}
         {data.findings.length > 0 && shown.length === 0 && (
           <p class="muted" data-testid="nothing-shown">
-            {open.length === 0 ? "All findings are dismissed or done." : "No open finding is of that severity."}
+            {open.length === 0 ? "All findings are dismissed or done." : about.related ? "No open finding rests on it." : "No open finding is of that severity."}
           </p>
         )}
       </div>
@@ -130,6 +134,10 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
     </>
   );
 }
+
+/** Whether the op, kernel or module, or what belongs to it, is among the rows behind a finding. */
+const restsOn = (finding: FindingItem, { ops, kernels, modules }: About): boolean =>
+  finding.evidence.some(({ page, id }) => (page === "kernels" ? kernels : page === "modules" ? modules : ops).has(id));
 
 /** Whether the filter lets a finding through. */
 const shows = (severities: readonly string[], finding: FindingItem): boolean => severities.length === 0 || severities.includes(finding.severity);

@@ -148,7 +148,7 @@ function Ops({ precision }: { precision: string }) {
           rows={page.ops}
           rowId={rowId}
           sort={{ id: "change", desc: false }}
-          onSelect={(row) => set({ page: "ops", op: row.id, opModule: null })}
+          onSelect={(row) => set({ page: "ops", op: row.id })}
         />
       )}
     </ResourceView>

@@ -221,7 +221,7 @@ describe("helpers", () => {
 
   it("lead to the row that a finding rests on", () => {
     const row = { label: "", value_ns: null, percent: null };
-    expect(evidenceTarget({ ...row, page: "tensor_cores", id: "o" })).toEqual({ page: "ops", op: "o", opModule: null });
+    expect(evidenceTarget({ ...row, page: "tensor_cores", id: "o" })).toEqual({ page: "ops", op: "o" });
     expect(evidenceTarget({ ...row, page: "modules", id: "layer1" })).toEqual({ page: "modules", module: "layer1" });
     expect(evidenceTarget({ ...row, page: "launches", id: "" })).toMatchObject({ page: "launches", op: null });
     expect(evidenceTarget({ ...row, page: "nowhere", id: "" })).toBeNull();

@@ -1,5 +1,6 @@
 /** The selected kernel: its full name, what decided its verdict, how it was launched and by which ops. */
 import type { KernelOp, KernelRow } from "../../api/types";
+import { RelatedLinks } from "../../components/about/RelatedLinks";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
 import { OpName } from "../../components/OpName";
@@ -23,6 +24,7 @@ export function KernelPane({ row }: { row: KernelRow }) {
   return (
     <Pane of="kernel" testId="kernel-detail" onClose={() => set({ kernel: null })}>
       <h2 class="pane-title">{row.short_name}</h2>
+      <RelatedLinks subject={{ kind: "kernel", id: row.id }} />
       <CodeBlock code={row.name} label="Full name of the kernel" />
       <Facts
         rows={[

@@ -1,5 +1,7 @@
 /** The Kernels page: every kernel, copy and set in a table; the selected one with its full name, launch and ops. */
 import type { KernelRow, KernelsPage as KernelsData } from "../../api/types";
+import { AboutChip } from "../../components/about/AboutChip";
+import { useAbout, useOwn } from "../../components/about/useAbout";
 import { Card } from "../../components/Card";
 import { CoverageLine } from "../../components/CoverageLine";
 import { EmptyMessage } from "../../components/Message";
@@ -53,6 +55,8 @@ const COLUMNS: Column<KernelRow>[] = [
 export function KernelsPage({ data }: { data: KernelsData }) {
   const { state, set } = useView();
   const selected = data.rows.find((row) => row.id === state.kernel) ?? null;
+  const about = useAbout();
+  const rows = useOwn(data.rows, about, (row, { kernels }) => kernels.has(row.id));
   if (!data.has_gpu && data.rows.length === 0) {
     return (
       <>
@@ -69,16 +73,17 @@ export function KernelsPage({ data }: { data: KernelsData }) {
           <PartsBar name="Kernel time by family" slices={data.by_family} context="family" />
         </Card>
       )}
+      <AboutChip about={about} shown={rows.length} known={data.rows.length} of="kernels" none="It launched no kernel in these iterations." />
       <div class={selected ? "split" : ""}>
         <DataTable
           name={`kernels ${data.ref.run}`}
           testId="kernels-table"
           columns={COLUMNS}
-          rows={data.rows}
+          rows={rows}
           rowId={(row) => row.id}
           selected={state.kernel}
           onSelect={(row) => set({ kernel: row.id === state.kernel ? null : row.id })}
-          totalRows={data.total_rows}
+          totalRows={rows === data.rows ? data.total_rows : rows.length}
         />
         {selected && <KernelPane row={selected} />}
       </div>

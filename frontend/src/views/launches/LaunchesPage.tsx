@@ -1,6 +1,8 @@
 /** The Launches page: who sets the pace, what the CPU did while the GPU was idle, launch delays and synchronising calls. */
 import { useMemo, useState } from "preact/hooks";
 import type { LaunchesPage as LaunchesData } from "../../api/types";
+import { AboutChip } from "../../components/about/AboutChip";
+import { useAbout, useOwn } from "../../components/about/useAbout";
 import { Card } from "../../components/Card";
 import { IterationBars } from "../../components/chart/IterationBars";
 import { EmptyMessage } from "../../components/Message";
@@ -76,12 +78,17 @@ function Iterations({ data }: { data: LaunchesData }) {
 function Tables({ data }: { data: LaunchesData }) {
   const { set } = useView();
   const several = data.gpus.length > 1;
+  const about = useAbout();
+  const ownGaps = useOwn(data.gaps, about, (row, own) => own.ops.has(row.op_id) && own.kernels.has(row.kernel_id));
+  const syncs = useOwn(data.syncs, about, (row, own) => own.ops.has(row.op_id));
+  const kernels = useOwn(data.kernels, about, (row, own) => own.kernels.has(row.id));
   const activities = useMemo(() => data.activities.slice(1), [data.activities]);
   const pace = useMemo(() => paceColumns(activities, several), [activities, several]);
   const gaps = useMemo(() => gapColumns(activities, data.gap_kinds, several), [activities, data.gap_kinds, several]);
   const { run } = data.ref;
   return (
     <div class="launches-tables">
+      <AboutChip about={about} shown={kernels.length} known={data.kernels.length} of="launched kernels, with their gaps and waits" none="It launched no kernel in these iterations." />
       <Card title={<Term of="pace">Pace by iteration</Term>}>
         <DataTable
           name={`pace ${run}`}
@@ -98,11 +105,11 @@ function Tables({ data }: { data: LaunchesData }) {
           name={`idle gaps ${run}`}
           testId="launches-gaps"
           columns={gaps}
-          rows={data.gaps}
+          rows={ownGaps}
           rowId={(row) => `${row.index} ${row.gpu} ${row.start_ns}`}
           selectable={(row) => row.kernel_id !== ""}
           onSelect={(row) => row.kernel_id && set({ page: "kernels", kernel: row.kernel_id })}
-          totalRows={data.total_gaps}
+          totalRows={ownGaps === data.gaps ? data.total_gaps : ownGaps.length}
         />
       </Card>
       <Card title={<Term of="syncCalls">Synchronising calls</Term>}>
@@ -111,11 +118,11 @@ function Tables({ data }: { data: LaunchesData }) {
             name={`synchronising calls ${run}`}
             testId="launches-syncs-table"
             columns={SYNC_COLUMNS}
-            rows={data.syncs}
+            rows={syncs}
             rowId={(row) => [row.call, row.op_id, row.inner_op, row.module, row.role, row.kind].join(" ")}
             selectable={(row) => row.op_id !== ""}
             onSelect={(row) => row.op_id && set({ page: "ops", op: row.op_id })}
-            totalRows={data.total_syncs}
+            totalRows={syncs === data.syncs ? data.total_syncs : syncs.length}
           />
         ) : (
           <p class="muted">No call in the selected iterations made the CPU wait for the GPU.</p>
@@ -126,10 +133,10 @@ function Tables({ data }: { data: LaunchesData }) {
           name={`launch delays ${run}`}
           testId="launches-kernels"
           columns={KERNEL_COLUMNS}
-          rows={data.kernels}
+          rows={kernels}
           rowId={(row) => row.id}
           onSelect={(row) => set({ page: "kernels", kernel: row.id })}
-          totalRows={data.total_kernels}
+          totalRows={kernels === data.kernels ? data.total_kernels : kernels.length}
         />
       </Card>
     </div>

@@ -1,6 +1,8 @@
 /** The Memory page: what was allocated over time, and by whom at the moment when it was most. */
 import { useMemo } from "preact/hooks";
 import type { MemoryDevice, MemoryMoment as Moment, MemoryPage as MemoryData } from "../../api/types";
+import { AboutChip } from "../../components/about/AboutChip";
+import { useAbout, useOwn, type About } from "../../components/about/useAbout";
 import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";
 import { EmptyMessage } from "../../components/Message";
@@ -16,7 +18,9 @@ export function MemoryPage({ data }: { data: MemoryData }) {
   const { set } = useView();
   const { curve, figures, peak } = data;
   const iterations = useMemo(() => iterationColumns(data.categories, data.device !== "cpu"), [data.categories, data.device]);
-  if (!curve || !figures || !peak) return <NotRecorded data={data} />;
+  const about = useAbout();
+  const rows = useOwn(data.rows, about, (row, own) => row.op_id !== null && own.ops.has(row.op_id));
+  if (!curve || !figures || !peak) return <NotRecorded data={data} about={about} />;
   const run = data.ref.run;
   return (
     <>
@@ -53,17 +57,18 @@ export function MemoryPage({ data }: { data: MemoryData }) {
           </Card>
         </div>
       )}
+      <AboutChip about={about} shown={rows.length} known={data.rows.length} of="allocations alive at the peak" none="None of what was alive at the peak was allocated by it." />
       <div class="grid">
         {!data.not_attributed && (
           <Card title="Largest allocations alive at the peak" testId="memory-allocations">
             <DataTable
               name={`memory allocations ${run}`}
               columns={ALLOCATIONS}
-              rows={data.rows}
+              rows={rows}
               rowId={(row) => String(row.id)}
               onSelect={(row) => set({ page: "ops", op: row.op_id })}
               selectable={(row) => row.op_id !== null}
-              totalRows={data.total_rows ?? undefined}
+              totalRows={rows === data.rows ? (data.total_rows ?? undefined) : rows.length}
             />
           </Card>
         )}
@@ -109,10 +114,11 @@ function PeakMoment({ peak, onOp }: { peak: Moment; onOp: (id: string) => void }
   );
 }
 
-function NotRecorded({ data }: { data: MemoryData }) {
+function NotRecorded({ data, about }: { data: MemoryData; about: About }) {
   return (
     <>
       <PageHead title="Memory" headline={data.headline} />
+      <AboutChip about={about} shown={0} known={0} of="allocations" none="Nothing is known of its memory." />
       <EmptyMessage>
         <p>The profiler writes memory events only when it is asked to; each allocation then costs the CPU a little more time.</p>
         <CodeBlock code={data.how_to_record} label="How to record memory" />

@@ -1,5 +1,6 @@
 /** The selected module: its numbers in words, and the way to its ops. */
 import type { ModuleRow } from "../../api/types";
+import { RelatedLinks } from "../../components/about/RelatedLinks";
 import { Facts } from "../../components/Facts";
 import { Pane } from "../../components/Pane";
 import { Term } from "../../components/Term";
@@ -16,14 +17,16 @@ interface ModulePaneProps {
 export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
   const { set } = useView();
   const isModule = row.role === null;
+  const subject = { kind: "module", id: keyOf(row) } as const;
   return (
     <Pane of="module" testId="module-detail" onClose={() => set({ module: null })}>
       <h2 class="pane-title">{row.path || labelOf(row, model)}</h2>
       <p>
-        <button type="button" class="button" data-testid="module-ops" onClick={() => set({ page: "ops", op: null, opModule: isModule && !row.path ? null : keyOf(row) })}>
+        <button type="button" class="button" data-testid="module-ops" onClick={() => set({ page: "ops", op: null, about: isModule && !row.path ? null : subject })}>
           Show {isModule && !row.path ? "all" : "its"} ops
         </button>
       </p>
+      {(row.path || !isModule) && <RelatedLinks subject={subject} without="ops" />}
       {hasGpu && (
         <>
           <h3>GPU</h3>

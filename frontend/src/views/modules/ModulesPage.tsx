@@ -1,6 +1,8 @@
 /** The Modules page: the module tree as an icicle and as a table, the selected module in a pane beside the table. */
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import type { ModuleRow, ModulesPage as ModulesData } from "../../api/types";
+import { AboutChip } from "../../components/about/AboutChip";
+import { useAbout } from "../../components/about/useAbout";
 import { Card } from "../../components/Card";
 import { number, text } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
@@ -57,7 +59,17 @@ function Modules({ data }: { data: ModulesData }) {
     reveal(key);
     set({ module: key });
   };
-  const order = useCallback((sorted: ModuleRow[], filtered: boolean) => arrange(tree, open, sorted, filtered), [tree, open]);
+  const about = useAbout();
+  const own = about.related === null ? null : about.modules;
+  const [only] = own?.size === 1 ? own : [];
+  useEffect(() => {
+    // The one module of an op is what its link is for.
+    if (only !== undefined && state.module === null && tree.byKey.has(only)) select(only);
+  }, [only]);
+  const order = useCallback(
+    (sorted: ModuleRow[], filtered: boolean) => (own === null ? arrange(tree, open, sorted, filtered) : arrange(tree, open, sorted.filter((row) => own.has(keyOf(row))), true)),
+    [tree, open, own],
+  );
 
   const [device, setDevice] = useState<Device>(data.has_gpu ? "gpu" : "cpu");
   const [direction, setDirection] = useState<Direction>("both");
@@ -93,6 +105,7 @@ function Modules({ data }: { data: ModulesData }) {
           <IcicleLegend hasGpu={data.has_gpu} device={device} direction={direction} />
         </Drawing>
       </Card>
+      <AboutChip about={about} shown={own === null ? rows.length : rows.filter((row) => own.has(keyOf(row))).length} known={rows.length} of="modules, and those around them" />
       <div class={selected ? "split" : ""}>
         <DataTable
           name={`modules ${data.ref.run}`}

@@ -1,5 +1,6 @@
 /** One op: what it is, its kernels, its input shapes and its time in each iteration. */
 import type { OpDetail, OpKernel, OpShapes } from "../../api/types";
+import { RelatedLinks } from "../../components/about/RelatedLinks";
 import { OpIterations } from "../../components/chart/OpIterations";
 import { Facts } from "../../components/Facts";
 import type { Column } from "../../components/table/columns";
@@ -48,6 +49,7 @@ export function OpDetails({ data, hasGpu }: { data: OpDetail; hasGpu: boolean })
   return (
     <>
       <h2 class="pane-title">{row.name}</h2>
+      <RelatedLinks subject={{ kind: "op", id: row.id }} />
       <Facts
         rows={[
           [<Term of="opType">Op type</Term>, row.op_type],

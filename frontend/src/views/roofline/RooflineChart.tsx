@@ -14,6 +14,8 @@ import { extent, pointSize, points, roofLine } from "./roofs";
 
 interface RooflineChartProps {
   data: RooflinePage;
+  /** Ops that stand out; null for all. */
+  only?: ReadonlySet<string> | null;
   onOp: (id: string) => void;
 }
 
@@ -25,7 +27,7 @@ export function RooflineChart(props: RooflineChartProps) {
   );
 }
 
-function Points({ data, onOp }: RooflineChartProps) {
+function Points({ data, only = null, onOp }: RooflineChartProps) {
   const theme = useTheme();
   const drawn = points(data.ops);
   const bandwidth = data.bytes_per_second;
@@ -37,7 +39,7 @@ function Points({ data, onOp }: RooflineChartProps) {
     <Chart
       height={380}
       theme={theme}
-      inputs={[data]}
+      inputs={[data, only]}
       label={`Rate over FLOPs per byte of ${drawn.length} ops, under ${roofs.length} roofs; the table below holds the values.`}
       onReady={(chart: ECharts) => {
         chart.off("click");
@@ -118,7 +120,7 @@ function Points({ data, onOp }: RooflineChartProps) {
               data: drawn.map(({ op, intensity, rate }) => ({
                 value: [intensity, rate],
                 symbolSize: pointSize(op.gpu_ns, most),
-                itemStyle: { color: colour(property(op.precision)), opacity: 0.75, borderColor: colour("--surface"), borderWidth: 1 },
+                itemStyle: { color: colour(property(op.precision)), opacity: only === null || only.has(op.id) ? 0.75 : 0.1, borderColor: colour("--surface"), borderWidth: 1 },
               })),
             },
           ],

@@ -1,5 +1,7 @@
 /** The Roofline page: how near each matrix product, convolution and attention comes to what the GPU can reach. */
 import type { RooflinePage as RooflineData } from "../../api/types";
+import { AboutChip } from "../../components/about/AboutChip";
+import { useAbout, useOwn } from "../../components/about/useAbout";
 import { Card } from "../../components/Card";
 import { Facts } from "../../components/Facts";
 import { EmptyMessage } from "../../components/Message";
@@ -13,10 +15,13 @@ import { RooflineChart } from "./RooflineChart";
 
 export function RooflinePage({ data }: { data: RooflineData }) {
   const { set } = useView();
+  const about = useAbout();
+  const ops = useOwn(data.ops, about, (row, own) => own.ops.has(row.id));
   const open = (op: string) => set({ page: "ops", op });
   return (
     <>
       <PageHead title="Roofline" headline={data.headline} range={data.range} />
+      <AboutChip about={about} shown={ops.length} known={data.ops.length} of="ops with FLOPs" none="None of it is a matrix product, convolution or attention." />
       {data.ops.length > 0 ? (
         <div class="grid">
           <Card
@@ -24,7 +29,7 @@ export function RooflinePage({ data }: { data: RooflineData }) {
             testId="roofline-chart"
             actions={<span class="muted small">area: GPU time; solid: Tensor Cores, dashed: CUDA cores; click an op to open it</span>}
           >
-            <RooflineChart data={data} onOp={open} />
+            <RooflineChart data={data} only={about.related && about.ops} onOp={open} />
           </Card>
         </div>
       ) : (
@@ -64,10 +69,10 @@ export function RooflinePage({ data }: { data: RooflineData }) {
           name={`roofline ${data.ref.run}`}
           testId="roofline-table"
           columns={COLUMNS}
-          rows={data.ops}
+          rows={ops}
           rowId={(row) => row.id}
           onSelect={(row) => open(row.id)}
-          totalRows={data.total_rows}
+          totalRows={ops === data.ops ? data.total_rows : ops.length}
         />
       )}
     </>

@@ -1,5 +1,7 @@
 /** The Tensor Cores page: how far the eligible ops use them, at which precision, and which do not and why. */
 import type { TensorCoreKernel, TensorCoreOp, TensorCoresPage as TensorCoresData } from "../../api/types";
+import { AboutChip } from "../../components/about/AboutChip";
+import { useAbout, useOwn } from "../../components/about/useAbout";
 import { Card } from "../../components/Card";
 import { Donut } from "../../components/chart/Donut";
 import { Facts } from "../../components/Facts";
@@ -101,6 +103,9 @@ const KERNELS: Column<TensorCoreKernel>[] = [
 
 export function TensorCoresPage({ data }: { data: TensorCoresData }) {
   const { set } = useView();
+  const about = useAbout();
+  const ops = useOwn(data.ops, about, (row, own) => own.ops.has(row.id));
+  const kernels = useOwn(data.kernels, about, (row, own) => own.kernels.has(row.id));
   return (
     <>
       <PageHead title="Tensor Cores" headline={data.headline} range={data.range} />
@@ -139,6 +144,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
           )}
         </Card>
       )}
+      <AboutChip about={about} shown={ops.length} known={data.ops.length} of="eligible ops" none="None of it can use Tensor Cores." />
       {data.ops.some((op) => op.could_save !== "nothing") && (
         <p class="muted small tc-note">
           Ops by what they could save in the selected iterations: an estimate where the remedy's factor is known; else at most what an op takes above the least
@@ -150,10 +156,10 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
           name={`tensor cores ${data.ref.run}`}
           testId="tc-table"
           columns={COLUMNS}
-          rows={data.ops}
+          rows={ops}
           rowId={(row) => row.id}
           onSelect={(row) => set({ page: "ops", op: row.id })}
-          totalRows={data.total_rows}
+          totalRows={ops === data.ops ? data.total_rows : ops.length}
         />
       )}
       {data.ops.length > 0 && <RooflineCard />}
@@ -167,7 +173,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
           <DataTable
             name={`kernels of eligible ops ${data.ref.run}`}
             columns={KERNELS}
-            rows={data.kernels}
+            rows={kernels}
             rowId={(row) => row.id}
             onSelect={(row) => set({ page: "kernels", kernel: row.id })}
           />

@@ -1,0 +1,118 @@
+"""Through the page by keys: search, rows, what belongs to an op on every page. Nothing waits in silence."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Route, expect
+from support.tensorboard import RECORDED, Server, Watched
+
+RUN = "resnet50/fp32"
+_PAGE_MS = 30_000
+
+
+@pytest.fixture(scope="module")
+def load_fast() -> str:
+    """One loader is enough: nothing here depends on it."""
+    return "false"
+
+
+@pytest.fixture(scope="module")
+def server(serve: Callable[[Path, int], Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
+    root = tmp_path_factory.mktemp("moving")
+    shutil.copytree(RECORDED / RUN, root / RUN)
+    # Its own run, not those beside it, so that the pickers are lists to search.
+    for number in range(13):
+        shutil.copytree(RECORDED / "lenet" / "fp32", root / "sweep" / f"lr{number}")
+    return serve(root, 14)
+
+
+def test_from_a_word_to_an_op_and_all_that_belongs_to_it(server: Server, watched: Watched) -> None:
+    page = watched.page
+    page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}")
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_test_id("headline")).to_be_visible(timeout=_PAGE_MS)
+
+    # The focus is still in TensorBoard's page around ours.
+    page.keyboard.press("/")
+    expect(frame.get_by_test_id("search-input")).to_be_focused()
+    page.keyboard.type("layer3 conv2 bprop")
+    expect(frame.get_by_test_id("hit-op").first).to_contain_text("layer3.0.conv2/conv2d")
+    page.keyboard.press("Enter")
+    expect(frame.get_by_test_id("op-detail")).to_contain_text("layer3.0.conv2/conv2d", timeout=_PAGE_MS)
+    expect(frame.get_by_role("heading", name="Ops", exact=True)).to_be_focused()
+    expect(frame.get_by_test_id("announcer")).to_contain_text("ops ran")
+
+    # The details follow the rows; Escape gives the focus back to the row.
+    row = frame.get_by_test_id("ops-table").locator("tr.selected")
+    before = row.inner_text()
+    page.keyboard.press("j")
+    expect(row).not_to_have_text(before)
+    page.keyboard.press("k")
+    expect(row).to_contain_text("layer3.0.conv2/conv2d")
+    page.keyboard.press("Escape")
+    expect(frame.get_by_test_id("op-detail")).to_have_count(0)
+    expect(frame.get_by_role("button", name="layer3.0.conv2/conv2d").first).to_be_focused()
+    page.keyboard.press("Enter")
+    frame.get_by_test_id("op-detail").get_by_test_id("related-kernels").click()
+
+    about = frame.get_by_test_id("about")
+    expect(about).to_contain_text("Filtered to op layer3.0.conv2/conv2d (bprop)", timeout=_PAGE_MS)
+    kernels = frame.get_by_test_id("kernels-table").locator("tbody tr")
+    expect(kernels.first).to_be_visible()
+    assert kernels.count() < 10
+    about.get_by_test_id("related-modules").click()
+    expect(frame.get_by_test_id("module-detail")).to_contain_text("layer3.0.conv2", timeout=_PAGE_MS)
+    about.get_by_test_id("related-roofline").click()
+    expect(frame.get_by_test_id("roofline-table").locator("tbody tr")).to_have_count(1, timeout=_PAGE_MS)
+    about.get_by_test_id("related-advice").click()
+    expect(about).to_contain_text("of 3 findings", timeout=_PAGE_MS)
+    # Keys lead on with the filter, typing does not; a link from elsewhere opens the same.
+    page.keyboard.press("g")
+    page.keyboard.press("c")
+    expect(frame.get_by_test_id("tc-table").locator("tbody tr")).to_have_count(1, timeout=_PAGE_MS)
+    page.reload()
+    expect(frame.get_by_test_id("tc-table").locator("tbody tr")).to_have_count(1, timeout=_PAGE_MS)
+    frame.get_by_test_id("about-clear").click()
+    expect(frame.get_by_test_id("about")).to_have_count(0)
+    assert "about" not in page.evaluate("location.hash")
+    page.keyboard.press("?")
+    expect(frame.get_by_test_id("key-help")).to_contain_text("Next iterations")
+    page.keyboard.press("Escape")
+
+    # Another run, by keys alone.
+    frame.get_by_test_id("run-picker").press("Enter")
+    page.keyboard.type("lr7")
+    page.keyboard.press("Enter")
+    expect(frame.get_by_test_id("run-picker")).to_be_focused()
+    assert "run=sweep%2Flr7" in page.evaluate("location.hash")
+    assert (watched.errors, watched.foreign) == ([], [])
+
+
+def test_a_slow_or_failing_answer_is_told_and_what_was_there_stays(server: Server, watched: Watched) -> None:
+    page = watched.page
+    held: list[Route] = []
+    page.route("**/data/plugin/tb_dlprof/ops?*", lambda route: held.append(route))
+    page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.page=ops")
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_role("status", name="Loading")).to_be_visible(timeout=_PAGE_MS)
+    held.pop().continue_()
+    table = frame.get_by_test_id("ops-table")
+    expect(table).to_be_visible(timeout=_PAGE_MS)
+
+    # Other iterations: the old rows stay, marked as busy, and go when the new ones are there.
+    page.keyboard.press("]")
+    expect(frame.locator(".stale[aria-busy='true']")).to_be_visible()
+    expect(table).to_be_visible()
+    held.pop().abort()
+    expect(frame.get_by_test_id("run-error")).to_contain_text("What is shown below may be old.")
+    expect(table).to_be_visible()
+    frame.get_by_test_id("retry").click()
+    expect(frame.locator("[aria-busy='true'] [data-testid='ops-table']")).to_be_visible()
+    held.pop().continue_()
+    expect(frame.get_by_test_id("run-error")).to_have_count(0)
+    expect(frame.get_by_test_id("range-last")).to_have_value("0")
+    assert watched.foreign == []
