@@ -111,7 +111,7 @@ def test_rows_are_named_in_words_and_what_is_idle_says_why(gpu_frame: Frame, ref
         ("GPU 0 idle", "3 gaps", 1),
         ("GPU 0, stream 7", "6 kernels, 1 copy or set", 1),
         ("CPU thread 0: training", "21 calls", 6),
-        ("CPU thread 1: backward pass", "8 calls", 4),
+        ("CPU thread 1: backward", "8 calls", 4),
     ]
     names = {(name.label, name.kind) for name in page.names}
     assert names >= {

@@ -239,7 +239,7 @@ def _thread_label(frame: Frame, thread: int, rows: Ints) -> tuple[str, tuple[int
     if training:
         return f"CPU thread {thread}: training", (0, -len(rows))
     if backward:
-        return f"CPU thread {thread}: backward pass", (1, -len(rows))
+        return f"CPU thread {thread}: backward", (1, -len(rows))
     if (kind == CallKind.OP).any():
         return f"CPU thread {thread}: other ops", (2, -len(rows))
     if (kind == CallKind.OVERHEAD).all():

@@ -22,5 +22,7 @@ export function linksOf(subject: Subject): RelatedLink[] {
     filtered("roofline", "Roofline"),
     filtered("launches", "Launches"),
     filtered("memory", "Memory"),
+    ...(kind === "op" ? [selected("timeline", "Timeline", { op: id, kernel: null, event: null })] : []),
+    ...(kind === "kernel" ? [selected("timeline", "Timeline", { kernel: id, op: null, event: null })] : []),
   ];
 }

@@ -4,7 +4,6 @@ import type { TimelineEvent, TimelineGap, TimelineGpuWork, TimelineSpot } from "
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
 import { Legend } from "../../components/Legend";
-import { ErrorMessage } from "../../components/Message";
 import { sumNs, StackedBar } from "../../components/StackedBar";
 import { Term } from "../../components/Term";
 import { Text, Value } from "../../components/Value";
@@ -13,11 +12,14 @@ import { colourOf } from "../../format/colours";
 import { formatNs } from "../../format/duration";
 import { formatInteger } from "../../format/number";
 import { formatUnit } from "../../format/unit";
+import { useShortcut } from "../../shell/keys/useShortcut";
 import { useView } from "../../state/store";
 import { kindWords } from "./HoverCard";
 import type { Timeline } from "./model";
 
 interface EventPaneProps {
+  /** What the drawing knows of it. */
+  spot: TimelineSpot | null;
   event: TimelineEvent | null;
   error: string | null;
   busy: boolean;
@@ -26,13 +28,14 @@ interface EventPaneProps {
   onClose: () => void;
 }
 
-export function EventPane({ event, error, busy, timeline, onGo, onClose }: EventPaneProps) {
+export function EventPane({ spot, event, error, busy, timeline, onGo, onClose }: EventPaneProps) {
+  useShortcut("Escape", "Close the selected event", "Timeline", onClose);
   return (
     <aside class="pane timeline-pane" aria-label="Selected event" aria-busy={busy} data-testid="timeline-event">
       <button type="button" class="button button-small pane-close" onClick={onClose} aria-label="Close the selected event">
         ✕
       </button>
-      {error && <ErrorMessage text={error} />}
+      {error && <Unanswered spot={spot} error={error} timeline={timeline} />}
       {!event && busy && <div class="skeleton skeleton-table" role="status" aria-label="Loading" />}
       {event && !error && <Details event={event} timeline={timeline} onGo={onGo} />}
     </aside>
@@ -60,9 +63,10 @@ function Details({ event, timeline, onGo }: { event: TimelineEvent; timeline: Ti
           ...(event.dtypes ? [[<Term of="dtypes">Types</Term>, event.dtypes] as const] : []),
         ]}
       />
-      <OpLink event={event} />
+      {!gap && <OpLink event={event} />}
       {gpu && <GpuWork gpu={gpu} onGo={onGo} />}
       {gap && <Gap gap={gap} onGo={onGo} />}
+      {gap && <OpLink event={event} />}
       {event.launched_total > 0 && (
         <Spots title={`Launched ${formatInteger(event.launched_total)} on the GPU, ${formatNs(event.launched_ns)} together`} spots={event.launched} total={event.launched_total} timeline={timeline} onGo={onGo} testId="timeline-launched" />
       )}
@@ -80,6 +84,28 @@ function Details({ event, timeline, onGo }: { event: TimelineEvent; timeline: Ti
   );
 }
 
+/** What the drawing itself knows, where nobody answers for more: an exported file holds the details of the longest events only. */
+function Unanswered({ spot, error, timeline }: { spot: TimelineSpot | null; error: string; timeline: Timeline }) {
+  return (
+    <>
+      <h2 class="pane-title">{spot?.label || "Event"}</h2>
+      {spot && (
+        <Facts
+          rows={[
+            ["What", kindWords(timeline, spot)],
+            ["Row", timeline.tracks[spot.track]?.label ?? ""],
+            ["Duration", <Value value={spot.duration_ns} unit="ns" />],
+            ["Begins", <Value value={spot.start_ns} unit="ns" />],
+          ]}
+        />
+      )}
+      <p class="reason" role="alert">
+        {error}
+      </p>
+    </>
+  );
+}
+
 /** To what the other pages say of it. */
 function OpLink({ event }: { event: TimelineEvent }) {
   const { set } = useView();
@@ -89,7 +115,7 @@ function OpLink({ event }: { event: TimelineEvent }) {
     <p class="timeline-links">
       {op_id && (
         <button type="button" class="link" onClick={() => set({ page: "ops", op: op_id })} data-testid="timeline-to-op">
-          Op {op}
+          {event.gap ? "which is of op" : "Op"} {op}
         </button>
       )}
       {gpu && (

@@ -6,13 +6,13 @@ import { useTheme } from "../../state/ThemeContext";
 import { describeSpot, HoverCard, type Hovered } from "./HoverCard";
 import { foldedAtFirst, layOut } from "./layout";
 import { fontOf } from "./draw";
-import { Minimap } from "./Minimap";
+import { markSpan, Minimap } from "./Minimap";
 import type { Timeline } from "./model";
 import { themeOf } from "./palette";
 import { Stage } from "./stage";
 import { TrackLabels } from "./TrackLabels";
 import type { Loading } from "./useChunks";
-import { whole, type Span } from "./viewport";
+import { whole } from "./viewport";
 
 interface FigureProps {
   timeline: Timeline;
@@ -40,7 +40,8 @@ export function Figure({ timeline, loading, onStage, onSelect }: FigureProps) {
   const [stage, setStage] = useState<Stage | null>(null);
   const [hovered, setHovered] = useState<Hovered | null>(null);
   const [cursor, setCursor] = useState<TimelineSpot | null>(null);
-  const [span, setSpan] = useState<Span>(() => whole(timeline.windowNs));
+  const mark = useRef<HTMLDivElement>(null);
+  const shows = useRef<HTMLSpanElement>(null);
   const colours = (): ReturnType<typeof themeOf> => {
     const style = getComputedStyle(box.current!);
     return themeOf((property) => style.getPropertyValue(property).trim(), timeline.page.kinds, fontOf(style.fontFamily));
@@ -53,7 +54,13 @@ export function Figure({ timeline, loading, onStage, onSelect }: FigureProps) {
       onSelect: (spot) => selectNow.current(spot),
       onCursor: setCursor,
       onHover: (spot, x, y) => setHovered(spot && { spot, x, y }),
-      onSpan: setSpan,
+      // By hand, not by Preact: this is done in each frame of a movement.
+      onSpan: (span, pixels) => {
+        if (mark.current) markSpan(mark.current, span, timeline.windowNs, pixels);
+        if (shows.current) shows.current.textContent = `Shows ${formatNs(span.to - span.from)} of ${formatNs(timeline.windowNs)}`;
+        box.current!.dataset["from"] = String(Math.round(span.from));
+        box.current!.dataset["to"] = String(Math.round(span.to));
+      },
     });
     setStage(made);
     onStage(made);
@@ -92,7 +99,7 @@ export function Figure({ timeline, loading, onStage, onSelect }: FigureProps) {
   };
   return (
     <div class="timeline-box">
-      <Minimap timeline={timeline} span={span} gutter={layout.gutter} width={width} theme={theme} loaded={loading.done} onSpan={(next) => stage?.look(next)} />
+      <Minimap timeline={timeline} spanNow={() => stage?.span ?? whole(timeline.windowNs)} mark={mark} gutter={layout.gutter} width={width} theme={theme} loaded={loading.done} onSpan={(next) => stage?.look(next)} />
       <div
         class="timeline-figure"
         ref={box}
@@ -101,8 +108,6 @@ export function Figure({ timeline, loading, onStage, onSelect }: FigureProps) {
         aria-label={`Timeline of iteration ${timeline.page.iteration.number}: ${timeline.page.events.toLocaleString("en-US")} events in ${timeline.tracks.length} rows. Arrow keys walk the events, Enter selects, W and S zoom, A and D move.`}
         tabIndex={0}
         data-testid="timeline-figure"
-        data-from={Math.round(span.from)}
-        data-to={Math.round(span.to)}
         data-loaded={loading.done === loading.of}
         onBlur={() => setHovered(null)}
       >
@@ -120,9 +125,7 @@ export function Figure({ timeline, loading, onStage, onSelect }: FigureProps) {
       </div>
       {hovered && <HoverCard timeline={timeline} hovered={hovered} />}
       <p class="timeline-state muted small">
-        <span data-testid="timeline-span">
-          Shows {formatNs(span.to - span.from)} of {formatNs(timeline.windowNs)}
-        </span>
+        <span data-testid="timeline-span" ref={shows} />
         {loading.of > 0 && loading.done < loading.of && !loading.error && (
           <span role="status">
             Loading events: {loading.done} of {loading.of} parts

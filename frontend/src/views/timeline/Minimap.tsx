@@ -7,7 +7,9 @@ import { whole, type Span } from "./viewport";
 
 interface MinimapProps {
   timeline: Timeline;
-  span: Span;
+  /** The visible part: whoever moves it moves the mark by `markSpan`, without a word to Preact. */
+  spanNow: () => Span;
+  mark: { current: HTMLDivElement | null };
   gutter: number;
   width: number;
   theme: string;
@@ -20,7 +22,14 @@ const HEIGHT = 30;
 /** The mark is at least so wide (pixels), that it can be seen and taken. */
 const LEAST_MARK = 6;
 
-export function Minimap({ timeline, span, gutter, width, theme, loaded, onSpan }: MinimapProps) {
+/** Puts the mark over the visible part. */
+export function markSpan(mark: HTMLElement, span: Span, limit: number, pixels: number): void {
+  const left = (span.from / limit) * pixels;
+  mark.style.width = `${Math.max(LEAST_MARK, ((span.to - span.from) / limit) * pixels)}px`;
+  mark.style.transform = `translateX(${Math.min(left, pixels - LEAST_MARK)}px)`;
+}
+
+export function Minimap({ timeline, spanNow, mark, gutter, width, theme, loaded, onSpan }: MinimapProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const drag = useRef<{ at: number; span: Span; moves: boolean } | null>(null);
   const pixels = Math.max(1, width - gutter);
@@ -64,8 +73,6 @@ export function Minimap({ timeline, span, gutter, width, theme, loaded, onSpan }
     });
   }, [timeline, width, gutter, theme, loaded]);
 
-  const left = (span.from / timeline.windowNs) * pixels;
-  const wide = Math.max(LEAST_MARK, ((span.to - span.from) / timeline.windowNs) * pixels);
   const timeAt = (event: PointerEvent): number => {
     const box = canvas.current!.getBoundingClientRect();
     return Math.max(0, Math.min(1, (event.clientX - box.left) / pixels)) * timeline.windowNs;
@@ -79,6 +86,7 @@ export function Minimap({ timeline, span, gutter, width, theme, loaded, onSpan }
   };
   const down = (event: PointerEvent): void => {
     const at = timeAt(event);
+    const span = spanNow();
     const all = span.to - span.from > 0.98 * timeline.windowNs;
     drag.current = { at, span, moves: !all && at >= span.from && at <= span.to };
     (event.currentTarget as Element).setPointerCapture(event.pointerId);
@@ -88,14 +96,14 @@ export function Minimap({ timeline, span, gutter, width, theme, loaded, onSpan }
     drag.current = null;
     // A click beside the mark brings it there.
     if (from && !from.moves && Math.abs(timeAt(event) - from.at) <= timeline.windowNs / 300) {
-      const half = (span.to - span.from) / 2;
+      const half = (from.span.to - from.span.from) / 2;
       onSpan({ from: from.at - half, to: from.at + half });
     }
   };
   return (
     <div class="timeline-minimap" style={{ marginLeft: `${gutter}px`, width: `${pixels}px`, height: `${HEIGHT}px` }} onPointerDown={down} onPointerMove={move} onPointerUp={up} aria-hidden="true" data-testid="timeline-minimap">
       <canvas ref={canvas} style={{ width: `${pixels}px`, height: `${HEIGHT}px` }} />
-      <div class="timeline-mark" style={{ left: `${Math.min(left, pixels - LEAST_MARK)}px`, width: `${wide}px` }} />
+      <div class="timeline-mark" ref={mark} />
     </div>
   );
 }

@@ -26,8 +26,8 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
   const arrived = useRef({ op: state.op, kernel: state.kernel });
   const [sought, setSought] = useState(state.event === null);
   const byText = text.trim() !== "";
-  const byOp = !byText && sought && state.op !== null;
-  const byKernel = !byText && sought && state.op === null && state.kernel !== null;
+  const byOp = !byText && sought && state.event === null && state.op !== null;
+  const byKernel = !byText && sought && state.event === null && state.op === null && state.kernel !== null;
   const wanted: Record<string, string | null> | null = byText ? { text: text.trim() } : byOp ? { op: state.op } : byKernel ? { kernel: state.kernel } : null;
   const found = useResource("timeline_matches", wanted && { ...query, ...wanted }, JSON.stringify(wanted));
   const matches = useMemo(() => (wanted && found.data ? decodeMatches(found.data) : null), [found.data, wanted === null]);
@@ -63,6 +63,7 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
       set({ event: null });
       return;
     }
+    setSought(false);
     stage.selected = event.spot;
     stage.links = linksOf(event.spot, event.gpu?.launch.call ?? null, event.launched, event.gap?.ended_by ?? null);
     if (seen.current !== event.spot.id) {
@@ -116,7 +117,7 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
       </div>
       <div class={open ? "timeline-split" : ""}>
         <Figure timeline={timeline} onStage={setStage} onSelect={select} loading={loading} />
-        {open && <EventPane event={detail.data} error={detail.error?.message ?? null} busy={detail.stale || (!detail.data && detail.slow)} timeline={timeline} onGo={goTo} onClose={() => select(null)} />}
+        {open && <EventPane spot={stage?.selected ?? null} event={detail.data} error={detail.error?.message ?? null} busy={detail.stale || (!detail.data && detail.slow)} timeline={timeline} onGo={goTo} onClose={() => select(null)} />}
       </div>
       <TimelineLegend timeline={timeline} />
     </>

@@ -25,7 +25,7 @@ const GAP = 6;
 const HEADING = 19;
 /** Narrower figures have their labels above the lines. */
 export const GUTTER_FROM = 720;
-const GUTTER = 190;
+const GUTTER = 196;
 
 export function layOut(tracks: readonly TimelineTrack[], folded: ReadonlySet<string>, width: number): Layout {
   const gutter = width >= GUTTER_FROM ? GUTTER : 0;
@@ -59,5 +59,5 @@ export function lineTop(layout: Layout, track: number, level: number): { top: nu
 
 /** Tracks that are folded at first: threads on which little of the training runs. */
 export function foldedAtFirst(tracks: readonly TimelineTrack[]): Set<string> {
-  return new Set(tracks.filter((track) => track.kind === "thread" && !/: (training|backward pass)$/.test(track.label)).map((track) => track.key));
+  return new Set(tracks.filter((track) => track.kind === "thread" && !/: (training|backward)$/.test(track.label)).map((track) => track.key));
 }

@@ -16,7 +16,7 @@ export interface StageEvents {
   onCursor(spot: TimelineSpot | null): void;
   onHover(spot: TimelineSpot | null, x: number, y: number): void;
   /** After each frame, for what follows the span. */
-  onSpan(span: Span): void;
+  onSpan(span: Span, pixels: number): void;
 }
 
 
@@ -128,7 +128,7 @@ export class Stage {
   /** Zooms so that an event is seen with what is around it. */
   focusOn(spot: TimelineSpot): void {
     // A table below or a pane beside may have asked.
-    this.focusable.scrollIntoView?.({ block: "nearest" });
+    (this.focusable.parentElement ?? this.focusable).scrollIntoView?.({ block: "nearest" });
     this.look(fit(Math.max(0, spot.start_ns), Math.min(this.timeline.windowNs, spot.start_ns + spot.duration_ns), this.timeline.windowNs), true);
     this.scrollTo(spot);
   }
@@ -158,8 +158,8 @@ export class Stage {
   private drawNow(): void {
     this.frame = 0;
     this.glide();
-    const context = this.canvas.getContext("2d");
-    const above = this.ruler.getContext("2d");
+    const context = this.canvas.getContext("2d", { alpha: false });
+    const above = this.ruler.getContext("2d", { alpha: false });
     if (!context || !above || this.width === 0 || this.height === 0) return;
     const ratio = this.canvas.width / this.width;
     const { timeline, layout, span, width, height, theme, selected, cursor, links, matches } = this;
@@ -168,7 +168,7 @@ export class Stage {
     draw(context, scene);
     above.setTransform(ratio, 0, 0, ratio, 0, 0);
     drawRuler(above, scene, timeline.page.iteration);
-    this.events.onSpan(span);
+    this.events.onSpan(span, this.pixels);
     this.onLook();
   }
 
