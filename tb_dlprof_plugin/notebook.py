@@ -25,25 +25,36 @@ from tb_dlprof_plugin.storage.tags import PLUGIN_NAME
 
 _SECONDS_TO_ANSWER = 30
 _SECONDS_TO_READ = 10
-_IN_COLAB = """
-(async () => {
+_ADDRESS = """
+  const address = (server) => {
+    const url = new URL(%(path)s, server.replace(/[/]?$/, "/"));
+    const { dataset, classList } = document.body;
+    const theme = dataset.jpThemeLight ? (dataset.jpThemeLight === "true" ? "light" : "dark")
+      : document.documentElement.getAttribute("theme") ?? (classList.contains("vscode-dark") ? "dark" : null);
+    if (theme) url.searchParams.set("theme", theme);
+    return url;
+  };
+"""
+"""The page at a server, in the theme of JupyterLab, Colab or VS Code where they say it."""
+_IN_COLAB = f"""
+(async () => {{{_ADDRESS}
   const frame = document.createElement("iframe");
-  frame.src = new URL(%(path)s, await google.colab.kernel.proxyPort(%(port)d, {cache: true}));
+  frame.src = address(await google.colab.kernel.proxyPort(%(port)d, {{ cache: true }}));
   frame.width = "100%%";
   frame.height = %(height)d;
   frame.style.border = "none";
   frame.allow = "clipboard-write";
   document.body.append(frame);
-})();
+}})();
 """
-_IN_JUPYTER = """
+_IN_JUPYTER = f"""
 <iframe id="%(id)s" width="100%%" height="%(height)d" style="border: none" allow="clipboard-write"></iframe>
 <script>
-  (() => {
-    const server = new URL(%(server)s, window.location);
-    if (%(port)d) server.port = %(port)d;
-    document.getElementById("%(id)s").src = new URL(%(path)s, server);
-  })();
+(() => {{{_ADDRESS}
+  const server = new URL(%(server)s, window.location);
+  if (%(port)d) server.port = %(port)d;
+  document.getElementById("%(id)s").src = address(server.href);
+}})();
 </script>
 """
 

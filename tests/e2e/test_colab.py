@@ -115,6 +115,7 @@ def test_the_page_alone_works_without_storage_and_among_strangers(
     page.goto(proxy.notebook)
     frame = page.frame_locator("iframe")
     expect(frame.get_by_test_id("headline")).to_have_text(headline_of(AMP), timeout=_PAGE_MS)
+    expect(frame.locator("html")).to_have_attribute("data-theme", "dark")  # the notebook's
     assert plugin_frame(page).evaluate(_STORAGE) == "SecurityError"
     assert plugin_frame(page).evaluate(_AROUND) == "SecurityError"
     walk(frame)

@@ -34,7 +34,7 @@ _NOT_PASSED_ON = {
     "cache-control",
     "expires",
 }
-_PAGE = """<!doctype html><title>A notebook</title><body style="margin: 8px">
+_PAGE = """<!doctype html><html theme="dark"><title>A notebook</title><body style="margin: 8px">
 <script>
   const google = { colab: { kernel: { proxyPort: async (port, options) => {
     if (!options.cache) throw new Error("the cell does not ask for the cache");

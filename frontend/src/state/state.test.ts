@@ -141,6 +141,14 @@ describe("the choice of a profile", () => {
 });
 
 describe("the theme", () => {
+  it("is what a notebook asks for", () => {
+    window.history.replaceState(null, "", "?alone=1&theme=dark");
+    const seen: string[] = [];
+    followTheme((theme) => seen.push(theme))();
+    window.history.replaceState(null, "", window.location.pathname);
+    expect(seen).toEqual(["dark"]);
+  });
+
   it("follows the class of TensorBoard's body", async () => {
     const body = document.createElement("body");
     vi.spyOn(window, "parent", "get").mockReturnValue({ document: { body } } as unknown as Window & typeof globalThis);

@@ -1,4 +1,7 @@
-/** Light or dark, followed from TensorBoard (class `dark-mode` on its body), else from the system's preference. */
+/**
+ * Light or dark: followed from TensorBoard (class `dark-mode` on its body); as the address asks, where the page stands alone in a
+ * notebook; else as the system prefers.
+ */
 import { tensorBoardWindow } from "./tensorboard";
 
 export type Theme = "light" | "dark";
@@ -37,6 +40,11 @@ export function followTheme(callback: (theme: Theme) => void): () => void {
     observer.observe(body, { attributes: true, attributeFilter: ["class"] });
     read();
     return () => observer.disconnect();
+  }
+  const asked = new URLSearchParams(window.location.search).get("theme");
+  if (asked === "light" || asked === "dark") {
+    callback(asked);
+    return () => undefined;
   }
   const query = window.matchMedia("(prefers-color-scheme: dark)");
   const read = (): void => callback(preferred ?? storedPreference() ?? (query.matches ? "dark" : "light"));
