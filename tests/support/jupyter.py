@@ -52,7 +52,7 @@ def jupyter_lab(root: Path, **environment: str) -> Iterator[Jupyter]:
     # It would ask for news and newer versions.
     command += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     homes = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "TMPDIR")
-    programs = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    programs = os.pathsep.join((str(_tensorboard(own)), str(Path(sys.executable).parent), os.environ["PATH"]))
     env = {
         **os.environ,
         **dict.fromkeys(homes, str(own)),
@@ -73,6 +73,18 @@ def jupyter_lab(root: Path, **environment: str) -> Iterator[Jupyter]:
         for info in (own / ".tensorboard-info").glob("pid-*.info"):
             with suppress(ProcessLookupError):
                 os.kill(json.loads(info.read_text())["pid"], signal.SIGTERM)
+
+
+def _tensorboard(own: Path) -> Path:
+    """A directory with a `tensorboard` that imports this tree, wherever the package is installed from.
+
+    `%tensorboard` takes PYTHONPATH from the environment of the servers that it starts.
+    """
+    program = own / "bin" / "tensorboard"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m tensorboard.main "$@"\n')
+    program.chmod(0o755)
+    return program.parent
 
 
 def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:

@@ -76,9 +76,7 @@ class Report:
     def _repr_html_(self) -> str:
         """What a notebook shows: the first rows."""
         head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{html.escape(_shown(cell))}</td>' for cell in row)}</tr>" for row in self.rows[:_SHOWN]
-        )
+        body = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in self.rows[:_SHOWN])
         said = [f"The first {_SHOWN} of {len(self.rows):,} rows."] if len(self.rows) > _SHOWN else []
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in (*said, *self.notes))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
@@ -118,10 +116,11 @@ def _text(cell: Cell) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _shown(cell: Cell) -> str:
-    if isinstance(cell, bool) or not isinstance(cell, int | float):
-        return "" if cell is None else "; ".join(cell) if isinstance(cell, list) else str(cell)
-    return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.2f}"
+def _html_cell(cell: Cell) -> str:
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        return f"<td>{cell:,}</td>" if isinstance(cell, int) else f"<td>{cell:,.2f}</td>"
+    text = "" if cell is None else "; ".join(cell) if isinstance(cell, list) else str(cell)
+    return f'<td style="text-align: left">{html.escape(text)}</td>'
 
 
 def to_csv(report: Report) -> str:
