@@ -87,8 +87,8 @@ def walk(frame: FrameLocator) -> None:
     expect(frame.get_by_test_id("op-detail")).to_contain_text("conv2", timeout=_PAGE_MS)
     frame.get_by_test_id("nav-advice").click()
     frame.get_by_test_id("finding-details").first.click()
-    frame.get_by_role("button", name="Copy").first.click()
-    expect(frame.get_by_text("Copied").first).to_be_visible()
+    frame.get_by_role("button", name="Copy", exact=True).first.click()
+    expect(frame.get_by_text("Copied", exact=True)).to_be_visible()
     frame.get_by_test_id("nav-compare").click()
     expect(frame.get_by_test_id("waterfall")).to_be_visible(timeout=_PAGE_MS)
 
