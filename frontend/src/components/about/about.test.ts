@@ -25,8 +25,9 @@ describe("what the pages are filtered to", () => {
     for (const kind of ["op", "kernel", "module"] as const) {
       const subject = { kind, id: "x" };
       const links = linksOf(subject);
-      expect(links.map(({ page }) => page)).toEqual(pages);
-      for (const { page, change } of links) expect(change.about).toEqual(page === own[kind] ? null : subject);
+      // Where a module runs stands on the timeline by itself.
+      expect(links.map(({ page }) => page)).toEqual(kind === "module" ? pages : [...pages, "timeline"]);
+      for (const { page, change } of links) expect(change.about).toEqual(page === own[kind] || page === "timeline" ? null : subject);
       expect(links.find(({ page }) => page === own[kind])?.change[kind]).toBe("x");
     }
   });
