@@ -12,6 +12,8 @@ copy changes so that it does right:
 - It reads DataLoader, DataParallel and DistributedDataParallel from ops only: these annotations become ``cpu_op``.
 - It judges Tensor Cores by its list of names: see `tb_dlprof_plugin.kernels.tab_names`. A renamed kernel keeps its own
   name in its args.
+- Its Distributed view finds a collective's kernels by an id that they no longer share with it: see
+  `tb_dlprof_plugin.analysis.tab_communication`.
 - Its Module view needs Python frames: the hook's module ranges, which it would take for ops, become such frames where
   none were recorded. It shows the forward pass.
 - It adds up floats, which hold ns only near 0: times count from seconds before the recording (`_BASE`).
@@ -33,6 +35,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX
+from tb_dlprof_plugin.analysis.tab_communication import PREFIX, Communication
 from tb_dlprof_plugin.kernels.tab_names import tab_name
 from tb_dlprof_plugin.storage.model import CallKind, KernelKind, Profile, Verdict
 from tb_dlprof_plugin.storage.trace_names import COPY_MARK
@@ -45,6 +48,7 @@ NAME_ARGUMENT = "kernel name"
 _LAUNCHES = frozenset({"cuda_runtime", "cuda_driver", "runtime"})
 _ON_GPU = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"})
 _AS_OPS = ("enumerate(DataLoader)#", "DataParallel.forward", "DistributedDataParallel.forward")
+_COLLECTIVES = (PREFIX, "gloo:")
 _STEP = "ProfilerStep#"
 _OPTIMIZER = "Optimizer.step#"
 _ANNOTATED, _BY_OPTIMIZER = "profiler_step", "optimizer_step"
@@ -106,6 +110,7 @@ class _Translation:
         self._found_by = profile.iterations.found_by
         self._steps_thread: dict[str, Any] | None = None
         self._modules = _Modules(profile)
+        self._communication = Communication(profile)
 
     def change(self, event: Event) -> bool:
         """Changes an event in place; False where the tab must not see it."""
@@ -126,6 +131,7 @@ class _Translation:
             args = _with_external_id(event)
             if category == "kernel":
                 args.setdefault("device", event.get("pid"))
+                self._communication.kernel(args, self._ns_of(event))
                 self._rename(event, args)
         elif category == "gpu_user_annotation":
             event["cat"] = "gpu_annotation"
@@ -141,6 +147,8 @@ class _Translation:
         name = event["name"]
         if name.startswith(_AS_OPS):
             event["cat"] = "cpu_op"
+        elif name.startswith(_COLLECTIVES):
+            self._communication.annotation(event, self._ns_of(event))
         elif name.startswith(_STEP) and self._steps:
             if name in self._steps and self._found_by == _ANNOTATED:
                 event.update(self._time_of(name))
@@ -159,6 +167,11 @@ class _Translation:
             for name in self._steps
         ]
 
+    def _ns_of(self, event: Event) -> int:
+        """When an event starts, as the profile counts."""
+        start_us: float = event["ts"]
+        return round(start_us * 1000) - self._first_ns
+
     def _time_of(self, step: str) -> dict[str, float]:
         start_ns, stop_ns = self._steps[step]
         return {
@@ -171,7 +184,7 @@ class _Translation:
         shown = self._names.get(name)
         if shown is None and name in self._by_time:
             starts, names = self._by_time[name]
-            place = bisect_left(starts, round(event["ts"] * 1000) - self._first_ns - _CLOCK_NS)
+            place = bisect_left(starts, self._ns_of(event) - _CLOCK_NS)
             shown = names[min(place, len(names) - 1)]
         if shown is not None and shown != name:
             args[NAME_ARGUMENT] = name

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.analysis.tab_communication import Communication
 from tb_dlprof_plugin.analysis.tab_copy import NAME_ARGUMENT, write_tab_copy
 from tb_dlprof_plugin.kernels.tab_names import PATTERNS, tab_name
 from tb_dlprof_plugin.measures import Frame
@@ -25,6 +26,7 @@ TRACES = Path(__file__).resolve().parents[1] / "traces"
 NS = pytest.approx
 GPU_TRACES = [
     "hook_fp32", "hook_amp_bf16", "resnet50_fp32", "resnet50_amp_fp16", "loader_workers", "cuda_graph", "no_steps",
+    "nccl_rank0", "nccl_rank1",
 ]  # fmt: skip
 
 
@@ -102,7 +104,29 @@ def test_communication_is_seen(rank: int, tmp_path: Path) -> None:
     profile, tab, _ = copied(f"nccl_rank{rank}", tmp_path)
     assert tab.use_ddp
     assert tab.has_communication
-    assert len(tab.steps_names) == len(profile.iterations)
+    launches, strings = profile.launches, profile.strings
+    family = [strings[row] for row in profile.kernels.family[launches.kernel].tolist()]
+    times = [
+        (start, duration)
+        for kind, call, start, duration in zip(
+            family, launches.call.tolist(), launches.start_ns.tolist(), launches.duration_ns.tolist(), strict=True
+        )
+        if kind == "communication" and call >= 0
+    ]
+    # Each has its kernel and the annotation, which takes no time.
+    assert [node.total_time * 1000 for node in tab.comm_node_list] == NS([duration for _, duration in sorted(times)])
+    assert [(node.name, node.input_type[0], node.input_shape[0]) for node in tab.comm_node_list][:2] == [
+        ("nccl:all_reduce", "float", [33738]),
+        ("nccl:all_reduce", "float", [65536]),
+    ]
+
+
+def test_collectives_by_other_names_and_with_odd_sizes_do_not_end_its_reading() -> None:
+    event = {"name": "nccl:_all_gather_base", "dur": 5, "args": {"Input Dims": [[[1], [2]]], "Input type": ["float"]}}
+    communication = Communication(analyze_trace(TRACES / "nccl_rank0.pt.trace.json.gz"))
+    communication.annotation(event, next(iter(communication._ids)))
+    assert event["name"] == "nccl:all_gather"
+    assert event["args"].keys() == {"External id", "host duration (us)", "name"}
 
 
 def test_the_rest_of_the_trace_stays(tmp_path: Path) -> None:
