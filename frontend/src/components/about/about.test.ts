@@ -20,7 +20,7 @@ describe("what the pages are filtered to", () => {
   });
 
   it("leads to every page that knows of it; its own page selects it", () => {
-    const pages = ["ops", "kernels", "modules", "advice", "tensor_cores", "roofline", "launches", "memory", "timeline"];
+    const pages = ["ops", "kernels", "modules", "advice", "tensor_cores", "roofline", "launches", "memory"];
     const own = { op: "ops", kernel: "kernels", module: "modules" } as const;
     for (const kind of ["op", "kernel", "module"] as const) {
       const subject = { kind, id: "x" };
