@@ -16,6 +16,7 @@ from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.launches import LaunchTotals, launch_totals
 from tb_dlprof_plugin.measures.synchronisation import SyncGroups, sync_groups
 from tb_dlprof_plugin.storage.model import Bools, Ints
+from tb_dlprof_plugin.views.bars import IterationBar, bar_spans, bars_note, iteration_bar
 from tb_dlprof_plugin.views.common import RunRef, SelectedRange, Slice, selected_range
 from tb_dlprof_plugin.views.launch_rows import (
     PACES,
@@ -28,7 +29,7 @@ from tb_dlprof_plugin.views.launch_rows import (
     kernel_rows,
     sync_rows,
 )
-from tb_dlprof_plugin.views.overview import Category, IterationBar
+from tb_dlprof_plugin.views.overview import Category
 
 IdleActivity = Literal["dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown"]
 
@@ -76,9 +77,12 @@ class LaunchFigures(msgspec.Struct, frozen=True):
 
 
 class LaunchesPage(msgspec.Struct, frozen=True):
-    """``bars`` are the recording's iterations by ``activities``, the GPU's busy time first (means over the GPUs); the
-    rest is of the selected ones. ``idle_activities`` are the keys of all but the busy time. ``total_...`` count the
-    rows before the limit. Idle slices are shares of the idle time of all GPUs."""
+    """``bars`` are the recording's iterations by ``activities``, the GPU's busy time first (means over the GPUs).
+
+    ``bars_note`` says what a bar stands for where it is not one iteration. The rest is of the selected iterations.
+    ``idle_activities`` are the keys of all but the busy time. ``total_...`` count the rows before the limit. Idle
+    slices are shares of the idle time of all GPUs.
+    """
 
     ref: RunRef
     headline: str
@@ -92,6 +96,7 @@ class LaunchesPage(msgspec.Struct, frozen=True):
     idle_by_kind: list[Slice]
     gap_kinds: list[Category]
     bars: list[IterationBar]
+    bars_note: str
     iterations: list[PaceRow]
     total_iterations: int
     kernels: list[LaunchedKernel]
@@ -102,7 +107,6 @@ class LaunchesPage(msgspec.Struct, frozen=True):
     total_gaps: int
 
 
-_BARS = 1000
 _ITERATION_ROWS = 500
 _BUSY = Category("busy", "GPU busy", "A kernel, copy or set runs on the GPU.", True)
 _ACTIVITIES: dict[IdleActivity, tuple[str, str, str]] = {
@@ -186,6 +190,7 @@ def launches_page(frame: Frame, ref: RunRef, selection: Selection) -> LaunchesPa
         idle_by_kind=_by_kind(gaps),
         gap_kinds=[Category(name, label, definition, True) for name, label, definition in _KINDS.values()],
         bars=_bars(frame, selection),
+        bars_note=bars_note(len(profile.iterations)) if profile.iterations.gpu_ids else "",
         iterations=_pace_rows(frame, selection, gaps, pace),
         total_iterations=pace.window_ns.size,
         kernels=kernels,
@@ -250,27 +255,21 @@ def _by_kind(gaps: IdleGaps) -> list[Slice]:
 
 
 def _bars(frame: Frame, selection: Selection) -> list[IterationBar]:
-    """The recording's first iterations; times are means over the GPUs, rounding goes to the busy time."""
+    """The recording's iterations; times are means over the GPUs, rounding goes to the busy time."""
     iterations = frame.profile.iterations
     gpus = len(iterations.gpu_ids)
     if not gpus:
         return []
-    shown = min(len(iterations), _BARS)
-    idle = _activity_by_iteration(idle_gaps(frame, frame.selection()), len(iterations), 0)[:shown] // gpus
-    duration = iterations.duration_ns[:shown]
-    parts = np.concatenate(((duration - idle.sum(axis=1))[:, None], idle), axis=1).tolist()
+    idle = _activity_by_iteration(idle_gaps(frame, frame.selection()), len(iterations), 0) // gpus
+    parts = np.concatenate(((iterations.duration_ns - idle.sum(axis=1))[:, None], idle), axis=1)
     recorded = [category.recorded for category in _activities(frame)]
-    return [
-        IterationBar(
-            index=index,
-            number=int(iterations.number[index]),
-            start_ns=int(iterations.start_ns[index]),
-            duration_ns=int(duration[index]),
-            category_ns=[value if known else None for value, known in zip(parts[index], recorded, strict=True)],
-            selected=selection.first <= index <= selection.last,
-        )
-        for index in range(shown)
-    ]
+
+    def bar(first: int, last: int) -> IterationBar:
+        sums = parts[first : last + 1].sum(axis=0).tolist()
+        known = [value if known else None for value, known in zip(sums, recorded, strict=True)]
+        return iteration_bar(frame, selection, (first, last), known, takes_rounding=0)
+
+    return [bar(*span) for span in bar_spans(len(iterations))]
 
 
 def _activity_by_iteration(gaps: IdleGaps, count: int, first: int) -> Ints:

@@ -11,6 +11,7 @@ from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.ops import OpTotals, group_precisions, input_precisions, op_totals
 from tb_dlprof_plugin.storage.model import Ints
 from tb_dlprof_plugin.storage.model import Verdict as Verdicts
+from tb_dlprof_plugin.views.bars import bar_spans, bars_note
 from tb_dlprof_plugin.views.common import (
     DIRECTIONS,
     ROLES,
@@ -67,17 +68,24 @@ class OpKernel(msgspec.Struct, frozen=True):
 
 
 class OpIteration(msgspec.Struct, frozen=True):
-    """What the op took in one iteration."""
+    """What the op took in one iteration, or its means over ``index`` to ``last`` where these are several iterations.
+
+    ``shortest_ns`` and ``longest_ns`` are of single iterations, GPU time or, without a GPU, CPU time.
+    """
 
     index: int
+    last: int
     number: int
-    calls: int
+    last_number: int
+    calls: float
     cpu_total_ns: int
     gpu_ns: int | None
+    shortest_ns: int
+    longest_ns: int
 
 
 class OpDetail(msgspec.Struct, frozen=True):
-    """One selected op."""
+    """One selected op; ``bars_note`` says what one of ``iterations`` is where it is several."""
 
     ref: RunRef
     range: SelectedRange
@@ -86,6 +94,7 @@ class OpDetail(msgspec.Struct, frozen=True):
     shapes: list[OpShapes]
     kernels: list[OpKernel]
     iterations: list[OpIteration]
+    bars_note: str
 
 
 def ops_page(frame: Frame, ref: RunRef, selection: Selection) -> OpsPage:
@@ -163,6 +172,7 @@ def op_detail(frame: Frame, ref: RunRef, selection: Selection, op_id: str) -> Op
         shapes=_shapes(frame, selection, group),
         kernels=_kernels(frame, selection, group),
         iterations=_iterations(frame, group),
+        bars_note=bars_note(len(frame.profile.iterations)),
     )
 
 
@@ -282,13 +292,21 @@ def _iterations(frame: Frame, group: int) -> list[OpIteration]:
     cpu = np.bincount(frame.call_iteration[top], weights=profile.calls.duration_ns[top], minlength=total)
     launched = (frame.launch_group == group) & (frame.launch_iteration >= 0)
     gpu = np.bincount(frame.launch_iteration[launched], weights=profile.launches.duration_ns[launched], minlength=total)
-    return [
-        OpIteration(
-            index=index,
-            number=int(profile.iterations.number[index]),
-            calls=int(calls[index]),
-            cpu_total_ns=int(cpu[index]),
-            gpu_ns=int(gpu[index]) if profile.has_gpu else None,
+    time = gpu if profile.has_gpu else cpu
+    number = profile.iterations.number
+
+    def iteration(first: int, last: int) -> OpIteration:
+        rows = slice(first, last + 1)
+        return OpIteration(
+            index=first,
+            last=last,
+            number=int(number[first]),
+            last_number=int(number[last]),
+            calls=float(calls[rows].mean()),
+            cpu_total_ns=round(cpu[rows].mean()),
+            gpu_ns=round(gpu[rows].mean()) if profile.has_gpu else None,
+            shortest_ns=int(time[rows].min()),
+            longest_ns=int(time[rows].max()),
         )
-        for index in range(total)
-    ]
+
+    return [iteration(*span) for span in bar_spans(total)]

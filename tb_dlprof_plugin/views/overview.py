@@ -12,6 +12,7 @@ from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.parts import step_parts
 from tb_dlprof_plugin.measures.tensor_cores import TensorCoreTotals, tensor_core_totals
 from tb_dlprof_plugin.storage.model import Role
+from tb_dlprof_plugin.views.bars import IterationBar, bar_spans, bars_note, iteration_bar
 from tb_dlprof_plugin.views.common import (
     Coverage,
     NoteItem,
@@ -54,17 +55,6 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
     memory_bytes: int | None
 
 
-class IterationBar(msgspec.Struct, frozen=True):
-    """One bar: ``category_ns`` in the order of `Overview.categories`, None for a category that was not recorded."""
-
-    index: int
-    number: int
-    start_ns: int
-    duration_ns: int
-    category_ns: list[int | None]
-    selected: bool
-
-
 class Category(msgspec.Struct, frozen=True):
     """A time category, its label and one sentence that defines it."""
 
@@ -86,7 +76,10 @@ class FindingLine(msgspec.Struct, frozen=True):
 
 
 class Overview(msgspec.Struct, frozen=True):
-    """Everything on the Overview page. ``headline`` answers "where did the time go?" in one sentence."""
+    """Everything on the Overview page. ``headline`` answers "where did the time go?" in one sentence.
+
+    ``bars_note`` says what a bar of ``iterations`` stands for, empty where it is one iteration.
+    """
 
     ref: RunRef
     title: str
@@ -103,6 +96,7 @@ class Overview(msgspec.Struct, frozen=True):
     kernel_time: list[Slice]
     tensor_core_efficiency: list[Slice]
     iterations: list[IterationBar]
+    bars_note: str
     top_ops: list[OpRow]
     system: list[SystemItem]
     findings: list[FindingLine]
@@ -155,6 +149,7 @@ def overview(frame: Frame, ref: RunRef, selection: Selection) -> Overview:
         kernel_time=_kernel_time(frame, selection) if has_gpu else [],
         tensor_core_efficiency=_efficiency(tensor_cores) if has_gpu else [],
         iterations=_bars(frame, selection),
+        bars_note=bars_note(len(frame.profile.iterations)),
         top_ops=op_rows(frame, selection)[:_TOP_OPS],
         system=system_items(frame),
         findings=[
@@ -248,17 +243,9 @@ def _efficiency(totals: TensorCoreTotals) -> list[Slice]:
 
 
 def _bars(frame: Frame, selection: Selection) -> list[IterationBar]:
-    iterations = frame.profile.iterations
     return [
-        IterationBar(
-            index=index,
-            number=int(iterations.number[index]),
-            start_ns=int(iterations.start_ns[index]),
-            duration_ns=int(iterations.duration_ns[index]),
-            category_ns=list(category_sums(frame, slice(index, index + 1)).values()),
-            selected=selection.first <= index <= selection.last,
-        )
-        for index in range(len(iterations))
+        iteration_bar(frame, selection, (first, last), list(category_sums(frame, slice(first, last + 1)).values()))
+        for first, last in bar_spans(len(frame.profile.iterations))
     ]
 
 

@@ -21,8 +21,13 @@ class RunEntry(msgspec.Struct, frozen=True):
 
 
 class RunIndex(msgspec.Struct, frozen=True):
-    """``runs`` in natural order of run, then session, rank."""
+    """``runs`` in natural order of run, then session, rank: from the ``offset``-th on as many as fit into an answer.
+
+    There are ``total``; the page asks for the next ones until it has all.
+    """
 
     plugin_version: str
     logdir: str
     runs: list[RunEntry]
+    offset: int
+    total: int

@@ -54,7 +54,7 @@ class Answers:
             RequestError: the request is wrong, or what it asks for is not there or damaged.
         """
         if route == "runs":
-            return self._store.index(*_where(request))
+            return self._store.index(*_where(request), integer(request.args, "offset") or 0)
         if route == "op":
             return self._op(request)
         if route == "memory":

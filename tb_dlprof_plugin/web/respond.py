@@ -8,16 +8,29 @@ import msgspec
 from tensorboard.backend import http_util
 from werkzeug.wrappers import Request, Response
 
+from tb_dlprof_plugin.web.errors import RequestError
+
 MAX_RESPONSE_BYTES = 1_000_000
 
 
+_TABLES = ("rows", "ops", "runs")
+
+
 def encode_page(page: msgspec.Struct) -> bytes:
-    """A page as JSON; where it is too large, its longest table is shortened (``total_rows`` still counts all)."""
+    """A page as JSON; where it is too large, its table is shortened (``total_rows`` or ``total`` still counts all).
+
+    Raises:
+        RequestError: it is too large without its table.
+    """
     data = msgspec.json.encode(page)
     while len(data) > MAX_RESPONSE_BYTES:
-        tables = [name for name in ("rows", "ops") if isinstance(getattr(page, name, None), list)]
+        tables = [name for name in _TABLES if isinstance(getattr(page, name, None), list)]
         if not tables or not getattr(page, tables[0]):
-            break
+            raise RequestError(
+                422,
+                f"This page would take {len(data) / 1e6:.1f} MB, and an answer has at most 1 MB, because notebook "
+                "proxies cut longer ones; pick fewer iterations, or take the same from tb-dlprof.",
+            )
         rows = getattr(page, tables[0])
         keep = max(0, min(len(rows) - 1, int(len(rows) * 0.95 * MAX_RESPONSE_BYTES / len(data))))
         page = msgspec.structs.replace(page, **{tables[0]: rows[:keep]})

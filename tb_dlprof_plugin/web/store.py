@@ -30,8 +30,10 @@ _KEPT_CUTS = 10
 """Those of `MOST_RANKS` ranks with one key node, and a few more. Cutting takes milliseconds; what the pages compute of
 the result is what is worth keeping."""
 _MOST_ITERATIONS = 2_000
-"""Of a key node: the bars of more would not fit into an answer of 1 MB, and nothing that runs so often is a step."""
+"""Of a key node: nothing that runs so often is a step."""
 _MAX_CYCLES = 10_000
+INDEX_ENTRIES = 3_000
+"""In one answer, where no name is very long; what does not fit is asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +59,27 @@ class ProfileStore:
         self._cuts: OrderedDict[tuple[str, float, str], Frame] = OrderedDict()
         self._lock = threading.Lock()
 
-    def index(self, context: Any, experiment: str) -> RunIndex:
-        """All runs that have profiles; only summary metadata is read."""
+    def index(self, context: Any, experiment: str, offset: int = 0) -> RunIndex:
+        """All runs that have profiles, or `INDEX_ENTRIES` of them; only summary metadata is read."""
         series = self._provider.list_blob_sequences(context, experiment_id=experiment, plugin_name=PLUGIN_NAME)
+        places = {run: natural_order(run) for run in series}
+        found = sorted(
+            ((run, tag, text) for run, tags in series.items() for text in tags if (tag := Tag.parse(text)) is not None),
+            key=lambda one: (places[one[0]], one[1].session, one[1].rank),
+        )
+        shown = found[offset : offset + INDEX_ENTRIES]
         data = self._provider.read_blob_sequences(
-            context, experiment_id=experiment, plugin_name=PLUGIN_NAME, downsample=_MAX_CYCLES
+            context,
+            experiment_id=experiment,
+            plugin_name=PLUGIN_NAME,
+            downsample=_MAX_CYCLES,
+            run_tag_filter=RunTagFilter(runs=sorted({run for run, _, _ in shown})),
         )
         entries = []
-        for run, tags in series.items():
-            for text, info in tags.items():
-                tag = Tag.parse(text)
-                if tag is None:
-                    continue
-                cycles = sorted({datum.step for datum in data.get(run, {}).get(text, ())})
-                entries.append(_entry(run, tag, cycles, parse_header(info.plugin_content)))
-        entries.sort(key=lambda e: (natural_order(e.run), e.session, e.rank))
-        return RunIndex(plugin_version=__version__, logdir=self._logdir, runs=entries)
+        for run, tag, text in shown:
+            cycles = sorted({datum.step for datum in data.get(run, {}).get(text, ())})
+            entries.append(_entry(run, tag, cycles, parse_header(series[run][text].plugin_content)))
+        return RunIndex(plugin_version=__version__, logdir=self._logdir, runs=entries, offset=offset, total=len(found))
 
     def latest(self, context: Any, experiment: str) -> list[Latest]:
         """One profile of every run that has any, in natural order; no profile is read."""

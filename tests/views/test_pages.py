@@ -86,7 +86,8 @@ def test_a_detail_adds_up_to_its_row(frame: Frame, ref: RunRef) -> None:
 def test_a_detail_shows_all_iterations_even_where_one_is_selected(gpu_frame: Frame, ref: RunRef) -> None:
     row = next(row for row in ops_page(gpu_frame, ref, SECOND).rows if row.name == "fc/linear")
     assert op_detail(gpu_frame, ref, SECOND, row.id).iterations == [
-        OpIteration(index, 5 + index, 1, row.cpu_total_ns, 100_000) for index in range(3)
+        OpIteration(index, index, 5 + index, 5 + index, 1.0, row.cpu_total_ns, 100_000, 100_000, 100_000)
+        for index in range(3)
     ]
     with pytest.raises(KeyError):
         op_detail(gpu_frame, ref, SECOND, "no such id")

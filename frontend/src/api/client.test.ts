@@ -36,6 +36,24 @@ describe("the client", () => {
     await expect(new Client(BASE).get("runs", {})).rejects.toThrow("cut off");
   });
 
+  it("reads a list of runs that comes in pieces to its end", async () => {
+    const all = ["a", "b", "c", "d", "e"];
+    const fetched = vi.fn(async (address: URL) => {
+      const offset = Number(address.searchParams.get("offset") ?? 0);
+      return new Response(JSON.stringify({ runs: all.slice(offset, offset + 2), offset, total: 5 }));
+    });
+    vi.stubGlobal("fetch", fetched);
+    expect(await new Client(BASE).get("runs", {})).toMatchObject({ runs: all, total: 5 });
+    expect(fetched).toHaveBeenCalledTimes(3);
+  });
+
+  it("ends a list of runs of which some went away meanwhile", async () => {
+    const fetched = vi.fn(async (address: URL) => new Response(JSON.stringify({ runs: address.search ? [] : ["a"], offset: 0, total: 5 })));
+    vi.stubGlobal("fetch", fetched);
+    expect(await new Client(BASE).get("runs", {})).toMatchObject({ runs: ["a"] });
+    expect(fetched).toHaveBeenCalledTimes(2);
+  });
+
   it("keeps answers until a refresh", async () => {
     vi.stubGlobal("fetch", answer('{"runs": []}'));
     const client = new Client(BASE);

@@ -1,5 +1,6 @@
 /** Answers from TensorBoard, over HTTP; a failure becomes an `ApiError` with the server's own sentence. */
 import { ApiError, routeAddress, type Query, type Route, type Source } from "./client";
+import type { RunIndex } from "./types";
 
 export class Server implements Source {
   readonly file = null;
@@ -8,6 +9,23 @@ export class Server implements Source {
   constructor(private readonly base: URL) {}
 
   async answer(route: Route, query: Query, signal?: AbortSignal): Promise<unknown> {
+    const answer = await this.ask(route, query, signal);
+    return route === "runs" ? this.withRest(answer as RunIndex, signal) : answer;
+  }
+
+  /** The list of runs comes in pieces of at most 1 MB: hundreds of runs with 64 ranks each take several. */
+  private async withRest(index: RunIndex, signal?: AbortSignal): Promise<RunIndex> {
+    const runs = [...index.runs];
+    while (runs.length < index.total) {
+      const next = (await this.ask("runs", { offset: runs.length }, signal)) as RunIndex;
+      // Runs that went away while it was read.
+      if (next.runs.length === 0) break;
+      runs.push(...next.runs);
+    }
+    return { ...index, runs };
+  }
+
+  private async ask(route: Route, query: Query, signal?: AbortSignal): Promise<unknown> {
     let response: Response;
     try {
       response = await fetch(new URL(routeAddress(route, query), this.base), { signal: signal ?? null, headers: { Accept: "application/json" } });

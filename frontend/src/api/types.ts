@@ -73,11 +73,17 @@ export interface RunEntry {
   average_iteration_ns: number | null;
 }
 
-/** `runs` in natural order of run, then session, rank. */
+/**
+ * `runs` in natural order of run, then session, rank: from the `offset`-th on as many as fit into an answer.
+ *
+ * There are `total`; the page asks for the next ones until it has all.
+ */
 export interface RunIndex {
   plugin_version: string;
   logdir: string;
   runs: RunEntry[];
+  offset: number;
+  total: number;
 }
 
 /** What names one profile: the TensorBoard run, the training process in it, its rank and the profiling cycle. */
@@ -189,12 +195,22 @@ export interface Category {
   recorded: boolean;
 }
 
-/** One bar: `category_ns` in the order of `Overview.categories`, None for a category that was not recorded. */
+/**
+ * One bar: the iterations `index` to `last`, both included; the same where it stands for one.
+ *
+ * `duration_ns` and `category_ns` are means over them, `shortest_ns` and `longest_ns` of single iterations.
+ * `category_ns` is in the order of the page's categories and sums to the duration; None for a category that was not
+ * recorded. `selected` says whether any of them is.
+ */
 export interface IterationBar {
   index: number;
+  last: number;
   number: number;
+  last_number: number;
   start_ns: number;
   duration_ns: number;
+  shortest_ns: number;
+  longest_ns: number;
   category_ns: (number | null)[];
   selected: boolean;
 }
@@ -259,7 +275,11 @@ export interface NoteItem {
   count: number | null;
 }
 
-/** Everything on the Overview page. `headline` answers "where did the time go?" in one sentence. */
+/**
+ * Everything on the Overview page. `headline` answers "where did the time go?" in one sentence.
+ *
+ * `bars_note` says what a bar of `iterations` stands for, empty where it is one iteration.
+ */
 export interface Overview {
   ref: RunRef;
   title: string;
@@ -276,6 +296,7 @@ export interface Overview {
   kernel_time: Slice[];
   tensor_core_efficiency: Slice[];
   iterations: IterationBar[];
+  bars_note: string;
   top_ops: OpRow[];
   system: SystemItem[];
   findings: FindingLine[];
@@ -319,16 +340,24 @@ export interface OpKernel {
   bytes: number | null;
 }
 
-/** What the op took in one iteration. */
+/**
+ * What the op took in one iteration, or its means over `index` to `last` where these are several iterations.
+ *
+ * `shortest_ns` and `longest_ns` are of single iterations, GPU time or, without a GPU, CPU time.
+ */
 export interface OpIteration {
   index: number;
+  last: number;
   number: number;
+  last_number: number;
   calls: number;
   cpu_total_ns: number;
   gpu_ns: number | null;
+  shortest_ns: number;
+  longest_ns: number;
 }
 
-/** One selected op. */
+/** One selected op; `bars_note` says what one of `iterations` is where it is several. */
 export interface OpDetail {
   ref: RunRef;
   range: SelectedRange;
@@ -337,6 +366,7 @@ export interface OpDetail {
   shapes: OpShapes[];
   kernels: OpKernel[];
   iterations: OpIteration[];
+  bars_note: string;
 }
 
 /**
@@ -552,9 +582,11 @@ export interface GapRow {
 }
 
 /**
- * `bars` are the recording's iterations by `activities`, the GPU's busy time first (means over the GPUs); the
- * rest is of the selected ones. `idle_activities` are the keys of all but the busy time. `total_...` count the
- * rows before the limit. Idle slices are shares of the idle time of all GPUs.
+ * `bars` are the recording's iterations by `activities`, the GPU's busy time first (means over the GPUs).
+ *
+ * `bars_note` says what a bar stands for where it is not one iteration. The rest is of the selected iterations.
+ * `idle_activities` are the keys of all but the busy time. `total_...` count the rows before the limit. Idle
+ * slices are shares of the idle time of all GPUs.
  */
 export interface LaunchesPage {
   ref: RunRef;
@@ -569,6 +601,7 @@ export interface LaunchesPage {
   idle_by_kind: Slice[];
   gap_kinds: Category[];
   bars: IterationBar[];
+  bars_note: string;
   iterations: PaceRow[];
   total_iterations: number;
   kernels: LaunchedKernel[];

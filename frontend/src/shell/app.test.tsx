@@ -271,7 +271,7 @@ describe("each page draws its answer", () => {
 
 describe("the frame", () => {
   it("starts with how to record when there is no run", async () => {
-    await open("", { runs: { ...fixtures.runs, runs: [] } });
+    await open("", { runs: { ...fixtures.runs, runs: [], total: 0 } });
     expect(byId("empty-state")?.textContent).toContain("prof.step()");
     expect(byId("empty-state")?.textContent).toContain("make demo");
     expect(asked).toHaveLength(1);

@@ -33,6 +33,8 @@ const categories = (scale: number, tensorCore: number): Slice[] =>
 export const runs: RunIndex = {
   plugin_version: "0.1.0",
   logdir: "runs",
+  offset: 0,
+  total: 5,
   runs: [
     { run: "resnet50/fp32", session: "s1", rank: 0, cycles: [0], model: "ResNet50", precision: "fp32", device: "NVIDIA H200", created_unix_ns: 1, iterations: 10, average_iteration_ns: STEP_NS },
     { run: "resnet50/amp", session: "s1", rank: 0, cycles: [0], model: "ResNet50", precision: "fp16", device: "NVIDIA H200", created_unix_ns: 2, iterations: 10, average_iteration_ns: 34_000_000 },
@@ -155,8 +157,9 @@ export const overview: Overview = {
     const scale = index === 0 ? 1.6 : 1 + (index % 3) * 0.03;
     const parts = categories(scale, 10_765_432).map((slice) => (slice.value_ns === null ? null : Math.round(slice.value_ns)));
     const duration = parts.reduce<number>((sum, value) => sum + (value ?? 0), 0);
-    return { index, number: index + 3, start_ns: index * STEP_NS, duration_ns: duration, category_ns: parts, selected: true };
+    return { index, last: index, number: index + 3, last_number: index + 3, start_ns: index * STEP_NS, duration_ns: duration, shortest_ns: duration, longest_ns: duration, category_ns: parts, selected: true };
   }),
+  bars_note: "",
   top_ops: opRows.slice(0, 10),
   system: [
     { group: "Machine", label: "GPU", value: "NVIDIA H200" },
@@ -227,7 +230,11 @@ export const op: OpDetail = {
     { id: "k1", name: "void cutlass__5x_cudnn::Kernel<cutlass_tensorop_s1688dgrad>(Params)", short_name: "cutlass_tensorop_s1688dgrad", family: "convolution", tensor_core: "yes", precision: "tf32", rule: "tensorop in the name", calls: 10, total_ns: 60_000_000, average_ns: 6_000_000, percent: 66.7, bytes: null },
     { id: "k2", name: "Memset (Device)", short_name: "Memset (Device)", family: "memset", tensor_core: "no", precision: "", rule: "not a kernel", calls: 10, total_ns: 30_000_000, average_ns: 3_000_000, percent: null, bytes: 4096 },
   ],
-  iterations: overview.iterations.map((bar) => ({ index: bar.index, number: bar.number, calls: 1, cpu_total_ns: 120_000, gpu_ns: 9_000_000 + bar.index * 100_000 })),
+  iterations: overview.iterations.map(({ index, number }) => {
+    const gpu = 9_000_000 + index * 100_000;
+    return { index, last: index, number, last_number: number, calls: 1, cpu_total_ns: 120_000, gpu_ns: gpu, shortest_ns: gpu, longest_ns: gpu };
+  }),
+  bars_note: "",
 };
 
 const kernelRow = (index: number): KernelRow => ({

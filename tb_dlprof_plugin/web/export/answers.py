@@ -109,7 +109,7 @@ class _Asker:
         request = Request.from_values(query_string=question.query)
         try:
             page: Any = self._answers.answer(question.route, request)
-            while getattr(page, "done", 0) < getattr(page, "total", 0):
+            while hasattr(page, "done") and page.done < page.total:
                 page = self._answers.answer(question.route, request)
         except RequestError as error:
             return b'"error":%b,"status":%d' % (msgspec.json.encode(str(error)), error.status)

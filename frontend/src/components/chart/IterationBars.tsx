@@ -3,6 +3,7 @@
  * that iteration; Ctrl and the wheel zoom. With the keyboard the arrow keys move over the bars, with Shift they extend the range,
  * Enter takes it and Escape goes back to all.
  */
+import type { BarSeriesOption, ScatterSeriesOption } from "echarts/charts";
 import type { ECharts } from "echarts/core";
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
@@ -17,6 +18,7 @@ import { number } from "../export/columns";
 import type { Column } from "../table/columns";
 import { movedBy, spanOf, type Marked } from "./barKeys";
 import { Chart } from "./Chart";
+import { isMerged, longestMarks, MERGED } from "./merged";
 import { tooltipElement, tooltipStyle } from "./tooltip";
 
 interface IterationBarsProps {
@@ -40,7 +42,7 @@ interface BrushEnd {
 
 export function IterationBars(props: IterationBarsProps) {
   const { name, iterations, categories, hidden, children } = props;
-  const columns = useMemo(() => columnsOf(categories, hidden), [categories, hidden]);
+  const columns = useMemo(() => columnsOf(categories, hidden, isMerged(iterations)), [categories, hidden, iterations]);
   return (
     <Drawing name={name} columns={columns} rows={iterations}>
       <Bars {...props} />
@@ -49,9 +51,10 @@ export function IterationBars(props: IterationBarsProps) {
   );
 }
 
-function columnsOf(categories: readonly Category[], hidden: ReadonlySet<string>): Column<IterationBar>[] {
+function columnsOf(categories: readonly Category[], hidden: ReadonlySet<string>, merged: boolean): Column<IterationBar>[] {
   return [
     number("Iteration", "count", (bar) => bar.number, "Its number, as the training counts it."),
+    ...(merged ? MERGED : []),
     number("Duration", "ns", (bar) => bar.duration_ns, "Wall-clock time of the iteration."),
     ...categories.flatMap(({ key, label, definition, recorded }, index): Column<IterationBar>[] =>
       hidden.has(key) ? [] : [number(label, "ns", (bar) => (recorded ? (bar.category_ns[index] ?? null) : null), definition)],
@@ -66,10 +69,13 @@ function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) 
   // An exported file has no other range to show.
   const fixed = useFile() !== null;
   select.current = fixed ? () => undefined : onSelect;
-  const size = useRef(iterations.length);
-  size.current = iterations.length;
   const wired = useRef<ECharts | null>(null);
   const [marked, setMarked] = useState<Marked | null>(null);
+
+  const bars = useRef(iterations);
+  bars.current = iterations;
+  /** The iterations behind bars: a bar of a long recording stands for several. */
+  const iterationsOf = ({ first, last }: IterationRange): IterationRange => ({ first: bars.current[first]!.index, last: bars.current[last]!.last });
 
   const mark = (next: Marked | null): void => {
     setMarked(next);
@@ -83,7 +89,7 @@ function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) 
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const first = iterations.findIndex((bar) => bar.selected);
     if (event.key === "Enter" || event.key === " ") {
-      if (marked) onSelect(spanOf(marked));
+      if (marked) onSelect(iterationsOf(spanOf(marked)));
       mark(null);
     } else if (event.key === "Escape") {
       if (!marked) onSelect(null);
@@ -106,8 +112,8 @@ function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) 
     if (wired.current === chart) return;
     wired.current = chart;
     const pick = (low: number, high: number): void => {
-      const clamp = (index: number): number => Math.max(0, Math.min(size.current - 1, index));
-      select.current({ first: clamp(low), last: clamp(high) });
+      const clamp = (index: number): number => Math.max(0, Math.min(bars.current.length - 1, index));
+      select.current(iterationsOf({ first: clamp(low), last: clamp(high) }));
     };
     chart.on("brushEnd", (event: unknown) => {
       const range = (event as BrushEnd).areas[0]?.coordRange;
@@ -126,7 +132,7 @@ function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) 
   const shown = categories.map((category, index) => ({ category, index })).filter(({ category }) => !hidden.has(category.key));
   const recorded = shown.filter(({ category }) => category.recorded);
   const span = marked && spanOf(marked);
-  const numberAt = (index: number): number => iterations[index]?.number ?? index;
+  const merged = isMerged(iterations);
   return (
     <div
       class="bars-keys"
@@ -142,7 +148,7 @@ function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) 
         theme={theme}
         inputs={[iterations, categories, hidden]}
         onReady={onReady}
-        label={`Time of ${iterations.length} iterations by category.`}
+        label={`Time of ${(iterations[iterations.length - 1]?.last ?? -1) + 1} iterations by category${merged ? `, in ${iterations.length} bars` : ""}.`}
         option={(colour) => ({
           animation: false,
           grid: { left: 4, right: 12, top: 12, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
@@ -157,7 +163,7 @@ function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) 
                 label: category.label,
                 value: category.recorded ? formatNs(bar.category_ns[index] ?? null) : "not recorded",
               }));
-              return tooltipElement(`Iteration ${bar.number} (index ${bar.index}): ${formatNs(bar.duration_ns)}`, lines);
+              return tooltipElement(titleOf(bar), lines);
             },
           },
           brush: {
@@ -179,7 +185,7 @@ function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) 
             axisLabel: { color: colour("--muted"), formatter: (value: number) => formatNs(value) },
             splitLine: { lineStyle: { color: colour("--line-soft") } },
           },
-          series: recorded.map(({ category, index }) => ({
+          series: recorded.map<BarSeriesOption | ScatterSeriesOption>(({ category, index }) => ({
             type: "bar",
             stack: "all",
             name: category.label,
@@ -191,12 +197,18 @@ function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) 
               value: bar.category_ns[index] ?? 0,
               itemStyle: { opacity: bar.selected ? 1 : FADED },
             })),
-          })),
+          })).concat(merged ? [longestMarks(iterations, colour("--text"))] : []),
         })}
       />
       <p class="hidden" role="status" data-testid="iteration-bars-marked">
-        {span && `Iterations ${numberAt(span.first)} to ${numberAt(span.last)}; Enter takes them.`}
+        {span && `Iterations ${iterations[span.first]?.number} to ${iterations[span.last]?.last_number}; Enter takes them.`}
       </p>
     </div>
   );
+}
+
+/** "Iteration 3 (index 0): 146 ms", or the mean of several with the bounds of single ones. */
+function titleOf(bar: IterationBar): string {
+  if (bar.last === bar.index) return `Iteration ${bar.number} (index ${bar.index}): ${formatNs(bar.duration_ns)}`;
+  return `Iterations ${bar.number}–${bar.last_number} (index ${bar.index}–${bar.last}): ${formatNs(bar.duration_ns)} on average, ${formatNs(bar.shortest_ns)} to ${formatNs(bar.longest_ns)}`;
 }

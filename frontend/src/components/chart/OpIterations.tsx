@@ -2,11 +2,13 @@
 import type { OpIteration } from "../../api/types";
 import { DEFINITIONS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
+import { formatCount } from "../../format/number";
 import { useTheme } from "../../state/ThemeContext";
 import { number } from "../export/columns";
 import { Drawing } from "../export/Drawing";
 import type { Column } from "../table/columns";
 import { Chart } from "./Chart";
+import { isMerged, longestMarks, MERGED } from "./merged";
 import { tooltipElement, tooltipStyle } from "./tooltip";
 
 interface OpIterationsProps {
@@ -23,9 +25,12 @@ const COLUMNS: Column<OpIteration>[] = [
   number("Calls", "count", (row) => row.calls, DEFINITIONS.calls),
 ];
 
+/** Of a long recording, whose rows are means of several iterations. */
+const LONG: Column<OpIteration>[] = [COLUMNS[0]!, ...MERGED, ...COLUMNS.slice(1)];
+
 export function OpIterations({ op, iterations, hasGpu }: OpIterationsProps) {
   return (
-    <Drawing name={`${hasGpu ? "GPU" : "CPU"} time of ${op} by iteration`} columns={COLUMNS} rows={iterations}>
+    <Drawing name={`${hasGpu ? "GPU" : "CPU"} time of ${op} by iteration`} columns={isMerged(iterations) ? LONG : COLUMNS} rows={iterations}>
       <Bars iterations={iterations} hasGpu={hasGpu} />
     </Drawing>
   );
@@ -33,13 +38,14 @@ export function OpIterations({ op, iterations, hasGpu }: OpIterationsProps) {
 
 function Bars({ iterations, hasGpu }: Omit<OpIterationsProps, "op">) {
   const theme = useTheme();
+  const merged = isMerged(iterations);
   const label = hasGpu ? "GPU time" : "CPU time";
   return (
     <Chart
       height={130}
       theme={theme}
       inputs={[iterations, hasGpu]}
-      label={`${label} of the op in each of ${iterations.length} iterations; the menu above shows them as a table.`}
+      label={`${label} of the op in each of ${iterations.length} ${merged ? "groups of iterations" : "iterations"}; the menu above shows them as a table.`}
       option={(colour) => ({
         animation: false,
         grid: { left: 4, right: 8, top: 8, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
@@ -49,10 +55,11 @@ function Bars({ iterations, hasGpu }: Omit<OpIterationsProps, "op">) {
           axisPointer: { type: "shadow" },
           formatter: (points: { dataIndex: number }[]) => {
             const row = iterations[points[0]!.dataIndex]!;
-            return tooltipElement(`Iteration ${row.number}`, [
+            return tooltipElement(row.last > row.index ? `Iterations ${row.number}–${row.last_number}, on average` : `Iteration ${row.number}`, [
               { label: "GPU time", value: formatNs(row.gpu_ns) },
               { label: "CPU time", value: formatNs(row.cpu_total_ns) },
-              { label: "Calls", value: String(row.calls) },
+              { label: "Calls", value: formatCount(row.calls) },
+              ...(row.last > row.index ? [{ label: `Shortest and longest ${label}`, value: `${formatNs(row.shortest_ns)}, ${formatNs(row.longest_ns)}` }] : []),
             ]);
           },
         },
@@ -77,6 +84,7 @@ function Bars({ iterations, hasGpu }: Omit<OpIterationsProps, "op">) {
             emphasis: { disabled: true },
             data: iterations.map((row) => (hasGpu ? row.gpu_ns : row.cpu_total_ns)),
           },
+          ...(merged ? [longestMarks(iterations, colour("--text"))] : []),
         ],
       })}
     />

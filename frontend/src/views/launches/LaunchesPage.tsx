@@ -69,6 +69,7 @@ function Iterations({ data }: { data: LaunchesData }) {
           </label>
         }
       >
+        {data.bars_note && <p class="muted small">{data.bars_note}</p>}
         <IterationBars name="Idle GPU time by iteration" iterations={data.bars} categories={data.activities} hidden={withBusy ? NONE : BUSY} onSelect={(range) => set({ range })} />
       </Card>
     </div>

@@ -36,7 +36,8 @@ const page: LaunchesData = {
   idle_by_activity: [{ key: "python", label: "Python", value_ns: 400_000, percent: 100 }],
   idle_by_kind: [{ key: "host_wait", label: "Waits for the CPU", value_ns: 400_000, percent: 100 }],
   gap_kinds: categories(["host_wait", "kernel_wait", "other", "unknown"]),
-  bars: [{ index: 0, number: 3, start_ns: 0, duration_ns: 1_000_000, category_ns: [600_000, 0, 0, 0, 0, 0, 400_000, 0], selected: true }],
+  bars: [{ index: 0, last: 0, number: 3, last_number: 3, start_ns: 0, duration_ns: 1_000_000, shortest_ns: 1_000_000, longest_ns: 1_000_000, category_ns: [600_000, 0, 0, 0, 0, 0, 400_000, 0], selected: true }],
+  bars_note: "",
   iterations: [
     { index: 0, number: 3, gpu: 0, pace: "cpu", duration_ns: 1_000_000, busy_ns: 600_000, idle_ns: 400_000, idle_percent: 40, starved_percent: null, slack_percent: 3, idle_by_activity_ns: [0, 0, 0, 0, 0, 400_000, 0], gaps: 2, longest_gap_ns: 300_000 },
   ],

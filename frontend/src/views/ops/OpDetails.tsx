@@ -74,6 +74,7 @@ export function OpDetails({ data, hasGpu }: { data: OpDetail; hasGpu: boolean })
       />
       <h3>Iterations</h3>
       <OpIterations op={row.name} iterations={data.iterations} hasGpu={hasGpu} />
+      {data.bars_note && <p class="muted small">{data.bars_note}</p>}
       <h3>Input shapes</h3>
       <DataTable name="shapes of the op" plain columns={SHAPES} rows={data.shapes} rowId={(shape) => `${shape.shapes} ${shape.dtypes}`} />
     </>

@@ -51,6 +51,7 @@ export function OverviewPage({ data }: { data: Overview }) {
   const iterations = (
     <Card title={<Term of="iterations">Iterations</Term>} actions={<BarsHint />} testId="overview-iterations">
       <IterationBars name="Iterations" iterations={data.iterations} categories={data.categories} hidden={data.has_gpu ? NONE : ON_GPU} onSelect={(range) => set({ range })}>
+        {data.bars_note && <p class="muted small">{data.bars_note}</p>}
         <Legend slices={usage} context="resource_usage" definitions={definitions} />
       </IterationBars>
     </Card>

@@ -1,0 +1,45 @@
+import { render } from "preact";
+import { act } from "preact/test-utils";
+import { expect, it, vi } from "vitest";
+import type { IterationBar } from "../../api/types";
+import { ViewContext } from "../../state/store";
+import { INITIAL_STATE } from "../../state/viewState";
+import { IterationBars } from "./IterationBars";
+
+const bar = (index: number): IterationBar => ({
+  index: index * 3,
+  last: index * 3 + 2,
+  number: index * 3 + 10,
+  last_number: index * 3 + 12,
+  start_ns: 0,
+  duration_ns: 100,
+  shortest_ns: 90,
+  longest_ns: 120,
+  category_ns: [100],
+  selected: true,
+});
+
+it("picks all iterations of the bars that are marked", async () => {
+  const root = document.createElement("div");
+  const onSelect = vi.fn();
+  const hidden = new Set<string>();
+  const categories = [{ key: "cpu", label: "CPU", definition: "", recorded: true }];
+  await act(() =>
+    render(
+      <ViewContext.Provider value={{ state: INITIAL_STATE, set: vi.fn() }}>
+        <IterationBars name="Iterations" iterations={[0, 1, 2, 3].map(bar)} categories={categories} hidden={hidden} onSelect={onSelect} />
+      </ViewContext.Provider>,
+      root,
+    ),
+  );
+  const press = (key: string, shiftKey = false): void => {
+    act(() => void root.querySelector(".bars-keys")!.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true })));
+  };
+  press("ArrowRight");
+  press("ArrowRight");
+  press("ArrowRight", true);
+  expect(root.querySelector('[data-testid="iteration-bars-marked"]')!.textContent).toBe("Iterations 13 to 18; Enter takes them.");
+  press("Enter");
+  expect(onSelect).toHaveBeenCalledWith({ first: 3, last: 8 });
+  render(null, root);
+});

@@ -1,0 +1,34 @@
+/** Bars that are means of several iterations in a row: what tells them apart, and what they need beside the mean. */
+import type { ScatterSeriesOption } from "echarts/charts";
+import { number } from "../export/columns";
+import type { Column } from "../table/columns";
+
+export interface Merged {
+  index: number;
+  last: number;
+  last_number: number;
+  shortest_ns: number;
+  longest_ns: number;
+}
+
+export const isMerged = (bars: readonly Merged[]): boolean => bars.some((bar) => bar.last > bar.index);
+
+/** A mark at the longest iteration of each bar, so that a single slow one is seen. */
+export function longestMarks(bars: readonly Merged[], colour: string): ScatterSeriesOption {
+  return {
+    type: "scatter",
+    name: "longest",
+    symbol: "rect",
+    symbolSize: [3, 2],
+    silent: true,
+    itemStyle: { color: colour, opacity: 0.6 },
+    data: bars.map((bar) => bar.longest_ns),
+  };
+}
+
+/** What a table of the bars says beside the means. */
+export const MERGED: Column<Merged>[] = [
+  number("Last iteration", "count", (bar) => bar.last_number, "The times are means from the first to this iteration, both included."),
+  number("Shortest", "ns", (bar) => bar.shortest_ns, "The shortest of these iterations."),
+  number("Longest", "ns", (bar) => bar.longest_ns, "The longest of these iterations."),
+];

@@ -1,0 +1,114 @@
+"""Hundreds of runs, 64 ranks, thousands of iterations: every answer stays below 1 MB, and nothing is lost unsaid."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from big_trace import make
+from werkzeug.wrappers import Request
+
+from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.commands.export_runs import exported_run
+from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.storage.codec import encode
+from tb_dlprof_plugin.storage.eventfile import event_files, read_profiles
+from tb_dlprof_plugin.storage.header import header_of
+from tb_dlprof_plugin.storage.tags import Tag
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.recorded_run import recorded_run
+from tb_dlprof_plugin.views.runs import many_runs_page
+from tb_dlprof_plugin.web.answers import Answers
+from tb_dlprof_plugin.web.errors import RequestError
+from tb_dlprof_plugin.web.export.questions import about_run
+from tb_dlprof_plugin.web.export.runs import ExportedRun, ExportedRuns
+from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "demo" / "recorded"
+RUNS, RANKS = 150, 64
+
+
+class _OfManyRanks(ExportedRuns):
+    """Lists every run with as many ranks as a large job has."""
+
+    def list_blob_sequences(self, context: Any, **names: Any) -> dict[str, Any]:
+        listed = super().list_blob_sequences(context, **names)
+        return {
+            run: {str(Tag(self._runs[run].session, rank)): info for rank in range(RANKS) for info in tags.values()}
+            for run, tags in listed.items()
+        }
+
+
+def _answer(answers: Answers, route: str, query: dict[str, str]) -> Any:
+    data = encode_page(answers.answer(route, Request.from_values(query_string=query)))
+    assert len(data) <= MAX_RESPONSE_BYTES, (route, query, len(data))
+    return json.loads(data)
+
+
+def test_a_list_of_thousands_of_profiles_comes_in_pieces_and_is_whole() -> None:
+    recorded, _ = exported_run("mlp/fp32", event_files(RECORDED / "mlp/fp32"), None, None)
+    recorded = dataclasses.replace(recorded, ranks=dict.fromkeys(range(RANKS), recorded.ranks[0]))
+    names = [f"experiments/learning-rates/of-a-name-that-is-long/run-{number}" for number in range(RUNS)]
+    answers = Answers(_OfManyRanks([dataclasses.replace(recorded, name=name) for name in reversed(names)]), "")
+    entries: list[dict[str, Any]] = []
+    while len(entries) < RUNS * RANKS:
+        piece = _answer(answers, "runs", {"offset": str(len(entries))})
+        assert (piece["offset"], piece["total"]) == (len(entries), RUNS * RANKS)
+        assert piece["runs"]
+        entries += piece["runs"]
+    assert [(entry["run"], entry["rank"]) for entry in entries] == [
+        (run, rank) for run in names for rank in range(RANKS)
+    ]
+    assert {(tuple(entry["cycles"]), entry["model"]) for entry in entries} == {((0,), "MLP")}
+    assert _answer(answers, "runs", {"offset": str(RUNS * RANKS)})["runs"] == []
+
+
+def test_the_table_of_thousands_of_runs_counts_those_that_do_not_fit() -> None:
+    (stored,) = read_profiles(RECORDED / "mlp/fp32")
+    frame = Frame(stored.profile)
+    one = recorded_run(frame, RunRef("mlp/fp32", "s", 0, 0), frame.selection())
+    many = [
+        msgspec.structs.replace(
+            one, ref=RunRef(f"run-{number}", "s", 0, 0), run=msgspec.structs.replace(one.run, name=f"run-{number}")
+        )
+        for number in range(3000)
+    ]
+    page = many_runs_page(many, None)
+    data = encode_page(page)
+    answer = json.loads(data)
+    assert len(msgspec.json.encode(page)) > MAX_RESPONSE_BYTES >= len(data)
+    assert 1000 < len(answer["rows"]) < 3000 == answer["total_rows"]
+
+
+def test_thousands_of_iterations_fit_into_every_answer(tmp_path: Path) -> None:
+    long = tmp_path / "long.pt.trace.json"
+    make(ROOT / "tests/traces/steps_many.pt.trace.json.gz", long, megabytes=32)
+    profile = analyze_trace(long)
+    count = len(profile.iterations)
+    assert count > 1_000
+    run = ExportedRun("long", "s", 0, 0, header_of(profile).SerializeToString(), {0: encode(profile)})
+    answers = Answers(ExportedRuns([run]), "")
+    for question in about_run("long"):
+        if question.route != "advice" and question.query.get("name") in (None, "iteration", "detail"):
+            _answer(answers, question.route, question.query)
+    page = _answer(answers, "overview", {"run": "long"})
+    assert len(page["iterations"]) <= 1_000 < page["range"]["total"] == count
+    assert page["bars_note"].startswith(f"{count:,} iterations in ")
+    assert page["iterations"][-1]["last"] == count - 1
+    ops = _answer(answers, "ops", {"run": "long"})
+    detail = _answer(answers, "op", {"run": "long", "id": ops["rows"][0]["id"]})
+    assert len(detail["iterations"]) == len(page["iterations"])
+
+
+def test_a_page_that_is_too_long_without_a_table_is_refused_in_one_sentence() -> None:
+    class Page(msgspec.Struct):
+        text: str
+
+    with pytest.raises(RequestError, match=r"would take 1\.2 MB, and an answer has at most 1 MB") as refused:
+        encode_page(Page("x" * 1_200_000))
+    assert refused.value.status == 422
