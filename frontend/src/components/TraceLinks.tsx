@@ -11,6 +11,7 @@ import { useConnection, useFile, useResource } from "../api/useResource";
 import { formatBytes } from "../format/number";
 import { openTab } from "../state/hash";
 import { useView } from "../state/store";
+import { tensorBoardWindow } from "../state/tensorboard";
 import { Card } from "./Card";
 import { CopyButton } from "./CopyButton";
 import { openPerfetto, sendToPerfetto } from "./perfetto";
@@ -132,7 +133,8 @@ function Actions({ links, file }: { links: Links; file: TraceFile }) {
 
 function TabLink({ tab }: { tab: PytorchTab }) {
   const state = usePytorchTab(tab.run);
-  if (state === "absent") return null;
+  // Alone in a notebook's cell this page has no other tabs.
+  if (state === "absent" || !tensorBoardWindow()) return null;
   const span = tab.span === null ? "" : `, span ${tab.span}`;
   return (
     <p class="trace-actions" data-testid="pytorch-tab">

@@ -2,16 +2,9 @@
  * Key presses in this page, and in TensorBoard's around it while this page is the one that is shown there: whoever has just
  * clicked on TensorBoard's tab can search at once.
  */
+import { tensorBoardWindow } from "../../state/tensorboard";
 import { isTyping } from "../../state/typing";
 import type { Shortcuts } from "./shortcuts";
-
-function documentAround(): Document | null {
-  try {
-    return window.parent !== window ? window.parent.document : null;
-  } catch {
-    return null;
-  }
-}
 
 const isShown = (): boolean => document.documentElement.clientHeight > 0 && (window.frameElement as HTMLElement | null)?.offsetParent !== null;
 
@@ -24,7 +17,7 @@ export function listenForKeys(shortcuts: Shortcuts): () => void {
     event.preventDefault();
     found.run();
   };
-  const around = documentAround();
+  const around = tensorBoardWindow()?.document;
   const pressAround = (event: KeyboardEvent): void => {
     if (!isShown() || isTyping(event.target) || event.key === "Escape") return;
     press(event);

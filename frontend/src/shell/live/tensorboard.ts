@@ -2,6 +2,8 @@
  * TensorBoard tells the pages in its iframes when it has loaded data again (its button, or "Reload data" in its settings): the
  * message `experimental.DataReloaded` over a channel that the page opens. This is all of that protocol that we need.
  */
+import { tensorBoardWindow } from "../../state/tensorboard";
+
 const BOOTSTRAP = "experimental.bootstrap";
 const RELOADED = "experimental.DataReloaded";
 
@@ -13,7 +15,8 @@ interface Message {
 
 /** Calls back with each reload, until the returned function is called; never where no TensorBoard is around this page. */
 export function onReload(callback: () => void): () => void {
-  if (window.parent === window) return () => {};
+  const around = tensorBoardWindow();
+  if (!around) return () => {};
   const { port1, port2 } = new MessageChannel();
   port1.onmessage = ({ data }: MessageEvent<string>) => {
     const message = parse(data);
@@ -21,11 +24,7 @@ export function onReload(callback: () => void): () => void {
     port1.postMessage(JSON.stringify({ type: message.type, id: message.id, payload: null, error: null, isReply: true }));
     if (message.type === RELOADED) callback();
   };
-  try {
-    window.parent.postMessage(BOOTSTRAP, "*", [port2]);
-  } catch {
-    // A page around us that is no TensorBoard.
-  }
+  around.postMessage(BOOTSTRAP, "*", [port2]);
   return () => port1.close();
 }
 
