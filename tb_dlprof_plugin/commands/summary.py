@@ -44,6 +44,15 @@ def summary(
             ("Tensor Core Kernel Utilization", percent(facts.tensor_core_kernel_utilization_percent)),
         ],
     )
+    if len(page.gpus) > 1:
+        typer.echo("")
+        print_table(
+            (("GPU", "left"), ("", "left"), ("utilization", "right"), ("on Tensor Cores", "right")),
+            [
+                (str(gpu.id), gpu.name or UNKNOWN, percent(gpu.utilization_percent), percent(gpu.tensor_core_percent))
+                for gpu in page.gpus
+            ],
+        )
     for line in _precision_lines(page):
         typer.echo(line)
     for heading, slices in (("Time category", page.resource_usage), ("Part of the step", page.parts)):

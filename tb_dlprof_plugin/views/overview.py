@@ -24,6 +24,7 @@ from tb_dlprof_plugin.views.common import (
     run_title,
     selected_range,
 )
+from tb_dlprof_plugin.views.gpus import GpuUse, gpus
 from tb_dlprof_plugin.views.ops import op_rows
 from tb_dlprof_plugin.views.precision import (
     NumericHealthPanel,
@@ -91,6 +92,7 @@ class Overview(msgspec.Struct, frozen=True):
     summary: PerformanceSummary
     categories: list[Category]
     gpu_utilization: list[Slice]
+    gpus: list[GpuUse]
     resource_usage: list[Slice]
     parts: list[Slice]
     kernel_time: list[Slice]
@@ -141,6 +143,7 @@ def overview(frame: Frame, ref: RunRef, selection: Selection) -> Overview:
         summary=_summary(frame, selection, steps, tensor_cores),
         categories=_categories(frame),
         gpu_utilization=_utilization(steps),
+        gpus=gpus(frame, selection),
         resource_usage=[
             Slice(name, CATEGORIES[name][0], value, percent(value, steps.wall_ns))
             for name, value in steps.category_ns.items()

@@ -21,6 +21,7 @@ from tb_dlprof_plugin.views.definitions import DEFINITIONS
 _PAGE_MS = 30_000
 _TRACES = ROOT / "tests" / "traces"
 _AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+_PEERS = ROOT / "docs" / "peers.md"
 _LIST = (ROOT / "frontend" / "src" / "state" / "pages.ts").read_text()
 PAGES = re.findall(r'"(\w+)"', _LIST[: _LIST.index("] as const")])
 """As the navigation has them, so that a new page is looked at, too."""
@@ -42,13 +43,13 @@ _SETTLED = """() => document.querySelector('main h1, .start h1') !== null
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A pair of runs, one with memory and module names, one on the CPU."""
+    """A pair of runs, one with memory and module names, one on the CPU, one on two GPUs."""
     root = tmp_path_factory.mktemp("look")
     for name in ("fp32", "amp-fp16"):
         shutil.copytree(RECORDED / "lenet" / name, root / "lenet" / name)
-    for name, trace in (("cpu", "cpu_training"), ("memory", "all_options")):
+    for name, trace in (("cpu", "cpu_training"), ("memory", "all_options"), ("gpus", "data_parallel")):
         write_profile(root / name, analyze_trace(_TRACES / f"{trace}.pt.trace.json.gz"))
-    running = start_tensorboard(root, "false", 4)
+    running = start_tensorboard(root, "false", 5)
     yield running
     running.process.terminate()
     running.process.wait(timeout=20)
@@ -128,6 +129,31 @@ def test_a_run_without_a_gpu_and_without_a_partner_is_readable(server: Server, p
     _open(page, server, f"{address}&{run}")
     assert _violations(page) == []
     assert _too_wide(page) == []
+
+
+def test_what_the_peers_show_stands_where_the_docs_say(server: Server, page: Page) -> None:
+    lines = [line for line in _PEERS.read_text().splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+    wanted: dict[str, list[str]] = {}
+    for row in rows:
+        wanted.setdefault(row[-2], []).append(row[-1])
+    assert len(rows) > 30
+    missing = []
+    for here, texts in wanted.items():
+        name, _, part = here.partition("/")
+        assert name in PAGES
+        run = {"memory": "memory", "modules": "memory", "overview/gpus": "gpus"}.get(here, "lenet/fp32")
+        _open(
+            page,
+            server,
+            f"{name}&p.tb_dlprof.run={run}&{PAIR}" + (f"&p.tb_dlprof.report={part}" if name == "reports" else ""),
+        )
+        if part == "op":
+            page.locator("[data-testid=ops-table] tbody .link").first.click()
+            page.get_by_test_id("op-detail").get_by_role("heading", name="Kernels").wait_for(timeout=_PAGE_MS)
+        shown = page.locator("main").inner_text()
+        missing += [f"{here}: {text}" for text in texts if text not in shown]
+    assert missing == []
 
 
 def test_a_definition_shows_on_focus_and_on_a_tap(server: Server, browser: Browser) -> None:

@@ -196,6 +196,24 @@ export interface Category {
 }
 
 /**
+ * One GPU over the selected iterations; what was not recorded of it is None.
+ *
+ * `busy_ns` is the time in which a kernel, copy or set ran on it, `tensor_core_ns` that in which a Tensor Core
+ * kernel did; the percentages are of the wall clock time.
+ */
+export interface GpuUse {
+  id: number;
+  name: string | null;
+  compute_capability: string | null;
+  sm_count: number | null;
+  memory_bytes: number | null;
+  busy_ns: number;
+  utilization_percent: number | null;
+  tensor_core_ns: number;
+  tensor_core_percent: number | null;
+}
+
+/**
  * One bar: the iterations `index` to `last`, both included; the same where it stands for one.
  *
  * `duration_ns` and `category_ns` are means over them, `shortest_ns` and `longest_ns` of single iterations.
@@ -291,6 +309,7 @@ export interface Overview {
   summary: PerformanceSummary;
   categories: Category[];
   gpu_utilization: Slice[];
+  gpus: GpuUse[];
   resource_usage: Slice[];
   parts: Slice[];
   kernel_time: Slice[];

@@ -161,6 +161,7 @@ export const overview: Overview = {
   }),
   bars_note: "",
   top_ops: opRows.slice(0, 10),
+  gpus: [],
   system: [
     { group: "Machine", label: "GPU", value: "NVIDIA H200" },
     { group: "Machine", label: "SMs", value: "132" },

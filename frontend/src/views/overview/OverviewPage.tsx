@@ -11,6 +11,7 @@ import { Term } from "../../components/Term";
 import { TraceLinks } from "../../components/TraceLinks";
 import { useView } from "../../state/store";
 import { Findings } from "./Findings";
+import { Gpus } from "./Gpus";
 import { KeyFigures } from "./KeyFigures";
 import { Notes } from "./Notes";
 import { NumericHealth } from "./NumericHealth";
@@ -108,6 +109,7 @@ export function OverviewPage({ data }: { data: Overview }) {
         <TopOps rows={data.top_ops} hasGpu={data.has_gpu} iterations={count} />
         <Performance summary={summary} hasGpu={data.has_gpu} />
       </div>
+      {data.gpus.length > 1 && <Gpus gpus={data.gpus} run={data.ref.run} />}
       <SystemConfiguration items={data.system} />
       <TraceLinks />
       <CoverageLine coverage={data.coverage} />
