@@ -1,10 +1,10 @@
-"""Takes the pictures in docs/images: every page over the recorded runs, in both themes, in a real TensorBoard and Chromium.
+"""Takes the pictures in docs/images: every page over recorded runs, in both themes, in a real TensorBoard and Chromium.
 
     python docs/screenshots.py                # all pages
     python docs/screenshots.py overview ops   # some
 
-The runs, the size of the window and the scale are fixed, so that a picture changes only with the page. It needs the `dev`
-extra, the browser bundle and a Chromium; all pictures together must stay below 3 MB.
+The runs, the size of the window and the scale are fixed, so that a picture changes only with the page. It needs the
+`dev` extra, the browser bundle and a Chromium; all pictures together must stay below 3 MB.
 """
 
 from __future__ import annotations
@@ -129,14 +129,17 @@ def main(names: list[str]) -> int:
         return 2
     chromium = next((path for name in ("chromium", "google-chrome") if (path := shutil.which(name))), None)
     IMAGES.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory() as folder, sync_playwright() as playwright:
-        with tensorboard(Path(folder), runs(Path(folder))) as address:
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
-            for name in names or PAGES:
-                for theme in ("light", "dark"):
-                    print(take(page, address, name, theme).relative_to(ROOT))
-            browser.close()
+    with (
+        TemporaryDirectory() as folder,
+        tensorboard(Path(folder), runs(Path(folder))) as address,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        for name in names or PAGES:
+            for theme in ("light", "dark"):
+                print(take(page, address, name, theme).relative_to(ROOT))
+        browser.close()
     size = sum(path.stat().st_size for path in IMAGES.iterdir())
     print(f"{size / 1e6:.2f} MB in all")
     return 0 if size < LIMIT_BYTES else 1
