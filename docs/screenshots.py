@@ -111,8 +111,9 @@ def take(page: Page, address: str, name: str, theme: str) -> Path:
     page.goto(
         f"{address}?darkMode={'true' if theme == 'dark' else 'false'}#tb_dlprof&p.tb_dlprof.page={name}{run}&{PAIR}"
     )
-    frame = page.wait_for_selector("iframe[src*='tb_dlprof']", state="attached").content_frame()
-    assert frame is not None
+    element = page.wait_for_selector("iframe[src*='tb_dlprof']", state="attached")
+    frame = element.content_frame() if element else None
+    assert frame is not None, "no page of ours in this TensorBoard"
     frame.wait_for_selector(f"html[data-theme={theme}]", state="attached")
     frame.wait_for_function(SETTLED, timeout=60_000)
     page.wait_for_timeout(800)
