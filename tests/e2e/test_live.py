@@ -55,7 +55,9 @@ def test_new_cycles_and_runs_show_on_reload_and_nothing_is_lost(
 
     _record(tmp_path / "mlp", 1, "amp-bf16")
     reload_after(lambda runs: runs["mlp"] == [0, 1])
-    expect(frame.get_by_test_id("news")).to_contain_text("Cycle 1 of mlp was recorded and is shown.", timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("news")).to_contain_text(
+        "Cycle 1 of mlp was recorded; the page follows", timeout=_PAGE_MS
+    )
     expect(frame.get_by_test_id("cycle-picker")).to_have_value("")
     expect(table.locator("tbody tr").first).not_to_have_text(first_row)
     expect(table.locator("tr.selected")).to_contain_text("fc2/linear")

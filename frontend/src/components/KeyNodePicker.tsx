@@ -90,10 +90,18 @@ interface PanelProps {
 
 /** Asks for the candidates as soon as it is opened. */
 function Panel({ choice, ...rest }: PanelProps) {
-  const { data, error } = useResource("key_nodes", namedAs(choice), keyOf(choice));
+  const { data, error, slow, retry } = useResource("key_nodes", namedAs(choice), keyOf(choice));
   return (
-    <div class="key-node-panel">
-      {error && <p role="alert">{error.message}</p>}
+    <div class="key-node-panel" aria-busy={slow}>
+      {error && (
+        <p role="alert">
+          {error.message}{" "}
+          <button type="button" class="link" onClick={retry}>
+            Try again
+          </button>
+        </p>
+      )}
+      {slow && <div class="skeleton skeleton-card" role="status" aria-label="Loading" />}
       {data && <Choices page={data} keyNode={choice.keyNode} {...rest} />}
     </div>
   );

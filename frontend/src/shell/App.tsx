@@ -18,7 +18,7 @@ import { listenForKeys } from "./keys/listen";
 import { PageKeys } from "./keys/PageKeys";
 import { Shortcuts } from "./keys/shortcuts";
 import { ShortcutContext } from "./keys/useShortcut";
-import { follows, newsOf } from "./live/news";
+import { follows, held, newsOf } from "./live/news";
 import { NewsNotice, type Notice } from "./live/NewsNotice";
 import { useRuns, type Runs } from "./live/useRuns";
 import { PageView } from "./PageView";
@@ -52,14 +52,13 @@ export function App({ base }: { base: Source | URL }) {
 
   const [notice, setNotice] = useState<Notice | null>(null);
   const onNews = (before: RunIndex, after: RunIndex): void => {
-    const { profile, range } = store.get();
+    const { profile, range, a, b } = store.get();
     const news = newsOf(before.runs, after.runs, profile);
     if (!news) return;
     client.forget(news.changed);
     setGeneration((count) => count + 1);
     const shown = follows(profile, range !== null);
-    // Iterations that were picked are those of this recording, and a cycle that was chosen is that of this session.
-    if (news.latest && !shown && news.before) store.set({ profile: { ...profile, session: news.before.session, cycle: news.before.cycle } });
+    store.set({ profile: held(before.runs, profile, range !== null), a: held(before.runs, a, a.range !== null), b: held(before.runs, b, b.range !== null) });
     const said = noticeOf(news, shown, range !== null);
     if (said) setNotice(said);
   };

@@ -326,7 +326,7 @@ describe("the frame", () => {
     expect([asks(), byId("news")]).toEqual([1, null]);
 
     await grow([0, 1]);
-    expect([asks(), byId("news")?.textContent]).toEqual([2, expect.stringContaining("Cycle 1 of resnet50/fp32 was recorded and is shown.")]);
+    expect([asks(), byId("news")?.textContent]).toEqual([2, expect.stringContaining("Cycle 1 of resnet50/fp32 was recorded; the page follows it.")]);
     await choose("cycle-picker", "0");
     await grow([0, 1, 2], [{ ...fixtures.runs.runs[0]!, run: "resnet50/later" }]);
     expect(window.location.hash).toContain("p.tb_dlprof.session=s1&p.tb_dlprof.cycle=0");

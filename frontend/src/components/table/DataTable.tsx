@@ -55,8 +55,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const selectedIndex = useMemo(() => (selected === null ? -1 : shown.findIndex((row) => rowId(row) === selected)), [selected, shown]);
   useEffect(() => {
     if (selectedIndex >= 0) virtual.scrollTo(selectedIndex);
-    // Only when another row is selected: sorting should not move the box.
-  }, [selected, rows]);
+    // Only when another row is selected, or it comes into the table: sorting and a newer recording should not move the box.
+  }, [selected, selectedIndex >= 0]);
 
   const sortBy = (column: Column<Row>): void => {
     const firstDesc = column.unit !== undefined;

@@ -38,7 +38,7 @@ export function NewsNotice({ notice, onClose }: NewsNoticeProps) {
       {latest && (
         <p>
           {latest.newSession ? `A new session of ${latest.run}` : `Cycle ${latest.cycle} of ${latest.run}`}{" "}
-          {latest.shown ? "was recorded and is shown." : `was recorded. ${latest.keeps}`}{" "}
+          {latest.shown ? "was recorded; the page follows it." : `was recorded. ${latest.keeps}`}{" "}
           {latest.shown ? (
             <button
               type="button"

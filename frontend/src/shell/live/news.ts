@@ -39,3 +39,13 @@ function recordings(entries: readonly RunEntry[]): Map<string, string> {
 
 /** Whether what is shown goes on to a new recording by itself: not where the user chose one, or iterations of one. */
 export const follows = (choice: ProfileChoice, hasRange: boolean): boolean => choice.session === null && choice.cycle === null && !hasRange;
+
+/**
+ * A choice that names the recording that is shown, where it is not to follow: iterations that were picked are those of this recording,
+ * and a cycle that was chosen is that of this session.
+ */
+export function held<Choice extends ProfileChoice>(before: readonly RunEntry[], choice: Choice, hasRange: boolean): Choice {
+  if (choice.run === null || follows(choice, hasRange)) return choice;
+  const shown = resolveChoice(before, choice);
+  return shown ? { ...choice, session: shown.session, cycle: shown.cycle } : choice;
+}
