@@ -14,9 +14,6 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 PORT ?= 6006
 
-# Each of these trains in processes of its own, most of the time loading torch: two at a time.
-RUN_TESTS := tests/commands/test_run.py $(wildcard tests/capture/test_run_*.py)
-
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
@@ -39,8 +36,7 @@ demo: $(STAMPS)/python $(BUNDLE) ## Train two small runs here, then show them be
 
 test: lint types imports frontend-checks $(BUNDLE) $(STAMPS)/chromium ## Run every check and every test
 	$(call step,Python tests)
-	@$(PY) -m pytest -n 2 $(RUN_TESTS)
-	@$(PY) -m pytest $(RUN_TESTS:%=--ignore=%)
+	@$(PY) -m pytest -n 2 --dist loadfile
 
 lint: $(STAMPS)/python-dev ## Check style: ruff check, ruff format
 	$(call step,ruff check)
