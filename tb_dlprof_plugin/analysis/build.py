@@ -12,6 +12,7 @@ from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
 from tb_dlprof_plugin.analysis.call_places import call_places
 from tb_dlprof_plugin.analysis.call_tree import depths
 from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
+from tb_dlprof_plugin.analysis.closures import with_steps_around_closures
 from tb_dlprof_plugin.analysis.completion import completion_windows
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
 from tb_dlprof_plugin.analysis.grouping import distinct
@@ -90,7 +91,7 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     Raises:
         TraceError: no op and no kernel was recorded.
     """
-    timeline = with_one_kind_of_module(timeline)
+    timeline = with_steps_around_closures(with_one_kind_of_module(timeline))
     host, device = timeline.host, timeline.device
     system = complete_system(system, timeline)
     gpu_ids = tuple(distinct(device.device).tolist())

@@ -57,7 +57,7 @@ def without_unfinished_step(steps: Steps, op_start_ns: Ints) -> Steps:
 
 
 def _profiler_steps(timeline: Timeline) -> Steps | None:
-    rows = _annotations(timeline, _STEP_PREFIX)
+    rows = annotation_rows(timeline, _STEP_PREFIX)
     numbered: dict[int, tuple[int, int]] = {}
     for row in rows:
         text = timeline.strings[timeline.host.name[row]].removeprefix(_STEP_PREFIX)
@@ -77,7 +77,7 @@ def _profiler_steps(timeline: Timeline) -> Steps | None:
 
 
 def _optimizer_steps(timeline: Timeline) -> Steps | None:
-    rows = _annotations(timeline, _OPTIMIZER_PREFIX)
+    rows = annotation_rows(timeline, _OPTIMIZER_PREFIX)
     if not len(rows):
         return None
     host = timeline.host
@@ -93,7 +93,8 @@ def _whole(timeline: Timeline) -> Steps:
     return Steps(np.array([0]), np.array([start]), np.array([stop]), "none")
 
 
-def _annotations(timeline: Timeline, prefix: str) -> Ints:
+def annotation_rows(timeline: Timeline, prefix: str) -> Ints:
+    """Rows of the host events that are annotations whose names begin with ``prefix``."""
     host: HostEvents = timeline.host
     named = np.array([text.startswith(prefix) for text in timeline.strings], dtype=np.bool_)
     # Older torch recorded annotations as ops.

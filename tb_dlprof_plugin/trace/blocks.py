@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 from tb_dlprof_plugin.trace.damage import Damage
@@ -25,7 +25,7 @@ _GZIP_WINDOW = 31
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def read_blocks(source: Path, damage: Damage, progress: Callable[[float], None] | None = None) -> Iterator[bytes]:
+def read_blocks(source: Path, damage: Damage, progress: Callable[[float], None] | None = None) -> Generator[bytes]:
     """The file's text in blocks of at most `BLOCK_BYTES`.
 
     Args:

@@ -12,6 +12,7 @@ A file is read run by run (`tb_dlprof_plugin.trace.split`); a run that is not va
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -71,15 +72,16 @@ def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] 
     """
     source = Path(path)
     damage = Damage()
-    blocks = read_blocks(source, damage, progress)
-    head, text = open_events(source, blocks, damage)
-    if COPY_MARK.encode() in head:
-        raise TraceError(
-            f"{source} is a copy for the PyTorch Profiler tab, with other kernel names and steps; pass the trace "
-            f"that it was made of, which the hook keeps in the directory {ORIGINALS} beside it."
-        )
-    reader = _Reader(_is_inexact(text), damage)
-    header = reader.read(head, text, blocks)
+    # Closed at once also where this raises: an error's traceback keeps the reading thread until the interpreter ends.
+    with contextlib.closing(read_blocks(source, damage, progress)) as blocks:
+        head, text = open_events(source, blocks, damage)
+        if COPY_MARK.encode() in head:
+            raise TraceError(
+                f"{source} is a copy for the PyTorch Profiler tab, with other kernel names and steps; pass the trace "
+                f"that it was made of, which the hook keeps in the directory {ORIGINALS} beside it."
+            )
+        reader = _Reader(_is_inexact(text), damage)
+        header = reader.read(head, text, blocks)
     return _timeline(source, reader, header)
 
 

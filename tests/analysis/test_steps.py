@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from tb_dlprof_plugin.analysis.call_tree import depths
+from tb_dlprof_plugin.analysis.closures import with_steps_around_closures
 from tb_dlprof_plugin.analysis.steps import Steps, find_steps
+from tb_dlprof_plugin.storage.tree import parents, self_time
 
 
 def _as_rows(steps: Steps) -> tuple[str, list[tuple[int, int, int]]]:
@@ -81,3 +84,32 @@ def test_the_profile_notes_how_its_iterations_were_found(new_trace) -> None:
     profiler.step(1, 0, 20)
     codes = [{note.code for note in trace.profile().notes} for trace in (none, optimizer, profiler)]
     assert [c & {"no_steps", "steps_from_optimizer"} for c in codes] == [{"no_steps"}, {"steps_from_optimizer"}, set()]
+
+
+def test_a_step_that_begins_inside_an_optimizers_step_begins_with_it(new_trace) -> None:
+    # GIVEN an optimizer that calls the model itself, as Lightning's closure does, and steps that begin with that call
+    trace = new_trace()
+    trace.step(3, 0, 110)
+    trace.optimizer(100, 90)
+    trace.step(4, 110, 100)
+    trace.op("aten::mm", 120, 50)
+    trace.step(5, 300, 100)
+    timeline = with_steps_around_closures(trace.timeline())
+    assert _as_rows(find_steps(timeline)) == (
+        "profiler_step",
+        [(3, 0, 100_000), (4, 100_000, 300_000), (5, 300_000, 400_000)],
+    )
+    # THEN the optimizer's own time is what the op in it leaves
+    host = timeline.host
+    names = [timeline.strings[name] for name in host.name]
+    own = self_time(host.duration_ns, parents(depths(host)))
+    assert dict(zip(names, own.tolist(), strict=True))["Optimizer.step#SGD.step"] == 40_000
+
+
+def test_steps_around_whole_optimizer_steps_stay_as_they_are(new_trace) -> None:
+    trace = new_trace()
+    trace.step(3, 0, 100)
+    trace.optimizer(50, 40)
+    trace.step(4, 100, 100)
+    timeline = trace.timeline()
+    assert with_steps_around_closures(timeline) is timeline
