@@ -16,7 +16,7 @@ from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.kernels import kernel_totals
 from tb_dlprof_plugin.measures.launches import launch_totals
 from tb_dlprof_plugin.measures.synchronisation import SyncGroups, SyncKind
-from tb_dlprof_plugin.storage.model import KernelKind
+from tb_dlprof_plugin.storage.model import Ints, KernelKind
 from tb_dlprof_plugin.views.common import ROLES, Role
 from tb_dlprof_plugin.views.text import short_kernel_name
 
@@ -87,7 +87,8 @@ class SyncRow(msgspec.Struct, frozen=True):
 
 class GapRow(msgspec.Struct, frozen=True):
     """An idle gap of one GPU: from ``start_ns`` after the iteration's start. ``activity_ns`` in the order of the page's
-    activities sums to ``duration_ns``; ``meanwhile`` is the largest. What ended it is "" where the iteration did."""
+    activities sums to ``duration_ns``; ``meanwhile`` is the largest. What ended it is "" where the iteration did.
+    ``event`` is its id on the timeline of its iteration."""
 
     index: int
     number: int
@@ -103,6 +104,7 @@ class GapRow(msgspec.Struct, frozen=True):
     op: str
     op_id: str
     module: str
+    event: str
 
 
 def kernel_rows(frame: Frame, selection: Selection) -> tuple[list[LaunchedKernel], int]:
@@ -168,6 +170,7 @@ def gap_rows(frame: Frame, gaps: IdleGaps) -> tuple[list[GapRow], int]:
     """The largest gaps, and how many there are."""
     profile = frame.profile
     iterations, strings = profile.iterations, profile.strings
+    in_iteration = _place_in_iteration(gaps)
     rows = []
     for at in np.argsort(-gaps.duration_ns, kind="stable")[:GAP_ROWS].tolist():
         index, following = int(gaps.iteration[at]), int(gaps.next[at])
@@ -190,9 +193,18 @@ def gap_rows(frame: Frame, gaps: IdleGaps) -> tuple[list[GapRow], int]:
                 op=op,
                 op_id=op_id,
                 module=module,
+                event=f"i{int(in_iteration[at])}",
             )
         )
     return rows, len(gaps)
+
+
+def _place_in_iteration(gaps: IdleGaps) -> Ints:
+    """Per gap its row among those of its iteration alone."""
+    order = np.argsort(gaps.iteration, kind="stable")
+    result = np.empty(len(gaps), dtype=np.int64)
+    result[order] = np.arange(len(gaps)) - np.searchsorted(gaps.iteration[order], gaps.iteration[order])
+    return result
 
 
 def _op(frame: Frame, group: int) -> tuple[str, str, str]:

@@ -9,6 +9,7 @@ from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.views import launch_rows
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.launches import launches_page
+from tb_dlprof_plugin.views.timeline.event import timeline_event
 
 
 def test_the_first_line_says_what_sets_the_pace_and_why_the_gpu_is_idle(gpu_frame: Frame, ref: RunRef) -> None:
@@ -49,6 +50,14 @@ def test_a_gap_names_the_kernel_the_op_and_the_module_that_ended_it(new_trace, r
     assert page.headline == (
         "The CPU sets the pace in this iteration; the GPU is idle 53 % of the time, mostly while the CPU runs Python."
     )
+
+
+def test_a_gap_is_found_on_the_timeline_of_its_iteration(gpu_frame: Frame, ref: RunRef) -> None:
+    every = gpu_frame.selection()
+    for gap in launches_page(gpu_frame, ref, every).gaps:
+        drawn = timeline_event(gpu_frame, ref, every, gap.index, gap.event)
+        assert drawn.spot.duration_ns == gap.duration_ns
+        assert drawn.spot.start_ns == gap.start_ns
 
 
 def test_bars_show_all_iterations_and_the_rest_the_selected_ones(gpu_frame: Frame, ref: RunRef) -> None:

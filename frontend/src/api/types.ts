@@ -582,6 +582,7 @@ export interface SyncRow {
 /**
  * An idle gap of one GPU: from `start_ns` after the iteration's start. `activity_ns` in the order of the page's
  * activities sums to `duration_ns`; `meanwhile` is the largest. What ended it is "" where the iteration did.
+ * `event` is its id on the timeline of its iteration.
  */
 export interface GapRow {
   index: number;
@@ -598,6 +599,7 @@ export interface GapRow {
   op: string;
   op_id: string;
   module: string;
+  event: string;
 }
 
 /**

@@ -108,8 +108,7 @@ function Tables({ data }: { data: LaunchesData }) {
           columns={gaps}
           rows={ownGaps}
           rowId={(row) => `${row.index} ${row.gpu} ${row.start_ns}`}
-          selectable={(row) => row.kernel_id !== ""}
-          onSelect={(row) => row.kernel_id && set({ page: "kernels", kernel: row.kernel_id })}
+          onSelect={(row) => set({ page: "timeline", iteration: row.index, event: row.event, op: null, kernel: null })}
           totalRows={ownGaps === data.gaps ? data.total_gaps : ownGaps.length}
         />
       </Card>

@@ -51,8 +51,8 @@ const page: LaunchesData = {
   ],
   total_syncs: 1,
   gaps: [
-    { index: 0, number: 3, gpu: 0, start_ns: 10_000, duration_ns: 300_000, percent: 30, kind: "host_wait", meanwhile: "python", activity_ns: [0, 0, 0, 0, 0, 300_000, 0], kernel: "gemm", kernel_id: "k1", op: "fc/linear", op_id: "op1", module: "fc" },
-    { index: 0, number: 3, gpu: 0, start_ns: 900_000, duration_ns: 100_000, percent: 10, kind: "host_wait", meanwhile: "python", activity_ns: [0, 0, 0, 0, 0, 100_000, 0], kernel: "", kernel_id: "", op: "", op_id: "", module: "" },
+    { index: 0, number: 3, gpu: 0, start_ns: 10_000, duration_ns: 300_000, percent: 30, kind: "host_wait", meanwhile: "python", activity_ns: [0, 0, 0, 0, 0, 300_000, 0], kernel: "gemm", kernel_id: "k1", op: "fc/linear", op_id: "op1", module: "fc", event: "i7" },
+    { index: 0, number: 3, gpu: 0, start_ns: 900_000, duration_ns: 100_000, percent: 10, kind: "host_wait", meanwhile: "python", activity_ns: [0, 0, 0, 0, 0, 100_000, 0], kernel: "", kernel_id: "", op: "", op_id: "", module: "", event: "i8" },
   ],
   total_gaps: 9,
 };
@@ -99,11 +99,11 @@ describe("the Launches page", () => {
     expect(root.textContent).toContain("The launch call of 2 of 12 kernels, copies and sets is not known");
   });
 
-  it("leads from a gap to the kernel that ended it", async () => {
+  it("leads from a gap to it on the timeline", async () => {
     await open(page);
     await act(() => byId("launches-gaps")!.querySelector<HTMLElement>("tbody tr")!.click());
-    expect(window.location.hash).toContain("p.tb_dlprof.page=kernels");
-    expect(window.location.hash).toContain("p.tb_dlprof.kernel=k1");
+    expect(window.location.hash).toContain("p.tb_dlprof.page=timeline");
+    expect(window.location.hash).toContain("p.tb_dlprof.iteration=0&p.tb_dlprof.event=i7");
   });
 
   it("says plainly that nothing ran on a GPU", async () => {

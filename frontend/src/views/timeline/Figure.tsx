@@ -12,7 +12,7 @@ import { themeOf } from "./palette";
 import { Stage } from "./stage";
 import { TrackLabels } from "./TrackLabels";
 import type { Loading } from "./useChunks";
-import { whole } from "./viewport";
+import { whole, type Span } from "./viewport";
 
 interface FigureProps {
   timeline: Timeline;
@@ -46,6 +46,7 @@ export function Figure({ timeline, loading, onStage, onSelect }: FigureProps) {
     const style = getComputedStyle(box.current!);
     return themeOf((property) => style.getPropertyValue(property).trim(), timeline.page.kinds, fontOf(style.fontFamily));
   };
+  const before = useRef<{ limit: number; span: Span } | null>(null);
   const selectNow = useRef(onSelect);
   selectNow.current = onSelect;
 
@@ -62,9 +63,12 @@ export function Figure({ timeline, loading, onStage, onSelect }: FigureProps) {
         box.current!.dataset["to"] = String(Math.round(span.to));
       },
     });
+    // A refresh brings the same window again.
+    if (before.current?.limit === timeline.windowNs) made.span = before.current.span;
     setStage(made);
     onStage(made);
     return () => {
+      before.current = { limit: timeline.windowNs, span: made.span };
       made.dispose();
       onStage(null);
     };

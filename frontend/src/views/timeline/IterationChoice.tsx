@@ -1,13 +1,16 @@
 /** Which iteration is drawn: the ones before and after, any other, or the median one again. */
 import type { TimelinePage } from "../../api/types";
+import { useFile } from "../../api/useResource";
 import { formatNs } from "../../format/duration";
 import { useView } from "../../state/store";
 
 export function IterationChoice({ data }: { data: TimelinePage }) {
   const { state, set } = useView();
   const { index } = data.iteration;
+  const inFile = useFile() !== null;
   const show = (iteration: number | null): void => set({ iteration, event: null });
-  if (data.range.total <= 1) return null;
+  // An exported file holds the median one.
+  if (data.range.total <= 1 || inFile) return null;
   return (
     <div class="timeline-iteration" role="group" aria-label="Iteration that is drawn">
       <button type="button" class="button button-small" disabled={index === 0} onClick={() => show(index - 1)} aria-label="Iteration before" data-testid="timeline-before">

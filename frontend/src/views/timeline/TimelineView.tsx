@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { TimelineSpot } from "../../api/types";
-import { useResource } from "../../api/useResource";
+import { useFile, useResource } from "../../api/useResource";
 import { useView } from "../../state/store";
 import { EventPane } from "./EventPane";
 import { Figure } from "./Figure";
@@ -13,6 +13,7 @@ import { decodeMatches } from "./matches";
 import type { Timeline } from "./model";
 import { Search } from "./Search";
 import type { Stage } from "./stage";
+import { TimelineFiles } from "./TimelineFiles";
 import { TimelineLegend } from "./TimelineLegend";
 import { useChunks } from "./useChunks";
 
@@ -28,7 +29,8 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
   const byText = text.trim() !== "";
   const byOp = !byText && sought && state.event === null && state.op !== null;
   const byKernel = !byText && sought && state.event === null && state.op === null && state.kernel !== null;
-  const wanted: Record<string, string | null> | null = byText ? { text: text.trim() } : byOp ? { op: state.op } : byKernel ? { kernel: state.kernel } : null;
+  const inFile = useFile() !== null;
+  const wanted: Record<string, string | null> | null = inFile ? null : byText ? { text: text.trim() } : byOp ? { op: state.op } : byKernel ? { kernel: state.kernel } : null;
   const found = useResource("timeline_matches", wanted && { ...query, ...wanted }, JSON.stringify(wanted));
   const matches = useMemo(() => (wanted && found.data ? decodeMatches(found.data) : null), [found.data, wanted === null]);
   useEffect(() => {
@@ -99,7 +101,7 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
     <>
       <div class="timeline-tools">
         <IterationChoice data={timeline.page} />
-        <Search text={text} onText={setText} onStep={(step) => matches && stage?.stepTo(matches, step)} />
+        {!inFile && <Search text={text} onText={setText} onStep={(step) => matches && stage?.stepTo(matches, step)} />}
         <Found wanted={wanted} resource={found} byText={byText} onClear={() => (byText ? setText("") : (setSought(false), set({ op: null, kernel: null })))} onStep={(step) => matches && stage?.stepTo(matches, step)} />
         <span class="grow" />
         <span class="timeline-zoom" role="group" aria-label="Zoom">
@@ -114,6 +116,7 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
           </button>
         </span>
         <Help />
+        {stage && <TimelineFiles timeline={timeline} stage={stage} />}
       </div>
       <div class={open ? "timeline-split" : ""}>
         <Figure timeline={timeline} onStage={setStage} onSelect={select} loading={loading} />

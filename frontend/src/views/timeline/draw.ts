@@ -137,7 +137,11 @@ class Brush implements Painter {
   }
 
   private text(label: string, keepsEnd: boolean, x: number, room: number, colour: string): void {
-    const text = shorten(label, keepsEnd, room, widthOf(this.context, label));
+    const width = widthOf(this.context, label);
+    let text = shorten(label, keepsEnd, room, width);
+    // Characters differ in width: what was cut by the mean may still be too wide.
+    const cut = text && text !== label ? widthOf(this.context, text) : 0;
+    if (cut > room) text = shorten(label, keepsEnd, (room * room) / cut, width);
     if (text) this.texts.push({ text, x, y: this.top + this.height / 2 + 0.5, colour });
   }
 }

@@ -155,6 +155,12 @@ export class Stage {
     return Math.max(1, this.width - this.layout.gutter);
   }
 
+  /** All that is drawn now. */
+  scene(): Scene {
+    const { timeline, layout, span, width, height, theme, selected, cursor, links, matches } = this;
+    return { timeline, layout, span, width, height, scrollTop: this.scroller.scrollTop, theme, selected, cursor, links, matches };
+  }
+
   private drawNow(): void {
     this.frame = 0;
     this.glide();
@@ -162,13 +168,12 @@ export class Stage {
     const above = this.ruler.getContext("2d", { alpha: false });
     if (!context || !above || this.width === 0 || this.height === 0) return;
     const ratio = this.canvas.width / this.width;
-    const { timeline, layout, span, width, height, theme, selected, cursor, links, matches } = this;
-    const scene: Scene = { timeline, layout, span, width, height, scrollTop: this.scroller.scrollTop, theme, selected, cursor, links, matches };
+    const scene = this.scene();
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     draw(context, scene);
     above.setTransform(ratio, 0, 0, ratio, 0, 0);
-    drawRuler(above, scene, timeline.page.iteration);
-    this.events.onSpan(span, this.pixels);
+    drawRuler(above, scene, this.timeline.page.iteration);
+    this.events.onSpan(this.span, this.pixels);
     this.onLook();
   }
 

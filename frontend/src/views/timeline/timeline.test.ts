@@ -7,6 +7,7 @@ import { decodeMatches, inOrder, spotOfMatch } from "./matches";
 import { eventAt, firstAbove, neighbour, placeOf, Timeline, type Place } from "./model";
 import { rgb, textOn, themeOf } from "./palette";
 import { paintLane } from "./pixels";
+import { inView } from "./TimelineFiles";
 import { clamp, CLOSEST_NS, fit, pan, reveal, ticks, whole, zoom } from "./viewport";
 
 const TRACKS: TimelineTrack[] = [
@@ -102,6 +103,15 @@ describe("matches", () => {
       ["c9", "", 800],
     ]);
     expect(found.byTrack.get(1)!.ids).toEqual(new Set([8, 9]));
+  });
+});
+
+describe("what can be taken away", () => {
+  it("is what is in view, by row and time", () => {
+    const made = timeline([lane(1, 0, [[1, 0, 5000, 2], [3, 6000, 10, 2]]), lane(0, 0, [[9, 4000, 100, 0]])]);
+    made.addChunk({ chunk: 0, names: [], lanes: [lane(1, 0, [[2, 5500, 10, 2]])] });
+    expect(inView(made, { span: { from: 4500, to: 6005 } }).map(({ id }) => id)).toEqual(["c1", "c2", "c3"]);
+    expect(inView(made, { span: { from: 0, to: 4050 } }).map(({ id }) => id)).toEqual(["g9", "c1"]);
   });
 });
 
