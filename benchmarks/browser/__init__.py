@@ -1,0 +1,1 @@
+"""The page in Chromium, measured beside torch-tb-profiler's on the same trace."""

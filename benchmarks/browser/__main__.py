@@ -1,0 +1,113 @@
+"""How fast the page is in Chromium, beside torch-tb-profiler's on the same trace, and how large the bundle.
+
+First paint is from the navigation until the tab's headline figures are painted, with an empty browser cache, for the
+plugin's own page and within TensorBoard; once with a server that has answered before, and once from its start.
+torch-tb-profiler loads its charts from the web: a stand-in that draws nothing takes their place, so its figures are
+those of its data and table alone. The best of the repetitions counts: whatever else runs on the machine only adds.
+
+    python -m benchmarks.browser --repeats 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import platform
+import shutil
+import tempfile
+from importlib import metadata, resources
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from .paint import first_paint
+from .serving import OURS, PEER, make_logdir, tensorboard
+from .tables import ACTIONS, follow
+
+ROOT = Path(__file__).resolve().parents[2]
+TRACE = ROOT / "tests" / "traces" / "resnet50_fp32.pt.trace.json.gz"
+LIMIT_BYTES = 400_000
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trace", type=Path, default=TRACE)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=100_000)
+    options = parser.parse_args()
+    print(f"{_processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {options.trace.name}")
+    _print_bundle()
+    path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+    if path is None:
+        raise SystemExit("No Chromium: install it (on Debian: apt-get install -y chromium).")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        logdirs = {plugin: Path(folder) / plugin for plugin in (OURS, PEER)}
+        for plugin, logdir in logdirs.items():
+            make_logdir(options.trace, logdir, plugin)
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        print(f"Chromium {browser.version}, torch-tb-profiler {metadata.version('torch-tb-profiler')}")
+        _print_tables(browser, logdirs[OURS], options.rows, options.repeats)
+        _print_paints(browser, logdirs, options.repeats)
+        browser.close()
+    print(f"load afterwards {os.getloadavg()[0]:.1f}")
+
+
+def _print_bundle() -> None:
+    files = sorted(path for path in (ROOT / "tb_dlprof_plugin" / "static").rglob("*.js"))
+    sizes = {path.name: len(gzip.compress(path.read_bytes())) for path in files}
+    total = sum(sizes.values())
+    lazily = sum(size for name, size in sizes.items() if name.startswith("echarts"))
+    within = "within" if total <= LIMIT_BYTES else "ABOVE"
+    print(f"bundle, gzip: {total / 1000:.0f} kB, {lazily / 1000:.0f} kB of it with the first chart; {within} 400 kB")
+    theirs = sum(len(gzip.compress((_peer_files() / name).read_bytes())) for name in ("index.js", "index.html"))
+    print(f"  torch-tb-profiler's page: {theirs / 1000:.0f} kB, without its charts; ratio {total / theirs:.2f}")
+
+
+def _peer_files() -> Path:
+    return Path(str(resources.files("torch_tb_profiler"))) / "static"
+
+
+def _print_tables(browser: Browser, logdir: Path, rows: int, repeats: int) -> None:
+    with tensorboard(logdir, OURS) as (address, _):
+        columns, followed = follow(browser, address, rows, repeats)
+    print(f"\n{rows:,} rows of {columns} columns, ms until painted (best, median) and of the main thread (best):")
+    for label, query in dict.fromkeys(ACTIONS):
+        mine = [one for one in followed if (one.label, one.query) == (label, query)]
+        walls = sorted(one.wall_ms for one in mine)
+        what = f"sort by {label}" if query is None else f"{label}: {query!r} typed"
+        print(f"  {what:32} {walls[0]:4.0f} {walls[len(walls) // 2]:5.0f} {min(one.cpu_ms for one in mine):5.0f}")
+
+
+def _print_paints(browser: Browser, logdirs: dict[str, Path], repeats: int) -> None:
+    best: dict[tuple[str, str], float] = {}
+    for plugin, logdir in logdirs.items():
+        colds = []
+        for repeat in range(repeats):
+            with tensorboard(logdir, plugin) as (address, offered):
+                shown = first_paint(browser, address, plugin, alone=True)
+                colds.append((offered + shown, shown))
+                if repeat == repeats - 1:
+                    for alone in (True, False):
+                        times = [first_paint(browser, address, plugin, alone=alone) for _ in range(repeats)]
+                        best[plugin, "server warm, own page" if alone else "server warm, in TensorBoard"] = min(times)
+        best[plugin, "server cold, own page"] = min(shown for _, shown in colds)
+        best[plugin, "from TensorBoard's start"] = min(total for total, _ in colds)
+    print("\nfirst paint of the overview's figures, s (best): ours, torch-tb-profiler's, ratio")
+    for what in dict.fromkeys(what for _, what in best):
+        ours, theirs = best[OURS, what], best[PEER, what]
+        print(f"  {what:28} {ours:6.2f} {theirs:6.2f} {ours / theirs:6.2f}")
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+if __name__ == "__main__":
+    main()
