@@ -62,6 +62,7 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         @wrappers.Request.application
         def serve(request: wrappers.Request) -> wrappers.Response:
             from tb_dlprof_plugin.web.errors import RequestError
+            from tb_dlprof_plugin.web.query import integer
             from tb_dlprof_plugin.web.respond import encode_page, respond, respond_error, respond_piece
 
             if request.method not in ("GET", "HEAD"):
@@ -69,7 +70,8 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             try:
                 if route == "trace":
                     return respond_piece(request, self._ready().trace_piece(request))
-                return respond(request, encode_page(self._ready().answer(route, request)))
+                offset = integer(request.args, "offset") or 0
+                return respond(request, encode_page(self._ready().answer(route, request), offset))
             except RequestError as error:
                 return respond_error(request, error.status, str(error))
             except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -22,7 +23,7 @@ from tb_dlprof_plugin.views.memory import memory_page
 from tb_dlprof_plugin.views.ops import op_detail
 from tb_dlprof_plugin.views.pages import PAGES
 from tb_dlprof_plugin.views.related import related
-from tb_dlprof_plugin.views.reports.page import report_page
+from tb_dlprof_plugin.views.reports.page import ReportPage, report_page
 from tb_dlprof_plugin.views.reports.registry import REPORTS
 from tb_dlprof_plugin.views.runs import many_runs_page
 from tb_dlprof_plugin.views.search import search_page
@@ -39,6 +40,13 @@ from tb_dlprof_plugin.web.store import ProfileStore
 from tb_dlprof_plugin.web.trace_files import piece_of, run_directory, traces_in
 
 
+@dataclass(frozen=True, slots=True)
+class _KeptReport:
+    frame: Frame
+    selection: Selection
+    page: ReportPage
+
+
 class Answers:
     """What each route answers."""
 
@@ -46,6 +54,7 @@ class Answers:
         self._logdir = logdir
         self._store = ProfileStore(data_provider, logdir)
         self._recorded = RecordedRuns(self._store)
+        self._kept_report: _KeptReport | None = None
 
     def answer(self, route: str, request: Request) -> msgspec.Struct:
         """The page of a route.
@@ -169,7 +178,23 @@ class Answers:
         name = required(request.args, "name")
         if name not in REPORTS:
             raise RequestError(404, f"There is no report {name!r}; there is {', '.join(REPORTS)}.")
-        return report_page(*self._profile(request, request.args), name)
+        frame, ref, selection = self._profile(request, request.args)
+        kept = self._kept_report
+        # The rest of a long report is asked for piece by piece.
+        if (
+            kept is not None
+            and kept.frame is frame
+            and (kept.page.ref, kept.page.name, kept.selection)
+            == (
+                ref,
+                name,
+                selection,
+            )
+        ):
+            return kept.page
+        page = report_page(frame, ref, selection, name)
+        self._kept_report = _KeptReport(frame, selection, page)
+        return page
 
     def _compare_op(self, request: Request) -> msgspec.Struct:
         op = required(request.args, "id")

@@ -11,31 +11,41 @@ from werkzeug.wrappers import Request, Response
 from tb_dlprof_plugin.web.errors import RequestError
 
 MAX_RESPONSE_BYTES = 1_000_000
+_SHORTEST_ROW = 50
+"""Bytes that a row takes at least: what is beyond would be encoded only to be cut off."""
 
 
 _TABLES = ("rows", "ops", "runs")
 
 
-def encode_page(page: msgspec.Struct) -> bytes:
+def encode_page(page: msgspec.Struct, offset: int = 0) -> bytes:
     """A page as JSON; where it is too large, its table is shortened (``total_rows`` or ``total`` still counts all).
+
+    Args:
+        page: what a view gave.
+        offset: rows of that table that were sent before, and are left out.
 
     Raises:
         RequestError: it is too large without its table.
     """
-    data = msgspec.json.encode(page)
+    table = next((name for name in _TABLES if isinstance(getattr(page, name, None), list)), None)
+    # Most tables fit as a whole; of one that does not, so many rows are tried as an answer can hold of short ones.
+    rows = getattr(page, table)[offset:][: MAX_RESPONSE_BYTES // _SHORTEST_ROW] if table else []
+    data = _encode(page, table, rows)
     while len(data) > MAX_RESPONSE_BYTES:
-        tables = [name for name in _TABLES if isinstance(getattr(page, name, None), list)]
-        if not tables or not getattr(page, tables[0]):
+        if not rows:
             raise RequestError(
                 422,
                 f"This page would take {len(data) / 1e6:.1f} MB, and an answer has at most 1 MB, because notebook "
                 "proxies cut longer ones; pick fewer iterations, or take the same from tb-dlprof.",
             )
-        rows = getattr(page, tables[0])
-        keep = max(0, min(len(rows) - 1, int(len(rows) * 0.95 * MAX_RESPONSE_BYTES / len(data))))
-        page = msgspec.structs.replace(page, **{tables[0]: rows[:keep]})
-        data = msgspec.json.encode(page)
+        rows = rows[: max(0, min(len(rows) - 1, int(len(rows) * 0.95 * MAX_RESPONSE_BYTES / len(data))))]
+        data = _encode(page, table, rows)
     return data
+
+
+def _encode(page: msgspec.Struct, table: str | None, rows: list[object]) -> bytes:
+    return msgspec.json.encode(msgspec.structs.replace(page, **{table: rows}) if table else page)
 
 
 def respond(request: Request, data: bytes, status: int = 200) -> Response:

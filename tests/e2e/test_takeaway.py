@@ -55,7 +55,7 @@ async (base64) => {
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Two models in two precisions each, and a run with memory."""
     root = tmp_path_factory.mktemp("takeaway")
-    for name in ("lenet/fp32", "lenet/amp-bf16", "alexnet/fp32", "alexnet/amp-bf16"):
+    for name in ("lenet/fp32", "lenet/amp-bf16", "resnet50/fp32", "resnet50/amp-bf16"):
         shutil.copytree(RECORDED / name, root / name)
     write_profile(root / "memory", analyze_trace(_MEMORY))
     running = start_tensorboard(root, "false", 5)
@@ -74,6 +74,7 @@ def blank(browser: Browser) -> Iterator[Page]:
 
 def _open(watched: Watched, server: Server, page: str, rest: str) -> Page:
     """A page of ours without TensorBoard around it; TensorBoard serves it with the same security policy."""
+    watched.page.route("**/favicon.ico", lambda route: route.fulfill(status=204))
     address = f"#tb_dlprof&p.tb_dlprof.page={page.strip()}&{rest}"
     watched.page.goto(f"{server.url}data/plugin_entry.html?name=tb_dlprof{address}")
     return watched.page
@@ -149,3 +150,13 @@ def test_a_table_is_saved_as_it_is_filtered_and_sorted(server: Server, watched: 
     answer = server.get("ops?run=lenet/fp32")
     assert isinstance(answer, dict)
     assert sorted(times) == sorted(row["gpu_ns"] for row in answer["rows"] if row["direction"] == "bprop")
+
+
+def test_a_report_longer_than_an_answer_arrives_as_a_whole(server: Server, watched: Watched) -> None:
+    answer = server.get("report?run=resnet50/fp32&name=iteration")
+    assert isinstance(answer, dict)
+    first, total = len(answer["rows"]), answer["total_rows"]
+    frame = _open(watched, server, "reports", "p.tb_dlprof.run=resnet50/fp32&p.tb_dlprof.report=iteration")
+    expect(frame.get_by_test_id("report-table").get_by_role("status")).to_have_text(f"{total:,} rows", timeout=_PAGE_MS)
+    assert first < total, "the report fits into one answer: take a longer one"
+    assert (watched.errors, watched.foreign) == ([], [])

@@ -51,6 +51,20 @@ def test_a_long_table_is_cut_from_its_end_and_still_counted(new_trace, ref: RunR
             assert {k: v for k, v in answer.items() if k != table} == {k: v for k, v in whole.items() if k != table}
 
 
+def test_the_rows_that_an_answer_leaves_out_follow_with_an_offset(new_trace, ref: RunRef) -> None:
+    frame = _many(new_trace)
+    page = ops_page(frame, ref, frame.selection())
+    joined: list[object] = []
+    while len(joined) < page.total_rows:
+        data = encode_page(page, len(joined))
+        assert len(data) <= MAX_RESPONSE_BYTES
+        rows = json.loads(data)["rows"]
+        assert rows
+        joined += rows
+    assert joined == json.loads(msgspec.json.encode(page))["rows"]
+    assert json.loads(encode_page(page, page.total_rows))["rows"] == []
+
+
 def test_bundle_files_are_a_fixed_map(tmp_path: Path) -> None:
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.js").write_text("export function render() {}")

@@ -126,6 +126,11 @@ export class Client {
     return this.kept.get(routeAddress(route, query)) as Routes[R] | undefined;
   }
 
+  /** An answer that is only a part of one: it is not kept. */
+  async part<R extends Route>(route: R, query: Query, signal?: AbortSignal): Promise<Routes[R]> {
+    return (await this.source.answer(route, query, signal)) as Routes[R];
+  }
+
   async get<R extends Route>(route: R, query: Query, signal?: AbortSignal): Promise<Routes[R]> {
     const body = await this.source.answer(route, query, signal);
     if (!NOT_KEPT.has(route)) this.kept.set(routeAddress(route, query), body);

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { profileQuery } from "../api/queries";
 import type { RunEntry } from "../api/types";
 import { useResource, type Resource } from "../api/useResource";
+import { GrowingContext, useWhole, type WholeResource } from "../api/useWhole";
 import { BackToSteps } from "../components/KeyNodePicker";
 import { ResourceView } from "../components/ResourceView";
 import { useView } from "../state/store";
@@ -62,8 +63,12 @@ function useSelection() {
 }
 
 /** Another run may lack the key node that the address names. */
-function ProfileResource<T>(props: { resource: Resource<T>; children: (data: T) => ComponentChildren }) {
-  return <ResourceView {...props} remedy={<BackToSteps />} />;
+function ProfileResource<T>(props: { resource: Resource<T> | WholeResource<T>; children: (data: T) => ComponentChildren }) {
+  return (
+    <GrowingContext.Provider value={"growing" in props.resource && props.resource.growing}>
+      <ResourceView {...props} remedy={<BackToSteps />} />
+    </GrowingContext.Provider>
+  );
 }
 
 function OverviewView() {
@@ -80,19 +85,19 @@ function AdviceView({ entries }: { entries: RunEntry[] }) {
 
 function OpsView() {
   const { query, key } = useSelection();
-  const resource = useResource("ops", query, key);
+  const resource = useWhole("ops", query, key);
   return <ProfileResource resource={resource}>{(data) => <OpsPage data={data} />}</ProfileResource>;
 }
 
 function ModulesView() {
   const { query, key } = useSelection();
-  const resource = useResource("modules", query, key);
+  const resource = useWhole("modules", query, key);
   return <ProfileResource resource={resource}>{(data) => <ModulesPage data={data} />}</ProfileResource>;
 }
 
 function KernelsView() {
   const { query, key } = useSelection();
-  const resource = useResource("kernels", query, key);
+  const resource = useWhole("kernels", query, key);
   return <ProfileResource resource={resource}>{(data) => <KernelsPage data={data} />}</ProfileResource>;
 }
 
@@ -111,7 +116,7 @@ function TimelineView() {
 
 function TensorCoresView() {
   const { query, key } = useSelection();
-  const resource = useResource("tensor_cores", query, key);
+  const resource = useWhole("tensor_cores", query, key);
   return <ProfileResource resource={resource}>{(data) => <TensorCoresPage data={data} />}</ProfileResource>;
 }
 
@@ -131,6 +136,6 @@ function MemoryView() {
 function ReportsView() {
   const { query, key } = useSelection();
   const name = useView().state.report ?? FIRST_REPORT;
-  const resource = useResource("report", { ...query, name }, key);
+  const resource = useWhole("report", { ...query, name }, key);
   return <ProfileResource resource={resource}>{(data) => <ReportsPage data={data} />}</ProfileResource>;
 }

@@ -1,6 +1,7 @@
 /** Rows and columns in; a table out that sorts, filters by column, exports what it shows and scrolls in its own box. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { GrowingContext } from "../../api/useWhole";
 import { formatInteger } from "../../format/number";
 import { CopyButton } from "../CopyButton";
 import { toCsv, toJson, toTsv } from "../export/formats";
@@ -50,6 +51,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     () => new Map(columns.filter((column) => !plain && column.filter === "choice").map((column) => [column.id, model.choicesOf(column.id)])),
     [model, plain],
   );
+  const growing = useContext(GrowingContext);
   const box = useRef<HTMLDivElement>(null);
   const virtual = useVirtualRows(box, shown.length);
   const selectedIndex = useMemo(() => (selected === null ? -1 : shown.findIndex((row) => rowId(row) === selected)), [selected, shown]);
@@ -81,7 +83,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         <div class="table-bar">
           <span class="muted" role="status">
             {shown.length === rows.length ? `${formatInteger(rows.length)} rows` : `${formatInteger(shown.length)} of ${formatInteger(rows.length)} rows`}
-            {totalRows > rows.length && `, the first of ${formatInteger(totalRows)}`}
+            {totalRows > rows.length && `, the first of ${formatInteger(totalRows)}${growing ? "; the rest is coming" : ""}`}
           </span>
           {state.filters.length > 0 && (
             <button type="button" class="button button-small" onClick={() => setState({ ...state, filters: [] })}>

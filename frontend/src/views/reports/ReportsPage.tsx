@@ -1,5 +1,6 @@
 /** The Reports page: DLProf's textual reports and ours, each as a table, with the question that each answers. */
-import { useMemo } from "preact/hooks";
+import { useContext, useMemo } from "preact/hooks";
+import { GrowingContext } from "../../api/useWhole";
 import type { ReportEntry, ReportPage } from "../../api/types";
 import { PageHead } from "../../components/PageHead";
 import { DataTable } from "../../components/table/DataTable";
@@ -84,10 +85,11 @@ function Group({ title, reports, shown, onPick }: GroupProps) {
 
 /** What could not be had, and what did not fit into an answer. */
 function Notes({ data }: { data: ReportPage }) {
+  const growing = useContext(GrowingContext);
   const notes = [...data.notes];
-  if (data.rows.length < data.total_rows) {
+  if (!growing && data.rows.length < data.total_rows) {
     notes.push(
-      `These are the first ${formatInteger(data.rows.length)} of ${formatInteger(data.total_rows)} rows, as many as fit into one answer: pick fewer iterations, or let "tb-dlprof report --reports ${data.name}" write them all.`,
+      `These are the first ${formatInteger(data.rows.length)} of ${formatInteger(data.total_rows)} rows, the rest did not arrive: press Refresh, pick fewer iterations, or let "tb-dlprof report --reports ${data.name}" write them all.`,
     );
   }
   if (notes.length === 0) return null;

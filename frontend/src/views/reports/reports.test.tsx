@@ -20,7 +20,9 @@ async function open(hash: string, answers: Record<string, unknown> = ANSWERS): P
   window.location.hash = hash;
   vi.stubGlobal("fetch", async (address: URL) => {
     asked.push(address);
-    const body = answers[address.pathname.split("/").pop()!] as { error?: string };
+    const answer = answers[address.pathname.split("/").pop()!] as { error?: string };
+    // No more rows come than the first answer holds.
+    const body = address.searchParams.has("offset") ? { ...answer, rows: [], ops: [] } : answer;
     return new Response(JSON.stringify(body), { status: body.error ? 404 : 200 });
   });
   await act(() => render(<App base={new URL("http://host/data/plugin/tb_dlprof/")} />, root));
@@ -77,7 +79,7 @@ describe("the Reports page", () => {
     expect(lastAsked("report").get("name")).toBe("kernel");
     expect(byId("headline")?.textContent).toBe(report.headline);
     expect(byId("report-notes")?.textContent).toContain("does not record them");
-    expect(byId("report-notes")?.textContent).toContain('the first 4 of 7,080 rows, as many as fit into one answer: pick fewer iterations, or let "tb-dlprof report --reports kernel"');
+    expect(byId("report-notes")?.textContent).toContain('the first 4 of 7,080 rows, the rest did not arrive: press Refresh, pick fewer iterations, or let "tb-dlprof report --reports kernel"');
     const rows = [...byId("report-table")!.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent));
     expect(rows[0]).toEqual(["gemm", "yes", "5.00 ms", "38.0 %", "–"]);
     expect(rows[1]).toEqual(["<img src=x onerror=alert(1)>", "unknown", "1.00 µs", "–", "2.00 KiB"]);
