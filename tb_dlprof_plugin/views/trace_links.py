@@ -6,6 +6,7 @@ there is none, out.
 
 from __future__ import annotations
 
+import shlex
 from typing import Literal
 
 import msgspec
@@ -38,14 +39,15 @@ class PytorchTab(msgspec.Struct, frozen=True):
     """What to choose in the PyTorch Profiler tab to see this profile there.
 
     ``span`` is None where the worker has one trace. ``reads`` is "copy" where the tab finds a trace that it
-    understands, "original" where it finds what torch wrote, of which it reads no device times.
+    understands, "original" where it finds what torch wrote, of which it reads no device times; ``remedy`` is the
+    command that makes the copy.
     """
 
     run: str
     worker: str
     span: int | None
     reads: TabTrace
-    directory: str
+    remedy: str
 
 
 class TraceLinks(msgspec.Struct, frozen=True):
@@ -89,7 +91,7 @@ def _why_missing(known: str, directory: str) -> str:
     if not known:
         return f"The trace of this profile was not kept. {_KEEP}."
     return (
-        f"The trace {known!r} is not in {directory}: it was removed, or the profile was imported from elsewhere. "
+        f"The trace {known!r} is not in {directory}: it was removed, or is a link, or was imported from elsewhere. "
         "Copy it there to open it from here."
     )
 
@@ -107,5 +109,5 @@ def _tab(items: list[TraceFile], run: str, directory: str) -> PytorchTab | None:
         worker=worker,
         span=spans.index(mine.name) + 1 if len(spans) > 1 else None,
         reads="copy" if mine.copy else "original",
-        directory=directory,
+        remedy=f"tb-dlprof pytorch-views {shlex.quote(directory)}",
     )

@@ -14,7 +14,6 @@ export function usePytorchTab(run: string | null): TabState {
   const { client, generation } = useConnection();
   const [state, setState] = useState<TabState>("absent");
   useEffect(() => {
-    setState("absent");
     if (run === null) return undefined;
     const controller = new AbortController();
     let timer = 0;

@@ -1979,14 +1979,15 @@ export interface TraceFile {
  * What to choose in the PyTorch Profiler tab to see this profile there.
  *
  * `span` is None where the worker has one trace. `reads` is "copy" where the tab finds a trace that it
- * understands, "original" where it finds what torch wrote, of which it reads no device times.
+ * understands, "original" where it finds what torch wrote, of which it reads no device times; `remedy` is the
+ * command that makes the copy.
  */
 export interface PytorchTab {
   run: string;
   worker: string;
   span: number | null;
   reads: TabTrace;
-  directory: string;
+  remedy: string;
 }
 
 /** `files`: those of this profile first; `missing` says why there is no trace of it, and what to do. */

@@ -50,7 +50,7 @@ function Found({ links }: { links: Links }) {
         </label>
       )}
       {file && <Actions key={`${links.ref.run} ${file.name} ${file.version}`} links={links} file={file} />}
-      {tab && <TabLink tab={tab} />}
+      {tab && <TabLink key={tab.run} tab={tab} />}
     </>
   );
 }
@@ -148,7 +148,7 @@ function TabLink({ tab }: { tab: PytorchTab }) {
         {tab.reads === "original" && (
           <>
             {" "}
-            <strong>Its device times and steps will be wrong</strong>: it does not understand the trace as torch writes it. <code>{`tb-dlprof pytorch-views ${tab.directory}`}</code>{" "}
+            <strong>Its device times and steps will be wrong</strong>: it does not understand the trace as torch writes it. <code>{tab.remedy}</code>{" "}
             makes one that it does.
           </>
         )}
