@@ -78,8 +78,9 @@ class TestPage:
         assert len(run.page("overview", key_node="conv1/conv2d").table().rows) == 11
 
     def test_lists_by_category_become_columns_that_sum_up(self, run: ReadProfile) -> None:
-        for row in run.page("overview").table("iterations").to_dicts():
-            parts = [v for k, v in row.items() if k.endswith("_ns") and k not in ("start_ns", "duration_ns")]
+        page = run.page("overview")
+        for row in page.table("iterations").to_dicts():
+            parts = [row[f"{category.key}_ns"] for category in page.data.categories]
             assert len(parts) == 7
             assert sum(part or 0 for part in parts) == row["duration_ns"]
         for row in run.page("launches").table("iterations").to_dicts():
@@ -105,6 +106,17 @@ class TestPage:
         page = run.page("launches")
         assert page.data.total_gaps > len(page.data.gaps)
         assert page.table("gaps").notes == (f"The first {len(page.data.gaps)} of {page.data.total_gaps:,}.",)
+
+    def test_means_of_iterations_say_so(self, new_trace) -> None:
+        trace = new_trace()
+        for number in range(1500):
+            trace.step(number, 10 * number, 10)
+            trace.op("aten::relu", 10 * number + 1, 5)
+        page = tb_dlprof_plugin.page(trace.profile(), "overview")
+        assert len(page.table("iterations").rows) < 1500
+        assert page.table("iterations").notes == (page.data.bars_note,)
+        assert page.data.bars_note.startswith("1,500 iterations in ")
+        assert page.table("top_ops").notes == ()
 
     def test_lists_of_records_within_a_row_are_said_to_be_left_out(self, run: ReadProfile) -> None:
         assert run.page("kernels").table().notes == ("ops: a list in each row, in `page.data`.",)

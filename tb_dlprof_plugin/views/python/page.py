@@ -124,9 +124,12 @@ def _places(data: Any, table: str) -> dict[str, list[str]]:
 
 
 def _counted(data: Any, table: str, shown: int) -> Sequence[str]:
-    """Where the page holds the first rows only, that it does."""
+    """Where the page holds the first rows only, or means of iterations, that it does."""
     total = getattr(data, f"total_{'rows' if table in _USUAL else table}", None)
-    return (f"The first {shown:,} of {total:,}.",) if isinstance(total, int) and total > shown else ()
+    first = f"The first {shown:,} of {total:,}." if isinstance(total, int) and total > shown else ""
+    of_bars = (isinstance(data, Overview | OpDetail) and table == "iterations") or table == "bars"
+    bars = str(getattr(data, "bars_note", "")) if of_bars else ""
+    return tuple(filter(None, (first, bars)))
 
 
 def _curve(page: MemoryPage) -> Report:
