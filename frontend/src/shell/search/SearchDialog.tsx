@@ -88,7 +88,7 @@ export function SearchDialog({ entries, onClose }: SearchDialogProps) {
           }}
           onKeyDown={onKeyDown}
         />
-        <button type="button" class="button button-small" onClick={onClose} aria-label="Close the search">
+        <button type="button" class="button button-small" onClick={onClose} aria-label="Esc: close the search">
           Esc
         </button>
       </form>
