@@ -25,7 +25,8 @@ HitKind = Literal["op", "module", "kernel", "rule", "report"]
 
 HITS_PER_KIND = 12
 _PARTS = re.compile(r"[^./:_<>\s]+")
-"""A name is made of these: "layer1.0.conv2/conv2d" of layer1, 0, conv2 and conv2d."""
+_WHOLE_PARTS = re.compile(r"[^./:\s]+")
+"""A name is made of these: "layer1.0.conv2/max_pool2d" of layer1, 0, conv2, max_pool2d, and of max and pool2d."""
 
 
 class SearchHit(msgspec.Struct, frozen=True):
@@ -94,7 +95,7 @@ def _matching(names: list[_Name], words: list[str]) -> list[tuple[int, int, int]
 
 def _fit(text: str, words: list[str]) -> int:
     name = text.partition("\n")[0]
-    parts = _PARTS.findall(name)
+    parts = {*_PARTS.findall(name), *_WHOLE_PARTS.findall(name)}
     return sum(
         0 if word in parts else 1 if name.startswith(word) or any(part.startswith(word) for part in parts) else 2
         for word in words

@@ -1,5 +1,4 @@
 /** From a selected op, kernel or module to what the other pages say of it. */
-import { useFile } from "../../api/useResource";
 import { expectArrival } from "../../state/arrival";
 import { useView } from "../../state/store";
 import type { Page } from "../../state/pages";
@@ -9,9 +8,6 @@ import { linksOf } from "./links";
 /** `without`: a page that is led to otherwise. */
 export function RelatedLinks({ subject, without }: { subject: Subject; without?: Page }) {
   const { state, set } = useView();
-  // An exported file does not hold what belongs to what.
-  const inFile = useFile() !== null;
-  if (inFile) return null;
   return (
     <nav class="related" aria-label={`More of this ${subject.kind}`} data-testid="related">
       {linksOf(subject)

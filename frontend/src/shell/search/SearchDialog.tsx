@@ -1,8 +1,6 @@
 /** One box that finds pages, ops, kernels, modules, rules, measures, reports and runs; choosing one goes there. */
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { profileQuery } from "../../api/queries";
 import type { RunEntry } from "../../api/types";
-import { useResource } from "../../api/useResource";
 import { formatCount } from "../../format/number";
 import { expectArrival, focusTerm } from "../../state/arrival";
 import { PAGE_KEYS, type Page } from "../../state/pages";
@@ -11,6 +9,7 @@ import { Keys } from "../keys/KeyHelp";
 import { search, type Hit } from "./hits";
 import { wordsOf } from "./match";
 import { targetOf } from "./target";
+import { useAnswer } from "./useAnswer";
 
 interface SearchDialogProps {
   entries: readonly RunEntry[];
@@ -31,11 +30,11 @@ export function SearchDialog({ entries, onClose }: SearchDialogProps) {
 
   const asked = wordsOf(text).join(" ");
   const { run } = state.profile;
-  const answer = useResource("search", run === null ? null : { ...profileQuery(state.profile, state.range), text: asked }, "search");
+  const answer = useAnswer(asked);
   const groups = search(text, entries, answer.data);
   const hits = groups.flatMap((group) => group.hits);
   const current = Math.min(at, hits.length - 1);
-  const waits = answer.stale || (answer.data === null && answer.error === null && run !== null);
+  const { waits } = answer;
 
   const choose = (hit: Hit | undefined): void => {
     if (!hit) return;
@@ -125,7 +124,7 @@ export function SearchDialog({ entries, onClose }: SearchDialogProps) {
         <span role="status" data-testid="search-status">
           {statusOf(asked, hits.length, waits, run)}
         </span>
-        {answer.error && <span class="search-error"> Ops, kernels and modules cannot be searched: {answer.error.message}</span>}
+        {answer.error && <span class="search-error"> Ops, kernels and modules cannot be searched: {answer.error}</span>}
         <span class="grow" />
         <span aria-hidden="true">
           <kbd>↑</kbd> <kbd>↓</kbd> <kbd>Enter</kbd>

@@ -6,7 +6,7 @@ export const wordsOf = (text: string): string[] => text.toLowerCase().split(/\s+
 export function fit(words: readonly string[], name: string, more = ""): number | null {
   const own = name.toLowerCase();
   const all = `${own}\n${more.toLowerCase()}`;
-  const parts = own.split(/[./:_<>\s-]+/);
+  const parts = [...own.split(/[./:_<>\s-]+/), ...own.split(/[./:\s]+/)];
   let sum = 0;
   for (const word of words) {
     if (!all.includes(word)) return null;

@@ -1,6 +1,7 @@
 /** The selected event: what it is, how it was launched, what it launched, what is around it; each of them can be gone to. */
 import type { ComponentChildren } from "preact";
 import type { TimelineEvent, TimelineGap, TimelineGpuWork, TimelineSpot } from "../../api/types";
+import { RelatedLinks } from "../../components/about/RelatedLinks";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
 import { Legend } from "../../components/Legend";
@@ -112,24 +113,27 @@ function OpLink({ event }: { event: TimelineEvent }) {
   const { gpu, op, op_id, module } = event;
   if (!op && !gpu && !module) return null;
   return (
-    <p class="timeline-links">
-      {op_id && (
-        <button type="button" class="link" onClick={() => set({ page: "ops", op: op_id })} data-testid="timeline-to-op">
-          {event.gap ? "which is of op" : "Op"} {op}
-        </button>
-      )}
-      {gpu && (
-        <button type="button" class="link" onClick={() => set({ page: "kernels", kernel: gpu.kernel_id })} data-testid="timeline-to-kernel">
-          All calls of this {gpu.kind}
-        </button>
-      )}
-      {event.gap && (
-        <button type="button" class="link" onClick={() => set({ page: "launches" })}>
-          All idle gaps
-        </button>
-      )}
-      {!op_id && module && <span class="muted">In module {module}</span>}
-    </p>
+    <>
+      <p class="timeline-links">
+        {op_id && (
+          <button type="button" class="link" onClick={() => set({ page: "ops", op: op_id })} data-testid="timeline-to-op">
+            {event.gap ? "which is of op" : "Op"} {op}
+          </button>
+        )}
+        {gpu && (
+          <button type="button" class="link" onClick={() => set({ page: "kernels", kernel: gpu.kernel_id })} data-testid="timeline-to-kernel">
+            All calls of this {gpu.kind}
+          </button>
+        )}
+        {event.gap && (
+          <button type="button" class="link" onClick={() => set({ page: "launches" })}>
+            All idle gaps
+          </button>
+        )}
+        {!op_id && module && <span class="muted">In module {module}</span>}
+      </p>
+      {op_id && <RelatedLinks subject={{ kind: "op", id: op_id }} without="ops" />}
+    </>
   );
 }
 
