@@ -234,6 +234,14 @@ DEFINITIONS: dict[str, str] = {
     ),
     "launchCall": "Mean duration of the calls that launched it.",
     "launchShort": "Share of calls that took less time on the GPU than the call that launched them took on the CPU.",
+    "eventKind": "What this event of the timeline is: its colour stands for the same.",
+    "eventRow": "The thread, the stream or what else of the timeline the event is drawn on.",
+    "eventDuration": "From the start to the end of this one event.",
+    "eventStart": "When it began, counted from where the drawing begins.",
+    "eventIteration": "The iteration that called or launched it; it is drawn because it runs beside the one shown.",
+    "eventLaunch": "The CUDA call that launched it; the op, where only that was recorded.",
+    "eventLaunchTime": "Time that this one launch call took on the CPU.",
+    "copyRate": "Bytes that this one copy or set moved per second while it ran.",
     "syncCalls": (
         "Calls that make the CPU wait for the GPU: waits for a stream, event or device, copies that return "
         "when they are done, asynchronous copies of pageable memory."

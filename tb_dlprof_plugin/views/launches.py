@@ -168,6 +168,11 @@ _KINDS: dict[GapKind, tuple[GapKindName, str, str]] = {
 _MOSTLY = 0.5
 
 
+def activity_definitions() -> dict[str, str]:
+    """What each activity of the CPU during an idle gap means, by its key."""
+    return {key: definition for key, (_, definition, _) in _ACTIVITIES.items()}
+
+
 def launches_page(frame: Frame, ref: RunRef, selection: Selection) -> LaunchesPage:
     """The Launches page over the selected iterations."""
     profile = frame.profile

@@ -809,9 +809,13 @@ export interface TimelineGpuWork {
   launch: TimelineLaunch;
 }
 
-/** What the CPU did during an idle gap, and the work that ended it (None where the iteration did). */
+/**
+ * What the CPU did during an idle gap, and the work that ended it (None where the iteration did). `definitions`
+ * are those of the slices, by key.
+ */
 export interface TimelineGap {
   meanwhile: Slice[];
+  definitions: Record<string, string>;
   ended_by: TimelineSpot | null;
 }
 

@@ -13,6 +13,7 @@ from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.launches import launch_columns
 from tb_dlprof_plugin.storage.model import CallKind, Ints
 from tb_dlprof_plugin.views.common import ROLES, VERDICTS, Role, RunRef, Slice, Verdict
+from tb_dlprof_plugin.views.launches import activity_definitions
 from tb_dlprof_plugin.views.text import dtypes_text, shapes_text
 from tb_dlprof_plugin.views.timeline.events import MEANWHILE, TimelineEvents, timeline_events
 from tb_dlprof_plugin.views.timeline.iteration import one_iteration
@@ -54,9 +55,11 @@ class TimelineGpuWork(msgspec.Struct, frozen=True):
 
 
 class TimelineGap(msgspec.Struct, frozen=True):
-    """What the CPU did during an idle gap, and the work that ended it (None where the iteration did)."""
+    """What the CPU did during an idle gap, and the work that ended it (None where the iteration did). ``definitions``
+    are those of the slices, by key."""
 
     meanwhile: list[Slice]
+    definitions: dict[str, str]
     ended_by: TimelineSpot | None
 
 
@@ -220,7 +223,7 @@ def _of_gap(frame: Frame, one: Selection, events: TimelineEvents, basis: Timelin
         if time
     ]
     found = _op(frame, int(frame.launch_group[following]) if following >= 0 else -1, "")
-    return msgspec.structs.replace(basis, gap=TimelineGap(meanwhile, ended_by), **found)
+    return msgspec.structs.replace(basis, gap=TimelineGap(meanwhile, activity_definitions(), ended_by), **found)
 
 
 def _around(frame: Frame, events: TimelineEvents, call: int) -> list[TimelineSpot]:

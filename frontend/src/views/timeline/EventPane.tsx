@@ -54,12 +54,12 @@ function Details({ event, timeline, onGo }: { event: TimelineEvent; timeline: Ti
       {event.name !== spot.label && <CodeBlock code={event.name} label="Full name of the event" />}
       <Facts
         rows={[
-          ["What", kindWords(timeline, spot)],
-          ["Row", event.track],
-          ["Duration", <Value value={spot.duration_ns} unit="ns" />],
-          ["Begins", <Value value={spot.start_ns} unit="ns" />],
+          [<Term of="eventKind">What</Term>, kindWords(timeline, spot)],
+          [<Term of="eventRow">Row</Term>, event.track],
+          [<Term of="eventDuration">Duration</Term>, <Value value={spot.duration_ns} unit="ns" />],
+          [<Term of="eventStart">Begins</Term>, <Value value={spot.start_ns} unit="ns" />],
           ...(event.self_ns === null ? [] : [[<Term of="cpuSelf">Self time</Term>, <Value value={event.self_ns} unit="ns" />] as const]),
-          ...(event.iteration === shown ? [] : [["Iteration", event.iteration === null ? <Text value={null} missing="outside all" /> : String(event.iteration)] as const]),
+          ...(event.iteration === shown ? [] : [[<Term of="eventIteration">Iteration</Term>, event.iteration === null ? <Text value={null} missing="outside all" /> : String(event.iteration)] as const]),
           ...(event.shapes ? [[<Term of="shapes">Shapes</Term>, event.shapes] as const] : []),
           ...(event.dtypes ? [[<Term of="dtypes">Types</Term>, event.dtypes] as const] : []),
         ]}
@@ -93,10 +93,10 @@ function Unanswered({ spot, error, timeline }: { spot: TimelineSpot | null; erro
       {spot && (
         <Facts
           rows={[
-            ["What", kindWords(timeline, spot)],
-            ["Row", timeline.tracks[spot.track]?.label ?? ""],
-            ["Duration", <Value value={spot.duration_ns} unit="ns" />],
-            ["Begins", <Value value={spot.start_ns} unit="ns" />],
+            [<Term of="eventKind">What</Term>, kindWords(timeline, spot)],
+            [<Term of="eventRow">Row</Term>, timeline.tracks[spot.track]?.label ?? ""],
+            [<Term of="eventDuration">Duration</Term>, <Value value={spot.duration_ns} unit="ns" />],
+            [<Term of="eventStart">Begins</Term>, <Value value={spot.start_ns} unit="ns" />],
           ]}
         />
       )}
@@ -146,7 +146,7 @@ function GpuWork({ gpu, onGo }: { gpu: TimelineGpuWork; onGo: (spot: TimelineSpo
       <Facts
         rows={[
           [
-            "By",
+            <Term of="eventLaunch">By</Term>,
             launch.call ? (
               <Go spot={launch.call} onGo={onGo} testId="timeline-launch-call">
                 {launch.call.label}
@@ -155,7 +155,7 @@ function GpuWork({ gpu, onGo }: { gpu: TimelineGpuWork; onGo: (spot: TimelineSpo
               <Text value={null} missing="not recorded" />
             ),
           ],
-          ["That call took", <Value value={launch.call_ns} unit="ns" />],
+          [<Term of="eventLaunchTime">That call took</Term>, <Value value={launch.call_ns} unit="ns" />],
           [<Term of="launchDelay">Launch delay</Term>, <span data-testid="timeline-delay">{launch.clock_disagrees ? <Text value={null} missing="unknown: the clocks disagree" /> : <Value value={launch.delay_ns} unit="ns" />}</span>],
           [<Term of="launchQueue">Queue</Term>, <Value value={launch.queue} unit="count" />],
         ]}
@@ -175,7 +175,7 @@ function GpuWork({ gpu, onGo }: { gpu: TimelineGpuWork; onGo: (spot: TimelineSpo
               ]
             : [
                 [<Term of="bytes">Bytes</Term>, <Value value={gpu.bytes} unit="bytes" />] as const,
-                ["Rate", gpu.bytes_per_second === null ? <Text value={null} /> : `${formatUnit(gpu.bytes_per_second, "bytes")}/s`] as const,
+                [<Term of="copyRate">Rate</Term>, gpu.bytes_per_second === null ? <Text value={null} /> : `${formatUnit(gpu.bytes_per_second, "bytes")}/s`] as const,
               ]),
         ]}
       />
@@ -184,13 +184,14 @@ function GpuWork({ gpu, onGo }: { gpu: TimelineGpuWork; onGo: (spot: TimelineSpo
 }
 
 function Gap({ gap, onGo }: { gap: TimelineGap; onGo: (spot: TimelineSpot) => void }) {
+  const definitions = new Map(Object.entries(gap.definitions));
   return (
     <>
       <h3>
         <Term of="idleActivity">What the CPU did meanwhile</Term>
       </h3>
       <StackedBar slices={gap.meanwhile} scaleNs={sumNs(gap.meanwhile)} />
-      <Legend slices={gap.meanwhile} />
+      <Legend slices={gap.meanwhile} definitions={definitions} />
       <h3>Ended by</h3>
       {gap.ended_by ? (
         <Go spot={gap.ended_by} onGo={onGo}>
