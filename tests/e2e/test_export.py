@@ -119,6 +119,21 @@ def test_a_pair_is_compared_down_to_an_op(page: Page, exported: Path, server: Se
     expect(page.get_by_test_id("compare-op")).to_contain_text("Kernel")
 
 
+def test_the_search_finds_what_the_servers_finds(page: Page, exported: Path, server: Server) -> None:
+    open_file(page, exported, run=FP32)
+    expect(page.locator("main .headline").first).not_to_be_empty()
+    for text in ("conv bprop", "kernel"):
+        page.keyboard.press("/")
+        page.get_by_test_id("search-input").fill(text)
+        served = served_page(server, "search", {"run": FP32, "text": text})["hits"]
+        for kind in ("op", "module", "kernel", "rule", "report"):
+            # The box shows the best of each kind.
+            labels = [hit["label"] for hit in served if hit["kind"] == kind][:6]
+            expect(page.get_by_test_id(f"hit-{kind}").locator(".search-label")).to_have_text(labels)
+        page.keyboard.press("Escape")
+    assert labels
+
+
 def test_what_takes_a_server_is_said_not_failed(page: Page, exported: Path) -> None:
     open_file(page, exported, page="kernels", run=FP32, first="1", last="2")
     expect(page.get_by_test_id("not-in-file")).to_contain_text("This file holds pages about the whole recording")

@@ -10,6 +10,7 @@ import { resolveChoice } from "../state/profileChoice";
 import { createStore, useView, ViewContext } from "../state/store";
 import { followTheme, type Theme } from "../state/theme";
 import { ThemeContext } from "../state/ThemeContext";
+import { AboutFile } from "./AboutFile";
 import { Announcer } from "./Announcer";
 import { EmptyState } from "./EmptyState";
 import { Header } from "./Header";
@@ -127,6 +128,7 @@ function Content({ index, onRefresh }: { index: Runs; onRefresh: () => void }) {
           )}
         </main>
       )}
+      <AboutFile />
       <PageKeys onSearch={openSearch} onHelp={openKeys} />
       {sheet === "search" && <SearchDialog entries={entries} onClose={() => setSheet(null)} />}
       {sheet === "keys" && <KeyHelp onClose={() => setSheet(null)} />}

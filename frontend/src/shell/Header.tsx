@@ -5,7 +5,7 @@ import { expectArrival } from "../state/arrival";
 import { PAGE_KEYS, PAGE_LABELS, PAGES } from "../state/pages";
 import { useView } from "../state/store";
 import { ANOTHER_RUN } from "../state/viewState";
-import { AboutFile } from "./AboutFile";
+import { ThemeButton } from "./AboutFile";
 import { keyNames } from "./keys/KeyHelp";
 import { ProfilePicker } from "./ProfilePicker";
 
@@ -69,7 +69,7 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
           </button>
         )}
         {file ? (
-          <AboutFile file={file} />
+          <ThemeButton />
         ) : (
           <button type="button" class="button" data-testid="refresh" disabled={busy} onClick={onRefresh} title="Ask TensorBoard for the runs again">
             {busy ? "Refreshing" : "Refresh"}

@@ -4,6 +4,7 @@
  */
 import { ApiError, NotInFile, type FileFacts, type Query, type Route, type Source } from "../api/client";
 import type { RunEntry, RunIndex } from "../api/types";
+import { searchIn, type Searched } from "./search";
 
 /** A script element with gzipped JSON as base64 in; its text out. */
 export type Unpack = (element: Element) => Promise<string>;
@@ -37,12 +38,21 @@ export class PackedAnswers implements Source {
   async answer(route: Route, query: Query): Promise<unknown> {
     const { runs } = (await this.found("runs", []))!.get(keyOf({}))!.answer as RunIndex;
     const asked = wholeRuns(route, query, runs);
+    if (route === "search") return this.search(String(asked["run"]), String(asked["text"] ?? ""));
     const about = "a.run" in asked ? [asked["a.run"], asked["b.run"]] : "run" in asked ? [asked["run"]] : [];
     const answers = await this.found(route, about.map(String));
     const packed = answers?.get(keyOf(asked));
     if (!packed) throw new NotInFile(absence(route, asked, answers?.size ?? 0));
     if (packed.error !== undefined) throw new ApiError(packed.error, packed.status ?? 0);
     return packed.answer;
+  }
+
+  /** The server's search depends on what is typed: here it goes over the pages that are in the file. */
+  private async search(run: string, text: string): Promise<unknown> {
+    const routes = ["ops", "modules", "kernels", "advice", "report"] as const;
+    const pages = await Promise.all(routes.map(async (route) => [...((await this.found(route, [run]))?.values() ?? [])].find((packed) => packed.answer !== undefined)?.answer));
+    if (pages.includes(undefined)) throw new NotInFile("A page that would be searched is not in this file.");
+    return searchIn(Object.fromEntries(routes.map((route, place) => [route, pages[place]])) as unknown as Searched, text);
   }
 
   private async found(route: string, runs: string[]): Promise<Answers | null> {

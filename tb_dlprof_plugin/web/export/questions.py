@@ -20,7 +20,8 @@ MOST_CHUNKS = 6
 """Parts of a timeline's events, of at most 20,000 events each."""
 
 NOT_HELD = frozenset({"key_nodes", "search", "timeline_matches", "trace_links"})
-"""Routes whose answers are of no use in a file: they lead to what it does not have, or depend on what is typed."""
+"""Routes whose answers are of no use in a file: they lead to what it does not have, or depend on what is typed (the
+search of the page goes over the pages in the file instead)."""
 _OF_ALL = ("runs", "many_runs", "by_model", "sweep")
 _OF_PAIRS = ("compare", "compare_op")
 _OF_PARTS = ("op", "related", "report", "forecast", "timeline_events", "timeline_event")
