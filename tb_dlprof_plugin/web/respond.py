@@ -23,14 +23,16 @@ def encode_page(page: msgspec.Struct, offset: int = 0) -> bytes:
 
     Args:
         page: what a view gave.
-        offset: rows of that table that were sent before, and are left out.
+        offset: rows of that table that were sent before, and are left out; a page with an ``offset`` of its own begins
+            there already.
 
     Raises:
         RequestError: it is too large without its table.
     """
     table = next((name for name in _TABLES if isinstance(getattr(page, name, None), list)), None)
     # Most tables fit as a whole; of one that does not, so many rows are tried as an answer can hold of short ones.
-    rows = getattr(page, table)[offset:][: MAX_RESPONSE_BYTES // _SHORTEST_ROW] if table else []
+    first = 0 if hasattr(page, "offset") else offset
+    rows = getattr(page, table)[first : first + MAX_RESPONSE_BYTES // _SHORTEST_ROW] if table else []
     data = _encode(page, table, rows)
     while len(data) > MAX_RESPONSE_BYTES:
         if not rows:

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.kernels import kernels_page
 from tb_dlprof_plugin.views.ops import ops_page
+from tb_dlprof_plugin.views.run_index import RunEntry, RunIndex
 from tb_dlprof_plugin.web.bundle import bundle_files, content_of
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page, respond, respond_error
 
@@ -63,6 +64,12 @@ def test_the_rows_that_an_answer_leaves_out_follow_with_an_offset(new_trace, ref
         joined += rows
     assert joined == json.loads(msgspec.json.encode(page))["rows"]
     assert json.loads(encode_page(page, page.total_rows))["rows"] == []
+
+
+def test_an_index_that_begins_at_its_offset_is_not_cut_there_again() -> None:
+    entry = RunEntry(**dict.fromkeys(RunEntry.__struct_fields__))
+    index = RunIndex(plugin_version="1", logdir="", runs=[entry, entry], offset=5, total=7)
+    assert len(json.loads(encode_page(index, 5))["runs"]) == 2
 
 
 def test_bundle_files_are_a_fixed_map(tmp_path: Path) -> None:

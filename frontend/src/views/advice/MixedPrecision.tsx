@@ -12,7 +12,8 @@ import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
 import { colourOf } from "../../format/colours";
-import { formatNs } from "../../format/duration";
+import { exactNs, formatNs } from "../../format/duration";
+import { exactUnit } from "../../format/unit";
 import { formatRatio } from "../../format/number";
 import { useView } from "../../state/store";
 import { CHOICES, chosenPrecision, FORECAST_COLUMNS, rowId, sharedRefusal } from "./forecast";
@@ -76,13 +77,13 @@ function Choice({ choice, most, chosen, onChoose }: ChoiceProps) {
         ) : (
           <>
             <RangeBar max={most} low={forecast.speedup_low} value={forecast.speedup} high={forecast.speedup_high} colour={colour} reference={1} />
-            <span class="num forecast-speedup">
+            <span class="num forecast-speedup" title={`${exactUnit(forecast.speedup, "ratio")}, ${exactUnit(forecast.speedup_low, "ratio")} to ${exactUnit(forecast.speedup_high, "ratio")}`}>
               <strong class={forecast.speedup_high < 1 ? "change-worse" : ""}>{formatRatio(forecast.speedup)}</strong>{" "}
               <span class="muted">
                 {formatRatio(forecast.speedup_low)} to {formatRatio(forecast.speedup_high)}
               </span>
             </span>
-            <span class="muted forecast-step">
+            <span class="muted forecast-step" title={exactNs(forecast.predicted_step_ms * 1e6)}>
               {formatNs(forecast.predicted_step_ms * 1e6)} a step, {PACE[forecast.limited_by] ?? forecast.limit_text}
             </span>
           </>

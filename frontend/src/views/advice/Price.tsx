@@ -25,7 +25,7 @@ export function Price({ saving, scale }: { saving: SavingItem | CombinedSaving |
         <span class="muted nowrap">a step ({formatPercent(saving.percent)})</span>
       </p>
       <SavingLine saving={saving} scale={scale} />
-      <p class="muted small">
+      <p class="muted small" title={`${exactNs(saving.low_ns)} to ${exactNs(saving.high_ns)}`}>
         between {bound(saving.low_ns)} and {bound(saving.high_ns)}
       </p>
     </div>

@@ -1,6 +1,6 @@
 /** Findings that the user dismissed or marked as done, folded away, each with the way back. */
 import type { FindingItem, RunEntry } from "../../api/types";
-import { formatNs } from "../../format/duration";
+import { Value } from "../../components/Value";
 import { useView } from "../../state/store";
 import { OtherRuns } from "./OtherRuns";
 import type { Aside } from "./setAside";
@@ -35,7 +35,7 @@ export function SetAsideList({ aside, findings, entries, onRestore }: SetAsideLi
       <ul>
         {findings.map((finding) => (
           <li key={finding.id} data-testid={`${aside}-${finding.rule}`}>
-            <span class="num set-aside-saving">{finding.saving ? formatNs(finding.saving.expected_ns) : <span class="missing">unknown</span>}</span>
+            <span class="num set-aside-saving"><Value value={finding.saving?.expected_ns ?? null} unit="ns" /></span>
             <span>{finding.title}</span>
             <button type="button" class="button button-small" aria-label={`${WORDS[aside].undo}: ${finding.title}`} onClick={() => onRestore(finding)}>
               {WORDS[aside].undo}

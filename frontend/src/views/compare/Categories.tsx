@@ -38,7 +38,7 @@ export function Categories({ data }: { data: ComparePage }) {
               <strong>{role}</strong> {side.ref.run}
             </span>
             <StackedBar slices={slices} scaleNs={scale} context="resource_usage" />
-            <span class="num compare-bar-total">{formatNs(sumNs(slices))}</span>
+            <span class="num compare-bar-total" title={exactNs(sumNs(slices))}>{formatNs(sumNs(slices))}</span>
           </div>
         ))}
       </div>

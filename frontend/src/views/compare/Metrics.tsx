@@ -6,7 +6,6 @@ import type { Column } from "../../components/table/columns";
 import { Defined, Term } from "../../components/Term";
 import { Value } from "../../components/Value";
 import { DEFINITIONS, SLICES } from "../../format/definitions";
-import { formatRatio } from "../../format/number";
 
 /** Whether `b` is better, worse or neither. Below one percent of change it is called the same. */
 export function judge(metric: CompareMetric): "better" | "worse" | "same" | "" {
@@ -50,7 +49,7 @@ export function Metrics({ metrics }: { metrics: CompareMetric[] }) {
                 <td><Defined text={SLICES["compare"]![metric.key]!}>{metric.label}</Defined></td>
                 <td class="right"><Value value={metric.a} unit={metric.unit} /></td>
                 <td class="right"><Value value={metric.b} unit={metric.unit} /></td>
-                <td class="right">{metric.gain === null ? <span class="missing">–</span> : formatRatio(metric.gain)}</td>
+                <td class="right"><Value value={metric.gain} unit="ratio" missing="–" /></td>
                 <td class={`change-${verdict || "none"}`}>{MARKS[verdict]}</td>
               </tr>
             );

@@ -12,6 +12,7 @@ import { Value } from "../../components/Value";
 import { colourOf } from "../../format/colours";
 import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNs, formatNsDifference } from "../../format/duration";
+import { exactUnit } from "../../format/unit";
 import { threeDigits } from "../../format/number";
 import { keyOfModule } from "./drill";
 import { useDrill } from "./useDrill";
@@ -71,7 +72,7 @@ const PARTS: Column<Part>[] = [
 /** Signed percent of an error: above 0 the forecast was too long. */
 function ErrorPercent({ value }: { value: number | null }) {
   if (value === null) return <span class="missing">–</span>;
-  return <span class="num">{`${value > 0 ? "+" : value < 0 ? "−" : ""}${threeDigits(Math.abs(value))} %`}</span>;
+  return <span class="num" title={exactUnit(value, "percent")}>{`${value > 0 ? "+" : value < 0 ? "−" : ""}${threeDigits(Math.abs(value))} %`}</span>;
 }
 
 function Forecast({ panel, data }: { panel: KeptForecastPanel; data: ComparePage }) {

@@ -2,7 +2,7 @@
 import type { FindingLine } from "../../api/types";
 import { Card } from "../../components/Card";
 import { SeverityBadge } from "../../components/Severity";
-import { formatNs } from "../../format/duration";
+import { exactNs, formatNs } from "../../format/duration";
 import { formatPercent } from "../../format/number";
 import { useView } from "../../state/store";
 import { asideOf } from "../advice/setAside";
@@ -29,7 +29,7 @@ export function Findings({ findings }: { findings: FindingLine[] }) {
             <button type="button" class="finding-line" onClick={() => set({ page: "advice", finding: finding.id })}>
               <SeverityBadge severity={finding.severity} />
               <span class="finding-line-title">{finding.title}</span>
-              <span class="finding-line-saving">
+              <span class="finding-line-saving" title={finding.saving_ns === null ? undefined : exactNs(finding.saving_ns)}>
                 {finding.saving_ns === null ? (
                   <span class="missing">saving unknown</span>
                 ) : (

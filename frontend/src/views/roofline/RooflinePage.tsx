@@ -9,6 +9,7 @@ import { PageHead } from "../../components/PageHead";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { Text, Value } from "../../components/Value";
+import { formatExact, threeDigits } from "../../format/number";
 import { useView } from "../../state/store";
 import { COLUMNS } from "./columns";
 import { RooflineChart } from "./RooflineChart";
@@ -57,7 +58,7 @@ export function RooflinePage({ data }: { data: RooflineData }) {
               rows={[
                 [<Term of="gpuName">GPU</Term>, <Text value={data.gpu} />],
                 ...data.roofs.map((roof): [preact.JSX.Element, preact.JSX.Element] => [<Term of="gpuRates">{roof.label}</Term>, <Value value={roof.flops_per_second} unit="flops_per_second" />]),
-                [<Term of="gpuBandwidth">Memory</Term>, data.bytes_per_second === null ? <Text value={null} /> : <span class="num">{(data.bytes_per_second / 1e9).toLocaleString("en-US")} GB/s</span>],
+                [<Term of="gpuBandwidth">Memory</Term>, data.bytes_per_second === null ? <Text value={null} /> : <span class="num" title={`${formatExact(data.bytes_per_second)} bytes per second`}>{threeDigits(data.bytes_per_second / 1e9)} GB/s</span>],
                 [<Term of="rateSource">Source</Term>, <Text value={data.source} />],
               ]}
             />
