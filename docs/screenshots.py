@@ -63,7 +63,7 @@ def runs(logdir: Path) -> int:
         target = logdir / event.relative_to(recorded)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(event, target)
-    write_profile(logdir / "memory", analyze_trace(ROOT / "tests" / "traces" / "all_options.pt.trace.json.gz"))
+    write_profile(logdir / "memory", analyze_trace(ROOT / "tests" / "traces" / "with_memory.pt.trace.json.gz"))
     return len(events) + 1
 
 

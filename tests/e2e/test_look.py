@@ -78,7 +78,7 @@ def _violations(page: Page) -> list[str]:
     found: list[str] = []
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
-        expect(page.locator(f'html[data-theme="{theme}"]')).to_be_attached()
+        page.wait_for_selector(f"html[data-theme={theme}]", state="attached", timeout=_PAGE_MS)
         rules = (
             "{runOnly: ['color-contrast'], resultTypes: ['violations']}"
             if theme == "dark"

@@ -1,4 +1,5 @@
 /** The bar at the top: pages, search, pickers, refresh. */
+import { useEffect, useRef } from "preact/hooks";
 import type { RunIndex } from "../api/types";
 import { useFile } from "../api/useResource";
 import { expectArrival } from "../state/arrival";
@@ -24,9 +25,15 @@ const testId = (page: string): string => `nav-${page.replace("_", "-")}`;
 export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps) {
   const { state, set } = useView();
   const file = useFile();
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // Where the pages are a line to swipe, the one that is shown stands in its middle.
+    const shown = nav.current?.querySelector<HTMLElement>("[aria-current]");
+    if (nav.current && shown) nav.current.scrollLeft = shown.offsetLeft + (shown.offsetWidth - nav.current.clientWidth) / 2;
+  }, [state.page]);
   return (
     <header class="top">
-      <nav aria-label="Pages">
+      <nav aria-label="Pages" ref={nav}>
         {PAGES.map((page) => (
           <button
             type="button"
