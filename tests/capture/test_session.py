@@ -61,12 +61,13 @@ def test_steps_before_the_warm_up_give_the_step_time_without_the_profiler(tmp_pa
         for index in range(14):
             step()
             # The first step of each cycle is left out, and so are those that are profiled.
-            time.sleep(slept_s if index % 7 in (1, 2, 3, 4) else 10 * slept_s)
+            time.sleep(slept_s if index % 7 in (1, 2, 3, 4) else 20 * slept_s)
             prof.step()
     for stored in read_profiles(tmp_path):
         facts = stored.profile.facts
         assert facts.unprofiled_steps == 4
-        assert slept_s * 1e9 <= facts.unprofiled_step_ns < 3 * slept_s * 1e9
+        # Far from the others even on a busy machine.
+        assert slept_s * 1e9 <= facts.unprofiled_step_ns < 15 * slept_s * 1e9
 
 
 def test_too_few_steps_before_the_warm_up_give_no_step_time(tmp_path, training):
