@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +9,7 @@ import msgspec
 import typer
 
 from tb_dlprof_plugin.commands.options import Format, Json, Limit
-from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
+from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_csv, print_json, print_table, time
 from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.views.compare import CompareInput, CompareMetric, ComparePage, compare_page
@@ -257,12 +255,12 @@ def _print_csv(page: ComparePage) -> None:
     """All ops, one line each; None is an empty cell."""
     names = [name for name in CompareOp.__struct_fields__ if not name.endswith("_buckets")]
     buckets = [bucket.key for bucket in page.buckets]
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow([*names, *(f"{side}_{key}_ns" for key in buckets for side in ("a", "b"))])
+    rows = []
     for op in page.ops:
         row = msgspec.structs.asdict(op)
         times = [row[f"{side}_buckets"].get(key, 0) for key in buckets for side in ("a", "b")]
-        writer.writerow(["" if row[name] is None else row[name] for name in names] + times)
+        rows.append([row[name] for name in names] + times)
+    print_csv([*names, *(f"{side}_{key}_ns" for key in buckets for side in ("a", "b"))], rows)
 
 
 def _value(metric: CompareMetric, value: float | None) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 from enum import Enum
 from typing import Annotated
 
@@ -11,7 +9,7 @@ import msgspec
 import typer
 
 from tb_dlprof_plugin.commands.options import Cycle, Format, Limit, Rank, Source
-from tb_dlprof_plugin.commands.printing import print_json, print_table
+from tb_dlprof_plugin.commands.printing import print_csv, print_json, print_table
 from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.comparison.forecast import ForecastError
@@ -49,9 +47,7 @@ def predict(
     if format is Format.json:
         print_json(page)
     elif format is Format.csv:
-        writer = csv.writer(sys.stdout)
-        writer.writerow(ForecastOp.__struct_fields__)
-        writer.writerows(msgspec.structs.astuple(op) for op in page.ops)
+        print_csv(ForecastOp.__struct_fields__, map(msgspec.structs.astuple, page.ops))
     else:
         _print_text(page, limit)
 

@@ -1,15 +1,17 @@
-"""Tables, numbers and JSON on the terminal."""
+"""Tables, numbers, CSV and JSON on the terminal."""
 
 from __future__ import annotations
 
+import csv
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tb_dlprof_plugin.views.reports.table import csv_text
 from tb_dlprof_plugin.views.text import duration
 
 UNKNOWN = "unknown"
@@ -25,6 +27,14 @@ def console() -> Console:
 def print_json(page: msgspec.Struct) -> None:
     """The page's data, indented."""
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(page), indent=2).decode() + "\n")
+
+
+def print_csv(headings: Iterable[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write rows to standard output; unknown is an empty cell, and no spreadsheet reads a name as a formula."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(list(headings))
+    # Numbers keep all their digits here; a report rounds them.
+    writer.writerows([cell if isinstance(cell, float) else csv_text(cell) for cell in row] for row in rows)
 
 
 def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> None:

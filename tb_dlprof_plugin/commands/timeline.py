@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 from typing import Annotated
 
 import typer
 
 from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
-from tb_dlprof_plugin.commands.printing import percent, print_json, print_table, time
+from tb_dlprof_plugin.commands.printing import percent, print_csv, print_json, print_table, time
 from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.views.timeline.page import LONGEST, LongEvent, TimelinePage, timeline_page
@@ -39,9 +37,7 @@ def timeline(
     if as_json:
         print_json(page)
     elif as_csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(HEADINGS)
-        writer.writerows(event_rows(chosen.frame, chosen.selection, iteration))
+        print_csv(HEADINGS, event_rows(chosen.frame, chosen.selection, iteration))
     else:
         _text(page, limit)
 

@@ -101,17 +101,18 @@ def pretty(value: Any) -> str:
 
 def csv_cells(row: tuple[Cell, ...]) -> list[str]:
     """The cells as text."""
-    return [_text(cell) for cell in row]
+    return [csv_text(cell) for cell in row]
 
 
-def _text(cell: Cell) -> str:
+def csv_text(cell: object) -> str:
+    """A cell as text."""
     if cell is None:
         return ""
     if isinstance(cell, float):
         return f"{cell:.2f}"
     if not isinstance(cell, (str, list)):
         return str(cell)
-    text = "; ".join(cell) if isinstance(cell, list) else cell
+    text = "; ".join(str(one) for one in cell) if isinstance(cell, list) else cell
     # Names come from strangers' traces: a spreadsheet must not read one as a formula.
     return f"'{text}" if text.startswith(_FORMULA) else text
 
