@@ -17,6 +17,7 @@ from tb_dlprof_plugin.views.ops import ops_page
 from tb_dlprof_plugin.views.overview import overview
 from tb_dlprof_plugin.views.roofline import roofline_page
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
+from tb_dlprof_plugin.views.timeline.page import timeline_page
 
 PAGES: dict[str, Callable[[Frame, RunRef, Selection], msgspec.Struct]] = {
     "overview": overview,
@@ -24,6 +25,7 @@ PAGES: dict[str, Callable[[Frame, RunRef, Selection], msgspec.Struct]] = {
     "modules": modules_page,
     "kernels": kernels_page,
     "launches": launches_page,
+    "timeline": timeline_page,
     "tensor_cores": tensor_cores_page,
     "roofline": roofline_page,
     "memory": memory_page,

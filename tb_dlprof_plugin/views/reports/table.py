@@ -120,7 +120,7 @@ def csv_text(cell: object) -> str:
 def _html_cell(cell: Cell) -> str:
     if isinstance(cell, int | float) and not isinstance(cell, bool):
         return f"<td>{cell:,}</td>" if isinstance(cell, int) else f"<td>{cell:,.2f}</td>"
-    text = "" if cell is None else "; ".join(cell) if isinstance(cell, list) else str(cell)
+    text = "" if cell is None else "; ".join(map(str, cell)) if isinstance(cell, list) else str(cell)
     return f'<td style="text-align: left">{html.escape(text)}</td>'
 
 
