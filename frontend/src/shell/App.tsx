@@ -61,7 +61,8 @@ export function App({ base }: { base: Source | URL }) {
     const shown = follows(profile, range !== null);
     store.set({ profile: held(before.runs, profile, range !== null), a: held(before.runs, a, a.range !== null), b: held(before.runs, b, b.range !== null) });
     const said = noticeOf(news, shown, range !== null);
-    if (said) setNotice(said);
+    // What was said and not closed is still so.
+    if (said) setNotice((open) => ({ latest: said.latest ?? open?.latest ?? null, runs: [...(open?.runs ?? []), ...said.runs] }));
   };
   const runs = useRuns(client, onNews);
   const refresh = (): void => {

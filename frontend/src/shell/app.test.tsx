@@ -334,6 +334,10 @@ describe("the frame", () => {
     expect(window.location.hash).toContain("p.tb_dlprof.session=s1&p.tb_dlprof.cycle=0");
     expect(byId("news")?.textContent).toContain("The one that you chose stays.");
     expect(byId("news-run")?.textContent).toBe("resnet50/later");
+    // What comes later does not push it away.
+    await grow([0, 1, 2], [{ ...fixtures.runs.runs[0]!, run: "resnet50/later" }, { ...fixtures.runs.runs[0]!, run: "resnet50/last" }]);
+    expect(byId("news")?.textContent).toContain("2 new runs, the last: resnet50/last");
+    expect(byId("news")?.textContent).toContain("The one that you chose stays.");
     await click(byId("news-follow"));
     expect(window.location.hash).toBe(hash({ run: "resnet50/fp32" }));
     expect(byId("news")).toBeNull();

@@ -21,7 +21,9 @@ const SHOWN_MS = 12_000;
 
 export function NewsNotice({ notice, onClose }: NewsNoticeProps) {
   const { state, set } = useView();
-  const { latest, runs } = notice;
+  const { runs } = notice;
+  // Another run may have been picked meanwhile.
+  const latest = notice.latest?.run === state.profile.run ? notice.latest : null;
   const offers = runs.length > 0 || (latest !== null && !latest.shown);
   useEffect(() => {
     if (offers) return undefined;
@@ -33,6 +35,7 @@ export function NewsNotice({ notice, onClose }: NewsNoticeProps) {
     onClose();
   };
   const newestRun = runs[runs.length - 1];
+  if (!latest && newestRun === undefined) return null;
   return (
     <aside class="news" role="status" aria-label="New recordings" data-testid="news">
       {latest && (

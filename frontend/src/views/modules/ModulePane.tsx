@@ -26,7 +26,7 @@ export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
           Show {isModule && !row.path ? "all" : "its"} ops
         </button>
       </p>
-      {(row.path || !isModule) && <RelatedLinks subject={subject} without="ops" />}
+      {(row.path || !isModule) && <RelatedLinks subject={subject} without="ops" hasGpu={hasGpu} />}
       {hasGpu && (
         <>
           <h3>GPU</h3>

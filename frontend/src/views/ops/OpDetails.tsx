@@ -49,7 +49,7 @@ export function OpDetails({ data, hasGpu }: { data: OpDetail; hasGpu: boolean })
   return (
     <>
       <h2 class="pane-title">{row.name}</h2>
-      <RelatedLinks subject={{ kind: "op", id: row.id }} />
+      <RelatedLinks subject={{ kind: "op", id: row.id }} hasGpu={hasGpu} />
       <Facts
         rows={[
           [<Term of="opType">Op type</Term>, row.op_type],
