@@ -20,6 +20,7 @@ from tb_dlprof_plugin.views.common import (
     OpRow,
     RunRef,
     SelectedRange,
+    Slice,
     Verdict,
     coverage_of,
     selected_range,
@@ -29,12 +30,16 @@ from tb_dlprof_plugin.views.text import dtypes_text, shapes_text, share, short_k
 
 
 class OpsPage(msgspec.Struct, frozen=True):
-    """``rows`` by falling GPU time (CPU time without a GPU); ``total_rows`` counts those before the row limit."""
+    """``rows`` by falling GPU time (CPU time without a GPU); ``total_rows`` counts those before the row limit.
+
+    ``by_type`` is the same time of all rows by op type, the types of least time together as "other types".
+    """
 
     ref: RunRef
     headline: str
     range: SelectedRange
     has_gpu: bool
+    by_type: list[Slice]
     rows: list[OpRow]
     total_rows: int
     coverage: Coverage
@@ -106,6 +111,7 @@ def ops_page(frame: Frame, ref: RunRef, selection: Selection) -> OpsPage:
         headline=_headline(rows, has_gpu),
         range=selected_range(frame, selection),
         has_gpu=has_gpu,
+        by_type=_by_type(rows, has_gpu),
         rows=rows,
         total_rows=len(rows),
         coverage=coverage_of(frame),
@@ -215,6 +221,22 @@ def _usual_op(frame: Frame, selection: Selection) -> Ints:
     order = order[frame.groups.of_op[order] >= 0]
     result[frame.groups.of_op[order]] = order
     return result
+
+
+_TYPES = 9
+"""Types in the picture of the page, as many as can be told apart; the others are together."""
+
+
+def _by_type(rows: list[OpRow], has_gpu: bool) -> list[Slice]:
+    times: dict[str, int] = {}
+    for row in rows:
+        time = (row.gpu_ns or 0) if has_gpu else row.cpu_self_ns
+        times[row.op_type] = times.get(row.op_type, 0) + time
+    whole = sum(times.values())
+    first = sorted((item for item in times.items() if item[1]), key=lambda item: -item[1])[:_TYPES]
+    rest = whole - sum(time for _, time in first)
+    named = [Slice(f"type:{name}", name, time, percent(time, whole)) for name, time in first]
+    return named + ([Slice("other", "other types", rest, percent(rest, whole))] if rest else [])
 
 
 def _headline(rows: list[OpRow], has_gpu: bool) -> str:

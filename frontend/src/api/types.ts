@@ -323,12 +323,17 @@ export interface Overview {
   notes: NoteItem[];
 }
 
-/** `rows` by falling GPU time (CPU time without a GPU); `total_rows` counts those before the row limit. */
+/**
+ * `rows` by falling GPU time (CPU time without a GPU); `total_rows` counts those before the row limit.
+ *
+ * `by_type` is the same time of all rows by op type, the types of least time together as "other types".
+ */
 export interface OpsPage {
   ref: RunRef;
   headline: string;
   range: SelectedRange;
   has_gpu: boolean;
+  by_type: Slice[];
   rows: OpRow[];
   total_rows: number;
   coverage: Coverage;

@@ -29,6 +29,8 @@ export const DEFINITIONS = {
   kernelCalls: "Kernels, copies and sets that the op launched in the selected iterations.",
   opName: "The op and, where the hook recorded it, the module it belongs to.",
   module: "Path of the module that called the op.",
+  opTypeGpu: "Summed time of the kernels, copies and sets that all ops of a type launched, forward and backward.",
+  opTypeCpu: "CPU time of all ops of a type without the ops they called, forward and backward.",
   opType: "The framework function behind the op.",
   direction: "fprop: forward pass; bprop: backward pass.",
   role: "The phase of the iteration: forward, backward, optimizer, dataloader or other.",

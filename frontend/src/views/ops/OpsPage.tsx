@@ -3,9 +3,13 @@ import { useMemo } from "preact/hooks";
 import type { OpsPage as OpsData } from "../../api/types";
 import { AboutChip } from "../../components/about/AboutChip";
 import { useAbout, useOwn } from "../../components/about/useAbout";
+import { Card } from "../../components/Card";
 import { CoverageLine } from "../../components/CoverageLine";
 import { PageHead } from "../../components/PageHead";
+import { PartsBar } from "../../components/PartsBar";
 import { DataTable } from "../../components/table/DataTable";
+import { Term } from "../../components/Term";
+import { DEFINITIONS } from "../../format/definitions";
 import { useView } from "../../state/store";
 import { opColumns } from "../opColumns";
 import { holdsOp } from "../modules/tree";
@@ -20,9 +24,15 @@ export function OpsPage({ data }: { data: OpsData }) {
   const held = useMemo(() => (inModule === null ? data.rows : data.rows.filter((row) => holdsOp(inModule, row))), [data.rows, inModule]);
   const own = useOwn(data.rows, about, (row, { ops }) => ops.has(row.id));
   const rows = inModule === null ? own : held;
+  const types = useMemo(() => new Map(data.by_type.map(({ key }) => [key, DEFINITIONS[data.has_gpu ? "opTypeGpu" : "opTypeCpu"]])), [data.by_type]);
   return (
     <>
       <PageHead title="Ops" headline={data.headline} range={data.range} />
+      {data.by_type.length > 0 && (
+        <Card title={<Term of={data.has_gpu ? "opTypeGpu" : "opTypeCpu"}>{data.has_gpu ? "GPU" : "CPU"} time by op type</Term>} testId="ops-by-type">
+          <PartsBar name="Time by op type" slices={data.by_type} context="op_type" definitions={types} />
+        </Card>
+      )}
       <AboutChip about={about} shown={rows.length} known={data.rows.length} of="ops" />
       <div class={state.op === null ? "" : "split"}>
         <DataTable
