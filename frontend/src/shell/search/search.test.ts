@@ -5,7 +5,6 @@ import { METRICS } from "../../format/metrics";
 import { INITIAL_STATE } from "../../state/viewState";
 import * as fixtures from "../../testing/fixtures";
 import { search } from "./hits";
-import { searchFile } from "./inFile";
 import { fit } from "./match";
 import { targetOf } from "./target";
 
@@ -33,15 +32,6 @@ describe("the search", () => {
     expect(search("memory", runs, null).map(({ kind }) => kind)).toEqual(expect.arrayContaining(["page", "metric"]));
     expect(search("vgg16", runs, null).find(({ kind }) => kind === "run")?.hits).toHaveLength(1);
     expect(search("no such thing", runs, null)).toEqual([]);
-  });
-
-  it("finds in an exported file what its answers hold", () => {
-    const pages = { ops: fixtures.ops, kernels: fixtures.kernels, modules: null, advice: fixtures.advice };
-    const found = searchFile("convolution_backward", pages)!;
-    expect(found.hits[0]).toMatchObject({ kind: "op", fit: 0 });
-    expect(found.found["op"]).toBeGreaterThan(found.hits.filter(({ kind }) => kind === "op").length);
-    expect(searchFile("", pages)?.hits).toEqual([]);
-    expect(searchFile("conv", { ...pages, ops: null })).toBeNull();
   });
 
   it("leads where the thing is shown", () => {
