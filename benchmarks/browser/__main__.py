@@ -82,23 +82,24 @@ def _print_tables(browser: Browser, logdir: Path, rows: int, repeats: int) -> No
 
 
 def _print_paints(browser: Browser, logdirs: dict[str, Path], repeats: int) -> None:
-    best: dict[tuple[str, str], float] = {}
-    for plugin, logdir in logdirs.items():
-        colds = []
-        for repeat in range(repeats):
+    times: dict[str, dict[str, list[float]]] = {}
+    # The two take turns, so that a busy machine burdens both.
+    for _ in range(repeats):
+        for plugin, logdir in logdirs.items():
             with tensorboard(logdir, plugin) as (address, offered):
-                shown = first_paint(browser, address, plugin, alone=True)
-                colds.append((offered + shown, shown))
-                if repeat == repeats - 1:
-                    for alone in (True, False):
-                        times = [first_paint(browser, address, plugin, alone=alone) for _ in range(repeats)]
-                        best[plugin, "server warm, own page" if alone else "server warm, in TensorBoard"] = min(times)
-        best[plugin, "server cold, own page"] = min(shown for _, shown in colds)
-        best[plugin, "from TensorBoard's start"] = min(total for total, _ in colds)
+                cold = first_paint(browser, address, plugin, alone=True)
+                measured = {
+                    "server warm, own page": first_paint(browser, address, plugin, alone=True),
+                    "server warm, in TensorBoard": first_paint(browser, address, plugin, alone=False),
+                    "server's first answer, own page": cold,
+                    "from TensorBoard's start": offered + cold,
+                }
+            for what, seconds in measured.items():
+                times.setdefault(what, {}).setdefault(plugin, []).append(seconds)
     print("\nfirst paint of the overview's figures, s (best): ours, torch-tb-profiler's, ratio")
-    for what in dict.fromkeys(what for _, what in best):
-        ours, theirs = best[OURS, what], best[PEER, what]
-        print(f"  {what:28} {ours:6.2f} {theirs:6.2f} {ours / theirs:6.2f}")
+    for what, both in times.items():
+        ours, theirs = min(both[OURS]), min(both[PEER])
+        print(f"  {what:32} {ours:6.2f} {theirs:6.2f} {ours / theirs:6.2f}")
 
 
 def _processor() -> str:
