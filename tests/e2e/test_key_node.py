@@ -180,7 +180,7 @@ def test_a_report_and_its_csv_file_hold_what_the_command_writes(
     assert [[cell if i < 2 else float(cell) for i, cell in enumerate(row)] for row in rows] == numbers
 
     frame.get_by_test_id("report-api").click()
-    expect(frame.get_by_test_id("headline")).to_contain_text("CUDA runtime and driver")
+    expect(frame.get_by_test_id("headline")).to_contain_text("different CUDA calls")
     expect(frame.get_by_test_id("report-table")).to_contain_text("cudaLaunchKernel")
     assert "p.tb_dlprof.report=api" in watched.page.url
     nothing_went_wrong(watched)
