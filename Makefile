@@ -36,7 +36,7 @@ demo: $(STAMPS)/python $(BUNDLE) ## Train two small runs here, then show them be
 
 test: lint types imports frontend-checks $(BUNDLE) $(STAMPS)/chromium ## Run every check and every test
 	$(call step,Python tests)
-	@$(PY) -m pytest -n 2 --dist loadfile
+	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(STAMPS)/python-dev ## Check style: ruff check, ruff format
 	$(call step,ruff check)
