@@ -18,7 +18,7 @@ from pathlib import Path
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.comparison.forecast_words import SAME
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 
 DEMO = Path(__file__).resolve().parents[1] / "demo" / "recorded"
 PAIRS = Path(__file__).resolve().parent / "precision_pairs" / "recorded"

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from compare_tracelens import clock_spacing
 from comparison_rows import ROUNDING, Row
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.idle_gaps import GapKind, idle_gaps
 from tb_dlprof_plugin.measures.launches import launch_columns
 from tb_dlprof_plugin.storage.intervals import Union, merge, union

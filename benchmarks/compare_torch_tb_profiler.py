@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from comparison_rows import Row
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.averages import OperatorAverage, operator_averages
 from tb_dlprof_plugin.measures.iterations import step_totals
 from tb_dlprof_plugin.storage.model import TIME_CATEGORIES, CallKind, Calls, KernelKind

@@ -27,7 +27,7 @@ import msgspec
 import numpy as np
 from comparison_rows import Row
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.intervals import Union, merge, union
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.storage.tree import climb

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.kernels import kernels_page
 

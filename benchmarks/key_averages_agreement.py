@@ -37,7 +37,7 @@ from recordings.recorder import without_overhead
 from models import MODELS
 from synthetic_data import make_loader
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.averages import OperatorAverage, operator_averages
 from training import PRECISIONS, Training
 

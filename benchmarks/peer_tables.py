@@ -37,7 +37,7 @@ from comparison_rows import DIFFERS, EQUAL, EXPLAINED, Row, table
 from peer_environment import PROGRAMS, peer_settings, peer_versions, peers_python
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 
 Tables = Iterator[tuple[str, list[Row]]]
 

@@ -23,7 +23,7 @@ import torch
 
 from tb_dlprof_plugin import read_profiles
 from tb_dlprof_plugin.advice import advise
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.ops import op_totals
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -30,8 +30,8 @@ from big_trace import make, read
 from playwright.sync_api import Frame, sync_playwright
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame as ProfileFrame
-from tb_dlprof_plugin.measures import Selection
+from tb_dlprof_plugin.frame import Frame as ProfileFrame
+from tb_dlprof_plugin.frame import Selection
 from tb_dlprof_plugin.storage.eventfile import write_profile
 from tb_dlprof_plugin.views.timeline.events import timeline_events
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.model import Profile
 from tb_dlprof_plugin.trace.kineto import read_kineto
 from tb_dlprof_plugin.trace.timeline import Timeline

@@ -27,8 +27,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from tb_dlprof_plugin.analysis.build import analyze_trace
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.flops import matrix_calls
-from tb_dlprof_plugin.measures.frame import Frame
 from tb_dlprof_plugin.storage.model import CallKind, Profile
 
 from .cases import DRAWS, Case, draw

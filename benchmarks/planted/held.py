@@ -18,7 +18,7 @@ from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.engine import Advice, all_rules
 from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
 from tb_dlprof_plugin.commands.source import choose
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 
 RECORDED = Path(__file__).resolve().parent / "recorded"
 LARGER = RECORDED.with_name("recorded_larger")

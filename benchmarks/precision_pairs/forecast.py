@@ -21,14 +21,14 @@ from pathlib import Path
 import numpy as np
 
 from tb_dlprof_plugin.analysis.renew import read_profiles
-from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION, Calibration
-from tb_dlprof_plugin.comparison.forecast.host import host_clock
-from tb_dlprof_plugin.comparison.forecast.launched import events, launched, recorded_ns, replay_as_recorded
 from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, read_op_times
 from tb_dlprof_plugin.comparison.forecast.predict import Forecast, forecast
-from tb_dlprof_plugin.comparison.forecast.replay import replay
-from tb_dlprof_plugin.measures.frame import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import step_totals
+from tb_dlprof_plugin.simulation.calibration import CALIBRATION, Calibration
+from tb_dlprof_plugin.simulation.host import host_clock
+from tb_dlprof_plugin.simulation.launched import events, launched, recorded_ns, replay_as_recorded
+from tb_dlprof_plugin.simulation.replay import replay
 
 HERE = Path(__file__).resolve().parent
 PAIRS = HERE / "recorded"

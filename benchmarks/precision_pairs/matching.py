@@ -22,7 +22,7 @@ from tb_dlprof_plugin.analysis.renew import read_profiles
 from tb_dlprof_plugin.comparison import Comparison, compare
 from tb_dlprof_plugin.comparison.match import match_sites
 from tb_dlprof_plugin.comparison.sites import Run, run_of
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT = (ROOT / "demo" / "recorded", Path(__file__).resolve().parent / "recorded")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import statistics
 
-from tb_dlprof_plugin.comparison.unprofiled import unprofiled_step
+from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 from .forecast import frame_of, recordings
 
@@ -24,7 +24,7 @@ def main() -> None:
             continue
         runs += 1
         frame = frame_of(run)
-        step = unprofiled_step(frame, frame.selection())
+        step = step_estimate(frame, frame.selection())
         if not step.estimated:
             continue
         truth = run.step_ms * 1e6

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.call_names import launching_calls
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.work import shape_at, tensor_shapes
+from tb_dlprof_plugin.simulation.call_names import launching_calls
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.storage.tree import any_in_subtree, nearest, subtree_ends
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import StepTotals, step_totals
 from tb_dlprof_plugin.measures.ops import OpTotals, op_totals
 from tb_dlprof_plugin.measures.pace import host_floor_ns

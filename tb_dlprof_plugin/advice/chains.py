@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice.thresholds import CHAIN_KERNELS, CHAIN_NS
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.kernels.ceilings import ceilings_of
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.roofline import gpu_name
 from tb_dlprof_plugin.measures.work import element_bytes, tensor_shapes
 from tb_dlprof_plugin.storage.model import Bools, Floats, Ints, KernelKind, Role

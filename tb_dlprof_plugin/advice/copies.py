@@ -14,9 +14,9 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.measures.call_names import calls_named, launching_calls
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
-from tb_dlprof_plugin.measures.synchronisation import SyncKind, sync_kinds
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
+from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Floats, Ints, KernelKind, Role
 from tb_dlprof_plugin.storage.tree import any_in_subtree, inherit
 

@@ -16,7 +16,7 @@ from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.claims import combined
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleStatus, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import EvidenceRow
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.storage.model import Bools, Role
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice.thresholds import LOOP_LONGEST_PERIOD, LOOP_REPEATS
-from tb_dlprof_plugin.measures.call_names import calls_named
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.storage.intervals import Union, union
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints
 

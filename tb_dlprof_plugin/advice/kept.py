@@ -1,7 +1,7 @@
 """What became of the savings that the rules stated: the base's findings whose change the candidate made.
 
-Realised is the base's step less the candidate's, both without the profiler (`unprofiled`). Where the batch sizes differ
-the candidate's step is scaled to a batch of the base's size.
+Realised is the base's step less the candidate's, both without the profiler (`simulation.estimate`). Where the batch
+sizes differ the candidate's step is scaled to a batch of the base's size.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from tb_dlprof_plugin.advice.engine import advise, all_rules
 from tb_dlprof_plugin.advice.finding import FindingItem, SavingItem
 from tb_dlprof_plugin.comparison import Comparison
 from tb_dlprof_plugin.comparison.many import FACTS, differing_facts
-from tb_dlprof_plugin.comparison.unprofiled import unprofiled_step
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.run_setup import run_setup
+from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 Outcome = Literal["kept", "more", "less", "broken", "shared"]
 """Realised in the stated interval, above it, below it, or no saving; shared: several changes were made at once."""
@@ -110,7 +110,7 @@ def _realised(
 
     The profiler slows both runs alike, so that the bounds go together.
     """
-    before, after = unprofiled_step(base, a), unprofiled_step(candidate, b)
+    before, after = step_estimate(base, a), step_estimate(candidate, b)
     batches = comparison.batches
     scale = batches.a / batches.b if batches is not None and batches.differ else 1.0
     ends = sorted((before.low_ns - scale * after.low_ns, before.high_ns - scale * after.high_ns))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice.thresholds import PAUSE_NS
-from tb_dlprof_plugin.comparison.forecast.host import HostClock, host_clock
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.simulation.host import HostClock, host_clock
 from tb_dlprof_plugin.storage.intervals import Union, covered, merge, union
 from tb_dlprof_plugin.storage.model import CallKind, Ints, Role
 

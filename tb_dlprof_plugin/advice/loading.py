@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.measures import Frame
-from tb_dlprof_plugin.measures.call_names import calls_named
+from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from tb_dlprof_plugin.advice.launching import launching
 from tb_dlprof_plugin.advice.thresholds import LONG_GAP_PERCENT
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.cpu_activity import ACTIVITIES
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.idle_gaps import idle_gaps
 from tb_dlprof_plugin.measures.iteration_pace import iteration_pace
 from tb_dlprof_plugin.storage.intervals import Union, covered, union

@@ -21,7 +21,7 @@ from tb_dlprof_plugin.advice.thresholds import (
     LOW_STRETCH_REST_PERCENT,
     LOW_STRETCH_SAVING_PERCENT,
 )
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.iteration_pace import iteration_pace
 from tb_dlprof_plugin.storage.intervals import Union, covered, union
 from tb_dlprof_plugin.storage.model import Ints

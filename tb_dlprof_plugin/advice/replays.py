@@ -14,10 +14,10 @@ from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.advice.launching import full_speed, recorded_clock
 from tb_dlprof_plugin.advice.thresholds import Speedup
 from tb_dlprof_plugin.advice.timeline import Replayed, Timeline, play
-from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION
-from tb_dlprof_plugin.comparison.forecast.launched import launched, recorded_ns
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.calibration import CALIBRATION
+from tb_dlprof_plugin.simulation.launched import launched, recorded_ns
 from tb_dlprof_plugin.storage.intervals import Union
 from tb_dlprof_plugin.storage.model import Floats, Ints
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import op_name, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, op_name, per_selection
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Role
 
 FEWEST = 3

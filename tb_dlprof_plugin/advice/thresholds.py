@@ -180,7 +180,7 @@ written out in pointwise ops; the others stay below 4 %."""
 
 SIDE_BY_SIDE = 0.05
 """Share of small kernels' time with kernels of other streams beside it, from which streams do run side by side; as in
-the forecast's replay (comparison/forecast/launched.py). The Visual Profiler publishes no threshold for "Low Kernel
+the forecast's replay (simulation/launched.py). The Visual Profiler publishes no threshold for "Low Kernel
 Concurrency"."""
 
 LOW_STRETCH_CHUNKS = 30

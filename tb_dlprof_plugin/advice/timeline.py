@@ -1,6 +1,6 @@
 """Launches played on whole columns: a CPU that launches in order, streams that work in order.
 
-The model is that of `comparison.forecast.replay` without its limit on the queue, which changes no mean step; whole
+The model is that of `simulation.replay` without its limit on the queue, which changes no mean step; whole
 stretches between two waits are played at once, so that a rule can ask for several replays.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.comparison.forecast.replay import LAUNCH_LATENCY_NS, WAIT
+from tb_dlprof_plugin.simulation.replay import LAUNCH_LATENCY_NS, WAIT
 from tb_dlprof_plugin.storage.model import Bools, Floats, Ints
 
 

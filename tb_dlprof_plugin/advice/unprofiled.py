@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION
+from tb_dlprof_plugin.simulation.calibration import CALIBRATION
 
 _CPU_PACED = 1.2
 """A step this many times as long as its GPU work is paced by the CPU, as in the forecast."""

@@ -16,15 +16,15 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.advice.timeline import Timeline, play
-from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION
-from tb_dlprof_plugin.comparison.forecast.host import HostClock, host_clock
-from tb_dlprof_plugin.comparison.forecast.launched import Launched, launched, recorded_ns
-from tb_dlprof_plugin.comparison.forecast.replay import WAIT
-from tb_dlprof_plugin.comparison.unprofiled import unprofiled_step
-from tb_dlprof_plugin.measures.call_names import calls_named, launching_calls
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.iterations import percent, step_totals
-from tb_dlprof_plugin.measures.synchronisation import SyncKind, sync_kinds
+from tb_dlprof_plugin.simulation.calibration import CALIBRATION
+from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
+from tb_dlprof_plugin.simulation.estimate import step_estimate
+from tb_dlprof_plugin.simulation.host import HostClock, host_clock
+from tb_dlprof_plugin.simulation.launched import Launched, launched, recorded_ns
+from tb_dlprof_plugin.simulation.replay import WAIT
+from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
 from tb_dlprof_plugin.storage.intervals import Union, covered, union
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Floats, Ints, KernelKind
 from tb_dlprof_plugin.storage.tree import inherit
@@ -107,7 +107,7 @@ def idle_ns(case: Case) -> int:
 
 def step_without_profiler_ns(case: Case) -> float:
     """The step that savings are held to: as timed or recorded, else by a replay that knows all waits."""
-    step = unprofiled_step(case.frame, case.selection)
+    step = step_estimate(case.frame, case.selection)
     if not step.estimated:
         return step.ns
     again = _replays(case.frame, case.frame.selection())

@@ -12,7 +12,7 @@ import typer
 from tb_dlprof_plugin.commands.options import Cycle, Rank, Source
 from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iteration_range import by_number
 from tb_dlprof_plugin.measures.key_node import with_key_node
 from tb_dlprof_plugin.views.reports.files import BASE_NAME, write_reports

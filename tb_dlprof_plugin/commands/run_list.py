@@ -12,7 +12,7 @@ from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.analysis.renew import renewed
 from tb_dlprof_plugin.commands.progress import Progress
 from tb_dlprof_plugin.commands.refusal import refuse
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.natural_order import natural_order
 from tb_dlprof_plugin.storage.codec import ProfileError, decode
 from tb_dlprof_plugin.storage.eventfile import StoredBlob, event_files, read_blobs

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tb_dlprof_plugin.analysis.renew import renewed
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.codec import ProfileError
 from tb_dlprof_plugin.storage.eventfile import event_files, read_profiles
 from tb_dlprof_plugin.storage.run_files import Analysis, Report

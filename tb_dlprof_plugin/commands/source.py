@@ -9,7 +9,7 @@ from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.analysis.renew import renewed
 from tb_dlprof_plugin.commands.progress import Progress
 from tb_dlprof_plugin.commands.refusal import refuse
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.storage.codec import ProfileError
 from tb_dlprof_plugin.storage.eventfile import StoredProfile, read_profiles
 from tb_dlprof_plugin.storage.ranks import ranks_together

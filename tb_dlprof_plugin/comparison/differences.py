@@ -20,8 +20,7 @@ from tb_dlprof_plugin.comparison.noise import differences, is_noise, ratio
 from tb_dlprof_plugin.comparison.rows import Reason, Rows, gather
 from tb_dlprof_plugin.comparison.shares import Shares, shares_of
 from tb_dlprof_plugin.comparison.sites import Run, run_of
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import stable_id
+from tb_dlprof_plugin.frame import Frame, Selection, stable_id
 from tb_dlprof_plugin.measures.iterations import step_totals
 from tb_dlprof_plugin.measures.ops import input_precisions
 from tb_dlprof_plugin.measures.roofline import roofline

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_dlprof_plugin.comparison.forecast import Forecast, ForecastError, Precision, forecast
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 
 MIXED: tuple[Precision, ...] = ("tf32", "fp16", "bf16")
 """What an FP32 run could go to, in the order in which pages show it."""

@@ -2,7 +2,7 @@
 
 The forecast is made from the base alone, with the candidate's batch size and GPU where they differ. The candidate's
 recorded step is what it would be without the profiler where the GPU sets its pace; where the CPU does, the profiler's
-part is taken out by an estimate (`unprofiled`), and the kernels tell more than the step.
+part is taken out by an estimate (`simulation.estimate`), and the kernels tell more than the step.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Literal
 from tb_dlprof_plugin.comparison.differences import Comparison
 from tb_dlprof_plugin.comparison.forecast import Forecast, OpForecast, Precision, forecast
 from tb_dlprof_plugin.comparison.forecasts import forecasts
-from tb_dlprof_plugin.comparison.unprofiled import UnprofiledStep, unprofiled_step
-from tb_dlprof_plugin.measures.frame import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.kernels import time_split
 from tb_dlprof_plugin.measures.precision_mode import precision_mode
 from tb_dlprof_plugin.measures.roofline import gpu_name
 from tb_dlprof_plugin.measures.run_setup import precision_of
+from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 
 Outcome = Literal["within", "shorter", "longer"]
 """Where the measured step lies: in the forecast's interval, below it, above it."""
@@ -55,7 +55,7 @@ class KeptForecast:
     """
 
     forecast: Forecast
-    step: UnprofiledStep
+    step: StepEstimate
     kernel_ns: float
     cast_ns: float
     scaler_ns: float
@@ -117,7 +117,7 @@ def kept_forecast(comparison: Comparison, base: Frame, candidate: Frame, selecti
     split = time_split(candidate, selection)
     return KeptForecast(
         forecast=found,
-        step=unprofiled_step(candidate, selection),
+        step=step_estimate(candidate, selection),
         kernel_ns=(split.kernel_ns + split.memory_ns) / selection.count,
         cast_ns=comparison.shares[1].casts_ns,
         scaler_ns=comparison.shares[1].scaler_ns,

@@ -20,7 +20,7 @@ import numpy as np
 
 from tb_dlprof_plugin.comparison.align import align
 from tb_dlprof_plugin.comparison.sites import Run
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.model import CallKind, Ints
 
 How = Literal["module", "sequence", "resized"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.comparison.own_work import cast_calls, compiled_calls, in_calls, scaler_calls
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.storage.model import Bools, Ints
 from tb_dlprof_plugin.storage.tree import subtree_ends
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection, stable_id
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection, stable_id
 from tb_dlprof_plugin.storage.model import CallKind, Ints
 from tb_dlprof_plugin.storage.tree import any_in_subtree, outermost
 

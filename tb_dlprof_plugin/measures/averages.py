@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.all_ops import selected_activities
 from tb_dlprof_plugin.measures.figure import figure
-from tb_dlprof_plugin.measures.frame import Frame, Selection
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints
 from tb_dlprof_plugin.storage.tree import climb, inherit, self_time
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.intervals import Union, covered, union
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.storage.tree import nearest

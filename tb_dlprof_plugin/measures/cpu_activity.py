@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.call_names import calls_named, launching_calls
-from tb_dlprof_plugin.measures.frame import Frame
-from tb_dlprof_plugin.measures.synchronisation import SyncKind, scalar_reads, sync_kinds
+from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
+from tb_dlprof_plugin.simulation.synchronisation import SyncKind, scalar_reads, sync_kinds
 from tb_dlprof_plugin.storage.intervals import Union, exclusive, merge, union
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind, Role
 from tb_dlprof_plugin.storage.tree import any_in_subtree

@@ -7,8 +7,8 @@ from enum import IntEnum
 
 import numpy as np
 
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.cpu_activity import split_by_activity
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import Attribution, CallKind, Ints
 

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.idle_gaps import GapKind, idle_gaps
 from tb_dlprof_plugin.measures.pace import host_needs_ns
 from tb_dlprof_plugin.storage.model import Ints

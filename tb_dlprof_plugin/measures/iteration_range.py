@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 
 
 def by_number(frame: Frame, start: int | None, stop: int | None) -> Selection:

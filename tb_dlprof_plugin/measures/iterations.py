@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.model import TIME_CATEGORIES
 
 GPU_CATEGORIES = ("tensor_core", "other_kernels", "memory")

@@ -12,8 +12,8 @@ from collections import Counter
 import numpy as np
 
 from tb_dlprof_plugin.analysis.key_node import cut_at
+from tb_dlprof_plugin.frame import Frame, op_name
 from tb_dlprof_plugin.measures.all_ops import all_ops
-from tb_dlprof_plugin.measures.frame import Frame, op_name
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Profile, Role
 
 _CANDIDATES = 5

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.iterations import step_totals
 from tb_dlprof_plugin.storage.model import KernelKind, Role
 

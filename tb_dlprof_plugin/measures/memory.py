@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.storage.model import PARTNER_UNKNOWN, Bools, Ints, Profile, Role
 from tb_dlprof_plugin.storage.tree import outermost
 

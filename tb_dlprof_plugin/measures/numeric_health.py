@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.precision_mode import precision_mode
 from tb_dlprof_plugin.measures.precision_signals import apex_conversion
 from tb_dlprof_plugin.storage.facts import LossScale

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.model import CallKind, Ints
 
 

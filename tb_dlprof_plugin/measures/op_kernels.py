@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.all_ops import all_ops, selected_activities
 from tb_dlprof_plugin.measures.figure import Figure, figure, sums
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.model import Ints
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.all_ops import AllOps, all_ops, selected_activities
 from tb_dlprof_plugin.measures.figure import Figure, figure
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.op_idle import idle_pieces
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints
 from tb_dlprof_plugin.storage.tree import outermost

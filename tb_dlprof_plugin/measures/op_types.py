@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.all_ops import all_ops, selected_activities
 from tb_dlprof_plugin.measures.figure import sums
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.op_statistics import OpStatistics, op_statistics
 from tb_dlprof_plugin.measures.op_work import OpWork, op_work
 from tb_dlprof_plugin.measures.ops import op_totals

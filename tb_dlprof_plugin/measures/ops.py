@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Verdict
 from tb_dlprof_plugin.storage.precision import precision_of_dtypes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import CallKind, Ints
 

@@ -12,8 +12,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.kernels.eligibility import tensor_core_precisions
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.precision_signals import HALF, Signals, precision_signals
 from tb_dlprof_plugin.storage.facts import RunFacts
 

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.kernels.eligibility import is_convolution, is_depthwise, is_matrix_op, is_vector_op
-from tb_dlprof_plugin.measures.frame import Frame
 from tb_dlprof_plugin.measures.work import shape_at, tensor_shapes
 from tb_dlprof_plugin.storage.model import Attribution, Bools, CallKind, Ints, KernelKind, Role, Verdict
 from tb_dlprof_plugin.storage.precision import precision_of_dtypes

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.kernels.ceilings import Ceilings, ceilings_of
 from tb_dlprof_plugin.measures.flops import UNKNOWN, MatrixCalls, matrix_calls
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.model import Ints, KernelKind, Verdict
 from tb_dlprof_plugin.storage.precision import precision_of_dtypes
 

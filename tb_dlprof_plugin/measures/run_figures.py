@@ -7,9 +7,9 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.kernels.groups import kernel_group
 from tb_dlprof_plugin.measures.flops import UNKNOWN, matrix_calls
-from tb_dlprof_plugin.measures.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent, step_totals
 from tb_dlprof_plugin.measures.kernels import kernel_totals, time_split
 from tb_dlprof_plugin.measures.memory import CPU, DeviceMemory, recorded_devices

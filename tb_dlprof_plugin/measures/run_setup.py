@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_dlprof_plugin.measures.frame import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.precision_mode import precision_mode
 from tb_dlprof_plugin.measures.precision_signals import HALF
 from tb_dlprof_plugin.storage.model import CallKind

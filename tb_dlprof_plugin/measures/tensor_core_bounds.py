@@ -6,7 +6,7 @@ and memory bandwidth let it, in the fastest precision that it could run in.
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.roofline import roofline
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.kernels.eligibility import is_convolution, is_matrix_op, is_recurrent
 from tb_dlprof_plugin.kernels.reasons import Product, Reason, Settings, reason_for
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Verdict
 from tb_dlprof_plugin.storage.precision import precision_of_dtypes
 from tb_dlprof_plugin.storage.tree import nearest

@@ -27,6 +27,9 @@ from tb_dlprof_plugin.storage.model import (
     Kernels,
     LaunchConfigs,
     Launches,
+    LightCalls,
+    LightLaunches,
+    LightWindow,
     Memory,
     Note,
     Ops,
@@ -67,6 +70,7 @@ def encode(profile: Profile) -> bytes:
         call_places=pb.CallPlaces(
             call_delta=_deltas(profile.call_places.call), place=profile.call_places.place.tolist()
         ),
+        light_window=_encode_light(profile.light_window),
         notes=[pb.Note(code=n.code, text=n.text, count=n.count or 0) for n in profile.notes],
     )
     _fill(message.system, profile.system)
@@ -108,11 +112,14 @@ def _check_columns(profile: Profile) -> None:
     """Raises ValueError where the columns of a table differ in length: its rows would mean nothing."""
     for table in (
         profile.iterations, profile.ops, profile.calls, profile.kernels, profile.launches, profile.launch_configs,
-        profile.memory, profile.call_places,
+        profile.memory, profile.call_places, profile.light_window.calls, profile.light_window.launches,
     ):  # fmt: skip
         columns = [getattr(table, name) for name in type(table).__slots__]
         if len({len(column) for column in columns if isinstance(column, np.ndarray)}) > 1:
             raise ValueError(f"the columns of {type(table).__name__} differ in length")
+    light = profile.light_window
+    if len(light) and len(light.boundary_ns) != len(light) + 1:
+        raise ValueError("the light window's steps and their boundaries differ in number")
 
 
 def _decode_message(message: Any) -> Profile:
@@ -133,6 +140,7 @@ def _decode_message(message: Any) -> Profile:
         call_places=CallPlaces(
             call=np.cumsum(_ints(message.call_places.call_delta)), place=_ints(message.call_places.place)
         ),
+        light_window=_decode_light(message.light_window),
     )
 
 
@@ -249,6 +257,52 @@ def _decode_memory(message: Any) -> Memory:
         device=_ints(message.device),
         call=np.cumsum(_ints(message.call_delta)) - 1,
         partner=np.cumsum(_ints(message.partner_delta)) - 1,
+    )
+
+
+def _encode_light(light: LightWindow) -> Any:
+    calls, launches = light.calls, light.launches
+    return pb.LightWindow(
+        boundary_ns_delta=_deltas(light.boundary_ns),
+        iteration_plus_one=(light.iteration + 1).tolist(),
+        calls=pb.LightCalls(
+            name=calls.name.tolist(),
+            start_ns_delta=_deltas(calls.start_ns),
+            duration_ns=calls.duration_ns.tolist(),
+            thread=calls.thread.tolist(),
+            call_delta=_deltas(calls.call + 1),
+        ),
+        launches=pb.LightLaunches(
+            call_delta=_deltas(launches.call + 1),
+            start_ns_delta=_deltas(launches.start_ns),
+            duration_ns=launches.duration_ns.tolist(),
+            device=launches.device.tolist(),
+            stream=(launches.stream + 1).tolist(),
+            launch_delta=_deltas(launches.launch + 1),
+        ),
+    )
+
+
+def _decode_light(message: Any) -> LightWindow:
+    calls, launches = message.calls, message.launches
+    return LightWindow(
+        boundary_ns=np.cumsum(_ints(message.boundary_ns_delta)),
+        iteration=_ints(message.iteration_plus_one) - 1,
+        calls=LightCalls(
+            name=_ints(calls.name),
+            start_ns=np.cumsum(_ints(calls.start_ns_delta)),
+            duration_ns=_ints(calls.duration_ns),
+            thread=_ints(calls.thread),
+            call=np.cumsum(_ints(calls.call_delta)) - 1,
+        ),
+        launches=LightLaunches(
+            call=np.cumsum(_ints(launches.call_delta)) - 1,
+            start_ns=np.cumsum(_ints(launches.start_ns_delta)),
+            duration_ns=_ints(launches.duration_ns),
+            device=_ints(launches.device),
+            stream=_ints(launches.stream) - 1,
+            launch=np.cumsum(_ints(launches.launch_delta)) - 1,
+        ),
     )
 
 

@@ -60,7 +60,7 @@ ATTRIBUTION_ORPHAN: Attribution
 ATTRIBUTION_UNATTRIBUTED: Attribution
 
 class Profile(_message.Message):
-    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes", "memory", "call_places")
+    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes", "memory", "call_places", "light_window")
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     STRINGS_FIELD_NUMBER: _ClassVar[int]
     BASE_TIME_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
@@ -76,6 +76,7 @@ class Profile(_message.Message):
     NOTES_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     CALL_PLACES_FIELD_NUMBER: _ClassVar[int]
+    LIGHT_WINDOW_FIELD_NUMBER: _ClassVar[int]
     schema_version: int
     strings: _containers.RepeatedScalarFieldContainer[str]
     base_time_unix_ns: int
@@ -91,7 +92,8 @@ class Profile(_message.Message):
     notes: _containers.RepeatedCompositeFieldContainer[Note]
     memory: Memory
     call_places: CallPlaces
-    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., call_places: _Optional[_Union[CallPlaces, _Mapping]] = ...) -> None: ...
+    light_window: LightWindow
+    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., call_places: _Optional[_Union[CallPlaces, _Mapping]] = ..., light_window: _Optional[_Union[LightWindow, _Mapping]] = ...) -> None: ...
 
 class Source(_message.Message):
     __slots__ = ("session", "rank", "cycle", "worker", "trace_file", "created_unix_ns", "plugin_version", "trace_events", "repaired_events")
@@ -178,7 +180,7 @@ class DataLoaderFacts(_message.Message):
     def __init__(self, num_workers: _Optional[int] = ..., pin_memory: bool = ..., prefetch_factor: _Optional[int] = ..., persistent_workers: bool = ..., batch_size: _Optional[int] = ..., drop_last: bool = ..., dataset: _Optional[str] = ..., batches: _Optional[int] = ...) -> None: ...
 
 class RunFacts(_message.Message):
-    __slots__ = ("model", "parameter_count", "parameter_dtypes", "training", "autocast", "autocast_dtype", "grad_scaler", "grad_scaler_scale", "matmul_allow_tf32", "cudnn_allow_tf32", "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic", "deterministic_algorithms", "anomaly_mode", "dataloader", "batch_size", "compiled", "parallel_wrapper", "rank", "world_size", "optimizer", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "channels_last", "run_name", "module_ranges", "record_shapes", "grad_scaler_growth_tracker", "device_checked_steps", "device_skipped_steps", "loss_scales", "apex_opt_level", "unprofiled_step_ns", "unprofiled_steps", "with_stack", "profile_memory", "slow_switches", "ddp", "distributed_backend", "steady_memory_bytes", "available_memory_bytes", "trainable_parameters", "unused_parameters", "unused_parameter_bytes", "unused_parameter_names", "find_unused_parameters", "optimizer_state_bytes", "allocator_retries", "allocator_settings")
+    __slots__ = ("model", "parameter_count", "parameter_dtypes", "training", "autocast", "autocast_dtype", "grad_scaler", "grad_scaler_scale", "matmul_allow_tf32", "cudnn_allow_tf32", "cudnn_enabled", "cudnn_benchmark", "cudnn_deterministic", "deterministic_algorithms", "anomaly_mode", "dataloader", "batch_size", "compiled", "parallel_wrapper", "rank", "world_size", "optimizer", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "channels_last", "run_name", "module_ranges", "record_shapes", "grad_scaler_growth_tracker", "device_checked_steps", "device_skipped_steps", "loss_scales", "apex_opt_level", "unprofiled_step_ns", "unprofiled_steps", "with_stack", "profile_memory", "slow_switches", "ddp", "distributed_backend", "steady_memory_bytes", "available_memory_bytes", "trainable_parameters", "unused_parameters", "unused_parameter_bytes", "unused_parameter_names", "find_unused_parameters", "optimizer_state_bytes", "allocator_retries", "allocator_settings", "unprofiled_before_ns", "unprofiled_after_ns")
     MODEL_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_COUNT_FIELD_NUMBER: _ClassVar[int]
     PARAMETER_DTYPES_FIELD_NUMBER: _ClassVar[int]
@@ -229,6 +231,8 @@ class RunFacts(_message.Message):
     OPTIMIZER_STATE_BYTES_FIELD_NUMBER: _ClassVar[int]
     ALLOCATOR_RETRIES_FIELD_NUMBER: _ClassVar[int]
     ALLOCATOR_SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    UNPROFILED_BEFORE_NS_FIELD_NUMBER: _ClassVar[int]
+    UNPROFILED_AFTER_NS_FIELD_NUMBER: _ClassVar[int]
     model: str
     parameter_count: int
     parameter_dtypes: _containers.RepeatedScalarFieldContainer[str]
@@ -279,7 +283,9 @@ class RunFacts(_message.Message):
     optimizer_state_bytes: int
     allocator_retries: int
     allocator_settings: str
-    def __init__(self, model: _Optional[str] = ..., parameter_count: _Optional[int] = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., training: bool = ..., autocast: bool = ..., autocast_dtype: _Optional[str] = ..., grad_scaler: bool = ..., grad_scaler_scale: _Optional[float] = ..., matmul_allow_tf32: bool = ..., cudnn_allow_tf32: bool = ..., cudnn_enabled: bool = ..., cudnn_benchmark: bool = ..., cudnn_deterministic: bool = ..., deterministic_algorithms: bool = ..., anomaly_mode: bool = ..., dataloader: _Optional[_Union[DataLoaderFacts, _Mapping]] = ..., batch_size: _Optional[int] = ..., compiled: bool = ..., parallel_wrapper: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., optimizer: _Optional[str] = ..., peak_memory_allocated_bytes: _Optional[int] = ..., peak_memory_reserved_bytes: _Optional[int] = ..., channels_last: bool = ..., run_name: _Optional[str] = ..., module_ranges: bool = ..., record_shapes: bool = ..., grad_scaler_growth_tracker: _Optional[int] = ..., device_checked_steps: _Optional[int] = ..., device_skipped_steps: _Optional[int] = ..., loss_scales: _Optional[_Iterable[_Union[LossScale, _Mapping]]] = ..., apex_opt_level: _Optional[str] = ..., unprofiled_step_ns: _Optional[int] = ..., unprofiled_steps: _Optional[int] = ..., with_stack: bool = ..., profile_memory: bool = ..., slow_switches: _Optional[_Iterable[str]] = ..., ddp: _Optional[_Union[DdpFacts, _Mapping]] = ..., distributed_backend: _Optional[str] = ..., steady_memory_bytes: _Optional[int] = ..., available_memory_bytes: _Optional[int] = ..., trainable_parameters: _Optional[int] = ..., unused_parameters: _Optional[int] = ..., unused_parameter_bytes: _Optional[int] = ..., unused_parameter_names: _Optional[_Iterable[str]] = ..., find_unused_parameters: bool = ..., optimizer_state_bytes: _Optional[int] = ..., allocator_retries: _Optional[int] = ..., allocator_settings: _Optional[str] = ...) -> None: ...
+    unprofiled_before_ns: _containers.RepeatedScalarFieldContainer[int]
+    unprofiled_after_ns: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, model: _Optional[str] = ..., parameter_count: _Optional[int] = ..., parameter_dtypes: _Optional[_Iterable[str]] = ..., training: bool = ..., autocast: bool = ..., autocast_dtype: _Optional[str] = ..., grad_scaler: bool = ..., grad_scaler_scale: _Optional[float] = ..., matmul_allow_tf32: bool = ..., cudnn_allow_tf32: bool = ..., cudnn_enabled: bool = ..., cudnn_benchmark: bool = ..., cudnn_deterministic: bool = ..., deterministic_algorithms: bool = ..., anomaly_mode: bool = ..., dataloader: _Optional[_Union[DataLoaderFacts, _Mapping]] = ..., batch_size: _Optional[int] = ..., compiled: bool = ..., parallel_wrapper: _Optional[str] = ..., rank: _Optional[int] = ..., world_size: _Optional[int] = ..., optimizer: _Optional[str] = ..., peak_memory_allocated_bytes: _Optional[int] = ..., peak_memory_reserved_bytes: _Optional[int] = ..., channels_last: bool = ..., run_name: _Optional[str] = ..., module_ranges: bool = ..., record_shapes: bool = ..., grad_scaler_growth_tracker: _Optional[int] = ..., device_checked_steps: _Optional[int] = ..., device_skipped_steps: _Optional[int] = ..., loss_scales: _Optional[_Iterable[_Union[LossScale, _Mapping]]] = ..., apex_opt_level: _Optional[str] = ..., unprofiled_step_ns: _Optional[int] = ..., unprofiled_steps: _Optional[int] = ..., with_stack: bool = ..., profile_memory: bool = ..., slow_switches: _Optional[_Iterable[str]] = ..., ddp: _Optional[_Union[DdpFacts, _Mapping]] = ..., distributed_backend: _Optional[str] = ..., steady_memory_bytes: _Optional[int] = ..., available_memory_bytes: _Optional[int] = ..., trainable_parameters: _Optional[int] = ..., unused_parameters: _Optional[int] = ..., unused_parameter_bytes: _Optional[int] = ..., unused_parameter_names: _Optional[_Iterable[str]] = ..., find_unused_parameters: bool = ..., optimizer_state_bytes: _Optional[int] = ..., allocator_retries: _Optional[int] = ..., allocator_settings: _Optional[str] = ..., unprofiled_before_ns: _Optional[_Iterable[int]] = ..., unprofiled_after_ns: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class DdpFacts(_message.Message):
     __slots__ = ("bucket_bytes", "gradient_as_bucket_view", "static_graph", "comm_hook")
@@ -444,6 +450,48 @@ class CallPlaces(_message.Message):
     call_delta: _containers.RepeatedScalarFieldContainer[int]
     place: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, call_delta: _Optional[_Iterable[int]] = ..., place: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class LightWindow(_message.Message):
+    __slots__ = ("boundary_ns_delta", "iteration_plus_one", "calls", "launches")
+    BOUNDARY_NS_DELTA_FIELD_NUMBER: _ClassVar[int]
+    ITERATION_PLUS_ONE_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    LAUNCHES_FIELD_NUMBER: _ClassVar[int]
+    boundary_ns_delta: _containers.RepeatedScalarFieldContainer[int]
+    iteration_plus_one: _containers.RepeatedScalarFieldContainer[int]
+    calls: LightCalls
+    launches: LightLaunches
+    def __init__(self, boundary_ns_delta: _Optional[_Iterable[int]] = ..., iteration_plus_one: _Optional[_Iterable[int]] = ..., calls: _Optional[_Union[LightCalls, _Mapping]] = ..., launches: _Optional[_Union[LightLaunches, _Mapping]] = ...) -> None: ...
+
+class LightCalls(_message.Message):
+    __slots__ = ("name", "start_ns_delta", "duration_ns", "thread", "call_delta")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    START_NS_DELTA_FIELD_NUMBER: _ClassVar[int]
+    DURATION_NS_FIELD_NUMBER: _ClassVar[int]
+    THREAD_FIELD_NUMBER: _ClassVar[int]
+    CALL_DELTA_FIELD_NUMBER: _ClassVar[int]
+    name: _containers.RepeatedScalarFieldContainer[int]
+    start_ns_delta: _containers.RepeatedScalarFieldContainer[int]
+    duration_ns: _containers.RepeatedScalarFieldContainer[int]
+    thread: _containers.RepeatedScalarFieldContainer[int]
+    call_delta: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, name: _Optional[_Iterable[int]] = ..., start_ns_delta: _Optional[_Iterable[int]] = ..., duration_ns: _Optional[_Iterable[int]] = ..., thread: _Optional[_Iterable[int]] = ..., call_delta: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class LightLaunches(_message.Message):
+    __slots__ = ("call_delta", "start_ns_delta", "duration_ns", "device", "stream", "launch_delta")
+    CALL_DELTA_FIELD_NUMBER: _ClassVar[int]
+    START_NS_DELTA_FIELD_NUMBER: _ClassVar[int]
+    DURATION_NS_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    LAUNCH_DELTA_FIELD_NUMBER: _ClassVar[int]
+    call_delta: _containers.RepeatedScalarFieldContainer[int]
+    start_ns_delta: _containers.RepeatedScalarFieldContainer[int]
+    duration_ns: _containers.RepeatedScalarFieldContainer[int]
+    device: _containers.RepeatedScalarFieldContainer[int]
+    stream: _containers.RepeatedScalarFieldContainer[int]
+    launch_delta: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, call_delta: _Optional[_Iterable[int]] = ..., start_ns_delta: _Optional[_Iterable[int]] = ..., duration_ns: _Optional[_Iterable[int]] = ..., device: _Optional[_Iterable[int]] = ..., stream: _Optional[_Iterable[int]] = ..., launch_delta: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Note(_message.Message):
     __slots__ = ("code", "text", "count")

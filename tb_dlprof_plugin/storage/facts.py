@@ -82,7 +82,8 @@ class RunFacts(msgspec.Struct):
     ``grad_scaler_growth_tracker`` is the scaler's count of steps since the last non-finite gradient or growth, at the
     end of the cycle. ``device_checked_steps`` counts recorded optimizer steps that decide on the device whether they
     skip, ``device_skipped_steps`` those that did. ``loss_scales`` has a row per cycle so far, this one last.
-    ``unprofiled_step_ns`` is the median of the ``unprofiled_steps`` steps before the profiler warmed up.
+    ``unprofiled_before_ns`` and ``unprofiled_after_ns`` are the durations of single steps before the profiler began and
+    after it ended. Files of version 0.1 have only ``unprofiled_step_ns``, the median of ``unprofiled_steps`` steps.
     ``trainable_parameters`` counts the parameter tensors of the optimizer that require a gradient,
     ``unused_parameters`` those of them that got none in the recorded steps, ``unused_parameter_bytes`` their size and
     ``unused_parameter_names`` the first of their names. ``optimizer_state_bytes`` is what the optimizer keeps on the
@@ -145,3 +146,5 @@ class RunFacts(msgspec.Struct):
     optimizer_state_bytes: int | None = None
     allocator_retries: int | None = None
     allocator_settings: str | None = None
+    unprofiled_before_ns: list[int] = []
+    unprofiled_after_ns: list[int] = []

@@ -245,6 +245,68 @@ class CallPlaces:
 
 
 @dataclass(frozen=True, slots=True)
+class LightCalls:
+    """CUDA calls of the light window in order of start; ``call`` is the row in `Calls` of the same call in the full
+    recording, -1 where unknown; ``name`` indexes `Profile.strings`."""
+
+    name: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    thread: Ints
+    call: Ints
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class LightLaunches:
+    """GPU activities of the light window in order of start; ``call`` is a row of `LightCalls` or -1, ``launch`` the row
+    in `Launches` of the same activity in the full recording, -1 where unknown."""
+
+    call: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    device: Ints
+    stream: Ints
+    launch: Ints
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class LightWindow:
+    """Steps recorded with GPU activities and CUDA calls alone, which slows the CPU down by next to nothing.
+
+    Times count from `Profile.base_time_unix_ns`. Empty where no such steps were recorded.
+
+    Attributes:
+        boundary_ns: CPU times at which the steps begin, and the end of the last: one more than there are steps.
+        iteration: index of the full recording's iteration that each step was matched with, -1 where their launches
+            differ.
+    """
+
+    boundary_ns: Ints
+    iteration: Ints
+    calls: LightCalls
+    launches: LightLaunches
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+    @classmethod
+    def none(cls) -> LightWindow:
+        """No light window was recorded."""
+
+        def empty(columns: int) -> list[Ints]:
+            return [np.zeros(0, dtype=np.int64) for _ in range(columns)]
+
+        boundary, iteration = empty(2)
+        return cls(boundary, iteration, LightCalls(*empty(5)), LightLaunches(*empty(6)))
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """What was repaired, lost or is not in the source; ``count`` is None where it cannot be counted."""
 
@@ -271,6 +333,7 @@ class Profile:
     notes: list[Note] = field(default_factory=list)
     memory: Memory = field(default_factory=Memory.none)
     call_places: CallPlaces = field(default_factory=CallPlaces.none)
+    light_window: LightWindow = field(default_factory=LightWindow.none)
 
     @property
     def has_gpu(self) -> bool:

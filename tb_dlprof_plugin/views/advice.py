@@ -10,7 +10,7 @@ from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus
 from tb_dlprof_plugin.advice.topics import OTHER, place_of, topic_of
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.views.common import RunRef, SelectedRange, run_title, selected_range
 from tb_dlprof_plugin.views.forecast import MixedPrecision, mixed_precision
 from tb_dlprof_plugin.views.text import duration

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 
 MOST_BARS = 1_000
 """About the columns of pixels that a chart has; bars of 10,000 iterations would not fit into an answer of 1 MB."""

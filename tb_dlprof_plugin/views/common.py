@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.kernels import coverage
 from tb_dlprof_plugin.measures.precision_mode import precision_mode

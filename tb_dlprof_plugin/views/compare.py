@@ -12,7 +12,7 @@ import numpy as np
 from tb_dlprof_plugin.comparison import Comparison, compare
 from tb_dlprof_plugin.comparison.noise import is_noise
 from tb_dlprof_plugin.comparison.shares import Shares
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import StepTotals, percent, step_totals
 from tb_dlprof_plugin.measures.kernels import TimeSplit, kernel_totals, time_split
 from tb_dlprof_plugin.measures.memory import DeviceMemory, recorded_devices

@@ -10,8 +10,7 @@ import msgspec
 from tb_dlprof_plugin.comparison import Comparison, OpPair, OpSide
 from tb_dlprof_plugin.comparison.match import modules_of
 from tb_dlprof_plugin.comparison.noise import is_noise
-from tb_dlprof_plugin.measures import Frame
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import Frame, op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.storage.model import KernelKind
 from tb_dlprof_plugin.views.common import DIRECTIONS, ROLES, VERDICTS, Direction, Role, Verdict

@@ -8,8 +8,7 @@ from tb_dlprof_plugin.advice.remedies import BF16, FP16, TF32
 from tb_dlprof_plugin.comparison.forecast import Forecast, ForecastError, Precision, forecast
 from tb_dlprof_plugin.comparison.forecast_words import LIMITS, headline
 from tb_dlprof_plugin.comparison.forecasts import MIXED, forecasts
-from tb_dlprof_plugin.measures import Frame
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import Frame, op_name
 from tb_dlprof_plugin.storage.header import header_of
 from tb_dlprof_plugin.views.common import DIRECTIONS, Direction, RunRef
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import GPU_CATEGORIES, percent
 from tb_dlprof_plugin.storage.model import TIME_CATEGORIES
 

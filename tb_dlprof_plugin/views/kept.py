@@ -11,8 +11,7 @@ from tb_dlprof_plugin.comparison import Comparison
 from tb_dlprof_plugin.comparison.forecast import ForecastError
 from tb_dlprof_plugin.comparison.forecast_words import LIMITS
 from tb_dlprof_plugin.comparison.kept import KeptForecast, NotComparableError, kept_forecast
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import Frame, Selection, op_name
 from tb_dlprof_plugin.views.common import DIRECTIONS, Direction
 from tb_dlprof_plugin.views.text import duration
 
@@ -141,7 +140,7 @@ def _panel(found: KeptForecast, base: Frame) -> KeptForecastPanel:
         times = (step.recorded_ns, step.ns, step.low_ns, step.high_ns)
         recorded, ns, low, high = (duration(time) for time in times)
         note = _OVERHEAD.format(recorded=recorded, ns=ns, low=low, high=high)
-    elif step.source == "timed" and step.recorded_ns > _WORTH_TELLING * step.ns:
+    elif step.source == "measured" and step.recorded_ns > _WORTH_TELLING * step.ns:
         note = _TIMED.format(recorded=duration(step.recorded_ns))
     return KeptForecastPanel(
         precision=made.target.precision,

@@ -6,8 +6,7 @@ from collections import Counter
 
 import msgspec
 
-from tb_dlprof_plugin.measures import Frame
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import Frame, op_name
 from tb_dlprof_plugin.measures.key_node import key_node_candidates
 from tb_dlprof_plugin.storage.model import Role
 from tb_dlprof_plugin.views.common import DIRECTIONS, Direction, RunRef

@@ -7,15 +7,14 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection, kernel_id, op_name
 from tb_dlprof_plugin.measures.cpu_activity import ACTIVITIES
-from tb_dlprof_plugin.measures.frame import kernel_id, op_name
 from tb_dlprof_plugin.measures.idle_gaps import GapKind, IdleGaps
 from tb_dlprof_plugin.measures.iteration_pace import Pace as Paces
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.kernels import kernel_totals
 from tb_dlprof_plugin.measures.launches import launch_totals
-from tb_dlprof_plugin.measures.synchronisation import SyncGroups, SyncKind
+from tb_dlprof_plugin.simulation.synchronisation import SyncGroups, SyncKind
 from tb_dlprof_plugin.storage.model import Ints, KernelKind
 from tb_dlprof_plugin.views.common import ROLES, Role
 from tb_dlprof_plugin.views.text import short_kernel_name

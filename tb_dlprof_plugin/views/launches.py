@@ -7,14 +7,14 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.measures.idle_gaps import GapKind, IdleGaps, idle_gaps
 from tb_dlprof_plugin.measures.iteration_pace import IterationPace, iteration_pace
 from tb_dlprof_plugin.measures.iteration_pace import Pace as Paces
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.launches import LaunchTotals, launch_totals
-from tb_dlprof_plugin.measures.synchronisation import SyncGroups, sync_groups
+from tb_dlprof_plugin.simulation.synchronisation import SyncGroups, sync_groups
 from tb_dlprof_plugin.storage.model import Bools, Ints
 from tb_dlprof_plugin.views.bars import IterationBar, bar_spans, bars_note, iteration_bar
 from tb_dlprof_plugin.views.common import RunRef, SelectedRange, Slice, selected_range

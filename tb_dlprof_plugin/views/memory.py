@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.memory import (
     CATEGORIES,

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.memory import CATEGORIES, DeviceMemory, Peak, Window
 from tb_dlprof_plugin.storage.model import Bools, Ints, Role

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import Frame, op_name
 from tb_dlprof_plugin.storage.model import CallKind, KernelKind
 from tb_dlprof_plugin.storage.tree import nearest
 from tb_dlprof_plugin.views.common import DIRECTIONS, ROLES, VERDICTS, Direction, Role, RunRef, Verdict

@@ -7,7 +7,7 @@ import re
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.modules import (
     OUTSIDE_ROLES,

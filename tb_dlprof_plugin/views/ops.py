@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import kernel_id, op_name
+from tb_dlprof_plugin.frame import Frame, Selection, kernel_id, op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.ops import OpTotals, group_precisions, input_precisions, op_totals
 from tb_dlprof_plugin.storage.model import Ints

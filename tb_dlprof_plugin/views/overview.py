@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tb_dlprof_plugin.advice import advise
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import StepTotals, category_sums, percent, step_totals
 from tb_dlprof_plugin.measures.kernels import time_split
 from tb_dlprof_plugin.measures.ops import op_totals

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import Frame, Selection, op_name
 from tb_dlprof_plugin.measures.numeric_health import NumericHealth, numeric_health
 from tb_dlprof_plugin.measures.precision_mode import (
     Disagreement,

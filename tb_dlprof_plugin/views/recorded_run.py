@@ -6,7 +6,7 @@ import msgspec
 
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.comparison.many import FACTS, Fact, NamedRun, fact_of
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.run_figures import run_figures
 from tb_dlprof_plugin.measures.run_setup import RunSetup
 from tb_dlprof_plugin.views.common import RunRef

@@ -10,8 +10,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import kernel_id, op_name
+from tb_dlprof_plugin.frame import Frame, Selection, kernel_id, op_name
 from tb_dlprof_plugin.storage.model import Bools
 from tb_dlprof_plugin.views.common import DIRECTIONS, ROLES, RunRef
 from tb_dlprof_plugin.views.text import short_kernel_name

@@ -6,9 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from tb_dlprof_plugin.frame import Frame, Selection, op_name
 from tb_dlprof_plugin.kernels.ceilings import Ceilings
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.roofline import Roofline, RooflineRow, roofline
 from tb_dlprof_plugin.views.common import DIRECTIONS, Direction, RunRef, SelectedRange, Verdict, selected_range

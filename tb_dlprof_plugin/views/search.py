@@ -11,8 +11,7 @@ import numpy as np
 
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.topics import topic_of
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import kernel_id, op_name, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, kernel_id, op_name, per_selection
 from tb_dlprof_plugin.measures.kernels import kernel_totals
 from tb_dlprof_plugin.measures.modules import module_totals, module_tree
 from tb_dlprof_plugin.measures.ops import op_totals

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.precision_mode import precision_mode
 from tb_dlprof_plugin.storage.facts import Gpu, RunFacts, System
 

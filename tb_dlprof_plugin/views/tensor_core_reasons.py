@@ -13,8 +13,8 @@ from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast
 from tb_dlprof_plugin.advice.thresholds import AMP_MATRIX_FROM_FP32, TF32_MATRIX, Speedup
 from tb_dlprof_plugin.comparison.forecast_words import gains
 from tb_dlprof_plugin.comparison.forecasts import forecasts
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.kernels.reasons import LABELS, Reason
-from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.tensor_core_bounds import largest_gains
 from tb_dlprof_plugin.measures.tensor_core_reasons import OffTime, off_tensor_cores

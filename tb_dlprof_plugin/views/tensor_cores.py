@@ -8,9 +8,8 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.advice.finding import SavingItem
+from tb_dlprof_plugin.frame import Frame, Selection, kernel_id
 from tb_dlprof_plugin.kernels.eligibility import possible_precisions, tensor_core_precisions
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import kernel_id
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.ops import OpTotals, input_precisions, op_totals
 from tb_dlprof_plugin.measures.tensor_cores import TensorCoreTotals, tensor_core_totals

@@ -11,7 +11,7 @@ from tensorboard import plugin_util
 from werkzeug.wrappers import Request
 
 from tb_dlprof_plugin.comparison.forecast import ForecastError
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.storage.trace_names import is_copy
 from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.by_model import by_model_page

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views.recorded_run import FailedRun, RecordedRun, recorded_run
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.store import Latest, ProfileStore

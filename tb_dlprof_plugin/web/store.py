@@ -12,7 +12,7 @@ from typing import Any
 from tensorboard.data.provider import RunTagFilter
 
 from tb_dlprof_plugin.analysis.renew import renewed
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.key_node import KeyNodeError, with_key_node
 from tb_dlprof_plugin.measures.natural_order import natural_order
 from tb_dlprof_plugin.storage.codec import ProfileError, decode

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.advice.copies import Fault, copies
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import FindingItem, Silent
 from tb_dlprof_plugin.advice.rule import Finding
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts, System
 
 KERNEL = "void at::native::elementwise_kernel<128>(int)"

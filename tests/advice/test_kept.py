@@ -12,7 +12,7 @@ from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.advice.kept import KeptSaving, kept_savings, outcome_of
 from tb_dlprof_plugin.comparison import compare
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"

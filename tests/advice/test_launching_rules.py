@@ -12,8 +12,8 @@ from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
 from tb_dlprof_plugin.advice.replays import Change, cpu_speed, replays
 from tb_dlprof_plugin.advice.rules import launch_bound, optimizer_not_fused, single_tensor_optimizer, zero_grad_to_zero
-from tb_dlprof_plugin.comparison.forecast.launched import replay_as_recorded
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.simulation.launched import replay_as_recorded
 from tb_dlprof_plugin.storage.facts import RunFacts
 
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"

@@ -15,7 +15,7 @@ import pytest
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.facts import RunFacts
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"

@@ -9,7 +9,7 @@ import pytest
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
 from tb_dlprof_plugin.advice.step_marks import key_nodes
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.facts import RunFacts
 
 

@@ -14,7 +14,7 @@ from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus, SavingItem
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.savings import severity
 from tb_dlprof_plugin.comparison.forecast import forecast
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts, System
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"

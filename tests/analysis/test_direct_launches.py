@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.model import Attribution, Profile, Role, Verdict
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.ops import ops_page

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.averages import operator_averages
 from tb_dlprof_plugin.storage.model import CallKind, Profile
 

@@ -13,8 +13,8 @@ import pytest
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.analysis.tab_communication import Communication
 from tb_dlprof_plugin.analysis.tab_copy import NAME_ARGUMENT, write_tab_copy
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.kernels.tab_names import PATTERNS, tab_name
-from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.averages import operator_averages
 from tb_dlprof_plugin.storage.model import KernelKind, Profile, Verdict
 from tb_dlprof_plugin.storage.trace_names import is_copy

@@ -13,7 +13,7 @@ import pytest
 from big_trace import make, read, repeat, take_apart
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.kernels import coverage
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"

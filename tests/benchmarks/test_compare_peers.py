@@ -14,7 +14,7 @@ from big_trace import read
 from comparison_rows import DIFFERS, EQUAL, EXPLAINED, Row
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 RECORDED = Path(__file__).resolve().parent / "recorded"

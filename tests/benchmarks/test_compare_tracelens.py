@@ -10,7 +10,7 @@ import pytest
 from compare_tracelens import clock_spacing, compare
 from comparison_rows import DIFFERS, Row
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 
 IMAGE = "((8, 3, 32, 32),)"
 

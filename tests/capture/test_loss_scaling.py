@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from tb_dlprof_plugin import profile, read_profiles  # noqa: E402
 from tb_dlprof_plugin.capture.facts import collect_facts  # noqa: E402
-from tb_dlprof_plugin.measures import Frame  # noqa: E402
+from tb_dlprof_plugin.frame import Frame  # noqa: E402
 from tb_dlprof_plugin.measures.numeric_health import numeric_health  # noqa: E402
 from tb_dlprof_plugin.measures.precision_mode import precision_mode  # noqa: E402
 

@@ -20,7 +20,7 @@ from support.script_runs import SCRIPTS, Done, execute, modules, numbers, profil
 
 from models import MODELS  # noqa: E402
 from tb_dlprof_plugin.advice import advise  # noqa: E402
-from tb_dlprof_plugin.measures import Frame  # noqa: E402
+from tb_dlprof_plugin.frame import Frame  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

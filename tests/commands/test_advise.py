@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.commands import advice_text
 from tb_dlprof_plugin.commands.main import app
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.eventfile import read_profiles, write_profile
 from tb_dlprof_plugin.views.advice import AdvicePage, advice_page
 from tb_dlprof_plugin.views.common import RunRef

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.commands.main import app
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.eventfile import read_profiles, write_profile
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.forecast import ForecastOp, ForecastPage, forecast_page

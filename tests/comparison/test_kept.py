@@ -12,9 +12,9 @@ import tb_dlprof_plugin
 from tb_dlprof_plugin.comparison import compare
 from tb_dlprof_plugin.comparison.forecast import ForecastError, forecast
 from tb_dlprof_plugin.comparison.kept import KeptForecast, NotComparableError, forecast_precision, kept_forecast
-from tb_dlprof_plugin.comparison.unprofiled import unprofiled_step
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import step_totals
+from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = "demo/recorded"
@@ -80,7 +80,7 @@ def test_where_the_cpu_sets_the_pace_the_profilers_part_is_taken_out() -> None:
     # The unprofiled steps are those of demo/recorded/recording.json.
     for run, unprofiled_ms in (("lenet/amp-bf16", 1.94), ("mlp/fp32", 1.06), ("custom/amp-fp16", 15.61)):
         recorded = frame(f"{DEMO}/{run}")
-        step = unprofiled_step(recorded, recorded.selection())
+        step = step_estimate(recorded, recorded.selection())
         assert step.estimated
         assert step.low_ns <= step.ns <= step.high_ns <= step.recorded_ns
         assert step.ns / 1e6 == pytest.approx(unprofiled_ms, rel=0.12)
@@ -91,12 +91,13 @@ def test_steps_timed_before_the_profiler_are_the_truth() -> None:
     (stored,) = tb_dlprof_plugin.read_profiles(ROOT / DEMO / "lenet/amp-bf16")
     run = Frame(stored.profile)
     run.profile.facts.unprofiled_step_ns = 1_940_000
-    step = unprofiled_step(run, run.selection())
-    assert (step.ns, step.low_ns, step.high_ns, step.source) == (1_940_000, 1_940_000, 1_940_000, "timed")
+    step = step_estimate(run, run.selection())
+    assert (step.ns, step.source) == (1_940_000, "measured")
+    assert 0.97 * step.ns < step.low_ns < step.ns < step.high_ns < 1.03 * step.ns
 
 
 def test_a_run_without_a_gpu_keeps_its_recorded_step(cpu_frame: Frame) -> None:
-    step = unprofiled_step(cpu_frame, cpu_frame.selection())
+    step = step_estimate(cpu_frame, cpu_frame.selection())
     assert (step.ns, step.source) == (100_000, "recorded")
 
 

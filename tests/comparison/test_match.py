@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_dlprof_plugin.comparison import compare
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page

@@ -13,7 +13,7 @@ from tb_dlprof_plugin.comparison.buckets import bucket_times
 from tb_dlprof_plugin.comparison.differences import Comparison, compare
 from tb_dlprof_plugin.comparison.match import match_sites
 from tb_dlprof_plugin.comparison.sites import Run, run_of
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import step_totals
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"

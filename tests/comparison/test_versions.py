@@ -11,7 +11,7 @@ from tb_dlprof_plugin.comparison.buckets import bucket_times
 from tb_dlprof_plugin.comparison.differences import Comparison, compare
 from tb_dlprof_plugin.comparison.own_work import cast_calls, scaler_calls
 from tb_dlprof_plugin.comparison.sites import run_of
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.facts import RunFacts
 
 KERNEL = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import step_totals
 from tb_dlprof_plugin.storage.precision import observed_precision
 

@@ -12,7 +12,7 @@ from support.tensorboard import RECORDED, Server, Watched
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice.finding import FindingItem
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views.advice import AdvicePage, advice_page
 from tb_dlprof_plugin.views.common import RunRef
 

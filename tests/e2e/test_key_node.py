@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, FrameLocator, expect
 from support.tensorboard import RECORDED, Server, Watched
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.key_node import with_key_node
 from tb_dlprof_plugin.storage.eventfile import write_profile
 from tb_dlprof_plugin.views.common import RunRef

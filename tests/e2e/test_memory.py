@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from support.tensorboard import ROOT, Server, Watched
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.eventfile import write_profile
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.memory import memory_page

@@ -11,7 +11,7 @@ from playwright.sync_api import FrameLocator, expect
 from support.tensorboard import RECORDED, Server, Watched
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views.advice import AdvicePage, advice_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from support.tensorboard import RECORDED, Server, Watched
 
 from tb_dlprof_plugin.analysis.renew import read_profiles
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.recorded_run import recorded_run
 from tb_dlprof_plugin.views.runs import many_runs_page

@@ -19,7 +19,7 @@ from invariants.raw import RawTrace, read_raw
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.model import Profile
 from tb_dlprof_plugin.trace.errors import TraceError
 

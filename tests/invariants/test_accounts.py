@@ -14,7 +14,7 @@ import pytest
 from invariants.conftest import Recording, selections
 from invariants.raw import GPU_KINDS, LAUNCH_CATEGORIES, Event, RawTrace, device_of, disjoint, union_ns
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import category_sums, step_totals
 from tb_dlprof_plugin.measures.kernels import coverage, kernel_totals, time_split
 from tb_dlprof_plugin.measures.ops import op_totals

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from invariants.conftest import Recording, selections
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.idle_gaps import idle_gaps
 from tb_dlprof_plugin.measures.iteration_pace import iteration_pace
 from tb_dlprof_plugin.measures.kernels import kernel_totals
@@ -17,7 +17,7 @@ from tb_dlprof_plugin.measures.memory import DeviceMemory, recorded_devices
 from tb_dlprof_plugin.measures.modules import module_totals, module_tree
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.parts import parts_by_iteration, step_parts
-from tb_dlprof_plugin.measures.synchronisation import sync_groups
+from tb_dlprof_plugin.simulation.synchronisation import sync_groups
 from tb_dlprof_plugin.storage.model import Role
 
 GPU_CATEGORIES = slice(0, 3)

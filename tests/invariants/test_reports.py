@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from invariants.conftest import Recording
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import step_totals
 from tb_dlprof_plugin.measures.kernels import kernel_totals
 from tb_dlprof_plugin.measures.key_node import key_node_candidates, with_key_node

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.averages import OperatorAverage, operator_averages
 from tb_dlprof_plugin.storage.model import CallKind
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin import analyze, read_profiles
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.flops import UNKNOWN, matrix_calls
 
 torch = pytest.importorskip("torch")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.analysis.key_node import cut_at
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iteration_range import by_number
 from tb_dlprof_plugin.measures.iterations import step_totals
 from tb_dlprof_plugin.measures.key_node import KeyNodeError, key_node_candidates, with_key_node

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import stable_id
+from tb_dlprof_plugin.frame import Frame, Selection, stable_id
 from tb_dlprof_plugin.measures.iterations import percent, step_totals
 from tb_dlprof_plugin.measures.kernels import GpuCoverage, TimeSplit, coverage, time_split
 from tb_dlprof_plugin.measures.ops import group_precisions, input_precisions, op_totals

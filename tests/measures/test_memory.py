@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.memory import (
     CATEGORIES,
     CPU,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.memory import CATEGORIES, CPU, DeviceMemory
 
 torch = pytest.importorskip("torch")

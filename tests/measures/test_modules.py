@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.modules import OUTSIDE_ROLES, ModuleTotals, module_totals, module_tree
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.storage.eventfile import read_profiles

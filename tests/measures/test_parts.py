@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.parts import PARTS, parts_by_iteration, step_parts
 from tb_dlprof_plugin.storage.eventfile import read_profiles
 from tb_dlprof_plugin.storage.model import Role

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.numeric_health import numeric_health
 from tb_dlprof_plugin.measures.precision_mode import named_otherwise, precision_mode
 from tb_dlprof_plugin.measures.precision_signals import apex_conversion

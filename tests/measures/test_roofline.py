@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin import read_profiles
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.roofline import Roofline, roofline
 

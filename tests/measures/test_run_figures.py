@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tb_dlprof_plugin.analysis.renew import read_profiles
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.run_figures import RunFigures, run_figures
 from tb_dlprof_plugin.measures.run_setup import run_setup
 from tb_dlprof_plugin.storage.facts import RunFacts

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.roofline import roofline
 from tb_dlprof_plugin.measures.tensor_core_bounds import largest_gains

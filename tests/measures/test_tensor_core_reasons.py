@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import tb_dlprof_plugin
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.kernels.reasons import Settings
-from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.tensor_core_reasons import off_tensor_cores, run_settings
 from tb_dlprof_plugin.measures.tensor_cores import tensor_core_totals

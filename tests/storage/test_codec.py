@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage import dlprof_pb2 as pb
 from tb_dlprof_plugin.storage.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.storage.facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, System
 from tb_dlprof_plugin.storage.header import header_of, parse_header
-from tb_dlprof_plugin.storage.model import SCHEMA_VERSION, CallPlaces, Profile
+from tb_dlprof_plugin.storage.model import SCHEMA_VERSION, CallPlaces, LightCalls, LightLaunches, LightWindow, Profile
 
 
-def _assert_same(first: Profile, second: Profile) -> None:
-    for field in dataclasses.fields(Profile):
-        left, right = getattr(first, field.name), getattr(second, field.name)
-        if not hasattr(left, "__slots__") or field.name in ("source", "system", "facts"):
-            assert left == right, field.name
-            continue
-        for column in type(left).__slots__:
-            a, b = getattr(left, column), getattr(right, column)
-            if isinstance(a, np.ndarray):
-                assert (a.dtype, a.shape, a.tolist()) == (b.dtype, b.shape, b.tolist()), f"{field.name}.{column}"
-            else:
-                assert a == b, f"{field.name}.{column}"
+def _assert_same(first: Any, second: Any, path: str = "profile") -> None:
+    for field in dataclasses.fields(first):
+        left, right, name = getattr(first, field.name), getattr(second, field.name), f"{path}.{field.name}"
+        if isinstance(left, np.ndarray):
+            assert (left.dtype, left.shape, left.tolist()) == (right.dtype, right.shape, right.tolist()), name
+        elif dataclasses.is_dataclass(left):
+            _assert_same(left, right, name)
+        else:
+            assert left == right, name
 
 
 def _full(frame: Frame) -> Profile:
@@ -44,9 +42,18 @@ def _full(frame: Frame) -> Profile:
         2**34, True, "amp", True, True, 17, 10, 2, [LossScale(0, 2.0**16, 5, 14), LossScale(1, 2.0**15)], "O1",
         1_060_000, 4, True, False, ["CUDA_LAUNCH_BLOCKING=1"], DdpFacts(2**18, True, False, "fp16_compress_hook"),
         "nccl", 2**30, 2**36, 61, 2, 4096, ["head.weight"], False, 2**20, 1, "expandable_segments:True",
+        [1_010_000, 1_020_000], [1_030_000],
     )  # fmt: skip
     places = CallPlaces(np.array([3, 7, 8]), np.array([1, 2, 1]))
-    return dataclasses.replace(frame.profile, system=system, facts=facts, call_places=places)
+    light = LightWindow(
+        boundary_ns=np.array([-2_000_000, -1_000_000]),
+        iteration=np.array([0]),
+        calls=LightCalls(*(np.array(c) for c in ([1, 2], [-1_900_000, -1_500_000], [4_000, 5_000], [0, 0], [4, -1]))),
+        launches=LightLaunches(
+            *(np.array(c) for c in ([0, -1], [-1_890_000, -1_400_000], [9, 8], [0, 0], [7, -1], [3, -1]))
+        ),
+    )
+    return dataclasses.replace(frame.profile, system=system, facts=facts, call_places=places, light_window=light)
 
 
 def test_a_profile_comes_back_column_for_column(gpu_frame: Frame) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.codec import decode, encode
 from tb_dlprof_plugin.storage.model import Profile
 from tb_dlprof_plugin.trace.errors import TraceError

@@ -10,7 +10,7 @@ import pytest
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleStatus, SavingItem
 from tb_dlprof_plugin.advice.topics import OTHER, TOPICS
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views.advice import _combined_text, _headline, advice_page, rule_lines
 from tb_dlprof_plugin.views.common import RunRef
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views import bars
 from tb_dlprof_plugin.views.bars import bar_spans, bars_note
 from tb_dlprof_plugin.views.common import RunRef

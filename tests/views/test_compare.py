@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, ComparePage, compare_op, compare_page
 

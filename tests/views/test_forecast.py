@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tb_dlprof_plugin.comparison.forecast import ForecastError, forecast
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.eventfile import read_profiles
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.forecast import ForecastPage, forecast_page, mixed_precision

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views.overview import overview
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.commands.main import app
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views import launch_rows
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.launches import launches_page

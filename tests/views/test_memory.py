@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.model import Memory
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.memory import MemoryPage, memory_page

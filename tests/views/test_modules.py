@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.eventfile import read_profiles
 from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.storage.model import Note

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef, SelectedRange, Slice

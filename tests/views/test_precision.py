@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.commands.main import app
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.facts import LossScale, RunFacts
 from tb_dlprof_plugin.views.common import RunRef, run_title
 from tb_dlprof_plugin.views.overview import overview

@@ -8,7 +8,7 @@ import re
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.reports.page import report_page
 from tb_dlprof_plugin.views.reports.registry import REPORTS, make_report

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.key_node import with_key_node
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.reports.registry import REPORTS, make_report

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tb_dlprof_plugin import read_profiles
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.ops import op_detail
 from tb_dlprof_plugin.views.roofline import roofline_page

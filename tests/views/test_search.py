@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.eventfile import read_profiles
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.kernels import kernels_page

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tb_dlprof_plugin.comparison.forecast import forecast
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.ops import op_detail, op_rows

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.idle_gaps import idle_gaps
 from tb_dlprof_plugin.measures.kernels import kernel_totals
 from tb_dlprof_plugin.measures.launches import launch_columns

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.forecast import forecast_page
 

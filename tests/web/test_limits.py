@@ -14,7 +14,7 @@ from werkzeug.wrappers import Request
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.commands.export_runs import exported_run
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.codec import encode
 from tb_dlprof_plugin.storage.eventfile import event_files, read_profiles
 from tb_dlprof_plugin.storage.header import header_of

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 from werkzeug.wrappers import Request
 
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.loader import Loader
-from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
 from tb_dlprof_plugin.views.kernels import kernels_page

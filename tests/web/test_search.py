@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 
 
 def test_search_and_what_belongs_to_a_hit(server, profiles) -> None:

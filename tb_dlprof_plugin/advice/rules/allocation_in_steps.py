@@ -11,10 +11,10 @@ from tb_dlprof_plugin.advice.evidence import call_rows
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
 from tb_dlprof_plugin.advice.replays import unprofiled_ns
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.measures import Frame
-from tb_dlprof_plugin.measures.call_names import calls_named
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.idle_gaps import idle_gaps
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import Bools, CallKind
 

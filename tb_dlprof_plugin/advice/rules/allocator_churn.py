@@ -10,7 +10,7 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Sil
 from tb_dlprof_plugin.advice.kernel_savings import listed
 from tb_dlprof_plugin.advice.memory_left import capacity_bytes, gigabytes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.memory import CPU, DeviceMemory, growth, kept_allocations, recorded_devices
 from tb_dlprof_plugin.storage.model import CallKind

@@ -16,7 +16,7 @@ from tb_dlprof_plugin.advice.kernel_savings import change, listed, milliseconds,
 from tb_dlprof_plugin.advice.looking import ops_named
 from tb_dlprof_plugin.advice.op_ratios import OpRatios, matrix_ops
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.precision_mode import precision_mode
 from tb_dlprof_plugin.measures.precision_signals import HALF

@@ -20,8 +20,8 @@ from tb_dlprof_plugin.advice.scaling import scaler_calls
 from tb_dlprof_plugin.comparison.forecast import ForecastError
 from tb_dlprof_plugin.comparison.forecast_words import LIMITS, SAME, gains, headline
 from tb_dlprof_plugin.comparison.forecasts import forecasts
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.kernels.eligibility import is_convolution, tensor_core_precisions
-from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.precision_mode import precision_mode
 from tb_dlprof_plugin.measures.precision_signals import HALF

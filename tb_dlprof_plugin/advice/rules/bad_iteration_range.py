@@ -9,8 +9,7 @@ from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.once_only import once_only
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.measures import Selection
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import Selection, op_name
 from tb_dlprof_plugin.measures.iterations import category_sums, percent
 from tb_dlprof_plugin.measures.stray_iterations import longest_run, stray_iterations
 from tb_dlprof_plugin.storage.model import CallKind, Ints, Role

@@ -15,9 +15,9 @@ from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, SavingItem
 from tb_dlprof_plugin.advice.kernel_savings import change, listed, milliseconds, step_saving
 from tb_dlprof_plugin.advice.op_ratios import OpRatios, matrix_ops
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.frame import op_name
 from tb_dlprof_plugin.kernels.alignment import Size, misaligned, multiple, product_sizes
 from tb_dlprof_plugin.kernels.eligibility import is_convolution, tensor_core_precisions
-from tb_dlprof_plugin.measures.frame import op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.work import shape_at, tensor_shapes
 from tb_dlprof_plugin.storage.model import Bools, Role

@@ -9,7 +9,7 @@ from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.unprofiled import unprofiled
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.larger_batch import FACTORS, LargerBatch, larger_batch
 from tb_dlprof_plugin.measures.memory import CPU, DeviceMemory, recorded_devices

@@ -16,8 +16,8 @@ from tb_dlprof_plugin.advice.looking import ops_named
 from tb_dlprof_plugin.advice.replays import Change
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.thresholds import Speedup
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.kernels.eligibility import is_convolution, is_depthwise, is_vector_op
-from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.storage.model import Bools, Role
 

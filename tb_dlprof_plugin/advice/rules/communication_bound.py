@@ -14,10 +14,10 @@ from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, SavingItem
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.savings import saving
 from tb_dlprof_plugin.advice.unprofiled import unprofiled
-from tb_dlprof_plugin.measures import Frame
-from tb_dlprof_plugin.measures.call_names import calls_named
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.communication import Collectives, Waiting, collectives, is_collective, waiting
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.storage.model import Bools, CallKind
 
 RULE = Rule(

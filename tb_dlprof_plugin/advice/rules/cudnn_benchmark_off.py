@@ -11,8 +11,8 @@ from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.savings import faster_kernels
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.kernels.eligibility import is_convolution
-from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.storage.model import Bools
 

@@ -12,10 +12,10 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Referenc
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.savings import saving
 from tb_dlprof_plugin.advice.unprofiled import unprofiled
-from tb_dlprof_plugin.measures import Frame
-from tb_dlprof_plugin.measures.call_names import calls_named
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.communication import is_collective, other_work
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import CallKind
 

@@ -10,7 +10,7 @@ from tb_dlprof_plugin.advice.loading import epoch_starts, loads, settings_raised
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.savings import saving
 from tb_dlprof_plugin.advice.waits import Change, saving_of, step_without_profiler_ns, usual_steps_ns
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 
 RULE = Rule(

@@ -11,8 +11,8 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Referenc
 from tb_dlprof_plugin.advice.long_gaps import LongGaps, long_gaps
 from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.frame import op_name
 from tb_dlprof_plugin.measures.cpu_activity import ACTIVITIES
-from tb_dlprof_plugin.measures.frame import op_name
 from tb_dlprof_plugin.measures.idle_gaps import idle_gaps
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.storage.intervals import covered

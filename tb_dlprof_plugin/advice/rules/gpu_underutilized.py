@@ -10,7 +10,7 @@ from tb_dlprof_plugin.advice.launching import launching
 from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes, unprofiled_ns
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rules import dataloader_bound, gpu_gaps, launch_bound, low_utilization_stretch
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.run_setup import run_setup
 from tb_dlprof_plugin.storage.intervals import merge

@@ -13,9 +13,8 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Referenc
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.savings import saving
 from tb_dlprof_plugin.advice.unprofiled import unprofiled
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame, op_name
 from tb_dlprof_plugin.measures.communication import Waiting, is_collective, other_work, waiting
-from tb_dlprof_plugin.measures.frame import op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.storage.intervals import covered, merge, union
 from tb_dlprof_plugin.storage.model import Bools, Ints, Role

@@ -13,12 +13,11 @@ from tb_dlprof_plugin.advice.low_stretch import low_stretch
 from tb_dlprof_plugin.advice.optimizer_work import optimizer_work
 from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes, unprofiled_base
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.measures import Frame
-from tb_dlprof_plugin.measures.call_names import calls_named
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import Frame, op_name
 from tb_dlprof_plugin.measures.iteration_pace import Pace, iteration_pace
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.run_setup import run_setup
+from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.storage.model import CallKind, Role
 
 RULE = Rule(

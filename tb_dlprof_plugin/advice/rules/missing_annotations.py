@@ -7,7 +7,7 @@ import numpy as np
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.run_setup import run_setup
 from tb_dlprof_plugin.storage.model import CallKind, Role

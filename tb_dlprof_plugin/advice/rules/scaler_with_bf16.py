@@ -12,7 +12,7 @@ from tb_dlprof_plugin.advice.looking import launched_in, ops_named
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.scaling import UNSCALE, scaler_calls
 from tb_dlprof_plugin.advice.waits import Change, saved
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.precision_mode import precision_mode, precision_name
 

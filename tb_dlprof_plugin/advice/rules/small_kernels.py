@@ -11,8 +11,8 @@ from tb_dlprof_plugin.advice.filling import Filling, filling
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.frame import kernel_id, op_name
 from tb_dlprof_plugin.kernels.occupancy import occupancy
-from tb_dlprof_plugin.measures.frame import kernel_id, op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.storage.model import Bools, Ints, Role
 

@@ -11,9 +11,9 @@ from tb_dlprof_plugin.advice.evidence import call_rows, place_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.waits import Change, idle_ns, saved, waits_for_less
-from tb_dlprof_plugin.measures.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.measures.iterations import percent
-from tb_dlprof_plugin.measures.synchronisation import SyncKind, sync_kinds
+from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
+from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Role
 from tb_dlprof_plugin.storage.tree import inherit
 

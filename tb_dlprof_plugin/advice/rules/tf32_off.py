@@ -12,8 +12,8 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast
 from tb_dlprof_plugin.comparison.forecast_words import gains, headline
 from tb_dlprof_plugin.comparison.forecasts import forecasts
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.kernels.eligibility import tensor_core_precisions
-from tb_dlprof_plugin.measures import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.run_setup import precision_of
 

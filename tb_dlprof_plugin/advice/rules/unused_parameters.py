@@ -15,7 +15,7 @@ from tb_dlprof_plugin.advice.kernel_savings import milliseconds
 from tb_dlprof_plugin.advice.memory_left import gigabytes
 from tb_dlprof_plugin.advice.replays import cpu_speed, unprofiled_base
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.work import shape_at, tensor_shapes
 from tb_dlprof_plugin.storage.intervals import covered, union

@@ -9,7 +9,7 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Sil
 from tb_dlprof_plugin.advice.loading import epoch_starts, worker_processes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.savings import saving
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 
 RULE = Rule(

@@ -12,9 +12,9 @@ from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.optimizer_work import list_sizes, within, zeroing
 from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.measures import Frame
-from tb_dlprof_plugin.measures.call_names import calls_named
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.storage.intervals import Union, union
 from tb_dlprof_plugin.storage.model import Bools, CallKind
 from tb_dlprof_plugin.storage.tree import nearest

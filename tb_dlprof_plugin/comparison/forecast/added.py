@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.comparison.forecast.calibration import Calibration
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import Flow
-from tb_dlprof_plugin.comparison.forecast.launched import Added, Launched
 from tb_dlprof_plugin.comparison.forecast.target import Target
-from tb_dlprof_plugin.measures.frame import Frame
+from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.simulation.calibration import Calibration
+from tb_dlprof_plugin.simulation.launched import Added, Launched
 from tb_dlprof_plugin.storage.model import CallKind, Role
 
 FORWARD_CAST_OPS, BACKWARD_CAST_OPS = 4, 6

@@ -18,7 +18,7 @@ import numpy as np
 
 from tb_dlprof_plugin.comparison.forecast.autocast import rule_of
 from tb_dlprof_plugin.comparison.forecast.outputs import VIEWS, Output, Shape, output_shape
-from tb_dlprof_plugin.measures.frame import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.work import shape_at, tensor_shapes
 from tb_dlprof_plugin.storage.model import CallKind, Role
 

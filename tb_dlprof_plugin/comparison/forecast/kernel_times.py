@@ -25,12 +25,12 @@ from tb_dlprof_plugin.comparison.forecast.features import (
     other_features,
     parameter_elements,
 )
-from tb_dlprof_plugin.comparison.forecast.launched import Launched, recorded_ns
 from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, Ratio
 from tb_dlprof_plugin.comparison.forecast.scaling import batch_factor, gpu_factor
 from tb_dlprof_plugin.comparison.forecast.target import Precision, Target
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.flops import UNKNOWN, matrix_calls
-from tb_dlprof_plugin.measures.frame import Frame
+from tb_dlprof_plugin.simulation.launched import Launched, recorded_ns
 from tb_dlprof_plugin.storage.model import Ints, KernelKind, Role
 from tb_dlprof_plugin.storage.tree import inherit, nearest
 

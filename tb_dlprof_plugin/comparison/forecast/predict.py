@@ -16,16 +16,16 @@ from typing import Literal
 import numpy as np
 
 from tb_dlprof_plugin.comparison.forecast.added import AddedWork, added_work
-from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION, Calibration
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import Flow, flow
-from tb_dlprof_plugin.comparison.forecast.host import host_clock
 from tb_dlprof_plugin.comparison.forecast.kernel_times import KernelTimes, KernelTimesOf
-from tb_dlprof_plugin.comparison.forecast.launched import Launched, events, launched, recorded_ns, replay_as_recorded
 from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, measured
-from tb_dlprof_plugin.comparison.forecast.replay import Replayed, replay
 from tb_dlprof_plugin.comparison.forecast.target import Target, target_of
-from tb_dlprof_plugin.measures.frame import Frame, per_selection
+from tb_dlprof_plugin.frame import Frame, per_selection
 from tb_dlprof_plugin.measures.iterations import step_totals
+from tb_dlprof_plugin.simulation.calibration import CALIBRATION, Calibration
+from tb_dlprof_plugin.simulation.host import host_clock
+from tb_dlprof_plugin.simulation.launched import Launched, events, launched, recorded_ns, replay_as_recorded
+from tb_dlprof_plugin.simulation.replay import Replayed, replay
 from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import Profile, Role
 

@@ -7,9 +7,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.kernels.ceilings import Ceilings, ceilings_of
 from tb_dlprof_plugin.kernels.eligibility import tensor_core_precisions
-from tb_dlprof_plugin.measures.frame import Frame
 from tb_dlprof_plugin.measures.precision_mode import precision_mode
 from tb_dlprof_plugin.measures.roofline import gpu_name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.natural_order import natural_order
 from tb_dlprof_plugin.views.by_model import by_model_page
 from tb_dlprof_plugin.views.python.page import Page

@@ -6,7 +6,7 @@ included: so the figures are those of torch itself. A smaller range has the call
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.averages import kernel_averages, operator_averages
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.views.common import RunRef

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.copies import copies
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.views.common import RunRef

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.all_ops import all_ops, selected_activities
 from tb_dlprof_plugin.measures.figure import Figure
 from tb_dlprof_plugin.measures.op_inputs import inputs_of_groups

@@ -7,7 +7,7 @@ severity and confidence, what was seen and what a second run should show.
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice.finding import FindingItem
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.reports.table import Report

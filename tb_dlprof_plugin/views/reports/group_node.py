@@ -6,7 +6,7 @@ that PyTorch gives besides.
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.group_nodes import group_node_waits
 from tb_dlprof_plugin.measures.modules import Spread, module_totals, module_tree
 from tb_dlprof_plugin.views.common import RunRef

@@ -5,7 +5,7 @@ Copies and sets are rows, too. Behind DLProf's columns are those that PyTorch gi
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.op_kernels import op_kernels
 from tb_dlprof_plugin.storage.model import KernelKind
 from tb_dlprof_plugin.views.common import VERDICTS, RunRef

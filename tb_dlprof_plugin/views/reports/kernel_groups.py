@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.kernels.groups import GROUPS
-from tb_dlprof_plugin.measures import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.kernel_groups import kernel_groups
 from tb_dlprof_plugin.views.common import RunRef

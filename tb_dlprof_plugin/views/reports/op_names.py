@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection, op_name, per_selection
 from tb_dlprof_plugin.measures.all_ops import all_ops
-from tb_dlprof_plugin.measures.frame import op_name, per_selection
 from tb_dlprof_plugin.views.common import DIRECTIONS
 from tb_dlprof_plugin.views.text import dtypes_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.op_types import op_types
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.reports.detail import COLUMNS as DETAIL_COLUMNS

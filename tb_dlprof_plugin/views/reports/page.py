@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.views.common import RunRef, SelectedRange, selected_range
 from tb_dlprof_plugin.views.reports.lead import report_headline
 from tb_dlprof_plugin.views.reports.meanings import meaning

@@ -20,7 +20,7 @@ from tb_dlprof_plugin.storage.ranks import MOST_RANKS, ranks_together
 
 # Reading profiles is not to wait for what their tables import: that is imported where it is used.
 if TYPE_CHECKING:
-    from tb_dlprof_plugin.measures import Frame, Selection
+    from tb_dlprof_plugin.frame import Frame, Selection
     from tb_dlprof_plugin.views.common import RunRef
     from tb_dlprof_plugin.views.python.page import Page
     from tb_dlprof_plugin.views.reports.table import Report
@@ -211,7 +211,7 @@ _latest: list[tuple[Profile, str | None, Frame]] = []
 
 def _frame(profile: Profile, key_node: str | None) -> Frame:
     """A profile's derived columns, kept for the next question about it."""
-    from tb_dlprof_plugin.measures import Frame
+    from tb_dlprof_plugin.frame import Frame
     from tb_dlprof_plugin.measures.key_node import with_key_node
 
     for kept in _latest:

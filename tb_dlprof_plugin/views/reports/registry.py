@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.reports.api import api_report
 from tb_dlprof_plugin.views.reports.averages import averages_report

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent, step_totals
 from tb_dlprof_plugin.measures.op_kernels import op_kernels
 from tb_dlprof_plugin.measures.ops import op_totals

@@ -8,7 +8,7 @@ of an op that can use Tensor Cores: casts around them are not counted, as DLProf
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.views.common import RunRef, Verdict
 from tb_dlprof_plugin.views.reports.table import Cell, Report, json_key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.views.timeline.columns import TimelineLane, TimelineName, lanes_of, names_of
 from tb_dlprof_plugin.views.timeline.events import timeline_events
 from tb_dlprof_plugin.views.timeline.iteration import one_iteration

@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection, kernel_id, op_name
 from tb_dlprof_plugin.measures.cpu_activity import ACTIVITIES
-from tb_dlprof_plugin.measures.frame import kernel_id, op_name
 from tb_dlprof_plugin.measures.idle_gaps import idle_gaps
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.launches import launch_columns

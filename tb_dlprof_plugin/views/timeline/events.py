@@ -12,9 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.cpu_activity import ACTIVITIES
-from tb_dlprof_plugin.measures.frame import per_selection
 from tb_dlprof_plugin.measures.idle_gaps import GapKind, IdleGaps, idle_gaps
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind, Role
 from tb_dlprof_plugin.views.timeline.kinds import (

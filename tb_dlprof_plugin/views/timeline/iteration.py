@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
+from tb_dlprof_plugin.frame import Frame, Selection
 
 
 def one_iteration(frame: Frame, selection: Selection, index: int | None) -> Selection:

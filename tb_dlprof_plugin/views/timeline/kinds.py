@@ -8,10 +8,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame
-from tb_dlprof_plugin.measures.call_names import calls_named, launching_calls
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.idle_gaps import GapKind
-from tb_dlprof_plugin.measures.synchronisation import SyncKind, sync_kinds
+from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
+from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
 from tb_dlprof_plugin.storage.header import header_of
 from tb_dlprof_plugin.storage.model import CallKind, Ints, KernelKind, Role, Verdict
 from tb_dlprof_plugin.views.text import short_kernel_name

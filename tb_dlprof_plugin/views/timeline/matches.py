@@ -7,8 +7,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import kernel_id
+from tb_dlprof_plugin.frame import Frame, Selection, kernel_id
 from tb_dlprof_plugin.storage.model import Bools, Ints
 from tb_dlprof_plugin.views.timeline.events import TimelineEvents, timeline_events
 from tb_dlprof_plugin.views.timeline.iteration import one_iteration

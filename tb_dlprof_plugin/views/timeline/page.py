@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import op_name
+from tb_dlprof_plugin.frame import Frame, Selection, op_name
 from tb_dlprof_plugin.measures.idle_gaps import idle_gaps
 from tb_dlprof_plugin.measures.iterations import percent, step_totals
 from tb_dlprof_plugin.measures.parts import step_parts

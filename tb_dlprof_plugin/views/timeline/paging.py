@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame, Selection
-from tb_dlprof_plugin.measures.frame import per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.model import Ints
 from tb_dlprof_plugin.views.timeline.events import TimelineEvents, timeline_events
 from tb_dlprof_plugin.views.timeline.kinds import KINDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.model import Ints
 from tb_dlprof_plugin.views.text import short_kernel_name
 from tb_dlprof_plugin.views.timeline.events import Source, TimelineEvents

@@ -15,12 +15,12 @@ from tb_dlprof_plugin.comparison.forecast.added import (
     AddedWork,
     added_work,
 )
-from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import flow
-from tb_dlprof_plugin.comparison.forecast.host import host_clock
-from tb_dlprof_plugin.comparison.forecast.launched import Launched, launched
 from tb_dlprof_plugin.comparison.forecast.target import target_of
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.simulation.calibration import CALIBRATION
+from tb_dlprof_plugin.simulation.host import host_clock
+from tb_dlprof_plugin.simulation.launched import Launched, launched
 from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.storage.model import CallKind
 

@@ -11,7 +11,7 @@ import pytest
 
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import flow
 from tb_dlprof_plugin.comparison.own_work import cast_calls, scaler_calls
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.model import Ints, KernelKind, Role
 
 Op = tuple[str, str]

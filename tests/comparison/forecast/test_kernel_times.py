@@ -10,12 +10,12 @@ import pytest
 
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import flow
 from tb_dlprof_plugin.comparison.forecast.features import other_features
-from tb_dlprof_plugin.comparison.forecast.host import host_clock
 from tb_dlprof_plugin.comparison.forecast.kernel_times import SHORTEST_KERNEL_NS, KernelTimes, KernelTimesOf
-from tb_dlprof_plugin.comparison.forecast.launched import launched, recorded_ns
 from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, Process, Table
 from tb_dlprof_plugin.comparison.forecast.target import target_of
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.simulation.host import host_clock
+from tb_dlprof_plugin.simulation.launched import launched, recorded_ns
 from tb_dlprof_plugin.storage.facts import RunFacts
 
 SHORTEST_US = SHORTEST_KERNEL_NS / 1000

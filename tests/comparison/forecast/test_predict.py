@@ -11,9 +11,9 @@ import pytest
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.comparison.forecast import PRECISIONS, Forecast, forecast
-from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import step_totals
+from tb_dlprof_plugin.simulation.calibration import CALIBRATION
 
 MODELS = ("alexnet", "custom", "lenet", "mlp", "resnet50", "vgg16")
 RUNS = {"fp32": "fp32", "tf32": "tf32", "fp16": "amp-fp16", "bf16": "amp-bf16"}

@@ -16,7 +16,7 @@ from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.analysis.renew import read_profiles
 from tb_dlprof_plugin.comparison.forecast import PRECISIONS, Forecast, ForecastError, forecast
 from tb_dlprof_plugin.comparison.forecast import target as target_module
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.facts import RunFacts
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"

@@ -14,7 +14,7 @@ from tb_dlprof_plugin import predict
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.comparison.forecast import PRECISIONS, ForecastError
 from tb_dlprof_plugin.comparison.forecast.target import target_of
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.facts import RunFacts
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.comparison.forecast.host import host_clock
-from tb_dlprof_plugin.comparison.forecast.launched import Added, Launched, events, launched
-from tb_dlprof_plugin.comparison.forecast.replay import ALONE, WAIT, Event
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.simulation.host import host_clock
+from tb_dlprof_plugin.simulation.launched import Added, Launched, events, launched
+from tb_dlprof_plugin.simulation.replay import ALONE, WAIT, Event
 
 
 def work_of(frame: Frame) -> Launched:

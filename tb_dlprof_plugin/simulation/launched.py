@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_dlprof_plugin.comparison.forecast.host import HostClock, host_clock, synchronisations
-from tb_dlprof_plugin.comparison.forecast.replay import ALONE, WAIT, Event, Replayed, replay
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.simulation.host import HostClock, host_clock, synchronisations
+from tb_dlprof_plugin.simulation.replay import ALONE, WAIT, Event, Replayed, replay
 from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import Ints
 

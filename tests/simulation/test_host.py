@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.comparison.forecast.host import host_clock, synchronisations
-from tb_dlprof_plugin.measures import Frame
+from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.simulation.host import host_clock, synchronisations
 
 
 def clean(frame: Frame, unprofiled: float, *times_us: float) -> list[float]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.frame import Frame
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.model import Bools, CallKind
 
 

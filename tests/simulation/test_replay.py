@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_dlprof_plugin.comparison.forecast.replay import (
+from tb_dlprof_plugin.simulation.replay import (
     ALONE,
     LAUNCH_LATENCY_NS,
     QUEUE_LENGTH,

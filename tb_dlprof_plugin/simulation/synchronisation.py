@@ -13,8 +13,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_dlprof_plugin.measures.call_names import calls_named, launching_calls
-from tb_dlprof_plugin.measures.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.storage.tree import any_in_subtree, inherit
 

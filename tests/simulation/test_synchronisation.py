@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.measures import Frame
-from tb_dlprof_plugin.measures.synchronisation import SyncKind, sync_groups
+from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_groups
 
 US = 1000
 

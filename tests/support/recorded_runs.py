@@ -1,0 +1,52 @@
+"""Recorded runs and small literal ones for the tests of the forecast."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.storage.eventfile import read_profiles
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO, PAIRS = ROOT / "demo" / "recorded", ROOT / "benchmarks" / "precision_pairs" / "recorded"
+WEIGHTS = ([16, 3, 3, 3], [64, 10])
+"""The parameters that `trained` has: of the convolution and of the linear layer."""
+ACCUMULATE = "torch::autograd::AccumulateGrad"
+
+
+@pytest.fixture(scope="session")
+def recorded() -> Callable[[str], Frame]:
+    """Reads a run of the demo by its name, such as "lenet/fp32", or one of the recorded pairs."""
+
+    @functools.cache
+    def read(name: str) -> Frame:
+        directory = DEMO / name if (DEMO / name).is_dir() else PAIRS / name
+        (stored,) = read_profiles(directory)
+        return Frame(stored.profile)
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def trained(training: Callable[..., Any]) -> Callable[..., Frame]:
+    """Makes a `training` with all that a trace tells of gradients: shapes of the parameters and of the convolution's
+    output. ``gpu`` renames the GPU."""
+
+    def make(steps: int = 3, gpu: str = "NVIDIA H200", **options: Any) -> Frame:
+        trace = training("fp32", steps=steps)
+        trace.rest["deviceProperties"][0]["name"] = gpu
+        for step in range(steps):
+            at = 1000 * step
+            trace.op("ConvolutionBackward0", at + 352, 46, tid=2, dims=[[8, 16, 30, 30]], types=["float"])
+            for place, dims in enumerate(WEIGHTS):
+                trace.op(f"autograd::engine::evaluate_function: {ACCUMULATE}", at + 404 + 5 * place, 4, tid=2)
+                trace.op(ACCUMULATE, at + 405 + 5 * place, 2, tid=2, dims=[dims], types=["float"])
+        frame: Frame = trace.frame(**options)
+        return frame
+
+    return make
