@@ -43,13 +43,18 @@ def export_trace(prof: Any, path: str, use_python_export: bool = False) -> None:
     if whole:
         return
     for leftover in (path, path + ".tmp"):
-        with contextlib.suppress(OSError):
-            os.unlink(leftover)
+        remove(leftover)
     if _is_full(folder):
         why = "the disk is full"
     elif not os.access(folder, os.W_OK):
         why = "the directory cannot be written"
     raise ExportError(f"{why}; check free space and permissions of {folder}")
+
+
+def remove(path: str) -> None:
+    """Remove a file if it is there."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
 
 
 def writable(folder: str) -> bool:

@@ -14,8 +14,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from tb_dlprof_plugin.capture.export import ExportError, export_trace, writable
+from tb_dlprof_plugin.capture.export import ExportError, export_trace, remove, writable
 from tb_dlprof_plugin.capture.facts import collect_facts
+from tb_dlprof_plugin.capture.followed import follow
 from tb_dlprof_plugin.capture.identity import (
     default_worker_name,
     new_session,
@@ -27,8 +28,8 @@ from tb_dlprof_plugin.capture.job import Job
 from tb_dlprof_plugin.capture.loader import dataloader_facts
 from tb_dlprof_plugin.capture.modules import ModuleRanges
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
+from tb_dlprof_plugin.capture.outside import OutsideSteps
 from tb_dlprof_plugin.capture.system import system_of_training
-from tb_dlprof_plugin.capture.unprofiled import UnprofiledSteps
 from tb_dlprof_plugin.capture.warn import probe, warn
 from tb_dlprof_plugin.capture.workers import EXIT_WAIT_S, Worker, reap, start_worker, wait_for_analysis
 from tb_dlprof_plugin.storage.facts import LossScale, RunFacts, System
@@ -131,7 +132,9 @@ class TraceHandler:
         self.cycle = 0
         self.ranges: ModuleRanges | None = None
         self.watch = OptimizerWatch()
-        self.unprofiled = UnprofiledSteps()
+        self.outside = OutsideSteps(self.logdir)
+        self.goes_on: Callable[[TraceHandler, Any], bool] = follow
+        """Whether steps of the same training come after a recording by this profiler, and are going to be measured."""
         self._event_directory = os.path.join(self.logdir, subdirectory) if subdirectory else self.logdir
         self._worker_name = worker_name
         self._use_gzip = use_gzip
@@ -150,6 +153,7 @@ class TraceHandler:
         self._loss_scales: list[LossScale] = []
         self._system: System | None = None
         self._workers: list[Worker] = []
+        self._awaiting: Worker | None = None
         self._finalizer: Any = None
         if not writable(self._event_directory):
             warn(f"{self._event_directory} cannot be written, so there will be no profile: choose another logdir.")
@@ -178,6 +182,25 @@ class TraceHandler:
         if self._finalizer is not None:
             self._finalizer()
 
+    @property
+    def awaits_after(self) -> bool:
+        """Whether steps after the last recording are still being measured."""
+        return self._awaiting is not None
+
+    def complete(self) -> None:
+        """No further step after the last recording counts: its analysis begins. Never raises."""
+        worker, self._awaiting = self._awaiting, None
+        if worker is not None:
+            worker.complete()
+
+    def set_hooks(self, on: bool) -> None:
+        """Take the hooks off model and optimizer for a while, or put them on again; never after `close`."""
+        if self._finalizer is None or not self._finalizer.alive:
+            return
+        for hooks in (self.ranges, self.watch):
+            if hooks is not None:
+                probe(hooks.install if on else hooks.remove)
+
     def release(self) -> None:
         """Let go of model and optimizer, so that their memory is free once the training lets go of them too."""
         self.close()
@@ -186,6 +209,7 @@ class TraceHandler:
     def __call__(self, prof: Any) -> None:
         """Export and analyse the trace of ``prof``. Never raises."""
         cycle, self.cycle = self.cycle, self.cycle + 1
+        self.complete()
         try:
             self._handle(prof, cycle)
         except Exception as error:
@@ -197,6 +221,7 @@ class TraceHandler:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for this handler's running analyses, ``timeout`` seconds at most; whether all profiles were written."""
+        self.complete()
         workers, self._workers = self._workers, []
         return wait_for_analysis(timeout, workers)
 
@@ -213,9 +238,12 @@ class TraceHandler:
         if self._use_gzip or self._pytorch_views:
             # A name that no reader of the directory takes for a trace: it is going to disappear.
             trace = os.path.join(self.logdir, f".{stem}.waiting.json")
+        unprofiled_ns, light = probe(self.outside.before) or ([], None)
         try:
             export_trace(prof, trace, self._use_python_export)
         except ExportError as error:
+            if light is not None:
+                remove(light.path)
             warn(f"The trace {final} was not written: {error}.")
             return
         job = Job(
@@ -230,8 +258,12 @@ class TraceHandler:
             cycle=cycle,
             worker=self._worker_name,
             tab_copy=tab_copy,
+            light=light,
         )
-        worker = start_worker(job, self._exit_wait_s)
+        job.facts.unprofiled_before_ns = unprofiled_ns
+        goes_on = bool(probe(lambda: self.goes_on(self, prof)))
+        worker = start_worker(job, self._exit_wait_s, self.outside.after if goes_on else None)
+        self._awaiting = worker if goes_on else None
         self._workers = [known for known in self._workers if not known.finished()]
         if worker is not None:
             self._workers.append(worker)
@@ -255,7 +287,6 @@ class TraceHandler:
             )
         )
         facts = facts or RunFacts()
-        probe(lambda: self.unprofiled.fill(facts))
         if facts.grad_scaler_scale is not None:
             step = getattr(prof, "step_num", None)
             known = LossScale(cycle, facts.grad_scaler_scale, facts.grad_scaler_growth_tracker, step)

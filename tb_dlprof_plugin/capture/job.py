@@ -14,6 +14,20 @@ NO_COPY = 3
 """The analysis process' exit status where it wrote the profile, but not the copy for the PyTorch Profiler tab."""
 
 
+class LightTrace(msgspec.Struct):
+    """The trace of a light window, and the CPU times at which its steps begin and the last one ends."""
+
+    path: str
+    boundary_unix_ns: list[int]
+
+
+class AfterPart(msgspec.Struct):
+    """What was measured after the full window: durations of single steps, and the light window if it came last."""
+
+    unprofiled_ns: list[int] = []
+    light: LightTrace | None = None
+
+
 class Job(msgspec.Struct):
     """One trace to analyse. All paths are absolute."""
 
@@ -31,6 +45,10 @@ class Job(msgspec.Struct):
     worker: str
     tab_copy: str = ""
     """Where a copy of the trace that the PyTorch Profiler tab understands goes; "" for none."""
+    light: LightTrace | None = None
+    """Of the light window before the full one."""
+    awaits_after_s: float = 0.0
+    """How long to wait for an `AfterPart` on the standard input; the analysis goes on without it then."""
     lock_fd: int | None = None
     """An inherited file, locked during the analysis: one training process has one analysis running at a time."""
 

@@ -10,9 +10,9 @@ from torch.profiler import schedule as torch_schedule
 
 Schedule = Callable[[int], ProfilerAction]
 
-DEFAULT = {"wait": 5, "warmup": 3, "active": 10, "repeat": 1}
-"""Five steps to wait (the first allocates and loads kernels, the others are timed without the profiler), three to warm
-up, ten to record, once."""
+DEFAULT = {"wait": 10, "warmup": 2, "active": 10, "repeat": 1}
+"""Ten steps to wait (the first allocates and loads kernels, five are timed without the profiler, four are for the light
+window), two to warm up, ten to record, once."""
 
 RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 _LONGEST_LOOK_AHEAD = 100_000

@@ -17,7 +17,9 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerAction
 
+from tb_dlprof_plugin.capture.cycle import StepKind, kind_outside, steps_until_full
 from tb_dlprof_plugin.capture.handler import TraceHandler, make_ranges
+from tb_dlprof_plugin.capture.light import another_profiler_runs, light_is_possible, light_would_say_more
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.schedule import DEFAULT, RECORDING, Schedule, make_schedule, steps_needed
 from tb_dlprof_plugin.capture.warn import probe, warn
@@ -60,8 +62,8 @@ def profile(
 
     Args:
         schedule: a ``torch.profiler.schedule``, a dict of its arguments or a tuple (wait, warmup, active[, repeat]); by
-            default 5 steps to wait, of which the step time without the profiler is taken, 3 to warm up and 10 to
-            record, once.
+            default 10 steps to wait, of which the step time without the profiler and the light window are taken, 2 to
+            warm up and 10 to record, once.
         activities: as in torch; by default CPU, and CUDA where it is available.
         record_shapes: needed for Tensor Core eligibility.
         module_ranges: name ops after the modules of ``model``.
@@ -122,6 +124,10 @@ class ProfileSession:
         self._entered_s = 0.0
         self._unstepped_forwards = 0
         self._unstepped_updates = 0
+        # Of the step that runs: its place among the steps without the profiler, -1 for a step with it.
+        self._since = 0
+        self._light = False
+        handler.goes_on = lambda _, prof: prof.current_action is ProfilerAction.NONE
         handler.ranges = make_ranges(ranges_of, on_outermost=lambda: self._guarded(self._count_forward))
         handler.watch = OptimizerWatch(on_step=lambda: self._guarded(self._count_update))
 
@@ -173,11 +179,13 @@ class ProfileSession:
         return getattr(self.profiler, name)
 
     def _start(self) -> None:
-        if _another_profiler_runs():
+        if another_profiler_runs():
             self._fail("another profiler is already running in this process; leave its block first")
             return
         options = {name: value for name, value in self._options.items() if value is not None}
         self.profiler = torch.profiler.profile(schedule=self._action, on_trace_ready=self._on_trace, **options)
+        self._since = 0 if self._action(0) is ProfilerAction.NONE else -1
+        self._light = light_would_say_more(self.profiler.activities)
         self._sync_hooks(self._action(0))
         # Entering also starts the profiler's own step annotation.
         self.profiler.__enter__()
@@ -186,26 +194,49 @@ class ProfileSession:
         prof = self.profiler
         assert prof is not None
         before, after = prof.current_action, self._action(prof.step_num + 1)
-        if before not in RECORDING and after is not ProfilerAction.NONE and _another_profiler_runs():
+        kind, outside = self._kind_of(prof.step_num + 1, after), self.handler.outside
+        # Before the profiler's own work of this boundary, which is no part of the training.
+        probe(lambda: outside.end(kind))
+        if kind is StepKind.FULL:
+            self.handler.complete()
+        if before not in RECORDING and after is not ProfilerAction.NONE and another_profiler_runs():
             self._fail("another profiler was started in this process; leave its block first")
             return
         self._drop_trace = self._undecided and self._steps == 0 and not self._closed_unstepped
         self._steps += 1
-        if before is ProfilerAction.NONE:
-            # Before the profiler's own work of this boundary, which is no part of the training.
-            probe(self.handler.unprofiled.mark)
         try:
             prof.step()
         finally:
             self._drop_trace = False
-            if before is ProfilerAction.RECORD_AND_SAVE:
-                self.handler.unprofiled.new_cycle()
+        probe(lambda: outside.begin(kind))
+        if self.handler.awaits_after and outside.after_is_over():
+            self.handler.complete()
         self._sync_hooks(prof.current_action)
+
+    def _kind_of(self, step: int, action: ProfilerAction) -> StepKind:
+        """Of the step that begins."""
+        if action is not ProfilerAction.NONE:
+            self._since = -1
+            return StepKind.FULL
+        self._since += 1
+        if self._closed_unstepped:
+            return StepKind.REST
+        return kind_outside(
+            self._since,
+            steps_until_full(self._schedule, step),
+            leading=not self._traces,
+            light_after=self.handler.outside.light_due,
+            light=self._light and light_is_possible(),
+        )
 
     def _stop(self) -> None:
         assert self.profiler is not None
         self._unhook(keep_facts=True)
+        self.handler.complete()
+        probe(self.handler.outside.interrupt)
         self.profiler.__exit__(None, None, None)
+        # A light window whose full one never came.
+        probe(self.handler.outside.drop)
         if not self._traces and not self._interrupted:
             self._explain_nothing_recorded()
 
@@ -270,6 +301,7 @@ class ProfileSession:
             return
         self._closed_unstepped = True
         self.profiler.step()
+        self.handler.complete()
         self._unhook()
         warn(
             f"The profile in {self.handler.logdir} ends after {calls} calls of the model: the block does not call "
@@ -287,6 +319,8 @@ class ProfileSession:
     def _fail(self, why: str) -> None:
         self._failed = True
         self._unhook()
+        self.handler.complete()
+        probe(self.handler.outside.drop)
         prof = self.profiler
         if prof is not None:
             # Whatever of it still runs must not go on recording for the rest of the training.
@@ -306,11 +340,6 @@ def _schedule_or_default(given: Any) -> Schedule:
         except ValueError as error:
             warn(f"The schedule {given!r} cannot be used ({error}); using {DEFAULT}.")
     return make_schedule(DEFAULT)
-
-
-def _another_profiler_runs() -> bool:
-    # torch lets a second profiler start, and both then lose their data.
-    return bool(probe(lambda: torch._C._autograd._profiler_enabled()))
 
 
 def _is_interactive() -> bool:

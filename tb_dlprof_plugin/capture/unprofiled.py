@@ -1,59 +1,75 @@
-"""The step time without the profiler: of the steps that the schedule waits for, before it warms up.
+"""The duration of single steps without the profiler.
 
-A mark at each step's boundary, and nothing waits for it: on a GPU an event in its stream, read when the trace is
-there and the events are long past; else the CPU's clock. The first such step is left out: it allocates and loads.
+A mark at each step's boundary, and nothing waits for it: on a GPU an event in its stream, read when the GPU has passed
+it; else the CPU's clock.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
+from itertools import pairwise
 from typing import Any
 
 import torch
 
-from tb_dlprof_plugin.storage.facts import RunFacts
-
-LEAST_STEPS = 3
-"""With fewer there is no figure: single steps vary."""
-_MOST_MARKS = 64
+_MOST_MARKS = 128
 
 
-class UnprofiledSteps:
-    """Marks the boundaries of steps that are not profiled; `fill` puts their median into the facts."""
+class StepTimer:
+    """Marks the boundaries of timed steps."""
 
     def __init__(self) -> None:
+        # None: what lies between the marks around it is no timed step.
         self._marks: list[Any] = []
 
+    def begin(self) -> None:
+        """A timed step begins, and none ended just now."""
+        self._marks.append(None)
+        self.mark()
+
     def mark(self) -> None:
-        """A step that was not profiled ended. The first mark ends the first such step, which is left out by that."""
-        if len(self._marks) > _MOST_MARKS:
-            del self._marks[0]
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
-            event = torch.cuda.Event(enable_timing=True)
-            event.record()
-            self._marks.append(event)
-        else:
-            self._marks.append(time.perf_counter_ns())
+        """A timed step ended; the next one begins."""
+        del self._marks[:-_MOST_MARKS]
+        self._marks.append(_now())
 
     def new_cycle(self) -> None:
-        """Forget the steps before the trace that was just written."""
+        """Forget all steps."""
         self._marks = []
 
-    def fill(self, facts: RunFacts) -> None:
-        """Median and number of the steps between the marks, where there are enough."""
-        durations = [_between_ns(a, b) for a, b in zip(self._marks, self._marks[1:], strict=False)]
-        known = [duration for duration in durations if duration is not None]
-        if len(known) >= LEAST_STEPS:
-            facts.unprofiled_step_ns = round(statistics.median(known))
-            facts.unprofiled_steps = len(known)
+    @property
+    def steps(self) -> int:
+        """Number of timed steps so far."""
+        return sum(1 for a, b in pairwise(self._marks) if a is not None and b is not None)
+
+    def settled(self) -> bool:
+        """Whether the GPU has passed the last mark."""
+        return not self._marks or _passed(self._marks[-1])
+
+    def durations_ns(self) -> list[int]:
+        """Of the steps that the GPU has passed, in order."""
+        found = (_between_ns(a, b) for a, b in pairwise(self._marks) if a is not None and b is not None)
+        return [round(duration) for duration in found if duration is not None]
+
+
+def _now() -> Any:
+    if not torch.cuda.is_initialized():
+        return time.perf_counter_ns()
+    if torch.cuda.is_current_stream_capturing():
+        # An event would become a part of the user's graph.
+        return None
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
+
+
+def _passed(mark: Any) -> bool:
+    return mark is None or isinstance(mark, int) or bool(mark.query())
 
 
 def _between_ns(a: Any, b: Any) -> float | None:
-    """None where the GPU came into use in between."""
+    """None where the GPU came into use in between, or has not come so far."""
     if isinstance(a, int) and isinstance(b, int):
         return b - a
-    if isinstance(a, int) or isinstance(b, int):
+    if isinstance(a, int) or isinstance(b, int) or not _passed(b):
         return None
-    b.synchronize()
     return float(a.elapsed_time(b)) * 1e6

@@ -1,8 +1,9 @@
 """The separate process: ``python -m tb_dlprof_plugin.capture.worker job.json``. Imports no torch.
 
-A job file in, an event file out; then, if asked for, a copy of the trace for the PyTorch Profiler tab. The trace is
-compressed or removed last. On success nothing else is left behind; on failure the last line on stderr says why, and the
-training process repeats it.
+A job file in, an event file out; then, if asked for, a copy of the trace for the PyTorch Profiler tab. What is measured
+after the recording comes through the standard input: the analysis begins when that is closed, also by the end of the
+training process. The trace is compressed or removed last. On success nothing else is left behind; on failure the last
+line on stderr says why, and the training process repeats it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ import dataclasses
 import errno
 import gzip
 import os
+import select
 import shutil
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -21,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tb_dlprof_plugin.capture.job import NO_COPY, Job
+from tb_dlprof_plugin.capture.job import NO_COPY, AfterPart, Job, LightTrace
 from tb_dlprof_plugin.capture.system import complete_system
 
 if TYPE_CHECKING:
@@ -42,17 +45,34 @@ def main(arguments: Sequence[str]) -> int:
     job_file.unlink(missing_ok=True)
     with contextlib.suppress(AttributeError, OSError):
         os.nice(_NICENESS)
+    take_after_part(job)
     with _alone(job.lock_fd):
         made: list[Profile] = []
         why = _attempt(lambda: made.append(analyze(job)))
         why_copy = _attempt(lambda: copy_for_tab(job, made[0])) if made and job.tab_copy else None
         # Also after a failed analysis: other tools may read the trace all the same.
         why_trace = _attempt(lambda: finish_trace(job, analyzed=why is None))
+    if job.light is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(job.light.path)
     if why or why_trace or why_copy:
         print(why or why_trace or why_copy, file=sys.stderr)
         return 1 if why or why_trace else NO_COPY
     shutil.rmtree(job_file.parent, ignore_errors=True)
     return 0
+
+
+def take_after_part(job: Job) -> None:
+    """Wait for what was measured after the recording, and put it into the job. What is damaged is left out."""
+    if not job.awaits_after_s:
+        return
+    try:
+        said = _read_all(0, job.awaits_after_s)
+        after = msgspec.json.decode(said, type=AfterPart) if said else AfterPart()
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return
+    job.facts.unprofiled_after_ns = after.unprofiled_ns
+    job.light = job.light or after.light
 
 
 def analyze(job: Job) -> Profile:
@@ -76,8 +96,23 @@ def analyze(job: Job) -> Profile:
     # The name that the trace will have, not the one it has while it waits to be compressed.
     source = dataclasses.replace(profile.source, trace_file=job.trace_file)
     profile = dataclasses.replace(profile, source=source, facts=facts)
+    if job.light is not None:
+        profile = add_light_window(profile, job.light)
     write_profile(Path(job.event_directory), profile)
     return profile
+
+
+def add_light_window(profile: Profile, light: LightTrace) -> Profile:
+    """The profile with its light window. Whatever fails in there must not cost the full window: a note says why."""
+    from tb_dlprof_plugin.analysis.light_window import with_light_window
+    from tb_dlprof_plugin.storage.model import Note
+
+    try:
+        return with_light_window(profile, light.path, light.boundary_unix_ns)
+    except Exception as error:
+        traceback.print_exc()
+        note = Note("light_window", f"There is no light window: {_line(f'{type(error).__name__}: {error}')}.")
+        return dataclasses.replace(profile, notes=[*profile.notes, note])
 
 
 def copy_for_tab(job: Job, profile: Profile) -> None:
@@ -109,6 +144,19 @@ def finish_trace(job: Job, analyzed: bool) -> None:
             os.unlink(temporary)
         raise
     os.unlink(job.trace)
+
+
+def _read_all(descriptor: int, longest_s: float) -> bytes:
+    """Up to the end of the stream; b"" where that does not come in time."""
+    until_s = time.monotonic() + longest_s
+    read = b""
+    while True:
+        if os.name == "posix" and not select.select([descriptor], [], [], max(0.0, until_s - time.monotonic()))[0]:
+            return b""
+        part = os.read(descriptor, 1 << 16)
+        if not part:
+            return read
+        read += part
 
 
 def _attempt(step: Callable[[], object]) -> str | None:

@@ -15,14 +15,21 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from tb_dlprof_plugin.capture.job import NO_COPY, Job
+import msgspec
+
+from tb_dlprof_plugin.capture.export import remove
+from tb_dlprof_plugin.capture.job import NO_COPY, AfterPart, Job
 from tb_dlprof_plugin.capture.warn import probe, warn
 
 EXIT_WAIT_S = 120.0
 """How long the interpreter's exit waits for running analyses by default."""
+
+_AWAITS_AFTER_S = 30.0
+"""An analysis waits no longer than this for the steps after its recording: a page without them is better than none."""
 
 _QUIET_S = 2.0
 """A wait shorter than this is not worth a message."""
@@ -36,12 +43,22 @@ _lock: list[IO[bytes]] = []
 class Worker:
     """One running analysis.
 
+    Args:
+        job: the trace.
+        exit_wait_s: how long the interpreter's exit waits for it.
+        after: what was measured after the recording so far; asked when the analysis may begin, by `complete`. None
+            lets it begin at once.
+
     Raises:
         OSError: the process, or the file that tells it what to do, could not be made.
     """
 
-    def __init__(self, job: Job, exit_wait_s: float = EXIT_WAIT_S) -> None:
+    def __init__(
+        self, job: Job, exit_wait_s: float = EXIT_WAIT_S, after: Callable[[], AfterPart] | None = None
+    ) -> None:
         self.job = job
+        self._after = after
+        job.awaits_after_s = 0.0 if after is None else _AWAITS_AFTER_S
         self.exit_wait_s = exit_wait_s
         self.parent = os.getpid()
         self.folder = Path(tempfile.mkdtemp(prefix="tb_dlprof_"))
@@ -52,7 +69,7 @@ class Worker:
             with open(self.folder / "stderr.log", "wb") as log:
                 self.process = subprocess.Popen(
                     [sys.executable, "-m", _WORKER_MODULE, str(job_file)],
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE if job.awaits_after_s else subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=log,
                     cwd=self.folder,
@@ -64,6 +81,21 @@ class Worker:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
+    def complete(self) -> None:
+        """Let the analysis begin, with what was measured after the recording. Never raises; the second time it does
+        nothing."""
+        pipe, self.process.stdin = self.process.stdin, None
+        after, self._after = self._after, None
+        if pipe is None:
+            return
+        if after is not None and self.parent == os.getpid():
+            probe(lambda: pipe.write(self._encoded(after())))
+        probe(pipe.close)
+
+    def _encoded(self, after: AfterPart) -> bytes:
+        self.job.light = self.job.light or after.light
+        return msgspec.json.encode(after)
+
     def finished(self) -> bool:
         """Whether it ended, well or not."""
         return self.process.poll() is not None
@@ -71,6 +103,8 @@ class Worker:
     def report(self) -> bool:
         """Whether it ended well; warns if not. Call once, after it ended."""
         code = self.process.returncode
+        if code and self.job.light is not None:
+            remove(self.job.light.path)
         why = probe(lambda: self._why(code)) if code else None
         shutil.rmtree(self.folder, ignore_errors=True)
         if not code:
@@ -91,11 +125,15 @@ class Worker:
         return lines[-1].rstrip(".") if lines else f"its analysis process ended with status {code}"
 
 
-def start_worker(job: Job, exit_wait_s: float = EXIT_WAIT_S) -> Worker | None:
-    """Begin the analysis of a trace; warns and returns None where no process can be started."""
+def start_worker(
+    job: Job, exit_wait_s: float = EXIT_WAIT_S, after: Callable[[], AfterPart] | None = None
+) -> Worker | None:
+    """Begin the analysis of a trace; warns and returns None where no process can be started. Arguments of `Worker`."""
     try:
-        worker = Worker(job, exit_wait_s)
+        worker = Worker(job, exit_wait_s, after)
     except Exception as error:
+        if job.light is not None:
+            remove(job.light.path)
         trace = probe(lambda: _salvage(job)) or job.trace
         warn(f"The profile of {trace} was not written: no analysis process started ({error}). {_advice(trace, job)}")
         return None
@@ -123,6 +161,8 @@ def wait_for_analysis(timeout: float | None = None, workers: list[Worker] | None
     """
     start = time.monotonic()
     mine = [worker for worker in _own() if workers is None or worker in workers]
+    for worker in mine:
+        worker.complete()
     told = False
     well = True
     for worker in mine:

@@ -19,13 +19,13 @@ def window(**options) -> Window:
 @pytest.mark.parametrize(
     ("options", "warms_up_at", "first", "last"),
     [
-        ({}, 5, 8, 17),
+        ({}, 10, 12, 21),
         ({"first": 0}, 0, 0, 9),
         ({"first": 2, "last": 2}, 0, 2, 2),
-        ({"first": 100, "last": 103}, 97, 100, 103),
-        ({"last": 4}, 1, 4, 4),
-        ({"last": 30}, 5, 8, 30),
-        ({"duration_s": 5.0}, 5, 8, 207),
+        ({"first": 100, "last": 103}, 98, 100, 103),
+        ({"last": 4}, 2, 4, 4),
+        ({"last": 30}, 10, 12, 30),
+        ({"duration_s": 5.0}, 10, 12, 211),
     ],
 )
 def test_first_and_last_iteration(options, warms_up_at, first, last):
@@ -35,13 +35,32 @@ def test_first_and_last_iteration(options, warms_up_at, first, last):
     assert (found.first, found.last) == (first, last)
 
 
+@pytest.mark.parametrize(
+    ("options", "begins_at", "first"),
+    [
+        ({}, 6, 12),
+        ({"first": 10}, 4, 10),
+        # Too few iterations before it would be left to time: the light window comes after the recording.
+        ({"first": 9}, 7, 9),
+        ({"first": 2}, 0, 2),
+        ({"last": 4}, 2, 4),
+    ],
+)
+def test_a_light_window_comes_before_the_warm_up_where_there_is_room(options, begins_at, first):
+    found = window(**options)
+    found.light = True
+    assert next(n for n in range(120) if found.due(n)) == begins_at
+    found.open(begins_at)
+    assert found.first == first
+
+
 def test_a_delay_that_is_over_late_moves_the_window():
     found = window(delay_s=60.0)
     assert not found.due(50)
     found = Window(Order("/runs/a", time.time() - 61, delay_s=60.0))
     assert found.due(50)
     found.open(50)
-    assert (found.first, found.last) == (53, 62)
+    assert (found.first, found.last) == (52, 61)
 
 
 def test_a_delay_beyond_the_last_iteration_misses_it():

@@ -46,38 +46,45 @@ def test_schedules_in_three_forms(tmp_path, training, schedule):
 def test_default_schedule_drops_the_first_step(tmp_path, training, kit):
     model, step = training
     with profile(tmp_path, model, wait=True) as prof:
-        for _ in range(19):
+        for _ in range(23):
             step()
             prof.step()
     (stored,) = read_profiles(tmp_path)
-    assert list(stored.profile.iterations.number) == list(range(8, 18))
+    assert list(stored.profile.iterations.number) == list(range(12, 22))
     assert len(kit.traces(tmp_path)) == 1
 
 
-def test_steps_before_the_warm_up_give_the_step_time_without_the_profiler(tmp_path, training):
+def test_single_steps_before_and_after_the_recording_are_timed(tmp_path, training):
     model, step = training
     slept_s = 0.02
-    with profile(tmp_path, model, schedule=(5, 1, 1, 2), wait=True) as prof:
-        for index in range(14):
+    with profile(tmp_path, model, schedule=(6, 1, 1, 2), wait=True) as prof:
+        for index in range(22):
             step()
-            # The first step of each cycle is left out, and so are those that are profiled.
-            time.sleep(slept_s if index % 7 in (1, 2, 3, 4) else 20 * slept_s)
+            # The first step of all is left out, and so are those that are profiled and two after them.
+            time.sleep(slept_s if index % 8 in (2, 3, 4, 5) or index == 1 or index > 17 else 20 * slept_s)
             prof.step()
-    for stored in read_profiles(tmp_path):
-        facts = stored.profile.facts
-        assert facts.unprofiled_steps == 4
+    stored = sorted(read_profiles(tmp_path), key=lambda one: one.profile.source.cycle)
+    first, second = (one.profile.facts for one in stored)
+    assert len(first.unprofiled_before_ns) == 5
+    assert len(first.unprofiled_after_ns) == 4
+    assert second.unprofiled_before_ns == first.unprofiled_after_ns
+    assert len(second.unprofiled_after_ns) == 4
+    for facts in (first, second):
         # Far from the others even on a busy machine.
-        assert slept_s * 1e9 <= facts.unprofiled_step_ns < 15 * slept_s * 1e9
+        timed = facts.unprofiled_before_ns + facts.unprofiled_after_ns
+        assert slept_s * 1e9 <= sorted(timed)[len(timed) // 2] < 15 * slept_s * 1e9
+        assert facts.unprofiled_step_ns is None
 
 
-def test_too_few_steps_before_the_warm_up_give_no_step_time(tmp_path, training):
+def test_a_block_that_ends_with_the_recording_has_no_steps_after_it(tmp_path, training):
     model, step = training
     with profile(tmp_path, model, schedule=(3, 1, 1), wait=True) as prof:
         for _ in range(5):
             step()
             prof.step()
     (stored,) = read_profiles(tmp_path)
-    assert (stored.profile.facts.unprofiled_step_ns, stored.profile.facts.unprofiled_steps) == (None, None)
+    assert len(stored.profile.facts.unprofiled_before_ns) == 2
+    assert stored.profile.facts.unprofiled_after_ns == []
 
 
 def test_block_without_step_has_an_iteration_for_each_optimizer_step(tmp_path, training):
@@ -134,7 +141,7 @@ def test_block_without_step_stops_recording_before_memory_fills(tmp_path, traini
 
 def test_block_that_ends_too_early_says_how_many_steps_it_needs(tmp_path, training):
     with (
-        pytest.warns(TbDlprofWarning, match=r"ended after 3 calls of step\(\).*records from 9 steps on"),
+        pytest.warns(TbDlprofWarning, match=r"ended after 3 calls of step\(\).*records from 13 steps on"),
         profile(tmp_path) as prof,
     ):
         for _ in range(3):

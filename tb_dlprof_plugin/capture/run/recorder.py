@@ -22,12 +22,14 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from tb_dlprof_plugin.capture.cycle import LIGHT_STEPS, StepKind, kind_outside
 from tb_dlprof_plugin.capture.identity import rank_and_world_size
+from tb_dlprof_plugin.capture.light import light_is_possible
+from tb_dlprof_plugin.capture.outside import OutsideSteps
 from tb_dlprof_plugin.capture.run.course import ENOUGH_ITERATIONS, Course, mode_of
 from tb_dlprof_plugin.capture.run.ears import Ears
 from tb_dlprof_plugin.capture.run.iteration_end import IterationEnd
 from tb_dlprof_plugin.capture.run.window import Window
-from tb_dlprof_plugin.capture.unprofiled import UnprofiledSteps
 from tb_dlprof_plugin.capture.warn import probe, warn
 from tb_dlprof_plugin.storage.run_files import Order, Report
 
@@ -50,9 +52,11 @@ _RECORDED_CALLS = 100
 class _Phase(enum.Enum):
     IDLE = "nothing was seen yet"
     WAIT = "iterations are counted"
-    DUE = "the warm-up begins with the next iteration"
+    DUE = "the light window or the warm-up begins with the next iteration"
+    LIGHT = "the light window is recorded"
     WARM = "the profiler warms up"
     ACTIVE = "the profiler records"
+    AFTER = "iterations after the recording are measured"
     REST = "an evaluation was recorded; a training would be, too"
     OFF = "all is done"
 
@@ -83,7 +87,7 @@ class Recorder:
         self._pending = False
         # No call of the model is seen: iterations begin with the optimizer's step.
         self._without_calls = False
-        self._skip_call = False
+        self._skip_call = self._ending = False
         self._course = Course()
         self._cycle = 0
         self._session: str | None = None
@@ -91,7 +95,11 @@ class Recorder:
         self._subject: Subject | None = None
         self._recording: Recording | None = None
         self._own_profilers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._unprofiled = UnprofiledSteps()
+        self._outside = OutsideSteps(order.run_directory)
+        # Iterations of the light window that have begun; iterations after the recording.
+        self._light_steps = self._since = 0
+        # The one that came last, while the iterations after it are measured.
+        self._after: Recording | None = None
         self._ears = Ears(self._on_step, self._on_first_call, self._on_mark, self._on_end_mark, self._fail)
 
     def begin(self) -> None:
@@ -106,9 +114,11 @@ class Recorder:
 
     def forked(self) -> None:
         """This is a child now: mostly a worker of a DataLoader, but perhaps a rank of a training."""
-        if self._in(_Phase.DUE, _Phase.WARM, _Phase.ACTIVE):
+        if self._in(_Phase.DUE, _Phase.LIGHT, _Phase.WARM, _Phase.ACTIVE, _Phase.AFTER):
             # Its profiler is a copy that records nothing.
             self._recording = None
+            self._outside = OutsideSteps(self._order.run_directory)
+            self._complete_after()
             self._off()
         self._report = Report(pid=os.getpid())
         self._thread = None
@@ -148,7 +158,7 @@ class Recorder:
             self._wait()
         if self._in(_Phase.WAIT):
             if self._window.near(self._iteration):
-                self._unprofiled.mark()
+                self._outside.turn(StepKind.TIMED)
             if not self._order.between_marks and self._window.due(self._iteration):
                 self._pending = True
                 self._prepare()
@@ -207,10 +217,15 @@ class Recorder:
         if self._in(_Phase.ACTIVE) and course.is_evaluation(mode):
             self._step_aside()
             return
+        if (self._in(_Phase.LIGHT) and course.is_unlikely(mode)) or (
+            self._in(_Phase.AFTER) and course.is_evaluation(mode)
+        ):
+            self._outside.interrupt()
+            return
         if self._in(_Phase.WARM) and self._iteration >= self._window.first and course.is_unlikely(mode):
             # An evaluation: the recording begins with the training that follows.
             return
-        if self._in(_Phase.DUE, _Phase.WARM):
+        if self._in(_Phase.DUE, _Phase.LIGHT, _Phase.WARM):
             course.learn(mode)
         self._pending = False
         self._next_iteration()
@@ -254,6 +269,7 @@ class Recorder:
 
     def _wait(self) -> None:
         self._phase = _Phase.WAIT
+        self._window.light = self._light_is_possible()
         self._report.phase = "waiting"
         self._report.starts_at = self._window.first
         self._report.write(self._folder)
@@ -262,6 +278,8 @@ class Recorder:
         """What looked like an evaluation becomes a training."""
         if self._recording is not None:
             self._recording.drop()
+        self._complete_after()
+        self._outside.drop()
         self._let_go()
         self._steps_count, self._iteration = True, 0
         self._window = Window(self._order)
@@ -288,6 +306,8 @@ class Recorder:
         self._subject = Subject(alive, stepped, self._called())
         self._report.model = self._subject.name
         self._phase = _Phase.DUE
+        # Until the next iteration begins.
+        self._outside.begin(StepKind.REST)
         self._without_calls = not self._open_door()
 
     def _open_door(self) -> bool:
@@ -312,8 +332,17 @@ class Recorder:
 
     def _next_iteration(self) -> None:
         self._course.begin_iteration()
-        if self._in(_Phase.DUE):
+        if self._in(_Phase.DUE) and self._iteration + self._window.warmup < self._window.first:
+            self._phase, self._light_steps = _Phase.LIGHT, 0
+            self._outside.turn(StepKind.LIGHT_WARMUP)
+        elif self._in(_Phase.LIGHT) and self._light_steps < LIGHT_STEPS:
+            self._light_steps += 1
+            self._outside.turn(StepKind.LIGHT)
+        elif self._in(_Phase.DUE, _Phase.LIGHT):
+            self._outside.turn(StepKind.FULL)
             self._begin_recording()
+        elif self._in(_Phase.AFTER):
+            self._measure_after()
         elif self._in(_Phase.WARM):
             self._step(live=self._iteration >= self._window.first)
         elif self._in(_Phase.ACTIVE):
@@ -337,7 +366,7 @@ class Recorder:
             cycle=self._cycle,
             rank=report.rank,
             world_size=report.world_size,
-            unprofiled=self._unprofiled,
+            outside=self._outside,
         )
         live = self._recording.live = self._iteration >= self._window.first
         self._recording.start()
@@ -393,7 +422,9 @@ class Recorder:
         assert self._recording is not None
         last = self._iteration - (1 if self._pending or self._window.over(self._iteration) else 0)
         recording, self._recording = self._recording, None
-        analyses = recording.finish()
+        # The script is stopped where seconds were given, and between marks the next recording may begin at any time.
+        goes_on = not (self._ending or self._order.between_marks or self._order.duration_s is not None)
+        analyses = recording.finish(goes_on)
         # A second recording is a cycle of the same training.
         self._session = recording.handler.session
         report = self._report
@@ -406,16 +437,56 @@ class Recorder:
         else:
             report.phase = "failed"
             report.said = "the trace was not written; a warning of the script's process says why"
+        subject = self._subject
         self._let_go()
         if self._order.between_marks and analyses:
             self._phase = _Phase.WAIT
             self._window.rest(self._iteration)
-        elif not self._steps_count:
-            self._phase = _Phase.REST
+        elif goes_on and analyses:
+            self._phase, self._after, self._since = _Phase.AFTER, recording, 0
+            if self._outside.light_due and self._light_is_possible():
+                # Its steps begin where those of the recording do.
+                self._subject = subject
+            self._without_calls = not self._open_door()
         else:
-            self._off()
+            self._rest()
         report.iterations = self._seen
         report.write(self._folder)
+
+    def _measure_after(self) -> None:
+        """An iteration after the recording begins."""
+        outside = self._outside
+        self._since += 1
+        kind = kind_outside(
+            self._since, None, leading=False, light_after=outside.light_due, light=self._light_is_possible()
+        )
+        outside.turn(kind)
+        if kind is StepKind.TIMED and self._steps_count and self._door is not None:
+            # A mark needs no exact beginning, and hooks cost time.
+            self._close_door()
+            self._without_calls = True
+        if outside.after_is_over():
+            self._complete_after()
+            self._rest()
+
+    def _complete_after(self) -> None:
+        """No further iteration after the recording counts."""
+        recording, self._after = self._after, None
+        if recording is not None:
+            recording.handler.complete()
+            self._outside.drop()
+
+    def _rest(self) -> None:
+        """A recording is over, with all that is measured after it."""
+        if self._steps_count:
+            self._off()
+        else:
+            self._phase = _Phase.REST
+            self._let_go()
+
+    def _light_is_possible(self) -> bool:
+        # Where calls of the model are all that is recorded, that is a light window itself.
+        return not self._order.simple and not self._order.between_marks and light_is_possible()
 
     def _let_go(self) -> None:
         self._close_door()
@@ -435,7 +506,13 @@ class Recorder:
         return False
 
     def _leave(self, phase: Any, said: str) -> None:
+        if self._after is not None:
+            # What was recorded is not lost by what comes after it.
+            self._complete_after()
+            self._off()
+            return
         self._report.phase, self._report.said = phase, said
+        self._outside.drop()
         if self._recording is not None and not self._recording.failed:
             self._recording.drop()
         self._off()
@@ -448,7 +525,9 @@ class Recorder:
         self._optimizers.clear()
 
     def _end(self) -> None:
+        self._ending = True
         self._catch_up()
+        self._complete_after()
         if self._recording is not None:
             if self._in(_Phase.ACTIVE):
                 self._close()
@@ -457,6 +536,7 @@ class Recorder:
         report = self._report
         report.iterations = self._seen
         report.used_gpu = report.used_gpu or bool(probe(torch.cuda.is_initialized))
+        self._outside.drop()
         self._off()
         report.ended = True
         report.write(self._folder)

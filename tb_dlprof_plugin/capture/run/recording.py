@@ -11,9 +11,9 @@ from torch.profiler import ProfilerAction, ProfilerActivity
 
 from tb_dlprof_plugin.capture import workers
 from tb_dlprof_plugin.capture.handler import TraceHandler
+from tb_dlprof_plugin.capture.light import another_profiler_runs
 from tb_dlprof_plugin.capture.modules import ModuleRanges
-from tb_dlprof_plugin.capture.session import ProfileSession, _another_profiler_runs
-from tb_dlprof_plugin.capture.unprofiled import UnprofiledSteps
+from tb_dlprof_plugin.capture.session import ProfileSession
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts
 from tb_dlprof_plugin.storage.run_files import Analysis
@@ -89,8 +89,13 @@ class Recording(ProfileSession):
         """What follows belongs to no iteration, until the next `next_step`."""
         self._guarded(self._end_annotation)
 
-    def finish(self) -> list[Analysis]:
-        """Write the trace and start its analysis; what to wait for, empty where that failed."""
+    def finish(self, goes_on: bool) -> list[Analysis]:
+        """Write the trace and start its analysis; what to wait for, empty where that failed.
+
+        Args:
+            goes_on: steps that come after it are going to be measured, up to `TraceHandler.complete`.
+        """
+        self.handler.goes_on = lambda *_: goes_on
         self._interrupted = True  # says nothing itself of a recording without a trace
         self.stop(wait=False)
         running, self.handler._workers = self.handler._workers, []
@@ -103,18 +108,13 @@ class Recording(ProfileSession):
         self._dropped = True
         self.stop(wait=False)
 
-    def with_unprofiled(self, unprofiled: UnprofiledSteps) -> Recording:
-        """The steps before this recording were timed elsewhere."""
-        self.handler.unprofiled = unprofiled
-        return self
-
     _dropped = False
 
     def _plan(self, step: int) -> ProfilerAction:
         return ProfilerAction.RECORD if self.live else ProfilerAction.WARMUP
 
     def _start(self) -> None:
-        if _another_profiler_runs():
+        if another_profiler_runs():
             self._fail("another profiler is already running in this process")
             return
         options = {name: value for name, value in self._options.items() if value is not None}

@@ -8,11 +8,11 @@ from torch import nn
 from torch.optim import Optimizer
 
 from tb_dlprof_plugin.capture.loader import dataloader_facts
+from tb_dlprof_plugin.capture.outside import OutsideSteps
 from tb_dlprof_plugin.capture.run.alive import Alive, training_loader
 from tb_dlprof_plugin.capture.run.door import Door
 from tb_dlprof_plugin.capture.run.recording import Handler, Ranges, Recording
 from tb_dlprof_plugin.capture.run.roots import as_one, choose_roots, name_of
-from tb_dlprof_plugin.capture.unprofiled import UnprofiledSteps
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.storage.run_files import Order
 
@@ -54,11 +54,11 @@ class Subject:
         cycle: int,
         rank: int,
         world_size: int,
-        unprofiled: UnprofiledSteps,
+        outside: OutsideSteps,
     ) -> Recording:
         """A recording that begins with ``iteration``; not started yet."""
         handler = Handler(order.run_directory, use_gzip=True, model=self.model, session=session, rank=rank)
         handler.world_size, handler.loader_facts = world_size, self._loader
-        handler.cycle, handler.unprofiled = cycle, unprofiled
+        handler.cycle, handler.outside = cycle, outside
         ranges = None if self.model is None or order.simple else Ranges(self.model, on_call)
         return Recording(handler, ranges, iteration, order.simple)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.capture.cycle import LEAST_TIMED, LIGHT_AND_WARMUP
+from tb_dlprof_plugin.capture.schedule import DEFAULT
 from tb_dlprof_plugin.storage.run_files import Order
 
-WARMUP = 3
-_SKIPPED = 5 + WARMUP
-"""As `schedule.DEFAULT`: five run as ever, of which the step time without the profiler is taken, three warm up."""
+WARMUP = DEFAULT["warmup"]
+_SKIPPED = DEFAULT["wait"] + WARMUP
 _TIMED = 8
 """Iterations before the warm-up whose time is taken: on a GPU that costs some microseconds each."""
 _TIMED_AT_MARKS = 32
@@ -30,11 +31,13 @@ class Window:
     Attributes:
         skipped: iterations before the first one, where the user says nothing.
         recorded: iterations to record, where the user says nothing.
+        light: whether there can be a light window.
     """
 
     order: Order
     skipped: int = _SKIPPED
     recorded: int = _RECORDED
+    light: bool = False
     first: int = 0
     last: int = 0
     _begun_s: float | None = None
@@ -59,12 +62,18 @@ class Window:
         """Iterations for which the profiler is on and its data thrown away."""
         return min(WARMUP, self.first)
 
+    @property
+    def lead(self) -> int:
+        """Iterations of the light window and of the warm-up; without enough timed ones before it, it comes later."""
+        room = self.first - self.warmup >= 1 + LEAST_TIMED + LIGHT_AND_WARMUP
+        return self.warmup + (LIGHT_AND_WARMUP if self.light and room else 0)
+
     def near(self, iteration: int) -> bool:
-        """Whether the warm-up begins within the next iterations, or may do so within seconds. Where marks of the script
-        say when, it is a number of iterations from the start and from the end of each recording."""
+        """Whether the light window or the warm-up begins within the next iterations, or may do so within seconds. Where
+        marks of the script say when, it is a number of iterations from the start and from the end of each recording."""
         if self.order.between_marks:
             return iteration <= self._rests_since + _TIMED_AT_MARKS
-        if iteration + self.warmup + _TIMED < self.first:
+        if iteration + self.lead + _TIMED < self.first:
             return False
         return time.time() + _NEAR_S >= self.order.began_s + self.order.delay_s
 
@@ -77,15 +86,15 @@ class Window:
             return _CLOCK_EVERY if now - asked_s < 1.0 else 0
         if self.order.between_marks:
             return 0 if self.near(iteration + 1) else _IDLE_AT_ONCE
-        return min(max(0, self.first - self.warmup - _TIMED - iteration - 1), _IDLE_AT_ONCE)
+        return min(max(0, self.first - self.lead - _TIMED - iteration - 1), _IDLE_AT_ONCE)
 
     def due(self, iteration: int) -> bool:
-        """Whether the warm-up begins with this iteration."""
-        return iteration + self.warmup >= self.first and time.time() >= self.order.began_s + self.order.delay_s
+        """Whether the light window, or else the warm-up, begins with this iteration."""
+        return iteration + self.lead >= self.first and time.time() >= self.order.began_s + self.order.delay_s
 
     def open(self, iteration: int) -> None:
-        """The warm-up begins with this iteration, which may be later than asked for."""
-        self.first = max(self.first, iteration + self.warmup)
+        """The light window, or else the warm-up, begins with this iteration, which may be later than asked for."""
+        self.first = max(self.first, iteration + self.lead)
         self._set_last()
 
     def open_now(self, iteration: int) -> None:

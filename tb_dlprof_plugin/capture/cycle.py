@@ -1,0 +1,68 @@
+"""What is measured in each step of a cycle: a plan that depends on the profiler's schedule alone.
+
+A cycle has three parts: steps without the profiler, which are timed, a light window of steps recorded with GPU
+activities alone, and the full window. All ranks of a distributed training make the same plan.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from torch.profiler import ProfilerAction
+
+from tb_dlprof_plugin.capture.schedule import Schedule
+
+LIGHT_STEPS = 3
+LIGHT_AND_WARMUP = LIGHT_STEPS + 1
+LEAST_TIMED = 3
+"""With fewer timed steps on one side of the full window nothing is known of their spread."""
+MOST_TIMED = 20
+LOOK_AHEAD = 16
+"""Steps. A stretch without the profiler that goes on for longer is as good as endless."""
+
+
+class StepKind(enum.Enum):
+    """What is measured in a step."""
+
+    REST = "nothing"
+    TIMED = "its duration, without the profiler"
+    LIGHT_WARMUP = "nothing; the light window's profiler warms up"
+    LIGHT = "GPU activities and CUDA calls alone"
+    FULL = "all, or the full window's profiler warms up"
+
+
+def kind_outside(since: int, until: int | None, *, leading: bool, light_after: bool, light: bool) -> StepKind:
+    """What is measured in a step of a stretch without the full window's profiler.
+
+    A step directly after a profiler's end is left out, and the first of all steps, which allocates and loads.
+
+    Args:
+        since: steps of the stretch before this one.
+        until: steps from this one to the full window's warm-up; None where it is farther away than `LOOK_AHEAD`.
+        leading: no full window comes before the stretch.
+        light_after: the full window before it still lacks its light window.
+        light: light windows can be recorded at all.
+    """
+    length = None if until is None else since + until
+    lead = [StepKind.REST] if leading else [StepKind.REST] * 2
+    if light and light_after and not leading and (length is None or length > LIGHT_AND_WARMUP):
+        lead = [StepKind.REST, StepKind.LIGHT_WARMUP, *[StepKind.LIGHT] * LIGHT_STEPS, StepKind.REST]
+    if since < len(lead):
+        return lead[since]
+    if until is None:
+        return StepKind.TIMED if since < len(lead) + MOST_TIMED else StepKind.REST
+    if light and since + until >= len(lead) + LEAST_TIMED + LIGHT_AND_WARMUP and until <= LIGHT_AND_WARMUP:
+        return StepKind.LIGHT_WARMUP if until == LIGHT_AND_WARMUP else StepKind.LIGHT
+    return StepKind.TIMED
+
+
+def steps_until_full(schedule: Schedule, step: int) -> int | None:
+    """Steps from this one to the next that is not left alone; None where that is not in sight, or cannot be asked."""
+    if not can_be_asked(schedule):
+        return None
+    return next((n for n in range(LOOK_AHEAD + 1) if schedule(step + n) is not ProfilerAction.NONE), None)
+
+
+def can_be_asked(schedule: Schedule) -> bool:
+    """Whether asking for steps to come changes nothing: Lightning's schedules count how often they are asked."""
+    return getattr(schedule, "__module__", "") == "torch.profiler.profiler"
