@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from enum import Enum
 from typing import Annotated
 
@@ -13,14 +12,12 @@ import typer
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import FindingItem
 from tb_dlprof_plugin.commands.advice_text import print_advice
-from tb_dlprof_plugin.commands.options import Cycle, First, Format, Json, Last, Rank, Source
-from tb_dlprof_plugin.commands.printing import print_json
+from tb_dlprof_plugin.commands.options import Cycle, First, Format, Last, Output, Rank, Source, TableName
+from tb_dlprof_plugin.commands.printing import print_page
 from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.reports.advice import advice_report
-from tb_dlprof_plugin.views.reports.expert_systems import expert_systems_table
-from tb_dlprof_plugin.views.reports.table import to_csv
 
 FOUND = 1
 """Exit status where a finding is as severe as not allowed."""
@@ -36,37 +33,35 @@ class Severity(str, Enum):
 
 def advise(
     source: Source,
-    format: Annotated[
-        Format, typer.Option(help="Text, JSON with everything, CSV as DLProf's Expert Systems Report.")
-    ] = Format.text,
     verbose: Annotated[
         bool,
-        typer.Option("--verbose", "-v", help="Evidence, how savings were computed, what silent rules looked at."),
+        typer.Option(
+            "--verbose", "-v", help="Show evidence, how savings were computed, and what silent rules looked at."
+        ),
     ] = False,
     fail_on: Annotated[
         Severity | None,
-        typer.Option(help="Exit with 1 where there is a finding of this severity or a higher one."),
+        typer.Option(help="Exit with 1 if there is a finding of this severity or a higher one."),
     ] = None,
     ignore: Annotated[
-        str, typer.Option(metavar="RULES", help="Rules whose findings are left out, with commas between.")
+        str, typer.Option(metavar="RULES", help="Leave out the findings of these rules, separated by commas.")
     ] = "",
     cycle: Cycle = None,
     rank: Rank = None,
     first: First = None,
     last: Last = None,
-    as_json: Json = False,
+    output: Output = Format.text,
+    table: TableName = None,
 ) -> None:
-    """What to change: what each change should save per step, what was seen, and the code."""
+    """Say what to change and what it should save.
+
+    With what was seen and the code to change. CSV holds the findings.
+    """
     ignored = _rules(ignore)
     chosen = choose(source, cycle, rank, first, last)
     page = advice_page(chosen.frame, chosen.ref, chosen.selection, ignored)
     page = msgspec.structs.replace(page, findings=[one for one in page.findings if one.rule not in ignored])
-    if as_json or format is Format.json:
-        print_json(advice_report(page))
-    elif format is Format.csv:
-        sys.stdout.write(to_csv(expert_systems_table(page.findings)))
-    else:
-        print_advice(page, verbose)
+    print_page(advice_report(page), output, table, text=lambda: print_advice(page, verbose))
     if fail_on is not None:
         _check(page.findings, fail_on)
 

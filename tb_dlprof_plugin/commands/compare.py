@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
-from tb_dlprof_plugin.commands.options import Format, Json, Limit
-from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_csv, print_json, print_table, time
+from tb_dlprof_plugin.commands.options import Format, Limit, Output, TableName
+from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_page, print_table, time
 from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.views.compare import CompareInput, CompareMetric, ComparePage, compare_page
@@ -22,31 +21,27 @@ SLOWER = 1
 
 
 def compare(
-    base: Annotated[Path, typer.Argument(help="The base run: its directory, event file or trace.")],
-    candidate: Annotated[Path, typer.Argument(help="The run to hold against it.")],
-    format: Annotated[
-        Format, typer.Option(help="Text with the explanation, JSON with everything, CSV with the ops.")
-    ] = Format.text,
+    base: Annotated[Path, typer.Argument(help="The base run: its directory, an event file, or a trace.")],
+    candidate: Annotated[Path, typer.Argument(help="The candidate run, compared with the base run.")],
     fail_if_slower: Annotated[
         float | None,
         typer.Option(
             min=0,
             metavar="PERCENT",
-            help="Exit with 1 where the candidate's step is longer by more than this, and by more than noise.",
+            help="Exit with 1 if the candidate's step is longer by more than this, and by more than noise.",
         ),
     ] = None,
     limit: Limit = 20,
-    as_json: Json = False,
+    output: Output = Format.text,
+    table: TableName = None,
 ) -> None:
-    """Two runs side by side, per iteration: step time, what changed it, ops, Tensor Core time, memory."""
+    """Compare two runs: the step time and what changed it.
+
+    With time categories, ops, Tensor Core time and memory, all per iteration. CSV holds the ops.
+    """
     sides = [choose(path, None, None, None, None) for path in (base, candidate)]
     page = compare_page(*(CompareInput(side.frame, side.ref, side.selection) for side in sides))
-    if as_json or format is Format.json:
-        print_json(page)
-    elif format is Format.csv:
-        _print_csv(page)
-    else:
-        _print_text(page, limit)
+    print_page(page, output, table, text=lambda: _print_text(page, limit))
     if fail_if_slower is not None:
         _check(page, fail_if_slower)
 
@@ -249,18 +244,6 @@ def _ms(value: float) -> str:
 
 def _error(value: float | None) -> str:
     return "-" if value is None else f"{value:+.0f} %"
-
-
-def _print_csv(page: ComparePage) -> None:
-    """All ops, one line each; None is an empty cell."""
-    names = [name for name in CompareOp.__struct_fields__ if not name.endswith("_buckets")]
-    buckets = [bucket.key for bucket in page.buckets]
-    rows = []
-    for op in page.ops:
-        row = msgspec.structs.asdict(op)
-        times = [row[f"{side}_buckets"].get(key, 0) for key in buckets for side in ("a", "b")]
-        rows.append([row[name] for name in names] + times)
-    print_csv([*names, *(f"{side}_{key}_ns" for key in buckets for side in ("a", "b"))], rows)
 
 
 def _value(metric: CompareMetric, value: float | None) -> str:

@@ -28,23 +28,25 @@ _MOST_RUNS = 50
 def export(
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Runs: directories, event files, traces; or a log directory of several."),
+        typer.Argument(metavar="RUN...", help="A log directory, or runs: their directories, event files or traces."),
     ],
     html: Annotated[
         bool,
         typer.Option(
-            "--html", help="Write one HTML file: the NAME.html given beside the runs, else one here named after them."
+            "--html",
+            help="Write one HTML file: the NAME.html among the arguments, or one here that is named after the runs.",
         ),
     ] = False,
-    title: Annotated[str | None, typer.Option(help="The file's title; the runs by default.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    title: Annotated[str | None, typer.Option(help="Title of the file; the names of the runs by default.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
     cycle: Cycle = None,
     rank: Rank = None,
 ) -> None:
-    """Hand runs on as one HTML file: every page of the DLProf tab, opened from disk, nothing loaded from elsewhere.
+    """Write runs as one HTML file that needs no server.
 
-    It holds what the pages say about all iterations of each run, and the comparison where there are two. What the pages
-    compute on demand (other iterations, another key node) is not in it, and the file says so.
+    It opens from disk, loads nothing from elsewhere and has every page of the DLProf tab: what the pages say about all
+    iterations of each run, and the comparison if there are two. What the pages compute on demand (other iterations,
+    another key node) is not in it, and the file says so.
     """
     if not html:
         refuse("say what to make of the runs: --html NAME.html writes one HTML file")

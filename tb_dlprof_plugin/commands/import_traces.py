@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.analysis.tab_copy import write_tab_copy
+from tb_dlprof_plugin.commands.options import Format, Output
+from tb_dlprof_plugin.commands.printing import print_page
 from tb_dlprof_plugin.commands.progress import Progress
 from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.trace_files import trace_files
@@ -22,54 +25,82 @@ from tb_dlprof_plugin.storage.trace_names import copy_name, stem_of
 from tb_dlprof_plugin.trace.errors import TraceError
 
 
+class ImportedProfile(msgspec.Struct, frozen=True):
+    """A profile that was written: of which trace, to which event file of which run."""
+
+    run: str
+    trace_file: str
+    event_file: str
+    session: str
+    rank: int
+    cycle: int
+    iterations: int
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """Every profile that was written, in that order."""
+
+    profiles: list[ImportedProfile]
+
+
 def import_traces(
     traces: Annotated[
         list[Path],
-        typer.Argument(help="Trace files that torch.profiler wrote, or directories of *.pt.trace.json[.gz]."),
+        typer.Argument(help="Trace files of torch.profiler, or directories of *.pt.trace.json[.gz] files."),
     ],
-    logdir: Annotated[Path, typer.Option(help="TensorBoard's logdir; the runs are made in it.")],
+    logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory, in which the runs are made.")],
     run: Annotated[
         str | None,
-        typer.Option(help="Name of one run for all traces; else each trace makes a run named after its file."),
+        typer.Option(help="Name of one run for all traces; by default each trace makes a run named after its file."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace profiles that the run already has.")] = False,
     rank: Annotated[int | None, typer.Option(help="Rank; the traces' own by default.")] = None,
     facts_from: Annotated[
         Path | None,
-        typer.Option(help="Event file of the same run: keeps what the hook read, to analyse with a newer version."),
+        typer.Option(help="Event file of the same run: keep what the hook recorded in it."),
     ] = None,
     pytorch_views: Annotated[
         bool,
-        typer.Option(
-            "--pytorch-views", help="Put a trace that the PyTorch Profiler tab understands into the run, too."
-        ),
+        typer.Option("--pytorch-views", help="Also write a trace that the PyTorch Profiler tab can read into the run."),
     ] = False,
+    output: Output = Format.text,
 ) -> None:
-    """Make runs of trace files that exist already, from any torch and any machine.
+    """Make runs of trace files that exist already.
 
-    What only the training process knows (autocast, TF32 switches, DataLoader settings) is then unknown, unless
-    --facts-from names an event file that holds it.
+    From any torch and any machine. What only the training process knows (autocast, TF32 switches, DataLoader
+    settings) is then unknown, unless --facts-from names an event file that holds it.
     """
     known = _known(facts_from)
     files = _files(traces)
-    failed = False
+    failed, written = False, []
     groups = (
         {run: files} if run is not None else {name: [file] for file, name in zip(files, _names(files), strict=True)}
     )
     for name, members in groups.items():
-        failed |= not _make_run(logdir / name, members, known, rank, force, pytorch_views)
+        whole, profiles = _make_run(logdir / name, members, known, rank, force, pytorch_views)
+        failed |= not whole
+        for path, profile in profiles:
+            written.append(_imported(name, path, profile))
+            if output is Format.text:
+                typer.echo(f"{profile.source.trace_file} -> {path}")
+    if output is not Format.text:
+        print_page(Imported(written), output)
     if failed:
         raise typer.Exit(2)
 
 
 def _make_run(
     folder: Path, traces: list[Path], known: Profile | None, rank: int | None, force: bool, pytorch_views: bool
-) -> bool:
-    """Writes the profiles of one run; False where any of its traces failed, which leaves the others."""
+) -> tuple[bool, list[tuple[Path, Profile]]]:
+    """Writes the profiles of one run; False where any of its traces failed, which leaves the others.
+
+    The profiles that were written follow, each with its event file.
+    """
     before = event_files(folder) if folder.is_dir() else []
     if before and not force:
         _tell(f"{folder} already has {len(before)} profiles; give --force to replace them, or another --run.")
-        return False
+        return False, []
+    written: list[tuple[Path, Profile]] = []
     profiles, whole = [], True
     for trace in traces:
         try:
@@ -80,23 +111,35 @@ def _make_run(
                 write_tab_copy(profiles[-1], trace, folder / copy_name(stem_of(trace.name)))
         except OSError as error:
             _tell(f"{folder} cannot be written ({error.strerror}); give another --logdir.")
-            return False
+            return False, []
         except TraceError as error:
             _tell(str(error))
             whole = False
     if before and not whole:
         _tell(f"{folder} was left as it is.")
-        return False
+        return False, []
     try:
         for profile in _as_cycles(profiles, known):
-            path = write_profile(folder, profile)
-            typer.echo(f"{profile.source.trace_file} -> {path}")
+            written.append((write_profile(folder, profile), profile))
         for old in before:
             old.unlink()
     except OSError as error:
         _tell(f"{folder} cannot be written ({error.strerror}); give another --logdir.")
-        return False
-    return whole
+        return False, written
+    return whole, written
+
+
+def _imported(run: str, path: Path, profile: Profile) -> ImportedProfile:
+    source = profile.source
+    return ImportedProfile(
+        run=run,
+        trace_file=source.trace_file,
+        event_file=str(path),
+        session=source.session,
+        rank=source.rank,
+        cycle=source.cycle,
+        iterations=len(profile.iterations) if profile.iterations.found_by != "none" else 0,
+    )
 
 
 def _analyzed(trace: Path, known: Profile | None, rank: int | None, progress: Progress) -> Profile:

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import Annotated
-
 import typer
 
-from tb_dlprof_plugin.commands.options import Cycle, Rank, Source
-from tb_dlprof_plugin.commands.printing import UNKNOWN, print_json, time
+from tb_dlprof_plugin.commands.options import Cycle, Format, Output, Rank, Source, TableName
+from tb_dlprof_plugin.commands.printing import UNKNOWN, print_page, time
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.views.info import Info, info_page
-
-
-class Format(str, Enum):
-    """How a command prints."""
-
-    TEXT = "text"
-    JSON = "json"
+from tb_dlprof_plugin.views.python.rows import rows_table
 
 
 def info(
     source: Source,
     cycle: Cycle = None,
     rank: Rank = None,
-    format: Annotated[Format, typer.Option(help="What to print.")] = Format.TEXT,
+    output: Output = Format.text,
+    table: TableName = None,
 ) -> None:
-    """What the trace held, how much of the kernel time is tied to ops, and what was repaired or is missing."""
+    """Show what a recording holds and what is missing.
+
+    Events, steps and kernels, how much of the kernel time is tied to ops, and what was repaired.
+    """
     chosen = choose(source, cycle, rank, None, None)
     page = info_page(chosen.frame, chosen.ref)
-    if format is Format.JSON:
-        print_json(page)
-        return
+    print_page(page, output, table, text=lambda: _text(page), main=lambda: rows_table(Info, [page]))
+
+
+def _text(page: Info) -> None:
     for label, text in _lines(page):
         typer.echo(f"{label:<22}{text}")
     for note in page.notes:

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import typer
 
-from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
-from tb_dlprof_plugin.commands.printing import percent, print_json, print_table, time
-from tb_dlprof_plugin.commands.source import choose
-from tb_dlprof_plugin.views.kernels import kernels_page
+from tb_dlprof_plugin.commands.options import Limit
+from tb_dlprof_plugin.commands.page_command import page_command
+from tb_dlprof_plugin.commands.printing import percent, print_table, time
+from tb_dlprof_plugin.views.kernels import KernelsPage, kernels_page
 
 
-def kernels(
-    source: Source,
-    limit: Limit = 30,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    first: First = None,
-    last: Last = None,
-    as_json: Json = False,
-) -> None:
-    """Every kernel, copy and set by time, with its Tensor Core verdict and the rule that decided it."""
-    chosen = choose(source, cycle, rank, first, last)
-    page = kernels_page(chosen.frame, chosen.ref, chosen.selection)
-    if as_json:
-        print_json(page)
-        return
+@page_command(kernels_page)
+def kernels(page: KernelsPage, limit: Limit = 30) -> None:
+    """List kernels, copies and sets by time.
+
+    With the Tensor Core verdict of each and the rule that decided it.
+    """
     typer.echo(f"{page.headline}\n")
     print_table(
         (

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import typer
 
-from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
-from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
-from tb_dlprof_plugin.commands.source import choose
+from tb_dlprof_plugin.commands.options import Limit
+from tb_dlprof_plugin.commands.page_command import page_command
+from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_table, time
 from tb_dlprof_plugin.views.launches import LaunchesPage, launches_page
 
 
-def launches(
-    source: Source,
-    limit: Limit = 10,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    first: First = None,
-    last: Last = None,
-    as_json: Json = False,
-) -> None:
-    """Whether CPU or GPU sets the pace, idle gaps with what the CPU did, launch delays and synchronising calls."""
-    chosen = choose(source, cycle, rank, first, last)
-    page = launches_page(chosen.frame, chosen.ref, chosen.selection)
-    if as_json:
-        print_json(page)
-        return
+@page_command(launches_page)
+def launches(page: LaunchesPage, limit: Limit = 10) -> None:
+    """Show whether the CPU or the GPU sets the pace.
+
+    With idle gaps and what the CPU did meanwhile, launch delays and synchronising calls.
+    """
     typer.echo(page.headline)
     if not page.has_gpu:
         return
@@ -199,7 +190,7 @@ def _heading(text: str) -> None:
 
 def _rest(total: int, limit: int) -> None:
     if total > limit:
-        typer.echo(f"\n{total - limit} more; --limit prints more, --json what the page holds.")
+        typer.echo(f"\n{total - limit} more; --limit prints more, --format json all that the page holds.")
 
 
 def _number(value: float | None) -> str:

@@ -60,7 +60,7 @@ class _Subcommands(TyperGroup):
         settings = dict(spelling.CONTEXT) if cmd_name in _SPELLED_AS_DLPROF else {}
         if cmd_name in _STARTING_OTHERS:
             settings["allow_interspersed_args"] = False
-        alone.command(cmd_name, context_settings=settings)(getattr(home, function))
+        alone.command(cmd_name, cls=spelling.FormerSpellings, context_settings=settings)(getattr(home, function))
         return typer.main.get_command(alone)
 
 

@@ -6,36 +6,32 @@ from typing import Annotated
 
 import typer
 
-from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
-from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table
+from tb_dlprof_plugin.commands.options import Limit
+from tb_dlprof_plugin.commands.page_command import page_command
+from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_table
 from tb_dlprof_plugin.commands.refusal import refuse
-from tb_dlprof_plugin.commands.source import choose
+from tb_dlprof_plugin.frame import Frame, Selection
+from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.memory import MemoryPage, memory_page
 from tb_dlprof_plugin.views.memory_tables import MemoryGroup
 from tb_dlprof_plugin.views.text import byte_size, duration
 
-Device = Annotated[str | None, typer.Option(help="GPU number or cpu; the first GPU recorded by default.")]
+Device = Annotated[str | None, typer.Option(help="Number of a GPU, or cpu; the first recorded GPU by default.")]
 
 
-def memory(
-    source: Source,
-    device: Device = None,
-    limit: Limit = 15,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    first: First = None,
-    last: Last = None,
-    as_json: Json = False,
-) -> None:
-    """What was allocated: the peak by category, module and op, the largest allocations, what each step leaves."""
-    chosen = choose(source, cycle, rank, first, last)
+def _page(frame: Frame, ref: RunRef, selection: Selection, device: Device = None) -> MemoryPage:
     try:
-        page = memory_page(chosen.frame, chosen.ref, chosen.selection, device)
+        return memory_page(frame, ref, selection, device)
     except KeyError:
-        refuse(f"{source} holds no memory of device {device!r}; leave out --device")
-    if as_json:
-        print_json(page)
-        return
+        refuse(f"{ref.run} holds no memory of device {device!r}; leave out --device")
+
+
+@page_command(_page)
+def memory(page: MemoryPage, limit: Limit = 15) -> None:
+    """Show what fills the memory at its peak.
+
+    By category, module and op; with the largest allocations, and what each step leaves allocated.
+    """
     typer.echo(f"{page.headline}\n")
     if page.figures is None:
         typer.echo(page.how_to_record)

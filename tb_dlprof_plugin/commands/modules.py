@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
-from tb_dlprof_plugin.commands.printing import percent, print_json, print_table, time
-from tb_dlprof_plugin.commands.source import choose
+from tb_dlprof_plugin.commands.options import Limit
+from tb_dlprof_plugin.commands.page_command import page_command
+from tb_dlprof_plugin.commands.printing import percent, print_table, time
 from tb_dlprof_plugin.views.modules import ModuleRow, ModulesPage, modules_page
 
-Depth = Annotated[int, typer.Option(min=0, help="Levels below the whole model to print.")]
+Depth = Annotated[int, typer.Option(min=0, help="Levels below the whole model in the text.")]
 
 _HOW_TO = (
     "Record them with tb_dlprof_plugin.profile(logdir, model=model), or profile with with_stack=True to have them "
@@ -21,22 +21,12 @@ _HOW_TO = (
 _NONE = "-"
 
 
-def modules(
-    source: Source,
-    depth: Depth = 2,
-    limit: Limit = 100,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    first: First = None,
-    last: Last = None,
-    as_json: Json = False,
-) -> None:
-    """The module tree by GPU time: calls, forward and backward time, kernels, Tensor Core eligibility and use."""
-    chosen = choose(source, cycle, rank, first, last)
-    page = modules_page(chosen.frame, chosen.ref, chosen.selection)
-    if as_json:
-        print_json(page)
-        return
+@page_command(modules_page)
+def modules(page: ModulesPage, depth: Depth = 2, limit: Limit = 100) -> None:
+    """Show the module tree by GPU time.
+
+    With calls, forward and backward time, kernels, Tensor Core eligibility and use.
+    """
     typer.echo(page.headline)
     if not page.rows:
         typer.echo(_HOW_TO)

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import typer
 
-from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
-from tb_dlprof_plugin.commands.printing import percent, print_json, print_table, time
-from tb_dlprof_plugin.commands.source import choose
-from tb_dlprof_plugin.views.ops import ops_page
+from tb_dlprof_plugin.commands.options import Limit
+from tb_dlprof_plugin.commands.page_command import page_command
+from tb_dlprof_plugin.commands.printing import percent, print_table, time
+from tb_dlprof_plugin.views.ops import OpsPage, ops_page
 
 
-def ops(
-    source: Source,
-    limit: Limit = 30,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    first: First = None,
-    last: Last = None,
-    as_json: Json = False,
-) -> None:
-    """The ops of the model by GPU time: calls, times, Tensor Core eligibility and use, precision, shapes."""
-    chosen = choose(source, cycle, rank, first, last)
-    page = ops_page(chosen.frame, chosen.ref, chosen.selection)
-    if as_json:
-        print_json(page)
-        return
+@page_command(ops_page)
+def ops(page: OpsPage, limit: Limit = 30) -> None:
+    """List the ops of the model by GPU time.
+
+    With calls, times, Tensor Core eligibility and use, precision and shapes.
+    """
     typer.echo(f"{page.headline}\n")
     print_table(
         (

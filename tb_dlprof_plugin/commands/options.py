@@ -9,12 +9,14 @@ from typing import Annotated
 import typer
 
 Source = Annotated[Path, typer.Argument(help="A run's directory, an event file, or a *.pt.trace.json[.gz] file.")]
+Sources = Annotated[
+    list[Path], typer.Argument(help="A log directory, or runs: their directories, event files or traces.")
+]
 Cycle = Annotated[int | None, typer.Option(help="Profiling cycle; the last one by default.")]
-Rank = Annotated[int | None, typer.Option(help="Rank; the lowest by default.")]
-First = Annotated[int | None, typer.Option(help="Index of the first iteration to aggregate.")]
+Rank = Annotated[int | None, typer.Option(help="Rank; the lowest one by default.")]
+First = Annotated[int | None, typer.Option(help="Index of the first iteration to aggregate, counted from 0.")]
 Last = Annotated[int | None, typer.Option(help="Index of the last iteration to aggregate, inclusive.")]
-Limit = Annotated[int, typer.Option(help="Number of rows to print.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the page's data as JSON.")]
+Limit = Annotated[int, typer.Option(help="Number of rows of each table in the text; JSON and CSV are not cut.")]
 
 
 class Format(str, Enum):
@@ -25,4 +27,9 @@ class Format(str, Enum):
     csv = "csv"
 
 
-Output = Annotated[Format, typer.Option("--format", help="What to print.")]
+Output = Annotated[
+    Format, typer.Option("--format", help="Text for reading, JSON with all data, or CSV with the main table.")
+]
+TableName = Annotated[
+    str | None, typer.Option("--table", metavar="NAME", help="Table for --format csv; the main one by default.")
+]

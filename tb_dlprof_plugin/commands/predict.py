@@ -5,19 +5,18 @@ from __future__ import annotations
 from enum import Enum
 from typing import Annotated
 
-import msgspec
 import typer
 
-from tb_dlprof_plugin.commands.options import Cycle, Format, Limit, Rank, Source
-from tb_dlprof_plugin.commands.printing import print_csv, print_json, print_table
+from tb_dlprof_plugin.commands.options import Cycle, Format, Limit, Output, Rank, Source, TableName
+from tb_dlprof_plugin.commands.printing import print_page, print_table
 from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.comparison.forecast import ForecastError
-from tb_dlprof_plugin.views.forecast import ForecastOp, ForecastPage, forecast_page
+from tb_dlprof_plugin.views.forecast import ForecastPage, forecast_page
 
 
 class Precision(str, Enum):
-    """What the step is asked about in."""
+    """The precision to forecast."""
 
     bf16 = "bf16"
     fp16 = "fp16"
@@ -29,27 +28,28 @@ def predict(
     source: Source,
     precision: Annotated[
         Precision,
-        typer.Option(help="bf16 and fp16 by autocast (fp16 with GradScaler), tf32 by its switch, fp32 as it is."),
+        typer.Option(help="bf16 and fp16: autocast (fp16 with GradScaler); tf32: TF32 allowed; fp32: as recorded."),
     ],
-    batch_size: Annotated[int | None, typer.Option(help="Another batch size; that of the run by default.")] = None,
-    gpu: Annotated[str | None, typer.Option(help="Another GPU, by the name that CUDA reports.")] = None,
-    format: Annotated[Format, typer.Option(help="Text, JSON with everything, CSV with the ops.")] = Format.text,
+    batch_size: Annotated[int | None, typer.Option(help="Batch size; that of the run by default.")] = None,
+    gpu: Annotated[
+        str | None, typer.Option(help="GPU, by the name that CUDA reports; that of the run by default.")
+    ] = None,
     limit: Limit = 20,
     cycle: Cycle = None,
     rank: Rank = None,
+    output: Output = Format.text,
+    table: TableName = None,
 ) -> None:
-    """Forecast the step time of an FP32 run in another precision, with another batch size or on another GPU."""
+    """Forecast the step time in another precision.
+
+    Of an FP32 run; with another batch size or on another GPU, too. CSV holds the ops.
+    """
     chosen = choose(source, cycle, rank, None, None)
     try:
         page = forecast_page(chosen.frame, chosen.ref, precision.value, batch_size, gpu)
     except ForecastError as error:
         refuse(f"{source}: {error}")
-    if format is Format.json:
-        print_json(page)
-    elif format is Format.csv:
-        print_csv(ForecastOp.__struct_fields__, map(msgspec.structs.astuple, page.ops))
-    else:
-        _print_text(page, limit)
+    print_page(page, output, table, text=lambda: _print_text(page, limit))
 
 
 def _print_text(page: ForecastPage, limit: int) -> None:

@@ -19,17 +19,17 @@ from tb_dlprof_plugin.trace.errors import TraceError
 def pytorch_views(
     traces: Annotated[
         list[Path],
-        typer.Argument(help="Trace files that torch.profiler wrote, or run directories of *.pt.trace.json[.gz]."),
+        typer.Argument(help="Trace files of torch.profiler, or directories of *.pt.trace.json[.gz] files."),
     ],
     to: Annotated[
-        Path | None, typer.Option(help="Write the copies to this directory, and leave the traces where they are.")
+        Path | None, typer.Option(help="Write the copies to this directory and leave the traces where they are.")
     ] = None,
 ) -> None:
-    """Make traces that the PyTorch Profiler tab (torch-tb-profiler 0.4.3) understands.
+    """Make traces that the PyTorch Profiler tab can read.
 
-    It reads no device times from traces of today's torch, and counts wrong steps. The copy takes the trace's place; the
-    trace itself, for Perfetto and HTA, is moved to the directory "kineto" beside it. Restart TensorBoard afterwards:
-    the tab reads a directory once.
+    The tab, torch-tb-profiler 0.4.3, reads no device times from traces of today's torch, and counts wrong steps. The
+    copy takes the trace's place; the trace itself, for Perfetto and HTA, is moved to the directory "kineto" beside it.
+    Restart TensorBoard afterwards: the tab reads a directory once.
     """
     try:
         files = [file for file in trace_files(traces) if to is not None or not _has_copy(file)]

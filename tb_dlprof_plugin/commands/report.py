@@ -7,9 +7,11 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
-from tb_dlprof_plugin.commands.options import Cycle, Rank, Source
+from tb_dlprof_plugin.commands.options import Cycle, Format, Rank, Source
+from tb_dlprof_plugin.commands.printing import print_json, print_table
 from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
 from tb_dlprof_plugin.frame import Frame
@@ -17,15 +19,21 @@ from tb_dlprof_plugin.measures.iteration_range import by_number
 from tb_dlprof_plugin.measures.key_node import with_key_node
 from tb_dlprof_plugin.views.reports.files import BASE_NAME, write_reports
 from tb_dlprof_plugin.views.reports.registry import ALIASES, REPORTS, make_report
-from tb_dlprof_plugin.views.reports.table import FORMATS, Report
+from tb_dlprof_plugin.views.reports.table import FORMATS, Report, csv_cells
+from tb_dlprof_plugin.views.reports.titles import TITLES
+
+_PIPED_WIDTH = 100_000
+"""Characters: reports have many columns and the longest names, and none is cut in a file."""
 
 ReportNames = Annotated[
-    str, typer.Option("--reports", help=f"Which, with commas between: {', '.join(REPORTS)}; or all.")
+    str, typer.Option("--reports", help=f"Reports, separated by commas: {', '.join(REPORTS)}; or all.")
 ]
-FormatNames = Annotated[str, typer.Option("--formats", help="csv, json, or both with a comma between.")]
+FormatNames = Annotated[str, typer.Option("--formats", help="Formats of the files, separated by commas: csv, json.")]
 OutputPath = Annotated[
     Path | None,
-    typer.Option("--output-path", help="Folder for NAME_REPORT.FORMAT; made if missing. Files in it are replaced."),
+    typer.Option(
+        "--output-path", help="Directory for the files NAME_REPORT.FORMAT; made if missing. Old ones are replaced."
+    ),
 ]
 BaseName = Annotated[
     str | None,
@@ -34,11 +42,15 @@ BaseName = Annotated[
 KeyNode = Annotated[
     str | None,
     typer.Option(
-        "--key-node", help="Op that delimits iterations: its Op ID or Op Name in the detail report, or an annotation."
+        "--key-node", help="Op that separates iterations: its Op ID or Op Name in the detail report, or an annotation."
     ),
 ]
 IterStart = Annotated[
-    int | None, typer.Option("--iter-start", help="Number of the first iteration to aggregate, as the training counts.")
+    int | None, typer.Option("--iter-start", help="Number of the first iteration to aggregate, as in the training.")
+]
+Printed = Annotated[
+    Format | None,
+    typer.Option("--format", help="Print the reports instead of writing files; CSV holds one report."),
 ]
 IterStop = Annotated[
     int | None, typer.Option("--iter-stop", help="Number of the last iteration to aggregate, inclusive.")
@@ -56,18 +68,20 @@ def report(
     iter_stop: IterStop = None,
     cycle: Cycle = None,
     rank: Rank = None,
+    output: Printed = None,
 ) -> None:
-    """DLProf's reports, without profiling again.
+    """Write DLProf's reports from a recorded run.
 
     `summary`, `detail`, `iteration`, `kernel`, `tensor`, `op_type`, `group_node` and `expert_systems` are DLProf's;
     `averages` is torch's table, `api` has CUDA calls by name, `copies` copies by size, `kernel_groups` kernels by what
     they do.
 
-    One report in one format is printed where neither a folder nor a name is given; else files are written.
+    One report in one format is printed if neither a directory nor a name is given; else files are written.
     """
     names = report_names(reports)
     kinds = format_names(formats)
     check_base_name(base_name)
+    _check_printed(output, names, kinds, output_path)
     chosen = choose(source, cycle, rank, None, None)
     try:
         frame = chosen.frame if key_node is None else Frame(with_key_node(chosen.frame.profile, key_node))
@@ -75,7 +89,9 @@ def report(
     except ValueError as error:
         refuse(f"{error}.")
     made = {name: make_report(name, frame, chosen.ref, selection, profile_name=base_name) for name in names}
-    if output_path is None and base_name is None and len(names) == len(kinds) == 1:
+    if output is not None:
+        print_reports(made, output)
+    elif output_path is None and base_name is None and len(names) == len(kinds) == 1:
         sys.stdout.write(FORMATS[kinds[0]](made[names[0]]))
     else:
         write(made, kinds, output_path or Path(), base_name or BASE_NAME)
@@ -109,6 +125,21 @@ def write(reports: dict[str, Report], formats: list[str], folder: Path, base_nam
         refuse(f"{folder} cannot be written: {error}")
 
 
+def print_reports(reports: dict[str, Report], output: Format) -> None:
+    """Reports on standard output; several in JSON are one object with an entry for each."""
+    if output is Format.text:
+        for name, made in reports.items():
+            typer.echo(f"{TITLES[ALIASES.get(name, name)][0]}\n")
+            columns = [(column, "left") for column in made.columns]
+            print_table(columns, [csv_cells(row) for row in made.rows], _PIPED_WIDTH)
+            typer.echo("")
+    elif output is Format.json and len(reports) > 1:
+        print_json({name: msgspec.Raw(made.to_json().encode()) for name, made in reports.items()})
+    else:
+        for made in reports.values():
+            sys.stdout.write(FORMATS[output.value](made))
+
+
 def print_notes(reports: Iterable[tuple[str, Report]]) -> None:
     """What could not be had, each sentence once with the reports it is about, on stderr."""
     about: dict[str, list[str]] = {}
@@ -117,6 +148,15 @@ def print_notes(reports: Iterable[tuple[str, Report]]) -> None:
             about.setdefault(note, []).append(name)
     for note, names in about.items():
         typer.echo(f"Note ({', '.join(names)}): {note}", err=True)
+
+
+def _check_printed(output: Format | None, names: list[str], kinds: list[str], folder: Path | None) -> None:
+    if output is None:
+        return
+    if folder is not None or kinds != ["csv"]:
+        refuse("--format prints and writes no file; leave it out, or leave out --formats and --output-path")
+    if output is Format.csv and len(names) > 1:
+        refuse("--format csv prints one report; name it with --reports")
 
 
 def _chosen(what: str, text: str, shown: Collection[str], known: Collection[str]) -> list[str]:

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
-from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
-from tb_dlprof_plugin.commands.source import choose
-from tb_dlprof_plugin.views.roofline import RooflineOp, precision_label, roofline_page
+from tb_dlprof_plugin.commands.options import Limit
+from tb_dlprof_plugin.commands.page_command import page_command
+from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_table, time
+from tb_dlprof_plugin.views.roofline import RooflineOp, RooflinePage, precision_label, roofline_page
 from tb_dlprof_plugin.views.text import byte_size, flop_count
 
 
-def roofline(
-    source: Source,
-    limit: Limit = 30,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    first: First = None,
-    last: Last = None,
-    as_json: Json = False,
-) -> None:
-    """FLOPs, bytes and rate of each matrix op, against the peak rate and memory bandwidth of the GPU."""
-    chosen = choose(source, cycle, rank, first, last)
-    page = roofline_page(chosen.frame, chosen.ref, chosen.selection)
-    if as_json:
-        print_json(page)
-        return
+@page_command(roofline_page)
+def roofline(page: RooflinePage, limit: Limit = 30) -> None:
+    """Compare matrix ops with what the GPU can reach.
+
+    FLOPs, bytes and rate of each, against the peak rate and the memory bandwidth of the GPU.
+    """
     typer.echo(f"{page.headline}\n")
     if page.bytes_per_second is not None:
         print_table(

@@ -65,7 +65,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    logdir: Annotated[Path, typer.Option(help="TensorBoard's logdir; the run is made in it.")] = Path("runs"),
+    logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory, in which the run is made.")] = Path("runs"),
     run_name: Annotated[
         str | None,
         typer.Option(help="Name of the run.  [default: the script's, with a number where it is taken]"),
@@ -74,7 +74,9 @@ def run(
     mode: Annotated[
         Mode,
         typer.Option(
-            "--mode", "-m", help="simple records GPU kernels only, with the least overhead: totals and kernel report."
+            "--mode",
+            "-m",
+            help="pytorch records everything; simple records GPU kernels only: totals and kernel report.",
         ),
     ] = Mode.pytorch,
     delay: Annotated[
@@ -106,17 +108,17 @@ def run(
     ] = False,
     reports: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="DLProf's reports to write at the end, with commas between, or all."),
+        typer.Option(metavar="NAMES", help="DLProf's reports to write at the end, separated by commas; or all."),
     ] = None,
     formats: FormatNames = "csv",
-    output_path: Annotated[Path, typer.Option(help="Folder for reports and model data; made if missing.")] = Path(),
+    output_path: Annotated[Path, typer.Option(help="Directory for reports and model data; made if missing.")] = Path(),
     base_name: BaseName = None,
     dump_model_data: Annotated[
         bool,
         typer.Option("--dump-model-data", help="Write NAME_model_data.json: every call of every op, and its kernels."),
     ] = False,
     verbosity: Annotated[
-        Verbosity, typer.Option("--verbosity", "-v", help="How much is said, on standard error.")
+        Verbosity, typer.Option("--verbosity", "-v", help="How much is printed on standard error.")
     ] = Verbosity.normal,
     version: Annotated[
         bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version and end.")

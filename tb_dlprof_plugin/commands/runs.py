@@ -2,55 +2,46 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tb_dlprof_plugin.commands.options import Format, Output
-from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
+from tb_dlprof_plugin.commands.options import Format, Output, Sources, TableName
+from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_page, print_table, time
 from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.run_list import named_run, read_runs, report_failed
 from tb_dlprof_plugin.views.by_model import ByModelPage, ModelRow, ModelSide, by_model_page
 from tb_dlprof_plugin.views.reports.runs import by_model_report, runs_report
-from tb_dlprof_plugin.views.reports.table import to_csv
 from tb_dlprof_plugin.views.runs import ManyRunsPage, RunRow, many_runs_page
 from tb_dlprof_plugin.views.text import byte_size
 
 
 def runs(
-    sources: Annotated[list[Path], typer.Argument(help="A log directory, or runs: directories, event files, traces.")],
+    sources: Sources,
     base: Annotated[
         str | None,
-        typer.Option(help="The run that all are held against; by default each model's FP32 run at its batch size."),
+        typer.Option(help="Base run for all; by default each model's FP32 run at its batch size."),
     ] = None,
     by_model: Annotated[
-        bool, typer.Option("--by-model", help="A row for each model: before and after mixed precision, and what next.")
+        bool, typer.Option("--by-model", help="A row per model: before and after mixed precision, and what to do next.")
     ] = False,
     output: Output = Format.text,
+    table: TableName = None,
 ) -> None:
-    """All runs in one table, each against its base: step time, speedup with its noise, utilization, memory, advice."""
+    """List runs in one table, each against its base.
+
+    Step time, speedup and its noise, utilization, memory and the first advice.
+    """
     if by_model and base is not None:
         refuse("--by-model takes each model's own base; leave out --base or --by-model")
     recorded, failed = read_runs(sources)
     report_failed(failed)
     if by_model:
         models = by_model_page(recorded, failed)
-        if output is Format.json:
-            print_json(models)
-        elif output is Format.csv:
-            sys.stdout.write(to_csv(by_model_report(models)))
-        else:
-            _print_models(models)
+        print_page(models, output, table, lambda: _print_models(models), lambda: by_model_report(models))
         return
     page = many_runs_page(recorded, named_run(recorded, base) if base else None, failed)
-    if output is Format.json:
-        print_json(page)
-    elif output is Format.csv:
-        sys.stdout.write(to_csv(runs_report(page)))
-    else:
-        _print_runs(page)
+    print_page(page, output, table, lambda: _print_runs(page), lambda: runs_report(page))
 
 
 def _print_runs(page: ManyRunsPage) -> None:

@@ -1,4 +1,4 @@
-"""DLProf's spellings of options: underscores, and names that its guide has for ours. They work, and no help lists them.
+"""Other spellings of options: DLProf's, and those that we had. They work, and no help lists them.
 
 A command line of the DLProf User Guide then needs no changes in what the two have in common.
 """
@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from typer.core import TyperCommand
+
+_FORMER = {"--json": "--format=json", "--csv": "--format=csv"}
 _NAMES = {"file-formats": "formats", "report": "reports", "profile-name": "base-name", "out": "output-path"}
 
 
@@ -18,3 +21,12 @@ def as_ours(option: str) -> str:
 
 CONTEXT: dict[str, Any] = {"token_normalize_func": as_ours}
 """Settings of a command whose options may be spelled as DLProf's."""
+
+
+class FormerSpellings(TyperCommand):
+    """A command that takes `--json` and `--csv` for `--format`, where it has that option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if any("--format" in option.opts for option in self.params):
+            args = [_FORMER.get(arg, arg) for arg in args]
+        return super().parse_args(ctx, args)

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import typer
 
-from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Rank, Source
-from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
-from tb_dlprof_plugin.commands.source import choose
-from tb_dlprof_plugin.views.overview import Overview, overview
+from tb_dlprof_plugin.commands.page_command import page_command
+from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_table, time
+from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.views.overview import Overview, PerformanceSummary, overview
+from tb_dlprof_plugin.views.python.rows import rows_table
+from tb_dlprof_plugin.views.reports.table import Report
 
 _SHOWN_REGIONS = 3
 
 
-def summary(
-    source: Source,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    first: First = None,
-    last: Last = None,
-    as_json: Json = False,
-) -> None:
-    """Where the time went: step time, GPU and Tensor Core utilization, time categories, top ops, findings."""
-    chosen = choose(source, cycle, rank, first, last)
-    page = overview(chosen.frame, chosen.ref, chosen.selection)
-    if as_json:
-        print_json(page)
-        return
+def _figures(page: Overview) -> Report:
+    """One row: what names the run, and its figures."""
+    named, figures = rows_table(RunRef, [page.ref]), rows_table(PerformanceSummary, [page.summary])
+    return Report(named.columns + figures.columns, [named.rows[0] + figures.rows[0]])
+
+
+@page_command(overview, _figures)
+def summary(page: Overview) -> None:
+    """Show where the time of a step goes.
+
+    Step time, GPU and Tensor Core utilization, time categories, top ops, findings.
+    """
     facts = page.summary
     typer.echo(f"{page.title}\n{page.headline}\n")
     print_table(

@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tb_dlprof_plugin.commands.options import Format, Output
-from tb_dlprof_plugin.commands.printing import print_json, print_table
+from tb_dlprof_plugin.commands.options import Format, Output, Sources, TableName
+from tb_dlprof_plugin.commands.printing import print_page, print_table
 from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.run_list import read_runs, report_failed
 from tb_dlprof_plugin.comparison.many import FACTS
-from tb_dlprof_plugin.views.reports.runs import sweep_report
-from tb_dlprof_plugin.views.reports.table import to_csv
 from tb_dlprof_plugin.views.sweep import MEASURES, SweepChoice, SweepError, SweepPage, sweep_page, value_text
 
 _NAMES = 6
 
 
 def sweep(
-    sources: Annotated[list[Path], typer.Argument(help="A log directory, or runs: directories, event files, traces.")],
+    sources: Sources,
     over: Annotated[
         str | None,
-        typer.Option(help=f"The fact: {', '.join(FACTS)}. By default the one in which most lines can be drawn."),
+        typer.Option(help=f"Fact on the x axis: {', '.join(FACTS)}; the one that gives most lines by default."),
     ] = None,
-    measure: Annotated[str | None, typer.Option(help=f"What to draw: {', '.join(MEASURES)}.")] = None,
-    op: Annotated[str | None, typer.Option(help="The share of this type of op, such as max_pool2d.")] = None,
-    direction: Annotated[str | None, typer.Option(help="Of the op: fprop or bprop; both by default.")] = None,
+    measure: Annotated[str | None, typer.Option(help=f"Figure: {', '.join(MEASURES)}; step_time by default.")] = None,
+    op: Annotated[str | None, typer.Option(help="Show the share of this type of op, such as max_pool2d.")] = None,
+    direction: Annotated[str | None, typer.Option(help="Direction of the op: fprop or bprop; both by default.")] = None,
     kernel_group: Annotated[
-        str | None, typer.Option(help="The share of these kernels, such as convolution.winograd or copy.")
+        str | None, typer.Option(help="Show the share of these kernels, such as convolution.winograd or copy.")
     ] = None,
     output: Output = Format.text,
+    table: TableName = None,
 ) -> None:
-    """Step time, utilization, memory or the share of an op over batch size, model, workers or GPU."""
+    """Show a figure of many runs over batch size, model or GPU.
+
+    Step time, throughput, utilization, memory, or the share of an op or a kernel group, over any fact in which runs
+    differ.
+    """
     # Naming an op or a kernel group says what to measure.
     chosen = measure or ("share" if op or kernel_group else "step_time")
     if direction not in (None, "fprop", "bprop"):
@@ -45,12 +46,7 @@ def sweep(
         page = sweep_page(recorded, SweepChoice(over, chosen, kernel_group, op, direction), failed)
     except SweepError as error:
         refuse(str(error))
-    if output is Format.json:
-        print_json(page)
-    elif output is Format.csv:
-        sys.stdout.write(to_csv(sweep_report(page)))
-    else:
-        _print(page)
+    print_page(page, output, table, text=lambda: _print(page))
 
 
 def _print(page: SweepPage) -> None:

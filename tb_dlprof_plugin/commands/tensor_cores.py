@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
-from tb_dlprof_plugin.commands.printing import percent, print_json, print_table, time
-from tb_dlprof_plugin.commands.source import choose
+from tb_dlprof_plugin.commands.options import Limit
+from tb_dlprof_plugin.commands.page_command import page_command
+from tb_dlprof_plugin.commands.printing import percent, print_table, time
 from tb_dlprof_plugin.views.tensor_core_reasons import ReasonTotal
 from tb_dlprof_plugin.views.tensor_cores import TensorCoreOp, TensorCoresPage, tensor_cores_page
 
 
-def tensor_cores(
-    source: Source,
-    limit: Limit = 30,
-    cycle: Cycle = None,
-    rank: Rank = None,
-    first: First = None,
-    last: Last = None,
-    as_json: Json = False,
-) -> None:
-    """The ops that can use Tensor Cores: whether they do, at which precision, and why not."""
-    chosen = choose(source, cycle, rank, first, last)
-    page = tensor_cores_page(chosen.frame, chosen.ref, chosen.selection)
-    if as_json:
-        print_json(page)
-        return
+@page_command(tensor_cores_page)
+def tensor_cores(page: TensorCoresPage, limit: Limit = 30) -> None:
+    """List the ops that can use Tensor Cores.
+
+    Whether they do, at which precision, and if not, why.
+    """
     typer.echo(f"{page.headline}\n")
     if page.by_precision:
         print_table(

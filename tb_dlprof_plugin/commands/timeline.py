@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Limit, Rank, Source
-from tb_dlprof_plugin.commands.printing import percent, print_csv, print_json, print_table, time
+from tb_dlprof_plugin.commands.options import Cycle, First, Format, Last, Limit, Output, Rank, Source, TableName
+from tb_dlprof_plugin.commands.printing import percent, print_page, print_table, time
 from tb_dlprof_plugin.commands.refusal import refuse
 from tb_dlprof_plugin.commands.source import choose
+from tb_dlprof_plugin.views.reports.table import Report
 from tb_dlprof_plugin.views.timeline.page import LONGEST, LongEvent, TimelinePage, timeline_page
 from tb_dlprof_plugin.views.timeline.rows import HEADINGS, event_rows
 
-Iteration = Annotated[int | None, typer.Option(help="Index of the iteration; the median one of the range by default.")]
-Events = Annotated[bool, typer.Option("--csv", help="Print every event of the iteration as CSV.")]
+Iteration = Annotated[int | None, typer.Option(help="Index of the iteration; the one of median length by default.")]
 
 
 def timeline(
@@ -25,21 +25,25 @@ def timeline(
     rank: Rank = None,
     first: First = None,
     last: Last = None,
-    as_json: Json = False,
-    as_csv: Events = False,
+    output: Output = Format.text,
+    table: TableName = None,
 ) -> None:
-    """One iteration: its parts, and its longest idle gaps, GPU activities and ops with when they began."""
+    """Show one iteration: its parts and what takes longest.
+
+    The longest idle gaps, GPU activities and ops, with when they begin. CSV holds every event of the iteration.
+    """
     chosen = choose(source, cycle, rank, first, last)
     try:
         page = timeline_page(chosen.frame, chosen.ref, chosen.selection, iteration, max(limit, LONGEST))
     except ValueError as error:
         refuse(error)
-    if as_json:
-        print_json(page)
-    elif as_csv:
-        print_csv(HEADINGS, event_rows(chosen.frame, chosen.selection, iteration))
-    else:
-        _text(page, limit)
+    print_page(
+        page,
+        output,
+        table,
+        text=lambda: _text(page, limit),
+        main=lambda: Report(HEADINGS, list(event_rows(chosen.frame, chosen.selection, iteration))),
+    )
 
 
 def _text(page: TimelinePage, limit: int) -> None:

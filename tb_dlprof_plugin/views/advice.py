@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TypeVar
 
 import msgspec
 
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.engine import all_rules
-from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus
+from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus, SavingItem
 from tb_dlprof_plugin.advice.topics import OTHER, place_of, topic_of
 from tb_dlprof_plugin.frame import Frame, Selection
-from tb_dlprof_plugin.views.common import RunRef, SelectedRange, run_title, selected_range
+from tb_dlprof_plugin.simulation.estimate import step_estimate
+from tb_dlprof_plugin.views.common import RunRef, SelectedRange, StepFigures, run_title, selected_range, step_figures
 from tb_dlprof_plugin.views.forecast import MixedPrecision, mixed_precision
 from tb_dlprof_plugin.views.text import duration
+
+_Saving = TypeVar("_Saving", SavingItem | None, CombinedSaving | None)
 
 
 class RuleLine(msgspec.Struct, frozen=True):
@@ -29,7 +33,8 @@ class RuleLine(msgspec.Struct, frozen=True):
 
 
 class AdvicePage(msgspec.Struct, frozen=True):
-    """``findings`` by falling expected saving; ``mixed_precision`` are the forecasts for this run, all iterations.
+    """``step`` is the one that savings shorten, without the profiler. ``findings`` by falling expected saving;
+    ``mixed_precision`` are the forecasts for this run, all iterations.
 
     ``combined`` is what the open findings save together, ``combined_text`` says how that comes about. ``rules`` are
     sorted by topic.
@@ -39,6 +44,7 @@ class AdvicePage(msgspec.Struct, frozen=True):
     title: str
     headline: str
     range: SelectedRange
+    step: StepFigures
     findings: list[FindingItem]
     combined: CombinedSaving | None
     combined_text: str
@@ -57,18 +63,33 @@ def advice_page(frame: Frame, ref: RunRef, selection: Selection, set_aside: Coll
             leave them out.
     """
     advice = advise(frame, selection, set_aside=set_aside)
-    left = [finding for finding in advice.findings if finding.rule not in set_aside]
+    step = step_estimate(frame, selection)
+    findings = [
+        msgspec.structs.replace(finding, saving=_within_step(finding.saving, step.ns)) for finding in advice.findings
+    ]
+    combined = _within_step(advice.combined, step.ns)
+    left = [finding for finding in findings if finding.rule not in set_aside]
     return AdvicePage(
         ref=ref,
         title=run_title(frame),
-        headline=_headline(left, advice.combined, len(advice.findings) - len(left)),
+        headline=_headline(left, combined, len(findings) - len(left)),
         range=selected_range(frame, selection),
-        findings=advice.findings,
-        combined=advice.combined,
-        combined_text=_combined_text(advice.combined),
+        step=step_figures(step),
+        findings=findings,
+        combined=combined,
+        combined_text=_combined_text(combined),
         rules=rule_lines(advice.rules),
         mixed_precision=mixed_precision(frame, ref),
     )
+
+
+def _within_step(saving: _Saving, step_ns: float) -> _Saving:
+    """The saving, at most the step: some rules look at the recorded step, which may be longer."""
+    if saving is None or saving.high_ns <= step_ns:
+        return saving
+    low, expected, high = (min(ns, int(step_ns)) for ns in (saving.low_ns, saving.expected_ns, saving.high_ns))
+    share = saving.percent if expected == saving.expected_ns else 100.0
+    return msgspec.structs.replace(saving, low_ns=low, expected_ns=expected, high_ns=high, percent=share)
 
 
 def rule_lines(statuses: list[RuleStatus]) -> list[RuleLine]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 from collections.abc import Callable
@@ -133,9 +134,31 @@ def test_json_has_an_entry_for_each_finding_and_each_rule(advise: Advise, page: 
     assert {rule["rule"]: rule["outcome"] for rule in report["rules"]}["synchronous_dataloader"] == "fired"
 
 
-def test_csv_is_the_expert_systems_report(advise: Advise, page: AdvicePage) -> None:
+def test_csv_has_a_row_for_each_finding_with_the_figures_of_the_json(advise: Advise) -> None:
     rows = list(csv.DictReader(io.StringIO(advise("--format", "csv").stdout)))
-    assert [(row["Problem"], row["Rule"]) for row in rows] == [(f.title, f.rule) for f in page.findings]
+    entries = json.loads(advise("--format", "json").stdout)["findings"]
+    names = ("saving_ms", "saving_low_ms", "saving_high_ms", "step_ms")
+    assert [(row["rule"], *(float(row[name]) if row[name] else None for name in names)) for row in rows] == [
+        (entry["rule"], *(entry[name] for name in names)) for entry in entries
+    ]
+
+
+def test_the_step_is_the_one_without_the_profiler_and_no_saving_exceeds_it(training, tmp_path: Path) -> None:
+    # GIVEN steps that take a tenth of what was recorded
+    recorded = training("fp32").profile(session="s")
+    facts = msgspec.structs.replace(recorded.facts, unprofiled_step_ns=100_000, unprofiled_steps=20)
+    write_profile(tmp_path, dataclasses.replace(recorded, facts=facts))
+    report = json.loads(CliRunner().invoke(app, ["advise", str(tmp_path), "--format", "json"]).stdout)
+    step = report["step"]
+    assert (step["ms"], step["source"], step["recorded_ms"]) == (0.1, "measured", 1.0)
+    assert step["low_ms"] < step["ms"] < step["high_ms"]
+    priced = [finding for finding in report["findings"] if finding["saving_ms"] is not None]
+    assert priced
+    for finding in priced:
+        assert finding["step_ms"] == 0.1
+        assert finding["saving_low_ms"] <= finding["saving_ms"] <= finding["saving_high_ms"] <= finding["step_ms"]
+        assert finding["saving_percent"] <= 100
+    assert report["combined"]["saving_high_ms"] <= 0.1
 
 
 @pytest.mark.parametrize("limit", ["high", "medium", "low"])

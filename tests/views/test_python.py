@@ -119,7 +119,7 @@ class TestPage:
         assert page.table("top_ops").notes == ()
 
     def test_lists_of_records_within_a_row_are_said_to_be_left_out(self, run: ReadProfile) -> None:
-        assert run.page("kernels").table().notes == ("ops: a list in each row, in `page.data`.",)
+        assert run.page("kernels").table().notes == ("ops: a list in each row; JSON holds it.",)
 
     def test_wrong_names_are_answered_with_the_right_ones(self, run: ReadProfile) -> None:
         with pytest.raises(ValueError, match=r"no page 'roof'; there are overview, .* roofline"):

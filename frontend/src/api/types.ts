@@ -1323,6 +1323,19 @@ export interface ReportPage {
   notes: string[];
 }
 
+/**
+ * The step without the profiler (ms): its value, its 95 % interval, and the mean recorded step.
+ *
+ * `source` says how it is known: "measured", "light", "simulated" or "recorded".
+ */
+export interface StepFigures {
+  ms: number;
+  low_ms: number;
+  high_ms: number;
+  source: string;
+  recorded_ms: number;
+}
+
 /** A number that a rule saw; `threshold` is what it was held against, in the same unit. */
 export interface Reading {
   label: string;
@@ -1470,7 +1483,8 @@ export interface MixedPrecision {
 }
 
 /**
- * `findings` by falling expected saving; `mixed_precision` are the forecasts for this run, all iterations.
+ * `step` is the one that savings shorten, without the profiler. `findings` by falling expected saving;
+ * `mixed_precision` are the forecasts for this run, all iterations.
  *
  * `combined` is what the open findings save together, `combined_text` says how that comes about. `rules` are
  * sorted by topic.
@@ -1480,6 +1494,7 @@ export interface AdvicePage {
   title: string;
   headline: string;
   range: SelectedRange;
+  step: StepFigures;
   findings: FindingItem[];
   combined: CombinedSaving | null;
   combined_text: string;

@@ -40,7 +40,7 @@ def rows_table(
         if found is None:
             left_out.append(field.name)
         columns.update(found or {})
-    said = (f"{', '.join(left_out)}: a list in each row, in `page.data`.",) if left_out else ()
+    said = (f"{', '.join(left_out)}: a list in each row; JSON holds it.",) if left_out else ()
     names = tuple(columns)
     cells = [tuple(read(row) for read in columns.values()) for row in rows]
     return Report(names, cells, dict(zip(names, names, strict=True)), (*notes, *said))

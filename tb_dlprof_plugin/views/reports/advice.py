@@ -14,13 +14,16 @@ from tb_dlprof_plugin.advice.finding import (
     Severity,
 )
 from tb_dlprof_plugin.views.advice import AdvicePage, RuleLine
-from tb_dlprof_plugin.views.common import RunRef, SelectedRange
+from tb_dlprof_plugin.views.common import RunRef, SelectedRange, StepFigures
 
 _MS = 1e6
 
 
 class FindingEntry(msgspec.Struct, frozen=True):
-    """One finding. Savings are ms per step, null where unknown; ``saving_percent`` is of the step."""
+    """One finding. Savings are ms per step, null where unknown; ``saving_percent`` is of the step.
+
+    ``step_ms`` is the step without the profiler, which no saving exceeds.
+    """
 
     rule: str
     severity: Severity
@@ -30,6 +33,7 @@ class FindingEntry(msgspec.Struct, frozen=True):
     saving_low_ms: float | None
     saving_high_ms: float | None
     saving_percent: float | None
+    step_ms: float
     derivation: str
     saving_unknown_because: str
     seen: str
@@ -61,6 +65,7 @@ class AdviceReport(msgspec.Struct, frozen=True):
     title: str
     headline: str
     range: SelectedRange
+    step: StepFigures
     findings: list[FindingEntry]
     combined: CombinedEntry | None
     rules: list[RuleLine]
@@ -74,7 +79,8 @@ def advice_report(page: AdvicePage) -> AdviceReport:
         title=page.title,
         headline=page.headline,
         range=page.range,
-        findings=[_entry(finding) for finding in page.findings],
+        step=page.step,
+        findings=[_entry(finding, page.step.ms) for finding in page.findings],
         combined=None
         if whole is None
         else CombinedEntry(
@@ -90,7 +96,7 @@ def advice_report(page: AdvicePage) -> AdviceReport:
     )
 
 
-def _entry(finding: FindingItem) -> FindingEntry:
+def _entry(finding: FindingItem, step_ms: float) -> FindingEntry:
     saving = finding.saving
     return FindingEntry(
         rule=finding.rule,
@@ -101,6 +107,7 @@ def _entry(finding: FindingItem) -> FindingEntry:
         saving_low_ms=saving.low_ns / _MS if saving else None,
         saving_high_ms=saving.high_ns / _MS if saving else None,
         saving_percent=saving.percent if saving else None,
+        step_ms=step_ms,
         derivation=saving.derivation if saving else "",
         saving_unknown_because=finding.saving_unknown_because,
         seen=finding.seen,

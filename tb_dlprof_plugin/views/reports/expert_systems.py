@@ -6,7 +6,6 @@ severity and confidence, what was seen and what a second run should show.
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.advice.finding import FindingItem
 from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.views.advice import advice_page
 from tb_dlprof_plugin.views.common import RunRef
@@ -21,11 +20,6 @@ KEYS = {"Saving": "saving_ns", "Saving Low": "saving_low_ns", "Saving High": "sa
 
 def expert_systems_report(frame: Frame, ref: RunRef, selection: Selection) -> Report:
     """One row per finding, in the order of the Advice page."""
-    return expert_systems_table(advice_page(frame, ref, selection).findings)
-
-
-def expert_systems_table(findings: list[FindingItem]) -> Report:
-    """One row per finding."""
     return Report(
         COLUMNS,
         [
@@ -43,7 +37,7 @@ def expert_systems_table(findings: list[FindingItem]) -> Report:
                 finding.confirm,
                 finding.rule,
             )
-            for finding in findings
+            for finding in advice_page(frame, ref, selection).findings
         ],
         KEYS,
     )

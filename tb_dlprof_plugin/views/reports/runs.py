@@ -8,11 +8,12 @@ from tb_dlprof_plugin.views.runs import ManyRunsPage
 from tb_dlprof_plugin.views.sweep import SweepPage
 
 _RUN = (
-    "Run", "Model", "Precision", "Batch Size", "Workers", "GPU", "GPUs", "Iterations", "Step Time", "Deviation",
-    "Samples per Second", "Base", "Changes", "Speedup", "Speedup Low", "Speedup High", "Change", "GPU Utilization (%)",
-    "TC Utilization (%)", "Kernel Time on TC (%)", "Peak Memory", "FLOPs per Step", "Launches per Step", "First Advice",
+    "Run", "Model", "Precision", "Batch Size", "Workers", "GPU", "GPUs", "Iterations", "Step Time (ns)",
+    "Deviation (ns)", "Samples per Second", "Base", "Changes", "Speedup", "Speedup Low", "Speedup High", "Change",
+    "GPU Utilization (%)", "TC Utilization (%)", "Kernel Time on TC (%)", "Peak Memory (bytes)", "FLOPs per Step",
+    "Launches per Step", "First Advice",
 )  # fmt: skip
-_SIDE = ("Run", "Precision", "GPU Utilization (%)", "TC Utilization (%)", "Step Time", "Samples per Second")
+_SIDE = ("Run", "Precision", "GPU Utilization (%)", "TC Utilization (%)", "Step Time (ns)", "Samples per Second")
 
 
 def runs_report(page: ManyRunsPage) -> Report:
