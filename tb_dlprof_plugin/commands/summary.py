@@ -7,6 +7,7 @@ import typer
 from tb_dlprof_plugin.commands.options import Cycle, First, Json, Last, Rank, Source
 from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_json, print_table, time
 from tb_dlprof_plugin.commands.source import choose
+from tb_dlprof_plugin.commands.trust_text import trust_lines
 from tb_dlprof_plugin.views.overview import Overview, overview
 
 _SHOWN_REGIONS = 3
@@ -28,6 +29,9 @@ def summary(
         return
     facts = page.summary
     typer.echo(f"{page.title}\n{page.headline}\n")
+    for line in trust_lines(page.trust):
+        typer.echo(line)
+    typer.echo("")
     print_table(
         (("", "left"), ("", "right")),
         [

@@ -1,4 +1,4 @@
-"""What slows a process down or disturbs it, how ranks exchange gradients, how the profiler was set: as set, so recorded."""
+"""What slows a process down or disturbs it, how ranks exchange gradients, and how the profiler was set."""
 
 from __future__ import annotations
 
