@@ -124,8 +124,8 @@ def _iterations(frame: Frame, selection: Selection, spread: IterationSpread) -> 
         yield Reason(
             "few_iterations",
             "fair",
-            f"Only {_count(selection.count, 'iteration')} {'is' if selection.count == 1 else 'are'} looked at: whether "
-            "that is a usual one cannot be told. Select or record more.",
+            f"Only {_count(selection.count, 'iteration')} {'is' if selection.count == 1 else 'are'} looked at: a slow "
+            "one cannot be told from a usual one. Select or record more.",
             selection.count,
         )
     strays = int(spread.stray.sum())
@@ -140,7 +140,7 @@ def _iterations(frame: Frame, selection: Selection, spread: IterationSpread) -> 
         "stray_iterations",
         "poor" if abs(shift) >= STRAY_MEAN_POOR_PERCENT else "fair",
         f"{strays} of {selection.count} iterations took {_time(times.min())}{longest}, unlike the others, which took "
-        f"{_time(spread.middle_ns)}: they are in every mean. {remedy}",
+        f"{_time(spread.middle_ns)}: {'it is' if strays == 1 else 'they are'} in every mean. {remedy}",
         shift,
     )
 
