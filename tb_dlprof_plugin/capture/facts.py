@@ -12,6 +12,7 @@ from tb_dlprof_plugin.capture.model_facts import fill_model
 from tb_dlprof_plugin.capture.observation import Observation
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.slow_switches import slow_switches
+from tb_dlprof_plugin.capture.surroundings import fill_surroundings
 from tb_dlprof_plugin.capture.switches import fill_switches
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts
@@ -33,7 +34,8 @@ def collect_facts(
     with_stack: bool | None = None,
     profile_memory: bool | None = None,
 ) -> RunFacts:
-    """The facts as they are now, in the training process. Takes well under a millisecond for a usual model.
+    """The facts as they are now, in the training process. Takes a few milliseconds on a GPU, which the
+    driver needs to answer, else well under one.
 
     ``batch_size`` is the user's word if given, else what the model was called with, else the DataLoader's.
     """
@@ -55,6 +57,7 @@ def collect_facts(
     probe(lambda: fill_apex(facts))
     probe(lambda: fill_data_parallel(facts, model))
     probe(lambda: fill_free_memory(facts))
+    probe(lambda: fill_surroundings(facts))
     facts.slow_switches = probe(slow_switches) or []
     if batch_size is not None:
         facts.batch_size = probe(lambda: int(batch_size))

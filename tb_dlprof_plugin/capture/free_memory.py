@@ -12,11 +12,19 @@ def fill_free_memory(facts: RunFacts) -> None:
     """
     import torch
 
-    if not torch.cuda.is_initialized():
-        return
-    # A GPU that was not used is not asked: that would make a context on it.
-    device = max(range(torch.cuda.device_count()), key=torch.cuda.max_memory_allocated)
-    if torch.cuda.max_memory_allocated(device):
+    device = most_used_device()
+    if device is not None:
         free, _ = torch.cuda.mem_get_info(device)
         facts.available_memory_bytes = int(free) + int(torch.cuda.memory_reserved(device))
         facts.steady_memory_bytes = int(torch.cuda.memory_allocated(device))
+
+
+def most_used_device() -> int | None:
+    """The GPU with the highest peak; None where no tensor was on one. Starts no CUDA where there was none."""
+    import torch
+
+    if not torch.cuda.is_initialized():
+        return None
+    # A GPU that was not used is not asked: that would make a context on it.
+    device = max(range(torch.cuda.device_count()), key=torch.cuda.max_memory_allocated, default=None)
+    return device if device is not None and torch.cuda.max_memory_allocated(device) else None

@@ -10,6 +10,7 @@ from tb_dlprof_plugin.advice.finding import FindingItem
 from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, time
 from tb_dlprof_plugin.commands.run_outcome import Written
 from tb_dlprof_plugin.commands.run_words import tell
+from tb_dlprof_plugin.commands.trust_text import trust_lines
 from tb_dlprof_plugin.measures.kernels import kernel_totals, time_split
 from tb_dlprof_plugin.storage.model import KernelKind
 from tb_dlprof_plugin.storage.run_files import Report
@@ -37,6 +38,8 @@ def print_summary(written: list[Written], script: str, findings: int | None = _T
         figures.append(f"GPU utilization {percent(facts.gpu_utilization_percent)}")
         figures.append(f"Tensor Core Kernel Utilization {percent(facts.tensor_core_kernel_utilization_percent)}")
     tell(f"  {', '.join(figures)}")
+    for line in trust_lines(page.trust):
+        tell(f"  {line}")
     found = advise(frame, selection).findings
     if not found:
         tell("  No rule found anything to change.")

@@ -6,6 +6,7 @@ import typer
 
 from tb_dlprof_plugin.commands.page_command import page_command
 from tb_dlprof_plugin.commands.printing import UNKNOWN, percent, print_table, time
+from tb_dlprof_plugin.commands.trust_text import trust_lines
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.overview import Overview, PerformanceSummary, overview
 from tb_dlprof_plugin.views.python.rows import rows_table
@@ -28,6 +29,9 @@ def summary(page: Overview) -> None:
     """
     facts = page.summary
     typer.echo(f"{page.title}\n{page.headline}\n")
+    for line in trust_lines(page.trust):
+        typer.echo(line)
+    typer.echo("")
     print_table(
         (("", "left"), ("", "right")),
         [

@@ -9,6 +9,10 @@ import numpy as np
 from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.model import Attribution, Ints, KernelKind, Verdict
 
+UNKNOWN_KERNELS_PERCENT = 10.0
+"""Of the kernel time, without a Tensor Core verdict, from which nothing is said of the whole. Ours: an answer that may
+be off by a tenth of the time tells neither "none" from "some" nor "most" from "all"."""
+
 
 @dataclass(frozen=True, slots=True)
 class KernelTotals:
@@ -34,6 +38,22 @@ class TimeSplit:
     def kernel_ns(self) -> int:
         """Time of all kernels, copies and sets left out."""
         return self.tensor_core_ns + self.other_ns + self.unknown_ns
+
+    @property
+    def unknown_percent(self) -> float | None:
+        """Share of the kernel time that has no Tensor Core verdict; None without kernels."""
+        return 100.0 * self.unknown_ns / self.kernel_ns if self.kernel_ns else None
+
+    @property
+    def tensor_cores_known(self) -> bool:
+        """Whether a share of time on Tensor Cores can be named: see `UNKNOWN_KERNELS_PERCENT`."""
+        return (self.unknown_percent or 0.0) < UNKNOWN_KERNELS_PERCENT
+
+    @property
+    def tensor_core_percent(self) -> float | None:
+        """Share of Tensor Core kernels in the time of all kernels, copies and sets; None where it is not known."""
+        whole = self.kernel_ns + self.memory_ns
+        return 100.0 * self.tensor_core_ns / whole if whole and self.tensor_cores_known else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tb_dlprof_plugin.measures.kernels import kernel_totals, time_split
 from tb_dlprof_plugin.measures.memory import CPU, DeviceMemory, recorded_devices
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.run_setup import RunSetup, run_setup
-from tb_dlprof_plugin.measures.tensor_cores import tensor_core_totals, utilization
+from tb_dlprof_plugin.measures.tensor_cores import tensor_core_totals
 from tb_dlprof_plugin.storage.model import Role
 
 _DIRECTIONS: dict[int, Literal["fprop", "bprop"]] = {Role.FORWARD: "fprop", Role.BACKWARD: "bprop"}
@@ -99,7 +99,7 @@ def run_figures(frame: Frame, selection: Selection) -> RunFigures:
         samples_per_second=setup.batch_size * 1e9 / steps.average_ns if setup.batch_size and steps.average_ns else None,
         gpu_utilization=steps.gpu_utilization,
         tensor_core_utilization=tensor_core_totals(op_totals(frame, selection)).utilization if has_gpu else None,
-        tensor_core_share=utilization(split.tensor_core_ns, split.unknown_ns, split.kernel_ns) if has_gpu else None,
+        tensor_core_share=percent(split.tensor_core_ns, split.kernel_ns) if split.tensor_cores_known else None,
         gpu_ns=gpu_ns if has_gpu else None,
         launches=int(frame.selected_launches(selection).sum()) / count if has_gpu else None,
         flops=_flops(frame, selection),

@@ -109,7 +109,7 @@ def light_step_ns(frame: Frame) -> float | None:
 
 def _measured(groups: Sequence[Sequence[int]], recorded: float) -> StepEstimate:
     """The mean of the groups, of each the mean of its middle half."""
-    trimmed = [_middle(np.sort(np.array(group, dtype=np.float64))) for group in groups]
+    trimmed = [middle_half(np.sort(np.array(group, dtype=np.float64))) for group in groups]
     means = [float(values.mean()) for values in trimmed]
     value = float(np.mean(means))
     spread = np.sqrt(sum(values.var(ddof=1) / len(values) if len(values) > 1 else 0.0 for values in trimmed))
@@ -118,7 +118,8 @@ def _measured(groups: Sequence[Sequence[int]], recorded: float) -> StepEstimate:
     return StepEstimate(value, max(value - half, 0.0), value + half, "measured", recorded, count)
 
 
-def _middle(values: Floats) -> Floats:
+def middle_half(values: Floats) -> Floats:
+    """What is left of sorted times without the shortest and the longest quarter."""
     cut = int(_TRIMMED * len(values))
     return values[cut : len(values) - cut]
 

@@ -93,7 +93,10 @@ class RunFacts(msgspec.Struct):
     ``slow_switches`` are debugging settings of the process that cost time: variables of the environment as
     ``NAME=value``, and Python tracers. Of the GPU with the highest peak, ``steady_memory_bytes`` is what tensors held
     when the cycle ended, between two steps, and ``available_memory_bytes`` the most that this process could have held:
-    what its allocator had reserved and what was free.
+    what its allocator had reserved and what was free. Of the same GPU and time, ``other_gpu_memory_bytes`` is neither
+    free nor this process's allocator's: other processes and CUDA's own; ``other_gpu_processes`` counts processes
+    besides this one; ``clock_limits`` names what held its clock down. ``load_average`` (of one minute) and
+    ``machine_cpus`` are the whole machine's, those of other containers included.
     """
 
     model: str | None = None
@@ -148,3 +151,11 @@ class RunFacts(msgspec.Struct):
     allocator_settings: str | None = None
     unprofiled_before_ns: list[int] = []
     unprofiled_after_ns: list[int] = []
+    load_average: float | None = None
+    machine_cpus: int | None = None
+    other_gpu_processes: int | None = None
+    other_gpu_memory_bytes: int | None = None
+    sm_clock_mhz: int | None = None
+    max_sm_clock_mhz: int | None = None
+    gpu_temperature_c: int | None = None
+    clock_limits: list[str] = []

@@ -6,6 +6,7 @@ import msgspec
 
 from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import GPU_CATEGORIES, percent
+from tb_dlprof_plugin.measures.kernels import time_split
 from tb_dlprof_plugin.storage.model import TIME_CATEGORIES
 
 
@@ -33,6 +34,7 @@ def gpus(frame: Frame, selection: Selection) -> list[GpuUse]:
     rows = slice(selection.first, selection.last + 1)
     wall = int(iterations.duration_ns[rows].sum())
     known = {gpu.id: gpu for gpu in frame.profile.system.gpus}
+    told = time_split(frame, selection).tensor_cores_known
     found = []
     for column, number in enumerate(iterations.gpu_ids):
         sums = dict(zip(TIME_CATEGORIES, iterations.category_ns[rows, column].sum(axis=0).tolist(), strict=True))
@@ -49,7 +51,7 @@ def gpus(frame: Frame, selection: Selection) -> list[GpuUse]:
                 busy_ns=busy,
                 utilization_percent=percent(busy, wall),
                 tensor_core_ns=sums["tensor_core"],
-                tensor_core_percent=percent(sums["tensor_core"], wall),
+                tensor_core_percent=percent(sums["tensor_core"], wall) if told else None,
             )
         )
     return found

@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_dlprof_plugin.frame import Frame, Selection, kernel_id, op_name
 from tb_dlprof_plugin.measures.iterations import percent
-from tb_dlprof_plugin.measures.kernels import KernelTotals, kernel_totals
+from tb_dlprof_plugin.measures.kernels import UNKNOWN_KERNELS_PERCENT, KernelTotals, kernel_totals
 from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind
 from tb_dlprof_plugin.views.common import (
     VERDICTS,
@@ -174,7 +174,8 @@ def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool) -> st
     first = families[0].label
     what = _FAMILIES.get(first, f"{first} kernels")
     text = f"{what.capitalize()} take {share(families[0].percent)} of the GPU time, "
-    text += f"Tensor Core kernels {share(percent(time['yes'], sum(time.values())))}"
     unknown = percent(time["unknown"], sum(time.values())) or 0.0
+    known = unknown < UNKNOWN_KERNELS_PERCENT
+    text += f"Tensor Core kernels {share(percent(time['yes'], sum(time.values())) if known else None)}"
     text += f"; for {share(unknown)} it cannot be told" if unknown >= _NOTABLE_UNKNOWN_PERCENT else ""
     return f"{text}. {'1 kernel' if len(rows) == 1 else f'{len(rows)} kernels'} ran."

@@ -34,14 +34,19 @@ from tb_dlprof_plugin.views.precision import (
 )
 from tb_dlprof_plugin.views.system import SystemItem, system_items
 from tb_dlprof_plugin.views.text import duration, share
+from tb_dlprof_plugin.views.trust import TrustVerdict, trust_verdict
 
 
 class PerformanceSummary(msgspec.Struct, frozen=True):
-    """DLProf's performance summary over the selected iterations; percentages 0 to 100, None where unknown."""
+    """DLProf's performance summary over the selected iterations; percentages 0 to 100, None where unknown.
+
+    ``tensor_core_time_percent`` is of the time of all kernels, copies and sets.
+    """
 
     wall_clock_ns: int
     gpu_utilization_percent: float | None
     tensor_core_kernel_utilization_percent: float | None
+    tensor_core_time_percent: float | None
     gpu_busy_ns: int | None
     total_iterations: int
     aggregated_iterations: int
@@ -85,6 +90,7 @@ class Overview(msgspec.Struct, frozen=True):
     ref: RunRef
     title: str
     headline: str
+    trust: TrustVerdict
     range: SelectedRange
     has_gpu: bool
     precision: PrecisionSummary
@@ -135,7 +141,8 @@ def overview(frame: Frame, ref: RunRef, selection: Selection) -> Overview:
     return Overview(
         ref=ref,
         title=run_title(frame),
-        headline=_headline(steps, has_gpu),
+        headline=_headline(frame, selection, steps),
+        trust=trust_verdict(frame, selection),
         range=selected_range(frame, selection),
         has_gpu=has_gpu,
         precision=precision_summary(frame, ref.run),
@@ -144,10 +151,7 @@ def overview(frame: Frame, ref: RunRef, selection: Selection) -> Overview:
         categories=_categories(frame),
         gpu_utilization=_utilization(steps),
         gpus=gpus(frame, selection),
-        resource_usage=[
-            Slice(name, CATEGORIES[name][0], value, percent(value, steps.wall_ns))
-            for name, value in steps.category_ns.items()
-        ],
+        resource_usage=_resource_usage(frame, selection, steps),
         parts=_parts(frame, selection, steps.wall_ns),
         kernel_time=_kernel_time(frame, selection) if has_gpu else [],
         tensor_core_efficiency=_efficiency(tensor_cores) if has_gpu else [],
@@ -182,6 +186,7 @@ def _summary(
         wall_clock_ns=steps.wall_ns,
         gpu_utilization_percent=steps.gpu_utilization,
         tensor_core_kernel_utilization_percent=tensor_cores.utilization if profile.has_gpu else None,
+        tensor_core_time_percent=time_split(frame, selection).tensor_core_percent,
         gpu_busy_ns=steps.gpu_busy_ns,
         total_iterations=len(profile.iterations),
         aggregated_iterations=selection.count,
@@ -195,6 +200,17 @@ def _summary(
         peak_memory_bytes=facts.peak_memory_allocated_bytes,
         memory_bytes=gpu.memory_bytes if gpu else None,
     )
+
+
+def _resource_usage(frame: Frame, selection: Selection, steps: StepTotals) -> list[Slice]:
+    """The step by category; the two of kernels together where it is not known which of them use Tensor Cores."""
+    times = dict(steps.category_ns)
+    labels = {name: label for name, (label, _) in CATEGORIES.items()}
+    if not time_split(frame, selection).tensor_cores_known:
+        times["other_kernels"] = (times["other_kernels"] or 0) + (times["tensor_core"] or 0)
+        times["tensor_core"] = None
+        labels["other_kernels"] = "Kernels, on Tensor Cores or not"
+    return [Slice(name, labels[name], value, percent(value, steps.wall_ns)) for name, value in times.items()]
 
 
 def _parts(frame: Frame, selection: Selection, wall_ns: int) -> list[Slice]:
@@ -252,14 +268,15 @@ def _bars(frame: Frame, selection: Selection) -> list[IterationBar]:
     ]
 
 
-def _headline(steps: StepTotals, has_gpu: bool) -> str:
+def _headline(frame: Frame, selection: Selection, steps: StepTotals) -> str:
     average = duration(steps.average_ns)
     known = {name: value for name, value in steps.category_ns.items() if value is not None}
-    if not has_gpu:
+    if not frame.profile.has_gpu:
         first = max(known, key=lambda name: known[name])
         part = share(percent(known[first], steps.wall_ns))
         return f"Each step takes {average} on the CPU; the largest part is {CATEGORIES[first][0]}, {part}."
-    tensor = share(percent(known["tensor_core"], steps.wall_ns)) if "tensor_core" in known else "an unknown share"
+    told = time_split(frame, selection).tensor_cores_known
+    tensor = share(percent(known.get("tensor_core"), steps.wall_ns) if told else None)
     works = f"works {share(steps.gpu_utilization)}"
     waits = {name: known[name] for name in _WAITS if name in known}
     first = max(waits, key=lambda name: waits[name])

@@ -18,6 +18,7 @@ from tb_dlprof_plugin.views.overview import overview
 from tb_dlprof_plugin.views.roofline import roofline_page
 from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.views.timeline.page import timeline_page
+from tb_dlprof_plugin.views.trust import trust_page
 
 PAGES: dict[str, Callable[[Frame, RunRef, Selection], msgspec.Struct]] = {
     "overview": overview,
@@ -30,4 +31,5 @@ PAGES: dict[str, Callable[[Frame, RunRef, Selection], msgspec.Struct]] = {
     "roofline": roofline_page,
     "memory": memory_page,
     "advice": advice_page,
+    "trust": trust_page,
 }

@@ -11,6 +11,7 @@ from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.frame import Frame, Selection, kernel_id
 from tb_dlprof_plugin.kernels.eligibility import possible_precisions, tensor_core_precisions
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.measures.kernels import time_split
 from tb_dlprof_plugin.measures.ops import OpTotals, input_precisions, op_totals
 from tb_dlprof_plugin.measures.tensor_cores import TensorCoreTotals, tensor_core_totals
 from tb_dlprof_plugin.storage.model import Bools, KernelKind
@@ -122,7 +123,7 @@ def tensor_cores_page(frame: Frame, ref: RunRef, selection: Selection) -> Tensor
     has_gpu = profile.has_gpu
     return TensorCoresPage(
         ref=ref,
-        headline=_headline(frame, sums, ops, by_reason),
+        headline=_headline(frame, selection, sums, ops, by_reason),
         range=selected_range(frame, selection),
         has_gpu=has_gpu,
         supported_precisions=list(supported_precisions(frame)),
@@ -285,7 +286,9 @@ def _by_precision(frame: Frame, selection: Selection, sums: TensorCoreTotals) ->
     return [Slice(key, label, value, percent(value, sums.eligible_ns)) for key, label, value in parts if value]
 
 
-def _headline(frame: Frame, sums: TensorCoreTotals, ops: list[TensorCoreOp], by_reason: list[ReasonTotal]) -> str:
+def _headline(
+    frame: Frame, selection: Selection, sums: TensorCoreTotals, ops: list[TensorCoreOp], by_reason: list[ReasonTotal]
+) -> str:
     if not frame.profile.has_gpu:
         return "The run used no GPU, so there are no Tensor Cores to use."
     if not supported_precisions(frame):
@@ -294,11 +297,18 @@ def _headline(frame: Frame, sums: TensorCoreTotals, ops: list[TensorCoreOp], by_
         return "No op of the selected iterations could use Tensor Cores."
     idle = sum(1 for op in ops if op.using_tc == "no")
     in_part = ", some only in part" if any(op.reasons for op in ops) else ""
-    if sums.utilization is None:
+    if sums.utilization is None or not time_split(frame, selection).tensor_cores_known:
         return f"{len(ops)} ops could use Tensor Cores; too many of their kernels are unknown to say how far they do."
     if not sums.using_ns:
         return f"{len(ops)} ops could use Tensor Cores; none does." + _main_reason("Main reason", by_reason)
-    use = f"{idle} of {len(ops)} ops do not use them at all." if idle else f"every eligible op uses them{in_part}."
+    unknown = sum(1 for op in ops if op.using_tc == "unknown")
+    use = (
+        f"{idle} of {len(ops)} ops do not use them at all."
+        if idle
+        else f"of {unknown} of {len(ops)} ops it is not known."
+        if unknown
+        else f"every eligible op uses them{in_part}."
+    )
     return (
         f"Tensor Cores run for {sums.utilization:.1f} % of the kernel time that could use them; {use}"
         + _main_reason("Off them mostly", by_reason)

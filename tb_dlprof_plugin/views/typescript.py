@@ -42,6 +42,7 @@ from tb_dlprof_plugin.views import (
     sweep,
     tensor_cores,
     trace_links,
+    trust,
 )
 from tb_dlprof_plugin.views.reports import page
 from tb_dlprof_plugin.views.timeline import chunk as timeline_chunk
@@ -76,6 +77,7 @@ PAGES: tuple[type[msgspec.Struct], ...] = (
     by_model.ByModelPage,
     sweep.SweepPage,
     trace_links.TraceLinks,
+    trust.TrustPage,
 )
 TARGET = Path(__file__).resolve().parents[2] / "frontend" / "src" / "api" / "types.ts"
 

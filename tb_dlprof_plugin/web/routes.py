@@ -22,6 +22,7 @@ ROUTES = (
     "related",
     "report",
     "advice",
+    "trust",
     "compare",
     "many_runs",
     "by_model",

@@ -74,6 +74,35 @@ def test_steps_that_all_vary_have_no_stray_one(steps) -> None:
     assert _status(steps(100, 400), "bad_iteration_range").outcome == "not_applicable"
 
 
+SLOW = (1_900e3, 2_100e3, 1_200e3, 800e3)
+
+
+def test_the_steps_nearest_to_the_unprofiled_ones_are_kept_although_most_are_slow(steps) -> None:
+    facts = RunFacts(unprofiled_before_ns=[90_000_000, 91_000_000, 89_000_000, 92_000_000])
+    frame = steps(*SLOW, 92e3, 93e3, *SLOW, facts=facts)
+    finding = _finding(frame, "bad_iteration_range")
+    assert finding.title == "8 of 10 iterations are unlike the others: use steps 14 to 15"
+    assert "--first 4 --last 5" in finding.code
+    assert "Without the profiler a step takes 90.50 ms, and the iterations nearest to that 92.50 ms" in finding.seen
+    # Nothing else tells which are the usual ones.
+    assert _status(steps(*SLOW, 92e3, 93e3, *SLOW), "bad_iteration_range").outcome == "silent"
+
+
+def test_steps_that_are_as_often_long_without_the_profiler_are_not_stray(steps) -> None:
+    lengths = (100, 101, 100, 200, 100, 102, 100, 205)
+    alike = RunFacts(unprofiled_before_ns=[90_000, 90_000, 90_000, 180_000] * 2)
+    assert _status(steps(*lengths, facts=alike), "bad_iteration_range").outcome == "silent"
+    never = RunFacts(unprofiled_before_ns=[90_000] * 8)
+    assert "2 of 8" in _finding(steps(*lengths, facts=never), "bad_iteration_range").title
+
+
+def test_what_the_profiler_adds_to_every_step_makes_none_of_them_stray(steps) -> None:
+    facts = RunFacts(unprofiled_before_ns=[50_000] * 5)
+    # The first one's beginning was not recorded.
+    frame = steps(55, 110, 112, 108, 111, 109, facts=facts)
+    assert "use steps 11 to 15" in _finding(frame, "bad_iteration_range").title
+
+
 def test_calls_that_are_made_once_explain_a_first_step(new_trace) -> None:
     trace = new_trace()
     for index, (at, length) in enumerate(((0, 400), (400, 100), (500, 100), (600, 100))):

@@ -1,14 +1,17 @@
-"""What slows a process down, how ranks exchange gradients, and how the profiler was set: as set, so recorded."""
+"""What slows a process down or disturbs it, how ranks exchange gradients, and how the profiler was set."""
 
 from __future__ import annotations
 
+import ctypes
+import os
 import sys
+import types
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from tb_dlprof_plugin.capture import profile  # noqa: E402
+from tb_dlprof_plugin.capture import nvml, profile  # noqa: E402
 from tb_dlprof_plugin.capture.facts import collect_facts  # noqa: E402
 from tb_dlprof_plugin.capture.slow_switches import slow_switches  # noqa: E402
 from tb_dlprof_plugin.storage.eventfile import read_profiles  # noqa: E402
@@ -62,3 +65,73 @@ def test_distributed_data_parallel_tells_its_settings(tmp_path, kit):
         torch.distributed.destroy_process_group()
     assert facts.ddp == DdpFacts(5 * 2**20, True, False, "allreduce_hook")
     assert facts.distributed_backend == "gloo"
+
+
+def test_the_load_of_the_machine_is_read_without_a_gpu(monkeypatch):
+    monkeypatch.setattr(os, "getloadavg", lambda: (7.5, 1.0, 1.0))
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    facts = collect_facts()
+    assert (facts.load_average, facts.machine_cpus) == (7.5, 4)
+    if not torch.cuda.is_available():
+        assert (facts.other_gpu_processes, facts.other_gpu_memory_bytes, facts.sm_clock_mhz) == (None, None, None)
+
+
+class Driver:
+    """An NVML that knows one GPU, on which three processes run and which is too hot."""
+
+    def nvmlDeviceGetHandleByUUID(self, uuid, handle):
+        return 0 if uuid == b"GPU-known" else 6
+
+    def nvmlDeviceGetClockInfo(self, handle, kind, value):
+        return _set(value, {1: 1200}[kind])
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle, value):
+        return _set(value, 0x1 | 0x20)
+
+    def nvmlDeviceGetComputeRunningProcesses_v3(self, handle, count, infos):
+        assert infos is None
+        _set(count, 3)
+        return 7
+
+    def nvmlDeviceGetTemperature(self, handle, kind, value):
+        return 3  # NVML_ERROR_NOT_SUPPORTED
+
+
+def _set(pointer, value):
+    pointer._obj.value = value
+    return 0
+
+
+def test_the_driver_is_asked_for_clocks_and_processes_and_may_refuse(monkeypatch):
+    monkeypatch.setattr(nvml, "_library", Driver)
+    gpu = nvml.NvmlDevice("GPU-known")
+    assert (gpu.sm_clock_mhz, gpu.clock_limits, gpu.processes) == (1200, ["thermal slowdown"], 3)
+    # What the driver refuses, or a driver is too old to have, is unknown.
+    assert (gpu.temperature_c, gpu.max_sm_clock_mhz) == (None, None)
+    with pytest.raises(nvml.NvmlError, match="GPU-other"):
+        nvml.NvmlDevice("GPU-other")
+
+
+def test_no_driver_is_one_error(monkeypatch):
+    def missing(name):
+        raise OSError(f"{name}: cannot open shared object file")
+
+    nvml._library.cache_clear()
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+    with pytest.raises(nvml.NvmlError, match="libnvidia-ml"):
+        nvml.NvmlDevice("GPU-any")
+
+
+def test_other_processes_on_the_gpu_and_their_memory_are_facts(monkeypatch):
+    monkeypatch.setattr(nvml, "_library", Driver)
+    cuda = torch.cuda
+    for name, answer in {
+        "is_initialized": True, "device_count": 2, "mem_get_info": (10 * 2**30, 80 * 2**30),
+        "get_device_properties": types.SimpleNamespace(uuid="known"),
+    }.items():  # fmt: skip
+        monkeypatch.setattr(cuda, name, lambda *_, answer=answer: answer)
+    monkeypatch.setattr(cuda, "max_memory_allocated", lambda device=0: [0, 2**30][device])
+    monkeypatch.setattr(cuda, "memory_reserved", lambda device=0: 30 * 2**30)
+    facts = collect_facts()
+    assert facts.other_gpu_memory_bytes == 40 * 2**30
+    assert (facts.other_gpu_processes, facts.sm_clock_mhz, facts.clock_limits) == (2, 1200, ["thermal slowdown"])

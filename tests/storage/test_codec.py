@@ -42,7 +42,7 @@ def _full(frame: Frame) -> Profile:
         2**34, True, "amp", True, True, 17, 10, 2, [LossScale(0, 2.0**16, 5, 14), LossScale(1, 2.0**15)], "O1",
         1_060_000, 4, True, False, ["CUDA_LAUNCH_BLOCKING=1"], DdpFacts(2**18, True, False, "fp16_compress_hook"),
         "nccl", 2**30, 2**36, 61, 2, 4096, ["head.weight"], False, 2**20, 1, "expandable_segments:True",
-        [1_010_000, 1_020_000], [1_030_000],
+        [1_010_000, 1_020_000], [1_030_000], 7.5, 16, 1, 2**31, 1755, 1980, 71, ["thermal slowdown"],
     )  # fmt: skip
     places = CallPlaces(np.array([3, 7, 8]), np.array([1, 2, 1]))
     light = LightWindow(

@@ -27,6 +27,7 @@ import type {
   TimelineMatches,
   TimelinePage,
   TraceLinks,
+  TrustPage,
 } from "./types";
 
 /** The answer of each route. */
@@ -57,6 +58,7 @@ export interface Routes {
   by_model: ByModelPage;
   sweep: SweepPage;
   trace_links: TraceLinks;
+  trust: TrustPage;
 }
 
 export type Route = keyof Routes;

@@ -57,6 +57,8 @@ export type TabTrace = "copy" | "original";
 
 export type TrackKind = "parts" | "idle" | "stream" | "thread";
 
+export type TrustLevel = "good" | "fair" | "poor";
+
 export type Verdict = "yes" | "no" | "unknown";
 
 /** One (run, session, rank); `cycles` are ascending. Facts are None where the writer did not know them. */
@@ -92,6 +94,24 @@ export interface RunRef {
   session: string;
   rank: number;
   cycle: number;
+}
+
+/** One reason for the verdict; `severity` is the best verdict that it leaves, "good" where it speaks for it. */
+export interface TrustReason {
+  code: string;
+  severity: TrustLevel;
+  text: string;
+}
+
+/**
+ * Whether the recording can be trusted; `reasons` come worst first.
+ *
+ * "good": its figures can be taken as they are; "fair": some of them cannot; "poor": most of them are not those of the
+ * program without the profiler.
+ */
+export interface TrustVerdict {
+  verdict: TrustLevel;
+  reasons: TrustReason[];
 }
 
 /**
@@ -168,11 +188,16 @@ export interface NumericHealthPanel {
   loss_scales: LossScalePoint[];
 }
 
-/** DLProf's performance summary over the selected iterations; percentages 0 to 100, None where unknown. */
+/**
+ * DLProf's performance summary over the selected iterations; percentages 0 to 100, None where unknown.
+ *
+ * `tensor_core_time_percent` is of the time of all kernels, copies and sets.
+ */
 export interface PerformanceSummary {
   wall_clock_ns: number;
   gpu_utilization_percent: number | null;
   tensor_core_kernel_utilization_percent: number | null;
+  tensor_core_time_percent: number | null;
   gpu_busy_ns: number | null;
   total_iterations: number;
   aggregated_iterations: number;
@@ -302,6 +327,7 @@ export interface Overview {
   ref: RunRef;
   title: string;
   headline: string;
+  trust: TrustVerdict;
   range: SelectedRange;
   has_gpu: boolean;
   precision: PrecisionSummary;
@@ -2020,4 +2046,11 @@ export interface TraceLinks {
   files: TraceFile[];
   missing: string | null;
   pytorch_tab: PytorchTab | null;
+}
+
+/** The verdict on one recording, which any page about it shows. */
+export interface TrustPage {
+  ref: RunRef;
+  verdict: TrustLevel;
+  reasons: TrustReason[];
 }

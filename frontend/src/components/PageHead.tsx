@@ -1,10 +1,13 @@
-/** The first lines of a page: its title, its answer in one sentence, the range of iterations it speaks of and what tells them apart. */
+/** The first lines of a page: its title, its answer in one sentence, the range of iterations it speaks of, what tells them apart, and whether they can be trusted. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { profileQuery } from "../api/queries";
 import type { SelectedRange } from "../api/types";
 import { arrive } from "../state/arrival";
+import { useView } from "../state/store";
 import { NoSteps, ProfileKeyNode } from "./KeyNodePicker";
 import { RangePicker } from "./RangePicker";
+import { TrustLine } from "./TrustLine";
 
 interface PageHeadProps {
   title: string;
@@ -36,8 +39,15 @@ export function PageHead({ title, subtitle, headline, range, children }: PageHea
       <p class="headline" data-testid="headline">
         {headline}
       </p>
+      {range && <RecordingTrust />}
       {range?.found_by === "none" && <NoSteps range={range} />}
       {children}
     </div>
   );
+}
+
+/** Of the recording and the iterations that the page shows. */
+function RecordingTrust() {
+  const { profile, range } = useView().state;
+  return <TrustLine query={profileQuery(profile, range)} />;
 }

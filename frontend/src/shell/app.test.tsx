@@ -18,6 +18,7 @@ const ANSWERS: Record<string, unknown> = {
   advice: fixtures.advice,
   forecast: fixtures.forecast,
   compare: fixtures.compare,
+  trust: fixtures.trust,
 };
 
 let root: HTMLElement;
@@ -75,6 +76,17 @@ afterEach(() => {
 });
 
 describe("each page draws its answer", () => {
+  it.each(["overview", "ops", "kernels", "tensor_cores", "roofline", "memory", "advice"])("%s says whether the recording can be trusted", async (page) => {
+    await open(hash({ page }));
+    expect(byId("trust")?.dataset["verdict"]).toBe("fair");
+  });
+
+  it("Compare says it of both runs", async () => {
+    await open(hash({ page: "compare", "a.run": "resnet50/fp32", "b.run": "resnet50/amp" }));
+    expect([...root.querySelectorAll('[data-testid="trust"] .trust-word')].map((word) => word.textContent)).toEqual(["! Base: fair", "! Candidate: fair"]);
+    expect(asked.filter((url) => url.pathname.endsWith("/trust")).map((url) => url.searchParams.get("run"))).toEqual(["resnet50/fp32", "resnet50/amp"]);
+  });
+
   it("Overview", async () => {
     await open("");
     expect(byId("overview-step-time")?.dataset["value"]).toBe("98765432");
@@ -368,7 +380,7 @@ describe("the frame", () => {
     await open("");
     const before = asked.length;
     await click(byId("refresh"));
-    // The list of runs, the page, and the links to its trace.
-    expect(asked.length).toBe(before + 3);
+    // The list of runs, the page, whether it can be trusted, and the links to its trace.
+    expect(asked.length).toBe(before + 4);
   });
 });

@@ -19,6 +19,7 @@ import shell from "../styles/shell.css?inline";
 import takeaway from "../styles/takeaway.css?inline";
 import tensorCores from "../styles/tensor_cores.css?inline";
 import timeline from "../styles/timeline.css?inline";
+import trust from "../styles/trust.css?inline";
 import theme from "../styles/theme.css?inline";
 import { App } from "./App";
 
@@ -26,7 +27,7 @@ import { App } from "./App";
 export function mount(parent: HTMLElement, answers: Source | URL): void {
   // TensorBoard's content security policy allows inline styles and no other host.
   const style = document.createElement("style");
-  style.textContent = [theme, base, components, table, takeaway, pages, advice, modules, compare, forecast, memory, launches, tensorCores, precision, reports, runs, shell, pickers, timeline].join("\n");
+  style.textContent = [theme, base, components, table, takeaway, pages, trust, advice, modules, compare, forecast, memory, launches, tensorCores, precision, reports, runs, shell, pickers, timeline].join("\n");
   document.head.append(style);
   document.documentElement.lang = "en";
   document.title = answers instanceof URL ? "DLProf" : (answers.file?.title ?? "DLProf");

@@ -1,5 +1,5 @@
 /** Answers of every route, small but with each odd case: unknown numbers, an op of one side only, hostile names. */
-import type { AdvicePage, ComparePage, Coverage, ForecastPage, KernelRow, KernelsPage, MixedPrecision, OpDetail, OpRow, OpsPage, Overview, RunIndex, RunRef, Slice, TensorCoresPage } from "../api/types";
+import type { AdvicePage, ComparePage, Coverage, ForecastPage, KernelRow, KernelsPage, MixedPrecision, OpDetail, OpRow, OpsPage, Overview, RunIndex, RunRef, Slice, TensorCoresPage, TrustPage } from "../api/types";
 
 export const ref: RunRef = { run: "resnet50/fp32", session: "s1", rank: 0, cycle: 0 };
 const range = { first: 0, last: 9, total: 10, first_number: 3, last_number: 12, found_by: "profiler_step" };
@@ -74,10 +74,20 @@ export const opRows: OpRow[] = Array.from({ length: 320 }, (_, index) => opRow(i
 opRows[3] = { ...opRows[3]!, name: '=HYPERLINK("http://example.com")', gpu_ns: null, gpu_percent: null };
 opRows[4] = { ...opRows[4]!, name: "<img src=x onerror=alert(1)>" };
 
+export const trust: TrustPage = {
+  ref,
+  verdict: "fair",
+  reasons: [
+    { code: "recorder_overhead", severity: "fair", text: "A recorded step takes 98.8 ms, 1.3 times as long as one without the profiler." },
+    { code: "step_timed", severity: "good", text: "The step was timed without the profiler over 20 steps: 76.0 ms." },
+  ],
+};
+
 export const overview: Overview = {
   ref,
   title: "ResNet50, fp32, NVIDIA H200",
   headline: "The GPU works 74 % of each 98.8 ms step, 11 % on Tensor Cores, and waits for data 12 %.",
+  trust: { verdict: trust.verdict, reasons: trust.reasons },
   range,
   has_gpu: true,
   precision: {
@@ -109,6 +119,7 @@ export const overview: Overview = {
     wall_clock_ns: STEP_NS * 10,
     gpu_utilization_percent: 74.2,
     tensor_core_kernel_utilization_percent: 14.6,
+    tensor_core_time_percent: 14.1,
     gpu_busy_ns: 732_000_000,
     total_iterations: 10,
     aggregated_iterations: 10,

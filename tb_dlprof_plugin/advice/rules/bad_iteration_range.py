@@ -11,14 +11,15 @@ from tb_dlprof_plugin.advice.once_only import once_only
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.frame import Selection, op_name
 from tb_dlprof_plugin.measures.iterations import category_sums, percent
-from tb_dlprof_plugin.measures.stray_iterations import longest_run, stray_iterations
+from tb_dlprof_plugin.measures.stray_iterations import IterationSpread, iteration_spread
 from tb_dlprof_plugin.storage.model import CallKind, Ints, Role
 
 RULE = Rule(
     id="bad_iteration_range",
     title="Some iterations are unlike the others",
-    looks_for="Selected iterations whose time is far from the median of all: the first ones, which allocate memory, "
-    "load code or try out algorithms, or a single one that also validates, saves or logs.",
+    looks_for="Selected iterations whose time is far from the median of all, or, where steps were timed without the "
+    "profiler, from those nearest to them: the first ones, which allocate memory, load code or try out algorithms, or "
+    "one that also validates, saves or logs.",
     why="Every figure of every page is a mean over the selected iterations. One that takes five times as long as the "
     "others moves them all, and savings are then stated for a step that no training takes.",
     fix="Select the iterations that are like each other, or record later ones.",
@@ -50,24 +51,24 @@ _NOTABLE = 0.1
 def check(case: Case) -> Finding | Silent:
     """Fires where a selected iteration is far from the median, and names the longest range without such ones."""
     selection, numbers = case.selection, case.profile.iterations.number
-    duration = case.profile.iterations.duration_ns[selection.first : selection.last + 1]
     if selection.count < thresholds.FEWEST_ITERATIONS:
         return Silent(
             f"{selection.count} of the recorded iterations are selected: too few to tell which is unlike the others.",
             applicable=False,
         )
-    middle = int(np.median(duration))
-    stray = stray_iterations(duration, thresholds.STRAY_ITERATION_PERCENT / 100, thresholds.STRAY_ITERATION_DEVIATIONS)
+    spread = iteration_spread(case.frame, selection)
+    duration, stray = spread.duration_ns, spread.stray
+    middle = max(spread.middle_ns, 1.0)
     furthest = int(np.argmax(np.abs(duration - middle)))
-    distance = 100 * (float(duration[furthest]) / max(middle, 1) - 1)
-    if not stray.any() or stray.all():
+    distance = 100 * (float(duration[furthest]) / middle - 1)
+    if not stray.any():
         return Silent(
             f"No iteration is unlike the others: the furthest takes {distance:+.0f} % of the median "
             f"{middle / 1e6:.2f} ms more or less."
         )
-    first, last = longest_run(~stray)
+    first, last = spread.kept
     good = Selection(selection.first + first, selection.first + last)
-    mean = int(duration[first : last + 1].mean())
+    mean = round(spread.kept_ns)
     shift = 100 * (1 - mean / max(float(duration.mean()), 1.0))
     rows = np.flatnonzero(stray) + selection.first
     named = ", ".join(
@@ -80,7 +81,7 @@ def check(case: Case) -> Finding | Silent:
     title = f"{len(rows)} of {selection.count} iterations {'is' if len(rows) == 1 else 'are'} unlike the others: "
     return RULE.finding(
         title=title + (f"use steps {steps}" if some else "record more"),
-        seen=f"The median iteration takes {middle / 1e6:.2f} ms; unlike it: {named}. {cause}"
+        seen=f"{_usual(spread)}; unlike {'it' if spread.true_ns is None else 'them'}: {named}. {cause}"
         f"The mean over all that are selected is {case.step_ns / 1e6:.2f} ms, "
         + (
             f"over steps {steps} {mean / 1e6:.2f} ms ({-shift:+.0f} %)." if some else "and no two neighbours are alike."
@@ -98,6 +99,16 @@ def check(case: Case) -> Finding | Silent:
         severity="medium" if abs(shift) >= thresholds.MEDIUM_SEVERITY_PERCENT else "low",
         confidence="high",
         confirm="With that range selected this finding is gone, and the spread of the iteration times is small.",
+    )
+
+
+def _usual(spread: IterationSpread) -> str:
+    """What the stray iterations are unlike."""
+    if spread.true_ns is None:
+        return f"The median iteration takes {spread.middle_ns / 1e6:.2f} ms"
+    return (
+        f"Without the profiler a step takes {spread.true_ns / 1e6:.2f} ms, and the iterations nearest to that "
+        f"{spread.middle_ns / 1e6:.2f} ms"
     )
 
 

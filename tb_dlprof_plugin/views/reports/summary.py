@@ -11,6 +11,7 @@ import numpy as np
 
 from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent, step_totals
+from tb_dlprof_plugin.measures.kernels import time_split
 from tb_dlprof_plugin.measures.op_kernels import op_kernels
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.precision_mode import precision_mode
@@ -33,6 +34,10 @@ _DURATIONS = {
 }
 _NSYS = "NSys Version is empty: PyTorch's profiler records, not Nsight Systems. DLProf Build is empty: there is none."
 _IO = "I/O Duration % is empty: PyTorch's profiler does not record file I/O; its time is in CPU and Other."
+_UNKNOWN_KERNELS = (
+    "Tensor Core Kernel Duration % and its counterpart are empty: too much of the kernel time is of kernels that may "
+    "or may not use them."
+)
 _NO_GPU = "GPU figures are empty: nothing ran on a GPU."
 
 
@@ -41,6 +46,7 @@ def summary_report(frame: Frame, ref: RunRef, selection: Selection, profile_name
     iterations = frame.profile.iterations
     notes = [_NSYS] + ([_IO] if "io" in iterations.unrecorded_categories else [])
     notes += [] if frame.profile.has_gpu else [_NO_GPU]
+    notes += [] if time_split(frame, selection).tensor_cores_known else [_UNKNOWN_KERNELS]
     if iterations.found_by == "none":
         notes.append("0 iterations were found: the whole recording counts as one.")
     return report_of(
@@ -86,12 +92,14 @@ def _system(frame: Frame, profile_name: str | None) -> dict[str, Cell]:
 def _summary(frame: Frame, selection: Selection) -> dict[str, Cell]:
     steps, facts = step_totals(frame, selection), frame.profile.facts
     tensor_cores = tensor_core_totals(op_totals(frame, selection))
+    known = time_split(frame, selection).tensor_cores_known
     samples = facts.batch_size * 1e9 / steps.average_ns if facts.batch_size and steps.average_ns else None
     return {
         "Wall Clock Time (ns)": steps.wall_ns,
         "Tensor Core Kernel Utilization %": tensor_cores.utilization if frame.profile.has_gpu else None,
         "GPU Utilization %": steps.gpu_utilization,
         **{label: percent(steps.category_ns[name], steps.wall_ns) for name, label in _DURATIONS.items()},
+        **({} if known else {_DURATIONS[name]: None for name in ("tensor_core", "other_kernels")}),
         "Samples per Second": samples,
         "Step Time without the Profiler (ns)": facts.unprofiled_step_ns,
         "Peak Memory Allocated (bytes)": facts.peak_memory_allocated_bytes,

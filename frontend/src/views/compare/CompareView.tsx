@@ -1,11 +1,12 @@
 /** Picks the two runs and asks for their comparison. */
-import { compareQuery } from "../../api/queries";
+import { compareQuery, profileQuery } from "../../api/queries";
 import type { RunEntry, SelectedRange } from "../../api/types";
 import { useFile, useResource } from "../../api/useResource";
 import { KeyNodePicker } from "../../components/KeyNodePicker";
 import { EmptyMessage } from "../../components/Message";
 import { RangeFields } from "../../components/RangePicker";
 import { ResourceView } from "../../components/ResourceView";
+import { TrustLine } from "../../components/TrustLine";
 import { ProfilePicker } from "../../shell/ProfilePicker";
 import { defaultPair } from "../../state/profileChoice";
 import { useView } from "../../state/store";
@@ -45,6 +46,12 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
           )}
         </div>
       </div>
+      {query !== null && (
+        <div class="compare-trust">
+          <TrustLine of="Base" query={profileQuery(a, a.range)} />
+          <TrustLine of="Candidate" query={profileQuery(b, b.range)} />
+        </div>
+      )}
       {query === null ? (
         <EmptyMessage>
           {inFile

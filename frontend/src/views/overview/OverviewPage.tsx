@@ -33,7 +33,6 @@ export function OverviewPage({ data }: { data: Overview }) {
   const applies = (category: { key: string }): boolean => data.has_gpu || !ON_GPU.has(category.key);
   const usage = data.resource_usage.filter(applies);
   const largest = largestSlice(usage);
-  const tensorCoreShare = data.kernel_time.find((slice) => slice.key === "tensor_core")?.percent ?? null;
   const count = summary.aggregated_iterations;
   // Times in the legends are totals; the step time above them is not.
   const over = <span class="muted small">{count === 1 ? "1 iteration" : `total of ${count} iterations`}</span>;
@@ -77,7 +76,7 @@ export function OverviewPage({ data }: { data: Overview }) {
             </Card>
             {resources}
             <Card title={<Term of="kernelTime">Kernel time</Term>} actions={over}>
-              <Donut name="Kernel time" slices={data.kernel_time} context="kernel_time" centre={tensorCoreShare} centreLabel="Tensor Cores" />
+              <Donut name="Kernel time" slices={data.kernel_time} context="kernel_time" centre={summary.tensor_core_time_percent} centreLabel="Tensor Cores" />
             </Card>
             <Card title={<Term of="tcEfficiency">Tensor Core efficiency</Term>} actions={over}>
               <Donut

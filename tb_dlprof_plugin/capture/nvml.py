@@ -1,0 +1,90 @@
+"""What NVIDIA's driver says of a GPU, by its own library, which every driver brings along: no package is needed.
+
+Every reading is by itself: one that the driver or its version refuses is None.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+_SUCCESS, _INSUFFICIENT_SIZE = 0, 7
+_CLOCK_SM = 1
+_TEMPERATURE_GPU = 0
+_LIMITS = {
+    0x02: "clocks set by hand",
+    0x04: "power cap",
+    0x08: "hardware slowdown",
+    0x20: "thermal slowdown",
+    0x40: "thermal slowdown by hardware",
+    0x80: "power brake",
+}
+"""Bits of nvmlClocksEventReasons; idle clocks, and those of other GPUs or of a display, say nothing of a load."""
+
+
+class NvmlError(Exception):
+    """The library is not there, or knows no such GPU."""
+
+
+class NvmlDevice:
+    """One GPU by its UUID, such as "GPU-7ac2...".
+
+    Raises:
+        NvmlError: there is no such GPU, or no NVML.
+    """
+
+    def __init__(self, uuid: str) -> None:
+        self._library = _library()
+        self._handle = ctypes.c_void_p()
+        if self._library.nvmlDeviceGetHandleByUUID(uuid.encode(), ctypes.byref(self._handle)) != _SUCCESS:
+            raise NvmlError(f"no GPU {uuid}")
+
+    @property
+    def sm_clock_mhz(self) -> int | None:
+        """Of the multiprocessors, now."""
+        return self._number("nvmlDeviceGetClockInfo", _CLOCK_SM)
+
+    @property
+    def max_sm_clock_mhz(self) -> int | None:
+        """Of the multiprocessors, at most."""
+        return self._number("nvmlDeviceGetMaxClockInfo", _CLOCK_SM)
+
+    @property
+    def temperature_c(self) -> int | None:
+        """Of the GPU, in degrees Celsius."""
+        return self._number("nvmlDeviceGetTemperature", _TEMPERATURE_GPU)
+
+    @property
+    def clock_limits(self) -> list[str]:
+        """What holds the clock down now."""
+        bits = self._number("nvmlDeviceGetCurrentClocksThrottleReasons", kind=ctypes.c_ulonglong) or 0
+        return [name for bit, name in _LIMITS.items() if bits & bit]
+
+    @property
+    def processes(self) -> int | None:
+        """With a CUDA context on it, this one among them, whatever their container; None where none is seen."""
+        function = getattr(self._library, "nvmlDeviceGetComputeRunningProcesses_v3", None)
+        count = ctypes.c_uint(0)
+        # Room for none: the answer is how many there are.
+        if function is None or function(self._handle, ctypes.byref(count), None) not in (_SUCCESS, _INSUFFICIENT_SIZE):
+            return None
+        return count.value or None
+
+    def _number(self, name: str, *choice: int, kind: Any = ctypes.c_uint) -> int | None:
+        function, value = getattr(self._library, name, None), kind(0)
+        if function is None or function(self._handle, *choice, ctypes.byref(value)) != _SUCCESS:
+            return None
+        return int(value.value)
+
+
+@functools.cache
+def _library() -> Any:
+    """Opened once: the first call takes milliseconds."""
+    try:
+        library = ctypes.CDLL("libnvidia-ml.so.1")
+    except OSError as error:
+        raise NvmlError(str(error)) from None
+    if library.nvmlInit_v2() != _SUCCESS:
+        raise NvmlError("NVML cannot be initialized")
+    return library
