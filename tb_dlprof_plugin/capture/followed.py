@@ -53,8 +53,12 @@ class _Follower:
     def boundary(self, prof: Any, following: ProfilerAction | None) -> None:
         """A step ended, and one with this action begins; None where the profiler stops."""
         handler, outside = self._handler, self._handler.outside
+        if following is None:
+            # Mostly in the middle of a step, or where none came any more.
+            self.leave(prof)
+            return
         if following is not ProfilerAction.NONE:
-            outside.turn(StepKind.REST)
+            outside.end(StepKind.FULL)
             self.leave(prof)
             return
         self._since += 1

@@ -17,6 +17,8 @@ from tb_dlprof_plugin.capture.export import ExportError, export_trace, remove
 from tb_dlprof_plugin.capture.job import LightTrace
 from tb_dlprof_plugin.capture.warn import probe
 
+_ACTIVITIES = [ProfilerActivity.CUDA]
+
 
 def light_is_possible() -> bool:
     """Whether a GPU is in use."""
@@ -54,7 +56,7 @@ class LightRecording:
 
         self._boundary_unix_ns = []
         try:
-            self._profiler = _KinetoProfile(activities=[ProfilerActivity.CUDA])
+            self._profiler = _KinetoProfile(activities=_ACTIVITIES)
             self._profiler.prepare_trace()
             self._state = "warm"
         except Exception:
