@@ -37,7 +37,9 @@ RECORDED = ROOT / "benchmarks" / "recorded_true_steps"
 PRECISIONS = ("fp32", "tf32", "amp-fp16", "amp-bf16")
 TURN_S = 0.5
 HOOK_STEPS = 46
-"""The default cycle (22 steps), and those after it that are timed without the profiler."""
+"""At least: the default cycle (22 steps), and those after it that are timed without the profiler."""
+AFTER_S = 1.7
+"""Seconds that the loop goes on after the cycle: the hook times steps for a little less."""
 BARE_STEPS = 5
 RUN_FIRST = 60
 """The first iteration that `tb-dlprof run` records: those before it are warm-up and the first turn."""
@@ -115,7 +117,7 @@ def _hook_and_bare(subject: Any, precision: str, out: Path, analyses: list[subpr
         step = Step(subject, precision)
         count = max(5, round(warm_up(step) * TURN_S / 0.3))
         hook.turns_ms.append(turn_ms(step, count))
-        _by_hook(step, out / hook.name)
+        _by_hook(step, out / hook.name, max(HOOK_STEPS, 24 + round(AFTER_S * 1e3 / hook.turns_ms[0])))
         between = turn_ms(step, count)
         hook.turns_ms.append(between)
         bare.turns_ms.append(between)
@@ -126,7 +128,7 @@ def _hook_and_bare(subject: Any, precision: str, out: Path, analyses: list[subpr
     return hook, bare
 
 
-def _by_hook(step: Any, directory: Path) -> None:
+def _by_hook(step: Any, directory: Path, steps: int) -> None:
     """As a user would, with the default settings."""
     import tb_dlprof_plugin
 
@@ -138,7 +140,7 @@ def _by_hook(step: Any, directory: Path) -> None:
         run_name=f"{step.subject.name}/{step.precision}",
         keep_trace=False,
     ) as prof:
-        for _ in range(HOOK_STEPS):
+        for _ in range(steps):
             step()
             prof.step()
 
@@ -208,7 +210,7 @@ def train(name: str, precision: str, times: Path) -> None:
 
     turn(15)
     before = turn(RUN_FIRST - 15 - 14)
-    turn(14 + HOOK_STEPS - 10)
+    turn(14 + max(HOOK_STEPS, 24 + round(AFTER_S * 1e3 / before)) - 10)
     torch.cuda.synchronize()
     times.write_text(json.dumps([before, turn(RUN_FIRST - 15 - 14)]))
 

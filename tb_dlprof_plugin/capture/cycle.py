@@ -16,7 +16,8 @@ LIGHT_STEPS = 3
 LIGHT_AND_WARMUP = LIGHT_STEPS + 1
 LEAST_TIMED = 3
 """With fewer timed steps on one side of the full window nothing is known of their spread."""
-MOST_TIMED = 20
+MOST_TIMED = 512
+"""Steps on one side of the full window: as many of a millisecond as say how fast the CPU is over half a second."""
 LOOK_AHEAD = 16
 """Steps. A stretch without the profiler that goes on for longer is as good as endless."""
 

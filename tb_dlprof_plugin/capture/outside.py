@@ -11,8 +11,11 @@ from tb_dlprof_plugin.capture.job import AfterPart, LightTrace
 from tb_dlprof_plugin.capture.light import LightRecording
 from tb_dlprof_plugin.capture.unprofiled import StepTimer
 
-_LONGEST_AFTER_S = 5.0
-_LEAST_AFTER = 4
+_ENOUGH_AFTER, _ENOUGH_AFTER_S = 20, 1.5
+"""Steps and seconds after the full window. On shared machines a CPU is faster and slower by turns of some tenths of a
+second: steps of one such turn say little of the others."""
+_LEAST_AFTER, _LONGEST_AFTER_S = 4, 5.0
+"""With steps so long that those take more time, it is these."""
 _LONGEST_SETTLING_S = 1.0
 
 
@@ -96,7 +99,9 @@ class OutsideSteps:
             return True
         if steps < _LEAST_AFTER or self._after_began_s is None:
             return False
-        enough = steps >= MOST_TIMED or time.monotonic() - self._after_began_s > _LONGEST_AFTER_S
+        seconds = time.monotonic() - self._after_began_s
+        enough = (steps >= _ENOUGH_AFTER and seconds > _ENOUGH_AFTER_S) or seconds > _LONGEST_AFTER_S
+        enough = enough or steps >= MOST_TIMED
         return enough and self._timer.settled()
 
     def interrupt(self) -> None:

@@ -7,12 +7,13 @@ it; else the CPU's clock.
 from __future__ import annotations
 
 import time
+from collections import deque
 from itertools import pairwise
 from typing import Any
 
 import torch
 
-_MOST_MARKS = 128
+_MOST_MARKS = 520
 
 
 class StepTimer:
@@ -20,26 +21,28 @@ class StepTimer:
 
     def __init__(self) -> None:
         # None: what lies between the marks around it is no timed step.
-        self._marks: list[Any] = []
+        self._marks: deque[Any] = deque(maxlen=_MOST_MARKS)
+        self._steps = 0
 
     def begin(self) -> None:
         """A timed step begins, and none ended just now."""
         self._marks.append(None)
-        self.mark()
+        self._marks.append(_now())
 
     def mark(self) -> None:
         """A timed step ended; the next one begins."""
-        del self._marks[:-_MOST_MARKS]
         self._marks.append(_now())
+        self._steps += 1
 
     def new_cycle(self) -> None:
         """Forget all steps."""
-        self._marks = []
+        self._marks.clear()
+        self._steps = 0
 
     @property
     def steps(self) -> int:
         """Number of timed steps so far."""
-        return sum(1 for a, b in pairwise(self._marks) if a is not None and b is not None)
+        return self._steps
 
     def settled(self) -> bool:
         """Whether the GPU has passed the last mark."""

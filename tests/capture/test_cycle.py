@@ -8,7 +8,7 @@ pytest.importorskip("torch")
 
 from torch.profiler import ProfilerAction, schedule
 
-from tb_dlprof_plugin.capture.cycle import StepKind, kind_outside, steps_until_full
+from tb_dlprof_plugin.capture.cycle import MOST_TIMED, StepKind, kind_outside, steps_until_full
 from tb_dlprof_plugin.capture.schedule import DEFAULT, make_schedule
 
 LETTERS = {
@@ -41,7 +41,7 @@ def plan(options: dict[str, int], steps: int, light: bool = True) -> str:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (DEFAULT, ".tttttwLLL" + "F" * 12 + ".." + "t" * 20 + "...."),
+        (DEFAULT, ".tttttwLLL" + "F" * 12 + ".." + "t" * MOST_TIMED + "...."),
         # Room for the light window before the full one, to the step.
         ({"wait": 8, "warmup": 1, "active": 1, "repeat": 1}, ".tttwLLLFF..tttt"),
         # None: it comes after.

@@ -183,7 +183,8 @@ def test_steps_after_a_recording_of_the_users_own_profiler_are_measured(tmp_path
     assert losses == [plain() for _ in range(14)]
 
 
-def test_following_ends_where_enough_is_measured_and_the_hooks_come_back(tmp_path, training):
+def test_following_ends_where_enough_is_measured_and_the_hooks_come_back(tmp_path, training, monkeypatch):
+    monkeypatch.setattr(outside_module, "_ENOUGH_AFTER_S", 0.0)
     model, step = training
     handler = trace_handler(tmp_path, model=model)
     states = []
