@@ -69,7 +69,12 @@ def test_an_op_of_one_run_is_none_on_the_other_side_not_zero(new_trace, ref: Run
 
 
 def test_a_ratio_is_base_over_candidate_and_none_where_unknown(training, cpu_frame: Frame, ref: RunRef) -> None:
-    page = _page(training("fp32").frame(facts=RunFacts(batch_size=64)), training("fp16").frame(), ref)
+    timed = RunFacts(unprofiled_step_ns=1_000_000)
+    page = _page(
+        training("fp32").frame(facts=RunFacts(batch_size=64, unprofiled_step_ns=1_000_000)),
+        training("fp16").frame(facts=timed),
+        ref,
+    )
     metrics = {metric.key: metric for metric in page.metrics}
     # Kernel time a step: 740 µs and a third of 5; in fp16 140 and 40 for what is not matrix work, 20 of casts.
     assert metrics["kernel_time"].a == pytest.approx(2_225_000 / 3)
@@ -79,7 +84,7 @@ def test_a_ratio_is_base_over_candidate_and_none_where_unknown(training, cpu_fra
     rate = metrics["samples_per_second"]
     assert (rate.a, rate.b, rate.ratio) == (64_000, None, None)
 
-    mixed = _page(training("fp32").frame(), cpu_frame, ref)
+    mixed = _page(training("fp32").frame(facts=timed), cpu_frame, ref)
     assert mixed.basis == "cpu"
     assert mixed.speedup == 10.0
     assert {m.key: (m.b, m.ratio) for m in mixed.metrics if m.key in ("gpu_busy", "kernel_time", "kernel_calls")} == {

@@ -94,7 +94,7 @@ def test_a_run_compared_with_itself_is_the_same(recording: Recording) -> None:
     assert page.speedup is None or page.headline.startswith("Both runs take about the same")
     # What no recorded op launched finds no partner.
     assert (page.shares.base.unmatched, page.shares.candidate.compiled) in ((None, None), (0, 0))
-    assert sum(bucket.base_ns for bucket in page.buckets) == round(page.base_step_ms * 1e6)
+    assert sum(bucket.base_ns for bucket in page.buckets) == round(page.base_ms * 1e6)
     assert {bucket.difference_ns for bucket in page.buckets} == {0}
     assert all(op.a_ns == op.b_ns for op in page.ops)
     assert all(family.a_ns == family.b_ns for family in page.families)
