@@ -163,7 +163,8 @@ class Comparison:
     @property
     def saving_interval_ns(self) -> tuple[float, float] | None:
         """95 % interval of `saving_ns`; None where a recorded step has a single iteration."""
-        longer = difference_interval(*(side.step for side in self._sides), scale=self._batch_scale)
+        base, candidate = self._sides
+        longer = difference_interval(base.step, candidate.step, self._batch_scale)
         return (-longer[1], -longer[0]) if longer else None
 
     @property
@@ -206,14 +207,13 @@ def compare(
     sides = (_Side(runs[0], rows.of_a, rows.group_a, basis), _Side(runs[1], rows.of_b, rows.group_b, basis))
     pairs = _pairs(rows, *sides)
     pairs.sort(key=lambda pair: (-abs(pair.difference_ns), pair.id))
-    steps = tuple(side.step for side in sides)
-    lengths = tuple(side.step_ns for side in sides)
+    steps = (sides[0].step, sides[1].step)
     return Comparison(
         basis=basis,
         pairs=pairs,
         buckets=_buckets(*sides),
         steps=(steps[0].estimate, steps[1].estimate),
-        step_ns=(lengths[0], lengths[1]),
+        step_ns=(sides[0].step_ns, sides[1].step_ns),
         step_interval_ns=difference_interval(*steps),
         speedup=steps[0].estimate.ns / steps[1].estimate.ns if steps[1].estimate.ns else None,
         speedup_interval=ratio_interval(*steps),

@@ -10,7 +10,9 @@ from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
 from tb_dlprof_plugin.views.text import duration
 
-_SAME_LOW, _SAME_HIGH = 0.98, 1.02
+_SAME = 1.02
+_SURELY_SAME = 1.05
+"""A speedup below the first, either way, is called none where its interval stays below the second."""
 _RECORDER_SHARE = 0.01
 """What the recorder added is told where it is this share of the step, or more."""
 _WORTH_NAMING = 0.05
@@ -32,7 +34,7 @@ def headline(comparison: Comparison) -> str:
     speedup = comparison.speedup
     if speedup is None:
         return "One of the runs has no step time to compare."
-    if _SAME_LOW <= speedup <= _SAME_HIGH:
+    if _same(comparison):
         return f"Both runs take about the same: {first} and {second} a step."
     if comparison.step_noise and comparison.speedup_interval is not None:
         low, high = comparison.speedup_interval
@@ -43,6 +45,13 @@ def headline(comparison: Comparison) -> str:
     if speedup > 1:
         return f"The candidate is {speedup:.2f} times as fast: {first} became {second} a step."
     return f"The candidate is slower: {first} became {second} a step, {1 / speedup:.2f} times as long."
+
+
+def _same(comparison: Comparison) -> bool:
+    """Whether the steps are the same for all practical purposes."""
+    speedup, interval = comparison.speedup or 0.0, comparison.speedup_interval
+    near = 1 / _SAME <= speedup <= _SAME
+    return near and (interval is None or (interval[0] >= 1 / _SURELY_SAME and interval[1] <= _SURELY_SAME))
 
 
 def recorded_text(step: StepEstimate) -> str:

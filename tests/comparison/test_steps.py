@@ -15,7 +15,7 @@ def step(ns: float, below: float, above: float, source: StepSource = "measured",
     return TimedStep(StepEstimate(ns, ns / below, ns * above, source, 2 * ns), iterations or (1, 9))
 
 
-def test_errors_of_both_steps_join_as_the_sides_of_a_right_angle() -> None:
+def test_errors_of_both_steps_are_added_in_quadrature() -> None:
     # WHEN the base may be 1.3 times as short and 1.1 as long, the candidate 1.2 and 1.4
     found = ratio_interval(step(200.0, 1.3, 1.1), step(100.0, 1.2, 1.4))
     assert found is not None

@@ -9,6 +9,7 @@ import pytest
 import tb_dlprof_plugin
 from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
+from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, ComparePage, compare_op, compare_page
 from tb_dlprof_plugin.views.text import duration
@@ -70,10 +71,26 @@ def test_an_estimated_step_is_named_so_once_and_the_recorders_part_is_told() -> 
     assert both.headline.count("estimated") == 1
 
 
-def test_where_the_interval_holds_1_no_side_is_called_faster() -> None:
-    page = compare_page(recorded("lenet/fp32"), recorded("lenet/tf32"))
-    assert page.noise is True
-    assert page.headline.startswith(("Whether the candidate is faster cannot be told: ", "Both runs take about"))
+@pytest.mark.parametrize(
+    ("base_ns", "candidate_ns", "says"),
+    [
+        (900_000, 700_000, "The candidate is 1.29 times as fast: 900 µs became 700 µs a step."),
+        (700_000, 900_000, "The candidate is slower: 700 µs became 900 µs a step, 1.29 times as long."),
+        (900_000, 910_000, "Both runs take about the same: 900 µs and 910 µs a step."),
+        (None, None, "Whether the candidate is faster cannot be told: an estimated "),
+    ],
+)
+def test_the_steps_without_the_profiler_and_their_interval_decide_what_is_said(
+    training, ref: RunRef, base_ns: int | None, candidate_ns: int | None, says: str
+) -> None:
+    # GIVEN the same recording twice, in steps of 1000 µs
+    sides = []
+    for step_ns in (base_ns, candidate_ns):
+        frame = training("fp32").frame(facts=RunFacts(unprofiled_step_ns=step_ns))
+        sides.append(CompareInput(frame, ref, frame.selection()))
+    page = compare_page(*sides)
+    assert page.headline.startswith(says)
+    assert page.noise is ("about the same" in says or "cannot be told" in says)
 
 
 def test_each_op_has_its_kernels_before_and_after() -> None:
@@ -123,7 +140,7 @@ def test_added_and_removed_modules_are_marked_and_have_no_time_on_the_other_side
     assert page.explanation[-1] == (
         "50.0 % of the base's GPU time has no counterpart. 50.0 % of the candidate's GPU time has no counterpart."
     )
-    assert page.headline.startswith("Both runs take about the same")
+    assert (page.step_difference_ns, page.noise) == (0, True)
 
 
 def test_memory_is_that_of_the_allocator_where_the_hook_read_none(new_trace, ref: RunRef) -> None:

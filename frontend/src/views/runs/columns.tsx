@@ -77,7 +77,7 @@ export const COLUMNS: Column<RunRow>[] = [
   { id: "batch", header: "Batch", definition: "Samples in a batch.", value: (row) => row.batch_size, unit: "count", width: "80px" },
   { id: "step", header: "Step time", definition: DEFINITIONS.runStep, value: (row) => row.step_ns, unit: "ns", cell: (row) => <StepTime of={row} />, width: "110px" },
   { id: "speedup", header: "Speedup", definition: DEFINITIONS.runSpeedup, value: (row) => row.speedup, unit: "ratio", cell: (row) => <Speedup row={row} bySamples={row.by_samples} />, width: "90px" },
-  { id: "noise", header: "95 %", definition: DEFINITIONS.runNoise, value: (row) => (row.speedup === null ? null : row.change), filter: "choice", missing: "–", cell: (row) => <Noise row={row} />, width: "150px" },
+  { id: "noise", header: "95 %", definition: DEFINITIONS.runNoise, value: (row) => (row.speedup === null ? null : row.change), filter: "choice", missing: "–", cell: (row) => <Noise row={row} />, width: "180px" },
   { id: "base", header: "Base", definition: DEFINITIONS.runBase, value: (row) => row.base || null, missing: "none", cell: (row) => <Base row={row} />, width: "190px" },
   { id: "changes", header: "Differs in", definition: DEFINITIONS.runChanges, value: (row) => row.changes.join("; ") || null, missing: "–", width: "200px" },
   { id: "samples", header: "Samples/s", definition: DEFINITIONS.samples, value: (row) => row.samples_per_second, unit: "per_second", width: "104px" },
