@@ -1,7 +1,7 @@
 """What became of the savings that the rules stated: the base's findings whose change the candidate made.
 
-Realised is the base's step less the candidate's, both without the profiler (`simulation.estimate`). Where the batch
-sizes differ the candidate's step is scaled to a batch of the base's size.
+Realised is the base's step less the candidate's, both without the profiler (`simulation.estimate`), with the interval
+that the two steps leave. Where the batch sizes differ the candidate's step is scaled to a batch of the base's size.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from tb_dlprof_plugin.advice.engine import advise, all_rules
 from tb_dlprof_plugin.advice.finding import FindingItem, SavingItem
 from tb_dlprof_plugin.comparison import Comparison
 from tb_dlprof_plugin.comparison.many import FACTS, differing_facts
+from tb_dlprof_plugin.comparison.steps import agree
 from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.run_setup import run_setup
-from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 Outcome = Literal["kept", "more", "less", "broken", "shared"]
-"""Realised in the stated interval, above it, below it, or no saving; shared: several changes were made at once."""
+"""Realised as stated, as far as the intervals of both tell; more; less; no saving. Shared: several changes were made at
+once."""
 
 _OTHER_WORK = ("model", "gpu", "gpus", "processes")
 """Where these differ, a difference of the steps says nothing of a change."""
@@ -28,17 +29,17 @@ _OTHER_WORK = ("model", "gpu", "gpus", "processes")
 class KeptSaving:
     """One stated saving and what was realised (ns per step).
 
-    ``change`` is what the candidate made of it, in words. ``realised_low_ns`` to ``realised_high_ns`` by how much the
-    profiler may have slowed both runs, the same as ``realised_ns`` where neither step had to be estimated. ``also`` are
-    other facts in which the runs differ, in words.
+    ``change`` is what the candidate made of it, in words. ``realised_low_ns`` to ``realised_high_ns`` is the 95 %
+    interval that the two steps leave, None where a run has a single iteration and its step was not timed otherwise.
+    ``estimated`` says whether a step was. ``also`` are other facts in which the runs differ, in words.
     """
 
     finding: FindingItem
     saving: SavingItem
     change: str
     realised_ns: float
-    realised_low_ns: float
-    realised_high_ns: float
+    realised_low_ns: float | None
+    realised_high_ns: float | None
     estimated: bool
     outcome: Outcome
     also: list[str]
@@ -75,7 +76,7 @@ def kept_savings(comparison: Comparison, base: Frame, candidate: Frame, a: Selec
         ]
     if not made:
         return []
-    realised, low, high, estimated = _realised(comparison, base, candidate, a, b)
+    realised, interval = comparison.saving_ns, comparison.saving_interval_ns
     belongs = {fact for finding, _, _ in made for fact in rules[finding.rule].rule.facts}
     also = [FACTS[fact] for fact in differing if fact not in belongs]
     return [
@@ -84,35 +85,27 @@ def kept_savings(comparison: Comparison, base: Frame, candidate: Frame, a: Selec
             saving=saving,
             change=change,
             realised_ns=realised,
-            realised_low_ns=low,
-            realised_high_ns=high,
-            estimated=estimated,
-            outcome="shared" if len(made) > 1 else outcome_of(saving, realised),
+            realised_low_ns=interval[0] if interval else None,
+            realised_high_ns=interval[1] if interval else None,
+            estimated=any(step.estimated for step in comparison.steps),
+            outcome="shared" if len(made) > 1 else outcome_of(saving, realised, interval),
             also=also,
         )
         for finding, saving, change in made
     ]
 
 
-def outcome_of(saving: SavingItem, realised_ns: float) -> Outcome:
-    """Whether a saving was realised as stated."""
-    if saving.low_ns <= realised_ns <= saving.high_ns:
+def outcome_of(saving: SavingItem, realised_ns: float, interval_ns: tuple[float, float] | None = None) -> Outcome:
+    """Whether a saving was realised as stated.
+
+    Args:
+        saving: as stated.
+        realised_ns: what was realised.
+        interval_ns: its 95 % interval; None where only the value is known.
+    """
+    low, high = interval_ns or (realised_ns, realised_ns)
+    if agree((saving.low_ns, saving.expected_ns, saving.high_ns), (low, realised_ns, high)):
         return "kept"
-    if realised_ns > saving.high_ns:
+    if realised_ns > saving.expected_ns:
         return "more"
     return "less" if realised_ns > 0 else "broken"
-
-
-def _realised(
-    comparison: Comparison, base: Frame, candidate: Frame, a: Selection, b: Selection
-) -> tuple[float, float, float, bool]:
-    """The saving with its bounds (ns), and whether a step in it is estimated.
-
-    The profiler slows both runs alike, so that the bounds go together.
-    """
-    before, after = step_estimate(base, a), step_estimate(candidate, b)
-    batches = comparison.batches
-    scale = batches.a / batches.b if batches is not None and batches.differ else 1.0
-    ends = sorted((before.low_ns - scale * after.low_ns, before.high_ns - scale * after.high_ns))
-    middle = before.ns - scale * after.ns
-    return middle, min(ends[0], middle), max(ends[1], middle), before.estimated or after.estimated

@@ -55,6 +55,7 @@ def _print_runs(page: ManyRunsPage) -> None:
             ("batch", "right"),
             *((("GPU", "left"),) if several else ()),
             ("step", "right"),
+            ("recorded iterations", "right"),
             ("samples/s", "right"),
             ("speedup", "right"),
             ("95 %", "left"),
@@ -81,7 +82,8 @@ def _cells(row: RunRow, with_gpu: bool) -> tuple[str, ...]:
         row.precision or UNKNOWN,
         UNKNOWN if row.batch_size is None else str(row.batch_size),
         *((row.gpu or UNKNOWN,) if with_gpu else ()),
-        time(row.step_ns) + ("" if row.deviation_ns is None else f" ± {time(row.deviation_ns)}"),
+        _step(row.step_ns, row.step_source),
+        time(row.recorded_ns) + ("" if row.deviation_ns is None else f" ± {time(row.deviation_ns)}"),
         UNKNOWN if row.samples_per_second is None else f"{row.samples_per_second:,.0f}",
         "" if row.speedup is None else f"{row.speedup:.2f}" + (" a sample" if row.by_samples else ""),
         _noise(row.low, row.high, row.change) if row.speedup is not None else "",
@@ -92,6 +94,10 @@ def _cells(row: RunRow, with_gpu: bool) -> tuple[str, ...]:
         UNKNOWN if row.peak_memory_bytes is None else byte_size(row.peak_memory_bytes),
         row.advice.problem if row.advice else "",
     )
+
+
+def _step(step_ns: int, source: str) -> str:
+    return f"~{time(step_ns)}" if source == "simulated" else time(step_ns)
 
 
 def _noise(low: float | None, high: float | None, change: str) -> str:
@@ -133,7 +139,7 @@ def _model_cells(row: ModelRow) -> tuple[str, ...]:
         _precision(row.after),
         *(percent(side.gpu_utilization) if side else "-" for side in (row.before, row.after)),
         *(percent(side.tensor_core_utilization) if side else "-" for side in (row.before, row.after)),
-        *(time(side.step_ns) if side else "-" for side in (row.before, row.after)),
+        *(_step(side.step_ns, side.step_source) if side else "-" for side in (row.before, row.after)),
         "-" if row.speedup is None else f"{row.speedup:.2f}",
         "" if row.speedup is None else _noise(row.low, row.high, row.change),
     )

@@ -69,4 +69,4 @@ def _print(page: SweepPage) -> None:
 
 def _at(page: SweepPage, line: int, position: int) -> str:
     mark = next((mark for mark in page.curves[line].marks if mark.position == position), None)
-    return "" if mark is None else value_text(mark.value, page.unit)
+    return "" if mark is None else f"{'~' if mark.estimated else ''}{value_text(mark.value, page.unit)}"

@@ -1,4 +1,4 @@
-"""A step's time split into buckets that exclude each other, per iteration and per op: what a waterfall is made of.
+"""A recorded step's time split into buckets that exclude each other, by iteration and by op: a waterfall's parts.
 
 On a GPU a moment belongs to what runs there, by falling precedence: a Tensor Core kernel, another kernel,
 communication, a cast, GradScaler's work, a copy or set. Where nothing runs it belongs to what the CPU does meanwhile.
@@ -34,6 +34,10 @@ GPU_BUCKETS = {
 }
 """Keys and names; the first six are time in which the GPU works, the others in which it waits."""
 
+_WORKING = 6
+WAITING = frozenset(list(GPU_BUCKETS)[_WORKING:])
+"""Those in which the GPU waits."""
+
 CPU_BUCKETS = {
     "dataloader": "DataLoader",
     "backward": "Backward",
@@ -43,7 +47,6 @@ CPU_BUCKETS = {
 }
 """Of a run without a GPU, by falling precedence as in `measures.parts`."""
 
-_WORKING = 6
 _BUCKET_OF_ACTIVITY = {
     "dataloader": "dataloader",
     "synchronising": "idle",

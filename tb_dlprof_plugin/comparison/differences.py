@@ -1,7 +1,8 @@
 """Two runs in, their comparison out: what a step was made of before and after, op by op, and what of it is noise.
 
-Op times are summed durations of what an op launched, as on every page; bucket times are by the clock and sum to the
-step. So the buckets of all ops and of what lies in no op add up to the difference of the steps, to the nanosecond.
+Steps are those without the profiler (`simulation.estimate`). Op times are summed durations of what an op launched, as
+on every page; bucket times are by the clock and sum to the step (`true_buckets`). So the buckets of all ops and of what
+lies in no op add up to the difference of the steps, to the nanosecond.
 """
 
 from __future__ import annotations
@@ -14,17 +15,19 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tb_dlprof_plugin.comparison.buckets import Basis, BucketTimes, bucket_times
+from tb_dlprof_plugin.comparison.buckets import WAITING, Basis, BucketTimes, bucket_times
 from tb_dlprof_plugin.comparison.match import Batches, How, match_sites
-from tb_dlprof_plugin.comparison.noise import differences, is_noise, ratio
+from tb_dlprof_plugin.comparison.noise import differences, is_noise
 from tb_dlprof_plugin.comparison.rows import Reason, Rows, gather
 from tb_dlprof_plugin.comparison.shares import Shares, shares_of
 from tb_dlprof_plugin.comparison.sites import Run, run_of
+from tb_dlprof_plugin.comparison.steps import TimedStep, difference_interval, ratio_interval
+from tb_dlprof_plugin.comparison.true_buckets import whole_numbers, without_recorder
 from tb_dlprof_plugin.frame import Frame, Selection, stable_id
-from tb_dlprof_plugin.measures.iterations import step_totals
 from tb_dlprof_plugin.measures.ops import input_precisions
 from tb_dlprof_plugin.measures.roofline import roofline
-from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Profile, Role, Verdict
+from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
+from tb_dlprof_plugin.storage.model import Bools, Floats, Ints, KernelKind, Profile, Role, Verdict
 
 
 class OpSide(msgspec.Struct, frozen=True):
@@ -116,13 +119,15 @@ class KernelUse(NamedTuple):
 class Comparison:
     """``basis`` is the time compared: "gpu" where both runs have a GPU, else "cpu". Run a is the base.
 
-    ``step_ns`` are the average iteration times, ``buckets`` sum to them on each side. ``speedup`` and its interval are
-    base over candidate; None where unknown.
+    ``steps`` are those without the profiler. ``step_ns`` are their lengths in whole nanoseconds; ``buckets`` sum to
+    them on each side. ``step_interval_ns`` is the 95 % interval of their difference, b - a. ``speedup`` and its
+    interval are base over candidate; None where unknown.
     """
 
     basis: Basis
     pairs: list[OpPair]
     buckets: list[Bucket]
+    steps: tuple[StepEstimate, StepEstimate]
     step_ns: tuple[int, int]
     step_interval_ns: tuple[float, float] | None
     speedup: float | None
@@ -146,8 +151,25 @@ class Comparison:
 
     @property
     def step_noise(self) -> bool | None:
-        """Whether the difference of the step times is noise; None where a run has a single iteration."""
-        return is_noise(*self.step_interval_ns) if self.step_interval_ns else None
+        """Whether the steps may be the same: 1 lies in the interval of the speedup. None where there is none."""
+        return self.speedup_interval[0] <= 1 <= self.speedup_interval[1] if self.speedup_interval else None
+
+    @property
+    def saving_ns(self) -> float:
+        """The base's step less the candidate's, where the batch sizes differ less that of a batch of the base's
+        size."""
+        return self.steps[0].ns - self._batch_scale * self.steps[1].ns
+
+    @property
+    def saving_interval_ns(self) -> tuple[float, float] | None:
+        """95 % interval of `saving_ns`; None where a recorded step has a single iteration."""
+        base, candidate = self._sides
+        longer = difference_interval(base.step, candidate.step, self._batch_scale)
+        return (-longer[1], -longer[0]) if longer else None
+
+    @property
+    def _batch_scale(self) -> float:
+        return self.batches.a / self.batches.b if self.batches is not None and self.batches.differ else 1.0
 
     def kernels(self, pair: OpPair) -> tuple[list[KernelUse], list[KernelUse]]:
         """What the op launched in both runs, by falling time."""
@@ -185,17 +207,16 @@ def compare(
     sides = (_Side(runs[0], rows.of_a, rows.group_a, basis), _Side(runs[1], rows.of_b, rows.group_b, basis))
     pairs = _pairs(rows, *sides)
     pairs.sort(key=lambda pair: (-abs(pair.difference_ns), pair.id))
-    steps = tuple(side.step_ns for side in sides)
-    durations = tuple(_durations(run) for run in runs)
-    interval = differences(durations[0].reshape(1, -1), durations[1].reshape(1, -1))
+    steps = (sides[0].step, sides[1].step)
     return Comparison(
         basis=basis,
         pairs=pairs,
         buckets=_buckets(*sides),
-        step_ns=(steps[0], steps[1]),
-        step_interval_ns=_known(interval.low[0], interval.high[0]),
-        speedup=steps[0] / steps[1] if steps[1] else None,
-        speedup_interval=ratio(durations[0], durations[1]),
+        steps=(steps[0].estimate, steps[1].estimate),
+        step_ns=(sides[0].step_ns, sides[1].step_ns),
+        step_interval_ns=difference_interval(*steps),
+        speedup=steps[0].estimate.ns / steps[1].estimate.ns if steps[1].estimate.ns else None,
+        speedup_interval=ratio_interval(*steps),
         shares=(
             shares_of(runs[0], rows, rows.of_a, basis),
             shares_of(runs[1], rows, rows.of_b, basis),
@@ -212,7 +233,8 @@ class _Side:
     def __init__(self, run: Run, row_of_site: Ints, groups: list[int], basis: Basis) -> None:
         self.run, self.groups, self.basis = run, groups, basis
         self.count = run.selection.count
-        self.step_ns = step_totals(run.frame, run.selection).average_ns
+        self.step = TimedStep(step_estimate(run.frame, run.selection), _durations(run).tolist())
+        self.step_ns = round(self.step.estimate.ns)
         self.row_of_site = row_of_site
         profile, rows = run.frame.profile, len(groups)
         launches, kernels = profile.launches, profile.kernels
@@ -233,6 +255,12 @@ class _Side:
         self.precisions = self._precisions(known & (verdict == Verdict.YES))
         self.inputs = input_precisions(run.frame, run.selection)
         self.times: BucketTimes = bucket_times(run, basis)
+        self.recorded_ns: Floats = self.times.by_iteration.sum(axis=0) / (self.count * self.times.gpus)
+        self.true_ns = without_recorder(self.recorded_ns, self.step.estimate.ns, basis)
+        # Of what an op or an iteration has in a bucket, this much is there without the profiler.
+        self.kept = np.minimum(
+            np.divide(self.true_ns, self.recorded_ns, out=np.ones(len(self.true_ns)), where=self.recorded_ns > 0), 1.0
+        )
         self.bucket_ns = np.zeros((rows, len(self.times.labels)), dtype=np.int64)
         placed = row_of_site >= 0
         np.add.at(self.bucket_ns, row_of_site[placed], self.times.by_site[placed])
@@ -257,8 +285,21 @@ class _Side:
         )
 
     def bucket_means(self) -> Ints:
-        """Buckets per iteration, integers that sum to the average iteration time."""
-        return shared_out(self.times.by_iteration.sum(axis=0), self.count * self.times.gpus, self.step_ns)
+        """Buckets per iteration without the profiler, integers that sum to the step."""
+        return whole_numbers(self.true_ns, self.step_ns)
+
+    def bucket_errors(self) -> tuple[Floats, Floats]:
+        """How far each bucket may lie below and above (ns), because the step is not known better.
+
+        Time in which the GPU works is measured whatever the step is.
+        """
+        low, high = (without_recorder(self.recorded_ns, end, self.basis) for end in self.step.ends_ns)
+        waits = np.array([self.basis == "cpu" or key in WAITING for key in self.times.labels], dtype=np.bool_)
+        return np.where(waits, self.true_ns - low, 0.0), np.where(waits, high - self.true_ns, 0.0)
+
+    def bucket_ns_of(self, row: int, index: int) -> int:
+        """An op's time in a bucket, per iteration without the profiler."""
+        return round(float(self.bucket_ns[row, index]) * float(self.kept[index]) / (self.count * self.times.gpus))
 
     def kernels_of(self, row: int) -> list[KernelUse]:
         launches = self.run.frame.profile.launches
@@ -306,16 +347,6 @@ class _Side:
         return ["+".join(sorted(names)) for names in found]
 
 
-def shared_out(sums: Ints, divisor: int, total: int) -> Ints:
-    """``sums / divisor`` as whole numbers that sum to ``total``: the largest remainders are rounded up."""
-    result = sums // divisor
-    missing = total - int(result.sum())
-    order = np.argsort(-(sums % divisor), kind="stable")
-    for index in range(missing):
-        result[order[index % len(order)]] += 1
-    return result
-
-
 def _pairs(rows: Rows, a: _Side, b: _Side) -> list[OpPair]:
     intervals = differences(a.by_iteration, b.by_iteration)
     keys = list(a.times.labels)
@@ -346,8 +377,7 @@ def _pairs(rows: Rows, a: _Side, b: _Side) -> list[OpPair]:
                 buckets={
                     key: (before, after)
                     for index, key in enumerate(keys)
-                    if (before := _mean(a.bucket_ns[row, index], a.count * a.times.gpus))
-                    + (after := _mean(b.bucket_ns[row, index], b.count * b.times.gpus))
+                    if (before := a.bucket_ns_of(row, index)) + (after := b.bucket_ns_of(row, index))
                 },
             )
         )
@@ -376,12 +406,18 @@ def _module(side: _Side, group: int) -> str:
 
 
 def _buckets(a: _Side, b: _Side) -> list[Bucket]:
-    means = (a.bucket_means(), b.bucket_means())
-    intervals = differences(a.times.by_iteration.T / a.times.gpus, b.times.by_iteration.T / b.times.gpus)
+    """The bars; the interval of each joins how much iterations vary with how well both steps are known."""
+    before, after = a.bucket_means(), b.bucket_means()
+    varying = differences(*((side.times.by_iteration * side.kept).T / side.times.gpus for side in (a, b)))
+    half = (varying.high - varying.low) / 2
+    (a_below, a_above), (b_below, b_above) = a.bucket_errors(), b.bucket_errors()
+    difference = b.true_ns - a.true_ns
+    low = difference - np.sqrt(b_below**2 + a_above**2 + half**2)
+    high = difference + np.sqrt(b_above**2 + a_below**2 + half**2)
     result = []
     for index, (key, label) in enumerate(a.times.labels.items()):
-        interval = _known(intervals.low[index], intervals.high[index])
-        result.append(Bucket(key, label, int(means[0][index]), int(means[1][index]), *(interval or (None, None))))
+        interval = _known(low[index], high[index])
+        result.append(Bucket(key, label, int(before[index]), int(after[index]), *(interval or (None, None))))
     return result
 
 

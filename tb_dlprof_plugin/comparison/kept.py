@@ -1,8 +1,8 @@
 """The forecast held against the run that it forecast: the step, the kernels, each op.
 
-The forecast is made from the base alone, with the candidate's batch size and GPU where they differ. The candidate's
-recorded step is what it would be without the profiler where the GPU sets its pace; where the CPU does, the profiler's
-part is taken out by an estimate (`simulation.estimate`), and the kernels tell more than the step.
+The forecast is made from the base alone, with the candidate's batch size and GPU where they differ. It is about the
+step without the profiler (`simulation.estimate`); where the candidate's is estimated, the kernels tell more than the
+step.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Literal
 from tb_dlprof_plugin.comparison.differences import Comparison
 from tb_dlprof_plugin.comparison.forecast import Forecast, OpForecast, Precision, forecast
 from tb_dlprof_plugin.comparison.forecasts import forecasts
+from tb_dlprof_plugin.comparison.steps import agree
 from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.kernels import time_split
 from tb_dlprof_plugin.measures.precision_mode import precision_mode
@@ -22,7 +23,7 @@ from tb_dlprof_plugin.measures.run_setup import precision_of
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 
 Outcome = Literal["within", "shorter", "longer"]
-"""Where the measured step lies: in the forecast's interval, below it, above it."""
+"""Where the measured step lies: within the forecast's interval as far as both are known, below it, above it."""
 
 _TF32 = ("tf32", "tf32-partly", "tf32-allowed")
 """Switched on, whether or not matrix work took it up: kernels that stay in FP32 belong to the result."""
@@ -64,9 +65,10 @@ class KeptForecast:
     @property
     def outcome(self) -> Outcome:
         """Where the measured step lies."""
-        if self.step.ns < self.forecast.low_ns:
-            return "shorter"
-        return "longer" if self.step.ns > self.forecast.high_ns else "within"
+        made, step = self.forecast, self.step
+        if agree((made.low_ns, made.predicted_ns, made.high_ns), (step.low_ns, step.ns, step.high_ns)):
+            return "within"
+        return "shorter" if step.ns < made.predicted_ns else "longer"
 
     @property
     def error_percent(self) -> float:

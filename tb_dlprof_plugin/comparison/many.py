@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
-import numpy as np
 
-from tb_dlprof_plugin.comparison.noise import ratio
+from tb_dlprof_plugin.comparison.steps import TimedStep, ratio_interval
 from tb_dlprof_plugin.measures.run_figures import RunFigures
 from tb_dlprof_plugin.measures.run_setup import RunSetup
 
@@ -51,9 +50,9 @@ class NamedRun(msgspec.Struct, frozen=True):
 class Speedup(msgspec.Struct, frozen=True):
     """How many times as fast a run is as its base, above 1 for faster, with the interval of 95 % around it.
 
-    ``of`` says of what: step times, or samples per second where the batch sizes differ. The interval comes from how the
-    iterations of the two recordings vary (`noise.ratio`); it is None where one has a single iteration. What differs
-    from one recording to the next is not in it.
+    ``of`` says of what: steps without the profiler, or samples per second where the batch sizes differ. The interval
+    comes from how well both steps are known (`steps.ratio_interval`); it is None where a step is the recorded one of a
+    single iteration.
     """
 
     ratio: float
@@ -141,7 +140,7 @@ def before_and_after(runs: Sequence[NamedRun]) -> list[BeforeAfter]:
         for names in (_AMP, _HALF):
             found = [run for run in members if run.figures.setup.precision in names]
             if found and after is None:
-                after = min(found, key=lambda run: (len(_besides_precision(before, run)), run.figures.step_ns))
+                after = min(found, key=lambda run: (len(_besides_precision(before, run)), run.figures.step.ns))
         if before is None and after is None:
             continue
         gained = speedup(before.figures, after.figures) if before and after else None
@@ -153,14 +152,14 @@ def before_and_after(runs: Sequence[NamedRun]) -> list[BeforeAfter]:
 
 def speedup(base: RunFigures, run: RunFigures) -> Speedup | None:
     """How many times as fast ``run`` is; None where there is no time to compare."""
-    if not base.step_ns or not run.step_ns:
+    if not base.step.ns or not run.step.ns:
         return None
     scale, of = 1.0, _STEP_TIME
     before, after = base.setup.batch_size, run.setup.batch_size
     if before and after and before != after:
         scale, of = after / before, _SAMPLES
-    gained = scale * base.step_ns / run.step_ns
-    interval = ratio(np.array(base.iteration_ns), np.array(run.iteration_ns))
+    gained = scale * base.step.ns / run.step.ns
+    interval = ratio_interval(TimedStep(base.step, base.iteration_ns), TimedStep(run.step, run.iteration_ns))
     if interval is None:
         return Speedup(gained, None, None, of, "unknown")
     low, high = scale * interval[0], scale * interval[1]
@@ -214,7 +213,7 @@ def _best(
     if before is None:
         assert after is not None
         return after, None
-    for run in sorted(members, key=lambda run: run.figures.step_ns):
+    for run in sorted(members, key=lambda run: run.figures.step.ns):
         gained = speedup(before.figures, run.figures)
         if not _besides_precision(before, run) and gained is not None and gained.change == "faster":
             return run, gained

@@ -43,25 +43,9 @@ def differences(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> Inter
     """
     mean_a, variance_a = _mean_and_variance(a)
     mean_b, variance_b = _mean_and_variance(b)
-    half = _half_width(variance_a, a.shape[1], variance_b, b.shape[1])
+    half = half_width(variance_a, a.shape[1], variance_b, b.shape[1])
     difference = mean_b - mean_a
     return Intervals(difference - half, difference + half)
-
-
-def ratio(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> tuple[float, float] | None:
-    """95 % interval of ``mean(a) / mean(b)``, by the delta method on its logarithm; None where it is unknown.
-
-    Args:
-        a: values of the base, one dimension.
-        b: values of the candidate, one dimension.
-    """
-    mean_a, variance_a = _mean_and_variance(a.reshape(1, -1))
-    mean_b, variance_b = _mean_and_variance(b.reshape(1, -1))
-    if len(a) < 2 or len(b) < 2 or mean_a[0] <= 0 or mean_b[0] <= 0:
-        return None
-    half = _half_width(variance_a / mean_a**2, len(a), variance_b / mean_b**2, len(b))
-    log = np.log(mean_a / mean_b)
-    return float(np.exp(log - half)[0]), float(np.exp(log + half)[0])
 
 
 def is_noise(low: float | None, high: float | None) -> bool | None:
@@ -69,7 +53,11 @@ def is_noise(low: float | None, high: float | None) -> bool | None:
     return None if low is None or high is None else low <= 0 <= high
 
 
-def _half_width(variance_a: Floats, count_a: int, variance_b: Floats, count_b: int) -> Floats:
+def half_width(variance_a: Floats, count_a: int, variance_b: Floats, count_b: int) -> Floats:
+    """Half of the 95 % interval of a difference of means, from the variances of single values and their numbers.
+
+    NaN where there are fewer than two values.
+    """
     if count_a < 2 or count_b < 2:
         return np.full(len(variance_a), np.nan)
     part_a, part_b = variance_a / count_a, variance_b / count_b

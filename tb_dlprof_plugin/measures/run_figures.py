@@ -16,6 +16,7 @@ from tb_dlprof_plugin.measures.memory import CPU, DeviceMemory, recorded_devices
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.run_setup import RunSetup, run_setup
 from tb_dlprof_plugin.measures.tensor_cores import tensor_core_totals
+from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 from tb_dlprof_plugin.storage.model import Role
 
 _DIRECTIONS: dict[int, Literal["fprop", "bprop"]] = {Role.FORWARD: "fprop", Role.BACKWARD: "bprop"}
@@ -36,10 +37,10 @@ class RunFigures(msgspec.Struct, frozen=True):
         setup: the facts of the run.
         created_unix_ns: when it was recorded.
         iterations: how many were selected.
-        iteration_ns: their times.
-        step_ns: average iteration time.
-        deviation_ns: sample standard deviation of the iteration times.
-        samples_per_second: of this process.
+        step: the step without the profiler.
+        iteration_ns: durations of the recorded iterations.
+        deviation_ns: their sample standard deviation.
+        samples_per_second: of this process, without the profiler.
         gpu_utilization: percent.
         tensor_core_utilization: Tensor Core Kernel Utilization, percent.
         tensor_core_share: percent of the kernel time that Tensor Core kernels take.
@@ -55,8 +56,8 @@ class RunFigures(msgspec.Struct, frozen=True):
     setup: RunSetup
     created_unix_ns: int
     iterations: int
+    step: StepEstimate
     iteration_ns: list[int]
-    step_ns: int
     deviation_ns: int | None
     samples_per_second: float | None
     gpu_utilization: float | None
@@ -69,6 +70,11 @@ class RunFigures(msgspec.Struct, frozen=True):
     peak_memory_of: Literal["iterations", "process", ""]
     group_ns: dict[str, float]
     op_types: list[OpTypeTime]
+
+    @property
+    def flops_rate(self) -> float | None:
+        """FLOP/s of the matrix ops over the step without the profiler; None where either is unknown."""
+        return self.flops * 1e9 / self.step.ns if self.flops is not None and self.step.ns else None
 
     def group_share(self, groups: list[str]) -> float | None:
         """Percent of the GPU time that these kernel groups take; 0 where none occurs, None without a GPU."""
@@ -83,7 +89,7 @@ class RunFigures(msgspec.Struct, frozen=True):
 def run_figures(frame: Frame, selection: Selection) -> RunFigures:
     """The figures of a run over the selected iterations."""
     profile, count = frame.profile, selection.count
-    steps = step_totals(frame, selection)
+    steps, step = step_totals(frame, selection), step_estimate(frame, selection)
     setup = run_setup(frame)
     has_gpu = profile.has_gpu
     split = time_split(frame, selection)
@@ -93,10 +99,10 @@ def run_figures(frame: Frame, selection: Selection) -> RunFigures:
         setup=setup,
         created_unix_ns=profile.source.created_unix_ns,
         iterations=count,
+        step=step,
         iteration_ns=profile.iterations.duration_ns[selection.first : selection.last + 1].tolist(),
-        step_ns=steps.average_ns,
         deviation_ns=steps.deviation_ns,
-        samples_per_second=setup.batch_size * 1e9 / steps.average_ns if setup.batch_size and steps.average_ns else None,
+        samples_per_second=setup.batch_size * 1e9 / step.ns if setup.batch_size and step.ns else None,
         gpu_utilization=steps.gpu_utilization,
         tensor_core_utilization=tensor_core_totals(op_totals(frame, selection)).utilization if has_gpu else None,
         tensor_core_share=percent(split.tensor_core_ns, split.kernel_ns) if split.tensor_cores_known else None,

@@ -27,13 +27,20 @@ _REMEDIES = {
 
 
 class ModelSide(msgspec.Struct, frozen=True):
-    """A model's figures before or after, per iteration; None is unknown."""
+    """A model's figures before or after, per iteration; None is unknown.
+
+    ``step_ns`` is the step without the profiler, ``step_source`` how it is known, ``step_words`` the same in words.
+    ``recorded_ns`` is the mean recorded iteration, ``deviation_ns`` the standard deviation of these.
+    """
 
     ref: RunRef
     precision: str
     gpu_utilization: float | None
     tensor_core_utilization: float | None
     step_ns: int
+    step_source: str
+    step_words: str
+    recorded_ns: int
     deviation_ns: int | None
     samples_per_second: float | None
     peak_memory_bytes: int | None
@@ -127,7 +134,10 @@ def _side(run: NamedRun | None, runs: dict[str, RecordedRun]) -> ModelSide | Non
         precision=precision_label(figures.setup.precision),
         gpu_utilization=figures.gpu_utilization,
         tensor_core_utilization=figures.tensor_core_utilization,
-        step_ns=figures.step_ns,
+        step_ns=round(figures.step.ns),
+        step_source=figures.step.source,
+        step_words=figures.step.words,
+        recorded_ns=round(figures.step.recorded_ns),
         deviation_ns=figures.deviation_ns,
         samples_per_second=figures.samples_per_second,
         peak_memory_bytes=figures.peak_memory_bytes,
@@ -149,7 +159,7 @@ def _recommendation(pair: BeforeAfter, first: RunAdvice | None) -> str:
         if change == "slower":
             parts.append(f"{after} makes this model slower.")
         elif change == "within noise":
-            parts.append(f"{after} changes nothing that can be told from noise.")
+            parts.append(f"Whether {after} makes this model faster cannot be told from these recordings.")
         if pair.best_speedup is not None:
             parts.append(f"Keep {best}, the fastest recorded: {pair.best_speedup.ratio:.2f} times as fast.")
         else:

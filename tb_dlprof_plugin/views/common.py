@@ -55,9 +55,10 @@ class RunRef(msgspec.Struct, frozen=True):
 
 
 class StepFigures(msgspec.Struct, frozen=True):
-    """The step without the profiler (ms): its value, its 95 % interval, and the mean recorded step.
+    """The step without the profiler (ms) with its 95 % interval.
 
-    ``source`` says how it is known: "measured", "light", "simulated" or "recorded".
+    ``source`` says how it is known: "measured" (timed without the profiler), "light" (timed with GPU activities alone),
+    "simulated" (estimated) or "recorded" (as recorded). ``recorded_ms`` is the mean recorded step.
     """
 
     ms: float
@@ -124,7 +125,7 @@ ROLES: dict[int, Role] = {
 
 
 def step_figures(estimate: StepEstimate) -> StepFigures:
-    """The estimate in ms."""
+    """The step as pages and JSON show it."""
     return StepFigures(
         ms=estimate.ns / 1e6,
         low_ms=estimate.low_ns / 1e6,

@@ -18,10 +18,19 @@ from tb_dlprof_plugin.measures.kernels import TimeSplit, kernel_totals, time_spl
 from tb_dlprof_plugin.measures.memory import DeviceMemory, recorded_devices
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 from tb_dlprof_plugin.storage.header import header_of
 from tb_dlprof_plugin.storage.model import Attribution
 from tb_dlprof_plugin.storage.model import Verdict as Verdicts
-from tb_dlprof_plugin.views.common import RunRef, SelectedRange, Slice, run_title, selected_range
+from tb_dlprof_plugin.views.common import (
+    RunRef,
+    SelectedRange,
+    Slice,
+    StepFigures,
+    run_title,
+    selected_range,
+    step_figures,
+)
 from tb_dlprof_plugin.views.compare_ops import (
     REASONS,
     CompareModule,
@@ -32,7 +41,7 @@ from tb_dlprof_plugin.views.compare_ops import (
     op_rows,
     shown_modules,
 )
-from tb_dlprof_plugin.views.compare_text import explanation, headline
+from tb_dlprof_plugin.views.compare_text import explanation, headline, recorded_text
 from tb_dlprof_plugin.views.kept import KeptPromises, kept_promises
 from tb_dlprof_plugin.views.overview import CATEGORIES
 from tb_dlprof_plugin.views.text import duration
@@ -41,12 +50,12 @@ _Unit = Literal["ns", "percent", "count", "bytes", "per_second"]
 _Better = Literal["lower", "higher", ""]
 _ORPHAN_PERCENT = 5.0
 _UNEVEN_PERCENT = 20.0
-_WITHOUT_GPU = ("step_time", "samples_per_second")
+_WITHOUT_GPU = ("step_time", "recorded_step", "samples_per_second")
 _MS = 1e6
 
 
 class CompareSide(msgspec.Struct, frozen=True):
-    """One of the two runs."""
+    """One of the two runs; ``step_text`` says how its step is known, and what the recorder added."""
 
     ref: RunRef
     title: str
@@ -54,6 +63,7 @@ class CompareSide(msgspec.Struct, frozen=True):
     model: str
     device: str
     range: SelectedRange
+    step_text: str
 
 
 class CompareMetric(msgspec.Struct, frozen=True):
@@ -74,11 +84,12 @@ class CompareMetric(msgspec.Struct, frozen=True):
 
 
 class CompareBucket(msgspec.Struct, frozen=True):
-    """One bar of the waterfall, per iteration: time of the step that belongs to nothing else.
+    """One bar of the waterfall, per iteration: time of the step without the profiler that belongs to nothing else.
 
-    The buckets of a side sum to its step, to the nanosecond. ``low_ms`` to ``high_ms`` is the 95 % interval of the
-    difference, None where a run has a single iteration; ``noise`` says whether 0 lies in it. ``base_outside_ns`` and
-    ``candidate_outside_ns`` lie in none of the page's ops: Python between ops, views, what no op launched.
+    The buckets of a side sum to its step, to the nanosecond; what the recorder added is in none. ``low_ms`` to
+    ``high_ms`` is the 95 % interval of the difference, None where a run has a single iteration; ``noise`` says whether
+    0 lies in it. ``base_outside_ns`` and ``candidate_outside_ns`` lie in none of the page's ops: Python between ops,
+    views, what no op launched.
     """
 
     key: str
@@ -151,11 +162,12 @@ class CompareKernelFamily(msgspec.Struct, frozen=True):
 class ComparePage(msgspec.Struct, frozen=True):
     """``a`` is the base, ``b`` the candidate; everything is per iteration, so that ranges of other lengths compare.
 
-    ``speedup_low`` to ``speedup_high`` is the 95 % interval of the speedup, ``noise`` whether the steps differ by no
-    more than their iterations do. ``matched_gpu_time_percent`` is `CompareShares.matched_of_model`, None where a run
-    has no GPU. ``batches`` is None where the batch sizes are the same, or unknown. ``modules`` are the first of
-    ``total_modules``; ``reason_texts`` says the ops' reasons in words. ``promises`` is what was promised of the
-    candidate from the base alone, None where nothing was.
+    ``base_ms`` and ``candidate_ms`` are the steps without the profiler; ``base_step`` and ``candidate_step`` say how
+    they are known. ``speedup_low`` to ``speedup_high`` is the 95 % interval of the speedup, ``noise`` whether it holds
+    1. ``matched_gpu_time_percent`` is `CompareShares.matched_of_model`, None where a run has no GPU. ``batches`` is
+    None where the batch sizes are the same, or unknown. ``modules`` are the first of ``total_modules``;
+    ``reason_texts`` says the ops' reasons in words. ``promises`` is what was promised of the candidate from the base
+    alone, None where nothing was.
     """
 
     a: CompareSide
@@ -163,8 +175,10 @@ class ComparePage(msgspec.Struct, frozen=True):
     headline: str
     explanation: list[str]
     basis: Literal["gpu", "cpu"]
-    base_step_ms: float
-    candidate_step_ms: float
+    base_ms: float
+    candidate_ms: float
+    base_step: StepFigures
+    candidate_step: StepFigures
     step_difference_ns: int
     speedup: float | None
     speedup_low: float | None
@@ -199,8 +213,10 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
         headline=headline(comparison),
         explanation=explanation(comparison),
         basis=comparison.basis,
-        base_step_ms=comparison.step_ns[0] / _MS,
-        candidate_step_ms=comparison.step_ns[1] / _MS,
+        base_ms=comparison.step_ns[0] / _MS,
+        candidate_ms=comparison.step_ns[1] / _MS,
+        base_step=step_figures(comparison.steps[0]),
+        candidate_step=step_figures(comparison.steps[1]),
         step_difference_ns=comparison.step_ns[1] - comparison.step_ns[0],
         speedup=comparison.speedup,
         speedup_low=interval[0] if interval else None,
@@ -245,6 +261,7 @@ class CompareInput:
     def __init__(self, frame: Frame, ref: RunRef, selection: Selection) -> None:
         self.frame, self.ref, self.selection = frame, ref, selection
         self.steps: StepTotals = step_totals(frame, selection)
+        self.step: StepEstimate = step_estimate(frame, selection)
         self.split: TimeSplit = time_split(frame, selection)
         totals = op_totals(frame, selection)
         self.tensor_cores: TensorCoreTotals = tensor_core_totals(totals)
@@ -259,6 +276,7 @@ class CompareInput:
             model=header.model,
             device=header.device,
             range=selected_range(self.frame, self.selection),
+            step_text=recorded_text(self.step),
         )
 
     def categories(self) -> list[Slice]:
@@ -292,7 +310,8 @@ def _metrics(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
         return read(a), read(b)
 
     rows: list[tuple[str, str, _Unit, _Better, tuple[float | None, float | None]]] = [
-        ("step_time", "Step time", "ns", "lower", both(lambda s: s.steps.average_ns)),
+        ("step_time", "Step time", "ns", "lower", both(lambda s: s.step.ns)),
+        ("recorded_step", "Recorded step", "ns", "", both(lambda s: s.step.recorded_ns)),
         ("gpu_busy", "GPU busy per step", "ns", "lower", both(lambda s: s.per_step(s.steps.gpu_busy_ns))),
         ("kernel_time", "Kernel time per step", "ns", "lower", both(lambda s: s.per_step(s.split.kernel_ns))),
         ("tensor_core_time", "Tensor Core kernel time per step", "ns", "", both(CompareInput.tensor_core_ns)),
@@ -348,7 +367,7 @@ def _gain(a: float | None, b: float | None, better: _Better) -> float | None:
 
 def _rate(side: CompareInput) -> float | None:
     batch = side.frame.profile.facts.batch_size
-    return batch * 1e9 / side.steps.average_ns if batch and side.steps.average_ns else None
+    return batch * 1e9 / side.step.ns if batch and side.step.ns else None
 
 
 def _families(a: CompareInput, b: CompareInput) -> list[CompareKernelFamily]:
@@ -437,10 +456,10 @@ def _warnings(a: CompareInput, b: CompareInput, comparison: Comparison) -> list[
         times = batches.b / batches.a
         texts.append(f"By the input dims the candidate's batch is {times:.3g} times the base's: compare per sample.")
     for name, side in (("base", a), ("candidate", b)):
-        spread = percent(side.steps.deviation_ns, side.steps.average_ns)
+        spread = percent(side.steps.deviation_ns, side.step.recorded_ns)
         if spread is not None and spread > _UNEVEN_PERCENT:
             texts.append(
-                f"The {name}'s steps vary much, {duration(side.steps.average_ns)} ± "
+                f"The {name}'s recorded steps vary much, {duration(side.step.recorded_ns)} ± "
                 f"{duration(side.steps.deviation_ns or 0)}: pick a range of even iterations."
             )
         orphans = percent(_orphan_ns(side), int(side.frame.profile.launches.duration_ns.sum()))

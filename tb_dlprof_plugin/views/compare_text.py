@@ -1,12 +1,20 @@
-"""What a comparison says in sentences: how the step changed, what made it change, and what of it is noise."""
+"""What a comparison says in sentences: how the step changed, how sure that is, and what made it change.
+
+Steps are those without the profiler. A sentence about steps of which one is estimated says so, once.
+"""
 
 from __future__ import annotations
 
 from tb_dlprof_plugin.comparison import Bucket, Comparison
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.estimate import StepEstimate
 from tb_dlprof_plugin.views.text import duration
 
-_SAME_LOW, _SAME_HIGH = 0.98, 1.02
+_SAME = 1.02
+_SURELY_SAME = 1.05
+"""A speedup below the first, either way, is called none where its interval stays below the second."""
+_RECORDER_SHARE = 0.01
+"""What the recorder added is told where it is this share of the step, or more."""
 _WORTH_NAMING = 0.05
 """Buckets are named whose difference is this much of the sum of all differences, or more."""
 _WORTH_TELLING_PERCENT = 1.0
@@ -15,17 +23,43 @@ _OWN = ("casts", "scaler")
 
 
 def headline(comparison: Comparison) -> str:
-    """One sentence about the step times."""
-    first, second = (duration(step) for step in comparison.step_ns)
+    """One sentence about the steps."""
+    first, second = (
+        f"an estimated {duration(length)}" if step.estimated else duration(length)
+        for step, length in zip(comparison.steps, comparison.step_ns, strict=True)
+    )
+    if all(step.estimated for step in comparison.steps):
+        # Said once.
+        second = duration(comparison.step_ns[1])
     speedup = comparison.speedup
     if speedup is None:
         return "One of the runs has no step time to compare."
-    if _SAME_LOW <= speedup <= _SAME_HIGH:
+    if _same(comparison):
         return f"Both runs take about the same: {first} and {second} a step."
-    noise = ", but single iterations vary by more than that" if comparison.step_noise else ""
+    if comparison.step_noise and comparison.speedup_interval is not None:
+        low, high = comparison.speedup_interval
+        return (
+            f"Whether the candidate is faster cannot be told: {first} and {second} a step, a speedup between {low:.3g} "
+            f"and {high:.3g}."
+        )
     if speedup > 1:
-        return f"The candidate is {speedup:.2f} times as fast: {first} became {second} a step{noise}."
-    return f"The candidate is slower: {first} became {second} a step, {1 / speedup:.2f} times as long{noise}."
+        return f"The candidate is {speedup:.2f} times as fast: {first} became {second} a step."
+    return f"The candidate is slower: {first} became {second} a step, {1 / speedup:.2f} times as long."
+
+
+def _same(comparison: Comparison) -> bool:
+    """Whether the steps are the same for all practical purposes."""
+    speedup, interval = comparison.speedup or 0.0, comparison.speedup_interval
+    near = 1 / _SAME <= speedup <= _SAME
+    return near and (interval is None or (interval[0] >= 1 / _SURELY_SAME and interval[1] <= _SURELY_SAME))
+
+
+def recorded_text(step: StepEstimate) -> str:
+    """How a step is known, and what the recorder added to it: "timed without the profiler; recorded 67.4 ms, ..."."""
+    added = step.recorder_ns
+    if added < _RECORDER_SHARE * step.ns:
+        return step.words
+    return f"{step.words}; recorded {duration(step.recorded_ns)}, of which the recorder added {duration(added)}"
 
 
 def explanation(comparison: Comparison) -> list[str]:
@@ -34,6 +68,7 @@ def explanation(comparison: Comparison) -> list[str]:
         text
         for text in (
             _certainty(comparison),
+            _steps(comparison),
             _moved(comparison),
             _own_work(comparison),
             _waiting(comparison),
@@ -55,10 +90,12 @@ def _certainty(comparison: Comparison) -> str:
     if comparison.speedup_interval is None:
         return "One run has a single iteration: what is noise cannot be told."
     low, high = comparison.speedup_interval
-    difference = comparison.step_ns[1] - comparison.step_ns[0]
-    if comparison.step_noise:
-        return f"The difference of {signed(difference)} is noise: the speedup lies between {low:.3g} and {high:.3g}."
-    return f"The speedup lies between {low:.3g} and {high:.3g} (95 %, from how much single iterations vary)."
+    return f"The speedup lies between {low:.3g} and {high:.3g} (95 %, from how well both steps are known)."
+
+
+def _steps(comparison: Comparison) -> str:
+    sides = zip(("Base", "Candidate"), comparison.steps, comparison.step_ns, strict=True)
+    return " ".join(f"{name}: {duration(length)} a step, {recorded_text(step)}." for name, step, length in sides)
 
 
 def _moved(comparison: Comparison) -> str:

@@ -148,11 +148,13 @@ DEFINITIONS: dict[str, str] = {
     ),
     "forecastPrecision": "What the op's kernels would compute in; as now where autocast keeps FP32.",
     "promises": (
-        "What was said of the candidate before it was recorded, from the base alone: the forecast of its "
-        "step, and the savings of the advice whose change it made."
+        "What was predicted of the candidate before it was recorded, from the base alone, and what was measured: the "
+        "forecast of its step, and the savings of the advice whose change it made."
     ),
     "promiseError": "Forecast less measured: above 0, the forecast was too long.",
-    "speedup": "Time of the base over time of the candidate: above 1, the candidate is faster.",
+    "speedup": (
+        "Step of the base over step of the candidate, both without the profiler: above 1, the candidate is faster."
+    ),
     "gain": (
         "How many times better the candidate is: above 1 it is better, below 1 worse, whichever way the measure counts."
     ),
@@ -161,12 +163,13 @@ DEFINITIONS: dict[str, str] = {
     ),
     "waterfall": (
         "Where a step's time is, by the clock, in buckets that exclude each other: on each side they add up "
-        "to the step. First what the GPU works on, Tensor Core kernels before other kernels; where it is "
-        "idle, what the CPU does."
+        "to the step without the profiler. First what the GPU works on, Tensor Core kernels before other kernels; "
+        "where it is idle, what the CPU does, less what the recorder added."
     ),
     "noise": (
-        "The difference is inside its 95 % interval, which follows from how much single iterations vary "
-        "(Welch). Two recordings may differ by more: clocks, temperature and neighbours change."
+        "There may be no difference: its 95 % interval holds that. The interval of the steps follows from how well "
+        "each is known without the profiler, that of ops from how much single iterations vary (Welch). Two recordings "
+        "may differ by more: clocks, temperature and neighbours change."
     ),
     "changeShare": (
         "How much of the step's change is this one's, by the clock, the GPU waiting for its launches included."
@@ -261,14 +264,16 @@ DEFINITIONS: dict[str, str] = {
     "runPrecision": (
         "What the run computed in: AMP with FP32 parameters, FP16 or BF16 with parameters in half precision."
     ),
-    "runStep": "Mean wall-clock time of an iteration, and the standard deviation over the recorded iterations.",
+    "runStep": "A step without the profiler; ~ marks one that is estimated.",
+    "runSource": "How the step is known: timed without the profiler or with GPU activities alone, estimated, recorded.",
+    "runRecorded": "Mean of the recorded iterations, profiler included, and their standard deviation.",
     "runSpeedup": (
-        "Step time of the base over that of the run, above 1 for faster; where the batch sizes differ, "
-        "samples per second over the base's."
+        "Step of the base over that of the run, both without the profiler, above 1 for faster; where the batch sizes "
+        "differ, samples per second over the base's."
     ),
     "runNoise": (
-        "The interval of 95 % around the speedup, from how the iterations of both recordings vary. Where it "
-        "holds 1, the difference is noise."
+        "The interval of 95 % around the speedup, from how well both steps are known. Where it holds 1, the difference "
+        "is noise."
     ),
     "runBase": "What the run is held against.",
     "runChanges": "The recorded facts in which the run differs from its base.",
@@ -392,7 +397,8 @@ SLICES: dict[str, dict[str, str]] = {
         "other": "Kernels whose name stands for none of these.",
     },
     "compare": {
-        "step_time": "Mean wall-clock time of one iteration.",
+        "step_time": "A step without the profiler.",
+        "recorded_step": "Mean wall-clock time of the recorded iterations, profiler included.",
         "gpu_busy": "Time in which at least one kernel, copy or set ran, per step.",
         "kernel_time": "Summed time of all kernels, per step.",
         "tensor_core_time": "Summed time of kernels on Tensor Cores, per step.",
@@ -400,7 +406,7 @@ SLICES: dict[str, dict[str, str]] = {
         "kernel_calls": "Kernels, copies and sets launched, per step.",
         "gpu_utilization": "Share of the wall-clock time in which at least one kernel, copy or set ran.",
         "tensor_core_utilization": "Time of Tensor Core kernels over that of all kernels in eligible ops.",
-        "samples_per_second": "Batch size over the mean step time.",
+        "samples_per_second": "Batch size over the step without the profiler.",
         "peak_memory": "Most memory that tensors held on the GPU.",
         "peak_memory_reserved": "Most memory that PyTorch's allocator had taken from the GPU.",
     },

@@ -1,4 +1,5 @@
-"""Promises on the Compare page: the forecast held against the run, stated savings against what was realised."""
+"""Predicted and measured savings on the Compare page: the forecast held against the run, stated savings against those
+that were measured."""
 
 from __future__ import annotations
 
@@ -17,14 +18,11 @@ from tb_dlprof_plugin.views.text import duration
 
 _MS = 1e6
 _OUTCOMES = {"within": "within the interval", "shorter": "shorter than forecast", "longer": "longer than forecast"}
-_OVERHEAD = (
-    "The CPU sets the candidate's pace, so that its recorded step of {recorded} holds the profiler's overhead; {ns} "
-    "({low} to {high}) is the estimate without it. The kernels are measured: compare them as well."
+_ESTIMATED = (
+    "The candidate's step is estimated, {low} to {high}, because its recorded step of {recorded} holds what the "
+    "profiler added. The kernels are measured: compare them as well."
 )
-_TIMED = (
-    "The candidate's step is the median of those timed before the profiler began. The recorded one, {recorded}, holds "
-    "the profiler's overhead."
-)
+_TIMED = "The candidate's step is {words}. The recorded one, {recorded}, holds what the profiler added."
 _MOST_OPS = 200
 _WORTH_TELLING = 1.05
 """A recorded step this many times as long as the timed one is explained."""
@@ -63,9 +61,9 @@ class KeptPart(msgspec.Struct, frozen=True):
 class KeptForecastPanel(msgspec.Struct, frozen=True):
     """The forecast from the base alone, held against the candidate; times per step in ms.
 
-    ``step_ms`` is the candidate's step without the profiler: the recorded one, or, where ``estimated``, an estimate
-    between ``step_low_ms`` and ``step_high_ms``. ``outcome`` says where it lies. ``ops`` are the first of
-    ``total_rows``, those missed by most.
+    ``step_ms`` is the candidate's step without the profiler, ``step_low_ms`` to ``step_high_ms`` its interval;
+    ``estimated`` says that it was not measured. ``outcome`` says where it lies, as far as both intervals tell. ``ops``
+    are the first of ``total_rows``, those missed by most.
     """
 
     precision: str
@@ -91,7 +89,10 @@ class KeptForecastPanel(msgspec.Struct, frozen=True):
 
 
 class KeptSavingRow(msgspec.Struct, frozen=True):
-    """A saving that a rule stated for the base, and what the candidate realised (ns per step)."""
+    """A saving that a rule stated for the base, and what was measured (ns per step).
+
+    ``realised_low_ns`` to ``realised_high_ns`` is the 95 % interval that the two steps leave, None where it is unknown.
+    """
 
     rule: str
     title: str
@@ -100,8 +101,8 @@ class KeptSavingRow(msgspec.Struct, frozen=True):
     expected_ns: int
     high_ns: int
     realised_ns: int
-    realised_low_ns: int
-    realised_high_ns: int
+    realised_low_ns: int | None
+    realised_high_ns: int | None
     estimated: bool
     outcome: Literal["kept", "more", "less", "broken", "shared"]
     text: str
@@ -116,7 +117,7 @@ class KeptPromises(msgspec.Struct, frozen=True):
 
 
 def kept_promises(comparison: Comparison, a: Frame, b: Frame, of_a: Selection, of_b: Selection) -> KeptPromises | None:
-    """What was promised of ``b`` from ``a`` alone; None where nothing was."""
+    """What was predicted of ``b`` from ``a`` alone, and what was measured; None where nothing was predicted."""
     refusal, panel = "", None
     try:
         found = kept_forecast(comparison, a, b, of_b)
@@ -137,11 +138,10 @@ def _panel(found: KeptForecast, base: Frame) -> KeptForecastPanel:
     ]
     note = ""
     if step.estimated:
-        times = (step.recorded_ns, step.ns, step.low_ns, step.high_ns)
-        recorded, ns, low, high = (duration(time) for time in times)
-        note = _OVERHEAD.format(recorded=recorded, ns=ns, low=low, high=high)
-    elif step.source == "measured" and step.recorded_ns > _WORTH_TELLING * step.ns:
-        note = _TIMED.format(recorded=duration(step.recorded_ns))
+        recorded, low, high = (duration(time) for time in (step.recorded_ns, step.low_ns, step.high_ns))
+        note = _ESTIMATED.format(recorded=recorded, low=low, high=high)
+    elif step.recorded_ns > _WORTH_TELLING * step.ns:
+        note = _TIMED.format(words=step.words, recorded=duration(step.recorded_ns))
     return KeptForecastPanel(
         precision=made.target.precision,
         headline=_headline(found),
@@ -172,13 +172,12 @@ def _panel(found: KeptForecast, base: Frame) -> KeptForecastPanel:
 
 def _headline(found: KeptForecast) -> str:
     made, step = found.forecast, found.step
-    how = "about " if step.estimated else ""
     measured = "without the profiler, as estimated" if step.estimated else "measured"
     error = abs(found.error_percent)
     size = "less than 1 %" if error < 1 else f"{error:.0f} %"
     return (
         f"From the base alone, {made.target.precision.upper()} was forecast at {duration(made.predicted_ns)} a step "
-        f"({duration(made.low_ns)} to {duration(made.high_ns)}); {how}{duration(step.ns)} {measured}: "
+        f"({duration(made.low_ns)} to {duration(made.high_ns)}); {duration(step.ns)} {measured}: "
         f"{_OUTCOMES[found.outcome]}; the forecast is {size} too {'long' if found.error_percent >= 0 else 'short'}."
     )
 
@@ -217,8 +216,8 @@ def _saving(kept: KeptSaving) -> KeptSavingRow:
         expected_ns=kept.saving.expected_ns,
         high_ns=kept.saving.high_ns,
         realised_ns=round(kept.realised_ns),
-        realised_low_ns=round(kept.realised_low_ns),
-        realised_high_ns=round(kept.realised_high_ns),
+        realised_low_ns=None if kept.realised_low_ns is None else round(kept.realised_low_ns),
+        realised_high_ns=None if kept.realised_high_ns is None else round(kept.realised_high_ns),
         estimated=kept.estimated,
         outcome=kept.outcome,
         text=_text(kept),
@@ -229,19 +228,20 @@ def _text(kept: KeptSaving) -> str:
     """What became of the saving, in a sentence or three."""
     realised = duration(abs(kept.realised_ns))
     said = {
-        "kept": f"Kept: {realised} saved.",
-        "more": f"More than stated: {realised} saved.",
-        "less": f"Less than stated: {realised} saved.",
-        "broken": f"Broken: the step got {realised} longer.",
+        "kept": f"Measured: {realised} saved, as predicted.",
+        "more": f"Measured: {realised} saved, more than predicted.",
+        "less": f"Measured: {realised} saved, less than predicted.",
+        "broken": f"Measured: nothing saved, the step got {realised} longer.",
         "shared": "Several of the advised changes were made at once: what each of them saved cannot be told apart. "
         + (f"Together they saved {realised}." if kept.realised_ns > 0 else f"Together the step got {realised} longer."),
     }[kept.outcome]
     if kept.outcome == "kept" and kept.realised_ns <= 0:
-        said = f"As stated, it may save nothing: the step got {realised} longer."
-    if kept.estimated:
+        said = f"Measured: the step got {realised} longer, which the intervals of prediction and measurement allow."
+    if kept.realised_low_ns is not None and kept.realised_high_ns is not None:
+        how = ", with a step that is estimated" if kept.estimated else ""
         said += (
-            f" Steps are estimated without the profiler: between {signed_duration(kept.realised_low_ns)} and "
-            f"{signed_duration(kept.realised_high_ns)}."
+            f" The saving lies between {signed_duration(kept.realised_low_ns)} and "
+            f"{signed_duration(kept.realised_high_ns)} (95 %{how})."
         )
     if "FP16" in kept.change and "bfloat16" in kept.finding.code:
         said += " It was stated for BF16."

@@ -19,18 +19,21 @@ from tb_dlprof_plugin.views.recorded_run import (
 )
 
 NOISE_NOTE = (
-    "The interval of 95 % comes from how the iterations of both recordings vary; what differs from one recording to "
-    "the next is not in it."
+    "Steps are without the profiler; ~ marks those that are estimated. The interval of 95 % comes from how well both "
+    "steps are known; what differs from one recording to the next is not in it. Deviations are those of the recorded "
+    "iterations."
 )
 
 
 class RunRow(msgspec.Struct, frozen=True):
     """One run, per iteration; None is unknown, and so is an empty text.
 
-    ``precision_key`` is what most matrix work was computed in, the same in AMP and with half parameters; it gives the
-    colour. ``base`` names the run that it is held against, its own for a base; where it is "", ``no_base`` says why.
-    ``changes`` are the facts in which it differs from the base. ``low`` to ``high`` is the interval of ``speedup``.
-    ``advice`` is the first finding.
+    ``step_ns`` is the step without the profiler, ``step_low_ns`` to ``step_high_ns`` its interval and ``step_source``
+    how it is known, as in `StepFigures.source`, ``step_words`` the same in words. ``recorded_ns`` is the mean recorded
+    iteration, ``deviation_ns`` the standard deviation of these. ``precision_key`` is what most matrix work was computed
+    in, the same in AMP and with half parameters; it gives the colour. ``base`` names the run that it is held against,
+    its own for a base; where it is "", ``no_base`` says why. ``changes`` are the facts in which it differs from the
+    base. ``low`` to ``high`` is the interval of ``speedup``. ``advice`` is the first finding.
     """
 
     ref: RunRef
@@ -43,6 +46,11 @@ class RunRow(msgspec.Struct, frozen=True):
     gpus: int
     iterations: int
     step_ns: int
+    step_low_ns: int
+    step_high_ns: int
+    step_source: str
+    step_words: str
+    recorded_ns: int
     deviation_ns: int | None
     samples_per_second: float | None
     base: str
@@ -122,7 +130,12 @@ def _row(recorded: RecordedRun, held: Against, ambiguous: frozenset[str]) -> Run
         gpu=setup.gpu or "",
         gpus=setup.gpus,
         iterations=figures.iterations,
-        step_ns=figures.step_ns,
+        step_ns=round(figures.step.ns),
+        step_low_ns=round(figures.step.low_ns),
+        step_high_ns=round(figures.step.high_ns),
+        step_source=figures.step.source,
+        step_words=figures.step.words,
+        recorded_ns=round(figures.step.recorded_ns),
         deviation_ns=figures.deviation_ns,
         samples_per_second=figures.samples_per_second,
         base=held.base.name if held.base else "",

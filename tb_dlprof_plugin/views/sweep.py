@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from tb_dlprof_plugin.comparison.many import FACTS, Fact
-from tb_dlprof_plugin.comparison.sweep import Sweep, SweepLine, in_order, sweep, swept_facts
+from tb_dlprof_plugin.comparison.sweep import Sweep, SweepLine, SweepPoint, in_order, sweep, swept_facts
 from tb_dlprof_plugin.kernels.groups import GROUPS, PARENTS, group_label, groups_named
 from tb_dlprof_plugin.measures.run_figures import RunFigures
 from tb_dlprof_plugin.views.common import RunRef
@@ -17,8 +17,9 @@ from tb_dlprof_plugin.views.recorded_run import FailedRun, RecordedRun, ambiguou
 from tb_dlprof_plugin.views.text import byte_size, duration, flop_count
 
 SweepUnit = Literal["ns", "per_second", "percent", "bytes", "flops", "flops_per_second", "count"]
-_SECOND_NS = 1e9
 _NUMBERS = ("batch_size", "workers", "gpus", "processes")
+_OF_STEP = ("step_time", "samples_per_second", "gpu_utilization", "flops_rate")
+"""Measures that hang on the step."""
 _OPTIONS = 200
 """Op types to choose from."""
 
@@ -46,11 +47,15 @@ class SweepOption(msgspec.Struct, frozen=True):
 
 
 class SweepMark(msgspec.Struct, frozen=True):
-    """A point of a line; ``position`` is an index of `SweepPage.positions`."""
+    """A point of a line; ``position`` is an index of `SweepPage.positions`.
+
+    ``estimated`` says that the value hangs on a step that is estimated.
+    """
 
     position: int
     ref: RunRef
     value: float
+    estimated: bool
 
 
 class SweepCurve(msgspec.Struct, frozen=True):
@@ -138,7 +143,10 @@ def sweep_page(
     curves = [
         SweepCurve(
             label=_line_label(line, ambiguous),
-            marks=[SweepMark(place[point.x], refs[point.run.name], point.value) for point in line.points],
+            marks=[
+                SweepMark(place[point.x], refs[point.run.name], point.value, _estimated(point, choice.measure))
+                for point in line.points
+            ],
         )
         for line in made.lines
     ]
@@ -180,13 +188,13 @@ def _reader(choice: SweepChoice) -> tuple[Callable[[RunFigures], float | None], 
     if choice.op or choice.kernel_group:
         raise SweepError("an op or a kernel group goes with the measure 'share'")
     readers: dict[str, Callable[[RunFigures], float | None]] = {
-        "step_time": lambda figures: figures.step_ns or None,
+        "step_time": lambda figures: figures.step.ns or None,
         "samples_per_second": lambda figures: figures.samples_per_second,
         "gpu_utilization": lambda figures: figures.gpu_utilization,
         "tensor_core_utilization": lambda figures: figures.tensor_core_utilization,
         "tensor_core_share": lambda figures: figures.tensor_core_share,
         "flops": lambda figures: figures.flops,
-        "flops_rate": _flops_rate,
+        "flops_rate": lambda figures: figures.flops_rate,
         "memory": lambda figures: figures.peak_memory_bytes,
         "launches": lambda figures: figures.launches,
     }
@@ -208,10 +216,6 @@ def _share(choice: SweepChoice) -> tuple[Callable[[RunFigures], float | None], s
         raise SweepError(f"there is no kernel group {choice.kernel_group!r}; the groups are {known}")
     name = group_label(choice.kernel_group)
     return lambda figures: figures.group_share(groups), f"Share of the GPU time: {name[0].lower()}{name[1:]}"
-
-
-def _flops_rate(figures: RunFigures) -> float | None:
-    return figures.flops * _SECOND_NS / figures.step_ns if figures.flops is not None and figures.step_ns else None
 
 
 def _kernel_groups(runs: list[RecordedRun]) -> list[SweepOption]:
@@ -244,6 +248,10 @@ def _op_key(op: str, direction: str | None) -> str:
     return f"{op} {direction}" if direction else op
 
 
+def _estimated(point: SweepPoint, measure: str) -> bool:
+    return measure in _OF_STEP and point.run.figures.step.estimated
+
+
 def _line_label(line: SweepLine, ambiguous: frozenset[str]) -> str:
     return ", ".join(fact_text(fact, value, ambiguous) for fact, value in line.facts.items()) or "all runs"
 
@@ -255,9 +263,16 @@ def _position(over: str, x: Fact, ambiguous: frozenset[str]) -> str:
 
 
 def _notes(made: Sweep, measure: str) -> list[str]:
+    points = [point.run.figures for line in made.lines for point in line.points]
+    if measure in _OF_STEP:
+        count = sum(figures.step.estimated for figures in points)
+        return (
+            [f"Steps are without the profiler; those of {count} of {len(points)} runs, marked ~, are estimated."]
+            if count
+            else []
+        )
     if measure != "memory":
         return []
-    points = [point.run.figures for line in made.lines for point in line.points]
     of_process = [figures for figures in points if figures.peak_memory_of == "process"]
     notes = []
     if of_process:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import msgspec
 import pytest
 
 from tb_dlprof_plugin.comparison.many import NamedRun, against_base, before_and_after, speedup
 from tb_dlprof_plugin.comparison.sweep import Sweep, sweep, swept_facts
 from tb_dlprof_plugin.measures.run_figures import RunFigures
 from tb_dlprof_plugin.measures.run_setup import RunSetup
+from tb_dlprof_plugin.simulation.estimate import StepEstimate, StepSource
 
 
 def setup(**facts: Any) -> RunSetup:
@@ -22,16 +25,17 @@ def setup(**facts: Any) -> RunSetup:
 
 
 def run(name: str, step_ns: int = 1_000_000, deviation_ns: int | None = 1000, **facts: Any) -> NamedRun:
+    """A run whose step is the recorded one."""
     iterations = facts.pop("iterations", 10)
     created = facts.pop("created", 0)
     # Iterations alternate around the mean, so that their sample standard deviation is the one given.
     apart = (deviation_ns or 0) * ((iterations - 1) / iterations) ** 0.5
     times = [round(step_ns + (apart if index % 2 else -apart)) for index in range(iterations)]
     figures = RunFigures(
-        setup=setup(**facts), created_unix_ns=created, iterations=iterations, iteration_ns=times, step_ns=step_ns,
-        deviation_ns=deviation_ns, samples_per_second=None, gpu_utilization=None, tensor_core_utilization=None,
-        tensor_core_share=None, gpu_ns=None, launches=None, flops=None, peak_memory_bytes=None, peak_memory_of="",
-        group_ns={}, op_types=[],
+        setup=setup(**facts), created_unix_ns=created, iterations=iterations, iteration_ns=times,
+        step=StepEstimate(step_ns, step_ns, step_ns, "recorded", step_ns), deviation_ns=deviation_ns,
+        samples_per_second=None, gpu_utilization=None, tensor_core_utilization=None, tensor_core_share=None,
+        gpu_ns=None, launches=None, flops=None, peak_memory_bytes=None, peak_memory_of="", group_ns={}, op_types=[],
     )  # fmt: skip
     return NamedRun(name, figures)
 
@@ -79,7 +83,7 @@ def test_runs_of_other_batch_sizes_are_compared_by_samples() -> None:
     assert (gained.of, round(gained.ratio, 6)) == ("samples_per_second", round(2 / 1.5, 6))
 
 
-def test_the_interval_is_welchs_and_says_what_is_noise() -> None:
+def test_the_interval_of_recorded_steps_holds_welchs_and_says_what_is_noise() -> None:
     base = run("a", step_ns=1_000_000, deviation_ns=100_000).figures
     near = speedup(base, run("b", step_ns=950_000, deviation_ns=100_000).figures)
     far = speedup(base, run("c", step_ns=700_000, deviation_ns=10_000).figures)
@@ -88,9 +92,25 @@ def test_the_interval_is_welchs_and_says_what_is_noise() -> None:
     assert far is not None
     assert slow is not None
     assert (near.change, far.change, slow.change) == ("within noise", "faster", "slower")
-    # log(1000/950) +- t(0.975; 17.95) * sqrt(0.1^2/10 + (100/950)^2/10): t = 2.11 for 17 by any table.
-    assert near.low == pytest.approx(0.9554, abs=0.0002)
-    assert near.high == pytest.approx(1.1597, abs=0.0002)
+    # log(1000/950) +- t(0.975; 17.95) * sqrt(0.1^2/10 + (100/950)^2/10): t = 2.11 for 17 by any table. On top of that,
+    # each recorded step is known to 2 %.
+    half = math.hypot(2.11 * math.sqrt(0.1**2 / 10 + (100 / 950) ** 2 / 10), math.log(1.02), math.log(1.02))
+    assert near.low == pytest.approx(1000 / 950 * math.exp(-half), abs=0.0002)
+    assert near.high == pytest.approx(1000 / 950 * math.exp(half), abs=0.0002)
+
+
+def test_steps_without_the_profiler_decide_not_the_recorded_ones() -> None:
+    def timed(name: str, step_ns: int, source: StepSource) -> RunFigures:
+        recorded = run(name, step_ns=2_000_000).figures
+        step = StepEstimate(step_ns, 0.9 * step_ns, 1.1 * step_ns, source, 2_000_000)
+        return msgspec.structs.replace(recorded, step=step)
+
+    gained = speedup(timed("a", 1_500_000, "measured"), timed("b", 1_000_000, "simulated"))
+    assert gained is not None
+    assert (gained.ratio, gained.change) == (1.5, "faster")
+    near = speedup(timed("a", 1_050_000, "measured"), timed("b", 1_000_000, "simulated"))
+    assert near is not None
+    assert near.change == "within noise"
 
 
 def test_one_iteration_knows_no_noise() -> None:
@@ -140,7 +160,7 @@ def test_runs_become_one_line_for_each_combination_of_their_other_facts() -> Non
         run("lone", batch_size=8, workers=0),
         run("unknown", batch_size=None),
     ]
-    made = sweep(runs, "batch_size", lambda figures: figures.step_ns, "step time")
+    made = sweep(runs, "batch_size", lambda figures: figures.step.ns, "step time")
     assert _lines(made) == [
         ({"precision": "amp-bf16"}, [(8, "amp/8"), (64, "amp/64"), (128, "amp/128")]),
         ({"precision": "fp32"}, [(8, "fp32/8"), (64, "fp32/64")]),
@@ -160,7 +180,7 @@ def test_of_runs_at_one_point_the_newest_counts_and_unknown_values_make_no_point
         run("big", batch_size=16),
         run("bigger", step_ns=0, batch_size=32),
     ]
-    made = sweep(runs, "batch_size", lambda figures: figures.step_ns or None, "step time")
+    made = sweep(runs, "batch_size", lambda figures: figures.step.ns or None, "step time")
     assert _lines(made) == [({}, [(8, "new"), (16, "big")])]
     assert _left_out(made) == {
         "old": "new has the same facts and was recorded later",
@@ -170,7 +190,7 @@ def test_of_runs_at_one_point_the_newest_counts_and_unknown_values_make_no_point
 
 def test_over_the_model_each_model_keeps_its_own_batch_size() -> None:
     runs = [run("a", model="A", batch_size=8), run("b", model="B"), run("b64", model="B", batch_size=64)]
-    made = sweep(runs, "model", lambda figures: figures.step_ns, "step time")
+    made = sweep(runs, "model", lambda figures: figures.step.ns, "step time")
     assert _lines(made) == [
         ({}, [(("A", 1000, 8), "a"), (("B", 1000, 32), "b"), (("B", 1000, 64), "b64")]),
     ]
@@ -178,5 +198,5 @@ def test_over_the_model_each_model_keeps_its_own_batch_size() -> None:
 
 def test_nothing_that_differs_is_no_line() -> None:
     assert swept_facts([run("a")]) == []
-    made = sweep([run("a")], "batch_size", lambda figures: figures.step_ns, "step time")
+    made = sweep([run("a")], "batch_size", lambda figures: figures.step.ns, "step time")
     assert (made.lines, made.common, len(made.left_out)) == ([], {}, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.comparison.noise import differences, is_noise, ratio
+from tb_dlprof_plugin.comparison.noise import differences, is_noise
 
 
 def test_welchs_interval_of_a_textbook_case() -> None:
@@ -25,14 +25,7 @@ def test_without_spread_every_difference_counts() -> None:
 def test_one_iteration_tells_no_interval() -> None:
     found = differences(np.array([[1]]), np.array([[2, 3]]))
     assert np.isnan(found.low[0])
-    assert ratio(np.array([1]), np.array([2, 3])) is None
     assert is_noise(None, None) is None
-
-
-def test_the_interval_of_a_speedup_holds_it() -> None:
-    low, high = ratio(np.array([200, 210, 190]), np.array([100, 102, 98])) or (0.0, 0.0)
-    assert low < 2 < high
-    assert low * high == pytest.approx(4)
 
 
 def test_two_recordings_of_the_same_differ_by_noise_in_nineteen_of_twenty_cases() -> None:

@@ -14,7 +14,7 @@ from tb_dlprof_plugin.comparison.differences import Comparison, compare
 from tb_dlprof_plugin.comparison.match import match_sites
 from tb_dlprof_plugin.comparison.sites import Run, run_of
 from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.iterations import step_totals
+from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 MODELS = ("alexnet", "custom", "lenet", "mlp", "resnet50", "vgg16")
@@ -55,7 +55,7 @@ def test_shares_sum_to_the_gpu_time_launched(model: dict[str, Frame], found: dic
 
 def test_the_waterfall_adds_up_to_the_nanosecond(model: dict[str, Frame], found: dict[str, Comparison]) -> None:
     for name, comparison in found.items():
-        steps = tuple(step_totals(model[run], model[run].selection()).average_ns for run in ("fp32", name))
+        steps = tuple(round(step_estimate(model[run], model[run].selection()).ns) for run in ("fp32", name))
         assert comparison.step_ns == steps
         assert sum(bucket.a_ns for bucket in comparison.buckets) == steps[0]
         assert sum(bucket.b_ns for bucket in comparison.buckets) == steps[1]

@@ -133,5 +133,5 @@ def test_a_finding_leads_to_what_became_of_its_saving(server: Server, watched: W
     if details.get_attribute("aria-expanded") == "false":
         details.click()
     card.get_by_test_id("other-runs").get_by_role("button", name=AMP).click()
-    expect(frame.get_by_test_id("promised-amp_not_used")).to_contain_text("Stated: ", timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("promised-amp_not_used")).to_contain_text("Predicted: ", timeout=_PAGE_MS)
     assert (watched.errors, watched.foreign) == ([], [])

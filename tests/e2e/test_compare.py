@@ -63,8 +63,8 @@ def test_from_the_waterfall_to_an_ops_kernels_and_back_by_the_address(
 
     # THEN the waterfall adds up
     base, candidate = number(frame, "waterfall-base"), number(frame, "waterfall-candidate")
-    assert base == round(expected.base_step_ms * 1e6)
-    assert candidate == round(expected.candidate_step_ms * 1e6)
+    assert base == round(expected.base_ms * 1e6)
+    assert candidate == round(expected.candidate_ms * 1e6)
     shown = [bucket for bucket in expected.buckets if bucket.base_ns or bucket.candidate_ns]
     bars = {bucket.key: number(frame, f"bucket-{bucket.key}") for bucket in shown}
     assert bars == {bucket.key: bucket.difference_ns for bucket in shown}

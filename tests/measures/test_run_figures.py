@@ -21,10 +21,12 @@ def _figures(frame: Frame) -> RunFigures:
 
 
 def test_the_figures_are_per_iteration(training) -> None:
-    figures = _figures(training("fp32").frame(facts=RunFacts(model="Net", batch_size=8)))
+    figures = _figures(training("fp32").frame(facts=RunFacts(model="Net", batch_size=8, unprofiled_step_ns=800_000)))
     # A step is 1000 µs: kernels take 740 of it, the copy 20; the last one launches 5 in no op.
     more = 5_000 / 3
-    assert (figures.iterations, figures.step_ns, figures.samples_per_second) == (3, 1_000_000, 8000.0)
+    assert (figures.iterations, figures.iteration_ns, figures.deviation_ns) == (3, [1_000_000] * 3, 0)
+    # Without the profiler it is 800: what the step is, and samples per second.
+    assert (figures.step.ns, figures.step.recorded_ns, figures.samples_per_second) == (800_000, 1_000_000, 10_000.0)
     assert figures.gpu_ns == pytest.approx(760_000 + more)
     assert figures.group_ns == {
         "copy.host_to_device": 20_000,

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.frame import Frame, Selection
+from tb_dlprof_plugin.simulation.estimate import step_estimate
+from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, ComparePage, compare_op, compare_page
+from tb_dlprof_plugin.views.text import duration
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 KERNEL = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
@@ -38,15 +41,56 @@ def test_buckets_modules_and_ops_say_the_same(vgg: ComparePage) -> None:
         assert bucket.difference_ms == pytest.approx(bucket.candidate_ms - bucket.base_ms)
         assert bucket.low_ms <= bucket.difference_ms <= bucket.high_ms
     changes = sum(bucket.difference_ns for bucket in vgg.buckets)
-    assert changes == vgg.step_difference_ns == round(1e6 * vgg.candidate_step_ms) - round(1e6 * vgg.base_step_ms)
+    assert changes == vgg.step_difference_ns == round(1e6 * vgg.candidate_ms) - round(1e6 * vgg.base_ms)
 
 
 def test_the_change_is_explained_in_words(vgg: ComparePage) -> None:
     assert vgg.headline == "The candidate is 3.57 times as fast: 113 ms became 31.7 ms a step."
-    assert vgg.explanation[0].startswith("The speedup lies between 3.5")
-    assert vgg.explanation[1].startswith("The change of −81.7 ms a step is made of: Other kernels −")
+    assert vgg.explanation[0].startswith("The speedup lies between 3.")
+    assert vgg.explanation[1] == "Base: 113 ms a step, as recorded. Candidate: 31.7 ms a step, as recorded."
+    assert vgg.explanation[2].startswith("The change of −81.7 ms a step is made of: Other kernels −")
     assert any(text.startswith("Casts and GradScaler take ") for text in vgg.explanation)
     assert vgg.noise is False
+
+
+def test_an_estimated_step_is_named_so_once_and_the_recorders_part_is_told() -> None:
+    page = compare_page(recorded("custom/fp32"), recorded("custom/amp-fp16"))
+    candidate = step_estimate(recorded("custom/amp-fp16").frame, Selection(0, 9))
+    step = duration(candidate.ns)
+    assert page.headline.startswith("The candidate is 3.")
+    assert page.headline.endswith(f" times as fast: 48.4 ms became an estimated {step} a step.")
+    assert page.candidate_ms == pytest.approx(candidate.ns / 1e6)
+    assert (page.base_step.source, page.candidate_step.source) == ("recorded", "simulated")
+    assert page.candidate_step.recorded_ms > 1.3 * page.candidate_ms
+    assert page.b.step_text == (
+        f"estimated; recorded 21.0 ms, of which the recorder added {duration(candidate.recorder_ns)}"
+    )
+    # In truth 3.09, as recording.json has it; by the recorded steps it would be 2.30.
+    assert page.speedup_low < 3.09 < page.speedup_high
+    both = compare_page(recorded("lenet/fp32"), recorded("lenet/amp-fp16"))
+    assert both.headline.count("estimated") == 1
+
+
+@pytest.mark.parametrize(
+    ("base_ns", "candidate_ns", "says"),
+    [
+        (900_000, 700_000, "The candidate is 1.29 times as fast: 900 µs became 700 µs a step."),
+        (700_000, 900_000, "The candidate is slower: 700 µs became 900 µs a step, 1.29 times as long."),
+        (900_000, 910_000, "Both runs take about the same: 900 µs and 910 µs a step."),
+        (None, None, "Whether the candidate is faster cannot be told: an estimated "),
+    ],
+)
+def test_the_steps_without_the_profiler_and_their_interval_decide_what_is_said(
+    training, ref: RunRef, base_ns: int | None, candidate_ns: int | None, says: str
+) -> None:
+    # GIVEN the same recording twice, in steps of 1000 µs
+    sides = []
+    for step_ns in (base_ns, candidate_ns):
+        frame = training("fp32").frame(facts=RunFacts(unprofiled_step_ns=step_ns))
+        sides.append(CompareInput(frame, ref, frame.selection()))
+    page = compare_page(*sides)
+    assert page.headline.startswith(says)
+    assert page.noise is ("about the same" in says or "cannot be told" in says)
 
 
 def test_each_op_has_its_kernels_before_and_after() -> None:
@@ -96,7 +140,7 @@ def test_added_and_removed_modules_are_marked_and_have_no_time_on_the_other_side
     assert page.explanation[-1] == (
         "50.0 % of the base's GPU time has no counterpart. 50.0 % of the candidate's GPU time has no counterpart."
     )
-    assert page.headline.startswith("Both runs take about the same")
+    assert (page.step_difference_ns, page.noise) == (0, True)
 
 
 def test_memory_is_that_of_the_allocator_where_the_hook_read_none(new_trace, ref: RunRef) -> None:

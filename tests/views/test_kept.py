@@ -59,7 +59,7 @@ def test_where_the_cpu_sets_the_pace_the_overhead_in_the_recorded_step_is_named(
     assert found.forecast is not None
     panel = found.forecast
     assert panel.estimated
-    assert "holds the profiler's overhead" in panel.note
+    assert "holds what the profiler added" in panel.note
     assert panel.step_low_ms <= panel.step_ms <= panel.step_high_ms <= panel.recorded_ms
     assert "without the profiler, as estimated" in panel.headline
     assert [part.key for part in panel.parts] == ["kernels", "casts"]

@@ -1350,9 +1350,10 @@ export interface ReportPage {
 }
 
 /**
- * The step without the profiler (ms): its value, its 95 % interval, and the mean recorded step.
+ * The step without the profiler (ms) with its 95 % interval.
  *
- * `source` says how it is known: "measured", "light", "simulated" or "recorded".
+ * `source` says how it is known: "measured" (timed without the profiler), "light" (timed with GPU activities alone),
+ * "simulated" (estimated) or "recorded" (as recorded). `recorded_ms` is the mean recorded step.
  */
 export interface StepFigures {
   ms: number;
@@ -1528,7 +1529,7 @@ export interface AdvicePage {
   mixed_precision: MixedPrecision;
 }
 
-/** One of the two runs. */
+/** One of the two runs; `step_text` says how its step is known, and what the recorder added. */
 export interface CompareSide {
   ref: RunRef;
   title: string;
@@ -1536,6 +1537,7 @@ export interface CompareSide {
   model: string;
   device: string;
   range: SelectedRange;
+  step_text: string;
 }
 
 /** Batch sizes that differ; where `recorded` is false only their ratio is known, from the input dims. */
@@ -1576,11 +1578,12 @@ export interface CompareSharesOfBoth {
 }
 
 /**
- * One bar of the waterfall, per iteration: time of the step that belongs to nothing else.
+ * One bar of the waterfall, per iteration: time of the step without the profiler that belongs to nothing else.
  *
- * The buckets of a side sum to its step, to the nanosecond. `low_ms` to `high_ms` is the 95 % interval of the
- * difference, None where a run has a single iteration; `noise` says whether 0 lies in it. `base_outside_ns` and
- * `candidate_outside_ns` lie in none of the page's ops: Python between ops, views, what no op launched.
+ * The buckets of a side sum to its step, to the nanosecond; what the recorder added is in none. `low_ms` to
+ * `high_ms` is the 95 % interval of the difference, None where a run has a single iteration; `noise` says whether
+ * 0 lies in it. `base_outside_ns` and `candidate_outside_ns` lie in none of the page's ops: Python between ops,
+ * views, what no op launched.
  */
 export interface CompareBucket {
   key: string;
@@ -1733,9 +1736,9 @@ export interface KeptOpRow {
 /**
  * The forecast from the base alone, held against the candidate; times per step in ms.
  *
- * `step_ms` is the candidate's step without the profiler: the recorded one, or, where `estimated`, an estimate
- * between `step_low_ms` and `step_high_ms`. `outcome` says where it lies. `ops` are the first of
- * `total_rows`, those missed by most.
+ * `step_ms` is the candidate's step without the profiler, `step_low_ms` to `step_high_ms` its interval;
+ * `estimated` says that it was not measured. `outcome` says where it lies, as far as both intervals tell. `ops`
+ * are the first of `total_rows`, those missed by most.
  */
 export interface KeptForecastPanel {
   precision: string;
@@ -1760,7 +1763,11 @@ export interface KeptForecastPanel {
   total_rows: number;
 }
 
-/** A saving that a rule stated for the base, and what the candidate realised (ns per step). */
+/**
+ * A saving that a rule stated for the base, and what was measured (ns per step).
+ *
+ * `realised_low_ns` to `realised_high_ns` is the 95 % interval that the two steps leave, None where it is unknown.
+ */
 export interface KeptSavingRow {
   rule: string;
   title: string;
@@ -1769,8 +1776,8 @@ export interface KeptSavingRow {
   expected_ns: number;
   high_ns: number;
   realised_ns: number;
-  realised_low_ns: number;
-  realised_high_ns: number;
+  realised_low_ns: number | null;
+  realised_high_ns: number | null;
   estimated: boolean;
   outcome: "broken" | "kept" | "less" | "more" | "shared";
   text: string;
@@ -1786,11 +1793,12 @@ export interface KeptPromises {
 /**
  * `a` is the base, `b` the candidate; everything is per iteration, so that ranges of other lengths compare.
  *
- * `speedup_low` to `speedup_high` is the 95 % interval of the speedup, `noise` whether the steps differ by no
- * more than their iterations do. `matched_gpu_time_percent` is `CompareShares.matched_of_model`, None where a run
- * has no GPU. `batches` is None where the batch sizes are the same, or unknown. `modules` are the first of
- * `total_modules`; `reason_texts` says the ops' reasons in words. `promises` is what was promised of the
- * candidate from the base alone, None where nothing was.
+ * `base_ms` and `candidate_ms` are the steps without the profiler; `base_step` and `candidate_step` say how
+ * they are known. `speedup_low` to `speedup_high` is the 95 % interval of the speedup, `noise` whether it holds
+ * 1. `matched_gpu_time_percent` is `CompareShares.matched_of_model`, None where a run has no GPU. `batches` is
+ * None where the batch sizes are the same, or unknown. `modules` are the first of `total_modules`;
+ * `reason_texts` says the ops' reasons in words. `promises` is what was promised of the candidate from the base
+ * alone, None where nothing was.
  */
 export interface ComparePage {
   a: CompareSide;
@@ -1798,8 +1806,10 @@ export interface ComparePage {
   headline: string;
   explanation: string[];
   basis: "cpu" | "gpu";
-  base_step_ms: number;
-  candidate_step_ms: number;
+  base_ms: number;
+  candidate_ms: number;
+  base_step: StepFigures;
+  candidate_step: StepFigures;
   step_difference_ns: number;
   speedup: number | null;
   speedup_low: number | null;
@@ -1854,10 +1864,12 @@ export interface RunAdvice {
 /**
  * One run, per iteration; None is unknown, and so is an empty text.
  *
- * `precision_key` is what most matrix work was computed in, the same in AMP and with half parameters; it gives the
- * colour. `base` names the run that it is held against, its own for a base; where it is "", `no_base` says why.
- * `changes` are the facts in which it differs from the base. `low` to `high` is the interval of `speedup`.
- * `advice` is the first finding.
+ * `step_ns` is the step without the profiler, `step_low_ns` to `step_high_ns` its interval and `step_source`
+ * how it is known, as in `StepFigures.source`, `step_words` the same in words. `recorded_ns` is the mean recorded
+ * iteration, `deviation_ns` the standard deviation of these. `precision_key` is what most matrix work was computed
+ * in, the same in AMP and with half parameters; it gives the colour. `base` names the run that it is held against,
+ * its own for a base; where it is "", `no_base` says why. `changes` are the facts in which it differs from the
+ * base. `low` to `high` is the interval of `speedup`. `advice` is the first finding.
  */
 export interface RunRow {
   ref: RunRef;
@@ -1870,6 +1882,11 @@ export interface RunRow {
   gpus: number;
   iterations: number;
   step_ns: number;
+  step_low_ns: number;
+  step_high_ns: number;
+  step_source: string;
+  step_words: string;
+  recorded_ns: number;
   deviation_ns: number | null;
   samples_per_second: number | null;
   base: string;
@@ -1908,13 +1925,21 @@ export interface ManyRunsPage {
   failed: FailedRun[];
 }
 
-/** A model's figures before or after, per iteration; None is unknown. */
+/**
+ * A model's figures before or after, per iteration; None is unknown.
+ *
+ * `step_ns` is the step without the profiler, `step_source` how it is known, `step_words` the same in words.
+ * `recorded_ns` is the mean recorded iteration, `deviation_ns` the standard deviation of these.
+ */
 export interface ModelSide {
   ref: RunRef;
   precision: string;
   gpu_utilization: number | null;
   tensor_core_utilization: number | null;
   step_ns: number;
+  step_source: string;
+  step_words: string;
+  recorded_ns: number;
   deviation_ns: number | null;
   samples_per_second: number | null;
   peak_memory_bytes: number | null;
@@ -1960,11 +1985,16 @@ export interface SweepOption {
   label: string;
 }
 
-/** A point of a line; `position` is an index of `SweepPage.positions`. */
+/**
+ * A point of a line; `position` is an index of `SweepPage.positions`.
+ *
+ * `estimated` says that the value hangs on a step that is estimated.
+ */
 export interface SweepMark {
   position: number;
   ref: RunRef;
   value: number;
+  estimated: boolean;
 }
 
 /** A line, named by the facts in which the lines differ. */

@@ -64,6 +64,6 @@ export const METRICS: readonly Metric[] = [
     memoryCurve: "Memory over time",
   }),
   ...of("advice", { saving: "Estimated saving", combinedSaving: "Saving of all findings together", severity: "Severity", confidence: "Confidence", forecast: "Forecast of mixed precision" }),
-  ...of("compare", { speedup: "Speedup", waterfall: "Waterfall of the difference", noise: "Noise", promises: "Promises", matched: "Matched time" }),
+  ...of("compare", { speedup: "Speedup", waterfall: "Waterfall of the difference", noise: "Noise", promises: "Predicted and measured savings", matched: "Matched time" }),
   ...of("runs", { runSpeedup: "Speedup over the base", runBase: "Base of a run", runStep: "Step time of a run" }),
 ];

@@ -274,6 +274,9 @@ describe("each page draws its answer", () => {
     expect(request.searchParams.get("a.run")).toBe("resnet50/fp32");
     expect(request.searchParams.get("b.run")).toBe("resnet50/amp");
     expect(byId("compare-speedup")?.dataset["value"]).toBe("2.905");
+    expect(byId("compare-sources")?.textContent).toBe(
+      "Base: timed without the profiler. Candidate: estimated; recorded 60.0 ms, of which the recorder added 26.0 ms.",
+    );
     expect(byId("metric-samples")?.textContent).toContain("2.90×");
     expect(byId("compare-warnings")?.textContent).toContain("batch sizes");
     expect(byId("metric-memory")?.textContent).toContain("unknown");

@@ -5,7 +5,7 @@ const ref = (run: string) => ({ run, session: "s", rank: 0, cycle: 0 });
 
 const fp32: RunRow = {
   ref: ref("net/fp32"), model: "Net", precision: "FP32", precision_key: "fp32", batch_size: 32, workers: 8, gpu: "NVIDIA H200", gpus: 1,
-  iterations: 10, step_ns: 20_000_000, deviation_ns: 100_000, samples_per_second: 1600, base: "net/fp32", no_base: "", changes: [], speedup: null,
+  iterations: 10, step_ns: 20_000_000, step_low_ns: 19_700_000, step_high_ns: 20_300_000, step_source: "measured", step_words: "timed without the profiler", recorded_ns: 21_000_000, deviation_ns: 100_000, samples_per_second: 1600, base: "net/fp32", no_base: "", changes: [], speedup: null,
   low: null, high: null, by_samples: false, change: "unknown", gpu_utilization: 98, tensor_core_utilization: 0, tensor_core_share: 0,
   peak_memory_bytes: 2_000_000_000, peak_memory_of: "process", flops: 1e12, launches: 300,
   advice: { rule: "amp_not_used", severity: "high", problem: "Automatic mixed precision is not used", change: "Use autocast.", saving_ns: 9_000_000, saving_percent: 45 },
@@ -20,7 +20,7 @@ export const manyRuns: ManyRunsPage = {
   rows: [
     fp32,
     {
-      ...fp32, ref: ref("net/amp"), precision: "AMP BF16", precision_key: "bf16", step_ns: 10_000_000, deviation_ns: null, speedup: 2, low: 1.9, high: 2.1,
+      ...fp32, ref: ref("net/amp"), precision: "AMP BF16", precision_key: "bf16", step_ns: 10_000_000, step_low_ns: 9_000_000, step_high_ns: 11_000_000, step_source: "simulated", step_words: "estimated", recorded_ns: 15_000_000, deviation_ns: null, speedup: 2, low: 1.9, high: 2.1,
       change: "faster", changes: ["FP32 to AMP BF16"], advice: null, peak_memory_of: "iterations",
     },
     {
@@ -39,8 +39,8 @@ export const byModel: ByModelPage = {
   rows: [
     {
       model: "Net", batch_size: 32, gpu: "NVIDIA H200",
-      before: { ref: ref("net/fp32"), precision: "FP32", gpu_utilization: 98, tensor_core_utilization: 0, step_ns: 20_000_000, deviation_ns: 100_000, samples_per_second: 1600, peak_memory_bytes: null, problems: [] },
-      after: { ref: ref("net/amp"), precision: "AMP BF16", gpu_utilization: null, tensor_core_utilization: 61.5, step_ns: 10_000_000, deviation_ns: null, samples_per_second: 3200, peak_memory_bytes: null, problems: [] },
+      before: { ref: ref("net/fp32"), precision: "FP32", gpu_utilization: 98, tensor_core_utilization: 0, step_ns: 20_000_000, step_source: "measured", step_words: "timed without the profiler", recorded_ns: 21_000_000, deviation_ns: 100_000, samples_per_second: 1600, peak_memory_bytes: null, problems: [] },
+      after: { ref: ref("net/amp"), precision: "AMP BF16", gpu_utilization: null, tensor_core_utilization: 61.5, step_ns: 10_000_000, step_source: "simulated", step_words: "estimated", recorded_ns: 15_000_000, deviation_ns: null, samples_per_second: 3200, peak_memory_bytes: null, problems: [] },
       changes: ["workers 8 to workers 4"], speedup: 2, low: 1.9, high: 2.1, change: "faster", best: "net/amp", next: null,
       recommendation: "Keep AMP BF16, the fastest recorded: 2.00 times as fast. No rule finds more to change.",
     },
@@ -67,8 +67,8 @@ export const sweep: SweepPage = {
   ordered: true,
   positions: ["8", "64"],
   curves: [
-    { label: "FP32", marks: [{ position: 0, ref: ref("a"), value: 1_000_000 }, { position: 1, ref: ref("b"), value: 5_000_000 }] },
-    { label: "AMP BF16", marks: [{ position: 1, ref: ref("c"), value: 2_000_000 }] },
+    { label: "FP32", marks: [{ position: 0, ref: ref("a"), value: 1_000_000, estimated: false }, { position: 1, ref: ref("b"), value: 5_000_000, estimated: false }] },
+    { label: "AMP BF16", marks: [{ position: 1, ref: ref("c"), value: 2_000_000, estimated: true }] },
   ],
   common: ["Net"],
   notes: [],

@@ -8,12 +8,20 @@ from tb_dlprof_plugin.views.runs import ManyRunsPage
 from tb_dlprof_plugin.views.sweep import SweepPage
 
 _RUN = (
-    "Run", "Model", "Precision", "Batch Size", "Workers", "GPU", "GPUs", "Iterations", "Step Time (ns)",
-    "Deviation (ns)", "Samples per Second", "Base", "Changes", "Speedup", "Speedup Low", "Speedup High", "Change",
-    "GPU Utilization (%)", "TC Utilization (%)", "Kernel Time on TC (%)", "Peak Memory (bytes)", "FLOPs per Step",
-    "Launches per Step", "First Advice",
+    "Run", "Model", "Precision", "Batch Size", "Workers", "GPU", "GPUs", "Iterations", "Step Time (ns)", "Step Source",
+    "Recorded Iteration Time (ns)", "Deviation of Recorded Iterations (ns)", "Samples per Second", "Base", "Changes", "Speedup",
+    "Speedup Low", "Speedup High", "Change", "GPU Utilization (%)", "TC Utilization (%)", "Kernel Time on TC (%)",
+    "Peak Memory (bytes)", "FLOPs per Step", "Launches per Step", "First Advice",
 )  # fmt: skip
-_SIDE = ("Run", "Precision", "GPU Utilization (%)", "TC Utilization (%)", "Step Time (ns)", "Samples per Second")
+_SIDE = (
+    "Run",
+    "Precision",
+    "GPU Utilization (%)",
+    "TC Utilization (%)",
+    "Step Time (ns)",
+    "Step Source",
+    "Samples per Second",
+)
 
 
 def runs_report(page: ManyRunsPage) -> Report:
@@ -23,9 +31,10 @@ def runs_report(page: ManyRunsPage) -> Report:
         [
             (
                 row.ref.run, row.model, row.precision, row.batch_size, row.workers, row.gpu, row.gpus, row.iterations,
-                row.step_ns, row.deviation_ns, row.samples_per_second, row.base, row.changes, row.speedup, row.low,
-                row.high, row.change, row.gpu_utilization, row.tensor_core_utilization, row.tensor_core_share,
-                row.peak_memory_bytes, row.flops, row.launches, row.advice.problem if row.advice else "",
+                row.step_ns, row.step_source, row.recorded_ns, row.deviation_ns, row.samples_per_second, row.base,
+                row.changes, row.speedup, row.low, row.high, row.change, row.gpu_utilization,
+                row.tensor_core_utilization, row.tensor_core_share, row.peak_memory_bytes, row.flops, row.launches,
+                row.advice.problem if row.advice else "",
             )
             for row in page.rows
         ],
@@ -81,5 +90,6 @@ def _side(side: ModelSide | None) -> tuple[Cell, ...]:
         side.gpu_utilization,
         side.tensor_core_utilization,
         side.step_ns,
+        side.step_source,
         side.samples_per_second,
     )

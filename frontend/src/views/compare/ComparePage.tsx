@@ -1,12 +1,13 @@
 /** The Compare page: two runs side by side, from one `ComparePage` answer. */
 import type { Query } from "../../api/client";
-import type { ComparePage as CompareData } from "../../api/types";
+import type { ComparePage as CompareData, StepFigures } from "../../api/types";
 import { SubjectContext } from "../../components/export/Drawing";
 import { Card } from "../../components/Card";
 import { PageHead } from "../../components/PageHead";
 import { Term } from "../../components/Term";
 import { Facts } from "../../components/Facts";
 import { Value } from "../../components/Value";
+import { formatNs } from "../../format/duration";
 import { formatRatio } from "../../format/number";
 import { Categories } from "./Categories";
 import { CompareOps } from "./CompareOps";
@@ -34,7 +35,7 @@ export function ComparePage({ data, query }: { data: CompareData; query: Query }
             {data.speedup === null ? <span class="missing">unknown</span> : formatRatio(data.speedup)}
           </p>
           <p class="muted small">
-            {data.speedup === null ? "The step time of a run is unknown." : data.speedup >= 1 ? "The candidate is faster." : "The candidate is slower."}
+            {direction(data)}
           </p>
           <Certainty data={data} />
           <StepTimes data={data} />
@@ -77,31 +78,49 @@ export function ComparePage({ data, query }: { data: CompareData; query: Query }
   );
 }
 
+/** Which run is faster, as far as the interval tells. */
+function direction(data: CompareData): string {
+  if (data.speedup === null) return "The step time of a run is unknown.";
+  if (data.noise) return "Which run is faster cannot be told.";
+  return data.speedup >= 1 ? "The candidate is faster." : "The candidate is slower.";
+}
+
 /** The interval of the speedup, and whether the steps differ at all. */
 function Certainty({ data }: { data: CompareData }) {
   if (data.speedup === null) return null;
-  if (data.speedup_low === null || data.speedup_high === null) return <p class="muted small">A run has a single iteration: no interval.</p>;
+  if (data.speedup_low === null || data.speedup_high === null) return <p class="muted small">A step is that of a single recorded iteration: no interval.</p>;
   return (
     <p class="muted small" data-testid="compare-interval">
       <Term of="noise">95 %</Term>: {formatRatio(data.speedup_low)} to {formatRatio(data.speedup_high)}
-      {data.noise && ", so the difference is noise"}
+      {data.noise && ", which holds 1"}
     </p>
   );
 }
 
-/** What the speedup is made of. */
+/** A step without the profiler, its interval on hover. */
+function StepValue({ step }: { step: StepFigures }) {
+  return (
+    <span title={`${formatNs(step.low_ms * 1e6)} to ${formatNs(step.high_ms * 1e6)}`}>
+      {step.source === "simulated" && <span title="estimated">~</span>}
+      <Value value={Math.round(step.ms * 1e6)} unit="ns" />
+    </span>
+  );
+}
+
+/** What the speedup is made of, and how both steps are known. */
 function StepTimes({ data }: { data: CompareData }) {
-  const step = data.metrics.find((metric) => metric.key === "step_time");
-  if (!step) return null;
   return (
     <div class="step-times">
       <Facts
         rows={[
-          [<Term of="stepTime">Step, base</Term>, <Value value={step.a} unit="ns" />],
-          [<Term of="stepTime">Step, candidate</Term>, <Value value={step.b} unit="ns" />],
+          [<Term of="runStep">Step, base</Term>, <StepValue step={data.base_step} />],
+          [<Term of="runStep">Step, candidate</Term>, <StepValue step={data.candidate_step} />],
           ...(data.batches ? ([[<Term of="perSample">Per sample</Term>, <Value value={data.batches.speedup_per_sample} unit="ratio" />]] as const) : []),
         ]}
       />
+      <p class="muted small" data-testid="compare-sources">
+        Base: {data.a.step_text}. Candidate: {data.b.step_text}.
+      </p>
     </div>
   );
 }

@@ -1,4 +1,4 @@
-/** What was promised from the base alone and what became of it: the forecast, and the savings that the advice stated. */
+/** What was predicted from the base alone and what was measured: the forecast, and the savings that the advice stated. */
 import type { ComparePage, KeptForecastPanel, KeptOpRow, KeptSavingRow } from "../../api/types";
 import { Card } from "../../components/Card";
 import { number, text } from "../../components/export/columns";
@@ -23,7 +23,7 @@ export function Promises({ data }: { data: ComparePage }) {
   const promises = data.promises;
   if (promises === null) return null;
   return (
-    <Card title={<Term of="promises">Promises, and what became of them</Term>} testId="compare-promises">
+    <Card title={<Term of="promises">Predicted and measured savings</Term>} testId="compare-promises">
       {promises.refusal && (
         <p class="muted" data-testid="promise-refusal">
           No forecast to hold against the candidate: {promises.refusal}
@@ -31,7 +31,7 @@ export function Promises({ data }: { data: ComparePage }) {
       )}
       {promises.forecast && <Forecast panel={promises.forecast} data={data} />}
       {promises.savings.length > 0 && (
-        <Drawing name="Savings stated and realised" columns={SAVINGS} rows={promises.savings}>
+        <Drawing name="Savings predicted and measured" columns={SAVINGS} rows={promises.savings}>
           <ul class="promised" data-testid="promised-savings">
             {promises.savings.map((saving) => (
               <Saving key={saving.rule} saving={saving} />
@@ -46,12 +46,12 @@ export function Promises({ data }: { data: ComparePage }) {
 const SAVINGS: Column<KeptSavingRow>[] = [
   text("Rule", (saving) => saving.rule),
   text("Change", (saving) => saving.change),
-  number("Stated", "ns", (saving) => saving.expected_ns, DEFINITIONS.saving),
-  number("Stated, from", "ns", (saving) => saving.low_ns, "", "stated_low_ns"),
-  number("Stated, to", "ns", (saving) => saving.high_ns, "", "stated_high_ns"),
-  number("Realised", "ns", (saving) => saving.realised_ns),
-  number("Realised, from", "ns", (saving) => saving.realised_low_ns, "", "realised_low_ns"),
-  number("Realised, to", "ns", (saving) => saving.realised_high_ns, "", "realised_high_ns"),
+  number("Predicted", "ns", (saving) => saving.expected_ns, DEFINITIONS.saving),
+  number("Predicted, from", "ns", (saving) => saving.low_ns, "", "stated_low_ns"),
+  number("Predicted, to", "ns", (saving) => saving.high_ns, "", "stated_high_ns"),
+  number("Measured", "ns", (saving) => saving.realised_ns),
+  number("Measured, from", "ns", (saving) => saving.realised_low_ns, "", "realised_low_ns"),
+  number("Measured, to", "ns", (saving) => saving.realised_high_ns, "", "realised_high_ns"),
   text("Outcome", (saving) => OUTCOMES[saving.outcome]),
 ];
 
@@ -171,22 +171,24 @@ function Ops({ panel, data }: { panel: KeptForecastPanel; data: ComparePage }) {
   );
 }
 
-const OUTCOMES: Record<KeptSavingRow["outcome"], string> = { kept: "kept", more: "more than stated", less: "less than stated", broken: "broken", shared: "several changes at once" };
+const OUTCOMES: Record<KeptSavingRow["outcome"], string> = { kept: "as predicted", more: "more than predicted", less: "less than predicted", broken: "nothing saved", shared: "several changes at once" };
 
 function Saving({ saving }: { saving: KeptSavingRow }) {
-  const max = 1.05 * Math.max(saving.high_ns, saving.realised_high_ns, 1);
-  const measured = { low: Math.max(0, saving.realised_low_ns), value: saving.realised_ns, high: Math.max(0, saving.realised_high_ns) };
+  const low = saving.realised_low_ns ?? saving.realised_ns;
+  const high = saving.realised_high_ns ?? saving.realised_ns;
+  const max = 1.05 * Math.max(saving.high_ns, high, 1);
+  const measured = { low: Math.max(0, low), value: saving.realised_ns, high: Math.max(0, high) };
   return (
     <li data-testid={`promised-${saving.rule}`}>
       <p>
-        <span class="muted">Advised:</span> {saving.title}. <span class="muted">Made:</span> {saving.change}.
+        <span class="muted">Advised:</span> {saving.title}. <span class="muted">Changed:</span> {saving.change}.
       </p>
       <div class="promise-line">
         <span class={`promise-outcome outcome-${saving.outcome}`}>{OUTCOMES[saving.outcome]}</span>
         <RangeBar max={max} low={Math.max(0, saving.low_ns)} value={saving.expected_ns} high={saving.high_ns} colour="var(--c-saving)" measured={measured} />
       </div>
       <p>
-        Stated: {formatNs(saving.expected_ns)} a step, {formatNs(saving.low_ns)} to {formatNs(saving.high_ns)}. {saving.text}
+        Predicted: {formatNs(saving.expected_ns)} a step, {formatNs(saving.low_ns)} to {formatNs(saving.high_ns)}. {saving.text}
       </p>
     </li>
   );

@@ -75,7 +75,7 @@ function Bars({ data }: { data: ComparePage }) {
       ))}
       <Total label="Candidate" testId="waterfall-candidate" ns={candidate} buckets={data.buckets} side="candidate_ns" scale={scale} />
       <p class="muted small">
-        The bars add up: base and changes make the candidate. Pick one to see the modules and ops it is made of.{" "}
+        The bars add up: base and changes make the candidate, both without the profiler. Pick one to see the modules and ops it is made of.{" "}
         <Term of="noise">≈</Term> marks what is no more than noise.
       </p>
     </div>

@@ -12,7 +12,7 @@ import { Text, Value } from "../../components/Value";
 import { DEFINITIONS } from "../../format/definitions";
 import { useView } from "../../state/store";
 import { NO_PROFILE } from "../../state/viewState";
-import { noiseText, Speedup } from "./columns";
+import { noiseText, Speedup, StepTime } from "./columns";
 import { Failed } from "./RunsPage";
 
 export function ByModel() {
@@ -31,7 +31,11 @@ function column(side: Side, figure: Figure, header: string, definition: string, 
     definition: `${definition} ${side === "before" ? "Before" : "After"} mixed precision.`,
     value: (row) => row[side]?.[figure] ?? null,
     unit,
-    cell: (row) => (row[side] ? <Value value={row[side]![figure]} unit={unit} /> : <span class="missing">–</span>),
+    cell: (row) => {
+      const shown = row[side];
+      if (!shown) return <span class="missing">–</span>;
+      return figure === "step_ns" ? <StepTime of={shown} /> : <Value value={shown[figure]} unit={unit} />;
+    },
     width,
   };
 }
@@ -54,8 +58,8 @@ const COLUMNS: Column<ModelRow>[] = [
   column("after", "gpu_utilization", "after", DEFINITIONS.gpuUtilization, "percent", "80px"),
   column("before", "tensor_core_utilization", "TC util.", DEFINITIONS.tcUtilization, "percent", "88px"),
   column("after", "tensor_core_utilization", "after", DEFINITIONS.tcUtilization, "percent", "80px"),
-  column("before", "step_ns", "Step", DEFINITIONS.stepTime, "ns", "92px"),
-  column("after", "step_ns", "after", DEFINITIONS.stepTime, "ns", "88px"),
+  column("before", "step_ns", "Step", DEFINITIONS.runStep, "ns", "92px"),
+  column("after", "step_ns", "after", DEFINITIONS.runStep, "ns", "88px"),
   { id: "speedup", header: "Speedup", definition: DEFINITIONS.runSpeedup, value: (row) => row.speedup, unit: "ratio", cell: (row) => <Speedup row={row} />, width: "88px" },
   { id: "noise", header: "95 %", definition: DEFINITIONS.runNoise, value: (row) => (row.speedup === null ? null : noiseText(row.low, row.high)), missing: "–", width: "130px" },
   {

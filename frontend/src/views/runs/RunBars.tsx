@@ -5,8 +5,8 @@ import { Drawing } from "../../components/export/Drawing";
 import type { Column } from "../../components/table/columns";
 import { colourOf } from "../../format/colours";
 import { DEFINITIONS } from "../../format/definitions";
-import { exactNs, formatNs } from "../../format/duration";
 import { formatRatio } from "../../format/number";
+import { StepTime } from "./columns";
 
 export type BarScale = "time" | "ratio";
 
@@ -25,8 +25,12 @@ export function relativeTime(row: RunRow): number | null {
 const COLUMNS: Column<RunRow>[] = [
   text("Run", (row) => row.ref.run),
   text("Precision", (row) => row.precision_key),
-  number("Step time", "ns", (row) => row.step_ns, DEFINITIONS.stepTime),
-  number("Standard deviation", "ns", (row) => row.deviation_ns, DEFINITIONS.stepDeviation),
+  number("Step time", "ns", (row) => row.step_ns, DEFINITIONS.runStep),
+  number("Step time, 95 % from", "ns", (row) => row.step_low_ns, DEFINITIONS.runStep, "step_low_ns"),
+  number("Step time, 95 % to", "ns", (row) => row.step_high_ns, DEFINITIONS.runStep, "step_high_ns"),
+  text("Step is", (row) => row.step_words, DEFINITIONS.runSource),
+  number("Recorded step", "ns", (row) => row.recorded_ns, DEFINITIONS.runRecorded),
+  number("Standard deviation of recorded steps", "ns", (row) => row.deviation_ns, DEFINITIONS.runRecorded),
   text("Base", (row) => row.base, DEFINITIONS.runBase),
   number("Step time over the base's", "ratio", relativeTime),
 ];
@@ -48,7 +52,6 @@ function Bars({ rows, scale, onOpen }: RunBarsProps) {
       <ul class="run-bars" tabIndex={0} aria-label="Bars of the runs, scrollable">
         {rows.map((row, index) => {
           const length = lengths[index] ?? null;
-          const spread = scale === "time" && row.deviation_ns !== null ? row.deviation_ns : null;
           return (
             <li key={row.ref.run} class={row.base === row.ref.run ? "run-base" : ""}>
               <button type="button" class="link run-bar-name" title={row.ref.run} onClick={() => onOpen(row)}>
@@ -59,9 +62,8 @@ function Bars({ rows, scale, onOpen }: RunBarsProps) {
                   <span class="run-bar" style={{ width: `${(length / longest) * 100}%`, background: colourOf(row.precision_key || "unknown", 0, "ran_in") }} />
                 )}
               </span>
-              <span class="num run-bar-value" title={`${exactNs(row.step_ns)}${spread === null ? "" : `, standard deviation ${exactNs(spread)}`}`}>
-                {scale === "time" ? formatNs(row.step_ns) : length === null ? <span class="missing">no base</span> : formatRatio(length)}
-                {spread !== null && <span class="muted"> ± {formatNs(spread)}</span>}
+              <span class="num run-bar-value">
+                {scale === "time" ? <StepTime of={row} /> : length === null ? <span class="missing">no base</span> : formatRatio(length)}
               </span>
             </li>
           );

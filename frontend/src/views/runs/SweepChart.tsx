@@ -38,7 +38,7 @@ function Lines({ data }: { data: SweepPage }) {
               const at = points[0]!.dataIndex;
               const lines = data.curves.flatMap((curve, index) => {
                 const mark = curve.marks.find((candidate) => candidate.position === at);
-                return mark ? [{ colour: colour(lineStyle(index).property), label: curve.label, value: formatUnit(mark.value, data.unit) }] : [];
+                return mark ? [{ colour: colour(lineStyle(index).property), label: curve.label, value: `${mark.estimated ? "~" : ""}${formatUnit(mark.value, data.unit)}` }] : [];
               });
               return tooltipElement(`${data.over_label}: ${data.positions[at] ?? ""}`, lines);
             },

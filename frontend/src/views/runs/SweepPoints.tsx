@@ -3,6 +3,7 @@ import { useMemo } from "preact/hooks";
 import type { SweepPage } from "../../api/types";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
+import { Value } from "../../components/Value";
 import { useView } from "../../state/store";
 import { NO_PROFILE } from "../../state/viewState";
 
@@ -12,6 +13,7 @@ interface Point {
   place: string;
   run: string;
   value: number;
+  estimated: boolean;
 }
 
 /** The points of all lines and their columns: of the table, and of the chart's files. */
@@ -25,6 +27,7 @@ export function usePoints(data: SweepPage): { rows: Point[]; columns: Column<Poi
           place: data.positions[mark.position] ?? "",
           run: mark.ref.run,
           value: mark.value,
+          estimated: mark.estimated,
         })),
       ),
     [data],
@@ -34,11 +37,20 @@ export function usePoints(data: SweepPage): { rows: Point[]; columns: Column<Poi
       { id: "run", header: "Run", definition: "The run behind the point.", value: (row) => row.run, width: "260px" },
       { id: "line", header: "Line", definition: "The facts in which the lines differ.", value: (row) => row.line, filter: "choice", width: "280px" },
       { id: "place", header: data.over_label.charAt(0).toUpperCase() + data.over_label.slice(1), definition: "The fact over which the lines go.", value: (row) => row.place, filter: "choice", width: "180px" },
-      { id: "value", header: "Value", definition: `${data.measure_label}.`, value: (row) => row.value, unit: data.unit, width: "130px" },
+      { id: "value", header: "Value", definition: `${data.measure_label}.`, value: (row) => row.value, unit: data.unit, width: "130px", cell: (row) => (row.estimated ? <Estimated value={row.value} unit={data.unit} /> : undefined) },
     ],
     [data.over_label, data.measure_label, data.unit],
   );
   return { rows, columns };
+}
+
+/** A value that hangs on an estimated step. */
+function Estimated({ value, unit }: { value: number; unit: SweepPage["unit"] }) {
+  return (
+    <span title="Hangs on a step that is estimated">
+      ~<Value value={value} unit={unit} />
+    </span>
+  );
 }
 
 export function SweepPoints({ data }: { data: SweepPage }) {

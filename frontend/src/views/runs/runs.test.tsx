@@ -92,6 +92,17 @@ describe("the Runs page", () => {
     expect(decodeURIComponent(window.location.hash)).toContain("p.tb_dlprof.b.run=net/amp");
   });
 
+  it("marks a step that is estimated, and shows the recorded one beside it", async () => {
+    await open("", () => manyRuns);
+    const rows = byId("runs-table")!.querySelectorAll("tbody tr");
+    expect(rows[0]!.textContent).toContain("20.0 ms");
+    expect(rows[0]!.textContent).toContain("timed without the profiler");
+    expect(rows[0]!.textContent).not.toContain("~");
+    expect(rows[1]!.textContent).toContain("~10.0 ms");
+    expect(rows[1]!.textContent).toContain("15.0 ms");
+    expect(byId("run-bars")!.textContent).toContain("~10.0 ms");
+  });
+
   it("shows each model before and after, with what to do", async () => {
     await open("&p.tb_dlprof.runs=models", () => byModel);
     const cells = [...byId("by-model-table")!.querySelectorAll("tbody td")].map((cell) => cell.textContent);
