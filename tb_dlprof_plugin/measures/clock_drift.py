@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.frame import Frame, Selection, per_selection
-from tb_dlprof_plugin.simulation.estimate import middle_half
+from tb_dlprof_plugin.simulation.timed_steps import middle_half
 from tb_dlprof_plugin.storage.model import Bools, Floats, KernelKind
 
 _FEWEST = 3

@@ -16,8 +16,9 @@ import numpy as np
 from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.simulation.calibration import CALIBRATION
 from tb_dlprof_plugin.simulation.launched import replay_as_recorded
+from tb_dlprof_plugin.simulation.timed_steps import LEAST_ERROR, LEAST_STEPS, timed_step
 from tb_dlprof_plugin.storage.intervals import covered, union
-from tb_dlprof_plugin.storage.model import Floats, Ints
+from tb_dlprof_plugin.storage.model import Ints
 
 StepSource = Literal["measured", "light", "simulated", "recorded"]
 
@@ -29,12 +30,6 @@ SOURCES: dict[StepSource, str] = {
 }
 """What pages say of a step's source, once."""
 
-_LEAST_STEPS = 3
-_TRIMMED = 0.25
-"""Share of single steps left out at either end: a step that waits for a file or for another process says nothing of
-the others, and a mean of the middle half still knows that steps alternate between two lengths."""
-_LEAST_ERROR = 0.015
-"""Half the interval at least, as a share of the step: steps of one process a minute apart differ by as much."""
 _GPU_PACED_PERCENT = 90.0
 """With the GPU busy for this share of the recorded step, the profiler changes the step by no more than the rest."""
 
@@ -79,16 +74,16 @@ def step_estimate(frame: Frame, selection: Selection) -> StepEstimate:
     """The step of a run. Only where it is the recorded one does it depend on the selected iterations."""
     recorded = float(round(frame.profile.iterations.duration_ns[selection.first : selection.last + 1].mean()))
     facts = frame.profile.facts
-    groups = [group for group in (facts.unprofiled_before_ns, facts.unprofiled_after_ns) if len(group) >= _LEAST_STEPS]
+    groups = [group for group in (facts.unprofiled_before_ns, facts.unprofiled_after_ns) if len(group) >= LEAST_STEPS]
     if groups:
         return _measured(groups, recorded)
     if facts.unprofiled_step_ns:
         timed = float(facts.unprofiled_step_ns)
-        error = _LEAST_ERROR * timed
+        error = LEAST_ERROR * timed
         return StepEstimate(timed, timed - error, timed + error, "measured", recorded, facts.unprofiled_steps)
     light = light_step_ns(frame)
     if light is not None:
-        error = _LEAST_ERROR * light
+        error = LEAST_ERROR * light
         return StepEstimate(light, light - error, light + error, "light", recorded)
     return _simulated(frame, selection, recorded)
 
@@ -108,20 +103,7 @@ def light_step_ns(frame: Frame) -> float | None:
 
 
 def _measured(groups: Sequence[Sequence[int]], recorded: float) -> StepEstimate:
-    """The mean of the groups, of each the mean of its middle half."""
-    trimmed = [middle_half(np.sort(np.array(group, dtype=np.float64))) for group in groups]
-    means = [float(values.mean()) for values in trimmed]
-    value = float(np.mean(means))
-    spread = np.sqrt(sum(values.var(ddof=1) / len(values) if len(values) > 1 else 0.0 for values in trimmed))
-    half = max(2.0 * float(spread) / len(groups), (max(means) - min(means)) / 2, _LEAST_ERROR * value)
-    count = sum(len(group) for group in groups)
-    return StepEstimate(value, max(value - half, 0.0), value + half, "measured", recorded, count)
-
-
-def middle_half(values: Floats) -> Floats:
-    """What is left of sorted times without the shortest and the longest quarter."""
-    cut = int(_TRIMMED * len(values))
-    return values[cut : len(values) - cut]
+    return StepEstimate(*timed_step(groups), "measured", recorded, sum(len(group) for group in groups))
 
 
 def _simulated(frame: Frame, selection: Selection, recorded: float) -> StepEstimate:

@@ -9,9 +9,9 @@ from tb_dlprof_plugin.views.sweep import SweepPage
 
 _RUN = (
     "Run", "Model", "Precision", "Batch Size", "Workers", "GPU", "GPUs", "Iterations", "Step Time (ns)", "Step Source",
-    "Recorded Iteration Time (ns)", "Deviation of Recorded Iterations (ns)", "Samples per Second", "Base", "Changes", "Speedup",
-    "Speedup Low", "Speedup High", "Change", "GPU Utilization (%)", "TC Utilization (%)", "Kernel Time on TC (%)",
-    "Peak Memory (bytes)", "FLOPs per Step", "Launches per Step", "First Advice",
+    "Recorded Iteration Time (ns)", "Deviation of Recorded Iterations (ns)", "Samples per Second", "Base", "Changes",
+    "Speedup", "Speedup Low", "Speedup High", "Change", "GPU Utilization (%)", "TC Utilization (%)",
+    "Kernel Time on TC (%)", "Peak Memory (bytes)", "FLOPs per Step", "Launches per Step", "First Advice",
 )  # fmt: skip
 _SIDE = (
     "Run",
