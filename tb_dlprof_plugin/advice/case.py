@@ -73,6 +73,15 @@ class Case:
         return selected
 
     @cached_property
+    def product_launches(self) -> Bools:
+        """Which of `kernel_launches` compute a product that Tensor Cores could compute.
+
+        Kernels of the same ops that change a layout or add up parts are not among them: no other precision makes them
+        faster than the bytes that they move.
+        """
+        return self.kernel_launches & self.frame.launch_in_matrix_op & self.frame.launch_computes_product
+
+    @cached_property
     def launch_precision(self) -> Ints:
         """Per launch the index into `PRECISIONS` of what it computes in: its own precision, else its op's inputs'."""
         profile, strings = self.profile, self.profile.strings
