@@ -15,7 +15,8 @@ from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.storage.precision import precision_of_dtypes
 
-HALF_PRECISIONS = ("fp16", "bf16", "fp8")
+HALF_PRECISIONS = ("fp16", "bf16", "fp8", "mxfp8", "mxfp4", "nvfp4")
+"""Half precision and what is narrower."""
 
 
 class Case:
@@ -115,7 +116,7 @@ class Case:
         )
 
 
-PRECISIONS = ("", "fp32", "tf32", "3xtf32", "fp16", "bf16", "fp8", "fp64", "int8")
+PRECISIONS = ("", "fp32", "tf32", "3xtf32", *HALF_PRECISIONS, "fp64", "int8")
 
 
 def _index(name: str) -> int:

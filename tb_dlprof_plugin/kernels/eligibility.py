@@ -47,12 +47,13 @@ _COULD_RUN_IN = {
 }  # fmt: skip
 _BACKWARD_CONVOLUTIONS = frozenset(op for op in _CONVOLUTION if "backward" in op)
 _FIRST_TENSOR_CORES = (7, 0)
+_FIRST_BLOCK_SCALED = (10, 0)
 _FP64_TENSOR_CORES = frozenset({(8, 0), (9, 0), (10, 0)})
 _COMPLEX_FLOAT = "c10::complex<float>"
 _FP64_TYPES = ('"double"', "c10::complex<double>")
 _PYTORCH_OPS = "aten::"
 _PRODUCT_FAMILIES = frozenset({"gemm", "convolution", "attention", "rnn"})
-_HELPER_RULES = frozenset({"flash-helper", "rnn-pointwise"})
+_HELPER_RULES = frozenset({"flash-helper", "rnn-pointwise", "rocm-attention-helper"})
 """Rules whose kernels are named after the product that they only prepare or finish."""
 _NO_MATRIX_RULES = frozenset({"gemv", "triangular", "conv-depthwise", "xmma-depthwise"})
 """Rules whose kernels multiply, but no matrices of which a Tensor Core instruction's tile could be filled."""
@@ -121,6 +122,8 @@ def tensor_core_precisions(compute_capability: tuple[int, int] | None) -> tuple[
     base: tuple[str, ...] = ("fp16", "bf16", "tf32", "int8")
     if compute_capability >= (8, 9):
         base = (*base, "fp8")
+    if compute_capability >= _FIRST_BLOCK_SCALED:
+        base = (*base, "mxfp8", "mxfp4", "nvfp4")
     return (*base, "fp64") if compute_capability in _FP64_TENSOR_CORES else base
 
 
