@@ -67,8 +67,8 @@ def _library_rule(id: str, pattern: str, kind: str) -> Rule:
 RULES: tuple[Rule, ...] = (
     _rule("memcpy", r"^Memcpy ", False, "copy"),
     _rule("memset", r"^Memset ", False, "set"),
-    # -- Communication. NCCL and RCCL name their kernels alike; the others are of libraries that reach into the memory of
-    # other GPUs: PyTorch's symmetric memory, NVSHMEM, MSCCL, DeepEP, and the all-reduce of vLLM and TensorRT-LLM.
+    # -- Communication. NCCL and RCCL name their kernels alike; the others are of libraries that reach into the memory
+    # of other GPUs: PyTorch's symmetric memory, NVSHMEM, MSCCL, DeepEP, the all-reduce of vLLM and of TensorRT-LLM.
     _rule("nccl", r"^nccl", False, "communication"),
     _rule("nvshmem", r"\b(nvshmem|rocshmem)[ix]*_|nvshmem_all_to_all", False, "communication"),
     _rule("msccl", r"^mscclKernel|mscclpp::", False, "communication", where="AMD"),
