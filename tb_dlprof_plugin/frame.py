@@ -157,7 +157,8 @@ class Frame:
         """Whether the activity was launched by an op that can use Tensor Cores, or is such work without such an op."""
         call = self.profile.launches.call
         inside: Bools = (call >= 0) & (self._of_launch_call(self.call_in_matrix_op.astype(np.int64)) > 0)
-        return inside | (self.launch_by_kernel != Verdict.NO)
+        inside |= self.launch_by_kernel != Verdict.NO
+        return inside
 
     @cached_property
     def launch_computes_product(self) -> Bools:
