@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Profile, Role, Verdict
+from tb_dlprof_plugin.kernels.eligibility import computes_product, eligible_by_kernel
+from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.storage.tree import any_in_subtree, inherit, nearest, parents, self_time
 
 
@@ -135,10 +136,9 @@ class Frame:
 
     @cached_property
     def call_has_matrix_op(self) -> Bools:
-        """Whether the call is, or contains, an op that can use Tensor Cores."""
-        calls = self.profile.calls
-        matrix = (self.profile.ops.tensor_core_eligible == Verdict.YES)[calls.op]
-        return any_in_subtree(matrix, self.call_parent)
+        """Whether the call is, or contains, an op that can use Tensor Cores, or launches a kernel that does."""
+        matrix = (self.profile.ops.tensor_core_eligible == Verdict.YES)[self.profile.calls.op]
+        return any_in_subtree(self._with_callers(matrix, self.launch_by_kernel == Verdict.YES), self.call_parent)
 
     @cached_property
     def launch_iteration(self) -> Ints:
@@ -154,9 +154,50 @@ class Frame:
 
     @cached_property
     def launch_in_matrix_op(self) -> Bools:
-        """Whether the activity was launched by an op that can use Tensor Cores."""
+        """Whether the activity was launched by an op that can use Tensor Cores, or is such work without such an op."""
         call = self.profile.launches.call
-        return (call >= 0) & (self._of_launch_call(self.call_in_matrix_op.astype(np.int64)) > 0)
+        inside: Bools = (call >= 0) & (self._of_launch_call(self.call_in_matrix_op.astype(np.int64)) > 0)
+        inside |= self.launch_by_kernel != Verdict.NO
+        return inside
+
+    @cached_property
+    def launch_computes_product(self) -> Bools:
+        """Whether the activity is a kernel that computes a product: see `computes_product`."""
+        kernels, strings = self.profile.kernels, self.profile.strings
+        product = np.array(
+            [
+                computes_product(strings[family], strings[rule])
+                for family, rule in zip(kernels.family.tolist(), kernels.rule.tolist(), strict=True)
+            ],
+            dtype=np.bool_,
+        )
+        computes: Bools = (product & (kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
+        return computes
+
+    @cached_property
+    def launch_by_kernel(self) -> Ints:
+        """Per activity a `Verdict`: whether it is work for Tensor Cores by its kernel alone, see `eligible_by_kernel`.
+
+        "No" for all that an op decides about.
+        """
+        kernels, launches, strings = self.profile.kernels, self.profile.launches, self.profile.strings
+        result = np.full(len(launches), int(Verdict.NO), dtype=np.int64)
+        rows = np.flatnonzero(self.launch_computes_product & (self.launch_op >= 0))
+        if not len(rows):
+            return result
+        pairs, inverse = np.unique(
+            np.stack((self.profile.ops.name[self.launch_op[rows]], launches.kernel[rows])), axis=1, return_inverse=True
+        )
+        verdicts = [
+            eligible_by_kernel(
+                strings[op], strings[kernels.family[kernel]], strings[kernels.rule[kernel]], self.compute_capability
+            )
+            for op, kernel in pairs.T.tolist()
+        ]
+        result[rows] = np.array(verdicts, dtype=np.int64)[inverse.reshape(-1)]
+        # An op around the generated code has decided already.
+        result[self._of_launch_call(self.call_in_matrix_op.astype(np.int64)) > 0] = int(Verdict.NO)
+        return result
 
     @cached_property
     def launch_op(self) -> Ints:
@@ -191,6 +232,7 @@ class Frame:
         """Per group, whether it contains an op that multiplies matrices, on any device."""
         calls = self.profile.calls
         matrix = (self.profile.ops.tensor_core_eligible != Verdict.NO)[calls.op]
+        matrix = self._with_callers(matrix, self.launch_by_kernel != Verdict.NO)
         inside = any_in_subtree(matrix, self.call_parent) & self.profile.ops.top[calls.op]
         result = np.zeros(len(self.groups), dtype=np.bool_)
         result[self.call_group[inside]] = True
@@ -210,6 +252,12 @@ class Frame:
         index = np.searchsorted(iterations.host_start_ns, time_ns, side="right") - 1
         inside = (index >= 0) & (time_ns < iterations.host_stop_ns[np.maximum(index, 0)])
         return np.where(inside, index, -1)
+
+    def _with_callers(self, calls: Bools, launches: Bools) -> Bools:
+        """The calls, and those that launched any of the activities."""
+        result = calls.copy()
+        result[self.profile.launches.call[launches]] = True
+        return result
 
     def _of_launch_call(self, column: Ints) -> Ints:
         if not len(column):

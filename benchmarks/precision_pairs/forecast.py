@@ -1,6 +1,6 @@
-"""Forecasts from the FP32 runs alone, held to the unprofiled steps of the runs in other precisions.
+"""Forecasts from the FP32 runs (or those in TF32) alone, held to the unprofiled steps of the runs in other precisions.
 
-    python -m benchmarks.precision_pairs.forecast [--markdown] [--op-times TABLE]
+    python -m benchmarks.precision_pairs.forecast [--base tf32] [--markdown] [--op-times TABLE]
 
 The op times that forecasts are made with come from single ops, and from no model (`benchmarks/op_speed`). What is
 calibrated on models is the CPU: how much of a step's CPU time is the profiler's. Here it is calibrated anew without
@@ -140,8 +140,8 @@ def calibrated(shares: dict[str, list[float]], without: str) -> Calibration:
     )
 
 
-def forecasts(models: Container[str] | None = None, op_times: OpTimes | None = None) -> list[Row]:
-    """All forecasts (or those of some models), each calibrated without its own model."""
+def forecasts(models: Container[str] | None = None, op_times: OpTimes | None = None, base: str = "fp32") -> list[Row]:
+    """All forecasts (or those of some models) from runs in ``base``, each calibrated without its own model."""
     runs = list(recordings())
     shares: dict[str, list[float]] = {}
     for run in runs:
@@ -159,12 +159,14 @@ def forecasts(models: Container[str] | None = None, op_times: OpTimes | None = N
     rows = []
     truths = {(run.model, run.precision): run for run in runs}
     for run in runs:
-        if run.precision != "fp32" or (models is not None and run.model not in models):
+        if run.precision != base or (models is not None and run.model not in models):
             continue
         frame = frame_of(run)
         calibration = calibrated(shares, family(run.model))
         by_rule = daydream_ms(frame)
         for name, precision in TARGETS.items():
+            if name == base:
+                continue
             truth = truths[run.model, name]
             found = forecast(frame, precision, op_times=op_times, calibration=calibration)
             rows.append(Row(run.model, name, run.step_ms, truth.step_ms, found, by_rule))
@@ -176,11 +178,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--markdown", action="store_true", help="print tables for the documentation")
     parser.add_argument("--op-times", type=Path, help="a table of `benchmarks.op_speed.fit` other than the package's")
+    parser.add_argument("--base", choices=("fp32", "tf32"), default="fp32", help="what the runs computed in")
     args = parser.parse_args()
-    rows = forecasts(op_times=read_op_times(args.op_times.read_bytes()) if args.op_times else None)
+    op_times = read_op_times(args.op_times.read_bytes()) if args.op_times else None
+    rows = forecasts(op_times=op_times, base=args.base)
     bar = "| " if args.markdown else ""
     between = " | " if args.markdown else "  "
-    heads = ("model", "to", "FP32 ms", "truth ms", "forecast ms", "interval ms", "error", "Daydream ms", "error")
+    heads = ("model", "to", "base ms", "truth ms", "forecast ms", "interval ms", "error", "Daydream ms", "error")
     if args.markdown:
         print("| " + " | ".join(heads) + " |\n|---|---|--:|--:|--:|--:|--:|--:|--:|")
     else:
@@ -205,7 +209,7 @@ def main() -> None:
     print()
     for name, chosen in (
         ("all", rows),
-        *((target, [row for row in rows if row.target == target]) for target in TARGETS),
+        *((target, [row for row in rows if row.target == target]) for target in TARGETS if target != args.base),
         ("AMP", [row for row in rows if row.target != "tf32"]),
         ("paced by the GPU", [row for row in rows if row.found.limited_by == "gpu"]),
         ("paced by the CPU", [row for row in rows if row.found.limited_by == "cpu"]),

@@ -1,14 +1,15 @@
 """Modules that do the same work one after another and do not depend on each other, as far as the trace can show it.
 
 Which tensor an op reads is not recorded. But modules side by side under one parent, called one right after the other,
-with the same ops on the same shapes, do not feed each other if what one returns has another shape than all that the
-next one begins with. Where that cannot be shown there is no answer.
+with the same ops on the same shapes, do not feed each other if what one returns has another shape, and another number
+of values, than all that the next one begins with. Where that cannot be shown there is no answer.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +50,7 @@ def branches(frame: Frame, selection: Selection) -> list[Branches]:
     modules = np.flatnonzero((ops.kind[calls.op] == CallKind.MODULE) & here)
     if not len(modules):
         return []
-    tree = _Tree(frame)
+    tree = CallTree(frame)
     children: dict[int, list[int]] = defaultdict(list)
     is_module = ops.kind[calls.op] == CallKind.MODULE
     around = nearest(is_module, frame.call_parent)
@@ -65,8 +66,8 @@ def branches(frame: Frame, selection: Selection) -> list[Branches]:
     return found
 
 
-class _Tree:
-    """The outermost ops of a module call, and what the trace tells of them."""
+class CallTree:
+    """The outermost ops of a recording in the order of their calls, and what the trace tells of them."""
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
@@ -85,6 +86,22 @@ class _Tree:
         low, high = np.searchsorted(self._outermost, (self._ends[first], second)).tolist()
         return bool(self._launches[self._outermost[low:high]].any())
 
+    def follows(self, first: int, second: int) -> bool:
+        """Whether the second call of an op is on the first one's thread, and nothing is launched between them."""
+        thread = self._frame.profile.calls.thread
+        return bool(thread[first] == thread[second]) and not self.launching_between(first, second)
+
+    def before(self, row: int, skipped: Collection[str]) -> int | None:
+        """Row of the outermost op before this one on its thread, but for ops of the names that are skipped."""
+        thread = self._frame.profile.calls.thread
+        at = int(np.searchsorted(self._outermost, row)) - 1
+        while at >= 0 and thread[self._outermost[at]] == thread[row]:
+            found = int(self._outermost[at])
+            if self.signature(found)[0] not in skipped:
+                return found
+            at -= 1
+        return None
+
     def signature(self, row: int) -> tuple[str, str, str]:
         """Name, shapes and data types of a call's op."""
         op = int(self._frame.profile.calls.op[row])
@@ -94,7 +111,7 @@ class _Tree:
         return self._signature[op]
 
 
-def _runs(tree: _Tree, rows: Sequence[int]) -> list[list[int]]:
+def _runs(tree: CallTree, rows: Sequence[int]) -> list[list[int]]:
     """Calls in a row of which none takes what the one before returned."""
     runs: list[list[int]] = [[]]
     for row in rows:
@@ -104,18 +121,21 @@ def _runs(tree: _Tree, rows: Sequence[int]) -> list[list[int]]:
     return [run for run in runs if len(run) > 1]
 
 
-def _independent(tree: _Tree, first: int, second: int) -> bool:
+def _independent(tree: CallTree, first: int, second: int) -> bool:
     before, after = tree.ops(first), tree.ops(second)
     if not before or [tree.signature(op) for op in before] != [tree.signature(op) for op in after]:
         return False
     if tree.launching_between(first, second):
         return False
-    returned = _result(*tree.signature(before[-1])[:2])
+    returned = result_shape(*tree.signature(before[-1])[:2])
     taken = tensor_shapes(tree.signature(after[0])[1])
-    return returned is not None and taken is not None and not _contains(taken, returned)
+    if returned is None or taken is None or _contains(taken, returned):
+        return False
+    # A view of what is returned has another shape and as many values.
+    return math.prod(returned) not in [math.prod(one) for one in taken if one and not _is_list(one)]
 
 
-def _result(name: str, shapes: str) -> Shape | None:
+def result_shape(name: str, shapes: str) -> Shape | None:
     """The shape of what an op returns; None where its inputs do not tell."""
     dims = tensor_shapes(shapes)
     first, second = shape_at(dims, 0), shape_at(dims, 1)

@@ -15,7 +15,8 @@ from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.storage.precision import precision_of_dtypes
 
-HALF_PRECISIONS = ("fp16", "bf16", "fp8")
+HALF_PRECISIONS = ("fp16", "bf16", "fp8", "mxfp8", "mxfp4", "nvfp4")
+"""Half precision and what is narrower."""
 
 
 class Case:
@@ -73,6 +74,15 @@ class Case:
         return selected
 
     @cached_property
+    def product_launches(self) -> Bools:
+        """Which of `kernel_launches` compute a product that Tensor Cores could compute.
+
+        Kernels of the same ops that change a layout or add up parts are not among them: no other precision makes them
+        faster than the bytes that they move.
+        """
+        return self.kernel_launches & self.frame.launch_in_matrix_op & self.frame.launch_computes_product
+
+    @cached_property
     def launch_precision(self) -> Ints:
         """Per launch the index into `PRECISIONS` of what it computes in: its own precision, else its op's inputs'."""
         profile, strings = self.profile, self.profile.strings
@@ -106,7 +116,7 @@ class Case:
         )
 
 
-PRECISIONS = ("", "fp32", "tf32", "3xtf32", "fp16", "bf16", "fp8", "fp64", "int8")
+PRECISIONS = ("", "fp32", "tf32", "3xtf32", *HALF_PRECISIONS, "fp64", "int8")
 
 
 def _index(name: str) -> int:

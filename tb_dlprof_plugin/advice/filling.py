@@ -10,7 +10,7 @@ from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind
 
-_COMMUNICATION = "nccl"
+_COMMUNICATION = "communication"
 _ALONE = 0.5
 """A launch with other streams' kernels beside it for less than this share of its time runs alone."""
 
@@ -44,7 +44,7 @@ def filling(frame: Frame, selection: Selection) -> Filling:
     of_config = np.where(known, grid.prod(axis=1), 0) if len(grid) else np.zeros(0, dtype=np.int64)
     config = launches.config
     blocks = np.where(config >= 0, of_config[np.maximum(config, 0)], 0) if len(of_config) else np.zeros(len(launches))
-    communicates = np.array([_COMMUNICATION in strings[i].lower() for i in kernels.name.tolist()], dtype=np.bool_)
+    communicates = np.array([strings[i] == _COMMUNICATION for i in kernels.family.tolist()], dtype=np.bool_)
     computes = (kernels.kind == KernelKind.KERNEL) & ~communicates
     counted = computes[launches.kernel] & (blocks > 0) & frame.selected_launches(selection)
     sizes = {gpu.id: gpu.sm_count or 0 for gpu in profile.system.gpus}

@@ -45,7 +45,8 @@ class Ceilings:
         """Peak rate in FLOP/s on the Tensor Cores or on the CUDA cores; None where unknown.
 
         Args:
-            precision: "fp64", "fp32", "tf32", "3xtf32", "fp16", "bf16", "fp8" or "int8".
+            precision: "fp64", "fp32", "tf32", "3xtf32", "fp16", "bf16", "fp8", "mxfp8" (as "fp8"), "int8".
+                Those with 4 bits are not in the table.
             tensor_cores: whether the work runs on them. The CUDA cores' FP16, BF16 and INT8 rates are not in the table.
         """
         if tensor_cores:
@@ -56,6 +57,7 @@ class Ceilings:
                 "fp16": self.fp16,
                 "bf16": self.bf16,
                 "fp8": self.fp8,
+                "mxfp8": self.fp8,
                 "int8": self.int8,
             }
         else:

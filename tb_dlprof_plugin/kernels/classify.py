@@ -12,7 +12,12 @@ from dataclasses import dataclass
 
 from tb_dlprof_plugin.kernels.rules import NVJET_PRECISION, RULES, Rule
 
+# Formats that scale blocks of numbers come first: the types of their elements and scales are part of their names. The
+# wider factor of a mixed product names it.
 _TYPE_PATTERNS = (
+    ("mxfp8", re.compile(r"mxfp8|mx_float8|ue8m0xe[45]m[32]|(?=.*ue8m0)(?=.*(?<!u)e(4m3|5m2))", re.IGNORECASE)),
+    ("nvfp4", re.compile(r"nvfp4|nv_float4|ue4m3x(f4|e2m1)|(?=.*ue4m3)(?=.*e2m1)", re.IGNORECASE)),
+    ("mxfp4", re.compile(r"mxfp4|mx_float4|ue8m0x(f4|e2m1)|(?=.*ue8m0)(?=.*e2m1)", re.IGNORECASE)),
     ("fp8", re.compile(r"e4m3|e5m2|float8|fp8", re.IGNORECASE)),
     ("bf16", re.compile(r"bf16|bfloat16", re.IGNORECASE)),
     ("tf32", re.compile(r"tf32|tfloat32")),
@@ -24,8 +29,21 @@ _HALF = {"c10::Half": "fp16", "c10::BFloat16": "bf16", "fp16": "fp16", "bf16": "
 _TEMPLATE_INPUTS = {**_HALF, "c10::Float8": "fp8", "signed char": "int8"}
 # cuDNN writes "f16" into the names of its attention kernels for either 16 bit format.
 _PRECISION_BY_INPUTS = frozenset({"cudnn-sdpa"})
-_CONVOLUTION = re.compile(r"fprop|dgrad|wgrad|convolve|conv2d|conv3d|cudnn_.*conv|[shi](884|1688|8816|16816)cudnn")
+_CONVOLUTION = re.compile(
+    r"fprop|dgrad|wgrad|convolve|conv2d|conv3d|cudnn_.*conv|[shi](884|1688|8816|16816)cudnn|^igemm_(fwd|bwd|wrw)_"
+    r"|MIOpenConv|(gridwise|kernel)_(grouped_)?conv|ck(_tile)?::.*[cC]onv"
+)
+_TRITON_PRODUCTS = frozenset({"triton-template", "triton-attention"})
 _NVJET = re.compile(r"nvjet_(?:sm\d+_)?(\w)")
+# "Bmm_<C>_<A><B>_Fp32": C, A and B are types, an "Mx" before one says that it is scaled in blocks of 32.
+_TRTLLM_TYPE = r"((?:Mx)?(?:E2m1|E4m3|E5m2)|Bfloat16|Fp16)"
+_TRTLLM_GEMM = re.compile(rf"^(?:[bB]mm|[gG]emm)_(?:{_TRTLLM_TYPE}_)?{_TRTLLM_TYPE}{_TRTLLM_TYPE}?_Fp32")
+_TRTLLM_FMHA = re.compile(r"Kernel_Q(?:kv)?(E2m1|E4m3|Bfloat16|Fp16)")
+_TRTLLM_PRECISIONS = {
+    "MxE4m3": "mxfp8", "MxE5m2": "mxfp8", "E4m3": "fp8", "E5m2": "fp8", "Bfloat16": "bf16", "Fp16": "fp16",
+    "MxE2m1": "mxfp4", "E2m1": "nvfp4",
+}  # fmt: skip
+"""By falling width: the wider of two factors names their product."""
 _FIRST_TENSOR_CORES = (7, 0)
 
 
@@ -35,8 +53,8 @@ class KernelClass:
 
     Attributes:
         tensor_core: True, False, or None where it cannot be known.
-        precision: "fp16", "bf16", "tf32", "3xtf32", "fp8", "int8" or "fp64" for a Tensor Core kernel whose precision
-            is known, else None.
+        precision: "fp16", "bf16", "tf32", "3xtf32", "fp8", "mxfp8", "mxfp4", "nvfp4", "int8" or "fp64" for a Tensor
+            Core kernel whose precision is known, else None.
         kind: what it does: gemm, convolution, attention, rnn, elementwise, reduction, normalization, pooling, softmax,
             copy, set, transpose, communication, optimizer, index, random or other.
         rule: id of the rule that decided.
@@ -91,11 +109,11 @@ def _without_rule(name: str, op: str, compute_capability: tuple[int, int] | None
 
 
 def _from_context(rule: Rule, kind: str, input_types: str) -> KernelClass:
-    """Triton's templates feed their inputs to ``tl.dot``: below 32 bits a Tensor Core instruction.
+    """Triton's templates and attention feed their inputs to ``tl.dot``: below 32 bits a Tensor Core instruction.
 
     With FP32 inputs it is one only where TF32 is allowed, which neither the name nor the types say.
     """
-    if rule.id == "triton-template":
+    if rule.id in _TRITON_PRODUCTS:
         for dtype, precision in _TEMPLATE_INPUTS.items():
             if dtype in input_types:
                 return KernelClass(True, precision, kind, f"{rule.id}+{'half' if dtype in _HALF else 'narrow'}-input")
@@ -115,6 +133,9 @@ def _kind(rule: Rule, name: str, op: str) -> str:
 def _precision(name: str, input_types: str) -> str | None:
     if nvjet := _NVJET.match(name):
         return NVJET_PRECISION.get(nvjet[1])
+    if generated := _TRTLLM_GEMM.search(name) or _TRTLLM_FMHA.search(name):
+        factors = generated.groups()[1:] if generated.re is _TRTLLM_GEMM else generated.groups()
+        return next(precision for code, precision in _TRTLLM_PRECISIONS.items() if code in factors)
     for precision, pattern in _TYPE_PATTERNS:
         if pattern.search(name):
             return precision

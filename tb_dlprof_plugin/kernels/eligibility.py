@@ -47,9 +47,16 @@ _COULD_RUN_IN = {
 }  # fmt: skip
 _BACKWARD_CONVOLUTIONS = frozenset(op for op in _CONVOLUTION if "backward" in op)
 _FIRST_TENSOR_CORES = (7, 0)
+_FIRST_BLOCK_SCALED = (10, 0)
 _FP64_TENSOR_CORES = frozenset({(8, 0), (9, 0), (10, 0)})
 _COMPLEX_FLOAT = "c10::complex<float>"
 _FP64_TYPES = ('"double"', "c10::complex<double>")
+_PYTORCH_OPS = "aten::"
+_PRODUCT_FAMILIES = frozenset({"gemm", "convolution", "attention", "rnn"})
+_HELPER_RULES = frozenset({"flash-helper", "rnn-pointwise", "rocm-attention-helper"})
+"""Rules whose kernels are named after the product that they only prepare or finish."""
+_NO_MATRIX_RULES = frozenset({"gemv", "triangular", "conv-depthwise", "xmma-depthwise"})
+"""Rules whose kernels multiply, but no matrices of which a Tensor Core instruction's tile could be filled."""
 
 
 def eligible(op: str, shapes: str, dtypes: str, compute_capability: tuple[int, int] | None) -> Verdict:
@@ -77,6 +84,30 @@ def eligible(op: str, shapes: str, dtypes: str, compute_capability: tuple[int, i
     return Verdict.YES
 
 
+def computes_product(family: str, rule: str) -> bool:
+    """Whether a kernel computes a matrix product, convolution, attention or recurrent layer, by what `classify` found.
+
+    Kernels that change a layout for a product or add up its parts do not.
+    """
+    return family in _PRODUCT_FAMILIES and rule not in _HELPER_RULES
+
+
+def eligible_by_kernel(op: str, family: str, rule: str, compute_capability: tuple[int, int] | None) -> Verdict:
+    """Whether a kernel is work for Tensor Cores although its op is none that `eligible` knows.
+
+    Args:
+        op: the innermost op around its launch. Of PyTorch's own ops the name decides, here the answer is then "no".
+        family: `KernelClass.kind`.
+        rule: `KernelClass.rule`.
+        compute_capability: of the GPU; None makes the answer unknown where it would be yes.
+    """
+    if not op or op.startswith(_PYTORCH_OPS) or not computes_product(family, rule) or rule in _NO_MATRIX_RULES:
+        return Verdict.NO
+    if compute_capability is None:
+        return Verdict.UNKNOWN
+    return Verdict.YES if compute_capability >= _FIRST_TENSOR_CORES else Verdict.NO
+
+
 def tensor_core_precisions(compute_capability: tuple[int, int] | None) -> tuple[str, ...]:
     """What the Tensor Cores of a GPU compute in; () for a GPU without them or an unknown one.
 
@@ -91,6 +122,8 @@ def tensor_core_precisions(compute_capability: tuple[int, int] | None) -> tuple[
     base: tuple[str, ...] = ("fp16", "bf16", "tf32", "int8")
     if compute_capability >= (8, 9):
         base = (*base, "fp8")
+    if compute_capability >= _FIRST_BLOCK_SCALED:
+        base = (*base, "mxfp8", "mxfp4", "nvfp4")
     return (*base, "fp64") if compute_capability in _FP64_TENSOR_CORES else base
 
 

@@ -60,7 +60,7 @@ _FFT = re.compile(r"fft|cgemm|_cf32|flip_filter|region_transform|pointwise_mult_
 _DIRECT = re.compile(r"[dD]epthwise|grouped_direct|_c1_k1|shmem_tiling|direct_group")
 _IMPLICIT = re.compile(
     r"implicit|ImplicitGemm|precomputed_convolve|fprop|Fprop|[dw]grad|[DW]grad|convolve_common_engine"
-    r"|[shi](884|1688|8816|16816)cudnn|_(fp16_)?[sd]cudnn"
+    r"|[shi](884|1688|8816|16816)cudnn|_(fp16_)?[sd]cudnn|^igemm_"
 )
 _GEMM = re.compile(r"gemm|Gemm|GEMM|nvjet|gemv|im2col|vol2col|col2im|explicit_convolve|cutlass")
 _BACKWARD = re.compile(r"[bB]ackward|_bw_|_bw<|grad_?[iI]nput")

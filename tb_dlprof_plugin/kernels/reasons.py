@@ -15,6 +15,7 @@ from tb_dlprof_plugin.kernels.eligibility import (
     is_attention,
     is_convolution,
     is_depthwise,
+    is_matrix_op,
     is_recurrent,
     is_vector_op,
     tensor_core_precisions,
@@ -124,7 +125,7 @@ def _no_tensor_core_kernel(product: Product, settings: Settings) -> Reason | Non
 
 def _dtype(product: Product, settings: Settings) -> Reason | None:
     supported = tensor_core_precisions(settings.compute_capability)
-    if not supported:
+    if not supported or not is_matrix_op(product.op):
         return None
     takes = ", ".join(name.upper() for name in supported)
     if _COMPLEX_FLOAT in product.dtypes and "tf32" not in supported:
@@ -152,6 +153,13 @@ def _unknown(product: Product, settings: Settings) -> Reason | None:
         )
     if settings.compute_capability is None:
         return Reason("unknown", "The GPU's compute capability was not recorded.")
+    if not is_matrix_op(product.op):
+        return Reason(
+            "unknown",
+            f"{product.op} launched the kernel {product.kernel} without an op of its own (generated code, a CUDA graph "
+            "or an operator from outside PyTorch): types and sizes of the product are not recorded.",
+            kernel=product.kernel,
+        )
     if not product.precision:
         return Reason("unknown", "The types of its inputs were not recorded (record_shapes=True records them).")
     return None

@@ -3,7 +3,8 @@
 Rules are tried in order and the first match decides. A rule says yes or no only where the family's names settle it;
 names that only their context can settle (Triton templates, plain cuDNN names) are left to `classify`. The families
 and their naming are cuBLAS', cuDNN's, CUTLASS' and PyTorch's own; `where` says which GPUs they are made for,
-`verified` on which GPU the counters agreed (docs/tensor_cores.md); the others rest on their makers' own naming.
+`verified` on which GPU the counters agreed (docs/tensor_cores.md); the others rest on their makers' own naming: those
+of Blackwell, of TensorRT-LLM, FlashInfer, DeepGEMM and FlashAttention 4, and all of AMD.
 """
 
 from __future__ import annotations
@@ -66,20 +67,89 @@ def _library_rule(id: str, pattern: str, kind: str) -> Rule:
 RULES: tuple[Rule, ...] = (
     _rule("memcpy", r"^Memcpy ", False, "copy"),
     _rule("memset", r"^Memset ", False, "set"),
-    _rule("nccl", r"^nccl(Dev)?Kernel|^nccl", False, "communication"),
-    # -- AMD: matrix cores are not Tensor Cores, so nothing is claimed about them.
+    # -- Communication. NCCL and RCCL name their kernels alike; the others are of libraries that reach into the memory
+    # of other GPUs: PyTorch's symmetric memory, NVSHMEM, MSCCL, DeepEP, the all-reduce of vLLM and of TensorRT-LLM.
+    _rule("nccl", r"^nccl", False, "communication"),
+    _rule("nvshmem", r"\b(nvshmem|rocshmem)[ix]*_|nvshmem_all_to_all", False, "communication"),
+    _rule("msccl", r"^mscclKernel|mscclpp::", False, "communication", where="AMD"),
+    _rule("deep-ep", r"\bdeep_ep::(?!layout)", False, "communication", where="sm_80+"),
     _rule(
-        "rocm-tensile", r"^Cijk_|^Custom_Cijk_|MIOpen|miopen|^gfx9|igemm_.*_gtc|__amd_rocclr", None, "gemm", where="AMD"
+        "symmetric-memory",
+        r"\b(multimem_|one_shot_|two_shot_)+(all_reduce|all_gather|reduce_scatter)|cross_device_reduce_[12]stage"
+        r"|allreduce_fusion_kernel|oneshotAllreduce|twoshotAllreduce|lamport_?[aA]ll_?[rR]educe",
+        False,
+        "communication",
+    ),
+    # -- AMD: its matrix cores are not Tensor Cores, so no name says yes; what uses neither is known. Tensile writes the
+    # matrix instruction into a name (MI16x16x1), and the tile of a thread (TT4_4) where there is none.
+    _rule("rocm-copy", r"^__amd_rocclr_copy", False, "copy", where="AMD"),
+    _rule("rocm-set", r"^__amd_rocclr_fill", False, "set", where="AMD"),
+    _rule("rocm-layout", r"^batched_transpose_\d+x\d+", False, "transpose", where="AMD"),
+    _rule("rocm-elementwise", r"^(SubTensorOp|OpTensor|Op\dTensor)", False, "elementwise", where="AMD"),
+    _rule(
+        "rocm-normalization",
+        r"^(MIO|mio)pen(BatchNorm|LayerNorm|T5LayerNorm)|ck_tile::.*(Rmsnorm|Layernorm)2d",
+        False,
+        "normalization",
+        where="AMD",
+    ),
+    _rule("rocm-pooling", r"^mloPooling|^(MIO|mio)penPool", False, "pooling", where="AMD"),
+    _rule("rocm-softmax", r"^(MIO|mio)penSoftmax|^mloSoftmax", False, "softmax", where="AMD"),
+    _rule(
+        "rocm-attention-helper",
+        r"ck_tile::.*Fmha(BwdOGradDotO|BwdConvertQGrad|FwdSplitKVCombine)|\baiter::fmha_bwd_\w*(odo|dq_convert)",
+        False,
+        "attention",
+        where="AMD",
+    ),
+    _rule(
+        "rocm-attention",
+        r"ck_tile::.*(Fmha|UnifiedAttention)|aiter(::|\d+)(fmha|mla|pa)_|^fmha_(fwd|bwd)_hd\d+",
+        None,
+        "attention",
+        where="AMD",
+    ),
+    _rule(
+        "rocm-mfma",
+        r"^(Custom_)?Cijk_.*(_MI\d+x\d+|MFMA)|^igemm_(fwd|bwd|wrw)_gtcx|\bck(_tile)?::.*([xX]dl|Gemm|Flatmm|[cC]onv)"
+        r"|^_ZN2ck\d+kernel_\w*xdl|kernel_\w*_xdl_|xdlops",
+        None,
+        "gemm",
+        where="AMD",
+    ),
+    _rule("rocm-valu", r"^Cijk_(?!.*_MI\d+x\d+).*_TT\d+_\d+|^igemm_(fwd|bwd|wrw)_gtc_", False, "gemm", where="AMD"),
+    _rule("rocm-winograd", r"^miopenSp3Asm(Conv|_v)", None, "convolution", where="AMD"),
+    _rule(
+        "rocm-tensile",
+        r"^Cijk_|^Custom_Cijk_|MIOpen|miopen|^gfx9|igemm_.*_gtc|__amd_rocclr|aiter(::|\d+)\w*gemm",
+        None,
+        "gemm",
+        where="AMD",
     ),
     # -- Attention
     _rule(
         "flash-helper",
         r"flash_bwd_dot_do_o|flash_bwd_convert_d(q|kv)|flash_bwd_clear|flash_fwd_splitkv_combine"
-        r"|compute_dot_do_o|convert_dq_to_16bits",
+        r"|compute_dot_do_o|convert_dq_to_16bits|FlashAttention(Backward(Preprocess|Postprocess)|ForwardCombine)"
+        r"|FlashAttnFwdCombine|FlashAttnBwd(Preprocess|ConvertdQ|Postprocess)|fmhaReductionKernel"
+        r"|flashinfer::(MergeState|VariableLengthMergeState|.*MergeStates)",
         False,
         "attention",
         where="sm_80+",
     ),
+    # TensorRT-LLM's generated kernels, which FlashInfer ships: the types of Q, of K and V, and of the output.
+    _rule("trtllm-fmha", r"\b[fF]mhaSm\d+\w*Kernel_", True, "attention", where="sm_100+"),
+    _rule(
+        "flashinfer-prefill",
+        r"flashinfer::.*(Prefill\w*KernelTraits|PrefillWith\w*KVCacheKernel|BatchMLAPagedAttentionKernel)"
+        r"|\bsm(90|100)::fwd::sparse_attn_fwd_kernel",
+        True,
+        "attention",
+        where="sm_80+",
+    ),
+    # One query a sequence: a product of a matrix with a vector.
+    _rule("flashinfer-decode", r"flashinfer::.*DecodeWith\w*KVCacheKernel", None, "attention", where="any"),
+    _rule("vllm-attention", r"vllm::paged_attention_v\d", None, "attention"),
     _rule("flash", r"flash_(fwd|bwd)|FlashAttnFwd|FlashAttnBwd|FlashAttention", True, "attention", where="sm_80+"),
     _rule("fmha-f32-tensor", r"fmha_cutlass[FB]_f32_.*_sm80", True, "attention", "3xtf32", "sm_80+"),
     _rule("fmha-f32", r"fmha_cutlass[FB]_f32_", False, "attention", where="below sm_80"),
@@ -92,6 +162,17 @@ RULES: tuple[Rule, ...] = (
     # -- GEMM and convolution
     _rule("grouped-gemm-helper", r"prepare_grouped_gemm_data", False, "elementwise", where="sm_90+"),
     _rule("nvjet", r"^nvjet_", True, "gemm", where="sm_90+"),
+    # TensorRT-LLM's generated kernels (types of C, A and B), and DeepGEMM's.
+    _rule(
+        "trtllm-gemm", r"^([bB]mm|[gG]emm)_\w*(E2m1|E4m3|E5m2|Bfloat16|Fp16)\w*_Fp32_", True, "gemm", where="sm_100+"
+    ),
+    _rule(
+        "deep-gemm",
+        r"\bsm(90|100)_(fp8|bf16|fp8_fp4)_(\w*gemm|\w*mqa_logits)|\bdeep_gemm::fp8_\w*gemm",
+        True,
+        "gemm",
+        where="sm_90+",
+    ),
     # The second kernel of a split product adds up what the first left; the name is that of the first otherwise.
     _rule("xmma-split-k", r"xmma_.*_execute_split_k_kernel", False, "reduction"),
     _rule(
@@ -114,12 +195,20 @@ RULES: tuple[Rule, ...] = (
     _rule("cutlass-template", r"MmaTensorOp", True, "gemm", where="sm_70+"),
     _rule("cutlass-template-simt", r"MmaSimt", False, "gemm"),
     _rule("cutlass-simt", r"cutlass.*simt", False, "gemm"),
+    _rule("cutlass-block-scaled", r"cutlass.*(bstensorop|block_scaled|BlockScaled)", True, "gemm", where="sm_100+"),
     _rule("cutlass-fp64", r"cutlass.*tensorop_(d884|d1684|d1688|d16816|z884)", True, "gemm", "fp64", "sm_80, sm_90"),
     _rule("cutlass-int8", r"cutlass.*tensorop_.*i(8816|8832|16832|16864|161616)", True, "gemm", "int8", "sm_75+"),
+    _rule("cutlass-fp8", r"cutlass.*(e4m3|e5m2)", True, "gemm", "fp8", "sm_89+"),
     _rule("cutlass-bf16", r"cutlass.*tensorop.*bf16", True, "gemm", "bf16", "sm_80+"),
     _rule("cutlass-fp16", r"cutlass.*tensorop.*(_f16_|h16816|h1688|h884|f16_s)", True, "gemm", "fp16", "sm_70+"),
-    _rule("cutlass-fp8", r"cutlass.*(e4m3|e5m2)", True, "gemm", "fp8", "sm_89+"),
-    _rule("cutlass-tf32", r"cutlass.*tensorop_(tf32_)?[sc](tf32|1688|161616)", True, "gemm", "tf32", "sm_80+"),
+    _rule(
+        "cutlass-tf32",
+        r"cutlass.*tensorop_((tf32_)?[sc](tf32|1688|161616)|s\d+x\d+x\d+tf32)",
+        True,
+        "gemm",
+        "tf32",
+        "sm_80+",
+    ),
     _rule("cutlass-tensorop", r"cutlass.*(tensorop|wmma)", True, "gemm", where="sm_70+"),
     _rule("cutlass-sm90", r"cutlass.*(sm90|Sm90|GMMA|sm100|Sm100)", True, "gemm", where="sm_90+"),
     _rule("hmma-fp16", r"(fp16_[sh]|_h)(884|1688|16816)(gemm|cudnn|fprop|dgrad|wgrad)", True, "gemm", "fp16", "sm_70+"),
@@ -128,6 +217,7 @@ RULES: tuple[Rule, ...] = (
     _rule("hmma-volta", r"(volta|turing)_s(884|1688)(gemm|cudnn|_)", True, "gemm", "fp16", "sm_70, sm_75"),
     _rule("hmma-tf32", r"ampere_.*s1688(gemm|cudnn|_)", True, "gemm", "tf32", "sm_80+"),
     _rule("dmma", r"_d884gemm|_d16816gemm", True, "gemm", "fp64", "sm_80, sm_90"),
+    _rule("tcgen05", r"tcgen05|\bsm1[02]\d_xmma_.*(umma|utcmma)", True, "gemm", where="sm_100+"),
     _rule("ffma-gemm", r"(maxwell|pascal|volta|turing|ampere|sm\d+)_(fp16_)?[sdcz]gemm", False, "gemm"),
     _rule("ffma-conv", r"(maxwell|pascal|volta|turing|ampere)_(fp16_)?[sd]cudnn", False, "convolution"),
     _rule("hgemm", r"(maxwell|pascal|volta|turing)_hgemm|(maxwell|pascal)_fp16_", False, "gemm"),
@@ -197,6 +287,13 @@ RULES: tuple[Rule, ...] = (
     # -- Triton: generated pointwise and reduction kernels never touch Tensor Cores, templates are matrix products.
     _rule("triton-pointwise", r"^triton_(poi|red|per|for|spl)_", False, "elementwise"),
     _rule("triton-template", r"^triton_(tem|mm|bmm|flex|tl)_", None, "gemm", where="sm_70+"),
+    _rule(
+        "triton-attention",
+        r"^_?attn_(fwd|bwd)(_\w+)?$|^kernel_unified_attention_[23]d|^bwd_kernel_d(k_dv|q)$",
+        None,
+        "attention",
+        where="sm_70+",
+    ),
     # -- PyTorch's own
     _rule("conv-depthwise", r"conv_depthwise|DepthwiseConv", False, "convolution"),
     _rule(
@@ -208,6 +305,9 @@ RULES: tuple[Rule, ...] = (
         False,
         "normalization",
     ),
+    # Transformer Engine's own kernels: casts, transposes, activations and norms; its products are cuBLAS's.
+    _rule("transformer-engine", r"\btransformer_engine::(?!.*[hH]adamard)", False, "elementwise"),
+    _rule("flashinfer-other", r"flashinfer::(norm|activation|sampling|rope|quantization)", False, "elementwise"),
     _library_rule("pooling", r"[pP]ool", "pooling"),
     _library_rule("softmax", r"[sS]oft[mM]ax|nll_loss|cunn_", "softmax"),
     _library_rule("reduction", r"reduce_kernel|DeviceReduce|DeviceScan|cub::|radix|[sS]ort|thrust::", "reduction"),

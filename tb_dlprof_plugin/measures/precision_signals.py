@@ -31,7 +31,6 @@ from tb_dlprof_plugin.storage.precision import precision_of_dtypes
 from tb_dlprof_plugin.storage.tree import any_in_subtree, nearest, outermost
 
 HALF = ("fp16", "bf16")
-_MATRIX_FAMILIES = frozenset({"gemm", "convolution", "attention", "rnn"})
 # CUDA core kernels of cuBLAS and cuDNN say FP32 in their names: sgemm, scudnn, and FFMA's.
 _FP32_NAME = re.compile(r"ffma|(?:^|_)sgemm|(?:^|_)scudnn|gemmSN|cgemm|fft.*float")
 _TRANSFORMER_ENGINE_OPS = frozenset({
@@ -186,10 +185,8 @@ def _matrix_launches(frame: Frame, is_matrix: Bools) -> tuple[Ints, Ints]:
     if len(calls):
         around = nearest(is_matrix, frame.call_parent)
         owner = np.where(launches.call >= 0, around[np.maximum(launches.call, 0)], -1)
-    by_name = np.array([strings[i] in _MATRIX_FAMILIES for i in kernels.family.tolist()], dtype=np.bool_)
-    by_name |= kernels.tensor_core == Verdict.YES
-    unknown = kernels.tensor_core == Verdict.UNKNOWN
-    wanted = by_name[launches.kernel] | (unknown[launches.kernel] & (owner >= 0))
+    verdict = kernels.tensor_core[launches.kernel]
+    wanted = frame.launch_computes_product | (verdict == Verdict.YES) | ((verdict == Verdict.UNKNOWN) & (owner >= 0))
     op = np.where(owner >= 0, calls.op[np.maximum(owner, 0)] if len(calls) else -1, frame.launch_op)
     other = np.array(
         [

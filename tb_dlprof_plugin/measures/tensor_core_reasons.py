@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.frame import Frame, Selection, per_selection
-from tb_dlprof_plugin.kernels.eligibility import is_convolution, is_matrix_op, is_recurrent
+from tb_dlprof_plugin.kernels.eligibility import computes_product, is_matrix_op
 from tb_dlprof_plugin.kernels.reasons import Product, Reason, Settings, reason_for
 from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Verdict
 from tb_dlprof_plugin.storage.precision import precision_of_dtypes
@@ -21,9 +21,7 @@ HALF_SHARE = 0.5
 """With at least half of the matrix time in half precision, an FP32 op is the exception in the run."""
 
 _HALF = ("fp16", "bf16", "fp8")
-_COMPUTES_PRODUCT = ("gemm", "convolution", "attention", "rnn")
-_HELPER_RULES = ("flash-helper", "rnn-pointwise")
-"""Rules whose kernels are named after the product that they only prepare or finish."""
+_CUDNN_FAMILIES = ("convolution", "rnn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,37 +109,38 @@ def off_tensor_cores(frame: Frame, selection: Selection) -> OffTensorCores:
 def run_settings(frame: Frame) -> Settings:
     """The GPU, the TF32 switches and the usual precision of the run.
 
-    A switch that was not recorded is on where a kernel of its kind ran in TF32.
+    A switch is on where a kernel of its kind ran in TF32, whatever was recorded of it: a program may change it between
+    the steps and the moment at which the hook reads it.
     """
     profile, kernels, launches = frame.profile, frame.profile.kernels, frame.profile.launches
     owner, eligible = _owners(frame)
     rows = eligible & (owner >= 0)
     op, time = owner[rows], launches.duration_ns[rows]
     half = np.array([precision_of_dtypes(_string(frame, i)) in _HALF for i in profile.ops.dtypes], dtype=np.bool_)
-    of_cudnn = np.array([_of_cudnn(_string(frame, i)) for i in profile.ops.name], dtype=np.bool_)
-    tf32 = np.array([_string(frame, i) == "tf32" for i in kernels.precision], dtype=np.bool_)
-    in_tf32 = op[tf32[launches.kernel[rows]]] if len(op) else op
+    in_tf32 = np.array([_string(frame, i) == "tf32" for i in kernels.precision], dtype=np.bool_)[launches.kernel[rows]]
+    of_cudnn = launch_of_cudnn(frame)[rows]
     facts = profile.facts
     return Settings(
         compute_capability=frame.compute_capability,
-        matmul_tf32=_switch(facts.matmul_allow_tf32, bool(len(in_tf32)) and not of_cudnn[in_tf32].all()),
-        cudnn_tf32=_switch(facts.cudnn_allow_tf32, bool(len(in_tf32)) and bool(of_cudnn[in_tf32].any())),
+        matmul_tf32=True if (in_tf32 & ~of_cudnn).any() else facts.matmul_allow_tf32,
+        cudnn_tf32=True if (in_tf32 & of_cudnn).any() else facts.cudnn_allow_tf32,
         half=bool(len(op)) and int(time[half[op]].sum()) >= HALF_SHARE * int(time.sum()) > 0,
     )
 
 
-def _switch(recorded: bool | None, seen: bool) -> bool | None:
-    return recorded if recorded is not None else True if seen else None
-
-
-def _of_cudnn(op: str) -> bool:
-    return is_convolution(op) or is_recurrent(op)
+def launch_of_cudnn(frame: Frame) -> Bools:
+    """Per launch whether cuDNN's TF32 switch decides about its kernel: convolutions and recurrent layers."""
+    kernels = frame.profile.kernels
+    of_cudnn = np.array([_string(frame, i) in _CUDNN_FAMILIES for i in kernels.family], dtype=np.bool_)
+    decides: Bools = of_cudnn[frame.profile.launches.kernel]
+    return decides
 
 
 def _owners(frame: Frame) -> tuple[Ints, Bools]:
     """Per launch the row in `Profile.ops` of its matrix op, -1 for none, and whether that could use Tensor Cores.
 
-    The innermost op that could; where none could, the innermost matrix op.
+    The innermost op that could; where none could, the innermost matrix op. Of a product without a matrix op, the op
+    that launched it.
     """
     profile, launches = frame.profile, frame.profile.launches
     count = len(launches)
@@ -157,7 +156,8 @@ def _owners(frame: Frame) -> tuple[Ints, Bools]:
         known = is_kernel & (launches.call >= 0) & (around >= 0)
         return np.where(known, profile.calls.op[np.maximum(around, 0)], -1)
 
-    able, any_matrix = op_around(can), op_around(matrix)
+    by_kernel = frame.launch_by_kernel != Verdict.NO
+    able, any_matrix = np.where(by_kernel, frame.launch_op, op_around(can)), op_around(matrix)
     return np.where(able >= 0, able, any_matrix), able >= 0
 
 
@@ -190,7 +190,7 @@ def _computes(frame: Frame, part: _Part) -> bool:
     if _verdict(frame, part) != Verdict.NO:
         return True
     family, rule = _string(frame, kernels.family[part.kernel]), _string(frame, kernels.rule[part.kernel])
-    return family in _COMPUTES_PRODUCT and rule not in _HELPER_RULES
+    return computes_product(family, rule)
 
 
 def _verdict(frame: Frame, part: _Part) -> Verdict:

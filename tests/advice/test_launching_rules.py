@@ -500,7 +500,8 @@ def test_allocating_in_each_step_is_priced_by_the_gpus_idle_time(new_trace, step
 def filled(new_trace) -> Any:
     """Makes the frame of four steps: kernels as (op, blocks, us, options) one after another on 132 multiprocessors.
 
-    Options: ``module``, ``stream``, ``beside`` for a kernel that begins with the one before, ``dims`` and ``types``.
+    Without blocks an op launches nothing. Options: ``module``, ``stream``, ``beside`` for a kernel that begins with the
+    one before, ``dims`` and ``types``.
     """
 
     def make(kernels: list[tuple[str, int, float, dict[str, Any]]], **facts: Any) -> Frame:
@@ -515,6 +516,9 @@ def filled(new_trace) -> Any:
                 if options.get("module"):
                     trace.module(options["module"], at, 10)
                 trace.op(op, at + 1, 8, dims=options.get("dims"), types=options.get("types"))
+                if not blocks:
+                    at += 10
+                    continue
                 start = start if options.get("beside") else free
                 trace.launch(
                     ADD, at + 2, start, microseconds, stream=options.get("stream", 7), grid=[blocks, 1, 1],
@@ -530,8 +534,39 @@ def filled(new_trace) -> Any:
     return make
 
 
+ROW = {"dims": [[4096]], "types": ["float"]}
+ROWS = {"dims": [[16, 4096]], "types": ["float"]}
+TAKEN_APART = ("aten::unbind", 0, 0, ROWS)
+SQUARE = {"dims": [[8, 64], [64, 64], [64]], "types": ["float"] * 3}
+WIDER = {"dims": [[8, 64], [128, 64], [128]], "types": ["float"] * 3}
+PICKED = [("aten::select", 0, 0, ROWS), ("aten::softmax", 1, 200, ROW)]
+RECURRENT = [("aten::select", 0, 0, ROWS), ("aten::add", 1, 200, {"dims": [[4096], [4096]], "types": ["float"] * 2})]
+
+
+@pytest.mark.parametrize(
+    ("calls", "independent"),
+    [
+        ([TAKEN_APART, *[("aten::softmax", 1, 200, ROW)] * 16], True),
+        (PICKED * 16, True),
+        ([("aten::linear", 1, 200, WIDER)] * 16, True),  # none can take what another returns
+        ([("aten::softmax", 1, 200, ROW)] * 16, False),
+        ([("aten::linear", 1, 200, SQUARE)] * 16, False),  # the layers of a chain
+        (RECURRENT * 16, False),  # two tensors: one may come from the step before
+        ([TAKEN_APART, *[("aten::softmax", 1, 200, ROW), ("aten::mul", 1, 20, ROW)] * 16], False),
+        ([("aten::unbind", 0, 0, ROW), *[("aten::softmax", 1, 200, ROW)] * 16], False),  # of too small a tensor
+        ([("aten::softmax", 1, 200, {})] * 16, False),  # shapes not recorded
+    ],
+)
+def test_only_calls_that_cannot_feed_each_other_are_to_be_made_one(filled, calls, independent: bool) -> None:
+    frame = filled([*calls, ("aten::mm", 512, 2000, {})])
+    finding = _finding(frame, "small_kernels")
+    assert ("in calls that do not depend on each other" in finding.change) == independent, finding.change
+    assert (_readings(finding)["Of it in kernels of calls that do not depend on each other"] > 0) == independent
+    assert bool(finding.code) == independent
+
+
 def test_kernels_of_one_block_that_could_run_as_one_are_small(filled) -> None:
-    frame = filled([("aten::softmax", 1, 200, {})] * 16 + [("aten::mm", 512, 2000, {})])
+    frame = filled([TAKEN_APART, *[("aten::softmax", 1, 200, ROW)] * 16, ("aten::mm", 512, 2000, {})])
     finding = _finding(frame, "small_kernels")
     readings = _readings(finding)
     assert readings["Time in such kernels per step"] == 3_200_000
@@ -620,6 +655,23 @@ def test_streams_that_never_overlap_are_told_from_those_that_do(filled, beside: 
     kernels = [("aten::mm", 8, 1000, {}), ("aten::mm", 8, 1000, {"stream": 9, "beside": beside})] * 2
     status = _status(filled(kernels), "kernel_concurrency")
     assert status.outcome == outcome, status.why
+
+
+def test_streams_that_wait_for_each_other_are_not_independent(new_trace) -> None:
+    trace = new_trace()
+    trace.gpu()
+    for step in range(STEPS):
+        at = 5000.0 * step
+        trace.step(step, at, 5000)
+        for number in range(4):
+            trace.op("aten::mm", at + 20 * number, 18)
+            trace.runtime(at + 20 * number + 1, 1, name="cudaStreamWaitEvent")
+            trace.launch(
+                ADD, at + 20 * number + 3, at + 100 + 1000 * number, 1000, stream=7 + number % 2, grid=[8, 1, 1]
+            )
+        trace.runtime(at + 110, 4000, name="cudaStreamSynchronize")
+    status = _status(trace.frame(), "kernel_concurrency")
+    assert (status.outcome, "wait for each other by events" in status.why) == ("silent", True), status.why
 
 
 FULL = [4096, 4096]

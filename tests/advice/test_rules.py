@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,18 @@ import pytest
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise, engine
-from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus, SavingItem
+from tb_dlprof_plugin.advice.case import Case
+from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus, SavingItem, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rules import tf32_off
 from tb_dlprof_plugin.advice.savings import severity
 from tb_dlprof_plugin.comparison.forecast import forecast
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts, System
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
+PAIRS = Path(__file__).resolve().parents[2] / "benchmarks" / "precision_pairs" / "recorded"
+TF32_RUNS = sorted(path for folder in (RECORDED, PAIRS) for path in folder.rglob("tf32") if path.is_dir())
 RULES = ("amp_not_used", "tf32_off", "synchronous_dataloader", "gpu_underutilized", "cudnn_benchmark_off")
 
 
@@ -132,13 +137,30 @@ def test_amp_and_tf32_are_silent_where_the_cpu_sets_the_pace(launch_bound: Frame
 
 
 def test_tf32_fires_on_fp32_kernels_off_the_tensor_cores(run) -> None:
-    finding = _finding(run(matmul_allow_tf32=False, cudnn_allow_tf32=True), "tf32_off")
+    finding = _finding(run(matmul_allow_tf32=False, cudnn_allow_tf32=False), "tf32_off")
     assert _readings(finding)["FP32 matrix kernels off the Tensor Cores, per step"] == 700_000
-    assert "matmul is off, cuDNN is on" in finding.seen
+    assert "matmul is off, cuDNN is off" in finding.seen
     assert finding.saving is not None
     # The GPU is busy for 762.5 µs; the CPU needs 646 µs as recorded and 1/1.4 of it without the profiler.
     assert finding.saving.low_ns == 762_500 - 646_000
     assert finding.saving.expected_ns == 762_500 - round(646_000 / 1.4)
+
+
+@pytest.mark.parametrize(("matmul", "cudnn", "time"), [(False, True, 200_000), (True, False, 500_000)])
+def test_tf32_counts_the_kernels_whose_own_switch_is_off(run, matmul: bool, cudnn: bool, time: int) -> None:
+    finding = _finding(run(matmul_allow_tf32=matmul, cudnn_allow_tf32=cudnn), "tf32_off")
+    assert _readings(finding)["FP32 matrix kernels off the Tensor Cores, per step"] == time
+
+
+@pytest.mark.parametrize("facts", [RunFacts(), RunFacts(matmul_allow_tf32=False, cudnn_allow_tf32=False)])
+@pytest.mark.parametrize("directory", TF32_RUNS, ids=lambda path: path.parent.name)
+def test_tf32_is_silent_on_a_run_whose_kernels_are_in_tf32_whatever_was_recorded_of_the_switches(
+    directory: Path, facts: RunFacts
+) -> None:
+    (stored,) = tb_dlprof_plugin.read_profiles(directory)
+    frame = Frame(replace(stored.profile, facts=facts))
+    answer = tf32_off.check(Case(frame, frame.selection()))
+    assert isinstance(answer, Silent)
 
 
 @pytest.mark.parametrize(

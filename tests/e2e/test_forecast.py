@@ -87,7 +87,7 @@ def test_a_step_that_would_get_longer_is_said_to(server: Server, watched: Watche
 
 def test_a_run_in_amp_says_why_it_has_no_forecast(server: Server, watched: Watched) -> None:
     frame = tab(server, watched, page="advice", run="lenet/amp-fp16")
-    expect(frame.get_by_test_id("forecast-refusal")).to_contain_text("a forecast starts from an FP32 run")
+    expect(frame.get_by_test_id("forecast-refusal")).to_contain_text("a forecast starts from FP32 or TF32")
     assert watched.errors == []
 
 

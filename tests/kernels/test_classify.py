@@ -59,6 +59,33 @@ ON_TENSOR_CORES: list[tuple[str, str | None, str]] = [
     ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_6_64x64x64_4x1x1_kernel0_0", None,
      "attention"),
     ("void RNN_blockPersist_fp_LSTM_HMMA<__half, __half, float, 1, 64>(__half const*)", "fp16", "rnn"),
+    # Blackwell, and the libraries of inference
+    ("nvjet_sm103_tst_176x128_64x5_2x1_2cta_v_bz_TNT", "bf16", "gemm"),
+    ("cutlass3x_sm100_tensorop_s128x128x8tf32gemm_f32_f32_f32_f32_f32_128x64x32", "tf32", "gemm"),
+    ("cutlass3x_sm100_tensorop_gemm_bf16_bf16_f32_bf16_bf16_256x256x64_2x2x1_0_tnt_align8_2sm", "bf16", "gemm"),
+    ("cutlass3x_sm100_tensorop_gemm_64x128f32xe4m3_1x128f32xe4m3_f32_f16_f16_64x128x128_1x1x1_0_nnn_align16_1sm", "fp8",
+     "gemm"),
+    ("cutlass3x_sm100_bstensorop_s256x128x64gemm_block_scaled_ue4m3xf4_ue4m3xf4_f32_bf16_bf16_256x128x256", "nvfp4",
+     "gemm"),
+    ("cutlass3x_sm100_bstensorop_s128x128x32gemm_block_scaled_ue8m0xe4m3_ue8m0xe4m3_f32_f16_f16", "mxfp8", "gemm"),
+    ("cutlass3x_sm100_bstensorop_gemm_ue8m0xf4_ue8m0xf4_f32_f16_f16_128x128x256", "mxfp4", "gemm"),
+    (("void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int>, cutlass::gemm::collective::"
+      "CollectiveMma<cutlass::gemm::MainloopSm100TmaUmmaWarpSpecializedBlockScaled<8>, cutlass::nv_float4_t<cutlass::"
+      "float_e2m1_t> > > >(Params)"), "nvfp4", "gemm"),
+    ("bmm_MxE4m3_MxE2m1MxE4m3_Fp32_Ab32_Bb32_Cb32_t128x8x512_s3_et128x8_m128x8x32_c1x1x1_rM_TN_sm100f", "mxfp8",
+     "gemm"),
+    ("bmm_Bfloat16_MxE2m1MxE2m1_Fp32_t128x8x256_s4_sm100f", "mxfp4", "gemm"),
+    ("bmm_E2m1_E2m1E2m1_Fp32_t128x64x256_s6_et128x64_m128x64x64_cga1x1x1_16dp256b_TN_transOut_sm100a", "nvfp4", "gemm"),
+    ("gemm_Bfloat16_E4m3E4m3_Fp32_t128x8x512_s7_sm100f", "fp8", "gemm"),
+    ("bmm_Bfloat16_Bfloat16Bfloat16_Fp32_t128x64x128_sm100f", "bf16", "gemm"),
+    ("void deep_gemm::sm90_fp8_gemm_1d2d_impl<0u, 2112u, 7168u, 1u>(float*, int*)", "fp8", "gemm"),
+    ("void deep_gemm::sm100_bf16_gemm_impl<0u, 2112u, 7168u, 1u>(int*)", "bf16", "gemm"),
+    ("fmhaSm100fKernel_QkvBfloat16OBfloat16H128PagedKvCausalP64VarSeqQ128Kv128PersistentContext", "bf16", "attention"),
+    ("fmhaSm100aKernel_QE4m3KvE2m1OE4m3H128PagedKvCausalP32VarSeqQ128Kv128PersistentContext", "fp8", "attention"),
+    ("kernel_cutlass_kernel_flash_attncuteflash_fwd_sm100FlashAttentionForwardSm100_object_at__tensor0000o1110", None,
+     "attention"),
+    ("void flashinfer::BatchPrefillWithPagedKVCacheKernel<(flashinfer::MaskMode)1, __half>(Params)", "fp16",
+     "attention"),
     # Attention
     (FLASH.format("fwd", "fwd", "half_t", "half_t"), "fp16", "attention"),
     (FLASH.format("bwd_dq_dk_dv_loop_seqk_parallel", "bwd", "bfloat16_t", "bfloat16_t"), "bf16", "attention"),
@@ -212,3 +239,61 @@ def test_rule_ids_are_unique() -> None:
 @pytest.mark.parametrize("name", ["my_wmma_transpose", "user_gather_gemm", "pool_attention_fused", "sorted_matmul"])
 def test_everyday_words_settle_nothing_in_a_strangers_kernel(name: str) -> None:
     assert classify_kernel(name, compute_capability=(9, 0)).tensor_core is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ncclSymkDevKernel_AllReduce_AGxLLMC_R_sum_bf16(ncclSymkDevWorkArgs4K)",
+        "ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)",
+        "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*, unsigned long)",
+        "void (anonymous namespace)::two_shot_all_reduce_kernel_inplace<c10::BFloat16, 16>(unsigned long)",
+        "void (anonymous namespace)::multimem_one_shot_all_reduce_kernel<float, 16, 8>(float*)",
+        "void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(vllm::RankData*)",
+        "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<3, __nv_bfloat16>(int)",
+        "void deep_ep::intranode::combine<__nv_bfloat16, 8, 768, 4096>(__nv_bfloat16*)",
+        "void deep_ep::internode_ll::dispatch<true, 7168>(void*)",
+        "nvshmem_all_to_all_vdev_kernel",
+        "mscclKernel_Sum_half_Simple_false(mscclKernelArgs)",
+    ],
+)
+def test_exchanges_between_gpus_are_communication_by_whatever_library(name: str) -> None:
+    found = classify_kernel(name, compute_capability=(10, 0))
+    assert (found.tensor_core, found.kind) == (False, "communication")
+
+
+# What an AMD GPU does on its matrix cores is unknown, never "no"; what is "no" uses none.
+@pytest.mark.parametrize(
+    ("name", "verdict", "kind"),
+    [
+        ("Cijk_Ailk_Bjlk_BBS_BH_Bias_HAS_SAV_UserArgs_MT128x64x32_MI32x32x1_SN_LDSB0_AFC1", None, "gemm"),
+        ("Cijk_Ailk_Bljk_SB_MT64x64x8_SE_K1_TT4_4_WG16_16_1", False, "gemm"),
+        ("igemm_wrw_gtcx2_nhwc_bf16_bx0_ex1_bt256x128x16_wt32x32x8_ws2x1_wr2x2", None, "convolution"),
+        ("void ck::kernel_gemm_xdl_cshuffle_v3<ck::GridwiseGemm>(ck::Argument)", None, "gemm"),
+        ("_ZN2ck40kernel_gemm_xdl_cshuffle_v3_multi_d_b_preshuffle", None, "gemm"),
+        ("void ck::kernel_grouped_conv_fwd_multiple_abd_xdl_cshuffle<ck::Gridwise>(int)", None, "convolution"),
+        ("void ck_tile::kentry<256, 1, ck_tile::FmhaBwdDQDKDVKernel<ck_tile::Problem> >(int)", None, "attention"),
+        ("void ck_tile::kentry<64, 2, ck_tile::FmhaBwdOGradDotOKernel<ck_tile::Problem> >(int)", False, "attention"),
+        ("void ck_tile::kentry<1, ck_tile::Rmsnorm2dFwd<ck_tile::Pipeline> >(int)", False, "normalization"),
+        ("aiter::fmha_fwd_hd128_bf16_causal_rtna_group", None, "attention"),
+        ("attn_fwd", None, "attention"),
+        ("batched_transpose_16x64_pack_1x4_ediv_1x2_half", False, "transpose"),
+        ("SubTensorOpWithCastTensor1d", False, "elementwise"),
+        ("__amd_rocclr_copyBuffer.kd", False, "copy"),
+        ("__amd_rocclr_fillBufferAligned.kd", False, "set"),
+    ],
+)
+def test_kernels_of_amd_have_their_kind_and_no_wrong_no(name: str, verdict: bool | None, kind: str) -> None:
+    found = classify_kernel(name)
+    assert (found.tensor_core, found.kind) == (verdict, kind)
+
+
+def test_attention_in_triton_is_on_tensor_cores_where_its_inputs_are_narrow() -> None:
+    assert classify_kernel("_attn_fwd", input_types='["c10::BFloat16"]').precision == "bf16"
+    assert classify_kernel("_attn_fwd", input_types='["float"]').tensor_core is None
+
+
+@pytest.mark.parametrize("name", ["fmhaReductionKernel", "void flashinfer::MergeStatesKernel<8u, 4u, float>(float*)"])
+def test_what_only_finishes_attention_is_off_the_tensor_cores(name: str) -> None:
+    found = classify_kernel(name)
+    assert (found.tensor_core, found.kind) == (False, "attention")

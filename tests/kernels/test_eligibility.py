@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tb_dlprof_plugin.kernels.eligibility import (
+    computes_product,
     eligible,
+    eligible_by_kernel,
     is_depthwise,
     possible_precisions,
     tensor_core_precisions,
@@ -117,3 +119,28 @@ def test_precisions_grow_with_the_generations() -> None:
     assert tensor_core_precisions((8, 6)) == ("fp16", "bf16", "tf32", "int8")
     assert tensor_core_precisions(ADA) == ("fp16", "bf16", "tf32", "int8", "fp8")
     assert tensor_core_precisions(HOPPER) == ("fp16", "bf16", "tf32", "int8", "fp8", "fp64")
+
+
+@pytest.mark.parametrize(
+    ("op", "family", "rule", "capability", "expected"),
+    [
+        ("CompiledFunction", "gemm", "nvjet", HOPPER, Verdict.YES),
+        ("CompiledFunctionBackward", "convolution", "xmma-tensor", VOLTA, Verdict.YES),
+        ("flash_attn::_flash_attn_forward", "attention", "flash", HOPPER, Verdict.YES),
+        ("CompiledFunction", "gemm", "nvjet", PASCAL, Verdict.NO),
+        ("CompiledFunction", "gemm", "nvjet", None, Verdict.UNKNOWN),
+        ("CompiledFunction", "gemm", "gemv", HOPPER, Verdict.NO),
+        ("CompiledFunction", "elementwise", "triton-pointwise", None, Verdict.NO),
+        ("flash_attn::_flash_attn_backward", "attention", "flash-helper", HOPPER, Verdict.NO),
+        ("aten::linalg_qr", "gemm", "ffma-gemm", HOPPER, Verdict.NO),
+        ("", "gemm", "nvjet", HOPPER, Verdict.NO),
+    ],
+)
+def test_where_no_op_of_pytorch_tells_the_kernel_does(op, family, rule, capability, expected) -> None:
+    assert eligible_by_kernel(op, family, rule, capability) == expected
+
+
+def test_a_kernel_that_serves_a_product_computes_none() -> None:
+    assert computes_product("gemm", "nvjet")
+    assert not computes_product("attention", "flash-helper")
+    assert not computes_product("transpose", "cudnn-layout")

@@ -75,6 +75,33 @@ def test_casts_around_a_matrix_product_are_no_eligible_time(training) -> None:
     assert _by_group(frame, totals.eligible_ns)[key] == 40_000
 
 
+def test_in_generated_code_the_products_are_eligible_and_what_lies_between_them_is_not(new_trace) -> None:
+    trace = new_trace()
+    trace.gpu()
+    trace.op("CompiledFunction", 0, 50, dims=[[8, 64]], types=["float"])
+    trace.launch("nvjet_sm90_tst_128x64_64x8_2x1_v_bz_TNN", 2, 60, 30)
+    trace.launch("triton_poi_fused_relu_0", 6, 90, 20)
+    trace.op("aten::mm", 20, 10, dims=[[8, 64], [64, 8]], types=["c10::BFloat16"] * 2)
+    trace.launch("nvjet_sm90_tst_128x64_64x8_2x1_v_bz_TNN", 22, 110, 5)
+    frame = trace.frame()
+    totals = op_totals(frame, frame.selection())
+    key = ("", "CompiledFunction", "forward")
+    assert set(_by_group(frame, totals.gpu_ns)) == {key}
+    assert _by_group(frame, totals.gpu_ns)[key] == 55_000
+    assert (_by_group(frame, totals.eligible_ns)[key], _by_group(frame, totals.tensor_core_ns)[key]) == (35_000,) * 2
+    assert _by_group(frame, totals.eligible)[key]
+
+
+def test_generated_code_is_not_eligible_for_its_pointwise_kernels(new_trace) -> None:
+    trace = new_trace()
+    trace.gpu()
+    trace.op("CompiledFunction", 0, 50)
+    trace.launch("triton_poi_fused_relu_0", 6, 90, 20)
+    frame = trace.frame()
+    totals = op_totals(frame, frame.selection())
+    assert (totals.eligible.tolist(), totals.eligible_ns.tolist()) == ([False], [0])
+
+
 @pytest.mark.parametrize(
     ("precision", "used", "inputs"), [("fp32", "", "fp32"), ("tf32", "tf32", "fp32"), ("fp16", "fp16", "fp16")]
 )

@@ -125,6 +125,20 @@ def test_a_switch_that_was_not_recorded_is_seen_in_the_kernels(new_trace) -> Non
     assert reasons(frame) == {"library_choice": 9_000}
 
 
+def test_a_kernel_in_tf32_says_more_of_the_switch_than_what_was_recorded(new_trace) -> None:
+    tf32 = "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x64_32x3_tn_align4>(Params)"
+    facts = {"matmul_allow_tf32": False, "cudnn_allow_tf32": False}
+    frame = of_ops(new_trace, ("aten::mm", SQUARE, FLOAT, [(tf32, 5)]), **facts)
+    assert run_settings(frame) == Settings((9, 0), matmul_tf32=True, cudnn_tf32=False, half=False)
+
+
+def test_of_a_product_in_generated_code_the_types_are_unknown(new_trace) -> None:
+    frame = of_ops(new_trace, ("CompiledFunction", SQUARE, FLOAT, [(SGEMM, 10)]), matmul_allow_tf32=False)
+    (item,) = off_tensor_cores(frame, frame.selection()).off
+    assert (item.reason.id, item.eligible, item.time_ns) == ("unknown", True, 10_000)
+    assert "CompiledFunction launched the kernel" in item.reason.text
+
+
 @pytest.mark.parametrize(
     ("op", "dims", "types", "capability", "expected"),
     [

@@ -87,7 +87,7 @@ def test_why_there_is_no_forecast_to_hold_is_said() -> None:
 
 def test_runs_that_no_forecast_starts_from_say_why_on_the_advice_page(cpu_frame: Frame, ref: RunRef) -> None:
     amp = recorded("lenet/amp-bf16")
-    for frame, why in ((cpu_frame, "no GPU work"), (amp.frame, "a forecast starts from an FP32 run")):
+    for frame, why in ((cpu_frame, "no GPU work"), (amp.frame, "a forecast starts from FP32 or TF32")):
         choices = advice_page(frame, ref, frame.selection()).mixed_precision.choices
         assert [choice.precision for choice in choices] == ["tf32", "fp16", "bf16"]
         assert all(choice.forecast is None and why in choice.refusal for choice in choices)

@@ -35,7 +35,6 @@ RULE = Rule(
         "WORTHWHILE_SAVING_PERCENT",
         "AMP_MATRIX_FROM_FP32",
         "AMP_MATRIX_FROM_TF32",
-        "AMP_OTHER",
         "AMP_LAUNCH_OVERHEAD",
     ),
     peers=(
@@ -74,8 +73,8 @@ def check(case: Case) -> Finding | Silent:
             "FP32 has a rule of its own (amp_defeated)."
         )
 
-    from_fp32 = matrix & case.in_precision("fp32") & ~case.on_tensor_cores
-    from_tf32 = matrix & case.in_precision("tf32", "3xtf32")
+    from_fp32 = case.product_launches & case.in_precision("fp32") & ~case.on_tensor_cores
+    from_tf32 = case.product_launches & case.in_precision("tf32", "3xtf32")
     others = (
         case.kernel_launches
         & ~case.frame.launch_in_matrix_op
@@ -89,7 +88,7 @@ def check(case: Case) -> Finding | Silent:
         if not gains(found):
             return Silent(f"Forecast: {headline(found)}")
     else:
-        estimate = _by_factors(case, from_fp32, from_tf32, others)
+        estimate = _by_factors(case, from_fp32, from_tf32)
         if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
             return Silent(
                 f"Half precision should save only {estimate.percent:.1f} % of the step, because the CPU sets the pace: "
@@ -129,12 +128,11 @@ def made(base: Frame, candidate: Frame) -> str:
     return mode.label if mode.precision in HALF and precision_mode(base).precision not in HALF else ""
 
 
-def _by_factors(case: Case, from_fp32: Bools, from_tf32: Bools, others: Bools) -> SavingItem:
-    """Where there is no forecast: what kernels of each kind should gain."""
+def _by_factors(case: Case, from_fp32: Bools, from_tf32: Bools) -> SavingItem:
+    """Where there is no forecast: what matrix kernels should gain. Others gain as often as casts take it back."""
     parts = [
         ("FP32 matrix kernels", case.per_step(from_fp32), thresholds.AMP_MATRIX_FROM_FP32),
         ("TF32 matrix kernels", case.per_step(from_tf32), thresholds.AMP_MATRIX_FROM_TF32),
-        ("other FP32 kernels", case.per_step(others), thresholds.AMP_OTHER),
     ]
     return faster_kernels(
         case,

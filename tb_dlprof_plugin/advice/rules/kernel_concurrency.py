@@ -15,14 +15,15 @@ from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
-from tb_dlprof_plugin.storage.model import Bools, Floats
+from tb_dlprof_plugin.simulation.call_names import calls_named
+from tb_dlprof_plugin.storage.model import Bools, CallKind, Floats
 
 RULE = Rule(
     id="kernel_concurrency",
     title="Independent kernels run one after another",
     looks_for="Kernels that fill less than half of the GPU and could run side by side: those of modules in parallel "
     "branches, where the trace shows that none takes what another returns, or those of several CUDA streams that "
-    "never overlap.",
+    "never overlap although none waits for an event of another.",
     why="Kernels of one stream run one after another. A kernel of a few thread blocks leaves the rest of the GPU idle, "
     "which a kernel of another stream could use.",
     fix="Do the branches' work in one op over a further dimension (`torch.stack`, `torch.bmm`, `torch.vmap`), or give "
@@ -110,6 +111,8 @@ def _streams(case: Case, small: Bools) -> int:
 
 
 def _of_streams(case: Case, small: Bools, filled: Filling, part: Floats) -> Finding | Silent:
+    if _waits_by_events(case):
+        return Silent("The streams wait for each other by events: that their kernels are independent cannot be shown.")
     alone = percent(case.per_step(small & filled.alone), case.per_step(small)) or 0.0
     number = _streams(case, small)
     if alone < 100 * (1 - thresholds.SIDE_BY_SIDE):
@@ -117,6 +120,11 @@ def _of_streams(case: Case, small: Bools, filled: Filling, part: Floats) -> Find
     fit = np.maximum(np.floor(1 / np.maximum(part, 1e-9)), 1)
     share = percent(case.per_step(small), case.per_step(filled.kernels)) or 0.0
     return _finding(case, small, np.where(small, np.minimum(number, fit), 1.0), share, None)
+
+
+def _waits_by_events(case: Case) -> bool:
+    waits = calls_named(case.frame, CallKind.RUNTIME, lambda name: "StreamWaitEvent" in name)
+    return bool((waits & case.frame.selected_calls(case.selection)).any())
 
 
 def _who(group: Branches | None) -> str:

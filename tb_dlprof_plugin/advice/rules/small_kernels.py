@@ -9,6 +9,7 @@ from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.filling import Filling, filling
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.repeated import independent_calls
 from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.frame import kernel_id, op_name
@@ -20,8 +21,9 @@ RULE = Rule(
     id="small_kernels",
     title="Kernels are too small for the GPU",
     looks_for="Kernels with so few thread blocks that most multiprocessors have nothing to do, that take a notable "
-    "part of the GPU's time. What limits the blocks on one multiprocessor (registers, shared memory, threads) is said "
-    "as well.",
+    "part of the GPU's time. Calls of one op are to be made one only where the trace shows that none takes what "
+    "another returns: a tensor is taken apart or picked from before them, or they return another number of values. What "
+    "limits the blocks on one multiprocessor (registers, shared memory, threads) is said as well.",
     why="A kernel of one block uses one multiprocessor of more than a hundred, however busy the GPU looks: utilization "
     "counts time, not multiprocessors.",
     fix="Give such a kernel more at once: process the samples of a batch together instead of one by one, raise the "
@@ -81,9 +83,10 @@ def check(case: Case) -> Finding | Silent:
         Change(gpu=np.where(alone, 1.0, np.minimum(4 * one, 1.0))),
         Change(gpu=np.where(alone, (1 + part) / 2, np.minimum(1.5 * one, 1.0))),
         Change(gpu=np.where(small, 0.5 * spread, 1.0)),
-        f"These kernels take {time / 1e6:.2f} ms. Those that one op launches several times could run as one, as long "
-        "as their blocks fit on the GPU together; that takes 0.5 to 4 times (expected 1.5) as long as one of them. "
-        "Others could at best be spread over all multiprocessors; half of that is expected, and nothing is certain.",
+        f"These kernels take {time / 1e6:.2f} ms. Those of calls that do not depend on each other could run as one, "
+        "as long as their blocks fit on the GPU together; that takes 0.5 to 4 times (expected 1.5) as long as one of "
+        "them. Others could at best be spread over all multiprocessors; half of that is expected, and nothing is "
+        "certain.",
     )
     if estimate.percent < thresholds.SMALL_KERNELS_SAVING_PERCENT:
         return Silent(
@@ -102,7 +105,7 @@ def check(case: Case) -> Finding | Silent:
             Reading("Share of the kernels' time", share, "percent", thresholds.SMALL_KERNELS_SHARE_PERCENT),
             Reading("Time in such kernels per step", time, "ns"),
             Reading("Multiprocessors used in it", 100 * used, "percent", 100 * thresholds.SMALL_KERNEL_FILL),
-            Reading("Of it in kernels that one op launches several times", merging, "ns"),
+            Reading("Of it in kernels of calls that do not depend on each other", merging, "ns"),
             Reading("Expected saving", estimate.percent, "percent", thresholds.SMALL_KERNELS_SAVING_PERCENT),
         ],
         evidence=_rows(case, small, filled),
@@ -116,15 +119,22 @@ def check(case: Case) -> Finding | Silent:
 
 
 def _together(case: Case, small: Bools, filled: Filling) -> Ints:
-    """Per launch how many of the kernels that the same op launches in a step would fit on the GPU at once."""
-    launches = case.profile.launches
+    """Per launch how many of the kernels that independent calls of an op launch in a step would fit on the GPU at once.
+
+    Calls of which the trace does not show that none takes what another returns are a chain as far as is known.
+    """
+    launches, calls = case.profile.launches, case.profile.calls
     rows = np.flatnonzero(small)
+    top = case.frame.call_top[np.maximum(launches.call[rows], 0)]
+    independent = np.ones(len(rows), dtype=np.int64)
+    known = (launches.call[rows] >= 0) & (top >= 0)
+    independent[known] = independent_calls(case.frame, case.selection)[calls.op[top[known]]]
     keys = np.stack(
         (launches.kernel[rows], launches.config[rows], case.frame.launch_group[rows], case.frame.launch_iteration[rows])
     )
     _, inverse = np.unique(keys, axis=1, return_inverse=True)
     inverse = inverse.reshape(-1)
-    number = np.bincount(inverse)[inverse]
+    number = np.minimum(np.bincount(inverse)[inverse], independent)
     fit = filled.multiprocessors[rows] // np.maximum(filled.blocks[rows], 1)
     result = np.ones(len(launches), dtype=np.int64)
     result[rows] = np.maximum(np.minimum(number, fit), 1)
@@ -203,7 +213,10 @@ def _change(case: Case, small: Bools, together: Ints) -> str:
             groups, strings = case.frame.groups, profile.strings
             where = f" in {op_name(strings[groups.module[group]], strings[groups.op_type[group]])}"
         number = int(together[row])
-        return f"The same small kernel runs {number} times or more a step{where}: call the op once on all of it."
+        return (
+            f"The same small kernel runs {number} times or more a step{where}, in calls that do not depend on each "
+            "other: call the op once on all of it."
+        )
     families = [profile.strings[i] for i in profile.kernels.family.tolist()]
     normalizes = np.array([family == "normalization" for family in families], dtype=np.bool_)
     normalization = small & normalizes[launches.kernel]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.claims import Claim
@@ -16,13 +18,17 @@ from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.kernels.eligibility import tensor_core_precisions
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.run_setup import precision_of
+from tb_dlprof_plugin.measures.tensor_core_reasons import launch_of_cudnn, run_settings
+from tb_dlprof_plugin.storage.model import Bools
 
 _TF32 = ("tf32", "tf32-partly", "tf32-allowed")
 
 RULE = Rule(
     id="tf32_off",
     title="TF32 is not used for FP32 matrix work",
-    looks_for="FP32 matrix kernels off the Tensor Cores on a GPU that has TF32, with a switch off.",
+    looks_for="Products of FP32 matrices and FP32 convolutions off the Tensor Cores on a GPU that has TF32, where TF32 "
+    "is off for their kind: `torch.backends.cuda.matmul.allow_tf32` for products, `torch.backends.cudnn.allow_tf32` "
+    "for convolutions and recurrent layers. A kernel that ran in TF32 shows that the switch of its kind is on.",
     why="TF32 reads FP32 numbers, rounds them to 10 bits of mantissa and multiplies on Tensor Cores. It needs no "
     "change of the model. PyTorch leaves it off for matrix products by default.",
     fix="Allow TF32 in matrix products and convolutions.",
@@ -41,15 +47,21 @@ RULE = Rule(
 
 
 def check(case: Case) -> Finding | Silent:
-    """Fires where FP32 matrix kernels run off the Tensor Cores although the GPU has TF32 and a switch is off."""
+    """Fires where products run in FP32 although the GPU has TF32, and TF32 is off for products of their kind."""
     if not case.profile.has_gpu:
         return Silent("The run used no GPU.", applicable=False)
     if "tf32" not in tensor_core_precisions(case.compute_capability):
         return Silent("The GPU has no TF32, or its compute capability was not recorded.", applicable=False)
-    facts = case.facts
-    if facts.matmul_allow_tf32 and facts.cudnn_allow_tf32:
+    settings = run_settings(case.frame)
+    of_cudnn = launch_of_cudnn(case.frame)
+    # Fused attention in FP32 heeds no switch. Where a switch is on and a product is in FP32, the library chose so.
+    heeds_matmul = ~of_cudnn & ~_in_attention(case)
+    off = (of_cudnn & (settings.cudnn_tf32 is not True)) | (heeds_matmul & (settings.matmul_tf32 is not True))
+    launches = case.product_launches & case.in_precision("fp32") & ~case.on_tensor_cores & off
+    if settings.matmul_tf32 and settings.cudnn_tf32:
         return Silent("TF32 is on for matrix products and for cuDNN.")
-    launches = case.kernel_launches & case.frame.launch_in_matrix_op & case.in_precision("fp32") & ~case.on_tensor_cores
+    if not launches.any():
+        return Silent("No product runs in FP32 for which TF32 is off.")
     time = case.per_step(launches)
     share = percent(time, case.step_ns) or 0.0
     found = forecasts(case.frame).get("tf32")
@@ -70,7 +82,7 @@ def check(case: Case) -> Finding | Silent:
             )
     switches = ", ".join(
         f"{name} is {'not recorded' if value is None else 'on' if value else 'off'}"
-        for name, value in (("matmul", facts.matmul_allow_tf32), ("cuDNN", facts.cudnn_allow_tf32))
+        for name, value in (("matmul", settings.matmul_tf32), ("cuDNN", settings.cudnn_tf32))
     )
     return RULE.finding(
         title=f"TF32 is not used: {time / 1e6:.1f} ms of FP32 matrix kernels in each step run off the Tensor Cores",
@@ -94,3 +106,9 @@ def check(case: Case) -> Finding | Silent:
 def made(base: Frame, candidate: Frame) -> str:
     """TF32, wholly or in part."""
     return "TF32 on" if precision_of(candidate) in _TF32 and precision_of(base) not in _TF32 else ""
+
+
+def _in_attention(case: Case) -> Bools:
+    kernels, strings = case.profile.kernels, case.profile.strings
+    attention = [strings[i] == "attention" for i in kernels.family.tolist()]
+    return np.array(attention, dtype=np.bool_)[case.profile.launches.kernel]

@@ -55,6 +55,11 @@ def matrix_kind(op: str, shapes: Sequence[Any], flops: int) -> str:
     return "batched product" if sizes_of[3] > 1 else "product"
 
 
+def is_matrix_kind(kind: str) -> bool:
+    """Whether ops of this kind have the features of matrix routines."""
+    return kind.split(" ")[0] in ("convolution", "attention", "batched", "product")
+
+
 def matrix_features(
     op: str, shapes: Sequence[Any], flops: int, moved: int, time_ns: float, ceilings: Ceilings, channels_last: bool
 ) -> Features:
@@ -65,7 +70,7 @@ def matrix_features(
         shapes: of its inputs.
         flops: of the call.
         moved: least bytes of the call.
-        time_ns: its kernel time in FP32.
+        time_ns: its kernel time in FP32, or in TF32 for ratios relative to that.
         ceilings: of the GPU that took this time.
         channels_last: layout of the images.
     """

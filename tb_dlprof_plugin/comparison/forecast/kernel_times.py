@@ -3,6 +3,9 @@
 A unit is a matrix routine or another op of the model; all its kernels get the same factor. Matrix routines and ops that
 autocast runs in half precision take the factor of the measured ops most like them (`op_times`); everything else keeps
 its time. In TF32 only matrix routines change.
+
+A run may compute in FP32, in TF32 or in some of each: a routine whose kernels ran in TF32 takes the ratio to its time
+in TF32. One that ran in FP32 although TF32 is on for its kind stays so: the library chose it.
 """
 
 from __future__ import annotations
@@ -29,9 +32,11 @@ from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, Ratio
 from tb_dlprof_plugin.comparison.forecast.scaling import batch_factor, gpu_factor
 from tb_dlprof_plugin.comparison.forecast.target import Precision, Target
 from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.kernels.eligibility import is_convolution, is_recurrent
 from tb_dlprof_plugin.measures.flops import UNKNOWN, matrix_calls
+from tb_dlprof_plugin.measures.tensor_core_reasons import run_settings
 from tb_dlprof_plugin.simulation.launched import Launched, recorded_ns
-from tb_dlprof_plugin.storage.model import Ints, KernelKind, Role
+from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Role
 from tb_dlprof_plugin.storage.tree import inherit, nearest
 
 SHORTEST_KERNEL_NS = 1_200.0
@@ -79,7 +84,7 @@ class KernelTimesOf:
         self._channels_last = self._modules_with_channels_last()
         self._half_calls = self._half()
         self._ratios: dict[tuple[int, int, int], Ratio] = {}
-        self._found: dict[tuple[str, Features], Ratio | None] = {}
+        self._found: dict[tuple[str, Features, str], Ratio | None] = {}
 
     def of(self, work: Launched) -> KernelTimes:
         """In the new precision, with the new batch size, on the new GPU."""
@@ -164,14 +169,17 @@ class KernelTimesOf:
             found = self._measured(f"{_POINTWISE} {direction}", other_features(time_ns, 1.0, False))
         return found or _UNCHANGED
 
-    def _measured(self, kind: str, features: Features) -> Ratio | None:
+    def _measured(self, kind: str, features: Features, base: str = "fp32") -> Ratio | None:
         """By the measured ops; layers that are alike ask for the same."""
-        key = (kind, features)
+        key = (kind, features, base)
         if key not in self._found:
-            self._found[key] = self._times.ratio(kind, self._precision, features)
+            self._found[key] = self._times.ratio(kind, self._precision, features, base)
         return self._found[key]
 
     def _matrix_ratio(self, matrix: int, call: int, time_ns: float) -> Ratio:
+        base = self._base(call)
+        if self._precision == "tf32" and (base == "tf32" or self._is_library_choice(call)):
+            return _UNCHANGED
         if self._precision != "tf32" and not self._is_half(call):
             return _UNCHANGED
         found = self._routine(matrix, call)
@@ -181,7 +189,36 @@ class KernelTimesOf:
         features = matrix_features(
             found.name, found.shapes, found.flops, found.moved, time_ns, self._target.ceilings, last
         )
-        return self._measured(found.kind, features) or Ratio(1.0, _UNKNOWN_SPREAD)
+        return self._measured(found.kind, features, base) or Ratio(1.0, _UNKNOWN_SPREAD)
+
+    def _base(self, call: int) -> str:
+        """What a routine ran in."""
+        return "tf32" if self._in_tf32[int(self._frame.profile.calls.op[call])] else "fp32"
+
+    @cached_property
+    def _in_tf32(self) -> Bools:
+        """Per row of `Profile.ops` whether most of the time of the products in its calls was in TF32."""
+        frame, profile = self._frame, self._frame.profile
+        launches, matrix = profile.launches, self._matrix
+        rows = np.flatnonzero(frame.launch_computes_product & (launches.call >= 0))
+        routine = matrix.of_call[launches.call[rows]] if len(matrix) else np.full(len(rows), -1)
+        rows, routine = rows[routine >= 0], routine[routine >= 0]
+        op = profile.calls.op[matrix.call[routine]] if len(matrix) else routine
+        tf32 = np.array([profile.strings[i] == "tf32" for i in profile.kernels.precision.tolist()], dtype=np.bool_)
+        every = np.bincount(op, weights=launches.duration_ns[rows], minlength=len(profile.ops))
+        part = np.bincount(
+            op, weights=launches.duration_ns[rows] * tf32[launches.kernel[rows]], minlength=len(profile.ops)
+        )
+        mostly: Bools = 2 * part > every
+        return mostly
+
+    def _is_library_choice(self, call: int) -> bool:
+        """Whether TF32 is on for products of this kind."""
+        ops, strings = self._frame.profile.ops, self._frame.profile.strings
+        name = strings[ops.name[int(self._frame.profile.calls.op[call])]]
+        of_cudnn = is_convolution(name) or is_recurrent(name)
+        settings = run_settings(self._frame)
+        return bool(settings.cudnn_tf32 if of_cudnn else settings.matmul_tf32)
 
     def _growth(self, call: int) -> float:
         """How many times as long a unit takes with the new batch size."""
@@ -194,7 +231,7 @@ class KernelTimesOf:
         fixed = _FP32_BYTES * parameter_elements(found.kind, found.shapes, self._flow.parameter_shapes)
         before = least_ns(found.flops, found.moved, ceilings)
         after = least_ns(found.flops * ratio, fixed + (found.moved - fixed) * ratio, ceilings)
-        precision = self._precision if self._precision == "tf32" or self._is_half(call) else "fp32"
+        precision = self._precision if self._precision == "tf32" or self._is_half(call) else self._base(call)
         return self._times.growth(found.kind, precision, before, after)
 
     def _routine(self, matrix: int, call: int) -> _Routine | None:
@@ -245,7 +282,12 @@ class KernelTimesOf:
         is_convolution = np.array(["conv" in strings[name] for name in ops.name.tolist()], dtype=np.bool_)
         convolution = is_convolution & (ops.role != Role.BACKWARD)
         op = frame.launch_op
-        shows = named[profile.launches.kernel] & (op >= 0) & convolution[np.maximum(op, 0)]
+        # cuDNN's kernels in TF32 want the channels last, whatever the images have: it then converts them itself.
+        converts = np.zeros(len(ops), dtype=np.bool_)
+        layout = np.array([strings[family] == "transpose" for family in profile.kernels.family], dtype=np.bool_)
+        converts[op[layout[profile.launches.kernel] & (op >= 0)]] = True
+        shows = named[profile.launches.kernel] & (op >= 0)
+        shows &= (convolution & ~(converts & self._in_tf32))[np.maximum(op, 0)]
         last = np.unique(ops.module[op[shows]])
         # Calls are in order of time: each takes the answer of the last convolution before it.
         called = profile.calls.op

@@ -18,7 +18,7 @@ from importlib import resources
 
 import numpy as np
 
-from tb_dlprof_plugin.comparison.forecast.features import SLOWNESS, TIME, Features
+from tb_dlprof_plugin.comparison.forecast.features import SLOWNESS, TIME, Features, is_matrix_kind
 from tb_dlprof_plugin.storage.model import Floats
 
 NEIGHBOURS = 64
@@ -31,7 +31,7 @@ _DATA = "op_times.json.gz"
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """New time over FP32 time; ``spread`` is the standard deviation of its logarithm."""
+    """New time over that of the base; ``spread`` is the standard deviation of its logarithm."""
 
     value: float
     spread: float
@@ -107,14 +107,25 @@ class Table:
 
 @dataclass(frozen=True)
 class OpTimes:
-    """``gpu`` is the one that the ops were measured on; the tables are by kind and precision."""
+    """``gpu`` is the one that the ops were measured on; the tables are by kind and precision.
+
+    ``from_tf32`` holds those of the matrix routines once more, told by their times in TF32 and relative to those.
+    """
 
     gpu: str
     tables: dict[tuple[str, str], Table]
+    from_tf32: dict[tuple[str, str], Table] = field(default_factory=dict)
 
-    def ratio(self, kind: str, precision: str, features: Features) -> Ratio | None:
-        """Of an op of this kind in "tf32", "fp16" or "bf16"; None for a kind that was not measured."""
-        table = self.tables.get((kind, precision))
+    def ratio(self, kind: str, precision: str, features: Features, base: str = "fp32") -> Ratio | None:
+        """Of an op of this kind in "tf32", "fp16" or "bf16"; None for a kind that was not measured.
+
+        Args:
+            kind: of the op.
+            precision: in which it would run.
+            features: with its time in ``base``.
+            base: what it ran in, "fp32" or (matrix routines alone) "tf32".
+        """
+        table = (self.from_tf32 if base == "tf32" else self.tables).get((kind, precision))
         return table.ratio(features) if table is not None else None
 
     def growth(self, kind: str, precision: str, before_ns: float, after_ns: float) -> float:
@@ -140,13 +151,30 @@ def measured() -> OpTimes:
 def read_op_times(packed: bytes) -> OpTimes:
     """A table as `benchmarks.op_speed.fit` writes it."""
     data = json.loads(gzip.decompress(packed))
-    tables = {}
+    tables: dict[tuple[str, str], Table] = {}
+    from_tf32: dict[tuple[str, str], Table] = {}
     for kind, columns in data["kinds"].items():
         features = np.array(columns["features"], dtype=np.float64)
-        for precision, ratios in columns["ratios"].items():
-            known = np.array([ratio is not None for ratio in ratios])
-            values = np.array([ratio for ratio in ratios if ratio is not None], dtype=np.float64)
+        in_precision = {
+            precision: np.array([math.nan if ratio is None else ratio for ratio in ratios], dtype=np.float64)
+            for precision, ratios in columns["ratios"].items()
+        }
+        for precision, values in in_precision.items():
             *lengths, amplitude, trend, noise = columns["processes"][precision]
             process = Process(tuple(lengths), amplitude, trend, noise)
-            tables[kind, precision] = Table(features[known], np.log(values), process)
-    return OpTimes(data["gpu"], tables)
+            known = ~np.isnan(values)
+            tables[kind, precision] = Table(features[known], np.log(values[known]), process)
+            if precision != "tf32" and "tf32" in in_precision and is_matrix_kind(kind):
+                from_tf32[kind, precision] = _relative(features, np.log(values), np.log(in_precision["tf32"]), process)
+    return OpTimes(data["gpu"], tables, from_tf32)
+
+
+def _relative(features: Floats, logarithms: Floats, in_tf32: Floats, process: Process) -> Table:
+    """A table of ops told by their times in TF32.
+
+    How much each feature counts stays as it was found for times in FP32: the ops are as much alike.
+    """
+    known = ~np.isnan(logarithms) & ~np.isnan(in_tf32)
+    moved = features[known].copy()
+    moved[:, [TIME, SLOWNESS]] += in_tf32[known, None]
+    return Table(moved, (logarithms - in_tf32)[known], process)

@@ -18,12 +18,13 @@ import numpy as np
 from tb_dlprof_plugin.comparison.forecast.added import AddedWork, added_work
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import Flow, flow
 from tb_dlprof_plugin.comparison.forecast.kernel_times import KernelTimes, KernelTimesOf
+from tb_dlprof_plugin.comparison.forecast.loading import Loading, loading
 from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, measured
 from tb_dlprof_plugin.comparison.forecast.target import Target, target_of
 from tb_dlprof_plugin.frame import Frame, per_selection
 from tb_dlprof_plugin.measures.iterations import step_totals
 from tb_dlprof_plugin.simulation.calibration import CALIBRATION, Calibration
-from tb_dlprof_plugin.simulation.host import host_clock
+from tb_dlprof_plugin.simulation.host import HostClock, host_clock
 from tb_dlprof_plugin.simulation.launched import Launched, events, launched, recorded_ns, replay_as_recorded
 from tb_dlprof_plugin.simulation.replay import Replayed, replay
 from tb_dlprof_plugin.storage.intervals import covered, union
@@ -106,9 +107,9 @@ def forecast(
 
 
 def calibration_of(frame: Frame, known: Calibration = CALIBRATION) -> Calibration:
-    """``known``, or the CPU's share by the run's own steps before the profiler, where the CPU paces those."""
+    """``known``, or the CPU's share by the run's own steps before the profiler, where its own work paces those."""
     measured_ns = frame.profile.facts.unprofiled_step_ns
-    if not measured_ns:
+    if not measured_ns or loading(frame, frame.selection()).least_step_ns:
         return known
     own = replay_as_recorded(frame, 1.0)
     if measured_ns < _CPU_PACED * own.gpu_ns or own.host_ns <= 0:
@@ -146,19 +147,24 @@ class _Forecaster:
         frame, target = self._frame, self._target
         steps = step_totals(frame, frame.selection())
         known = calibration_of(frame, self._calibration)
-        base = replay_as_recorded(frame, known.unprofiled)
+        base = self._as_recorded(known.unprofiled)
         expected = self._simulate(known.unprofiled, 0.0)
         low = self._simulate(known.unprofiled_low, -known.spreads).replayed.step_ns
         high = self._simulate(known.unprofiled_high, known.spreads).replayed.step_ns
         middle = expected.replayed
+        least = self._loading.least_step_ns
+        if self._loading.hidden:
+            # The workers keep up with the step as it is; a shorter one may have to wait for them.
+            high = max(high, base.step_ns)
+        base_ns, predicted_ns = max(base.step_ns, least), max(middle.step_ns, least)
         return Forecast(
             target=target,
             measured_ns=float(steps.average_ns),
-            base_ns=base.step_ns,
-            predicted_ns=middle.step_ns,
-            low_ns=min(low, middle.step_ns),
-            high_ns=max(high, middle.step_ns),
-            limited_by=self._limit(middle),
+            base_ns=base_ns,
+            predicted_ns=predicted_ns,
+            low_ns=min(max(low, least), predicted_ns),
+            high_ns=max(high, predicted_ns),
+            limited_by="dataloader" if middle.step_ns < least else self._limit(middle),
             gpu_ns=middle.gpu_ns,
             host_ns=middle.host_ns,
             base_gpu_ns=base.gpu_ns,
@@ -168,10 +174,25 @@ class _Forecaster:
             ops=self._ops(expected),
         )
 
+    @cached_property
+    def _loading(self) -> Loading:
+        return loading(self._frame, self._frame.selection())
+
+    def _clock(self, unprofiled: float) -> HostClock:
+        """What the workers of the DataLoader are waited for is no work of the CPU."""
+        return self._loading.without(host_clock(self._frame, unprofiled))
+
+    def _as_recorded(self, unprofiled: float) -> Replayed:
+        """The recorded launches once more."""
+        if not len(self._loading.waits[0]):
+            return replay_as_recorded(self._frame, unprofiled)
+        work = launched(self._frame, self._clock(unprofiled))
+        return replay(events(work, recorded_ns(self._frame, work), {}), work.gap_ns)
+
     def _simulate(self, unprofiled: float, spreads: float) -> _Simulated:
         """One replay as asked about."""
         frame, target = self._frame, self._target
-        work = launched(frame, host_clock(frame, unprofiled))
+        work = launched(frame, self._clock(unprofiled))
         times = self._kernel_times
         moved, known = target.new_gpu != target.gpu, self._calibration
         extra = known.other_gpu_spread if moved or target.gpu != self._measured_on else 0.0
@@ -198,11 +219,14 @@ class _Forecaster:
         return "dataloader" if 2 * self._loading_ns() > replayed.host_ns else "cpu"
 
     def _loading_ns(self) -> float:
-        """Time per iteration in which the CPU loads data."""
+        """Time per iteration in which the training thread loads data itself."""
         calls, iterations = self._frame.profile.calls, self._frame.profile.iterations
         loads = self._frame.profile.ops.role[calls.op] == Role.DATALOADER
         spans = union(calls.start_ns[loads], calls.start_ns[loads] + calls.duration_ns[loads])
-        return float(covered(spans, iterations.host_start_ns, iterations.host_stop_ns).mean())
+        whole, waits = (
+            covered(one, iterations.host_start_ns, iterations.host_stop_ns) for one in (spans, self._loading.waits)
+        )
+        return float((whole - waits).mean())
 
     def _ops(self, expected: _Simulated) -> list[OpForecast]:
         work = expected.work

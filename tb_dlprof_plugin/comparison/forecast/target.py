@@ -16,7 +16,9 @@ from tb_dlprof_plugin.measures.roofline import gpu_name
 Precision = Literal["fp32", "tf32", "fp16", "bf16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
-
+_BASES = ("fp32", "tf32", "3xtf32")
+_MOSTLY_BASE_PERCENT = 97.0
+"""Of the matrix time, in `_BASES`: a run that is neither mostly FP32 nor mostly TF32 has some of each."""
 _OPAQUE = 0.03
 """Compiled FP32 runs spend 5 to 10 % of their kernel time in Triton kernels, and others none."""
 
@@ -58,6 +60,7 @@ def target_of(frame: Frame, precision: str, batch_size: int | None = None, gpu: 
         known = f"the peak rates of {name!r} are not known" if name else "the run does not say which one GPU it used"
         raise ForecastError(f"{known}, and a forecast needs them (docs/metrics.md lists the GPUs).")
     _check_precision(frame)
+    _check_as_it_is(frame, precision)
     if not any(profile.strings[shapes] for shapes in profile.ops.shapes.tolist()):
         raise ForecastError(
             "the shapes of the ops' inputs were not recorded; record the run with record_shapes=True "
@@ -97,15 +100,25 @@ def _check_launches(frame: Frame) -> None:
 
 
 def _check_precision(frame: Frame) -> None:
+    """What a run computed in must be FP32, TF32, or some of each: both have FP32 tensors, and autocast changes both."""
     mode = precision_mode(frame)
-    if mode.precision == "fp32":
-        return
     if not mode.precision:
-        raise ForecastError("what the run computed in cannot be told, and a forecast starts from an FP32 run.")
-    raise ForecastError(
-        f"the run computed in {mode.label or mode.precision.upper()}, and a forecast starts from an FP32 run: record "
-        "one without autocast and with TF32 off."
-    )
+        raise ForecastError("what the run computed in cannot be told, and a forecast starts from FP32 or TF32.")
+    base = sum(share.percent for share in mode.shares if share.precision in _BASES)
+    if mode.precision not in ("fp32", "tf32") and base < _MOSTLY_BASE_PERCENT:
+        raise ForecastError(
+            f"the run computed in {mode.label or mode.precision.upper()}, and a forecast starts from FP32 or TF32: "
+            "record one without autocast."
+        )
+
+
+def _check_as_it_is(frame: Frame, precision: str) -> None:
+    mode = precision_mode(frame)
+    if precision == "fp32" and mode.precision != "fp32":
+        raise ForecastError(
+            f"the run computed in {mode.label or mode.precision.upper()}, and what it would take in FP32 is not "
+            "forecast: tf32 stands for the run as it is."
+        )
 
 
 def _ceilings_of(gpu: str) -> Ceilings:

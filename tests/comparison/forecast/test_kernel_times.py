@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -226,12 +227,42 @@ def test_ops_after_a_convolution_take_its_layout_until_the_next_one(new_trace: C
 
 def test_layers_that_are_alike_are_looked_up_once(recorded: Callable[[str], Frame]) -> None:
     class Counted(OpTimes):
-        def ratio(self, kind: str, precision: str, features: tuple[float, ...]) -> Any:
+        def ratio(self, kind: str, precision: str, features: tuple[float, ...], base: str = "fp32") -> Any:
             asked.append((kind, features))
-            return super().ratio(kind, precision, features)
+            return super().ratio(kind, precision, features, base)
 
     asked: list[Any] = []
     frame = recorded("resnet50/fp32")
     found = times(frame, "bf16", Counted("NVIDIA H200", op_times(0.5).tables))
     assert found.changed.sum() > 5 * len(asked) > 0
     assert len(asked) == len(set(asked))
+
+
+def in_tf32(training: Callable[..., Any]) -> Frame:
+    frame: Frame = training("tf32").frame()
+    return frame
+
+
+TF32_US = {"conv": 100, "fc": 50, "fc backward": 50, "conv backward": 150}
+
+
+def test_a_run_in_tf32_stays_as_it_is_in_tf32(training: Callable[..., Any]) -> None:
+    found = times(in_tf32(training), "tf32", op_times(0.5))
+    assert first_step(found) == RECORDED | TF32_US
+    assert not found.changed.any()
+
+
+def test_from_tf32_matrix_routines_take_the_factor_to_their_time_in_tf32(training: Callable[..., Any]) -> None:
+    known = op_times(0.25)
+    relative = {key: table(0.8, KINDS[key[0]]) for key in known.tables if key[1] != "tf32"}
+    found = times(in_tf32(training), "bf16", replace(known, from_tf32=relative))
+    # The trace does not tell the work of the convolution's backward pass.
+    assert first_step(found) == RECORDED | {"conv": 80, "fc": 40, "fc backward": 40, "conv backward": 150}
+
+
+def test_what_the_library_left_in_fp32_stays_in_fp32(trained: Callable[..., Frame]) -> None:
+    # GIVEN FP32 kernels although TF32 is on for convolutions
+    frame = trained(facts=RunFacts(cudnn_allow_tf32=True, matmul_allow_tf32=False))
+    found = times(frame, "tf32", op_times(0.5))
+    # THEN only products change
+    assert first_step(found) == RECORDED | {"fc": 50, "fc backward": 50}

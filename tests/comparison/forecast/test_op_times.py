@@ -211,3 +211,24 @@ def test_two_thirds_of_the_measured_ops_lie_within_a_standard_deviation(precisio
     # A normal distribution has 0.68 and 0.95.
     assert 0.68 < np.mean(np.abs(shifts) < 1) < 0.85
     assert 0.9 < np.mean(np.abs(shifts) < 2) < 0.98
+
+
+def test_from_tf32_an_op_is_told_by_its_time_in_tf32() -> None:
+    # GIVEN the measured products WHEN one that took half as long in TF32 is asked about by either time
+    known, kind = measured(), "product"
+    table, tf32, relative = known.tables[kind, "bf16"], known.tables[kind, "tf32"], known.from_tf32[kind, "bf16"]
+    for row in range(0, len(table.features), 100):
+        to_tf32, to_bf16 = tf32.logarithms[row], table.logarithms[row]
+        features = table.features[row].copy()
+        features[:2] += to_tf32
+        assert relative.features[row] == pytest.approx(features)
+        assert relative.logarithms[row] == pytest.approx(to_bf16 - to_tf32)
+    # THEN most ratios are nearer to 1 than those to FP32
+    assert np.median(relative.logarithms) > np.median(table.logarithms) + 0.2
+
+
+def test_only_matrix_routines_are_relative_to_tf32() -> None:
+    kinds = {kind for kind, _ in measured().from_tf32}
+    assert {"product", "batched product", "attention fprop", "convolution wide bprop"} <= kinds
+    assert not any(kind.startswith(("relu", "conv2d", "batch_norm", "linear")) for kind in kinds)
+    assert measured().ratio("relu fprop", "bf16", (1.0, 0.0, 0.0), "tf32") is None

@@ -40,8 +40,12 @@ def predict(recorded: Callable[[str], Frame]) -> Predict:
 @pytest.fixture(scope="module")
 def unprofiled_ms(request: pytest.FixtureRequest) -> dict[tuple[str, str], float]:
     """Step times of the demo's runs without the profiler."""
-    text = (request.config.rootpath / "demo" / "recorded" / "recording.json").read_text()
-    return {(run["model"], run["precision"]): run["result"]["unprofiled_step_ms"] for run in json.loads(text)["runs"]}
+    root = request.config.rootpath
+    demo = json.loads((root / "demo" / "recorded" / "recording.json").read_text())["runs"]
+    pairs = json.loads((root / "benchmarks" / "precision_pairs" / "recorded" / "recording.json").read_text())["runs"]
+    return {(run["model"], run["precision"]): run["result"]["unprofiled_step_ms"] for run in demo} | {
+        (run["subject"], run["precision"]): run["unprofiled_step_ms"] for run in pairs
+    }
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -215,3 +219,16 @@ def test_what_takes_nearly_all_of_a_step_limits_it(
 def test_cpu_and_gpu_that_take_turns_limit_both(training: Callable[..., Any]) -> None:
     # The loss is read in each step: 760 of 1000 µs are kernels, and the CPU waits for most of them.
     assert forecast(training("fp32").frame(), "fp32").limited_by == "both"
+
+
+@pytest.mark.parametrize(
+    "run",
+    ["vgg16", "resnet50", "custom", "torchvision/resnet18", "torchvision/vit_b_16", "torchvision/mobilenet_v3_large"],
+)
+def test_from_a_run_in_tf32_half_precision_gains_what_it_gained(
+    recorded: Callable[[str], Frame], unprofiled_ms: dict[tuple[str, str], float], run: str
+) -> None:
+    for precision in ("fp16", "bf16"):
+        found = forecast(recorded(f"{run}/tf32"), precision)
+        gained = unprofiled_ms[run, "tf32"] / unprofiled_ms[run, RUNS[precision]]
+        assert found.speedup == pytest.approx(gained, rel=0.1)

@@ -59,7 +59,8 @@ def _makes_sense(found: Forecast) -> bool:
 @pytest.mark.parametrize("name", ODD)
 def test_a_recorded_trace_has_a_forecast_or_a_reason(name: str) -> None:
     frame = frame_of(name)
-    assert len({answers(frame, precision) for precision in PRECISIONS}) == 1
+    # FP32 stands for the run as it is: one in TF32 has no forecast of it.
+    assert len({answers(frame, precision) for precision in PRECISIONS if precision != "fp32"}) == 1
 
 
 def test_fp32_runs_on_a_gpu_have_one() -> None:

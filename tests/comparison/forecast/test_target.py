@@ -71,12 +71,18 @@ def test_several_kinds_of_gpus(training: Callable[..., Any]) -> None:
     assert "does not say which one GPU it used" in refused(trace.frame())
 
 
-@pytest.mark.parametrize(("precision", "label"), [("fp16", "FP16"), ("tf32", "TF32")])
-def test_a_run_that_is_not_fp32(training: Callable[..., Any], precision: str, label: str) -> None:
-    text = refused(training(precision).frame())
-    assert text.startswith("the run computed in ")
-    assert label in text
-    assert "record one without autocast and with TF32 off" in text
+def test_a_run_that_is_neither_fp32_nor_tf32(training: Callable[..., Any]) -> None:
+    text = refused(training("fp16").frame())
+    assert text.startswith("the run computed in FP16 model, and")
+    assert "record one without autocast" in text
+
+
+def test_a_run_in_tf32_goes_to_half_precision_and_stands_for_itself(training: Callable[..., Any]) -> None:
+    frame = training("tf32").frame()
+    assert [target_of(frame, precision).precision for precision in ("tf32", "fp16", "bf16")] == ["tf32", "fp16", "bf16"]
+    assert refused(frame, "fp32") == (
+        "the run computed in TF32, and what it would take in FP32 is not forecast: tf32 stands for the run as it is."
+    )
 
 
 def test_the_recorded_amp_runs_are_named(recorded: Callable[[str], Frame]) -> None:
