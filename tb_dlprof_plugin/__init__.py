@@ -13,7 +13,7 @@ from tb_dlprof_plugin.version import __version__
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.analysis import analyze_trace as analyze
-    from tb_dlprof_plugin.capture import profile, trace_handler
+    from tb_dlprof_plugin.capture import lightning_callback, profile, trace_handler
     from tb_dlprof_plugin.comparison import compare
     from tb_dlprof_plugin.comparison.forecast import forecast as predict
     from tb_dlprof_plugin.kernels import classify_kernel
@@ -26,6 +26,7 @@ _HOME = {
     "by_model": ("tb_dlprof_plugin.views.python.many", "by_model"),
     "classify_kernel": ("tb_dlprof_plugin.kernels", "classify_kernel"),
     "compare": ("tb_dlprof_plugin.comparison", "compare"),
+    "lightning_callback": ("tb_dlprof_plugin.capture", "lightning_callback"),
     "many_runs": ("tb_dlprof_plugin.views.python.many", "many_runs"),
     "page": ("tb_dlprof_plugin.views.reports.profiles", "page"),
     "predict": ("tb_dlprof_plugin.comparison.forecast", "forecast"),
@@ -43,6 +44,7 @@ __all__ = [
     "by_model",
     "classify_kernel",
     "compare",
+    "lightning_callback",
     "many_runs",
     "page",
     "predict",

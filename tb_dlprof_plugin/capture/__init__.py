@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.capture.handler import TraceHandler, trace_handler
+    from tb_dlprof_plugin.capture.lightning import lightning_callback
     from tb_dlprof_plugin.capture.session import ProfileSession, profile
     from tb_dlprof_plugin.capture.warn import TbDlprofWarning
     from tb_dlprof_plugin.capture.workers import wait_for_analysis
@@ -19,12 +20,21 @@ _HOME = {
     "ProfileSession": "session",
     "TbDlprofWarning": "warn",
     "TraceHandler": "handler",
+    "lightning_callback": "lightning",
     "profile": "session",
     "trace_handler": "handler",
     "wait_for_analysis": "workers",
 }
 
-__all__ = ["ProfileSession", "TbDlprofWarning", "TraceHandler", "profile", "trace_handler", "wait_for_analysis"]
+__all__ = [
+    "ProfileSession",
+    "TbDlprofWarning",
+    "TraceHandler",
+    "lightning_callback",
+    "profile",
+    "trace_handler",
+    "wait_for_analysis",
+]
 
 
 def __getattr__(name: str) -> Any:

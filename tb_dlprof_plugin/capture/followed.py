@@ -87,8 +87,11 @@ def _following(original: Any) -> Any:
     @functools.wraps(original)
     def transit_action(self: Any, prev_action: Any, current_action: Any) -> Any:
         follower = _followed.get(self)
-        if follower is not None and probe(lambda: follower.boundary(self, current_action) or True) is None:
-            probe(lambda: follower.leave(self))
+        if follower is not None:
+            try:
+                follower.boundary(self, current_action)
+            except Exception:
+                probe(lambda: follower.leave(self))
         return original(self, prev_action, current_action)
 
     transit_action.follows = original  # type: ignore[attr-defined]

@@ -25,12 +25,20 @@ _Range: Any = getattr(torch._C._profiler, "_RecordFunctionFast", None) or autogr
 """The fast one costs under 1 us, `record_function` about 8. In a trace they are `cpu_op` and `user_annotation`."""
 
 
-class _Open(threading.local):
-    """The ranges that are open in a thread, the innermost last, and the cycle that they belong to."""
+class _Stack(list[tuple[Any, Any]]):
+    """The ranges that are open in a thread, each with its hook, the innermost last, and the cycle they belong to."""
+
+    __slots__ = ("generation",)
 
     def __init__(self) -> None:
-        self.stack: list[tuple[str, Any]] = []
         self.generation = 0
+
+
+class _Open(threading.local):
+    """The stack of each thread."""
+
+    def __init__(self) -> None:
+        self.stack = _Stack()
 
 
 class ModuleRanges:
@@ -66,14 +74,13 @@ class ModuleRanges:
         if self._handles:
             return
         for path, module in walk(self._model):
-            name = MODULE_PREFIX + path
-            before, after = _Before(self, name), _After(self, name)
+            hook = _Hook(self, MODULE_PREFIX + path)
             try:
-                self._handles.append(module.register_forward_pre_hook(before, prepend=True, with_kwargs=True))
-                self._handles.append(module.register_forward_hook(after, always_call=True))
+                self._handles.append(module.register_forward_pre_hook(hook.before, prepend=True, with_kwargs=True))
+                self._handles.append(module.register_forward_hook(hook.after, always_call=True))
             except Exception:
                 continue
-            self._hooks += [before, after]
+            self._hooks.append(hook)
 
     def remove(self) -> None:
         """Take all hooks off and close what this thread left open."""
@@ -92,11 +99,11 @@ class ModuleRanges:
         self.observation = None
         self.recorded = False
 
-    def open(self, name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def open(self, hook: _Hook, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Begin a range in this thread."""
         if not autograd_profiler._is_profiler_enabled:
             return
-        if self.here.generation != self.generation:
+        if self.here.stack.generation != self.generation:
             self._drain()
         stack = self.here.stack
         if not stack:
@@ -107,16 +114,16 @@ class ModuleRanges:
             # A validation pass may come first, but it is the training that matters.
             if self.observation is None or not self.observation.training:
                 self.observation = observe(module, args, kwargs)
-        entered = _Range(name)
+        entered = _Range(hook.name)
         entered.__enter__()
-        stack.append((name, entered))
+        stack.append((hook, entered))
         self.recorded = True
 
-    def close(self, name: str) -> None:
-        """End the innermost range of that name, and those inside it that an interrupt left open."""
+    def close(self, hook: _Hook) -> None:
+        """End the innermost range of that hook, and those inside it that an interrupt left open."""
         stack = self.here.stack
         for index in range(len(stack) - 1, -1, -1):
-            if stack[index][0] == name:
+            if stack[index][0] is hook:
                 while len(stack) > index:
                     stack.pop()[1].__exit__(None, None, None)
                 return
@@ -125,28 +132,25 @@ class ModuleRanges:
         stack = self.here.stack
         while stack:
             stack.pop()[1].__exit__(None, None, None)
-        self.here.generation = self.generation
+        stack.generation = self.generation
 
 
 class _Hook:
-    """A forward hook that a copied or pickled model takes along only as one that does nothing."""
+    """Both hooks of one module. A copied or pickled model takes along only one that does nothing.
+
+    They run at each call of each module while the profiler records: methods, which Python calls faster than objects,
+    without a detour where the call is inside of another.
+    """
 
     __slots__ = ("name", "owner")
 
-    def __init__(self, owner: ModuleRanges, name: str) -> None:
-        self.owner: ModuleRanges | None = owner
+    def __init__(self, owner: ModuleRanges | None = None, name: str = "") -> None:
+        self.owner = owner
         self.name = name
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> _Inert:
-        return _Inert()
-
-    def __reduce__(self) -> tuple[Any, tuple[()]]:
-        return (_Inert, ())
-
-
-class _Before(_Hook):
     # torch leaves the kwargs out where another hook of the same call has just taken this one off.
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+    def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+        """The forward pre-hook."""
         # First, because Dynamo knows this one: a compiled forward then has no trace of the hook and no graph break.
         if is_compiling():
             return
@@ -154,21 +158,18 @@ class _Before(_Hook):
         if owner is None or not autograd_profiler._is_profiler_enabled:
             return
         try:
-            here = owner.here
-            if here.stack and here.generation == owner.generation:
-                # Nearly all calls are inside of another: no detour.
-                name = self.name
-                entered = _Range(name)
+            stack = owner.here.stack
+            if stack and stack.generation == owner.generation:
+                entered = _Range(self.name)
                 entered.__enter__()
-                here.stack.append((name, entered))
+                stack.append((self, entered))
             else:
-                owner.open(self.name, module, args, kwargs or {})
+                owner.open(self, module, args, kwargs or {})
         except Exception:
             self.owner = None
 
-
-class _After(_Hook):
-    def __call__(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+    def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        """The forward hook."""
         if is_compiling():
             return
         owner = self.owner
@@ -176,19 +177,18 @@ class _After(_Hook):
             return
         try:
             stack = owner.here.stack
-            if stack and stack[-1][0] is self.name:
+            if stack and stack[-1][0] is self:
                 stack.pop()[1].__exit__(None, None, None)
             else:
-                owner.close(self.name)
+                owner.close(self)
         except Exception:
             self.owner = None
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Hook:
+        return _Hook()
 
-class _Inert:
-    """Takes the place of a hook in a copy of the model."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
-        return None
+    def __reduce__(self) -> tuple[Any, tuple[()]]:
+        return (_Hook, ())
 
 
 def walk(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:

@@ -127,7 +127,7 @@ def run(
     """Profile a training script as it is, without changing it.
 
     Options come before the script; everything from the script on is its own. Its output, its exit status and the
-    signals it gets are what they are without tb-dlprof. By default its iterations 8 to 17 are recorded.
+    signals it gets are what they are without tb-dlprof. By default its iterations 12 to 21 are recorded.
 
     \b
     tb-dlprof run train.py --epochs 1

@@ -165,6 +165,49 @@ def test_drop_in_for_lightning(tmp_path, kit):
 
 
 @pytest.mark.slow
+def test_lightning_callback_records_the_whole_cycle(tmp_path, kit):
+    lightning = pytest.importorskip("lightning.pytorch")
+    import pickle
+
+    from tb_dlprof_plugin import lightning_callback
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = kit.Net()
+
+        def training_step(self, batch, index):
+            return torch.nn.functional.cross_entropy(self.net(batch[0]), batch[1])
+
+        def configure_optimizers(self):
+            return torch.optim.Adam(self.parameters(), foreach=True)
+
+    data = torch.utils.data.TensorDataset(torch.randn(36, 3, 8, 8), torch.zeros(36, dtype=torch.long))
+    callback = lightning_callback(tmp_path / "logs", schedule=(5, 1, 2, 1), wait=True)
+    assert isinstance(callback, lightning.Callback)
+    assert type(pickle.loads(pickle.dumps(callback))).__name__ == "DLProfCallback"
+    trainer = lightning.Trainer(
+        max_epochs=1,
+        accelerator="cpu",
+        callbacks=[callback],
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        default_root_dir=tmp_path,
+    )
+    trainer.fit(Module(), torch.utils.data.DataLoader(data, batch_size=2))
+    (stored,) = read_profiles(tmp_path / "logs")
+    facts = stored.profile.facts
+    assert list(stored.profile.iterations.number) == [6, 7]
+    assert (facts.optimizer, facts.model, facts.batch_size, facts.training) == ("Adam(foreach=True)", "Module", 2, True)
+    assert facts.dataloader.batch_size == 2
+    assert (len(facts.unprofiled_before_ns), len(facts.unprofiled_after_ns)) == (4, 8)
+    assert "net.layers.0.conv" in stored.profile.strings
+    assert callback.session is None
+
+
+@pytest.mark.slow
 def test_drop_in_for_accelerate(tmp_path, kit):
     accelerate = pytest.importorskip("accelerate")
     from accelerate.utils import ProfileKwargs

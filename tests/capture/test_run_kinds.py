@@ -80,14 +80,14 @@ def test_gradients_of_several_batches_make_one_iteration(tmp_path: Path) -> None
     _, (profile,) = recorded(
         tmp_path,
         """
-        for index in range(80):
+        for index in range(104):
             (model(torch.randn(4, 8)).sum() / 4).backward()
             if index % 4 == 3:
                 optimizer.step()
                 optimizer.zero_grad()
         """,
     )
-    assert numbers(profile) == list(range(8, 18))
+    assert numbers(profile) == list(range(12, 22))
     assert sum(int((profile.calls.op == row).sum()) for row in linear_ops(profile)) == 10 * 4 * 3
 
 
@@ -100,10 +100,10 @@ def test_a_look_at_the_model_before_the_training_is_not_recorded(tmp_path: Path)
         with torch.no_grad():
             model(torch.randn(2, 8))
         model.train()
-        train(20, model, torch.optim.Adam(model.parameters()))
+        train(26, model, torch.optim.Adam(model.parameters()))
         """,
     )
-    assert numbers(profile) == list(range(8, 18))
+    assert numbers(profile) == list(range(12, 22))
     assert profile.facts.optimizer == "Adam"
 
 
@@ -112,15 +112,15 @@ def test_an_evaluation_within_the_recording_belongs_to_no_iteration(tmp_path: Pa
         tmp_path,
         """
         for epoch in range(3):
-            train(10, model.train(), optimizer)
+            train(14, model.train(), optimizer)
             model.eval()
             with torch.no_grad():
                 for _ in range(7):
                     model(torch.randn(64, 8))
         """,
     )
-    # The evaluation comes after iterations 8 and 9, and takes a number.
-    assert numbers(profile) == [8, 9, *range(11, 19)]
+    # The evaluation comes after iterations 12 and 13, and takes a number.
+    assert numbers(profile) == [12, 13, *range(15, 23)]
     shapes = [profile.strings[index] for index in profile.ops.shapes.tolist()]
     evaluating = [row for row in linear_ops(profile) if shapes[row].startswith("[[64,")]
     starts = [int(t) for row in evaluating for t in profile.calls.start_ns[profile.calls.op == row]]
@@ -136,12 +136,12 @@ def test_an_evaluation_after_enough_iterations_ends_the_recording(tmp_path: Path
         tmp_path,
         """
         for epoch in range(3):
-            train(13, model.train(), optimizer)
+            train(17, model.train(), optimizer)
             with torch.no_grad():
                 model.eval()(torch.randn(64, 8))
         """,
     )
-    assert numbers(profile) == list(range(8, 13))
+    assert numbers(profile) == list(range(12, 17))
 
 
 def test_a_closure_calls_the_model_several_times_within_one_step(tmp_path: Path) -> None:
@@ -157,11 +157,11 @@ def test_a_closure_calls_the_model_several_times_within_one_step(tmp_path: Path)
             loss.backward()
             return loss
 
-        for _ in range(20):
+        for _ in range(26):
             optimizer.step(closure)
         """,
     )
-    assert numbers(profile) == list(range(8, 18))
+    assert numbers(profile) == list(range(12, 22))
 
 
 @pytest.mark.parametrize("how", ["module", "in place", "function"])
@@ -179,7 +179,7 @@ def test_compiling_is_as_without(tmp_path: Path, how: str) -> None:
             @torch.compile(backend="aot_eager")
             def call(x):
                 return model(x)
-        for _ in range(20):
+        for _ in range(26):
             optimizer.zero_grad()
             call(torch.randn(4, 8)).square().sum().backward()
             optimizer.step()
@@ -192,7 +192,7 @@ def test_compiling_is_as_without(tmp_path: Path, how: str) -> None:
     profiled = run("-v", "quiet", "--run-name", "r", script, how, cwd=tmp_path)
     assert profiled == plain
     (profile,) = profiles(tmp_path / "runs" / "r")
-    assert numbers(profile) == list(range(8, 18))
+    assert numbers(profile) == list(range(12, 22))
     assert profile.facts.compiled is (how != "function")
 
 
@@ -217,11 +217,11 @@ def test_emit_nvtx_of_scripts_for_dlprof_does_not_keep_the_profiler_out(tmp_path
         tmp_path,
         """
         with torch.autograd.profiler.emit_nvtx():
-            train(20, model, optimizer)
+            train(26, model, optimizer)
         """,
     )
     assert done.status == 0
-    assert numbers(profile) == list(range(8, 18))
+    assert numbers(profile) == list(range(12, 22))
 
 
 def test_only_what_lies_between_the_scripts_marks_is_recorded(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_only_what_lies_between_the_scripts_marks_is_recorded(tmp_path: Path) ->
 
 
 def test_without_any_mark_that_is_said(tmp_path: Path) -> None:
-    done, _ = recorded(tmp_path, "train(20, model, optimizer)", "--profile-range")
+    done, _ = recorded(tmp_path, "train(26, model, optimizer)", "--profile-range")
     assert "train.py did not call torch.cuda.profiler.start(), so nothing was recorded" in done.err
 
 
@@ -266,7 +266,7 @@ def test_ranks_that_the_script_starts_itself_are_profiles_of_one_session(tmp_pat
             os.environ.update(RANK=str(rank), WORLD_SIZE="2")
             dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=2)
             parallel = nn.parallel.DistributedDataParallel(Net())
-            train(12, parallel, torch.optim.SGD(parallel.parameters(), lr=0.1))
+            train(16, parallel, torch.optim.SGD(parallel.parameters(), lr=0.1))
             dist.destroy_process_group()
 
         if __name__ == "__main__":
@@ -279,7 +279,7 @@ def test_ranks_that_the_script_starts_itself_are_profiles_of_one_session(tmp_pat
     assert done.status == 0, done.err
     found = profiles(tmp_path / "runs" / "r")
     assert [profile.source.rank for profile in found] == [0, 1]
-    assert [numbers(profile) for profile in found] == [[8, 9, 10, 11]] * 2
+    assert [numbers(profile) for profile in found] == [[12, 13, 14, 15]] * 2
     assert len({profile.source.session for profile in found}) == 1
     assert {profile.facts.parallel_wrapper for profile in found} == {"DistributedDataParallel"}
     assert "2 ranks" in done.err
@@ -293,7 +293,7 @@ def test_workers_of_a_loader_record_nothing(tmp_path: Path) -> None:
             net = nn.Linear(8, 8)
 
             def __len__(self):
-                return 80
+                return 104
 
             def __getitem__(self, index):
                 with torch.no_grad():
@@ -306,7 +306,7 @@ def test_workers_of_a_loader_record_nothing(tmp_path: Path) -> None:
         """,
     )
     (profile,) = found
-    assert numbers(profile) == list(range(8, 18))
+    assert numbers(profile) == list(range(12, 22))
     assert profile.facts.dataloader.num_workers == 2
     assert "Warning" not in done.err
 
@@ -316,10 +316,10 @@ def test_a_recording_that_cannot_be_written_costs_the_script_nothing(tmp_path: P
         tmp_path,
         """
         import shutil
-        train(10, model, optimizer)
+        train(14, model, optimizer)
         shutil.rmtree("runs")
         open("runs", "w").close()
-        train(10, model, optimizer)
+        train(14, model, optimizer)
         print("trained")
         sys.exit(5)
         """,
@@ -339,7 +339,7 @@ def test_a_failure_of_ours_is_one_warning(tmp_path: Path) -> None:
             raise RuntimeError("no tracing today")
 
         torch.profiler.profile.prepare_trace = broken
-        train(20, model, optimizer)
+        train(26, model, optimizer)
         print("trained")
         """,
     )

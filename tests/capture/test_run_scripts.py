@@ -55,24 +55,25 @@ DEMO = {
     "custom": "ConvTransformer",
 }  # fmt: skip
 PUBLIC = {
-    # Of two epochs of 14 batches, the evaluation after the first ends the recording.
+    # Of two epochs of 18 batches, the evaluation after the first ends the recording.
     "imagenet": Case(
-        "imagenet.py", "ResNet", 8, list(range(8, 14)), {"conv1", "layer3.downsample.0", "layer4.bn2", "fc"}
+        "imagenet.py", "ResNet", 8, list(range(12, 18)), {"conv1", "layer3.downsample.0", "layer4.bn2", "fc"},
+        ("--batches", 18),
     ),
     "lightning": Case(
-        "lightning_module.py", "Classifier", 16, list(range(8, 15)), {"features.0", "features.3", "head", "loss"},
-        needs="lightning",
+        "lightning_module.py", "Classifier", 16, list(range(12, 19)), {"features.0", "features.3", "head", "loss"},
+        ("--batches", 19), needs="lightning",
     ),
     "accelerate": Case(
-        "accelerate_loop.py", "TinyBert", 8, list(range(8, 18)),
+        "accelerate_loop.py", "TinyBert", 8, list(range(12, 22)),
         {"embeddings", "encoder.layers.1.linear2", "classifier"}, needs="accelerate",
     ),
     "transformers": Case(
-        "transformers_trainer.py", "BertForSequenceClassification", 8, list(range(8, 18)),
+        "transformers_trainer.py", "BertForSequenceClassification", 8, list(range(12, 22)),
         {"classifier", "bert.embeddings.word_embeddings"}, needs="transformers",
     ),
     "gan": Case(
-        "gan.py", "Generator + Discriminator", 16, list(range(8, 18)), {"Generator.main.0", "Discriminator.conv"}
+        "gan.py", "Generator + Discriminator", 16, list(range(12, 22)), {"Generator.main.0", "Discriminator.conv"}
     ),
 }  # fmt: skip
 

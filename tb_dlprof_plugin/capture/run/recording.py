@@ -51,11 +51,11 @@ class Ranges(ModuleRanges):
         super().__init__(model)
         self._on_call = on_call
 
-    def open(self, name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def open(self, hook: Any, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Begin a range in this thread."""
         if not self.here.stack:
             self._on_call(module)
-        super().open(name, module, args, kwargs)
+        super().open(hook, module, args, kwargs)
 
 
 class Recording(ProfileSession):
