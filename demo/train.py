@@ -37,8 +37,10 @@ from synthetic_data import make_loader
 from training import PRECISIONS, Mark, Training, synchronize
 
 WARMUP_STEPS = 5
-WAIT_STEPS = 5
+WAIT_STEPS = 10
 PROFILER_WARMUP_STEPS = 2
+AFTER_STEPS = 22
+"""Trained on after the recording: two that settle, and twenty that the hook times without the profiler."""
 
 
 def _parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -92,9 +94,10 @@ def time_steps_without_loader(training: Training, loader: DataLoader[tuple[Tenso
 
 
 def profile_steps(
-    training: Training, loader: DataLoader[tuple[Tensor, Tensor]], steps: int, logdir: Path, run_name: str
+    training: Training, loader: DataLoader[tuple[Tensor, Tensor]], steps: int, after: int, logdir: Path, run_name: str
 ) -> tuple[float, float]:
-    """Record ``steps`` iterations; returns the mean milliseconds of one on the device, and the last loss."""
+    """Record ``steps`` iterations and train on for ``after``; returns the mean milliseconds of a recorded one on the
+    device, and the last loss."""
     schedule = {"wait": WAIT_STEPS, "warmup": PROFILER_WARMUP_STEPS, "active": steps, "repeat": 1}
     skipped = WAIT_STEPS + PROFILER_WARMUP_STEPS
     start = stop = Mark(training.device)
@@ -107,7 +110,7 @@ def profile_steps(
         schedule=schedule,
         run_name=run_name,
     ) as prof:
-        for index, (images, labels) in enumerate(itertools.islice(loader, skipped + steps)):
+        for index, (images, labels) in enumerate(itertools.islice(loader, skipped + steps + after)):
             if index == skipped:
                 start = Mark(training.device)
             loss = training.step(*training.to_device(images, labels))
@@ -127,13 +130,14 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
     batch_size = args.batch_size or setting.batch_size
     steps = args.steps or (5 if args.quick else 10)
     timed_steps = args.timed_steps or (5 if args.quick else 20)
+    after = 5 if args.quick else AFTER_STEPS
     workers = args.workers
     if workers is None:
         workers = min(8, max(2, (os.cpu_count() or 2) // 2)) if device.type == "cuda" else 0
 
     training = Training(spec.build(setting.image_shape, spec.num_classes), device, args.precision, args.channels_last)
     loader = make_loader(
-        batches=max(WARMUP_STEPS + timed_steps, WAIT_STEPS + PROFILER_WARMUP_STEPS + steps),
+        batches=max(WARMUP_STEPS + timed_steps, WAIT_STEPS + PROFILER_WARMUP_STEPS + steps + after),
         batch_size=batch_size,
         image_shape=setting.image_shape,
         num_classes=spec.num_classes,
@@ -143,7 +147,7 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
     unprofiled_ms = time_steps(training, loader, timed_steps)
     without_loader_ms = time_steps_without_loader(training, loader, timed_steps)
     run_name = f"{args.model}/{args.precision}"
-    profiled_ms, loss = profile_steps(training, loader, steps, args.logdir, run_name)
+    profiled_ms, loss = profile_steps(training, loader, steps, after, args.logdir, run_name)
     return {
         "model": args.model,
         "precision": args.precision,
