@@ -5,10 +5,10 @@
 
 ``record`` trains each model in four precisions in one process. Turns of steps without any profiler (half a second each)
 are timed right before and right after each recording: they are the truth. Two recordings: one by the hook with its
-default settings, one by a bare ``torch.profiler`` with shapes, imported as any trace is. ``record --run`` records by
-``tb-dlprof run`` instead, a process for each; the script times the turns itself. ``report`` prints, for each kind of
-recording, the error of the shown step, and for FP32 against each other precision the error of the shown speedup, in how
-many pairs its direction is right, and how often the intervals hold the truth.
+default settings and, in two of the precisions, one by a bare ``torch.profiler`` with shapes, imported as any trace is.
+``record --run`` records by ``tb-dlprof run`` instead, a process for each; the script times the turns itself. ``report``
+prints, for each kind of recording, the error of the shown step, and for FP32 against each other precision the error of
+the shown speedup, in how many pairs its direction is right, and how often the intervals hold the truth.
 
 Where the CPU sets the pace, the truth itself moves: ``drift`` says by how much the turns before and after differ.
 """
@@ -41,6 +41,7 @@ HOOK_STEPS = 46
 AFTER_S = 1.7
 """Seconds that the loop goes on after the cycle: the hook times steps for a little less."""
 BARE_STEPS = 5
+BARE_PRECISIONS = ("fp32", "amp-bf16")
 RUN_FIRST = 60
 """The first iteration that `tb-dlprof run` records: those before it are warm-up and the first turn."""
 _CPU_PACED = 1.1
@@ -109,7 +110,7 @@ def record(names: Sequence[str], out: Path, seconds: float, by_run: bool) -> Non
     file.write_text(json.dumps({**machine, "runs": [*earlier, *map(asdict, runs)]}, indent=1) + "\n")
 
 
-def _hook_and_bare(subject: Any, precision: str, out: Path, analyses: list[subprocess.Popen[bytes]]) -> tuple[Run, Run]:
+def _hook_and_bare(subject: Any, precision: str, out: Path, analyses: list[subprocess.Popen[bytes]]) -> list[Run]:
     from precision_pairs.record import Step, turn_ms, warm_up
 
     hook, bare = (Run(subject.name, precision, kind) for kind in ("hook", "bare"))
@@ -120,12 +121,13 @@ def _hook_and_bare(subject: Any, precision: str, out: Path, analyses: list[subpr
         _by_hook(step, out / hook.name, max(HOOK_STEPS, 24 + round(AFTER_S * 1e3 / hook.turns_ms[0])))
         between = turn_ms(step, count)
         hook.turns_ms.append(between)
-        bare.turns_ms.append(between)
-        analyses.append(_by_torch(step, out / bare.name))
-        bare.turns_ms.append(turn_ms(step, count))
+        if precision in BARE_PRECISIONS:
+            bare.turns_ms.append(between)
+            analyses.append(_by_torch(step, out / bare.name))
+            bare.turns_ms.append(turn_ms(step, count))
     except Exception as error:
         hook.error = bare.error = f"{type(error).__name__}: {error}"[:200]
-    return hook, bare
+    return [hook, bare] if precision in BARE_PRECISIONS else [hook]
 
 
 def _by_hook(step: Any, directory: Path, steps: int) -> None:
