@@ -11,6 +11,7 @@ from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import StepTotals, step_totals
 from tb_dlprof_plugin.measures.ops import OpTotals, op_totals
 from tb_dlprof_plugin.measures.pace import host_floor_ns
+from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.storage.precision import precision_of_dtypes
@@ -56,8 +57,18 @@ class Case:
         return self.steps.average_ns
 
     @cached_property
+    def recorded_step_ns(self) -> int:
+        """Wall time per step as recorded: the whole of which CPU times and gaps of the recording are parts."""
+        return round(step_estimate(self.frame, self.selection).recorded_ns)
+
+    @property
+    def step_was_timed(self) -> bool:
+        """Whether the step without the profiler was measured."""
+        return step_estimate(self.frame, self.selection).source in ("measured", "light")
+
+    @cached_property
     def host_floor_ns(self) -> int:
-        """What a step takes on the CPU alone."""
+        """What a recorded step takes on the CPU alone."""
         return host_floor_ns(self.frame, self.selection)
 
     @property

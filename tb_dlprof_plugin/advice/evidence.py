@@ -13,6 +13,11 @@ from tb_dlprof_plugin.storage.model import Bools, Role
 _ROWS = 5
 
 
+def of_recorded_step(case: Case, time_ns: float) -> str:
+    """ "12.04 of the 29.41 ms of a recorded step", for times of the CPU and gaps: the recorder makes both longer."""
+    return f"{time_ns / 1e6:.2f} of the {case.recorded_step_ns / 1e6:.2f} ms of a recorded step"
+
+
 def place_of(case: Case, calls: Bools) -> str:
     """Where in the user's files most of these calls come from, "train.py:12 step"; "" where that is not known."""
     found = case.profile.call_places

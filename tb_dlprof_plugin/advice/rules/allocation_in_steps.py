@@ -7,7 +7,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.claims import Claim
-from tb_dlprof_plugin.advice.evidence import call_rows
+from tb_dlprof_plugin.advice.evidence import call_rows, of_recorded_step
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
 from tb_dlprof_plugin.advice.replays import unprofiled_ns
 from tb_dlprof_plugin.advice.rule import Finding, Rule
@@ -67,7 +67,7 @@ def check(case: Case) -> Finding | Silent:
     if not every.any():
         return Silent("No recorded step allocates or frees memory of the GPU.")
     time = int(calls.duration_ns[every].sum()) // count
-    share = percent(time, case.step_ns) or 0.0
+    share = percent(time, case.recorded_step_ns) or 0.0
     steps = len(np.unique(frame.call_iteration[every]))
     if share < thresholds.ALLOCATION_SHARE_PERCENT or 2 * steps < count:
         return Silent(
@@ -83,12 +83,12 @@ def check(case: Case) -> Finding | Silent:
     return RULE.finding(
         title=f"Each step allocates and frees GPU memory anew: {time / 1e6:.1f} ms in the driver",
         seen=f"{int(allocates.sum()) / count:.3g} calls a step allocate, {number_of_frees / count:.3g} free; together "
-        f"{time / 1e6:.2f} of {case.step_ns / 1e6:.2f} ms. They are in {steps} of {count} steps.",
+        f"they take {of_recorded_step(case, time)}. They are in {steps} of {count} steps.",
         readings=[
             Reading("Calls that allocate, per step", int(allocates.sum()) / count, "count"),
             Reading("Calls that free, per step", number_of_frees / count, "count"),
             Reading("Time in them per step", time, "ns"),
-            Reading("Share of the step", share, "percent", thresholds.ALLOCATION_SHARE_PERCENT),
+            Reading("Share of the recorded step", share, "percent", thresholds.ALLOCATION_SHARE_PERCENT),
             Reading("Most memory reserved", case.facts.peak_memory_reserved_bytes, "bytes"),
         ],
         evidence=[*call_rows(case, every), EvidenceRow("Memory", None, None, "memory", "")],
@@ -122,7 +122,7 @@ def _saving(case: Case, every: Bools) -> SavingItem:
     base = unprofiled_ns(case)
     idle = max(0.0, base - (case.steps.gpu_busy_ns or 0) / count)
     # The profiler makes the calls longer, in the proportion of the steps.
-    least = min(inside * min(1.0, base / max(case.step_ns, 1)), idle)
+    least = min(inside * min(1.0, base / max(case.recorded_step_ns, 1)), idle)
     expected = (least + idle) / 2
     return SavingItem(
         low_ns=round(_CERTAIN * least),

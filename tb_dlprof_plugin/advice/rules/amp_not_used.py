@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import HALF_PRECISIONS, Case
 from tb_dlprof_plugin.advice.claims import Claim
-from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.evidence import of_recorded_step, op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, SavingItem, Silent
 from tb_dlprof_plugin.advice.remedies import BF16, FP16
 from tb_dlprof_plugin.advice.rule import Finding, Rule
@@ -92,7 +92,7 @@ def check(case: Case) -> Finding | Silent:
         if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
             return Silent(
                 f"Half precision should save only {estimate.percent:.1f} % of the step, because the CPU sets the pace: "
-                f"it needs {case.host_floor_ns / 1e6:.2f} of the {case.step_ns / 1e6:.2f} ms."
+                f"it needs {of_recorded_step(case, case.host_floor_ns)}."
             )
     rows = op_rows(case, from_fp32 | from_tf32)
     return RULE.finding(

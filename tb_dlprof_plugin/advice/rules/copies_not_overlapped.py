@@ -100,7 +100,7 @@ def check(case: Case) -> Finding | Silent:
         claim=Claim(launches=launches),
         confirm="Record again: the copies should run on a stream of their own, and the step be shorter by what they "
         "took.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.step_was_timed else "medium",
     )
 
 

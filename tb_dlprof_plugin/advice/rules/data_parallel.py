@@ -70,10 +70,10 @@ def check(case: Case) -> Finding | Silent:
     if gpus < 2:
         return Silent("DataParallel over one GPU only calls the model.")
     parts, base = _parts(case), unprofiled(case)
-    own = parts.forward_ns + parts.backward_ns
+    own, recorded_ns = parts.forward_ns + parts.backward_ns, case.recorded_step_ns
     work = max(int(covered(other_work(case.frame, gpu), *_window(case))[0]) for gpu in profile.iterations.gpu_ids)
     work //= case.selection.count
-    shorter = base.step_ns / max(case.step_ns, 1)
+    shorter = base.step_ns / max(recorded_ns, 1)
     # The GPU with most work of its own is the least that a step takes.
     room = max(base.step_ns - work, 0.0)
     expected = min(own * shorter, 0.8 * room)
@@ -83,7 +83,7 @@ def check(case: Case) -> Finding | Silent:
         round(0.6 * expected),
         round(expected),
         round(max(high, expected)),
-        f"DataParallel's own work, {own / 1e6:.2f} ms of the recorded {case.step_ns / 1e6:.2f} ms step, is not there "
+        f"DataParallel's own work, {own / 1e6:.2f} ms of the recorded {recorded_ns / 1e6:.2f} ms step, is not there "
         f"with DistributedDataParallel: {own * shorter / 1e6:.2f} of {base.step_ns / 1e6:.2f} ms without the profiler. "
         f"At best the passes of the replicas, {parts.passes_ns / 1e6:.2f} ms that one process launches for {gpus} "
         f"GPUs, run side by side as well. The GPU with most to do works {work / 1e6:.2f} ms. Exchanging gradients "
@@ -94,11 +94,11 @@ def check(case: Case) -> Finding | Silent:
         "Gathering outputs and adding up gradients in the backward pass": parts.backward_ns,
     }
     return RULE.finding(
-        title=f"nn.DataParallel spends {percent(own, case.step_ns) or 0:.0f} % of the step on copying the model to "
+        title=f"nn.DataParallel spends {percent(own, recorded_ns) or 0:.0f} % of the step on copying the model to "
         f"{gpus} GPUs",
-        seen=f"Of each {case.step_ns / 1e6:.2f} ms step, {parts.forward_ns / 1e6:.2f} ms go to DataParallel's forward "
-        f"pass outside of the replicas' own, {parts.backward_ns / 1e6:.2f} ms to its part of the backward pass. The "
-        f"GPUs work {case.steps.gpu_utilization or 0:.0f} % of the step.",
+        seen=f"Of each recorded step of {recorded_ns / 1e6:.2f} ms, {parts.forward_ns / 1e6:.2f} ms go to "
+        f"DataParallel's forward pass outside of the replicas' own, {parts.backward_ns / 1e6:.2f} ms to its part of "
+        f"the backward pass. The GPUs work {case.steps.gpu_utilization or 0:.0f} % of the step.",
         readings=[
             Reading("DataParallel's own work per step", own, "ns"),
             Reading("GPUs", gpus, "count"),
@@ -106,7 +106,7 @@ def check(case: Case) -> Finding | Silent:
             Reading("Step without the profiler", base.step_ns, "ns"),
         ],
         evidence=[
-            EvidenceRow(label, time, percent(time, case.step_ns), "launches", "") for label, time in names.items()
+            EvidenceRow(label, time, percent(time, recorded_ns), "launches", "") for label, time in names.items()
         ],
         change=f"Start {gpus} processes, one per GPU, and wrap the model in DistributedDataParallel in each. The batch "
         "size is then per GPU: divide yours by their number.",

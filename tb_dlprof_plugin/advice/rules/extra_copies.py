@@ -8,7 +8,7 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.copies import Copies, Fault, copies, rows_of_calls
-from tb_dlprof_plugin.advice.evidence import call_rows, place_of
+from tb_dlprof_plugin.advice.evidence import call_rows, of_recorded_step, place_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.waits import Change, saved
@@ -58,10 +58,11 @@ def check(case: Case) -> Finding | Silent:
         calls.start_ns[made_and_copied], calls.start_ns[made_and_copied] + calls.duration_ns[made_and_copied]
     )
     time = int((stop - start).sum()) // count
-    share = percent(time, case.step_ns) or 0.0
-    seen = f"{per_step:.3g} tensors a step are made on the CPU and copied to the GPU; both take {time / 1e6:.2f} ms"
+    share = percent(time, case.recorded_step_ns) or 0.0
+    seen = f"{per_step:.3g} tensors a step are made on the CPU and copied to the GPU; both take the CPU "
+    f"{of_recorded_step(case, time)}"
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
-        return Silent(f"{seen}: {share:.1f} % of the step.")
+        return Silent(f"{seen}, {share:.1f} %.")
     waits = found.waits(case)
     estimate = saved(
         case,
@@ -74,8 +75,7 @@ def check(case: Case) -> Finding | Silent:
     place = place_of(case, waits)
     return RULE.finding(
         title=f"{per_step:.3g} tensors a step are made on the CPU only to be copied",
-        seen=f"{seen} of the {case.step_ns / 1e6:.2f} ms of a step. They come from {names}."
-        + (f" They are copied in {place}." if place else ""),
+        seen=f"{seen}. They come from {names}." + (f" They are copied in {place}." if place else ""),
         readings=[
             Reading("Tensors made on the CPU and copied, per step", per_step, "count", thresholds.READS_PER_STEP),
             Reading("CPU time for them, per step", time, "ns"),
@@ -90,7 +90,7 @@ def check(case: Case) -> Finding | Silent:
         claim=Claim(launches=found.launches(case), waits=("cpu", "other")),
         confirm="Record again: the copies should be gone from the Kernels page, and the CPU's time for them from the "
         "step.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.step_was_timed else "medium",
     )
 
 

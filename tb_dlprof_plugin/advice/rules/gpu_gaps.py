@@ -7,6 +7,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.claims import Claim
+from tb_dlprof_plugin.advice.evidence import of_recorded_step
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
 from tb_dlprof_plugin.advice.long_gaps import LongGaps, long_gaps
 from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes
@@ -59,7 +60,7 @@ def check(case: Case) -> Finding | Silent:
     gaps = long_gaps(case.frame, case.selection)
     count = case.selection.count
     idle = int(gaps.duration_ns.sum()) // count
-    share = percent(idle, case.step_ns) or 0.0
+    share = percent(idle, case.recorded_step_ns) or 0.0
     if share < thresholds.LONG_GAPS_SHARE_PERCENT:
         return Silent(_why_not(case, gaps, share))
     steps = len(np.unique(gaps.iteration))
@@ -70,18 +71,18 @@ def check(case: Case) -> Finding | Silent:
     estimate = _saving(case, gaps, idle)
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(
-            f"Gaps take {share:.1f} % of the step, but without what the CPU does in them it would be only "
+            f"Gaps take {share:.1f} % of the recorded step, but without what the CPU does in them it would be only "
             f"{estimate.percent:.1f} % shorter."
         )
     does = ACTIVITIES[int(np.bincount(gaps.activity, weights=gaps.duration_ns).argmax())]
     where = _where(case, gaps)
     return RULE.finding(
         title=f"The GPU idles {idle / 1e6:.1f} ms of each step in long gaps, in which the CPU {_DOES[does]}",
-        seen=f"{len(gaps)} gaps of {thresholds.LONG_GAP_PERCENT:.0f} % of the step or more in {steps} of {count} "
-        f"iterations, {gaps.duration_ns.mean() / 1e6:.2f} ms each on average. In most of that time the CPU "
-        f"{_DOES[does]}{where}.",
+        seen=f"{len(gaps)} gaps of {thresholds.LONG_GAP_PERCENT:.0f} % of the recorded step or more in {steps} of "
+        f"{count} iterations, {gaps.duration_ns.mean() / 1e6:.2f} ms each on average: {of_recorded_step(case, idle)}. "
+        f"In most of that time the CPU {_DOES[does]}{where}.",
         readings=[
-            Reading("Long gaps, of the step", share, "percent", thresholds.LONG_GAPS_SHARE_PERCENT),
+            Reading("Long gaps, of the recorded step", share, "percent", thresholds.LONG_GAPS_SHARE_PERCENT),
             Reading("GPU idle in them per step", idle, "ns"),
             Reading("Longest gap", int(gaps.duration_ns.max()), "ns"),
             Reading("Iterations with such a gap", steps, "count"),
@@ -110,10 +111,12 @@ def _saving(case: Case, gaps: LongGaps, idle: int) -> SavingItem:
 
 def _why_not(case: Case, gaps: LongGaps, share: float) -> str:
     if len(gaps):
-        return f"Long gaps take {share:.1f} % of the step."
+        return f"Long gaps take {share:.1f} % of the recorded step."
     every = idle_gaps(case.frame, case.selection).duration_ns
-    longest = percent(int(every.max(initial=0)), case.step_ns) or 0.0
-    return f"The longest gap takes {longest:.1f} % of a step, or the CPU launches, or loads data, for most of it."
+    longest = percent(int(every.max(initial=0)), case.recorded_step_ns) or 0.0
+    return (
+        f"The longest gap takes {longest:.1f} % of a recorded step, or the CPU launches, or loads data, for most of it."
+    )
 
 
 def _where(case: Case, gaps: LongGaps) -> str:

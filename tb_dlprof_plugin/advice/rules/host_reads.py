@@ -95,7 +95,7 @@ def check(case: Case) -> Finding | Silent:
         claim=Claim(waits=("cpu", "other")),
         confirm="Record again: the waits should be gone from the Launches page, and the GPU busy a larger part of the "
         "step.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.step_was_timed else "medium",
     )
 
 

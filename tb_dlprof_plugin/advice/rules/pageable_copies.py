@@ -108,7 +108,7 @@ def check(case: Case) -> Finding | Silent:
         claim=Claim(launches=found.launches(case), waits=("cpu", "other")),
         confirm='Record again: the copies should be called "Pinned -> Device" on the Kernels page and take as much '
         "less as given.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.step_was_timed else "medium",
     )
 
 

@@ -9,6 +9,7 @@ from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.storage.model import CallKind
 
@@ -31,8 +32,9 @@ _COSTLY = ("with_stack", "profile_memory")
 
 def check(case: Case) -> Finding | Silent:
     """Fires where the recorded step is longer than the one timed before by more than the profiler usually adds."""
-    timed = case.facts.unprofiled_step_ns
-    if not timed:
+    step = step_estimate(case.frame, case.selection)
+    timed = round(step.ns)
+    if step.source not in ("measured", "light"):
         return Silent("No step without the profiler was timed: the schedule waited for too few.", applicable=False)
     selection = case.selection
     # One stray iteration is another rule's subject.
@@ -62,7 +64,7 @@ def check(case: Case) -> Finding | Silent:
             Reading("Recorded over unprofiled step", ratio, "ratio", limit),
             Reading("Recorded step, median", recorded, "ns"),
             Reading("Step without the profiler", timed, "ns"),
-            Reading("Steps timed for it", case.facts.unprofiled_steps, "count"),
+            Reading("Steps timed for it", step.steps, "count"),
             Reading("Profiler's own calls seen in the trace, per step", own, "ns"),
         ],
         evidence=[

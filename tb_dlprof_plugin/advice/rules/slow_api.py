@@ -291,11 +291,15 @@ def _evidence(case: Case, aids: list[_Aid]) -> list[EvidenceRow]:
         if aid.gone is not None:
             time = int(case.profile.calls.duration_ns[aid.gone & inside].sum()) // case.selection.count
             rows.append(
-                EvidenceRow(f"Calls of {aid.name}, on the CPU", time, percent(time, case.step_ns), "launches", "")
+                EvidenceRow(
+                    f"Calls of {aid.name}, on the CPU", time, percent(time, case.recorded_step_ns), "launches", ""
+                )
             )
         if aid.stack_ns:
             rows.append(
-                EvidenceRow("Stack traces of forward ops", aid.stack_ns, percent(aid.stack_ns, case.step_ns), "ops", "")
+                EvidenceRow(
+                    "Stack traces of forward ops", aid.stack_ns, percent(aid.stack_ns, case.recorded_step_ns), "ops", ""
+                )
             )
     return rows
 

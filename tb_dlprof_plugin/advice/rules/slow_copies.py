@@ -103,7 +103,7 @@ def check(case: Case) -> Finding | Silent:
         claim=Claim(launches=found.launches(case), waits=("cpu", "other")),
         confirm="Record again: the copies should take as much less as given, and none should be pageable on the "
         "Kernels page.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.step_was_timed else "medium",
     )
 
 

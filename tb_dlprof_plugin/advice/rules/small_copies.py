@@ -96,7 +96,7 @@ def check(case: Case) -> Finding | Silent:
         saving=estimate,
         claim=Claim(launches=found.launches(case), waits=("cpu", "other")),
         confirm="Record again: a few copies should be left on the Kernels page, and the CPU's time for .to() be gone.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.step_was_timed else "medium",
     )
 
 

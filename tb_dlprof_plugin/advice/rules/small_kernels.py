@@ -22,8 +22,8 @@ RULE = Rule(
     title="Kernels are too small for the GPU",
     looks_for="Kernels with so few thread blocks that most multiprocessors have nothing to do, that take a notable "
     "part of the GPU's time. Calls of one op are to be made one only where the trace shows that none takes what "
-    "another returns: a tensor is taken apart or picked from before them, or they return another number of values. What "
-    "limits the blocks on one multiprocessor (registers, shared memory, threads) is said as well.",
+    "another returns: a tensor is taken apart or picked from before them, or they return another number of values. "
+    "What limits the blocks on one multiprocessor (registers, shared memory, threads) is said as well.",
     why="A kernel of one block uses one multiprocessor of more than a hundred, however busy the GPU looks: utilization "
     "counts time, not multiprocessors.",
     fix="Give such a kernel more at once: process the samples of a batch together instead of one by one, raise the "

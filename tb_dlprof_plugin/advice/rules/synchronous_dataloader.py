@@ -82,7 +82,7 @@ def check(case: Case) -> Finding | Silent:
         saving=estimate,
         claim=Claim(waits=("dataloader", "cpu", "other")),
         confirm="Record again: the Dataloader share on the Overview should fall and the step get shorter by as much.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.step_was_timed else "medium",
     )
 
 
