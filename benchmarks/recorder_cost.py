@@ -160,8 +160,8 @@ def measure(name: str, args: argparse.Namespace, device: torch.device) -> dict[s
     by_name = ways(model, device)
     # Without a GPU one thread does all the work, and other programs on the machine do not count.
     clock = time.perf_counter_ns if device.type == "cuda" else time.thread_time_ns
-    for way in by_name.values():
-        block_ms(step, 3, way, clock)
+    for context in by_name.values():
+        block_ms(step, 3, context, clock)
     blocks: dict[str, list[float]] = {way: [] for way in by_name}
     for number in range(args.rounds):
         order = list(by_name)
@@ -211,7 +211,10 @@ def main() -> None:
     ]
     print(f"{'model':16} {'plain':>10}" + "".join(f" {column.replace('_', ' '):>24}" for column in columns))
     for result in results:
-        cells = [f"{c['percent']:+.1f} % ({c['low']:+.1f} to {c['high']:+.1f})" for c in map(result.get, columns)]
+        cells = [
+            f"{c['percent']:+.1f} % ({c['low']:+.1f} to {c['high']:+.1f})"
+            for c in (result[column] for column in columns)
+        ]
         print(f"{result['model']:16} {result['plain_ms']:7.2f} ms" + "".join(f" {cell:>24}" for cell in cells))
 
 

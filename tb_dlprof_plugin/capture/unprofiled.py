@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from tb_dlprof_plugin.capture.warn import probe
+
 _MOST_MARKS = 520
 
 
@@ -27,11 +29,11 @@ class StepTimer:
     def begin(self) -> None:
         """A timed step begins, and none ended just now."""
         self._marks.append(None)
-        self._marks.append(_now())
+        self._marks.append(probe(_now))
 
     def mark(self) -> None:
         """A timed step ended; the next one begins."""
-        self._marks.append(_now())
+        self._marks.append(probe(_now))
         self._steps += 1
 
     def new_cycle(self) -> None:
@@ -50,7 +52,9 @@ class StepTimer:
 
     def durations_ns(self) -> list[int]:
         """Of the steps that the GPU has passed, in order."""
-        found = (_between_ns(a, b) for a, b in pairwise(self._marks) if a is not None and b is not None)
+        pairs = [(a, b) for a, b in pairwise(self._marks) if a is not None and b is not None]
+        # Events of two GPUs have no time between them.
+        found = [probe(lambda a=a, b=b: _between_ns(a, b)) for a, b in pairs]  # type: ignore[misc]
         return [round(duration) for duration in found if duration is not None]
 
 

@@ -234,8 +234,8 @@ def test_delay_begins_after_that_time(tmp_path: Path) -> None:
 def test_torchrun_records_every_rank_and_the_training_is_the_same(tmp_path: Path) -> None:
     command = ("torchrun", "--nproc-per-node", 2, "--master-port", 29533, SCRIPTS / "imagenet.py", "--epochs", 1)
     torchrun = Path(sys.executable).parent / "torchrun"
-    plain = execute(torchrun, *command[1:], "--batches", 20, "--save", "plain.pt", cwd=tmp_path)
-    done = run("--run-name", "r", "--", *command, "--batches", 20, "--save", "profiled.pt", cwd=tmp_path)
+    plain = execute(torchrun, *command[1:], "--batches", 24, "--save", "plain.pt", cwd=tmp_path)
+    done = run("--run-name", "r", "--", *command, "--batches", 24, "--save", "profiled.pt", cwd=tmp_path)
     assert (done.status, done.out) == (0, plain.out)
     found = profiles(tmp_path / "runs" / "r")
     assert [(profile.source.rank, profile.facts.world_size) for profile in found] == [(0, 2), (1, 2)]
@@ -343,7 +343,7 @@ def test_more_can_be_said(tmp_path: Path, verbosity: str) -> None:
     script = write(tmp_path, "train(3, model, optimizer)\n")
     done = run(f"--verbosity={verbosity}", "--iter_start=1", "--iter_stop=1", script, cwd=tmp_path)
     assert f"tb-dlprof: {sys.executable} {script}" in done.err
-    assert "rank 0: 2 optimizer steps, 1 to 1 recorded, Net" in done.err
+    assert "rank 0: 3 optimizer steps, 1 to 1 recorded, Net" in done.err
 
 
 @pytest.mark.slow
