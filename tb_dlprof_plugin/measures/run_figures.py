@@ -16,6 +16,7 @@ from tb_dlprof_plugin.measures.memory import CPU, DeviceMemory, recorded_devices
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.run_setup import RunSetup, run_setup
 from tb_dlprof_plugin.measures.tensor_cores import tensor_core_totals, utilization
+from tb_dlprof_plugin.simulation.estimate import StepEstimate
 from tb_dlprof_plugin.storage.model import Role
 
 _DIRECTIONS: dict[int, Literal["fprop", "bprop"]] = {Role.FORWARD: "fprop", Role.BACKWARD: "bprop"}
@@ -30,15 +31,17 @@ class OpTypeTime(msgspec.Struct, frozen=True):
 
 
 class RunFigures(msgspec.Struct, frozen=True):
-    """Figures per iteration, over the selected ones; None is unknown. Times in ns.
+    """Figures per step, over the selected ones; None is unknown. Times in ns.
 
     Attributes:
         setup: the facts of the run.
         created_unix_ns: when it was recorded.
         iterations: how many were selected.
-        iteration_ns: their times.
-        step_ns: average iteration time.
-        deviation_ns: sample standard deviation of the iteration times.
+        iteration_ns: their recorded times.
+        estimate: the step without the profiler, its interval and source.
+        step_ns: that step.
+        recorded_step_ns: the mean of ``iteration_ns``.
+        deviation_ns: their sample standard deviation.
         samples_per_second: of this process.
         gpu_utilization: percent.
         tensor_core_utilization: Tensor Core Kernel Utilization, percent.
@@ -56,7 +59,9 @@ class RunFigures(msgspec.Struct, frozen=True):
     created_unix_ns: int
     iterations: int
     iteration_ns: list[int]
+    estimate: StepEstimate
     step_ns: int
+    recorded_step_ns: int
     deviation_ns: int | None
     samples_per_second: float | None
     gpu_utilization: float | None
@@ -94,9 +99,11 @@ def run_figures(frame: Frame, selection: Selection) -> RunFigures:
         created_unix_ns=profile.source.created_unix_ns,
         iterations=count,
         iteration_ns=profile.iterations.duration_ns[selection.first : selection.last + 1].tolist(),
+        estimate=steps.estimate,
         step_ns=steps.average_ns,
+        recorded_step_ns=steps.recorded_ns,
         deviation_ns=steps.deviation_ns,
-        samples_per_second=setup.batch_size * 1e9 / steps.average_ns if setup.batch_size and steps.average_ns else None,
+        samples_per_second=steps.samples_per_second(setup.batch_size),
         gpu_utilization=steps.gpu_utilization,
         tensor_core_utilization=tensor_core_totals(op_totals(frame, selection)).utilization if has_gpu else None,
         tensor_core_share=utilization(split.tensor_core_ns, split.unknown_ns, split.kernel_ns) if has_gpu else None,

@@ -10,6 +10,7 @@ from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.kernels import coverage
 from tb_dlprof_plugin.measures.precision_mode import precision_mode
+from tb_dlprof_plugin.simulation.estimate import StepEstimate
 from tb_dlprof_plugin.storage.header import header_of
 from tb_dlprof_plugin.storage.model import Role as Roles
 
@@ -51,6 +52,19 @@ class RunRef(msgspec.Struct, frozen=True):
     session: str
     rank: int
     cycle: int
+
+
+class StepFigures(msgspec.Struct, frozen=True):
+    """The step without the profiler (ms): its value, its 95 % interval, and the mean recorded step.
+
+    ``source`` says how it is known: "measured", "light", "simulated" or "recorded".
+    """
+
+    ms: float
+    low_ms: float
+    high_ms: float
+    source: str
+    recorded_ms: float
 
 
 class NoteItem(msgspec.Struct, frozen=True):
@@ -107,6 +121,17 @@ ROLES: dict[int, Role] = {
     Roles.OPTIMIZER: "optimizer",
     Roles.DATALOADER: "dataloader",
 }
+
+
+def step_figures(estimate: StepEstimate) -> StepFigures:
+    """The estimate in ms."""
+    return StepFigures(
+        ms=estimate.ns / 1e6,
+        low_ms=estimate.low_ns / 1e6,
+        high_ms=estimate.high_ns / 1e6,
+        source=estimate.source,
+        recorded_ms=estimate.recorded_ns / 1e6,
+    )
 
 
 def selected_range(frame: Frame, selection: Selection) -> SelectedRange:

@@ -4,7 +4,7 @@ import type { LaunchesPage as LaunchesData } from "../../api/types";
 import { AboutChip } from "../../components/about/AboutChip";
 import { useAbout, useOwn } from "../../components/about/useAbout";
 import { Card } from "../../components/Card";
-import { IterationBars } from "../../components/chart/IterationBars";
+import { IterationBars, stepLine } from "../../components/chart/IterationBars";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../components/PageHead";
 import { PartsBar } from "../../components/PartsBar";
@@ -29,7 +29,7 @@ export function LaunchesPage({ data }: { data: LaunchesData }) {
   return (
     <>
       <PageHead title="Launches" headline={data.headline} range={data.range} />
-      <LaunchFigures figures={data.figures} />
+      <LaunchFigures figures={data.figures} step={data.step} stepWords={data.step_words} />
       <IdleTime data={data} />
       <Iterations data={data} />
       <Tables data={data} />
@@ -45,11 +45,11 @@ function IdleTime({ data }: { data: LaunchesData }) {
   const over = <span class="muted small">{count === 1 ? "1 iteration" : `total of ${count} iterations`}{data.gpus.length > 1 && `, ${data.gpus.length} GPUs`}</span>;
   return (
     <div class="grid grid-halves">
-      <Card title={<Term of="idleActivity">What the CPU did while the GPU was idle</Term>} actions={over} testId="launches-activities">
-        <PartsBar name="What the CPU did while the GPU was idle" slices={data.idle_by_activity} definitions={activities} />
+      <Card title={<Term of="idleActivity">What the CPU does while the GPU is idle</Term>} actions={over} testId="launches-activities">
+        <PartsBar name="What the CPU does while the GPU is idle" slices={data.idle_by_activity} definitions={activities} />
       </Card>
-      <Card title={<Term of="idleKind">Why the GPU was idle</Term>} actions={over} testId="launches-kinds">
-        <PartsBar name="Why the GPU was idle" slices={data.idle_by_kind} context="gap_kind" definitions={kinds} />
+      <Card title={<Term of="idleKind">Why the GPU is idle</Term>} actions={over} testId="launches-kinds">
+        <PartsBar name="Why the GPU is idle" slices={data.idle_by_kind} context="gap_kind" definitions={kinds} />
       </Card>
     </div>
   );
@@ -70,7 +70,7 @@ function Iterations({ data }: { data: LaunchesData }) {
         }
       >
         {data.bars_note && <p class="muted small">{data.bars_note}</p>}
-        <IterationBars name="Idle GPU time by iteration" iterations={data.bars} categories={data.activities} hidden={withBusy ? NONE : BUSY} onSelect={(range) => set({ range })} />
+        <IterationBars name="Idle GPU time by iteration" iterations={data.bars} categories={data.activities} hidden={withBusy ? NONE : BUSY} {...(withBusy ? { stepNs: stepLine(data.step) } : {})} onSelect={(range) => set({ range })} />
       </Card>
     </div>
   );
@@ -83,7 +83,8 @@ function Tables({ data }: { data: LaunchesData }) {
   const ownGaps = useOwn(data.gaps, about, (row, own) => own.ops.has(row.op_id) && own.kernels.has(row.kernel_id));
   const syncs = useOwn(data.syncs, about, (row, own) => own.ops.has(row.op_id));
   const kernels = useOwn(data.kernels, about, (row, own) => own.kernels.has(row.id));
-  const activities = useMemo(() => data.activities.slice(1), [data.activities]);
+  // Neither the GPU's busy time nor the recorder's part.
+  const activities = useMemo(() => data.idle_activities.map((key) => data.activities.find((activity) => activity.key === key)!), [data.activities, data.idle_activities]);
   const pace = useMemo(() => paceColumns(activities, several), [activities, several]);
   const gaps = useMemo(() => gapColumns(activities, data.gap_kinds, several), [activities, data.gap_kinds, several]);
   const { run } = data.ref;
