@@ -212,7 +212,7 @@ class _Side:
     def __init__(self, run: Run, row_of_site: Ints, groups: list[int], basis: Basis) -> None:
         self.run, self.groups, self.basis = run, groups, basis
         self.count = run.selection.count
-        self.step_ns = step_totals(run.frame, run.selection).average_ns
+        self.step_ns = step_totals(run.frame, run.selection).recorded_ns
         self.row_of_site = row_of_site
         profile, rows = run.frame.profile, len(groups)
         launches, kernels = profile.launches, profile.kernels

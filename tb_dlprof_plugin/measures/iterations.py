@@ -14,7 +14,7 @@ from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.gpu_busy import GPU_CATEGORIES, gpu_busy_ns, true_wall_ns
 from tb_dlprof_plugin.measures.without_recorder import shortened
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
-from tb_dlprof_plugin.storage.model import TIME_CATEGORIES
+from tb_dlprof_plugin.storage.model import TIME_CATEGORIES, Ints
 
 RECORDER_ORDER = (("cpu", "other"), ("io",), ("dataloader",))
 """Where the recorder's time is, most likely first: in ops and CUDA calls and between them, in proportion, as the replay
@@ -100,19 +100,18 @@ def category_sums(frame: Frame, rows: slice) -> dict[str, int | None]:
     return {name: None if name in unknown else int(value) for name, value in zip(TIME_CATEGORIES, mean, strict=True)}
 
 
-def recorder_parts(frame: Frame, selection: Selection, rows: slice) -> dict[str, int | None]:
-    """`category_sums` of recorded iterations less the recorder's part, and that part as "recorder".
+def iterations_with_recorder(frame: Frame, selection: Selection) -> Ints:
+    """Recorded time of every iteration by `TIME_CATEGORIES` and, last, the recorder; shape (iterations, 8).
 
-    Each iteration has the mean part of the selected ones, as far as it has idle time.
+    Means over the GPUs; rows sum to the iterations. Each iteration has the mean part of the recorder of the selected
+    ones, as far as it has idle time.
     """
-    recorded = category_sums(frame, rows)
-    count = len(frame.profile.iterations.number[rows])
-    part = round(step_totals(frame, selection).recorder_ns / selection.count) * count
-    known = np.array([recorded[name] or 0 for name in TIME_CATEGORIES], dtype=np.int64)
-    part = min(part, int(known[len(GPU_CATEGORIES) :].sum()))
-    rest = shortened(known, _RECORDER_GROUPS, part).tolist()
-    left = {name: None if recorded[name] is None else rest[at] for at, name in enumerate(TIME_CATEGORIES)}
-    return left | {"recorder": part}
+    iterations = frame.profile.iterations
+    times = iterations.category_ns.sum(axis=1) // iterations.category_ns.shape[1]
+    times[:, -1] += iterations.duration_ns - times.sum(axis=1)
+    mean = round(step_totals(frame, selection).recorder_ns / selection.count)
+    part = np.minimum(mean, times[:, len(GPU_CATEGORIES) :].sum(axis=1))
+    return np.concatenate((shortened(times, _RECORDER_GROUPS, part), part[:, None]), axis=1)
 
 
 def percent(part: int | float | None, whole: int | float | None) -> float | None:

@@ -282,14 +282,13 @@ def _bars(frame: Frame, selection: Selection, steps: StepTotals) -> list[Iterati
     idle = _activity_by_iteration(idle_gaps(frame, frame.selection()), len(iterations), 0) // gpus
     parts = np.concatenate(((iterations.duration_ns - idle.sum(axis=1))[:, None], idle), axis=1)
     recorded = [category.recorded for category in _activities(frame)]
-    recorder = round(steps.recorder_ns / selection.count)
+    added = np.minimum(round(steps.recorder_ns / selection.count), parts[:, 1:].sum(axis=1))
+    parts[:, 1:] = shortened(parts[:, 1:], ACTIVITY_GROUPS, added)
 
     def bar(first: int, last: int) -> IterationBar:
-        sums = parts[first : last + 1].sum(axis=0)
-        added = min(recorder * (last - first + 1), int(sums[1:].sum()))
-        sums[1:] = shortened(sums[1:], ACTIVITY_GROUPS, added)
-        known = [value if known else None for value, known in zip(sums.tolist(), recorded, strict=True)]
-        known += [added] if steps.recorder_ns else []
+        sums = parts[first : last + 1].sum(axis=0).tolist()
+        known = [value if known else None for value, known in zip(sums, recorded, strict=True)]
+        known += [int(added[first : last + 1].sum())] if steps.recorder_ns else []
         return iteration_bar(frame, selection, (first, last), known, takes_rounding=0)
 
     return [bar(*span) for span in bar_spans(len(iterations))]
@@ -356,7 +355,7 @@ def _headline(frame: Frame, selection: Selection, steps: StepTotals, idle: StepI
         subject = "the GPUs are" if many else "it is" if idle.pace == Paces.GPU else "the GPU is"
         rest = f"{subject} idle less than 1 % of {step}"
     else:
-        subject = "the GPUs on average" if many else "it" if idle.pace == Paces.GPU else "the GPU"
+        subject = "a GPU on average" if many else "it" if idle.pace == Paces.GPU else "the GPU"
         rest = f"{subject} {words} of {step}{'' if words.startswith('waits for data') else _mostly(idle)}"
     return f"{_who(idle.pace, many)}; {rest}."
 

@@ -6,7 +6,13 @@ import msgspec
 
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.frame import Frame, Selection
-from tb_dlprof_plugin.measures.iterations import StepTotals, category_sums, percent, recorder_parts, step_totals
+from tb_dlprof_plugin.measures.iterations import (
+    StepTotals,
+    category_sums,
+    iterations_with_recorder,
+    percent,
+    step_totals,
+)
 from tb_dlprof_plugin.measures.kernels import time_split
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.parts import step_parts
@@ -273,10 +279,13 @@ def _efficiency(totals: TensorCoreTotals) -> list[Slice]:
 
 
 def _bars(frame: Frame, selection: Selection, steps: StepTotals) -> list[IterationBar]:
+    times = iterations_with_recorder(frame, selection)
+    shown = [category.recorded for category in _categories(frame, steps)]
+
     def bar(first: int, last: int) -> IterationBar:
-        times = recorder_parts(frame, selection, slice(first, last + 1))
-        shown = [value for name, value in times.items() if name != RECORDER.key or steps.recorder_ns]
-        return iteration_bar(frame, selection, (first, last), shown, takes_rounding=list(CATEGORIES).index("other"))
+        sums = times[first : last + 1].sum(axis=0).tolist()
+        known = [value if recorded else None for value, recorded in zip(sums, shown, strict=False)]
+        return iteration_bar(frame, selection, (first, last), known, takes_rounding=list(CATEGORIES).index("other"))
 
     return [bar(*span) for span in bar_spans(len(frame.profile.iterations))]
 

@@ -10,6 +10,7 @@ from tb_dlprof_plugin.comparison.many import NamedRun, against_base, before_and_
 from tb_dlprof_plugin.comparison.sweep import Sweep, sweep, swept_facts
 from tb_dlprof_plugin.measures.run_figures import RunFigures
 from tb_dlprof_plugin.measures.run_setup import RunSetup
+from tb_dlprof_plugin.simulation.estimate import StepEstimate
 
 
 def setup(**facts: Any) -> RunSetup:
@@ -29,7 +30,7 @@ def run(name: str, step_ns: int = 1_000_000, deviation_ns: int | None = 1000, **
     times = [round(step_ns + (apart if index % 2 else -apart)) for index in range(iterations)]
     figures = RunFigures(
         setup=setup(**facts), created_unix_ns=created, iterations=iterations, iteration_ns=times, step_ns=step_ns,
-        deviation_ns=deviation_ns, samples_per_second=None, gpu_utilization=None, tensor_core_utilization=None,
+        estimate=StepEstimate(step_ns, step_ns, step_ns, "recorded", step_ns), recorded_step_ns=step_ns, deviation_ns=deviation_ns, samples_per_second=None, gpu_utilization=None, tensor_core_utilization=None,
         tensor_core_share=None, gpu_ns=None, launches=None, flops=None, peak_memory_bytes=None, peak_memory_of="",
         group_ns={}, op_types=[],
     )  # fmt: skip

@@ -326,7 +326,7 @@ export interface NoteItem {
 /**
  * Everything on the Overview page. `headline` answers "where did the time go?" in one sentence.
  *
- * `step_words` says how long the step is and how that is known. Shares are of steps without the profiler;
+ * `step_words` says how the step's length is known. Shares are of steps without the profiler;
  * `iterations` are as recorded, with the recorder's part as the last of `categories`. `bars_note` says what a
  * bar of them stands for, empty where it is one iteration.
  */

@@ -153,7 +153,7 @@ class _Forecaster:
         middle = expected.replayed
         return Forecast(
             target=target,
-            measured_ns=float(steps.average_ns),
+            measured_ns=float(steps.recorded_ns),
             base_ns=base.step_ns,
             predicted_ns=middle.step_ns,
             low_ns=min(low, middle.step_ns),

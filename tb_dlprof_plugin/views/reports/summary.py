@@ -107,12 +107,12 @@ def _iterations(frame: Frame, selection: Selection) -> dict[str, Cell]:
         "Start Iteration": int(iterations.number[selection.first]),
         "Stop Iteration": int(iterations.number[selection.last]),
         "Average Iteration Time (ns)": steps.average_ns,
+        "Iteration Time Standard Deviation (ns)": steps.deviation_ns,
+        "Iterations Found By": iterations.found_by.replace("_", " ") if found else None,
         "Average Iteration Time, Low (ns)": round(steps.estimate.low_ns),
         "Average Iteration Time, High (ns)": round(steps.estimate.high_ns),
         "Average Iteration Time Is": steps.estimate.words,
         "Recorded Average Iteration Time (ns)": steps.recorded_ns,
-        "Recorded Iteration Time Standard Deviation (ns)": steps.deviation_ns,
-        "Iterations Found By": iterations.found_by.replace("_", " ") if found else None,
     }
 
 

@@ -223,7 +223,7 @@ function lineAt(stepNs: number, colour: Colour): NonNullable<BarSeriesOption["ma
     animation: false,
     symbol: "none",
     lineStyle: { color: colour("--text"), type: "dashed", width: 1 },
-    label: { position: "insideStartTop", formatter: `without the profiler ${formatNs(stepNs)}`, color: colour("--text"), textBorderColor: colour("--surface"), textBorderWidth: 3 },
+    label: { position: "insideStartTop", formatter: `without the profiler ${formatNs(stepNs)}`, color: colour("--text"), backgroundColor: colour("--surface"), padding: [2, 5], borderRadius: 3 },
     data: [{ yAxis: stepNs }],
   };
 }

@@ -5,6 +5,7 @@ import { AboutChip } from "../../components/about/AboutChip";
 import { useAbout, useOwn } from "../../components/about/useAbout";
 import { Card } from "../../components/Card";
 import { IterationBars, stepLine } from "../../components/chart/IterationBars";
+import { Legend } from "../../components/Legend";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../components/PageHead";
 import { PartsBar } from "../../components/PartsBar";
@@ -58,6 +59,9 @@ function IdleTime({ data }: { data: LaunchesData }) {
 function Iterations({ data }: { data: LaunchesData }) {
   const { set } = useView();
   const [withBusy, setWithBusy] = useState(false);
+  const shown = data.activities.filter(({ key, recorded }) => recorded && (withBusy || !BUSY.has(key)));
+  const legend = shown.map(({ key, label }) => ({ key, label, value_ns: null, percent: null }));
+  const definitions = new Map(shown.map(({ key, definition }) => [key, definition]));
   return (
     <div class="grid">
       <Card
@@ -70,7 +74,9 @@ function Iterations({ data }: { data: LaunchesData }) {
         }
       >
         {data.bars_note && <p class="muted small">{data.bars_note}</p>}
-        <IterationBars name="Idle GPU time by iteration" iterations={data.bars} categories={data.activities} hidden={withBusy ? NONE : BUSY} {...(withBusy ? { stepNs: stepLine(data.step) } : {})} onSelect={(range) => set({ range })} />
+        <IterationBars name="Idle GPU time by iteration" iterations={data.bars} categories={data.activities} hidden={withBusy ? NONE : BUSY} {...(withBusy ? { stepNs: stepLine(data.step) } : {})} onSelect={(range) => set({ range })}>
+          <Legend slices={legend} definitions={definitions} plain />
+        </IterationBars>
       </Card>
     </div>
   );

@@ -62,7 +62,7 @@ export function OverviewPage({ data }: { data: Overview }) {
         onSelect={(range) => set({ range })}
       >
         {data.bars_note && <p class="muted small">{data.bars_note}</p>}
-        <Legend slices={[...usage, ...recorder]} context="resource_usage" definitions={definitions} />
+        <Legend slices={[...usage, ...recorder]} context="resource_usage" definitions={definitions} plain />
       </IterationBars>
     </Card>
   );
