@@ -29,8 +29,10 @@ def run(name: str, step_ns: int = 1_000_000, deviation_ns: int | None = 1000, **
     apart = (deviation_ns or 0) * ((iterations - 1) / iterations) ** 0.5
     times = [round(step_ns + (apart if index % 2 else -apart)) for index in range(iterations)]
     figures = RunFigures(
-        setup=setup(**facts), created_unix_ns=created, iterations=iterations, iteration_ns=times, step_ns=step_ns,
-        estimate=StepEstimate(step_ns, step_ns, step_ns, "recorded", step_ns), recorded_step_ns=step_ns, deviation_ns=deviation_ns, samples_per_second=None, gpu_utilization=None, tensor_core_utilization=None,
+        setup=setup(**facts), created_unix_ns=created, iterations=iterations, iteration_ns=times,
+        estimate=StepEstimate(step_ns, step_ns, step_ns, "recorded", step_ns), step_ns=step_ns,
+        recorded_step_ns=step_ns, deviation_ns=deviation_ns, samples_per_second=None, gpu_utilization=None,
+        tensor_core_utilization=None,
         tensor_core_share=None, gpu_ns=None, launches=None, flops=None, peak_memory_bytes=None, peak_memory_of="",
         group_ns={}, op_types=[],
     )  # fmt: skip

@@ -142,6 +142,7 @@ function Bars({ iterations, categories, hidden, stepNs = null, onSelect }: Itera
   const recorded = shown.filter(({ category }) => category.recorded);
   const span = marked && spanOf(marked);
   const merged = isMerged(iterations);
+  const highest = Math.max(...iterations.map((bar) => bar.longest_ns));
   return (
     <div
       class="bars-keys"
@@ -191,7 +192,8 @@ function Bars({ iterations, categories, hidden, stepNs = null, onSelect }: Itera
           },
           yAxis: {
             type: "value",
-            ...(stepNs === null ? {} : { max: (extent: { max: number }) => Math.max(extent.max, stepNs) }),
+            // ECharts leaves lines out of the axis' extent.
+            ...(stepNs !== null && stepNs > highest ? { max: stepNs * 1.05 } : {}),
             axisLabel: { color: colour("--muted"), formatter: (value: number) => formatNs(value) },
             splitLine: { lineStyle: { color: colour("--line-soft") } },
           },
@@ -210,6 +212,11 @@ function Bars({ iterations, categories, hidden, stepNs = null, onSelect }: Itera
           })).map((series, index) => (index === 0 && stepNs !== null ? { ...series, markLine: lineAt(stepNs, colour) } : series)).concat(merged ? [longestMarks(iterations, colour("--text"))] : []),
         })}
       />
+      {stepNs !== null && (
+        <p class="step-line muted small">
+          <span class="step-line-mark" aria-hidden="true" /> {formatNs(stepNs)}, the step without the profiler
+        </p>
+      )}
       <p class="hidden" role="status" data-testid="iteration-bars-marked">
         {span && `Iterations ${iterations[span.first]?.number} to ${iterations[span.last]?.last_number}; Enter takes them.`}
       </p>
@@ -223,7 +230,7 @@ function lineAt(stepNs: number, colour: Colour): NonNullable<BarSeriesOption["ma
     animation: false,
     symbol: "none",
     lineStyle: { color: colour("--text"), type: "dashed", width: 1 },
-    label: { position: "insideStartTop", formatter: `without the profiler ${formatNs(stepNs)}`, color: colour("--text"), backgroundColor: colour("--surface"), padding: [2, 5], borderRadius: 3 },
+    label: { show: false },
     data: [{ yAxis: stepNs }],
   };
 }

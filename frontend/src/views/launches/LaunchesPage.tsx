@@ -17,6 +17,7 @@ import { DelayNotes, LaunchFigures } from "./LaunchFigures";
 
 const BUSY: ReadonlySet<string> = new Set(["busy"]);
 const NONE: ReadonlySet<string> = new Set();
+const AS_RECORDED = <span class="muted small">as recorded</span>;
 
 export function LaunchesPage({ data }: { data: LaunchesData }) {
   if (!data.has_gpu) {
@@ -97,7 +98,7 @@ function Tables({ data }: { data: LaunchesData }) {
   return (
     <div class="launches-tables">
       <AboutChip about={about} shown={kernels.length} known={data.kernels.length} of="launched kernels, with their gaps and waits" none="It launched no kernel in these iterations." />
-      <Card title={<Term of="pace">Pace by iteration</Term>}>
+      <Card title={<Term of="pace">Pace by iteration</Term>} actions={AS_RECORDED}>
         <DataTable
           name={`pace ${run}`}
           testId="launches-pace"
@@ -108,7 +109,7 @@ function Tables({ data }: { data: LaunchesData }) {
           totalRows={data.total_iterations}
         />
       </Card>
-      <Card title={<Term of="gapDuration">Largest idle gaps</Term>}>
+      <Card title={<Term of="gapDuration">Largest idle gaps</Term>} actions={AS_RECORDED}>
         <DataTable
           name={`idle gaps ${run}`}
           testId="launches-gaps"
@@ -119,7 +120,7 @@ function Tables({ data }: { data: LaunchesData }) {
           totalRows={ownGaps === data.gaps ? data.total_gaps : ownGaps.length}
         />
       </Card>
-      <Card title={<Term of="syncCalls">Synchronising calls</Term>}>
+      <Card title={<Term of="syncCalls">Synchronising calls</Term>} actions={AS_RECORDED}>
         {data.syncs.length > 0 ? (
           <DataTable
             name={`synchronising calls ${run}`}
@@ -135,7 +136,7 @@ function Tables({ data }: { data: LaunchesData }) {
           <p class="muted">No call in the selected iterations made the CPU wait for the GPU.</p>
         )}
       </Card>
-      <Card title={<Term of="launchDelay">Launch delay by kernel</Term>}>
+      <Card title={<Term of="launchDelay">Launch delay by kernel</Term>} actions={AS_RECORDED}>
         <DataTable
           name={`launch delays ${run}`}
           testId="launches-kernels"
