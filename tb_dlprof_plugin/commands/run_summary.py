@@ -54,8 +54,8 @@ def print_totals(written: list[Written], script: str) -> None:
     selection = frame.selection()
     split = time_split(frame, selection)
     wall_ns = int(frame.profile.iterations.duration_ns.sum())
-    tell(f"\ntb-dlprof: {script}, simple mode")
-    tell(f"  Total Wall Clock Time          {time(wall_ns)} (as recorded)")
+    tell(f"\ntb-dlprof: {script}, simple mode, times as recorded")
+    tell(f"  Total Wall Clock Time          {time(wall_ns)}")
     tell(f"  Total GPU Time                 {time(split.kernel_ns + split.memory_ns)}")
     unknown = f" (of {time(split.unknown_ns)} more it is not known)" if split.unknown_ns else ""
     tell(f"  Total Tensor Core Kernel Time  {time(split.tensor_core_ns)}{unknown}")

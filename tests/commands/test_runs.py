@@ -37,7 +37,7 @@ def batches(tmp_path_factory: pytest.TempPathFactory, training) -> Path:
     logdir = tmp_path_factory.mktemp("batches")
     for batch in (8, 64):
         for precision in ("fp32", "tf32"):
-            facts = RunFacts(model="Net", parameter_count=10, batch_size=batch)
+            facts = RunFacts(model="Net", parameter_count=10, batch_size=batch, unprofiled_before_ns=[1_000_000] * 4)
             write_profile(logdir / f"b{batch}" / precision, training(precision).profile(facts=facts))
     return logdir
 
