@@ -17,6 +17,7 @@ import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.storage.model import Profile
 from tb_dlprof_plugin.trace.kineto import read_kineto
 from tb_dlprof_plugin.trace.timeline import Timeline
@@ -309,8 +310,8 @@ def _training_step(
 
 @pytest.fixture(scope="session")
 def gpu_frame(training: Callable[..., TraceBuilder]) -> Frame:
-    """Three FP32 steps on an H200."""
-    return training().frame()
+    """Three FP32 steps on an H200, which take as long without the profiler."""
+    return training().frame(facts=RunFacts(unprofiled_before_ns=[1_000_000] * 4))
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ def launches(page: LaunchesPage, limit: Limit = 10) -> None:
 
     With idle gaps and what the CPU did meanwhile, launch delays and synchronising calls.
     """
-    typer.echo(page.headline)
+    typer.echo(f"{page.headline} It is {page.step_words}.")
     if not page.has_gpu:
         return
     _figures(page)
@@ -33,7 +33,6 @@ def _figures(page: LaunchesPage) -> None:
         (("Figure", "left"), ("value", "right")),
         [
             ("GPU idle", percent(found.idle_percent)),
-            ("GPU waits for the CPU", percent(found.starved_percent)),
             ("CPU not needed", percent(found.slack_percent)),
             ("Median launch delay", time(found.median_delay_ns)),
             ("Longest launch delay", time(found.max_delay_ns)),
@@ -53,9 +52,9 @@ def _figures(page: LaunchesPage) -> None:
 
 
 def _iterations(page: LaunchesPage, limit: int) -> None:
-    _heading("Iterations")
+    _heading("Iterations, as recorded")
     labels = {category.key: category.label for category in page.activities}
-    keys = [category.key for category in page.activities[1:]]
+    keys = page.idle_activities
     print_table(
         (
             ("Iteration", "right"),
@@ -63,7 +62,7 @@ def _iterations(page: LaunchesPage, limit: int) -> None:
             ("pace", "left"),
             ("duration", "right"),
             ("idle", "right"),
-            ("waits for the CPU", "right"),
+            ("launched late", "right"),
             ("CPU not needed", "right"),
             ("gaps", "right"),
             ("longest", "right"),
@@ -76,7 +75,7 @@ def _iterations(page: LaunchesPage, limit: int) -> None:
                 row.pace,
                 time(row.duration_ns),
                 percent(row.idle_percent),
-                percent(row.starved_percent),
+                percent(row.late_percent),
                 percent(row.slack_percent),
                 str(row.gaps),
                 time(row.longest_gap_ns),
@@ -124,7 +123,7 @@ def _syncs(page: LaunchesPage, limit: int) -> None:
 
 
 def _gaps(page: LaunchesPage, limit: int) -> None:
-    _heading("Largest idle gaps")
+    _heading("Largest idle gaps, as recorded")
     labels = {category.key: category.label for category in page.activities}
     print_table(
         (

@@ -32,8 +32,7 @@ def print_summary(written: list[Written], script: str, findings: int | None = _T
     tell(f"\ntb-dlprof: {script}, {recorded}{ranks}")
     tell(f"  {page.title}")
     tell(f"  {page.headline}")
-    unprofiled = f" ({time(facts.unprofiled_step_ns)} without the profiler)" if facts.unprofiled_step_ns else ""
-    figures = [f"iteration {time(facts.average_iteration_ns)}{unprofiled}"]
+    figures = [f"{time(facts.average_iteration_ns)} a step, {page.step_words}"]
     if page.has_gpu:
         figures.append(f"GPU utilization {percent(facts.gpu_utilization_percent)}")
         figures.append(f"Tensor Core Kernel Utilization {percent(facts.tensor_core_kernel_utilization_percent)}")
@@ -58,7 +57,7 @@ def print_totals(written: list[Written], script: str) -> None:
     selection = frame.selection()
     split = time_split(frame, selection)
     wall_ns = int(frame.profile.iterations.duration_ns.sum())
-    tell(f"\ntb-dlprof: {script}, simple mode")
+    tell(f"\ntb-dlprof: {script}, simple mode, times as recorded")
     tell(f"  Total Wall Clock Time          {time(wall_ns)}")
     tell(f"  Total GPU Time                 {time(split.kernel_ns + split.memory_ns)}")
     unknown = f" (of {time(split.unknown_ns)} more it is not known)" if split.unknown_ns else ""

@@ -37,12 +37,10 @@ def summary(page: Overview) -> None:
         [
             ("Precision", page.precision.label or UNKNOWN),
             ("Average iteration time", time(facts.average_iteration_ns)),
-            ("Standard deviation", time(facts.iteration_deviation_ns)),
-            *(
-                [(f"Without the profiler ({facts.unprofiled_steps} steps)", time(facts.unprofiled_step_ns))]
-                if facts.unprofiled_step_ns
-                else []
-            ),
+            ("    between", f"{time(facts.step_low_ns)} and {time(facts.step_high_ns)}"),
+            ("    known how", page.step_words),
+            ("Recorded iteration time", time(facts.recorded_iteration_ns)),
+            ("    standard deviation", time(facts.iteration_deviation_ns)),
             ("Iterations", f"{facts.aggregated_iterations} of {facts.total_iterations}"),
             ("GPU utilization", percent(facts.gpu_utilization_percent)),
             ("Tensor Core Kernel Utilization", percent(facts.tensor_core_kernel_utilization_percent)),

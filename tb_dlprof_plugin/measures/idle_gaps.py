@@ -1,4 +1,4 @@
-"""The times in which a GPU had nothing to run: each gap with what the CPU did meanwhile and what ended it."""
+"""Recorded times in which a GPU had nothing to run: each gap with what the CPU did meanwhile and what ended it."""
 
 from __future__ import annotations
 

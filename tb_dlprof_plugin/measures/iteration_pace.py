@@ -1,4 +1,4 @@
-"""Whether the CPU or the GPU sets the pace of each iteration.
+"""Whether the CPU or the GPU sets the pace of each recorded iteration.
 
 Two shares decide. How long the GPU had nothing to do because its next work was launched late: what a faster CPU could
 save at most. How long the CPU could have gone on but waited for the GPU or was ahead of it: what a faster GPU could

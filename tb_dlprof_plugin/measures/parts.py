@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.measures.iterations import step_totals
+from tb_dlprof_plugin.measures.without_recorder import scaled, shortened
 from tb_dlprof_plugin.storage.intervals import exclusive, union
 from tb_dlprof_plugin.storage.model import CallKind, Ints, Role
 
@@ -17,30 +19,64 @@ PARTS = (Role.FORWARD, Role.BACKWARD, Role.OPTIMIZER, Role.DATALOADER, Role.OTHE
 # Where several overlap: forward ops are recomputed inside a backward pass, and the DataLoader's own ops lie inside its
 # call.
 _PRECEDENCE = (Role.DATALOADER, Role.BACKWARD, Role.FORWARD, Role.OPTIMIZER)
+_RECORDER_GROUPS = (
+    tuple(row for row, part in enumerate(PARTS) if part != Role.DATALOADER),
+    (PARTS.index(Role.DATALOADER),),
+)
 
 
 @per_selection
 def step_parts(frame: Frame, selection: Selection) -> dict[Role, int | None]:
-    """Time of the selected iterations by part (ns), means over the GPUs; they sum to the wall clock time.
+    """Time of the selected steps without the profiler by part (ns), means over the GPUs; they sum to the wall time.
 
-    The forward part is None where a backward pass was recorded but nothing that tells its forward ops (no sequence
-    numbers, no modules): its time is in the rest then.
+    What the GPU works on is kept; what the recorder added is taken out of the rest, of every part in proportion,
+    because all of them make calls that are recorded, and last out of data loading. The forward part is None where a
+    backward pass was recorded but nothing that tells its forward ops (no sequence numbers, no modules): its time is in
+    the rest.
     """
-    iterations = frame.profile.iterations
-    rows = slice(selection.first, selection.last + 1)
-    sums = parts_by_iteration(frame)[rows].sum(axis=(0, 1))
-    gpus = max(1, len(iterations.gpu_ids))
-    mean: dict[Role, int | None] = {p: int(value) // gpus for p, value in zip(PARTS, sums.tolist(), strict=True)}
+    gpu, cpu = (_mean(frame, times, selection) for times in _by_side(frame))
+    steps = step_totals(frame, selection)
+    if steps.gpu_busy_ns is not None:
+        gpu = scaled(gpu, steps.gpu_busy_ns)
+    over = int(gpu.sum()) + int(cpu.sum()) - steps.wall_ns
+    cpu = shortened(cpu, _RECORDER_GROUPS, max(over, 0))
+    return _named(frame, gpu + cpu, steps.wall_ns)
+
+
+@per_selection
+def recorded_parts(frame: Frame, selection: Selection) -> dict[Role, int | None]:
+    """The same of the recorded iterations; they sum to the recorded wall time."""
+    times = _mean(frame, parts_by_iteration(frame), selection)
+    durations = frame.profile.iterations.duration_ns[selection.first : selection.last + 1]
+    return _named(frame, times, int(durations.sum()))
+
+
+def _mean(frame: Frame, times: Ints, selection: Selection) -> Ints:
+    """Sums over the selected iterations by part, the mean over the GPUs."""
+    mean: Ints = times[selection.first : selection.last + 1].sum(axis=(0, 1)) // max(
+        1, len(frame.profile.iterations.gpu_ids)
+    )
+    return mean
+
+
+def _named(frame: Frame, times: Ints, wall_ns: int) -> dict[Role, int | None]:
+    mean: dict[Role, int | None] = dict(zip(PARTS, times.tolist(), strict=True))
     roles = frame.profile.ops.role
     if (roles == Role.BACKWARD).any() and not (roles == Role.FORWARD).any():
         mean[Role.FORWARD] = None
     # Rounding goes to the last part.
     known = sum(value or 0 for part, value in mean.items() if part != Role.OTHER)
-    return mean | {Role.OTHER: int(iterations.duration_ns[rows].sum()) - known}
+    return mean | {Role.OTHER: wall_ns - known}
 
 
 def parts_by_iteration(frame: Frame) -> Ints:
-    """Time by part (ns), shape (iterations, GPUs or 1, 5), parts in the order of `PARTS`; sums to the iterations."""
+    """Recorded time by part (ns), shape (iterations, GPUs or 1, 5), in the order of `PARTS`; sums to the iterations."""
+    gpu, cpu = _by_side(frame)
+    return gpu + cpu
+
+
+def _by_side(frame: Frame) -> tuple[Ints, Ints]:
+    """`parts_by_iteration` of what the GPU works on, and, where it is idle, of what the CPU works on."""
     profile = frame.profile
     calls, launches, iterations = profile.calls, profile.launches, profile.iterations
     role, kind = profile.ops.role[calls.op], profile.ops.kind[calls.op]
@@ -52,7 +88,8 @@ def parts_by_iteration(frame: Frame) -> Ints:
     ]
     known = launches.call >= 0
     launched_by = np.where(known, role[np.maximum(launches.call, 0)], int(Role.OTHER)) if len(calls) else known * 0
-    result = np.zeros((len(iterations), max(1, len(iterations.gpu_ids)), len(PARTS)), dtype=np.int64)
+    shape = (len(iterations), max(1, len(iterations.gpu_ids)), len(PARTS))
+    of_gpu, of_cpu = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     for column, gpu in enumerate(iterations.gpu_ids or (-1,)):
         here = launches.device == gpu
         on_gpu = [
@@ -61,7 +98,9 @@ def parts_by_iteration(frame: Frame) -> Ints:
             for chosen in [here & (launched_by == part)]
         ]
         times = exclusive([*on_gpu, *on_cpu], iterations.start_ns, iterations.stop_ns)
-        for index, part in enumerate((*_PRECEDENCE, Role.OTHER, *_PRECEDENCE)):
-            result[:, column, PARTS.index(part)] += times[:, index]
-        result[:, column, -1] += iterations.duration_ns - times.sum(axis=1)
-    return result
+        for index, part in enumerate((*_PRECEDENCE, Role.OTHER)):
+            of_gpu[:, column, PARTS.index(part)] = times[:, index]
+        for index, part in enumerate(_PRECEDENCE, len(on_gpu)):
+            of_cpu[:, column, PARTS.index(part)] = times[:, index]
+        of_cpu[:, column, -1] = iterations.duration_ns - times.sum(axis=1)
+    return of_gpu, of_cpu

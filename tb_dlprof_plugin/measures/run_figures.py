@@ -31,7 +31,7 @@ class OpTypeTime(msgspec.Struct, frozen=True):
 
 
 class RunFigures(msgspec.Struct, frozen=True):
-    """Figures per iteration, over the selected ones; None is unknown. Times in ns.
+    """Figures per step, over the selected ones; None is unknown. Times in ns.
 
     Attributes:
         setup: the facts of the run.
@@ -102,7 +102,7 @@ def run_figures(frame: Frame, selection: Selection) -> RunFigures:
         step=step,
         iteration_ns=profile.iterations.duration_ns[selection.first : selection.last + 1].tolist(),
         deviation_ns=steps.deviation_ns,
-        samples_per_second=setup.batch_size * 1e9 / step.ns if setup.batch_size and step.ns else None,
+        samples_per_second=steps.samples_per_second(setup.batch_size),
         gpu_utilization=steps.gpu_utilization,
         tensor_core_utilization=tensor_core_totals(op_totals(frame, selection)).utilization if has_gpu else None,
         tensor_core_share=percent(split.tensor_core_ns, split.kernel_ns) if split.tensor_cores_known else None,

@@ -1,4 +1,4 @@
-"""Iterations as bars: one each, or, where there are more than a screen has columns, the mean of several in a row."""
+"""Recorded iterations as bars: one each, or, where there are too many for a screen, the mean of several in a row."""
 
 from __future__ import annotations
 

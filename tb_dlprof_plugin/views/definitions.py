@@ -7,23 +7,28 @@ The formulas are in docs/metrics.md.
 from __future__ import annotations
 
 DEFINITIONS: dict[str, str] = {
-    "stepTime": "Mean wall-clock time of one iteration over the selected iterations.",
-    "unprofiledStep": (
-        "Median step time before the recording, without the profiler. It takes a schedule that waits for at "
-        "least 4 steps; profile() waits for 5 by default."
+    "stepTime": (
+        "What a step takes without the profiler: timed before and after the recording, timed while GPU "
+        "activities alone were recorded, or estimated from the recorded launches."
     ),
-    "stepDeviation": "Standard deviation of the iteration times in the selected range.",
-    "wallClock": "Time from the start of the first to the end of the last selected iteration.",
+    "stepInterval": "The interval of 95 % in which the step without the profiler should lie.",
+    "recordedStep": "Mean wall-clock time of the selected iterations while they were recorded.",
+    "recorder": (
+        "What the profiler added to the recorded steps: their time less that of as many steps without it. It is "
+        "no part of the step, and of no share."
+    ),
+    "stepDeviation": "Standard deviation of the recorded iteration times in the selected range.",
+    "wallClock": "Time of as many steps without the profiler as iterations are selected.",
     "gpuUtilization": (
-        "Share of the wall-clock time during which at least one kernel, copy or set ran, as a mean over the "
-        "visible GPUs."
+        "Share of the step without the profiler during which at least one kernel, copy or set runs, as a mean "
+        "over the GPUs that the process used."
     ),
     "tcUtilization": (
         "Tensor Core kernel utilization: time of Tensor Core kernels over the time of all kernels in Tensor "
         "Core eligible ops."
     ),
     "gpuBusy": "Time during which at least one kernel, copy or set ran: the union of their intervals.",
-    "samples": "Samples processed per second: batch size over the mean iteration time, where the batch size is known.",
+    "samples": "Samples processed per second: batch size over the step without the profiler, where it is known.",
     "peakMemory": "Highest GPU memory in use during the recording.",
     "gpuMemory": "Total memory of the GPU.",
     "totalIterations": "Iterations in the recording.",
@@ -31,16 +36,19 @@ DEFINITIONS: dict[str, str] = {
     "startIteration": "Number of the first selected iteration.",
     "stopIteration": "Number of the last selected iteration.",
     "resourceUsage": (
-        "Wall-clock time split exclusively, in this order of precedence: Tensor Cores, other kernels, memory, "
-        "dataloader, I/O, CPU, other."
+        "The step without the profiler, split exclusively, in this order of precedence: Tensor Cores, other "
+        "kernels, memory, dataloader, I/O, CPU, other."
     ),
     "parts": (
-        "Wall-clock time by the part of the step that the GPU works on or, where it is idle, the CPU: they "
+        "The step without the profiler by the part that the GPU works on or, where it is idle, the CPU: they "
         "sum to the step."
     ),
     "kernelTime": "Summed time of all kernels, copies and sets on the GPU, by what they use.",
     "tcEfficiency": "Kernel time in Tensor Core eligible ops: on Tensor Cores, and not.",
-    "iterations": "Wall-clock time of each iteration, split into the exclusive time categories.",
+    "iterations": (
+        "Recorded wall-clock time of each iteration, split into the exclusive time categories and what the "
+        "recorder added. The line is the step without the profiler."
+    ),
     "gpuTime": "Summed time of the kernels, copies and sets that the op launched, in the selected iterations.",
     "gpuPercent": "Share of the GPU time of all ops in the selected iterations.",
     "cpuTotal": "CPU time from the start to the end of the op, children included.",
@@ -202,22 +210,27 @@ DEFINITIONS: dict[str, str] = {
     "moduleEligible": "Summed time of the kernels in ops that Tensor Cores could run.",
     "moduleTc": "The part of the eligible time that ran on Tensor Cores.",
     "moduleUtilization": "Tensor Core time over eligible time; – where nothing is eligible.",
-    "gpuIdle": "Share of the wall-clock time in which nothing ran on the GPU; over several GPUs their mean.",
-    "gpuStarved": (
-        "Share of the wall-clock time in which the GPU was idle and its next work was launched only after "
-        "that began: what a faster CPU could save at most."
+    "gpuIdle": (
+        "Share of the step without the profiler in which nothing runs on the GPU: it waits for the CPU. Over "
+        "several GPUs their mean."
+    ),
+    "recordedIdle": "Share of the recorded iteration in which nothing ran on the GPU.",
+    "launchedLate": (
+        "Share of the recorded iteration in which the GPU was idle and its next work was launched only after "
+        "that began."
     ),
     "cpuSlack": (
-        "Share of the wall-clock time that the CPU did not need: it waited in CUDA calls (from their 50th "
-        "microsecond on) or was ahead of the GPU. What a faster GPU could save at most."
+        "Share of the step that the CPU does not need: it waits in CUDA calls (from their 50th microsecond on) "
+        "or is ahead of the GPU. What a faster GPU could save at most."
     ),
     "pace": (
-        "gpu: the GPU waits for the CPU less than 5 % of the time. cpu: it waits longer, and the CPU needs "
-        "more than 90 % of the time itself. mixed: it waits longer, and the CPU waits too."
+        "gpu: less than 5 % of the recorded iteration is idle time before work launched late. cpu: more is, and "
+        "the CPU needs more than 90 % of the time itself. mixed: more is, and the CPU waits too."
     ),
     "idleActivity": (
-        "Time in which nothing ran on the GPU, by what the CPU did meanwhile: the first that applies of "
-        "DataLoader, synchronising, copying, launching, other ops and CUDA calls, Python."
+        "Time in which nothing runs on the GPU, by what the CPU does meanwhile: the first that applies of "
+        "DataLoader, synchronising, copying, launching, other ops and CUDA calls, Python. What the recorder "
+        "added is taken out."
     ),
     "idleKind": (
         "The same time by why the gap was there: whether the next work was launched late, or was queued already."
@@ -410,7 +423,7 @@ SLICES: dict[str, dict[str, str]] = {
         "tensor_core_time": "Summed time of kernels on Tensor Cores, per step.",
         "memory_time": "Summed time of copies and sets, per step.",
         "kernel_calls": "Kernels, copies and sets launched, per step.",
-        "gpu_utilization": "Share of the wall-clock time in which at least one kernel, copy or set ran.",
+        "gpu_utilization": "Share of the step without the profiler in which at least one kernel, copy or set ran.",
         "tensor_core_utilization": "Time of Tensor Core kernels over that of all kernels in eligible ops.",
         "samples_per_second": "Batch size over the step without the profiler.",
         "peak_memory": "Most memory that tensors held on the GPU.",

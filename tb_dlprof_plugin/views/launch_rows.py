@@ -66,7 +66,8 @@ class LaunchedKernel(msgspec.Struct, frozen=True):
 
 class SyncRow(msgspec.Struct, frozen=True):
     """Synchronising calls of one name in one op: ``op`` is the outermost (its id "" for a call from Python),
-    ``inner_op`` the innermost. ``time_ns`` is the time inside the calls, ``percent`` its share of the wall clock."""
+    ``inner_op`` the innermost. ``time_ns`` is the time inside the calls, ``percent`` its share of the recorded
+    iterations."""
 
     call: str
     kind: SyncKindName
@@ -85,9 +86,9 @@ class SyncRow(msgspec.Struct, frozen=True):
 
 
 class GapRow(msgspec.Struct, frozen=True):
-    """An idle gap of one GPU: from ``start_ns`` after the iteration's start. ``activity_ns`` in the order of the page's
-    activities sums to ``duration_ns``; ``meanwhile`` is the largest. What ended it is "" where the iteration did.
-    ``event`` is its id on the timeline of its iteration."""
+    """An idle gap of one GPU in the recording: from ``start_ns`` after the iteration's start. ``activity_ns`` in the
+    order of the page's activities sums to ``duration_ns``; ``meanwhile`` is the largest. What ended it is "" where the
+    iteration did. ``event`` is its id on the timeline of its iteration."""
 
     index: int
     number: int

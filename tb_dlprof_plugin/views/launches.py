@@ -1,4 +1,7 @@
-"""The Launches page: whether CPU or GPU sets the pace, what the CPU did while the GPU was idle, and what held it up."""
+"""The Launches page: whether CPU or GPU sets the pace, what the CPU does while the GPU is idle, and what holds it up.
+
+Shares are of the step without the profiler; bars, rows of iterations, gaps and delays are as recorded.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,15 @@ from tb_dlprof_plugin.measures.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.measures.idle_gaps import GapKind, IdleGaps, idle_gaps
 from tb_dlprof_plugin.measures.iteration_pace import IterationPace, iteration_pace
 from tb_dlprof_plugin.measures.iteration_pace import Pace as Paces
-from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.measures.iterations import StepTotals, percent, step_totals
 from tb_dlprof_plugin.measures.launches import LaunchTotals, launch_totals
+from tb_dlprof_plugin.measures.step_idle import ACTIVITY_GROUPS, StepIdle, step_idle
+from tb_dlprof_plugin.measures.without_recorder import shortened
 from tb_dlprof_plugin.simulation.synchronisation import SyncGroups, sync_groups
-from tb_dlprof_plugin.storage.model import Bools, Ints
+from tb_dlprof_plugin.storage.model import Ints
 from tb_dlprof_plugin.views.bars import IterationBar, bar_spans, bars_note, iteration_bar
-from tb_dlprof_plugin.views.common import RunRef, SelectedRange, Slice, selected_range
+from tb_dlprof_plugin.views.common import RunRef, SelectedRange, Slice, StepFigures, selected_range, step_figures
+from tb_dlprof_plugin.views.idle_words import idle_words
 from tb_dlprof_plugin.views.launch_rows import (
     PACES,
     GapKindName,
@@ -29,15 +35,17 @@ from tb_dlprof_plugin.views.launch_rows import (
     kernel_rows,
     sync_rows,
 )
-from tb_dlprof_plugin.views.overview import Category
+from tb_dlprof_plugin.views.overview import RECORDER, Category
+from tb_dlprof_plugin.views.step_words import step_words
+from tb_dlprof_plugin.views.text import duration
 
 IdleActivity = Literal["dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown"]
 
 
 class PaceRow(msgspec.Struct, frozen=True):
-    """One iteration on one GPU. ``busy_ns + idle_ns == duration_ns``; ``idle_by_activity_ns`` in the order of
-    ``LaunchesPage.idle_activities`` sums to ``idle_ns``. ``starved_percent`` is idle time because work was launched
-    late, ``slack_percent`` time that the CPU did not need; None where the launches or the CPU were not recorded."""
+    """One recorded iteration on one GPU. ``busy_ns + idle_ns == duration_ns``; ``idle_by_activity_ns`` in the order of
+    ``LaunchesPage.idle_activities`` sums to ``idle_ns``. ``late_percent`` is idle time because work was launched late,
+    ``slack_percent`` time that the CPU did not need; None where the launches or the CPU were not recorded."""
 
     index: int
     number: int
@@ -47,7 +55,7 @@ class PaceRow(msgspec.Struct, frozen=True):
     busy_ns: int
     idle_ns: int
     idle_percent: float | None
-    starved_percent: float | None
+    late_percent: float | None
     slack_percent: float | None
     idle_by_activity_ns: list[int]
     gaps: int
@@ -55,12 +63,14 @@ class PaceRow(msgspec.Struct, frozen=True):
 
 
 class LaunchFigures(msgspec.Struct, frozen=True):
-    """Of the selected iterations. Delays in ns; ``launches`` counts kernels, copies and sets, ``timed`` those of them
-    whose delay is known. ``started_early`` began before their call returned and count as a delay of 0;
-    ``clock_disagrees`` seem to begin before their call did, and have no delay."""
+    """Of the selected iterations; the first two are shares of the step without the profiler, the rest is as recorded.
+
+    Delays in ns; ``launches`` counts kernels, copies and sets, ``timed`` those of them whose delay is known.
+    ``started_early`` began before their call returned and count as a delay of 0; ``clock_disagrees`` seem to begin
+    before their call did, and have no delay.
+    """
 
     idle_percent: float | None
-    starved_percent: float | None
     slack_percent: float | None
     launches: int
     timed: int
@@ -77,15 +87,18 @@ class LaunchFigures(msgspec.Struct, frozen=True):
 
 
 class LaunchesPage(msgspec.Struct, frozen=True):
-    """``bars`` are the recording's iterations by ``activities``, the GPU's busy time first (means over the GPUs).
+    """``bars`` are the recorded iterations by ``activities``, the GPU's busy time first (means over the GPUs), what the
+    recorder added last.
 
     ``bars_note`` says what a bar stands for where it is not one iteration. The rest is of the selected iterations.
-    ``idle_activities`` are the keys of all but the busy time. ``total_...`` count the rows before the limit. Idle
-    slices are shares of the idle time of all GPUs.
+    ``idle_activities`` are the keys of the CPU's activities. ``total_...`` count the rows before the limit. Idle
+    slices are shares of the idle time of all GPUs in steps without the profiler.
     """
 
     ref: RunRef
     headline: str
+    step: StepFigures
+    step_words: str
     range: SelectedRange
     has_gpu: bool
     gpus: list[int]
@@ -150,7 +163,7 @@ _ACTIVITIES: dict[IdleActivity, tuple[str, str, str]] = {
 _KINDS: dict[GapKind, tuple[GapKindName, str, str]] = {
     GapKind.HOST_WAIT: (
         "host_wait",
-        "Waits for the CPU",
+        "Launched late",
         "The next work was launched only after the GPU had run out of work (host wait).",
     ),
     GapKind.KERNEL_WAIT: (
@@ -178,23 +191,26 @@ def launches_page(frame: Frame, ref: RunRef, selection: Selection) -> LaunchesPa
     profile = frame.profile
     gaps, pace = idle_gaps(frame, selection), iteration_pace(frame, selection)
     syncs = sync_groups(frame, selection)
-    figures = _figures(frame, selection, pace, syncs)
+    steps, idle = step_totals(frame, selection), step_idle(frame, selection)
+    figures = _figures(frame, selection, idle, syncs)
     kernels, total_kernels = kernel_rows(frame, selection)
     sync, total_syncs = sync_rows(frame, selection, syncs)
     largest, total_gaps = gap_rows(frame, gaps)
     return LaunchesPage(
         ref=ref,
-        headline=_headline(frame, selection, gaps, pace, figures),
+        headline=_headline(frame, selection, steps, idle),
+        step=step_figures(steps.estimate),
+        step_words=step_words(steps.estimate),
         range=selected_range(frame, selection),
         has_gpu=profile.has_gpu,
         gpus=list(profile.iterations.gpu_ids),
         figures=figures,
-        activities=_activities(frame),
+        activities=_activities(frame) + ([RECORDER] if steps.recorder_ns else []),
         idle_activities=list(_ACTIVITIES),
-        idle_by_activity=_by_activity(gaps),
-        idle_by_kind=_by_kind(gaps),
+        idle_by_activity=_by_activity(idle),
+        idle_by_kind=_by_kind(idle),
         gap_kinds=[Category(name, label, definition, True) for name, label, definition in _KINDS.values()],
-        bars=_bars(frame, selection),
+        bars=_bars(frame, selection, steps),
         bars_note=bars_note(len(profile.iterations)) if profile.iterations.gpu_ids else "",
         iterations=_pace_rows(frame, selection, gaps, pace),
         total_iterations=pace.window_ns.size,
@@ -207,15 +223,13 @@ def launches_page(frame: Frame, ref: RunRef, selection: Selection) -> LaunchesPa
     )
 
 
-def _figures(frame: Frame, selection: Selection, pace: IterationPace, syncs: SyncGroups) -> LaunchFigures:
+def _figures(frame: Frame, selection: Selection, idle: StepIdle, syncs: SyncGroups) -> LaunchFigures:
     totals: LaunchTotals = launch_totals(frame, selection)
     timed, queued = int(totals.delays.sum()), int(totals.queued.sum())
-    window = int(pace.window_ns.sum())
-    gpus = pace.window_ns.shape[1]
+    steps = step_totals(frame, selection)
     return LaunchFigures(
-        idle_percent=percent(int(pace.idle_ns.sum()), window),
-        starved_percent=_starved_percent(int(pace.starved_ns.sum()), int(pace.unknown_ns.sum()), window),
-        slack_percent=percent(int(pace.slack_ns.sum()) * gpus, window) if _cpu_recorded(frame) else None,
+        idle_percent=steps.gpu_idle_percent,
+        slack_percent=percent(idle.slack_ns, steps.wall_ns) if frame.profile.has_gpu and _cpu_recorded(frame) else None,
         launches=int(totals.calls.sum()),
         timed=timed,
         median_delay_ns=totals.median_delay_ns,
@@ -239,8 +253,8 @@ def _activities(frame: Frame) -> list[Category]:
     ]
 
 
-def _by_activity(gaps: IdleGaps) -> list[Slice]:
-    sums = gaps.activity_ns.sum(axis=0)
+def _by_activity(idle: StepIdle) -> list[Slice]:
+    sums = idle.activity_ns.sum(axis=0)
     whole = int(sums.sum())
     return [
         Slice(key, _ACTIVITIES[key][0], int(value), percent(int(value), whole))
@@ -249,9 +263,9 @@ def _by_activity(gaps: IdleGaps) -> list[Slice]:
     ]
 
 
-def _by_kind(gaps: IdleGaps) -> list[Slice]:
-    whole = int(gaps.duration_ns.sum())
-    sums = {kind: int(gaps.duration_ns[gaps.kind == kind].sum()) for kind in GapKind}
+def _by_kind(idle: StepIdle) -> list[Slice]:
+    whole = int(idle.idle_ns.sum())
+    sums = {kind: int(idle.kind_ns[:, kind].sum()) for kind in GapKind}
     return [
         Slice(_KINDS[kind][0], _KINDS[kind][1], value, percent(value, whole))
         for kind, value in sums.items()
@@ -259,8 +273,8 @@ def _by_kind(gaps: IdleGaps) -> list[Slice]:
     ]
 
 
-def _bars(frame: Frame, selection: Selection) -> list[IterationBar]:
-    """The recording's iterations; times are means over the GPUs, rounding goes to the busy time."""
+def _bars(frame: Frame, selection: Selection, steps: StepTotals) -> list[IterationBar]:
+    """The recorded iterations; times are means over the GPUs, rounding goes to the busy time."""
     iterations = frame.profile.iterations
     gpus = len(iterations.gpu_ids)
     if not gpus:
@@ -268,10 +282,13 @@ def _bars(frame: Frame, selection: Selection) -> list[IterationBar]:
     idle = _activity_by_iteration(idle_gaps(frame, frame.selection()), len(iterations), 0) // gpus
     parts = np.concatenate(((iterations.duration_ns - idle.sum(axis=1))[:, None], idle), axis=1)
     recorded = [category.recorded for category in _activities(frame)]
+    added = np.minimum(round(steps.recorder_ns / selection.count), parts[:, 1:].sum(axis=1))
+    parts[:, 1:] = shortened(parts[:, 1:], ACTIVITY_GROUPS, added)
 
     def bar(first: int, last: int) -> IterationBar:
         sums = parts[first : last + 1].sum(axis=0).tolist()
         known = [value if known else None for value, known in zip(sums, recorded, strict=True)]
+        known += [int(added[first : last + 1].sum())] if steps.recorder_ns else []
         return iteration_bar(frame, selection, (first, last), known, takes_rounding=0)
 
     return [bar(*span) for span in bar_spans(len(iterations))]
@@ -309,9 +326,7 @@ def _pace_rows(frame: Frame, selection: Selection, gaps: IdleGaps, pace: Iterati
                 busy_ns=int(pace.busy_ns[row, gpu]),
                 idle_ns=int(pace.idle_ns[row, gpu]),
                 idle_percent=percent(int(pace.idle_ns[row, gpu]), window),
-                starved_percent=_starved_percent(
-                    int(pace.starved_ns[row, gpu]), int(pace.unknown_ns[row, gpu]), window
-                ),
+                late_percent=_late_percent(int(pace.starved_ns[row, gpu]), int(pace.unknown_ns[row, gpu]), window),
                 slack_percent=percent(int(pace.slack_ns[row]), window) if cpu_recorded else None,
                 idle_by_activity_ns=activity[at].tolist(),
                 gaps=int(number[at]),
@@ -321,53 +336,49 @@ def _pace_rows(frame: Frame, selection: Selection, gaps: IdleGaps, pace: Iterati
     return rows
 
 
-def _starved_percent(starved_ns: int, unknown_ns: int, window_ns: int) -> float | None:
+def _late_percent(late_ns: int, unknown_ns: int, window_ns: int) -> float | None:
     """None where what is known could be far off: no gap has a recorded launch."""
-    return None if unknown_ns and not starved_ns else percent(starved_ns, window_ns)
+    return None if unknown_ns and not late_ns else percent(late_ns, window_ns)
 
 
 def _cpu_recorded(frame: Frame) -> bool:
     return len(frame.profile.calls) > 0
 
 
-def _headline(frame: Frame, selection: Selection, gaps: IdleGaps, pace: IterationPace, figures: LaunchFigures) -> str:
+def _headline(frame: Frame, selection: Selection, steps: StepTotals, idle: StepIdle) -> str:
     if not frame.profile.has_gpu:
         return "Nothing ran on a GPU in this recording, so there are no launches and no idle GPU to explain."
-    many = pace.window_ns.shape[1] > 1
-    who = _who(pace.of_iteration, selection.count, many)
-    subject = "the GPUs are" if many else "it is" if who.startswith("The GPU") else "the GPU is"
-    return f"{who}; {_idle(gaps, figures, subject)}."
+    many = len(idle.idle_ns) > 1
+    words = idle_words(frame, selection, cpu="it" if idle.pace == Paces.CPU else "the CPU")
+    step = f"the {duration(steps.average_ns)} step"
+    if words is None:
+        subject = "the GPUs are" if many else "it is" if idle.pace == Paces.GPU else "the GPU is"
+        rest = f"{subject} idle less than 1 % of {step}"
+    else:
+        subject = "a GPU on average" if many else "it" if idle.pace == Paces.GPU else "the GPU"
+        rest = f"{subject} {words} of {step}{'' if words.startswith('waits for data') else _mostly(idle)}"
+    return f"{_who(idle.pace, many)}; {rest}."
 
 
-def _who(of_iteration: Ints, count: int, many: bool) -> str:
-    """Which side sets the pace in most iterations."""
-    counts = np.bincount(of_iteration, minlength=len(Paces))
-    most = int(np.argmax(counts))
-    share = f"in {counts[most]} of {count} iterations" if count > 1 else "in this iteration"
-    if most == Paces.UNKNOWN:
+def _who(pace: Paces, many: bool) -> str:
+    """Which side sets the pace of the step."""
+    if pace == Paces.UNKNOWN:
         return "What sets the pace is not known, because the launches were not recorded"
-    if most == Paces.MIXED:
-        return f"CPU and GPU wait for each other {share}"
-    who = "CPU" if most == Paces.CPU else "busiest GPU" if many else "GPU"
-    return f"The {who} sets the pace {share}"
+    if pace == Paces.MIXED:
+        return "CPU and GPU wait for each other"
+    who = "CPU" if pace == Paces.CPU else "busiest GPU" if many else "GPU"
+    return f"The {who} sets the pace"
 
 
-def _idle(gaps: IdleGaps, figures: LaunchFigures, subject: str) -> str:
-    """How long the GPU is idle and why: the second half of the headline."""
-    idle = figures.idle_percent
-    if idle is None:
-        return f"{subject} never measured"
-    if idle < 1:
-        return f"{subject} idle less than 1 % of the time"
-    text = f"{subject} idle {idle:.0f} % of the time"
-    whole = int(gaps.duration_ns.sum())
-    queued: Bools = gaps.kind == GapKind.KERNEL_WAIT
-    if int(gaps.duration_ns[queued].sum()) > _MOSTLY * whole:
-        return f"{text}, mostly between work that was already queued"
-    sums = gaps.activity_ns.sum(axis=0)
+def _mostly(idle: StepIdle) -> str:
+    """Why the GPU is idle: the end of the headline."""
+    whole = int(idle.idle_ns.sum())
+    if int(idle.kind_ns[:, GapKind.KERNEL_WAIT].sum()) > _MOSTLY * whole:
+        return ", mostly between work that was already queued"
+    sums = idle.activity_ns.sum(axis=0)
     first, second = np.argsort(-sums, kind="stable")[:2].tolist()
     phrase = [_ACTIVITIES[key][2] for key in _ACTIVITIES]
     if sums[first] > _MOSTLY * whole:
-        return f"{text}, mostly while {phrase[first]}"
+        return f", mostly while {phrase[first]}"
     shares = [f"{100 * int(sums[i]) / whole:.0f} %" for i in (first, second)]
-    return f"{text}: {shares[0]} of it while {phrase[first]}, {shares[1]} while {phrase[second]}"
+    return f": {shares[0]} of that while {phrase[first]}, {shares[1]} while {phrase[second]}"

@@ -6,11 +6,18 @@ import msgspec
 
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.frame import Frame, Selection
-from tb_dlprof_plugin.measures.iterations import StepTotals, category_sums, percent, step_totals
+from tb_dlprof_plugin.measures.iterations import (
+    StepTotals,
+    category_sums,
+    iterations_with_recorder,
+    percent,
+    step_totals,
+)
 from tb_dlprof_plugin.measures.kernels import time_split
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.parts import step_parts
 from tb_dlprof_plugin.measures.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.simulation.estimate import StepSource
 from tb_dlprof_plugin.storage.model import Role
 from tb_dlprof_plugin.views.bars import IterationBar, bar_spans, bars_note, iteration_bar
 from tb_dlprof_plugin.views.common import (
@@ -20,11 +27,14 @@ from tb_dlprof_plugin.views.common import (
     RunRef,
     SelectedRange,
     Slice,
+    StepFigures,
     coverage_of,
     run_title,
     selected_range,
+    step_figures,
 )
 from tb_dlprof_plugin.views.gpus import GpuUse, gpus
+from tb_dlprof_plugin.views.idle_words import idle_words
 from tb_dlprof_plugin.views.ops import op_rows
 from tb_dlprof_plugin.views.precision import (
     NumericHealthPanel,
@@ -32,6 +42,7 @@ from tb_dlprof_plugin.views.precision import (
     numeric_health_panel,
     precision_summary,
 )
+from tb_dlprof_plugin.views.step_words import step_words
 from tb_dlprof_plugin.views.system import SystemItem, system_items
 from tb_dlprof_plugin.views.text import duration, share
 from tb_dlprof_plugin.views.trust import TrustVerdict, trust_verdict
@@ -41,6 +52,10 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
     """DLProf's performance summary over the selected iterations; percentages 0 to 100, None where unknown.
 
     ``tensor_core_time_percent`` is of the time of all kernels, copies and sets.
+    Times and percentages are those of steps without the profiler, ``wall_clock_ns`` of as many as were selected;
+    ``step_low_ns`` and ``step_high_ns`` are the ends of the interval of ``average_iteration_ns``. The recorded steps
+    took ``recorded_iteration_ns`` on average, with ``iteration_deviation_ns`` among them; ``recorder_ns`` is what the
+    recorder added to all of them.
     """
 
     wall_clock_ns: int
@@ -53,9 +68,13 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
     start_iteration: int
     stop_iteration: int
     average_iteration_ns: int
+    step_low_ns: int
+    step_high_ns: int
+    step_source: StepSource
+    recorded_iteration_ns: int
+    recorded_wall_clock_ns: int
+    recorder_ns: int
     iteration_deviation_ns: int | None
-    unprofiled_step_ns: int | None
-    unprofiled_steps: int | None
     samples_per_second: float | None
     peak_memory_bytes: int | None
     memory_bytes: int | None
@@ -84,13 +103,17 @@ class FindingLine(msgspec.Struct, frozen=True):
 class Overview(msgspec.Struct, frozen=True):
     """Everything on the Overview page. ``headline`` answers "where did the time go?" in one sentence.
 
-    ``bars_note`` says what a bar of ``iterations`` stands for, empty where it is one iteration.
+    ``step_words`` says how the step's length is known. Shares are of steps without the profiler;
+    ``iterations`` are as recorded, with the recorder's part as the last of ``categories``. ``bars_note`` says what a
+    bar of them stands for, empty where it is one iteration.
     """
 
     ref: RunRef
     title: str
     headline: str
     trust: TrustVerdict
+    step: StepFigures
+    step_words: str
     range: SelectedRange
     has_gpu: bool
     precision: PrecisionSummary
@@ -129,6 +152,9 @@ CATEGORIES: dict[str, tuple[str, str]] = {
     "cpu": ("CPU", "An op or CUDA call runs on the CPU and none of the above applies."),
     "other": ("Other", "None of the above: Python between ops, or waiting outside PyTorch."),
 }
+RECORDER = Category(
+    "recorder", "Recorder", "What the profiler added to the recorded step: no part of the step without it.", True
+)
 
 
 def overview(frame: Frame, ref: RunRef, selection: Selection) -> Overview:
@@ -143,19 +169,21 @@ def overview(frame: Frame, ref: RunRef, selection: Selection) -> Overview:
         title=run_title(frame),
         headline=_headline(frame, selection, steps),
         trust=trust_verdict(frame, selection),
+        step=step_figures(steps.estimate),
+        step_words=step_words(steps.estimate),
         range=selected_range(frame, selection),
         has_gpu=has_gpu,
         precision=precision_summary(frame, ref.run),
         numeric_health=numeric_health_panel(frame, selection),
         summary=_summary(frame, selection, steps, tensor_cores),
-        categories=_categories(frame),
+        categories=_categories(frame, steps),
         gpu_utilization=_utilization(steps),
         gpus=gpus(frame, selection),
         resource_usage=_resource_usage(frame, selection, steps),
         parts=_parts(frame, selection, steps.wall_ns),
         kernel_time=_kernel_time(frame, selection) if has_gpu else [],
         tensor_core_efficiency=_efficiency(tensor_cores) if has_gpu else [],
-        iterations=_bars(frame, selection),
+        iterations=_bars(frame, selection, steps),
         bars_note=bars_note(len(frame.profile.iterations)),
         top_ops=op_rows(frame, selection)[:_TOP_OPS],
         system=system_items(frame),
@@ -193,10 +221,14 @@ def _summary(
         start_iteration=int(numbers[selection.first]),
         stop_iteration=int(numbers[selection.last]),
         average_iteration_ns=steps.average_ns,
+        step_low_ns=round(steps.estimate.low_ns),
+        step_high_ns=round(steps.estimate.high_ns),
+        step_source=steps.estimate.source,
+        recorded_iteration_ns=steps.recorded_ns,
+        recorded_wall_clock_ns=steps.recorded_wall_ns,
+        recorder_ns=steps.recorder_ns,
         iteration_deviation_ns=steps.deviation_ns,
-        unprofiled_step_ns=facts.unprofiled_step_ns,
-        unprofiled_steps=facts.unprofiled_steps,
-        samples_per_second=facts.batch_size * 1e9 / steps.average_ns if facts.batch_size and steps.average_ns else None,
+        samples_per_second=steps.samples_per_second(facts.batch_size),
         peak_memory_bytes=facts.peak_memory_allocated_bytes,
         memory_bytes=gpu.memory_bytes if gpu else None,
     )
@@ -221,20 +253,19 @@ def _parts(frame: Frame, selection: Selection, wall_ns: int) -> list[Slice]:
     return [Slice(part.name.lower(), labels[part], value, percent(value, wall_ns)) for part, value in parts.items()]
 
 
-def _categories(frame: Frame) -> list[Category]:
+def _categories(frame: Frame, steps: StepTotals) -> list[Category]:
     known = category_sums(frame, slice(None))
     return [
         Category(name, label, definition, known[name] is not None) for name, (label, definition) in CATEGORIES.items()
-    ]
+    ] + ([RECORDER] if steps.recorder_ns else [])
 
 
 def _utilization(steps: StepTotals) -> list[Slice]:
     if steps.gpu_busy_ns is None:
         return []
-    idle = steps.wall_ns - steps.gpu_busy_ns
     return [
         Slice("using", "Using", steps.gpu_busy_ns, steps.gpu_utilization),
-        Slice("idle", "Idle", idle, percent(idle, steps.wall_ns)),
+        Slice("idle", "Idle", steps.gpu_idle_ns, steps.gpu_idle_percent),
     ]
 
 
@@ -261,11 +292,16 @@ def _efficiency(totals: TensorCoreTotals) -> list[Slice]:
     return [Slice(key, label, value, percent(value, totals.eligible_ns)) for key, label, value in parts]
 
 
-def _bars(frame: Frame, selection: Selection) -> list[IterationBar]:
-    return [
-        iteration_bar(frame, selection, (first, last), list(category_sums(frame, slice(first, last + 1)).values()))
-        for first, last in bar_spans(len(frame.profile.iterations))
-    ]
+def _bars(frame: Frame, selection: Selection, steps: StepTotals) -> list[IterationBar]:
+    times = iterations_with_recorder(frame, selection)
+    shown = [category.recorded for category in _categories(frame, steps)]
+
+    def bar(first: int, last: int) -> IterationBar:
+        sums = times[first : last + 1].sum(axis=0).tolist()
+        known = [value if recorded else None for value, recorded in zip(sums, shown, strict=False)]
+        return iteration_bar(frame, selection, (first, last), known, takes_rounding=list(CATEGORIES).index("other"))
+
+    return [bar(*span) for span in bar_spans(len(frame.profile.iterations))]
 
 
 def _headline(frame: Frame, selection: Selection, steps: StepTotals) -> str:
@@ -278,16 +314,8 @@ def _headline(frame: Frame, selection: Selection, steps: StepTotals) -> str:
     told = time_split(frame, selection).tensor_cores_known
     tensor = share(percent(known.get("tensor_core"), steps.wall_ns) if told else None)
     works = f"works {share(steps.gpu_utilization)}"
-    waits = {name: known[name] for name in _WAITS if name in known}
-    first = max(waits, key=lambda name: waits[name])
-    waiting = percent(waits[first], steps.wall_ns) or 0.0
-    if waiting > (steps.gpu_utilization or 0.0):
-        return (
-            f"The GPU waits for {_WAITS[first]} {share(waiting)} of each {average} step; it {works}, {tensor} on "
-            "Tensor Cores."
-        )
+    idle = idle_words(frame, selection)
+    if idle is not None and (steps.gpu_idle_percent or 0.0) > (steps.gpu_utilization or 0.0):
+        return f"The GPU {idle} of each {average} step; it {works}, {tensor} on Tensor Cores."
     text = f"The GPU {works} of each {average} step, {tensor} on Tensor Cores"
-    return f"{text}, and waits for {_WAITS[first]} {share(waiting)}." if waiting >= 1 else f"{text}."
-
-
-_WAITS = {"dataloader": "data", "cpu": "the CPU", "other": "Python"}
+    return f"{text}, and {idle}." if idle else f"{text}."

@@ -6,7 +6,10 @@ import msgspec
 
 
 class RunEntry(msgspec.Struct, frozen=True):
-    """One (run, session, rank); ``cycles`` are ascending. Facts are None where the writer did not know them."""
+    """One (run, session, rank); ``cycles`` are ascending. Facts are None where the writer did not know them.
+
+    ``recorded_iteration_ns`` is the mean recorded step, the profiler's time included.
+    """
 
     run: str
     session: str
@@ -17,7 +20,7 @@ class RunEntry(msgspec.Struct, frozen=True):
     device: str | None
     created_unix_ns: int | None
     iterations: int | None
-    average_iteration_ns: int | None
+    recorded_iteration_ns: int | None
 
 
 class RunIndex(msgspec.Struct, frozen=True):

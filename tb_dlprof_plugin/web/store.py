@@ -224,5 +224,5 @@ def _entry(run: str, tag: Tag, cycles: list[int], header: Any | None) -> RunEntr
         device=(header.device or None) if header else None,
         created_unix_ns=(header.created_unix_ns or None) if header else None,
         iterations=(header.iterations or None) if header else None,
-        average_iteration_ns=(header.average_iteration_ns or None) if header else None,
+        recorded_iteration_ns=(header.average_iteration_ns or None) if header else None,
     )

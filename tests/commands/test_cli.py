@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from tb_dlprof_plugin.commands.main import app
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.eventfile import read_profiles, write_profile
+from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.version import __version__
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.compare import CompareInput, compare_page
@@ -48,8 +49,9 @@ PAGES = {
 def logdir(tmp_path_factory: pytest.TempPathFactory, training) -> Path:
     """Run "fp32" with two cycles, run "fp16" with one."""
     folder = tmp_path_factory.mktemp("logdir")
+    facts = RunFacts(unprofiled_before_ns=[1_000_000] * 4)
     for cycle in range(2):
-        write_profile(folder / "fp32", training("fp32").profile(session="s", cycle=cycle))
+        write_profile(folder / "fp32", training("fp32").profile(session="s", cycle=cycle, facts=facts))
     write_profile(folder / "fp16", training("fp16").profile(session="s"))
     return folder
 
@@ -96,14 +98,34 @@ def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("summary", ["1.00 ms", "76.2 %", "Dataloader", "10.0 %", "conv1/conv2d", "unknown", "Note: "]),
+        (
+            "summary",
+            [
+                "1.00 ms",
+                "timed without the profiler",
+                "76.2 %",
+                "Dataloader",
+                "10.0 %",
+                "conv1/conv2d",
+                "unknown",
+                "Note: ",
+            ],
+        ),
         ("ops", ["8 ops ran; conv1/conv2d (bprop)", "900 µs", "8×3×32×32, 16×3×3×3", "fp32"]),
         ("modules", ["2 modules ran", "whole model", "  conv1", "1.50 ms", "outside modules: optimizer", "0.0 %"]),
         ("kernels", ["Convolution kernels take", "xmma-ffma", "Memcpy HtoD (Pageable -> Device)"]),
-        ("launches", ["CPU and GPU wait for each other in 3", "cudaStreamSynchronize", "DataLoader", "xmma"]),
+        (
+            "launches",
+            [
+                "CPU and GPU wait for each other; the GPU waits for the CPU 24 %",
+                "cudaStreamSynchronize",
+                "DataLoader",
+                "xmma",
+            ],
+        ),
         (
             "timeline",
-            ["Iteration 6, the median one, took 1.00 ms", "Waits for the CPU: Python", "fc/linear", "Backward"],
+            ["Iteration 6, the median one, took 1.00 ms", "Launched late: Python", "fc/linear", "Backward"],
         ),
         ("tensor-cores", ["4 ops could use Tensor Cores; none does", "Its inputs are FP32"]),
         ("roofline", ["conv1/conv2d", "FP32 without Tensor Cores", "67.0 TFLOP/s", "4,800 GB/s", "unknown"]),

@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 import tb_dlprof_plugin
 from tb_dlprof_plugin.commands.main import app
 from tb_dlprof_plugin.storage.eventfile import write_profile
+from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.views.reports.registry import REPORTS
 from tb_dlprof_plugin.views.reports.tensor import COLUMNS
 from tb_dlprof_plugin.views.reports.tensor import KEYS as TENSOR_KEYS
@@ -29,7 +30,7 @@ DOCUMENT = (ROOT / "docs" / "reports.md").read_text()
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory, training) -> Path:
     folder = tmp_path_factory.mktemp("report") / "fp32"
-    write_profile(folder, training("fp32").profile(session="s"))
+    write_profile(folder, training("fp32").profile(session="s", facts=RunFacts(unprofiled_before_ns=[1_000_000] * 4)))
     return folder
 
 

@@ -322,7 +322,7 @@ def test_the_end_says_what_was_recorded_what_to_change_and_where_to_look(recorde
     folder, done = recorded
     assert "tb-dlprof: train.py, 10 iterations (12 to 21)" in done.err
     assert "Net, FP32" in done.err
-    assert "without the profiler)" in done.err
+    assert " a step, timed without the profiler; " in done.err
     assert "tb-dlprof advise runs/train" in done.err
     assert "tensorboard --logdir runs " in done.err
     summary = execute(*TB_DLPROF, "summary", "runs/train", cwd=folder)

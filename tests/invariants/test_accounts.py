@@ -15,7 +15,7 @@ from invariants.conftest import Recording, selections
 from invariants.raw import GPU_KINDS, LAUNCH_CATEGORIES, Event, RawTrace, device_of, disjoint, union_ns
 
 from tb_dlprof_plugin.frame import Frame, Selection
-from tb_dlprof_plugin.measures.iterations import category_sums, step_totals
+from tb_dlprof_plugin.measures.iterations import category_sums, iterations_with_recorder, step_totals
 from tb_dlprof_plugin.measures.kernels import coverage, kernel_totals, time_split
 from tb_dlprof_plugin.measures.ops import op_totals
 from tb_dlprof_plugin.measures.tensor_cores import tensor_core_totals
@@ -47,6 +47,17 @@ class TestTime:
         for selection in selections(recording.frame):
             totals = step_totals(recording.frame, selection)
             assert sum(value or 0 for value in totals.category_ns.values()) == totals.wall_ns
+            assert all(value is None or value >= 0 for value in totals.category_ns.values())
+            assert (totals.gpu_utilization or 0) <= 100
+            recorded = category_sums(recording.frame, slice(selection.first, selection.last + 1))
+            assert sum(value or 0 for value in recorded.values()) == totals.recorded_wall_ns
+            assert totals.recorder_ns == max(totals.recorded_wall_ns - totals.wall_ns, 0)
+
+    def test_iterations_with_the_recorders_part_sum_to_what_was_recorded(self, recording: Recording) -> None:
+        frame = recording.frame
+        times = iterations_with_recorder(frame, frame.selection())
+        assert (times >= 0).all()
+        assert (times.sum(axis=1) == recording.profile.iterations.duration_ns).all()
 
     def test_iterations_follow_each_other_without_overlap(self, recording: Recording) -> None:
         iterations = recording.profile.iterations
@@ -257,11 +268,11 @@ class TestRanges:
         frame, count = recording.frame, len(recording.profile.iterations)
         whole = step_totals(frame, frame.selection())
         parts = [step_totals(frame, frame.selection(index, index)) for index in range(count)]
-        assert sum(part.wall_ns for part in parts) == whole.wall_ns
+        assert sum(part.recorded_wall_ns for part in parts) == whole.recorded_wall_ns
         # A mean over several GPUs is rounded once an iteration, and once for the range.
         rounding = count if len(recording.profile.iterations.gpu_ids) > 1 else 0
         for name, value in category_sums(frame, slice(None)).items():
-            off = abs(sum(part.category_ns[name] or 0 for part in parts) - (value or 0))
+            off = abs(sum(category_sums(frame, slice(i, i + 1))[name] or 0 for i in range(count)) - (value or 0))
             assert off <= rounding * (7 if name == "other" else 1), name
 
 
@@ -285,11 +296,7 @@ class TestStorage:
         again = decode(encode(profile))
         for field in dataclasses.fields(profile):
             before, after = getattr(profile, field.name), getattr(again, field.name)
-            if dataclasses.is_dataclass(before):
-                for name in (column.name for column in dataclasses.fields(before)):
-                    _assert_same(getattr(before, name), getattr(after, name), f"{field.name}.{name}")
-            else:
-                _assert_same(before, after, field.name)
+            _assert_same(before, after, field.name)
 
 
 def launched_and_attributed(recording: Recording) -> tuple[int, int]:
@@ -370,5 +377,8 @@ def _assert_same(before: object, after: object, what: str) -> None:
         assert isinstance(after, np.ndarray), what
         assert before.shape == after.shape, what
         assert np.array_equal(before, after), what
+    elif dataclasses.is_dataclass(before):
+        for column in dataclasses.fields(before):
+            _assert_same(getattr(before, column.name), getattr(after, column.name), f"{what}.{column.name}")
     else:
         assert before == after, what

@@ -11,12 +11,14 @@ from invariants.conftest import Recording, selections
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.idle_gaps import idle_gaps
 from tb_dlprof_plugin.measures.iteration_pace import iteration_pace
+from tb_dlprof_plugin.measures.iterations import step_totals
 from tb_dlprof_plugin.measures.kernels import kernel_totals
 from tb_dlprof_plugin.measures.launches import launch_totals
 from tb_dlprof_plugin.measures.memory import DeviceMemory, recorded_devices
 from tb_dlprof_plugin.measures.modules import module_totals, module_tree
 from tb_dlprof_plugin.measures.ops import op_totals
-from tb_dlprof_plugin.measures.parts import parts_by_iteration, step_parts
+from tb_dlprof_plugin.measures.parts import parts_by_iteration, recorded_parts, step_parts
+from tb_dlprof_plugin.measures.step_idle import step_idle
 from tb_dlprof_plugin.simulation.synchronisation import sync_groups
 from tb_dlprof_plugin.storage.model import Role
 
@@ -37,7 +39,9 @@ class TestStep:
         assert (parts.sum(axis=2) == iterations.duration_ns[:, None]).all()
         for selection in selections(recording.frame):
             wall = int(iterations.duration_ns[selection.first : selection.last + 1].sum())
-            assert sum(part or 0 for part in step_parts(recording.frame, selection).values()) == wall
+            assert sum(part or 0 for part in recorded_parts(recording.frame, selection).values()) == wall
+            true = step_totals(recording.frame, selection).wall_ns
+            assert sum(part or 0 for part in step_parts(recording.frame, selection).values()) == true
 
     def test_a_training_step_has_a_forward_and_a_backward_part(self, recording: Recording) -> None:
         frame = recording.frame
@@ -93,6 +97,19 @@ class TestIdleTime:
         pace = iteration_pace(frame, frame.selection())
         assert (pace.busy_ns + pace.idle_ns == pace.window_ns).all()
         assert (pace.starved_ns + pace.unknown_ns <= pace.idle_ns).all()
+
+    def test_the_idle_time_of_the_step_is_what_its_gpu_time_leaves(self, recording: Recording) -> None:
+        frame = recording.frame
+        if not recording.profile.iterations.gpu_ids:
+            pytest.skip("no GPU")
+        for selection in selections(frame):
+            idle, totals = step_idle(frame, selection), step_totals(frame, selection)
+            assert (idle.activity_ns >= 0).all()
+            assert (idle.kind_ns >= 0).all()
+            assert (idle.activity_ns.sum(axis=1) == idle.idle_ns).all()
+            assert (idle.kind_ns.sum(axis=1) == idle.idle_ns).all()
+            # The mean over several GPUs is rounded.
+            assert abs(int(idle.idle_ns.sum()) / len(idle.idle_ns) - (totals.gpu_idle_ns or 0)) <= 3
 
     def test_delays_are_of_the_launches_of_the_kernels_page(self, recording: Recording) -> None:
         frame = recording.frame

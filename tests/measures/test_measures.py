@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import numpy as np
 import pytest
 
 from tb_dlprof_plugin.frame import Frame, Selection, stable_id
-from tb_dlprof_plugin.measures.iterations import percent, step_totals
+from tb_dlprof_plugin.measures.iterations import category_sums, percent, step_totals
 from tb_dlprof_plugin.measures.kernels import GpuCoverage, TimeSplit, coverage, time_split
 from tb_dlprof_plugin.measures.ops import group_precisions, input_precisions, op_totals
 from tb_dlprof_plugin.measures.pace import host_floor_ns, host_wait_ns
 from tb_dlprof_plugin.measures.tensor_cores import TensorCoreTotals, tensor_core_totals
-from tb_dlprof_plugin.storage.model import Role
+from tb_dlprof_plugin.measures.without_recorder import scaled, shortened
+from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.storage.model import LightCalls, LightLaunches, LightWindow, Role
 
 
 def _by_group(frame: Frame, values) -> dict[tuple[str, str, str], object]:
@@ -39,9 +44,76 @@ def test_the_mean_over_gpus_still_sums_to_the_wall_time(new_trace) -> None:
     trace.kernel("ampere_sgemm_128x64_nn", 0, 0.020, device=1)
     trace.kernel("Memset", 0.050, 0.003, device=1, cat="gpu_memset")
     frame = trace.frame()
-    categories = step_totals(frame, frame.selection()).category_ns
+    categories = category_sums(frame, slice(None))
     assert categories["other_kernels"] == 15
     assert sum(value or 0 for value in categories.values()) == 100
+
+
+@pytest.mark.parametrize(
+    ("step_us", "expected", "recorder_us"),
+    [
+        # 1000 us were recorded: 760 on the GPU, 100 loading, 46 in calls, 94 in none. What the profiler added comes out
+        # of calls and Python in proportion, and out of loading last.
+        (930, {"dataloader": 100_000, "cpu": 23_000, "other": 47_000}, 70),
+        (790, {"dataloader": 30_000, "cpu": 0, "other": 0}, 210),
+        (1100, {"dataloader": 100_000, "cpu": 46_000, "other": 194_000}, 0),
+    ],
+)
+def test_what_the_recorder_added_is_in_no_category(
+    training, step_us: int, expected: dict[str, int], recorder_us: int
+) -> None:
+    frame = training().frame(facts=RunFacts(unprofiled_before_ns=[step_us * 1000] * 4))
+    totals = step_totals(frame, Selection(1, 1))
+    assert totals.category_ns == {"tensor_core": 0, "other_kernels": 740_000, "memory": 20_000, "io": None} | expected
+    assert (totals.wall_ns, totals.recorded_wall_ns, totals.recorder_ns) == (
+        step_us * 1000, 1_000_000, recorder_us * 1000,
+    )  # fmt: skip
+    assert totals.gpu_utilization == pytest.approx(76_000 / step_us)
+    assert totals.gpu_idle_ns == (step_us - 760) * 1000
+
+
+def test_gpu_time_that_does_not_fit_into_the_step_fills_it(training) -> None:
+    frame = training().frame(facts=RunFacts(unprofiled_before_ns=[380_000] * 4))
+    totals = step_totals(frame, frame.selection())
+    assert (totals.wall_ns, totals.gpu_busy_ns, totals.gpu_utilization) == (3 * 380_000, 3 * 380_000, 100.0)
+    # Kernels and copies alike are cut in half.
+    assert totals.category_ns["memory"] == pytest.approx(3 * 10_000, rel=0.01)
+    assert totals.gpu_idle_percent == 0
+
+
+def test_gpu_time_is_that_of_the_light_window_where_its_steps_match(gpu_frame: Frame) -> None:
+    # GIVEN a light window of two steps of 500 us, of which only the first matches: its first kernel runs for 200 us,
+    # beside it for 50 us another of another stream, then for 30 us one that is not in the full recording
+    def column(*values: int) -> np.ndarray:
+        return np.array(values, dtype=np.int64)
+
+    light = LightWindow(
+        boundary_ns=column(0, 500_000, 1_000_000),
+        iteration=column(0, -1),
+        calls=LightCalls(column(0, 0, 0, 0), column(10, 20, 30, 600_000), *(column(5, 5, 5, 5),) * 3),
+        launches=LightLaunches(
+            call=column(0, 1, 2, 3),
+            start_ns=column(1_000, 51_000, 250_000, 700_000),
+            duration_ns=column(200_000, 50_000, 30_000, 90_000),
+            device=column(0, 0, 0, 0),
+            stream=column(7, 8, 7, 7),
+            launch=column(0, 1, -1, 0),
+        ),
+    )
+    frame = Frame(dataclasses.replace(gpu_frame.profile, light_window=light))
+    totals = step_totals(frame, frame.selection())
+    # THEN a step is busy for 230 us of the 1000 that were timed
+    assert totals.gpu_busy_ns == 3 * 230_000
+    assert totals.gpu_utilization == pytest.approx(23.0)
+    assert sum(value or 0 for value in totals.category_ns.values()) == totals.wall_ns == 3_000_000
+
+
+def test_times_that_are_made_shorter_keep_their_proportions_and_their_sum() -> None:
+    times = np.array([[10, 20, 30, 40], [0, 0, 5, 0]])
+    assert shortened(times, ((0, 1), (2,), (3,)), np.array([15, 0])).tolist() == [[5, 10, 30, 40], [0, 0, 5, 0]]
+    assert shortened(times[0], ((0, 1), (2,), (3,)), 45).tolist() == [0, 0, 15, 40]
+    assert scaled(np.array([1, 1, 1, 0]), 10).tolist() == [3, 4, 3, 0]
+    assert scaled(np.array([0, 0]), 10).tolist() == [0, 0]
 
 
 def test_op_totals_count_calls_kernels_and_eligible_time(gpu_frame: Frame) -> None:

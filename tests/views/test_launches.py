@@ -6,18 +6,23 @@ import msgspec
 import pytest
 
 from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.views import launch_rows
 from tb_dlprof_plugin.views.common import RunRef
 from tb_dlprof_plugin.views.launches import launches_page
+from tb_dlprof_plugin.views.overview import overview
 from tb_dlprof_plugin.views.timeline.event import timeline_event
 
 
 def test_the_first_line_says_what_sets_the_pace_and_why_the_gpu_is_idle(gpu_frame: Frame, ref: RunRef) -> None:
     page = launches_page(gpu_frame, ref, gpu_frame.selection())
     assert page.headline == (
-        "CPU and GPU wait for each other in 3 of 3 iterations; the GPU is idle 24 % of the time: "
-        "42 % of it while the CPU waits for the DataLoader, 38 % while the CPU runs Python."
+        "CPU and GPU wait for each other; the GPU waits for the CPU 24 % of the 1.00 ms step: "
+        "42 % of that while the CPU waits for the DataLoader, 38 % while the CPU runs Python."
     )
+    assert (page.step.ms, page.step.source, page.step_words) == (
+        1.0, "measured", "timed without the profiler; 1.00 ms while recorded",
+    )  # fmt: skip
     assert [row.pace for row in page.iterations] == ["mixed"] * 3
     assert page.figures.sync_calls_per_iteration == 2
 
@@ -36,19 +41,34 @@ def test_slices_bars_and_rows_show_the_same_idle_time(gpu_frame: Frame, ref: Run
         assert sum(value or 0 for value in bar.category_ns) == bar.duration_ns
 
 
+def test_the_recorders_part_is_in_the_bars_and_in_no_idle_time(training, ref: RunRef) -> None:
+    # GIVEN steps of 1000 us with the GPU idle for 240 that take 870 without the profiler
+    frame = training().frame(facts=RunFacts(unprofiled_before_ns=[870_000] * 4))
+    page = launches_page(frame, ref, frame.selection())
+    # THEN 110 of them are idle, for loading nearly all; in the last step 5 less
+    assert page.figures.idle_percent == pytest.approx(100 * 325 / 2610)
+    assert sum(part.value_ns or 0 for part in page.idle_by_activity) == 325_000
+    assert sum(part.value_ns or 0 for part in page.idle_by_kind) == 325_000
+    assert page.headline.endswith("the GPU waits for data 12 % of the 870 µs step.")
+    assert page.activities[-1].key == "recorder"
+    assert [bar.category_ns[-1] for bar in page.bars] == [130_000] * 3
+    assert [sum(value or 0 for value in bar.category_ns) for bar in page.bars] == [1_000_000] * 3
+    assert overview(frame, ref, frame.selection()).headline.endswith("and waits for data 12 %.")
+
+
 def test_a_gap_names_the_kernel_the_op_and_the_module_that_ended_it(new_trace, ref: RunRef) -> None:
     trace = new_trace()
     trace.step(4, 0, 1000)
     trace.module("fc", 500, 100)
     trace.op("aten::linear", 510, 60)
     trace.launch("gemm_kernel", 520, 530, 470)
-    frame = trace.frame()
+    frame = trace.frame(facts=RunFacts(unprofiled_before_ns=[1_000_000] * 4))
     page = launches_page(frame, ref, frame.selection())
     (gap,) = page.gaps
     assert (gap.number, gap.start_ns, gap.duration_ns, gap.meanwhile) == (4, 0, 530_000, "python")
     assert (gap.kernel, gap.op, gap.module, gap.kind) == ("gemm_kernel", "fc/linear", "fc", "host_wait")
     assert page.headline == (
-        "The CPU sets the pace in this iteration; the GPU is idle 53 % of the time, mostly while the CPU runs Python."
+        "The CPU sets the pace; the GPU waits for it 53 % of the 1.00 ms step, mostly while the CPU runs Python."
     )
 
 
@@ -79,14 +99,15 @@ def test_without_recorded_launches_delay_queue_and_pace_are_unknown(new_trace, r
     trace = new_trace()
     trace.kernel("a", 0, 10)
     trace.kernel("b", 50, 10)
-    frame = trace.frame()
+    frame = trace.frame(facts=RunFacts(unprofiled_before_ns=[60_000] * 4))
     page = launches_page(frame, ref, frame.selection())
     assert page.headline == (
         "What sets the pace is not known, because the launches were not recorded; "
-        "the GPU is idle 67 % of the time, mostly while the CPU was not recorded."
+        "the GPU is idle 67 % of the 60.0 µs step, mostly while the CPU was not recorded."
     )
     figures = page.figures
-    assert (figures.starved_percent, figures.slack_percent, figures.median_delay_ns, figures.mean_queue) == (None,) * 4
+    assert (figures.slack_percent, figures.median_delay_ns, figures.mean_queue) == (None,) * 3
+    assert page.iterations[0].late_percent is None
     assert page.bars[0].category_ns == [20_000, *[None] * 6, 40_000]
     assert page.iterations[0].pace == "unknown"
 
@@ -102,7 +123,7 @@ def test_several_gpus_have_their_own_rows_and_the_busiest_sets_the_pace(new_trac
     assert [(row.index, row.gpu, row.pace) for row in page.iterations] == [
         (0, 0, "gpu"), (0, 1, "cpu"), (1, 0, "gpu"), (1, 1, "cpu"),
     ]  # fmt: skip
-    assert page.headline.startswith("The busiest GPU sets the pace in 2 of 2 iterations; the GPUs are idle 31 %")
+    assert page.headline.startswith("The busiest GPU sets the pace; a GPU on average is idle 31 % of the 100 µs step")
     # Means over the GPUs.
     assert [bar.category_ns[0] for bar in page.bars] == [69_000, 69_000]
 

@@ -19,7 +19,7 @@ ALL, SECOND = Selection(0, 2), Selection(1, 1)
 
 @pytest.fixture(scope="module", params=["fp32", "tf32", "fp16"])
 def frame(request: pytest.FixtureRequest, training) -> Frame:
-    made: Frame = training(request.param).frame(facts=RunFacts(batch_size=64))
+    made: Frame = training(request.param).frame(facts=RunFacts(batch_size=64, unprofiled_before_ns=[1_000_000] * 4))
     return made
 
 
@@ -111,7 +111,7 @@ def test_bars_hold_the_categories_of_their_iteration(gpu_frame: Frame, ref: RunR
 
 
 def test_samples_per_second_follow_from_the_batch_size(training, ref: RunRef) -> None:
-    frame = training().frame(facts=RunFacts(batch_size=64))
+    frame = training().frame(facts=RunFacts(batch_size=64, unprofiled_before_ns=[1_000_000] * 4))
     assert overview(frame, ref, ALL).summary.samples_per_second == 64_000
     assert overview(training().frame(), ref, ALL).summary.samples_per_second is None
 

@@ -120,7 +120,7 @@ def test_rows_are_named_in_words_and_what_is_idle_says_why(gpu_frame: Frame, ref
         ("ConvolutionBackward0", "backward"),
         ("cudaStreamSynchronize", "wait"),
         ("conv1", "module"),
-        ("Waits for the CPU: DataLoader", "host_wait"),
+        ("Launched late: DataLoader", "host_wait"),
         ("Memcpy HtoD (Pageable -> Device)", "memory"),
     }
 

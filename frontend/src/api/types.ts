@@ -47,6 +47,8 @@ export type Source = "c" | "g" | "i" | "p";
 
 export type Status = "" | "added" | "removed";
 
+export type StepSource = "measured" | "light" | "simulated" | "recorded";
+
 export type SubjectKind = "op" | "kernel" | "module";
 
 export type SweepUnit = "ns" | "per_second" | "percent" | "bytes" | "flops" | "flops_per_second" | "count";
@@ -61,7 +63,11 @@ export type TrustLevel = "good" | "fair" | "poor";
 
 export type Verdict = "yes" | "no" | "unknown";
 
-/** One (run, session, rank); `cycles` are ascending. Facts are None where the writer did not know them. */
+/**
+ * One (run, session, rank); `cycles` are ascending. Facts are None where the writer did not know them.
+ *
+ * `recorded_iteration_ns` is the mean recorded step, the profiler's time included.
+ */
 export interface RunEntry {
   run: string;
   session: string;
@@ -72,7 +78,7 @@ export interface RunEntry {
   device: string | null;
   created_unix_ns: number | null;
   iterations: number | null;
-  average_iteration_ns: number | null;
+  recorded_iteration_ns: number | null;
 }
 
 /**
@@ -112,6 +118,20 @@ export interface TrustReason {
 export interface TrustVerdict {
   verdict: TrustLevel;
   reasons: TrustReason[];
+}
+
+/**
+ * The step without the profiler (ms) with its 95 % interval.
+ *
+ * `source` says how it is known: "measured" (timed without the profiler), "light" (timed with GPU activities alone),
+ * "simulated" (estimated) or "recorded" (as recorded). `recorded_ms` is the mean recorded step.
+ */
+export interface StepFigures {
+  ms: number;
+  low_ms: number;
+  high_ms: number;
+  source: string;
+  recorded_ms: number;
 }
 
 /**
@@ -192,6 +212,10 @@ export interface NumericHealthPanel {
  * DLProf's performance summary over the selected iterations; percentages 0 to 100, None where unknown.
  *
  * `tensor_core_time_percent` is of the time of all kernels, copies and sets.
+ * Times and percentages are those of steps without the profiler, `wall_clock_ns` of as many as were selected;
+ * `step_low_ns` and `step_high_ns` are the ends of the interval of `average_iteration_ns`. The recorded steps
+ * took `recorded_iteration_ns` on average, with `iteration_deviation_ns` among them; `recorder_ns` is what the
+ * recorder added to all of them.
  */
 export interface PerformanceSummary {
   wall_clock_ns: number;
@@ -204,9 +228,13 @@ export interface PerformanceSummary {
   start_iteration: number;
   stop_iteration: number;
   average_iteration_ns: number;
+  step_low_ns: number;
+  step_high_ns: number;
+  step_source: StepSource;
+  recorded_iteration_ns: number;
+  recorded_wall_clock_ns: number;
+  recorder_ns: number;
   iteration_deviation_ns: number | null;
-  unprofiled_step_ns: number | null;
-  unprofiled_steps: number | null;
   samples_per_second: number | null;
   peak_memory_bytes: number | null;
   memory_bytes: number | null;
@@ -224,7 +252,7 @@ export interface Category {
  * One GPU over the selected iterations; what was not recorded of it is None.
  *
  * `busy_ns` is the time in which a kernel, copy or set ran on it, `tensor_core_ns` that in which a Tensor Core
- * kernel did; the percentages are of the wall clock time.
+ * kernel did; the percentages are of the wall clock time without the profiler.
  */
 export interface GpuUse {
   id: number;
@@ -321,13 +349,17 @@ export interface NoteItem {
 /**
  * Everything on the Overview page. `headline` answers "where did the time go?" in one sentence.
  *
- * `bars_note` says what a bar of `iterations` stands for, empty where it is one iteration.
+ * `step_words` says how the step's length is known. Shares are of steps without the profiler;
+ * `iterations` are as recorded, with the recorder's part as the last of `categories`. `bars_note` says what a
+ * bar of them stands for, empty where it is one iteration.
  */
 export interface Overview {
   ref: RunRef;
   title: string;
   headline: string;
   trust: TrustVerdict;
+  step: StepFigures;
+  step_words: string;
   range: SelectedRange;
   has_gpu: boolean;
   precision: PrecisionSummary;
@@ -525,13 +557,14 @@ export interface KernelsPage {
 }
 
 /**
- * Of the selected iterations. Delays in ns; `launches` counts kernels, copies and sets, `timed` those of them
- * whose delay is known. `started_early` began before their call returned and count as a delay of 0;
- * `clock_disagrees` seem to begin before their call did, and have no delay.
+ * Of the selected iterations; the first two are shares of the step without the profiler, the rest is as recorded.
+ *
+ * Delays in ns; `launches` counts kernels, copies and sets, `timed` those of them whose delay is known.
+ * `started_early` began before their call returned and count as a delay of 0; `clock_disagrees` seem to begin
+ * before their call did, and have no delay.
  */
 export interface LaunchFigures {
   idle_percent: number | null;
-  starved_percent: number | null;
   slack_percent: number | null;
   launches: number;
   timed: number;
@@ -548,9 +581,9 @@ export interface LaunchFigures {
 }
 
 /**
- * One iteration on one GPU. `busy_ns + idle_ns == duration_ns`; `idle_by_activity_ns` in the order of
- * `LaunchesPage.idle_activities` sums to `idle_ns`. `starved_percent` is idle time because work was launched
- * late, `slack_percent` time that the CPU did not need; None where the launches or the CPU were not recorded.
+ * One recorded iteration on one GPU. `busy_ns + idle_ns == duration_ns`; `idle_by_activity_ns` in the order of
+ * `LaunchesPage.idle_activities` sums to `idle_ns`. `late_percent` is idle time because work was launched late,
+ * `slack_percent` time that the CPU did not need; None where the launches or the CPU were not recorded.
  */
 export interface PaceRow {
   index: number;
@@ -561,7 +594,7 @@ export interface PaceRow {
   busy_ns: number;
   idle_ns: number;
   idle_percent: number | null;
-  starved_percent: number | null;
+  late_percent: number | null;
   slack_percent: number | null;
   idle_by_activity_ns: number[];
   gaps: number;
@@ -591,7 +624,8 @@ export interface LaunchedKernel {
 
 /**
  * Synchronising calls of one name in one op: `op` is the outermost (its id "" for a call from Python),
- * `inner_op` the innermost. `time_ns` is the time inside the calls, `percent` its share of the wall clock.
+ * `inner_op` the innermost. `time_ns` is the time inside the calls, `percent` its share of the recorded
+ * iterations.
  */
 export interface SyncRow {
   call: string;
@@ -611,9 +645,9 @@ export interface SyncRow {
 }
 
 /**
- * An idle gap of one GPU: from `start_ns` after the iteration's start. `activity_ns` in the order of the page's
- * activities sums to `duration_ns`; `meanwhile` is the largest. What ended it is "" where the iteration did.
- * `event` is its id on the timeline of its iteration.
+ * An idle gap of one GPU in the recording: from `start_ns` after the iteration's start. `activity_ns` in the
+ * order of the page's activities sums to `duration_ns`; `meanwhile` is the largest. What ended it is "" where the
+ * iteration did. `event` is its id on the timeline of its iteration.
  */
 export interface GapRow {
   index: number;
@@ -634,15 +668,18 @@ export interface GapRow {
 }
 
 /**
- * `bars` are the recording's iterations by `activities`, the GPU's busy time first (means over the GPUs).
+ * `bars` are the recorded iterations by `activities`, the GPU's busy time first (means over the GPUs), what the
+ * recorder added last.
  *
  * `bars_note` says what a bar stands for where it is not one iteration. The rest is of the selected iterations.
- * `idle_activities` are the keys of all but the busy time. `total_...` count the rows before the limit. Idle
- * slices are shares of the idle time of all GPUs.
+ * `idle_activities` are the keys of the CPU's activities. `total_...` count the rows before the limit. Idle
+ * slices are shares of the idle time of all GPUs in steps without the profiler.
  */
 export interface LaunchesPage {
   ref: RunRef;
   headline: string;
+  step: StepFigures;
+  step_words: string;
   range: SelectedRange;
   has_gpu: boolean;
   gpus: number[];
@@ -1347,20 +1384,6 @@ export interface ReportPage {
   rows: ((string | number | null)[])[];
   total_rows: number;
   notes: string[];
-}
-
-/**
- * The step without the profiler (ms) with its 95 % interval.
- *
- * `source` says how it is known: "measured" (timed without the profiler), "light" (timed with GPU activities alone),
- * "simulated" (estimated) or "recorded" (as recorded). `recorded_ms` is the mean recorded step.
- */
-export interface StepFigures {
-  ms: number;
-  low_ms: number;
-  high_ms: number;
-  source: string;
-  recorded_ms: number;
 }
 
 /** A number that a rule saw; `threshold` is what it was held against, in the same unit. */

@@ -10,18 +10,20 @@ interface LegendProps {
   context?: string;
   /** What the slices are where the page data says it; else by the context. */
   definitions?: ReadonlyMap<string, string>;
+  /** Colours and labels alone. */
+  plain?: boolean;
 }
 
-export function Legend({ slices, context = "", definitions }: LegendProps) {
+export function Legend({ slices, context = "", definitions, plain = false }: LegendProps) {
   return (
-    <ul class="legend">
+    <ul class={plain ? "legend legend-plain" : "legend"}>
       {slices.map((slice, index) => {
         const definition = definitions?.get(slice.key) ?? SLICES[context]?.[slice.key];
         return (
           <li key={slice.key}>
             <span class="swatch" style={{ background: colourOf(slice.key, index, context) }} />
             <span class="legend-label">{definition ? <Defined text={definition}>{slice.label}</Defined> : slice.label}</span>
-            {slice.value_ns === null && slice.percent === null ? (
+            {plain ? null : slice.value_ns === null && slice.percent === null ? (
               <span class="missing legend-missing">not recorded</span>
             ) : (
               <>

@@ -14,7 +14,7 @@ const STACKS = {
   parts: Object.values(BY_CONTEXT["parts"]!),
   memory: ["before", "activations", "gradients", "optimizer_state", "temporary", "other"].map((key) => BY_CONTEXT["memory"]![key]!),
   gaps: Object.values(BY_CONTEXT["gap_kind"]!),
-  idle: ["--c-dataloader", "--c-s3", "--c-memory", "--c-s1", "--c-cpu", "--c-s2", "--c-unknown"],
+  idle: ["--c-dataloader", "--c-s3", "--c-memory", "--c-s1", "--c-cpu", "--c-s2", "--c-unknown", "--c-recorder"],
 };
 
 function block(start: string): Record<string, string> {

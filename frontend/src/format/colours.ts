@@ -5,7 +5,7 @@
  * here; `colours.test.ts` holds both to what can be told apart, with any kind of colour vision.
  */
 
-/** The exclusive time categories, in their order of precedence, which is that of every stack. */
+/** The exclusive time categories, in their order of precedence, which is that of every stack, and what the recorder added on top. */
 export const CATEGORIES: Readonly<Record<string, string>> = {
   tensor_core: "--c-tensor-core",
   other_kernels: "--c-other-kernels",
@@ -14,6 +14,7 @@ export const CATEGORIES: Readonly<Record<string, string>> = {
   io: "--c-io",
   cpu: "--c-cpu",
   other: "--c-other",
+  recorder: "--c-recorder",
 };
 
 /** What something computed in. */

@@ -14,7 +14,8 @@ const of = (page: Page, labels: Partial<Record<DefinitionKey, string>>): Metric[
 export const METRICS: readonly Metric[] = [
   ...of("overview", {
     stepTime: "Step time",
-    unprofiledStep: "Step without the profiler",
+    recordedStep: "Recorded step",
+    recorder: "What the profiler added",
     gpuUtilization: "GPU utilization",
     tcUtilization: "Tensor Core kernel utilization",
     samples: "Samples per second",
@@ -46,7 +47,7 @@ export const METRICS: readonly Metric[] = [
   ...of("kernels", { kernelFamily: "Kernel family", kernelTc: "Kernel on Tensor Cores", occupancy: "Occupancy" }),
   ...of("launches", {
     gpuIdle: "GPU idle",
-    gpuStarved: "GPU waits for the CPU",
+    launchedLate: "Launched late",
     cpuSlack: "CPU not needed",
     pace: "Pace",
     idleActivity: "Idle time by what the CPU did",

@@ -159,7 +159,7 @@ class _Forecaster:
         base_ns, predicted_ns = max(base.step_ns, least), max(middle.step_ns, least)
         return Forecast(
             target=target,
-            measured_ns=float(steps.average_ns),
+            measured_ns=float(steps.recorded_ns),
             base_ns=base_ns,
             predicted_ns=predicted_ns,
             low_ns=min(max(low, least), predicted_ns),

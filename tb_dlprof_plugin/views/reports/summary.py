@@ -93,15 +93,15 @@ def _summary(frame: Frame, selection: Selection) -> dict[str, Cell]:
     steps, facts = step_totals(frame, selection), frame.profile.facts
     tensor_cores = tensor_core_totals(op_totals(frame, selection))
     known = time_split(frame, selection).tensor_cores_known
-    samples = facts.batch_size * 1e9 / steps.average_ns if facts.batch_size and steps.average_ns else None
     return {
         "Wall Clock Time (ns)": steps.wall_ns,
         "Tensor Core Kernel Utilization %": tensor_cores.utilization if frame.profile.has_gpu else None,
         "GPU Utilization %": steps.gpu_utilization,
         **{label: percent(steps.category_ns[name], steps.wall_ns) for name, label in _DURATIONS.items()},
         **({} if known else {_DURATIONS[name]: None for name in ("tensor_core", "other_kernels")}),
-        "Samples per Second": samples,
-        "Step Time without the Profiler (ns)": facts.unprofiled_step_ns,
+        "Samples per Second": steps.samples_per_second(facts.batch_size),
+        "Recorded Wall Clock Time (ns)": steps.recorded_wall_ns,
+        "Added by the Recorder (ns)": steps.recorder_ns,
         "Peak Memory Allocated (bytes)": facts.peak_memory_allocated_bytes,
     }
 
@@ -117,6 +117,10 @@ def _iterations(frame: Frame, selection: Selection) -> dict[str, Cell]:
         "Average Iteration Time (ns)": steps.average_ns,
         "Iteration Time Standard Deviation (ns)": steps.deviation_ns,
         "Iterations Found By": iterations.found_by.replace("_", " ") if found else None,
+        "Average Iteration Time, Low (ns)": round(steps.estimate.low_ns),
+        "Average Iteration Time, High (ns)": round(steps.estimate.high_ns),
+        "Average Iteration Time Is": steps.estimate.words,
+        "Recorded Average Iteration Time (ns)": steps.recorded_ns,
     }
 
 

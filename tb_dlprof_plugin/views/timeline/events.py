@@ -36,7 +36,7 @@ MOST_LEVELS = 48
 _MOST_STREAM_LEVELS = 8
 
 GAP_LABELS = {
-    GapKind.HOST_WAIT: "Waits for the CPU",
+    GapKind.HOST_WAIT: "Launched late",
     GapKind.KERNEL_WAIT: "Between queued work",
     GapKind.OTHER: "Waits for another stream or device",
     GapKind.UNKNOWN: "Idle",
@@ -200,7 +200,7 @@ def _idle_track(gaps: IdleGaps, place: int, gpu: int) -> _Part:
 
 
 def gap_label(kind: int, activity: str) -> str:
-    """Such as "Waits for the CPU: Python"; between queued work nobody waits for the CPU."""
+    """Such as "Launched late: Python"; between queued work the CPU delays nothing."""
     label = GAP_LABELS[GapKind(kind)]
     return label if kind == GapKind.KERNEL_WAIT else f"{label}: {MEANWHILE[activity]}"
 

@@ -1,4 +1,4 @@
-"""The Timeline page: one iteration as rows of events, the longest of them, and where to get the others."""
+"""The Timeline page: one recorded iteration as rows of events, the longest of them, and where to get the others."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import numpy as np
 
 from tb_dlprof_plugin.frame import Frame, Selection, op_name
 from tb_dlprof_plugin.measures.idle_gaps import idle_gaps
-from tb_dlprof_plugin.measures.iterations import percent, step_totals
-from tb_dlprof_plugin.measures.parts import step_parts
+from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.measures.parts import recorded_parts
+from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.storage.model import Ints, Role
 from tb_dlprof_plugin.views.common import ROLES, RunRef, SelectedRange, Slice, selected_range
 from tb_dlprof_plugin.views.text import duration
@@ -169,7 +170,7 @@ def _choices(frame: Frame, index: int) -> list[TimelineChoice]:
 
 
 def _parts(frame: Frame, one: Selection) -> list[Slice]:
-    times = step_parts(frame, one)
+    times = recorded_parts(frame, one)
     whole = int(frame.profile.iterations.duration_ns[one.first])
     return [Slice(ROLES[role], ROLE_LABELS[role], value, percent(value, whole)) for role, value in times.items()]
 
@@ -213,16 +214,18 @@ def _headline(frame: Frame, one: Selection, is_median: bool) -> str:
     length = int(iterations.duration_ns[one.first])
     which = f"Iteration {int(iterations.number[one.first])}" if iterations.found_by != "none" else "The recording"
     text = f"{which}{', the median one,' if is_median else ''} took {duration(length)}"
-    totals = step_totals(frame, one)
-    if totals.gpu_utilization is None:
-        known = [(value, ROLE_LABELS[role].lower()) for role, value in step_parts(frame, one).items() if value]
+    estimate = step_estimate(frame, frame.selection())
+    if estimate.source != "recorded":
+        text += f" while recorded (a step takes {duration(estimate.ns)} without the profiler)"
+    gaps = idle_gaps(frame, one)
+    if not gaps.window_ns.size:
+        known = [(value, ROLE_LABELS[role].lower()) for role, value in recorded_parts(frame, one).items() if value]
         largest = sorted((item for item in known if item[1] != ROLE_LABELS[Role.OTHER].lower()), reverse=True)[:2]
         if not largest:
             return f"{text} on the CPU; nothing ran on a GPU."
         shares = ", ".join(f"{percent(value, length) or 0:.0f} % {name}" for value, name in largest)
         return f"{text} on the CPU: {shares}."
-    gaps = idle_gaps(frame, one)
-    idle = 100 - totals.gpu_utilization
+    idle = 100 - (percent(int(gaps.busy_ns.sum()), int(gaps.window_ns.sum())) or 0.0)
     if not len(gaps) or idle < 0.5:
         return f"{text}; the GPU was busy all of it."
     many = len(iterations.gpu_ids) > 1

@@ -1,5 +1,5 @@
 /**
- * Iterations in; stacked bars by time category out. Dragging over bars picks the range to aggregate, a click on one bar picks
+ * Recorded iterations in; stacked bars by time category out, with a line at the step without the profiler. Dragging over bars picks the range to aggregate, a click on one bar picks
  * that iteration; Ctrl and the wheel zoom. With the keyboard the arrow keys move over the bars, with Shift they extend the range,
  * Enter takes it and Escape goes back to all.
  */
@@ -7,7 +7,7 @@ import type { BarSeriesOption, ScatterSeriesOption } from "echarts/charts";
 import type { ECharts } from "echarts/core";
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import type { Category, IterationBar } from "../../api/types";
+import type { Category, IterationBar, StepFigures } from "../../api/types";
 import { useFile } from "../../api/useResource";
 import { colourProperty } from "../../format/colours";
 import { formatNs } from "../../format/duration";
@@ -17,7 +17,7 @@ import { Drawing } from "../export/Drawing";
 import { number } from "../export/columns";
 import type { Column } from "../table/columns";
 import { movedBy, spanOf, type Marked } from "./barKeys";
-import { Chart } from "./Chart";
+import { Chart, type Colour } from "./Chart";
 import { isMerged, longestMarks, MERGED } from "./merged";
 import { tooltipElement, tooltipStyle } from "./tooltip";
 
@@ -28,6 +28,8 @@ interface IterationBarsProps {
   categories: Category[];
   /** Keys of categories that do not apply to the recording, or are not wanted. Keep the same set between renderings. */
   hidden: ReadonlySet<string>;
+  /** The step without the profiler, where a line shows it. */
+  stepNs?: number | null;
   /** Null is all iterations. */
   onSelect: (range: IterationRange | null) => void;
   /** What stands below the bars. */
@@ -35,6 +37,13 @@ interface IterationBarsProps {
 }
 
 const FADED = 0.32;
+const NS_PER_MS = 1e6;
+
+/** Where the line at the step without the profiler is; null where that is the recorded step. */
+export function stepLine(step: StepFigures): number | null {
+  return step.source === "recorded" ? null : step.ms * NS_PER_MS;
+}
+
 /** ECharts' event of a finished drag; `coordRange` holds indices of bars. */
 interface BrushEnd {
   areas: { coordRange?: [number, number] }[];
@@ -62,7 +71,7 @@ function columnsOf(categories: readonly Category[], hidden: ReadonlySet<string>,
   ];
 }
 
-function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) {
+function Bars({ iterations, categories, hidden, stepNs = null, onSelect }: IterationBarsProps) {
   const theme = useTheme();
   // The chart keeps its listeners while the component gets a new callback with each rendering.
   const select = useRef(onSelect);
@@ -133,6 +142,7 @@ function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) 
   const recorded = shown.filter(({ category }) => category.recorded);
   const span = marked && spanOf(marked);
   const merged = isMerged(iterations);
+  const highest = Math.max(...iterations.map((bar) => bar.longest_ns));
   return (
     <div
       class="bars-keys"
@@ -146,9 +156,9 @@ function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) 
       <Chart
         height={220}
         theme={theme}
-        inputs={[iterations, categories, hidden]}
+        inputs={[iterations, categories, hidden, stepNs]}
         onReady={onReady}
-        label={`Time of ${(iterations[iterations.length - 1]?.last ?? -1) + 1} iterations by category${merged ? `, in ${iterations.length} bars` : ""}.`}
+        label={`Recorded time of ${(iterations[iterations.length - 1]?.last ?? -1) + 1} iterations by category${merged ? `, in ${iterations.length} bars` : ""}${stepNs === null ? "" : `; a line at ${formatNs(stepNs)}, the step without the profiler`}.`}
         option={(colour) => ({
           animation: false,
           grid: { left: 4, right: 12, top: 12, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
@@ -182,6 +192,8 @@ function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) 
           },
           yAxis: {
             type: "value",
+            // ECharts leaves lines out of the axis' extent.
+            ...(stepNs !== null && stepNs > highest ? { max: stepNs * 1.05 } : {}),
             axisLabel: { color: colour("--muted"), formatter: (value: number) => formatNs(value) },
             splitLine: { lineStyle: { color: colour("--line-soft") } },
           },
@@ -197,14 +209,30 @@ function Bars({ iterations, categories, hidden, onSelect }: IterationBarsProps) 
               value: bar.category_ns[index] ?? 0,
               itemStyle: { opacity: bar.selected ? 1 : FADED },
             })),
-          })).concat(merged ? [longestMarks(iterations, colour("--text"))] : []),
+          })).map((series, index) => (index === 0 && stepNs !== null ? { ...series, markLine: lineAt(stepNs, colour) } : series)).concat(merged ? [longestMarks(iterations, colour("--text"))] : []),
         })}
       />
+      {stepNs !== null && (
+        <p class="step-line muted small">
+          <span class="step-line-mark" aria-hidden="true" /> {formatNs(stepNs)}, the step without the profiler
+        </p>
+      )}
       <p class="hidden" role="status" data-testid="iteration-bars-marked">
         {span && `Iterations ${iterations[span.first]?.number} to ${iterations[span.last]?.last_number}; Enter takes them.`}
       </p>
     </div>
   );
+}
+
+function lineAt(stepNs: number, colour: Colour): NonNullable<BarSeriesOption["markLine"]> {
+  return {
+    silent: true,
+    animation: false,
+    symbol: "none",
+    lineStyle: { color: colour("--text"), type: "dashed", width: 1 },
+    label: { show: false },
+    data: [{ yAxis: stepNs }],
+  };
 }
 
 /** "Iteration 3 (index 0): 146 ms", or the mean of several with the bounds of single ones. */

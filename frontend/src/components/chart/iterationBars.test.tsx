@@ -27,11 +27,12 @@ it("picks all iterations of the bars that are marked", async () => {
   await act(() =>
     render(
       <ViewContext.Provider value={{ state: INITIAL_STATE, set: vi.fn() }}>
-        <IterationBars name="Iterations" iterations={[0, 1, 2, 3].map(bar)} categories={categories} hidden={hidden} onSelect={onSelect} />
+        <IterationBars name="Iterations" iterations={[0, 1, 2, 3].map(bar)} categories={categories} hidden={hidden} stepNs={90} onSelect={onSelect} />
       </ViewContext.Provider>,
       root,
     ),
   );
+  expect(root.querySelector(".step-line")!.textContent).toContain("90.0 ns, the step without the profiler");
   const press = (key: string, shiftKey = false): void => {
     act(() => void root.querySelector(".bars-keys")!.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true })));
   };

@@ -62,7 +62,7 @@ function RankGrid({ items, rank, testId, onPick }: Omit<RankPickerProps, "onChan
       <div class="rank-grid" ref={box} role="group" aria-label="Ranks" style={{ gridTemplateColumns: `repeat(${Math.min(COLUMNS, items.length)}, 1fr)` }} onKeyDown={onKeyDown}>
         {items.map((item) => {
           const isSlowest = item.rank === slowest?.rank;
-          const step = item.stepNs === null ? "step time unknown" : `${formatNs(item.stepNs)} a step`;
+          const step = item.stepNs === null ? "step time unknown" : `${formatNs(item.stepNs)} a recorded step`;
           return (
             <button
               type="button"

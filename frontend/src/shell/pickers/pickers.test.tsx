@@ -17,7 +17,7 @@ const entry = (run: string, more: Partial<RunEntry> = {}): RunEntry => ({
   device: "H200",
   created_unix_ns: 1,
   iterations: 10,
-  average_iteration_ns: 1_000_000,
+  recorded_iteration_ns: 1_000_000,
   ...more,
 });
 
@@ -48,13 +48,13 @@ describe("the list of runs", () => {
   });
 
   it("takes what a run of several ranks says from its lowest rank", () => {
-    const ranks = [1, 0, 2].map((rank) => entry("ddp", { rank, average_iteration_ns: 10 + rank }));
+    const ranks = [1, 0, 2].map((rank) => entry("ddp", { rank, recorded_iteration_ns: 10 + rank }));
     expect(runItems(ranks)[0]).toMatchObject({ ranks: 3, stepNs: 10 });
   });
 });
 
 it("the slowest rank is one that stands out, and unknown where a step is", () => {
-  const ranks = (steps: (number | null)[]) => rankItems(steps.map((step, rank) => entry("ddp", { rank, average_iteration_ns: step })), "ddp", "s");
+  const ranks = (steps: (number | null)[]) => rankItems(steps.map((step, rank) => entry("ddp", { rank, recorded_iteration_ns: step })), "ddp", "s");
   expect(slowestRank(ranks([100, 100, 131, 100]))).toEqual({ rank: 2, percent: expect.closeTo(31) });
   expect(slowestRank(ranks([1000, 1001, 1002]))).toBeNull();
   expect(slowestRank(ranks([100, null, 200]))).toBeNull();
@@ -100,12 +100,12 @@ describe("the picker", () => {
   });
 
   it("of many ranks is a grid, in which digits go to a rank", async () => {
-    const ranks = Array.from({ length: 64 }, (_, rank) => entry("ddp", { rank, average_iteration_ns: rank === 37 ? 1_500_000 : 1_000_000 }));
+    const ranks = Array.from({ length: 64 }, (_, rank) => entry("ddp", { rank, recorded_iteration_ns: rank === 37 ? 1_500_000 : 1_000_000 }));
     const onChange = draw(ranks, "ddp");
     await act(() => byId("rank-picker")!.click());
     expect(root.querySelectorAll("[data-testid='rank-picker-option']")).toHaveLength(64);
     for (const digit of "37") key(document.activeElement, digit);
-    expect(document.activeElement?.getAttribute("aria-label")).toBe("Rank 37, 1.50 ms a step, the slowest");
+    expect(document.activeElement?.getAttribute("aria-label")).toBe("Rank 37, 1.50 ms a recorded step, the slowest");
     await act(() => (document.activeElement as HTMLElement).click());
     expect(onChange).toHaveBeenCalledWith({ ...NO_PROFILE, run: "ddp", rank: 37 });
   });

@@ -3,6 +3,7 @@ import type { RunEntry } from "../../api/types";
 
 export interface RankItem {
   rank: number;
+  /** The mean recorded step. */
   stepNs: number | null;
 }
 
@@ -18,7 +19,7 @@ const WORTH_MARKING_PERCENT = 1;
 export function rankItems(entries: readonly RunEntry[], run: string, session: string | null): RankItem[] {
   const items = new Map<number, RankItem>();
   for (const entry of entries) {
-    if (entry.run === run && entry.session === session) items.set(entry.rank, { rank: entry.rank, stepNs: entry.average_iteration_ns });
+    if (entry.run === run && entry.session === session) items.set(entry.rank, { rank: entry.rank, stepNs: entry.recorded_iteration_ns });
   }
   return [...items.values()].sort((x, y) => x.rank - y.rank);
 }

@@ -11,6 +11,7 @@ export interface RunItem {
   precision: string;
   /** The model, and the GPU where the runs differ in it. */
   facts: string;
+  /** The mean recorded step. */
   stepNs: number | null;
   newest: boolean;
   ranks: number;
@@ -43,7 +44,7 @@ export function runItems(entries: readonly RunEntry[]): RunItem[] {
         name: group !== "" && run.startsWith(`${group}/`) ? run.slice(group.length + 1) : run,
         precision: entry.precision ?? "",
         facts: [entry.model === group ? null : entry.model, devices.size > 1 ? entry.device : null].filter(Boolean).join(" · "),
-        stepNs: entry.average_iteration_ns,
+        stepNs: entry.recorded_iteration_ns,
         newest: run === last,
         ranks: new Set(own.filter((other) => other.session === entry.session).map((other) => other.rank)).size,
       };

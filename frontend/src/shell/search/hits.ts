@@ -72,7 +72,7 @@ function runHits(words: readonly string[], entries: readonly RunEntry[]): Hit[] 
   return entries.flatMap((entry) => {
     if (seen.has(entry.run)) return [];
     seen.add(entry.run);
-    const mark = entry.average_iteration_ns === null ? "" : formatNs(entry.average_iteration_ns);
+    const mark = entry.recorded_iteration_ns === null ? "" : `${formatNs(entry.recorded_iteration_ns)} recorded`;
     return hit(words, { kind: "run", id: entry.run, label: entry.run, detail: describeEntry(entry, entries), mark });
   });
 }

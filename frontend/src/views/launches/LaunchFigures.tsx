@@ -1,14 +1,16 @@
 /** The figures on top of the Launches page: who waits for whom, how long launches queue, how often the CPU synchronises. */
-import type { LaunchFigures as Figures } from "../../api/types";
+import type { LaunchFigures as Figures, StepFigures } from "../../api/types";
 import { Figure } from "../../components/Figure";
 import { formatNs } from "../../format/duration";
 import { formatCount } from "../../format/number";
 
-export function LaunchFigures({ figures }: { figures: Figures }) {
+const NS_PER_MS = 1e6;
+
+export function LaunchFigures({ figures, step, stepWords }: { figures: Figures; step: StepFigures; stepWords: string }) {
   return (
     <dl class="figures">
+      <Figure of="stepTime" label="Step time" value={step.ms * NS_PER_MS} unit="ns" under={stepWords} testId="launches-step-time" />
       <Figure of="gpuIdle" label="GPU idle" value={figures.idle_percent} unit="percent" testId="launches-idle" />
-      <Figure of="gpuStarved" label="GPU waits for the CPU" value={figures.starved_percent} unit="percent" testId="launches-starved" />
       <Figure of="cpuSlack" label="CPU not needed" value={figures.slack_percent} unit="percent" testId="launches-slack" />
       <Figure
         of="launchDelay"

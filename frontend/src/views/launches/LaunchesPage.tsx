@@ -4,7 +4,8 @@ import type { LaunchesPage as LaunchesData } from "../../api/types";
 import { AboutChip } from "../../components/about/AboutChip";
 import { useAbout, useOwn } from "../../components/about/useAbout";
 import { Card } from "../../components/Card";
-import { IterationBars } from "../../components/chart/IterationBars";
+import { IterationBars, stepLine } from "../../components/chart/IterationBars";
+import { Legend } from "../../components/Legend";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../components/PageHead";
 import { PartsBar } from "../../components/PartsBar";
@@ -16,6 +17,7 @@ import { DelayNotes, LaunchFigures } from "./LaunchFigures";
 
 const BUSY: ReadonlySet<string> = new Set(["busy"]);
 const NONE: ReadonlySet<string> = new Set();
+const AS_RECORDED = <span class="muted small">as recorded</span>;
 
 export function LaunchesPage({ data }: { data: LaunchesData }) {
   if (!data.has_gpu) {
@@ -29,7 +31,7 @@ export function LaunchesPage({ data }: { data: LaunchesData }) {
   return (
     <>
       <PageHead title="Launches" headline={data.headline} range={data.range} />
-      <LaunchFigures figures={data.figures} />
+      <LaunchFigures figures={data.figures} step={data.step} stepWords={data.step_words} />
       <IdleTime data={data} />
       <Iterations data={data} />
       <Tables data={data} />
@@ -45,11 +47,11 @@ function IdleTime({ data }: { data: LaunchesData }) {
   const over = <span class="muted small">{count === 1 ? "1 iteration" : `total of ${count} iterations`}{data.gpus.length > 1 && `, ${data.gpus.length} GPUs`}</span>;
   return (
     <div class="grid grid-halves">
-      <Card title={<Term of="idleActivity">What the CPU did while the GPU was idle</Term>} actions={over} testId="launches-activities">
-        <PartsBar name="What the CPU did while the GPU was idle" slices={data.idle_by_activity} definitions={activities} />
+      <Card title={<Term of="idleActivity">What the CPU does while the GPU is idle</Term>} actions={over} testId="launches-activities">
+        <PartsBar name="What the CPU does while the GPU is idle" slices={data.idle_by_activity} definitions={activities} />
       </Card>
-      <Card title={<Term of="idleKind">Why the GPU was idle</Term>} actions={over} testId="launches-kinds">
-        <PartsBar name="Why the GPU was idle" slices={data.idle_by_kind} context="gap_kind" definitions={kinds} />
+      <Card title={<Term of="idleKind">Why the GPU is idle</Term>} actions={over} testId="launches-kinds">
+        <PartsBar name="Why the GPU is idle" slices={data.idle_by_kind} context="gap_kind" definitions={kinds} />
       </Card>
     </div>
   );
@@ -58,6 +60,9 @@ function IdleTime({ data }: { data: LaunchesData }) {
 function Iterations({ data }: { data: LaunchesData }) {
   const { set } = useView();
   const [withBusy, setWithBusy] = useState(false);
+  const shown = data.activities.filter(({ key, recorded }) => recorded && (withBusy || !BUSY.has(key)));
+  const legend = shown.map(({ key, label }) => ({ key, label, value_ns: null, percent: null }));
+  const definitions = new Map(shown.map(({ key, definition }) => [key, definition]));
   return (
     <div class="grid">
       <Card
@@ -70,7 +75,9 @@ function Iterations({ data }: { data: LaunchesData }) {
         }
       >
         {data.bars_note && <p class="muted small">{data.bars_note}</p>}
-        <IterationBars name="Idle GPU time by iteration" iterations={data.bars} categories={data.activities} hidden={withBusy ? NONE : BUSY} onSelect={(range) => set({ range })} />
+        <IterationBars name="Idle GPU time by iteration" iterations={data.bars} categories={data.activities} hidden={withBusy ? NONE : BUSY} {...(withBusy ? { stepNs: stepLine(data.step) } : {})} onSelect={(range) => set({ range })}>
+          <Legend slices={legend} definitions={definitions} plain />
+        </IterationBars>
       </Card>
     </div>
   );
@@ -83,14 +90,15 @@ function Tables({ data }: { data: LaunchesData }) {
   const ownGaps = useOwn(data.gaps, about, (row, own) => own.ops.has(row.op_id) && own.kernels.has(row.kernel_id));
   const syncs = useOwn(data.syncs, about, (row, own) => own.ops.has(row.op_id));
   const kernels = useOwn(data.kernels, about, (row, own) => own.kernels.has(row.id));
-  const activities = useMemo(() => data.activities.slice(1), [data.activities]);
+  // Neither the GPU's busy time nor the recorder's part.
+  const activities = useMemo(() => data.idle_activities.map((key) => data.activities.find((activity) => activity.key === key)!), [data.activities, data.idle_activities]);
   const pace = useMemo(() => paceColumns(activities, several), [activities, several]);
   const gaps = useMemo(() => gapColumns(activities, data.gap_kinds, several), [activities, data.gap_kinds, several]);
   const { run } = data.ref;
   return (
     <div class="launches-tables">
       <AboutChip about={about} shown={kernels.length} known={data.kernels.length} of="launched kernels, with their gaps and waits" none="It launched no kernel in these iterations." />
-      <Card title={<Term of="pace">Pace by iteration</Term>}>
+      <Card title={<Term of="pace">Pace by iteration</Term>} actions={AS_RECORDED}>
         <DataTable
           name={`pace ${run}`}
           testId="launches-pace"
@@ -101,7 +109,7 @@ function Tables({ data }: { data: LaunchesData }) {
           totalRows={data.total_iterations}
         />
       </Card>
-      <Card title={<Term of="gapDuration">Largest idle gaps</Term>}>
+      <Card title={<Term of="gapDuration">Largest idle gaps</Term>} actions={AS_RECORDED}>
         <DataTable
           name={`idle gaps ${run}`}
           testId="launches-gaps"
@@ -112,7 +120,7 @@ function Tables({ data }: { data: LaunchesData }) {
           totalRows={ownGaps === data.gaps ? data.total_gaps : ownGaps.length}
         />
       </Card>
-      <Card title={<Term of="syncCalls">Synchronising calls</Term>}>
+      <Card title={<Term of="syncCalls">Synchronising calls</Term>} actions={AS_RECORDED}>
         {data.syncs.length > 0 ? (
           <DataTable
             name={`synchronising calls ${run}`}
@@ -128,7 +136,7 @@ function Tables({ data }: { data: LaunchesData }) {
           <p class="muted">No call in the selected iterations made the CPU wait for the GPU.</p>
         )}
       </Card>
-      <Card title={<Term of="launchDelay">Launch delay by kernel</Term>}>
+      <Card title={<Term of="launchDelay">Launch delay by kernel</Term>} actions={AS_RECORDED}>
         <DataTable
           name={`launch delays ${run}`}
           testId="launches-kernels"

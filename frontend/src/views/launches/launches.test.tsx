@@ -10,13 +10,14 @@ const categories = (keys: readonly string[]): Category[] => keys.map((key) => ({
 
 const page: LaunchesData = {
   ref: fixtures.kernels.ref,
-  headline: "The CPU sets the pace in 1 of 1 iterations.",
+  headline: "The CPU sets the pace; the GPU waits for it 40 % of the 800 µs step.",
+  step: { ms: 0.8, low_ms: 0.7, high_ms: 0.9, source: "simulated", recorded_ms: 1 },
+  step_words: "estimated; 1.00 ms while recorded",
   range: fixtures.kernels.range,
   has_gpu: true,
   gpus: [0],
   figures: {
     idle_percent: 40,
-    starved_percent: null,
     slack_percent: 3,
     launches: 12,
     timed: 10,
@@ -34,12 +35,12 @@ const page: LaunchesData = {
   activities: categories(KEYS),
   idle_activities: ["dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown"],
   idle_by_activity: [{ key: "python", label: "Python", value_ns: 400_000, percent: 100 }],
-  idle_by_kind: [{ key: "host_wait", label: "Waits for the CPU", value_ns: 400_000, percent: 100 }],
+  idle_by_kind: [{ key: "host_wait", label: "Launched late", value_ns: 400_000, percent: 100 }],
   gap_kinds: categories(["host_wait", "kernel_wait", "other", "unknown"]),
   bars: [{ index: 0, last: 0, number: 3, last_number: 3, start_ns: 0, duration_ns: 1_000_000, shortest_ns: 1_000_000, longest_ns: 1_000_000, category_ns: [600_000, 0, 0, 0, 0, 0, 400_000, 0], selected: true }],
   bars_note: "",
   iterations: [
-    { index: 0, number: 3, gpu: 0, pace: "cpu", duration_ns: 1_000_000, busy_ns: 600_000, idle_ns: 400_000, idle_percent: 40, starved_percent: null, slack_percent: 3, idle_by_activity_ns: [0, 0, 0, 0, 0, 400_000, 0], gaps: 2, longest_gap_ns: 300_000 },
+    { index: 0, number: 3, gpu: 0, pace: "cpu", duration_ns: 1_000_000, busy_ns: 600_000, idle_ns: 400_000, idle_percent: 40, late_percent: null, slack_percent: 3, idle_by_activity_ns: [0, 0, 0, 0, 0, 400_000, 0], gaps: 2, longest_gap_ns: 300_000 },
   ],
   total_iterations: 1,
   kernels: [
@@ -88,7 +89,9 @@ describe("the Launches page", () => {
   it("says what sets the pace, shows unknown as unknown and what the CPU did in each gap", async () => {
     await open(page);
     expect(byId("headline")!.textContent).toBe(page.headline);
-    expect(byId("launches-starved")!.dataset["value"]).toBe("unknown");
+    expect(byId("launches-step-time")!.dataset["value"]).toBe("800000");
+    expect(byId("launches-step-time")!.parentElement!.textContent).toContain("estimated; 1.00 ms while recorded");
+    expect(rows("launches-pace")[0]).toContain("unknown");
     expect(rows("launches-gaps")).toEqual([
       expect.stringMatching(/^gemm300 µs30\.0 %310\.0 µslabel of python.*label of host_waitfc\/linear$/),
       expect.stringContaining("end of the iteration"),

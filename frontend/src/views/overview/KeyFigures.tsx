@@ -2,11 +2,11 @@
 import type { PerformanceSummary } from "../../api/types";
 import { Figure } from "../../components/Figure";
 
-export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; hasGpu: boolean }) {
+export function KeyFigures({ summary, stepWords, hasGpu }: { summary: PerformanceSummary; stepWords: string; hasGpu: boolean }) {
   if (!hasGpu) {
     return (
       <dl class="figures">
-        <Figure of="stepTime" label="Step time" value={summary.average_iteration_ns} unit="ns" testId="overview-step-time" />
+        <Figure of="stepTime" label="Step time" value={summary.average_iteration_ns} unit="ns" under={stepWords} testId="overview-step-time" />
         <Figure of="stepDeviation" label="Standard deviation" value={summary.iteration_deviation_ns} unit="ns" testId="overview-step-deviation" />
         <Figure of="samples" label="Samples per second" value={summary.samples_per_second} unit="per_second" testId="overview-samples" />
       </dl>
@@ -14,7 +14,7 @@ export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; h
   }
   return (
     <dl class="figures">
-      <Figure of="stepTime" label="Step time" value={summary.average_iteration_ns} unit="ns" testId="overview-step-time" />
+      <Figure of="stepTime" label="Step time" value={summary.average_iteration_ns} unit="ns" under={stepWords} testId="overview-step-time" />
       <Figure of="gpuUtilization" label="GPU utilization" value={summary.gpu_utilization_percent} unit="percent" testId="overview-gpu-utilization" />
       <Figure
         of="tcUtilization"

@@ -2,7 +2,7 @@
 import type { Overview } from "../../api/types";
 import { Card } from "../../components/Card";
 import { Donut } from "../../components/chart/Donut";
-import { IterationBars } from "../../components/chart/IterationBars";
+import { IterationBars, stepLine } from "../../components/chart/IterationBars";
 import { CoverageLine } from "../../components/CoverageLine";
 import { Legend } from "../../components/Legend";
 import { PageHead } from "../../components/PageHead";
@@ -33,6 +33,8 @@ export function OverviewPage({ data }: { data: Overview }) {
   const applies = (category: { key: string }): boolean => data.has_gpu || !ON_GPU.has(category.key);
   const usage = data.resource_usage.filter(applies);
   const largest = largestSlice(usage);
+  // What the recorder added is no part of the step, and so has no share of it.
+  const recorder = data.categories.filter(({ key }) => key === "recorder").map(({ key, label }) => ({ key, label, value_ns: summary.recorder_ns, percent: null }));
   const count = summary.aggregated_iterations;
   // Times in the legends are totals; the step time above them is not.
   const over = <span class="muted small">{count === 1 ? "1 iteration" : `total of ${count} iterations`}</span>;
@@ -50,9 +52,16 @@ export function OverviewPage({ data }: { data: Overview }) {
   );
   const iterations = (
     <Card title={<Term of="iterations">Iterations</Term>} actions={<BarsHint />} testId="overview-iterations">
-      <IterationBars name="Iterations" iterations={data.iterations} categories={data.categories} hidden={data.has_gpu ? NONE : ON_GPU} onSelect={(range) => set({ range })}>
+      <IterationBars
+        name="Iterations"
+        iterations={data.iterations}
+        categories={data.categories}
+        hidden={data.has_gpu ? NONE : ON_GPU}
+        stepNs={stepLine(data.step)}
+        onSelect={(range) => set({ range })}
+      >
         {data.bars_note && <p class="muted small">{data.bars_note}</p>}
-        <Legend slices={usage} context="resource_usage" definitions={definitions} />
+        <Legend slices={[...usage, ...recorder]} context="resource_usage" definitions={definitions} plain />
       </IterationBars>
     </Card>
   );
@@ -67,7 +76,7 @@ export function OverviewPage({ data }: { data: Overview }) {
   return (
     <>
       <PageHead title="Overview" subtitle={data.title} headline={data.headline} range={data.range} />
-      <KeyFigures summary={summary} hasGpu={data.has_gpu} />
+      <KeyFigures summary={summary} stepWords={data.step_words} hasGpu={data.has_gpu} />
       {data.has_gpu ? (
         <>
           <div class="grid grid-donuts">

@@ -18,6 +18,16 @@ export function Performance({ summary, hasGpu }: { summary: PerformanceSummary; 
     [<Term of="peakMemory">Peak GPU memory</Term>, <Value value={summary.peak_memory_bytes} unit="bytes" missing="not recorded" />],
     [<Term of="gpuMemory">GPU memory</Term>, <Value value={summary.memory_bytes} unit="bytes" missing="not recorded" />],
   ];
+  const without: Row[] = [
+    [
+      <Term of="stepInterval">95 % interval</Term>,
+      <span>
+        <Value value={summary.step_low_ns} unit="ns" /> to <Value value={summary.step_high_ns} unit="ns" />
+      </span>,
+    ],
+    [<Term of="recordedStep">Mean recorded iteration time</Term>, <Value value={summary.recorded_iteration_ns} unit="ns" />],
+    [<Term of="recorder">Added by the recorder</Term>, <Value value={summary.recorder_ns} unit="ns" />],
+  ];
   return (
     <Card title="Performance summary" testId="overview-performance">
       <Facts
@@ -29,8 +39,8 @@ export function Performance({ summary, hasGpu }: { summary: PerformanceSummary; 
           [<Term of="startIteration">Start iteration</Term>, <Value value={summary.start_iteration} unit="count" />],
           [<Term of="stopIteration">Stop iteration</Term>, <Value value={summary.stop_iteration} unit="count" />],
           [<Term of="stepTime">Mean iteration time</Term>, <Value value={summary.average_iteration_ns} unit="ns" />],
+          ...(summary.step_source === "recorded" ? [] : without),
           [<Term of="stepDeviation">Standard deviation</Term>, <Value value={summary.iteration_deviation_ns} unit="ns" />],
-          [<Term of="unprofiledStep">Without the profiler</Term>, <Value value={summary.unprofiled_step_ns} unit="ns" missing="not recorded" />],
           ...(hasGpu ? memory : []),
         ]}
       />

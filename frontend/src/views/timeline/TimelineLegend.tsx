@@ -5,7 +5,7 @@ import type { Timeline } from "./model";
 
 const GROUPS: readonly (readonly [title: string, entries: readonly (readonly [kind: EventKind, label: string])[]])[] = [
   ["GPU", [["tensor_core", "Tensor Cores"], ["other_kernels", "Other kernels"], ["unknown_kernels", "Unknown kernels"], ["memory", "Copies and sets"]]],
-  ["GPU idle", [["host_wait", "Waits for the CPU"], ["kernel_wait", "Between queued work"], ["gap_other", "Waits for another stream or device"], ["gap_unknown", "Unknown"]]],
+  ["GPU idle", [["host_wait", "Launched late"], ["kernel_wait", "Between queued work"], ["gap_other", "Waits for another stream or device"], ["gap_unknown", "Unknown"]]],
   ["CPU ops", [["forward", "Forward"], ["backward", "Backward"], ["optimizer", "Optimizer"], ["dataloader", "Data loading"], ["other", "Other"]]],
   ["CPU calls", [["launch", "Launch"], ["wait", "Wait for the GPU"], ["copy", "Copy"], ["runtime", "Other CUDA call"], ["module", "Module, annotation"], ["overhead", "Profiler"]]],
 ];
