@@ -38,7 +38,7 @@ def timed_step(groups: Sequence[Sequence[int]]) -> tuple[float, float, float]:
     found = [np.array(group, dtype=np.float64) for group in groups]
     means = [float(middle_half(np.sort(group)).mean()) for group in found]
     weights = [len(group) / (len(group) + _FEW_STEPS) for group in found]
-    value = float(np.average(means, weights=weights))
+    value = float(round(np.average(means, weights=weights)))
     drift = np.hypot((max(means) - min(means)) / 2, _between_blocks(max(found, key=len)))
     half = max(_WIDTH * float(drift), LEAST_ERROR * value)
     return value, max(value - half, 0.0), value + half
