@@ -11,10 +11,10 @@ from tb_dlprof_plugin.capture.job import AfterPart, LightTrace
 from tb_dlprof_plugin.capture.light import LightRecording
 from tb_dlprof_plugin.capture.unprofiled import StepTimer
 
-_ENOUGH_AFTER, _ENOUGH_AFTER_S = 20, 1.5
+_ENOUGH_AFTER, _ENOUGH_AFTER_S = 20, 2.5
 """Steps and seconds after the full window. On shared machines a CPU is faster and slower by turns of some tenths of a
 second: steps of one such turn say little of the others."""
-_LEAST_AFTER, _LONGEST_AFTER_S = 4, 5.0
+_LEAST_AFTER, _LONGEST_AFTER_S = 4, 6.0
 """With steps so long that those take more time, it is these."""
 _LONGEST_SETTLING_S = 1.0
 
