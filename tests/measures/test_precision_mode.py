@@ -17,6 +17,7 @@ from tb_dlprof_plugin.storage.model import Profile
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "demo" / "recorded"
+PLANTED = ROOT / "benchmarks" / "planted" / "recorded"
 
 FP16_GEMM, BF16_GEMM = "nvjet_sm90_hsh_128x64_64x8_2x1_v_bz_TNN", "nvjet_sm90_tst_128x64_64x8_2x1_v_bz_TNN"
 FP32_GEMM = "ampere_sgemm_128x64_tn"
@@ -372,10 +373,10 @@ def test_recorded_runs(model: str, precision: str, label: str) -> None:
 
 
 def test_a_recorded_step_that_overflowed() -> None:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / "alexnet" / "amp-fp16")
+    (stored,) = tb_dlprof_plugin.read_profiles(PLANTED / "loss_scale_overflow" / "fault")
     frame = Frame(stored.profile)
     health = numeric_health(frame, frame.selection())
-    assert (health.rounds, health.skipped, health.skipped_iterations, health.scale) == (10, 1, (0,), 4096.0)
+    assert (health.rounds, health.skipped, health.skipped_iterations, health.scale) == (5, 2, (1, 3), 2.0**24)
 
 
 @pytest.mark.parametrize(

@@ -45,10 +45,13 @@ def test_buckets_modules_and_ops_say_the_same(vgg: ComparePage) -> None:
 
 
 def test_the_change_is_explained_in_words(vgg: ComparePage) -> None:
-    assert vgg.headline == "The candidate is 3.57 times as fast: 113 ms became 31.7 ms a step."
+    assert vgg.headline == "The candidate is 3.62 times as fast: 113 ms became 31.2 ms a step."
     assert vgg.explanation[0].startswith("The speedup lies between 3.")
-    assert vgg.explanation[1] == "Base: 113 ms a step, as recorded. Candidate: 31.7 ms a step, as recorded."
-    assert vgg.explanation[2].startswith("The change of −81.7 ms a step is made of: Other kernels −")
+    assert vgg.explanation[1] == (
+        "Base: 113 ms a step, timed without the profiler. Candidate: 31.2 ms a step, timed without the profiler; "
+        "recorded 32.0 ms, of which the recorder added 850 µs."
+    )
+    assert vgg.explanation[2].startswith("The change of −81.8 ms a step is made of: Other kernels −")
     assert any(text.startswith("Casts and GradScaler take ") for text in vgg.explanation)
     assert vgg.noise is False
 
@@ -67,7 +70,7 @@ def test_an_estimated_step_is_named_so_once_and_the_recorders_part_is_told() -> 
     )
     # In truth 3.09, as recording.json has it; by the recorded steps it would be 2.30.
     assert page.speedup_low < 3.09 < page.speedup_high
-    both = compare_page(recorded("lenet/fp32"), recorded("lenet/amp-fp16"))
+    both = compare_page(recorded("custom/amp-fp16"), recorded("custom/amp-bf16"))
     assert both.headline.count("estimated") == 1
 
 

@@ -18,7 +18,9 @@ from tb_dlprof_plugin.views.common import RunRef, run_title
 from tb_dlprof_plugin.views.overview import overview
 from tb_dlprof_plugin.views.precision import numeric_health_panel, precision_summary
 
-RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "demo" / "recorded"
+OVERFLOWING = ROOT / "benchmarks" / "planted" / "recorded" / "loss_scale_overflow" / "fault"
 
 
 def recorded(model: str, precision: str, **facts: Any) -> Frame:
@@ -84,14 +86,15 @@ def test_what_was_declared_and_not_done(facts: dict[str, Any], sentence: str) ->
 def test_numeric_health_only_where_there_is_something_to_say() -> None:
     frame = recorded("alexnet", "fp32")
     assert numeric_health_panel(frame, frame.selection()) is None
-    frame = recorded("alexnet", "amp-fp16")
+    (stored,) = tb_dlprof_plugin.read_profiles(OVERFLOWING)
+    frame = Frame(stored.profile)
     panel = numeric_health_panel(frame, frame.selection())
     assert panel is not None
-    assert panel.headline == "1 of 10 optimizer steps was skipped: a gradient was inf or NaN."
-    assert (panel.skipped_iterations, panel.loss_scale, panel.loss_scales) == ([3], 4096.0, [])
-    later = numeric_health_panel(frame, frame.selection(1, 9))
+    assert panel.headline == "2 of 5 optimizer steps were skipped: a gradient was inf or NaN."
+    assert (panel.skipped_iterations, panel.loss_scale, len(panel.loss_scales)) == ([24, 26], 2.0**24, 1)
+    later = numeric_health_panel(frame, frame.selection(4, 4))
     assert later is not None
-    assert later.headline == "None of 9 optimizer steps was skipped: all gradients were finite."
+    assert later.headline == "None of 1 optimizer steps was skipped: all gradients were finite."
 
 
 def test_an_unknown_number_of_skipped_steps_is_not_0(cpu_frame: Frame) -> None:
@@ -104,12 +107,12 @@ def test_an_unknown_number_of_skipped_steps_is_not_0(cpu_frame: Frame) -> None:
 
 
 def test_the_command_prints_both() -> None:
-    result = CliRunner().invoke(app, ["summary", str(RECORDED / "alexnet" / "amp-fp16")])
+    result = CliRunner().invoke(app, ["summary", str(OVERFLOWING)])
     assert "AMP FP16 (autocast)" in result.output
-    assert "Numeric health: 1 of 10 optimizer steps was skipped" in result.output
-    assert "Skipped in iteration 3." in result.output
-    answer = json.loads(CliRunner().invoke(app, ["summary", str(RECORDED / "alexnet" / "amp-fp16"), "--json"]).output)
-    assert answer["numeric_health"]["skipped_steps"] == 1
+    assert "Numeric health: 2 of 5 optimizer steps were skipped" in result.output
+    assert "Skipped in iterations 24, 26." in result.output
+    answer = json.loads(CliRunner().invoke(app, ["summary", str(OVERFLOWING), "--json"]).output)
+    assert answer["numeric_health"]["skipped_steps"] == 2
     assert answer["precision"]["label"] == "AMP FP16 (autocast)"
 
 
