@@ -82,9 +82,10 @@ class Rule:
         """
         if (saving is None) != bool(saving_unknown_because):
             raise ValueError(f"{self.id}: a finding has a saving, or says why it has none")
-        if saving is not None and saving.unknown_because:
-            saving, saving_unknown_because = None, saving.unknown_because
-        stated = None if saving is None else saving.item
+        if saving is not None:
+            saving_unknown_because = saving.unknown_because
+        known = saving if saving is not None and not saving.unknown_because else None
+        stated = None if known is None else known.item
         item = FindingItem(
             id=self.id,
             rule=self.id,
@@ -102,4 +103,4 @@ class Rule:
             references=list(self.references),
             peers=list(self.peers),
         )
-        return Finding(item, saving, group)
+        return Finding(item, known, group)

@@ -35,12 +35,14 @@ _HALVINGS = 8
 class Saving:
     """A saving, and the changes that make it: the expected one and the one at best.
 
-    ``unknown_because`` says why the numbers cannot be stated; "" where they can.
+    ``room_ns`` is what can be saved at most: the GPU's work that is left takes its time. ``unknown_because`` says why
+    the numbers cannot be stated; "" where they can.
     """
 
     item: SavingItem
     change: Change
     most: Change
+    room_ns: float
     unknown_because: str = ""
 
     @property
@@ -68,10 +70,9 @@ class Saving:
         """How the saving was computed."""
         return self.item.derivation
 
-    def between(self, case: Case, low_ns: float, high_ns: float) -> Saving:
+    def between(self, low_ns: float, high_ns: float) -> Saving:
         """The same saving with other ends."""
-        step = case.simulation.estimate.ns
-        low, high = (round(min(max(end, 0.0), step)) for end in (low_ns, high_ns))
+        low, high = (round(min(max(end, 0.0), self.room_ns)) for end in (low_ns, high_ns))
         item = msgspec.structs.replace(
             self.item, low_ns=min(low, self.expected_ns), high_ns=max(high, self.expected_ns)
         )
@@ -100,7 +101,8 @@ def shorter_step(
     """
     known = case.simulation
     step, before = known.estimate.ns, known.step()
-    most = step if at_most_ns is None else min(step, max(at_most_ns, 0.0))
+    most = max(step - known.step([high], known.share.low).gpu_ns, 0.0)
+    most = most if at_most_ns is None else min(most, max(at_most_ns, 0.0))
 
     def gone(change: Change, share: float) -> float:
         return max(step - known.step([change], share).ns, 0.0)
@@ -118,8 +120,8 @@ def shorter_step(
         if known.from_light_window
         else "The recorded launches, replayed with the CPU as fast as in the steps that were timed,"
         if known.timed
-        else f"The recorded launches, replayed with launching in {known.share.low:.2f} to {known.share.high:.2f} of its "
-        "recorded time,"
+        else "The recorded launches, replayed with launching in "
+        f"{known.share.low:.2f} to {known.share.high:.2f} of its recorded time,"
     )
     part = (
         f" Of such savings {realised.low:g} to {realised.high:g} are realised."
@@ -130,7 +132,7 @@ def shorter_step(
         f"{derivation} Without the profiler the step takes {step / 1e6:.2f} ms ({known.estimate.words}). {how} become "
         f"{percent(middle, step) or 0.0:.0f} % shorter by the change.{part}"
     )
-    return _saving(case, min(max(least, 0.0), most), middle, min(best, most), text, expected, high)
+    return _saving(case, (least, middle, best), most, text, expected, high)
 
 
 def saved(
@@ -160,15 +162,14 @@ def step_saving(case: Case, low: Change, expected: Change, high: Change, derivat
     """`shorter_step`, its ends wider by what a step varies from run to run."""
     found = shorter_step(case, low, expected, high, derivation)
     noise = thresholds.STEP_NOISE * case.simulation.estimate.ns
-    return found.between(case, found.low_ns - noise, found.high_ns + noise)
+    return found.between(found.low_ns - noise, found.high_ns + noise)
 
 
 def stated(case: Case, low_ns: float, expected_ns: float, high_ns: float, derivation: str) -> Saving:
     """A saving that no replay shows, such as one of another process or of another GPU; never above the step."""
     step = case.simulation.estimate.ns
-    low, expected, high = (min(max(value, 0.0), step) for value in (low_ns, expected_ns, high_ns))
-    changes = [Change(keep_rest=1.0 - value / step if step else 1.0) for value in (expected, max(high, expected))]
-    return _saving(case, low, expected, high, derivation, *changes, by_replay=False)
+    changes = [Change(keep_rest=max(1.0 - value / step, 0.0) if step else 1.0) for value in (expected_ns, high_ns)]
+    return _saving(case, (low_ns, expected_ns, high_ns), step, derivation, changes[0], changes[1], by_replay=False)
 
 
 def partly(
@@ -197,10 +198,14 @@ def partly(
             least, most = (middle, most) if enough else (least, middle)
         return change(least)
 
-    return _saving(case, low_ns, expected_ns, high_ns, derivation, leaving(expected_ns), leaving(high_ns))
+    room = max(step - known.step([change(0.0)], known.share.low).gpu_ns, 0.0)
+    ends = (low_ns, expected_ns, high_ns)
+    return _saving(case, ends, room, derivation, leaving(expected_ns), leaving(high_ns))
 
 
-def faster_kernels(case: Case, parts: list[tuple[Bools, Speedup]], derivation: str, slower: Speedup = ALL_OF_IT) -> Saving:
+def faster_kernels(
+    case: Case, parts: list[tuple[Bools, Speedup]], derivation: str, slower: Speedup = ALL_OF_IT
+) -> Saving:
     """The saving if kernels became faster.
 
     Args:
@@ -232,7 +237,7 @@ def of_forecast(case: Case, found: Forecast) -> Saving:
         f"{headline(found)}{casts} Steps are without the profiler."
     )
     item = SavingItem(low, expected, high, percent(expected, found.base_ns) or 0.0, derivation)
-    return Saving(item, found.change, found.change, _unknown(case))
+    return Saving(item, found.change, found.change, found.base_ns, _unknown(case))
 
 
 def change(case: Case, *parts: tuple[Bools, float | Floats], gone: Bools | None = None) -> Change:
@@ -249,9 +254,7 @@ def change(case: Case, *parts: tuple[Bools, float | Floats], gone: Bools | None 
     return Change(gpu=stays) if gone is None else without_calls(case.frame, gone, stays)
 
 
-def without_waits(
-    case: Case, waits: Bools, gone: Bools | None = None, new_ns: Floats | None = None
-) -> Change:
+def without_waits(case: Case, waits: Bools, gone: Bools | None = None, new_ns: Floats | None = None) -> Change:
     """The change of a step in which the CPU goes on at once at some calls.
 
     Args:
@@ -279,8 +282,6 @@ def that_goes(left: Speedup) -> str:
     return f"{least:.0f} to {most:.0f} % (expected {expected:.0f} %)"
 
 
-
-
 def severity(item: SavingItem | None) -> Severity:
     """By expected saving; medium where it is unknown. One less where the step may as well get longer."""
     if item is None:
@@ -293,16 +294,15 @@ def severity(item: SavingItem | None) -> Severity:
 
 def _saving(
     case: Case,
-    low_ns: float,
-    expected_ns: float,
-    high_ns: float,
+    ends: tuple[float, float, float],
+    room_ns: float,
     derivation: str,
     expected: Change,
     most: Change,
     by_replay: bool = True,
 ) -> Saving:
     step = case.simulation.estimate.ns
-    low, middle, high = (min(max(value, 0.0), step) for value in (low_ns, expected_ns, high_ns))
+    low, middle, high = (min(max(value, 0.0), room_ns) for value in ends)
     item = SavingItem(
         low_ns=round(min(low, middle)),
         expected_ns=round(middle),
@@ -310,7 +310,7 @@ def _saving(
         percent=percent(middle, step) or 0.0,
         derivation=derivation,
     )
-    return Saving(item, expected, most, _unknown(case) if by_replay else "")
+    return Saving(item, expected, most, room_ns, _unknown(case) if by_replay else "")
 
 
 def _unknown(case: Case) -> str:

@@ -177,8 +177,8 @@ NO_FUSION_SAVING_PERCENT = 5.0
 written out in pointwise ops; the others stay below 4 %."""
 
 SIDE_BY_SIDE = 0.05
-"""Share of small kernels' time with kernels of other streams beside it, from which streams do run side by side;  The Visual Profiler publishes no threshold for "Low Kernel
-Concurrency"."""
+"""Share of small kernels' time with kernels of other streams beside it, from which streams do run side by side. Ours:
+the Visual Profiler publishes no threshold for "Low Kernel Concurrency"."""
 
 LOW_STRETCH_CHUNKS = 30
 LOW_STRETCH_PERCENT = 50.0

@@ -3,7 +3,8 @@
 A kernel starts when it was launched, its stream is free, and what it waits for on other streams is done; a launch waits
 while the queue is full; a synchronising call waits until the GPU has done what it waits for. What the CPU does in
 between takes the time that the caller says. Source of the idea: Zhu et al., *Daydream: Accurately Estimating the
-Efficacy of Optimizations for DNN Training* (USENIX ATC 2020), which replays a dependency graph of CPU calls and kernels.
+Efficacy of Optimizations for DNN Training* (USENIX ATC 2020), which replays a dependency graph of CPU calls and
+kernels.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ def replay(steps: Sequence[Step], device_of: Sequence[int], behind_ns: float | N
     host_ns = sum(step.end_ns for step in steps) / count
     # A first iteration with much more GPU work than the others may even end after them; the CPU's own work remains.
     step_ns = (completed - began) / count
-    return Replayed(max(step_ns, host_ns) if behind_ns is None else step_ns, max(machine.busy, default=0.0) / count, host_ns)
+    return Replayed(
+        max(step_ns, host_ns) if behind_ns is None else step_ns, max(machine.busy, default=0.0) / count, host_ns
+    )
 
 
 class _Machine:

@@ -175,7 +175,9 @@ class Replays:
         place = np.full(len(whole), -1)
         place[rows] = np.arange(len(rows))
         target = whole.target[rows]
-        of_launch = dict(zip(self._launch[self._launch >= 0].tolist(), np.flatnonzero(self._launch >= 0).tolist(), strict=True))
+        of_launch = dict(
+            zip(self._launch[self._launch >= 0].tolist(), np.flatnonzero(self._launch >= 0).tolist(), strict=True)
+        )
         waited = np.array([of_launch.get(one, -1) if one >= 0 else -1 for one in target.tolist()], dtype=np.int64)
         joins: list[tuple[int, ...] | None] = [None] * len(rows)
         for row, others in whole.waits_for.items():
@@ -183,9 +185,12 @@ class Replays:
             if place[row] >= 0 and kept:
                 joins[int(place[row])] = kept
         mark = np.full(len(rows), -1)
-        wanted = np.unique(np.array([*waited[waited >= 0].tolist(), *(one for some in joins if some for one in some)], dtype=np.int64))
+        wanted = np.unique(
+            np.array([*waited[waited >= 0].tolist(), *(one for some in joins if some for one in some)], dtype=np.int64)
+        )
         mark[wanted] = wanted
         return mark, waited, joins
+
 
 def _with_added(step: Step, added: dict[int, list[Added]], gap_ns: float) -> Step:
     """A step with more work before some of its rows."""
@@ -227,9 +232,7 @@ def _with_added(step: Step, added: dict[int, list[Added]], gap_ns: float) -> Ste
     )
 
 
-def _inserted(
-    joins: Sequence[tuple[int, ...] | None], places: Sequence[int]
-) -> list[tuple[int, ...] | None]:
+def _inserted(joins: Sequence[tuple[int, ...] | None], places: Sequence[int]) -> list[tuple[int, ...] | None]:
     """The list with None before the given places."""
     result: list[tuple[int, ...] | None] = []
     done = 0

@@ -86,8 +86,8 @@ def sequence(frame: Frame, _: Selection) -> Sequence:
     call = call[order]
     device = _devices(frame, names)
     gap = _gap_ns(frame, rows)
-    between = joined(frame, launch, stream, device)
-    _, thread = np.unique(calls.thread[call], return_inverse=True)
+    dependent = joined(frame, launch, stream, device)
+    thread = np.unique(calls.thread[call], return_inverse=True)[1].reshape(-1)
     repeated = np.zeros(len(call), dtype=np.bool_)
     repeated[1:] = (call[1:] == call[:-1]) & (launch[1:] >= 0)
     return Sequence(
@@ -97,15 +97,15 @@ def sequence(frame: Frame, _: Selection) -> Sequence:
         at_ns=at[order],
         stream=stream,
         device=device,
-        thread=thread.reshape(-1),
+        thread=thread,
         gpu_ns=np.where(launch >= 0, launches.duration_ns[np.maximum(launch, 0)], 0).astype(np.float64)
         if len(launches)
         else np.zeros(len(launch)),
-        waits_for=between.waits_for,
-        lag_ns=np.maximum(between.lag_ns - gap, 0),
+        waits_for=dependent.waits_for,
+        lag_ns=np.maximum(dependent.lag_ns - gap, 0),
         target=np.concatenate([np.full(len(rows), -1), known.launch[useful]])[order],
         first_of_call=~repeated,
-        parallel=_in_parallel(launch, thread.reshape(-1)),
+        parallel=_in_parallel(launch, thread),
         gap_ns=gap,
     )
 

@@ -17,13 +17,14 @@ from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 from tb_dlprof_plugin.simulation.recorder_cost import CpuShare
 
-_GPU_PACED = 0.9
-"""With the GPU busy for this share of a step it sets the pace."""
+_GPU_PACED = 0.85
+"""With the GPU busy for this share of a step it sets the pace: the rest are gaps of a microsecond between kernels,
+which take up to a tenth of a step of a thousand short ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedStep:
-    """Mean times of a step without the profiler (ns): the step, the busiest GPU's work, the CPU's work without waits."""
+    """Mean times of a step without the profiler (ns): the step, the busiest GPU's work, the CPU's without its waits."""
 
     ns: float
     gpu_ns: float
@@ -77,8 +78,8 @@ class Simulation:
         at = self.share.expected if share is None else share
         before = self._basis.run(at)
         after = self._basis.run(at, changes) if changes else before
-        scale = self.estimate.ns / before.step_ns if before.step_ns else 0.0
-        return SimulatedStep(after.step_ns * scale, after.gpu_ns * scale, after.host_ns * scale)
+        step_ns = self.estimate.ns * after.step_ns / before.step_ns if before.step_ns else 0.0
+        return SimulatedStep(step_ns, min(after.gpu_ns, step_ns), min(after.host_ns, step_ns))
 
     @property
     def host_ends_ns(self) -> tuple[float, float, float]:
@@ -102,7 +103,7 @@ class Simulation:
         """The step after changes with a CPU of some speed, not held to the step as it is."""
         after = self._basis.run(share, changes)
         off = 1.0 + (self.off_percent or 0.0) / 100.0
-        return SimulatedStep(after.step_ns / off, after.gpu_ns / off, after.host_ns / off)
+        return SimulatedStep(after.step_ns / off, after.gpu_ns, after.host_ns)
 
 
 @per_selection

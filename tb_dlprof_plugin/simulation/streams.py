@@ -60,7 +60,7 @@ def joined(frame: Frame, launch: Ints, stream: Ints, device: Ints) -> Joined:
     call = launches.call[row]
     in_graph = (launch >= 0) & (np.bincount(call[launch >= 0], minlength=len(calls))[call] > 1)
     if len(np.unique(stream[launch >= 0])) < 2:
-        late = starts - _ready(launch, stream, stops, {}, calls.start_ns[call])
+        late = starts - _ready(frame, launch, stops, {}, calls.start_ns[call])
         return Joined({}, np.where(in_graph, np.maximum(late, 0), 0).astype(np.float64))
     known = calls_named(frame, CallKind.RUNTIME, lambda name: name.startswith(_WAIT_EVENTS))
     if known.any():
@@ -68,7 +68,7 @@ def joined(frame: Frame, launch: Ints, stream: Ints, device: Ints) -> Joined:
     else:
         events = _changes(launch, stream)
     waits_for = _dependencies(launch, stream, starts, stops, events)
-    ready = _ready(launch, stream, stops, waits_for, calls.start_ns[call])
+    ready = _ready(frame, launch, stops, waits_for, calls.start_ns[call])
     for which in np.unique(stream[launch >= 0]).tolist():
         mine = np.flatnonzero((launch >= 0) & (stream == which) & (starts > ready))
         others = np.flatnonzero((launch >= 0) & (stream != which))
@@ -99,9 +99,7 @@ def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events:
             fitting = [
                 (ended[before], other, before)
                 for other, before in group.last_row.items()
-                if other != mine
-                and latest.get((mine, other), -1) < before
-                and ended[before] <= start + _CLOCK_ERROR_NS
+                if other != mine and latest.get((mine, other), -1) < before and ended[before] <= start + _CLOCK_ERROR_NS
             ]
             # The one that ended last is the one that was waited for.
             for _, other, before in sorted(fitting, reverse=True)[: group.left]:
@@ -115,14 +113,17 @@ def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events:
     return result
 
 
-def _ready(
-    launch: Ints, stream: Ints, stops: Ints, waits_for: dict[int, tuple[int, ...]], called: Ints
-) -> Ints:
-    """When each row could have begun: launched, its stream free, and what it waits for done."""
-    ready = called.copy()
-    for which in np.unique(stream[launch >= 0]).tolist():
-        mine = np.flatnonzero((launch >= 0) & (stream == which))
-        ready[mine[1:]] = np.maximum(ready[mine[1:]], np.maximum.accumulate(stops[mine])[:-1])
+def _ready(frame: Frame, launch: Ints, stops: Ints, waits_for: dict[int, tuple[int, ...]], called: Ints) -> Ints:
+    """When each row could have begun: launched, its stream free (also of what was launched before the recording), and
+    what it waits for done."""
+    launches = frame.profile.launches
+    free = np.full(len(launches), np.iinfo(np.int64).min)
+    _, stream = np.unique(np.stack((launches.device, launches.stream)), axis=1, return_inverse=True)
+    for which in range(int(stream.max(initial=-1)) + 1):
+        mine = np.flatnonzero(stream.reshape(-1) == which)
+        mine = mine[np.argsort(launches.start_ns[mine], kind="stable")]
+        free[mine[1:]] = np.maximum.accumulate(launches.start_ns[mine] + launches.duration_ns[mine])[:-1]
+    ready = np.maximum(called, np.where(launch >= 0, free[np.maximum(launch, 0)], called))
     for at, rows in waits_for.items():
         ready[at] = max(ready[at], *(stops[list(rows)]))
     return ready

@@ -244,9 +244,7 @@ def _faster(case: Case, known: list[OffTime], which: str) -> Change:
     """What stays of the matrix kernels off the Tensor Cores of each op, by the remedies of its parts."""
     off = case.kernel_launches & case.frame.launch_in_matrix_op & ~case.on_tensor_cores
     group = case.frame.launch_group
-    time = np.bincount(
-        group[off], weights=case.profile.launches.duration_ns[off], minlength=len(case.frame.groups)
-    )
+    time = np.bincount(group[off], weights=case.profile.launches.duration_ns[off], minlength=len(case.frame.groups))
     gone = np.zeros(len(case.frame.groups))
     for item in known:
         gone[item.group] += item.time_ns * (1 - 1 / getattr(_FACTORS[str(item.reason.remedy)], which))

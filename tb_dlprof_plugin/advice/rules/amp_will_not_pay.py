@@ -143,7 +143,7 @@ def _in_use(case: Case, matrix: Bools) -> Finding | Silent:
         f"like them do. What the casts cost the CPU is known to a factor of {doubt.low:g} to {doubt.high:g}.",
     )
     # The profiler slows small calls most, and the dispatcher's share of a cast lies in no call.
-    estimate = estimate.between(case, doubt.low * estimate.low_ns, doubt.high * estimate.high_ns)
+    estimate = estimate.between(doubt.low * estimate.low_ns, doubt.high * estimate.high_ns)
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT or not estimate.low_ns:
         return Silent(
             f"Without autocast's {count:.0f} casts the step would be between {estimate.low_ns / 1e6:.2f} and "

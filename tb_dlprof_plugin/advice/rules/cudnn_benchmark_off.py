@@ -65,7 +65,8 @@ def check(case: Case) -> Finding | Silent:
         case,
         [(part, factor) for _, part, factor in parts],
         ", ".join(
-            f"{case.per_step(part) / 1e6:.2f} ms of {name} become {factor.low:g} to {factor.high:g} (expected {factor.expected:g})"
+            f"{case.per_step(part) / 1e6:.2f} ms of {name} become {factor.low:g} to {factor.high:g} (expected "
+            f"{factor.expected:g})"
             for name, part, factor in parts
             if part.any()
         )

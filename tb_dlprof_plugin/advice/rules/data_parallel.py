@@ -81,8 +81,8 @@ def check(case: Case) -> Finding | Silent:
         0.6 * expected,
         expected,
         max(high, expected),
-        f"DataParallel's own work, {own / 1e6:.2f} ms of the recorded {case.recorded_ns / 1e6:.2f} ms step, is not there "
-        f"with DistributedDataParallel: {own * shorter / 1e6:.2f} of {step / 1e6:.2f} ms without the profiler. "
+        f"DataParallel's own work, {own / 1e6:.2f} ms of the recorded {case.recorded_ns / 1e6:.2f} ms step, is not "
+        f"there with DistributedDataParallel: {own * shorter / 1e6:.2f} of {step / 1e6:.2f} ms without the profiler. "
         f"At best the passes of the replicas, {parts.passes_ns / 1e6:.2f} ms that one process launches for {gpus} "
         f"GPUs, run side by side as well. The GPU with most to do works {work / 1e6:.2f} ms. Exchanging gradients "
         "takes some of it back.",
@@ -94,8 +94,9 @@ def check(case: Case) -> Finding | Silent:
     return RULE.finding(
         title=f"nn.DataParallel spends {percent(own, case.recorded_ns) or 0:.0f} % of the step on copying the model to "
         f"{gpus} GPUs",
-        seen=f"Of each recorded {case.recorded_ns / 1e6:.2f} ms step, {parts.forward_ns / 1e6:.2f} ms go to DataParallel's forward "
-        f"pass outside of the replicas' own, {parts.backward_ns / 1e6:.2f} ms to its part of the backward pass. The "
+        seen=f"Of each recorded {case.recorded_ns / 1e6:.2f} ms step, {parts.forward_ns / 1e6:.2f} ms go to "
+        f"DataParallel's forward pass outside of the replicas' own, {parts.backward_ns / 1e6:.2f} ms to its part of "
+        "the backward pass. The "
         f"GPUs work {case.steps.gpu_utilization or 0:.0f} % of the step.",
         readings=[
             Reading("DataParallel's own work per step", own, "ns"),

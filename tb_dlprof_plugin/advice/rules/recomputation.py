@@ -138,7 +138,7 @@ def _estimate(case: Case, again: Bools, launches: Bools, fits: float, time: int)
     )
     of_cpu = replace(expected, gpu=None)
     in_calls = step_saving(case, of_cpu, of_cpu, of_cpu, "").expected_ns
-    return item.between(case, item.low_ns, item.high_ns + thresholds.CHECKPOINTING_IN_PYTHON * in_calls)
+    return item.between(item.low_ns, item.high_ns + thresholds.CHECKPOINTING_IN_PYTHON * in_calls)
 
 
 def _recomputed(case: Case) -> Bools:

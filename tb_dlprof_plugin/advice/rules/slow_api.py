@@ -244,9 +244,7 @@ def _saving(case: Case, aids: list[_Aid], blocked_ns: int) -> Saving | None:
     if stack:
         # Formatting a stack is Python's own work, which the profiler does not slow down, and the CPU paces such a step.
         # What belongs to it but not to an op (freeing the traces with their nodes) shows nowhere.
-        left = case.busy_ns - case.per_step(
-            launched_in(case, mask) & case.frame.selected_launches(case.selection)
-        )
+        left = case.busy_ns - case.per_step(launched_in(case, mask) & case.frame.selected_launches(case.selection))
         room = max(case.step_ns - left, 0.0)
         least, middle, most = _STACKS
         ends = (
@@ -289,7 +287,9 @@ def _evidence(case: Case, aids: list[_Aid]) -> list[EvidenceRow]:
             )
         if aid.stack_ns:
             rows.append(
-                EvidenceRow("Stack traces of forward ops", aid.stack_ns, percent(aid.stack_ns, case.recorded_ns), "ops", "")
+                EvidenceRow(
+                    "Stack traces of forward ops", aid.stack_ns, percent(aid.stack_ns, case.recorded_ns), "ops", ""
+                )
             )
     return rows
 

@@ -63,7 +63,9 @@ def check(case: Case) -> Finding | Silent:
     time = waiting // case.selection.count
     share = percent(time, case.recorded_ns) or 0.0
     subject = "with the GPU idle" if case.profile.has_gpu else "of the CPU run"
-    seen = f"{loading / 1e6:.2f} ms of each {case.recorded_ns / 1e6:.2f} ms step are spent loading in the training process"
+    seen = (
+        f"{loading / 1e6:.2f} ms of each {case.recorded_ns / 1e6:.2f} ms step are spent loading in the training process"
+    )
     if share < thresholds.DATALOADER_SHARE_PERCENT:
         return Silent(f"{seen}, but only {share:.1f} % of the step {subject}.")
     estimate, count = _estimate(case, time, loading)

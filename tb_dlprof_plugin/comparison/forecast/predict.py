@@ -8,7 +8,7 @@ with kernels as fast and a CPU as little slowed down by the profiler as the meas
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -31,7 +31,7 @@ from tb_dlprof_plugin.storage.model import CallKind, Profile
 Limit = Literal["gpu", "cpu", "dataloader", "both"]
 
 _LIMITS = 0.9
-"""What is busy for this share of a step limits it."""
+"""A CPU that is busy for this share of a step limits it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Forecast:
     cast_ns: float
     scaler_ns: float
     ops: list[OpForecast]
-    change: Change
+    change: Change = field(compare=False)
 
     @property
     def speedup(self) -> float:
@@ -187,7 +187,7 @@ class _Forecaster:
         return self._times.of(self._work)
 
     def _limit(self, step: SimulatedStep) -> Limit:
-        if step.gpu_ns >= _LIMITS * step.ns:
+        if step.gpu_paced:
             return "gpu"
         if step.host_ns < _LIMITS * step.ns:
             return "both"
