@@ -70,9 +70,10 @@ class Saving:
         """How the saving was computed."""
         return self.item.derivation
 
-    def between(self, low_ns: float, high_ns: float) -> Saving:
-        """The same saving with other ends."""
-        low, high = (round(min(max(end, 0.0), self.room_ns)) for end in (low_ns, high_ns))
+    def between(self, low_ns: float, high_ns: float, noise_ns: float = 0.0) -> Saving:
+        """The same saving with other ends, which may lie beyond `room_ns` by what a step varies."""
+        room = self.room_ns + noise_ns
+        low, high = (round(min(max(end, 0.0), room)) for end in (low_ns, high_ns))
         item = msgspec.structs.replace(
             self.item, low_ns=min(low, self.expected_ns), high_ns=max(high, self.expected_ns)
         )
@@ -162,7 +163,7 @@ def step_saving(case: Case, low: Change, expected: Change, high: Change, derivat
     """`shorter_step`, its ends wider by what a step varies from run to run."""
     found = shorter_step(case, low, expected, high, derivation)
     noise = thresholds.STEP_NOISE * case.simulation.estimate.ns
-    return found.between(found.low_ns - noise, found.high_ns + noise)
+    return found.between(found.low_ns - noise, found.high_ns + noise, noise)
 
 
 def stated(case: Case, low_ns: float, expected_ns: float, high_ns: float, derivation: str) -> Saving:

@@ -27,7 +27,7 @@ RANGE_SHARE = 0.4
 LIGHT_SHARE = 0.12
 """What recording CUDA calls and GPU activities alone costs: the median of 35 CPU-paced light windows, held to the steps
 right before and after."""
-SPREAD = 0.22
+SPREAD = 0.25
 """Two standard deviations of the logarithm of what was left of the CPU's time, over that by these shares."""
 _STACKS_LEAST = 0.5
 """Python stacks cost by the depth of the program: with them, up to this share less is left."""

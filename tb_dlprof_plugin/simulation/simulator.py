@@ -17,9 +17,9 @@ from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 from tb_dlprof_plugin.simulation.recorder_cost import CpuShare
 
-_GPU_PACED = 0.85
-"""With the GPU busy for this share of a step it sets the pace: the rest are gaps of a microsecond between kernels,
-which take up to a tenth of a step of a thousand short ones."""
+_GPU_PACED, _GPU_PACED_WITH_GAPS = 0.9, 0.85
+"""With the GPU busy for this share of a step it sets the pace. Where the CPU is not busy, the rest may be the gaps of a
+microsecond between kernels, which take up to a tenth of a step of a thousand short ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class SimulatedStep:
     @property
     def gpu_paced(self) -> bool:
         """Whether the GPU sets the pace."""
-        return self.gpu_ns >= _GPU_PACED * self.ns
+        least = _GPU_PACED if self.host_ns >= _GPU_PACED * self.ns else _GPU_PACED_WITH_GAPS
+        return self.gpu_ns >= least * self.ns
 
 
 class Simulation:

@@ -14,7 +14,7 @@ import numpy as np
 from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
-from tb_dlprof_plugin.storage.intervals import Union, union
+from tb_dlprof_plugin.storage.intervals import Union, merge, union
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind
 
 EVERYTHING = -1
@@ -30,9 +30,11 @@ _SETS = frozenset(
 _ON_THE_HOST = ("Pinned", "Managed", "Pageable")
 _FREES = frozenset(("cudaFree", "cudaFreeHost", "hipFree", "hipHostFree"))
 """They wait for the device before they free (CUDA Runtime API, "Implicit Synchronization")."""
-_QUEUED = 400
-"""Launches that wait for the GPU when a call blocks on a full queue, at least: the "Command Buffer Full" of recorded
-traces begins at 480 to 1,260."""
+_QUEUE_FULL = "Command Buffer Full"
+_QUEUED = 300
+"""Launches that wait for the GPU, from which a call that takes longer than usual is held up by them. CUPTI says "Command
+Buffer Full" from 480 to 1,260 on; calls take longer before."""
+_LONGER = 1.5
 _BLOCKED_NS = 20_000
 _STREAM_WAITS = ("cudaStreamSynchronize", "hipStreamSynchronize", "cuStreamSynchronize")
 _DEVICE_STREAMS = 100_000
@@ -121,7 +123,7 @@ def waiting_times(frame: Frame, _: Selection) -> Union:
     blocked, typical = _blocked(frame)
     starts = np.concatenate([start, calls.start_ns[blocked] + typical])
     stops = np.concatenate([stop, calls.start_ns[blocked] + calls.duration_ns[blocked]])
-    return union(starts, stops)
+    return merge(union(starts, stops), _full_queue(frame))
 
 
 def waits_for_less(frame: Frame) -> Bools:
@@ -182,18 +184,24 @@ def _blocked(frame: Frame) -> tuple[Ints, Ints]:
     """Calls that block on a full queue, and how long calls of their name usually take (ns)."""
     calls, ops, launches = frame.profile.calls, frame.profile.ops, frame.profile.launches
     runtime = np.flatnonzero((ops.kind[calls.op] == CallKind.RUNTIME) & (frame.call_iteration >= 0))
-    long = runtime[calls.duration_ns[runtime] > _BLOCKED_NS]
     rows = launches.call >= 0
-    if not len(long) or not rows.any():
+    if not len(runtime) or not rows.any():
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    name = ops.name[calls.op[runtime]]
+    usual = np.zeros(int(name.max()) + 1)
+    for which in np.unique(name).tolist():
+        usual[which] = min(np.quantile(calls.duration_ns[runtime[name == which]], 0.25), _BLOCKED_NS)
+    typical = usual[name]
     called = np.sort(calls.start_ns[launches.call[rows]])
     ended = np.sort((launches.start_ns + launches.duration_ns)[rows])
-    start = calls.start_ns[long]
+    start = calls.start_ns[runtime]
     queued = np.searchsorted(called, start, side="left") - np.searchsorted(ended, start, side="right")
-    long = long[queued >= _QUEUED]
-    name = ops.name[calls.op[runtime]]
-    typical = np.array(
-        [np.quantile(calls.duration_ns[runtime[name == which]], 0.25) for which in ops.name[calls.op[long]].tolist()],
-        dtype=np.int64,
-    )
-    return long, np.minimum(typical, _BLOCKED_NS)
+    blocked = (queued >= _QUEUED) & (calls.duration_ns[runtime] > _LONGER * typical)
+    return runtime[blocked], typical[blocked].astype(np.int64)
+
+
+def _full_queue(frame: Frame) -> Union:
+    """When CUPTI saw the queue full."""
+    calls = frame.profile.calls
+    rows = calls_named(frame, CallKind.OVERHEAD, _QUEUE_FULL.__eq__)
+    return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
