@@ -6,14 +6,14 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import call_rows, of_recorded_step, place_of
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.index_loops import IndexLoop, IndexLoops, index_loops
 from tb_dlprof_plugin.advice.optimizer_work import within
-from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.model import Bools, Floats
 
 RULE = Rule(
@@ -89,7 +89,6 @@ def check(case: Case) -> Finding | Silent:
         change=f"Replace the loop{where} by ops over the whole tensor, so that {turn} run once.",
         code="# Instead of: for i in range(len(x)): y[i] = x[i] * w[i]\ny = x * w[:, None]\n",
         saving=estimate,
-        claim=Claim(launches=launches, waits=("cpu", "other")),
         confirm="Record again: the indexing ops should be gone from the Ops page.",
     )
 

@@ -6,16 +6,16 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import of_recorded_step
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.long_gaps import LongGaps, long_gaps
-from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import Saving, shorter_step, that_goes
 from tb_dlprof_plugin.frame import op_name
 from tb_dlprof_plugin.measures.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.measures.idle_gaps import idle_gaps
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.intervals import covered
 from tb_dlprof_plugin.storage.model import CallKind, Role
 
@@ -91,13 +91,12 @@ def check(case: Case) -> Finding | Silent:
         evidence=_rows(case, gaps),
         change=_change(does, where),
         saving=estimate,
-        claim=Claim(waits=("cpu", "other")),
         confirm="Record again: on the Launches page the longest gaps should be shorter.",
         confidence="high" if steps == count else "medium",
     )
 
 
-def _saving(case: Case, gaps: LongGaps, idle: int) -> SavingItem:
+def _saving(case: Case, gaps: LongGaps, idle: int) -> Saving:
     left = thresholds.PAUSES_LEFT
     return shorter_step(
         case,

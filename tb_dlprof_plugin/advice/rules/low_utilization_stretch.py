@@ -6,7 +6,6 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import of_recorded_step
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.low_stretch import low_stretch, utilization_by_chunk
@@ -93,7 +92,7 @@ def check(case: Case) -> Finding | Silent:
         "fused op, or torch.compile for this part alone.",
         code=_code(part, module),
         saving=stretch.saving,
-        claim=Claim(waits=("cpu", "other"), group="launching"),
+        group="launching",
         confirm="Record again: on the Launches page the GPU's idle time should fall by this stretch.",
     )
 

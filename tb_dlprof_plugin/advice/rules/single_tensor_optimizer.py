@@ -6,14 +6,14 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import of_recorded_step, op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.optimizer_work import OptimizerWork, optimizer_work, passes_over_parameters
-from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.model import Floats
 
 RULE = Rule(
@@ -91,7 +91,6 @@ def check(case: Case) -> Finding | Silent:
         if fusable
         else "optimizer = ...(model.parameters(), ..., foreach=True)\n",
         saving=estimate,
-        claim=Claim(launches=work.single, waits=("cpu", "other")),
         confirm="Record again: the optimizer's step should hold a few aten::_fused_* or aten::_foreach_* ops.",
     )
 

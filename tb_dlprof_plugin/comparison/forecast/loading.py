@@ -10,12 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.estimate import step_estimate
-from tb_dlprof_plugin.simulation.host import HostClock
 from tb_dlprof_plugin.storage.intervals import Union, covered, union
 from tb_dlprof_plugin.storage.model import CallKind
 
@@ -38,13 +35,6 @@ class Loading:
     waits: Union
     least_step_ns: float
     hidden: bool
-
-    def without(self, clock: HostClock) -> HostClock:
-        """The clock of a CPU that does not wait for the workers. Their waits must lie between the clock's edges."""
-        starts, stops = clock.edges[:-1].astype(np.int64), clock.edges[1:].astype(np.int64)
-        waits = covered(self.waits, starts, stops) > 0
-        clean = np.concatenate([[0.0], np.cumsum(np.where(waits, 0.0, np.diff(clock.clean)))])
-        return HostClock(clock.edges, clean)
 
 
 @per_selection
