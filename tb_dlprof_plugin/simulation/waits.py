@@ -32,9 +32,10 @@ _FREES = frozenset(("cudaFree", "cudaFreeHost", "hipFree", "hipHostFree"))
 """They wait for the device before they free (CUDA Runtime API, "Implicit Synchronization")."""
 _QUEUE_FULL = "Command Buffer Full"
 _QUEUED = 300
-"""Launches that wait for the GPU, from which a call that takes longer than usual is held up by them. CUPTI says "Command
-Buffer Full" from 480 to 1,260 on; calls take longer before."""
+"""Launches that wait for the GPU, from which a call that takes longer than usual is held up by them. CUPTI says
+"Command Buffer Full" from 480 to 1,260 on; calls take longer before."""
 _LONGER = 1.5
+"""A call that takes this many times as long as the lower quartile of its name takes longer than usual."""
 _BLOCKED_NS = 20_000
 _STREAM_WAITS = ("cudaStreamSynchronize", "hipStreamSynchronize", "cuStreamSynchronize")
 _DEVICE_STREAMS = 100_000
