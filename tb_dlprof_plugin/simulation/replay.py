@@ -39,6 +39,7 @@ class Step:
         queued: whether the launch takes a place in the queue: not those of a CUDA graph behind its first.
         mark: number of an activity that others wait for by itself; -1 for the rest.
         thread: of the CPU; None where the threads never launch at the same time.
+        resumes: where a thread goes on after it has waited for the others.
         end_ns: when the CPU has done the iteration, if it never waits.
     """
 
@@ -51,6 +52,7 @@ class Step:
     queued: Bools
     mark: Ints
     thread: Ints | None
+    resumes: Bools
     end_ns: float
 
 
@@ -113,7 +115,7 @@ class _Machine:
         latest, done = ends[-1], origin
         thread = -1
         of_thread = step.thread.tolist() if step.thread is not None else [-1] * len(step.at_ns)
-        for at, stream, gpu, gap, lag, others, queued, mark, own in zip(
+        for at, stream, gpu, gap, lag, others, queued, mark, own, resumes in zip(
             step.at_ns.tolist(),
             step.stream.tolist(),
             step.gpu_ns.tolist(),
@@ -123,11 +125,12 @@ class _Machine:
             step.queued.tolist(),
             step.mark.tolist(),
             of_thread,
+            step.resumes.tolist(),
             strict=True,
         ):
-            if own != thread:
+            if own != thread or (resumes and thread >= 0):
                 lates[thread] = late
-                late = lates.get(own, max(lates.values()) if thread >= 0 else late)
+                late = max(lates.values()) if resumes or own not in lates else lates[own]
                 thread = own
             if stream >= 0:
                 host = at + late

@@ -137,6 +137,7 @@ class Replays:
                 queued=self._first[rows],
                 mark=mark[rows],
                 thread=None if thread is None else thread[rows],
+                resumes=self._whole.resumes[self._rows[rows]],
                 end_ns=last,
             )
             here = {place: added[one] for place, one in enumerate(self._launch[rows].tolist()) if one in added}
@@ -228,6 +229,7 @@ def _with_added(step: Step, added: dict[int, list[Added]], gap_ns: float) -> Ste
         queued=np.insert(step.queued, where, np.ones(size, dtype=np.bool_)),
         mark=np.insert(step.mark, where, np.full(size, -1)),
         thread=None if step.thread is None else np.insert(step.thread, where, step.thread[where]),
+        resumes=np.insert(step.resumes, where, step.resumes[where]),
         end_ns=step.end_ns + float(cost.sum()),
     )
 

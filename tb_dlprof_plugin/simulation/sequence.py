@@ -9,14 +9,18 @@ import numpy as np
 from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.simulation.streams import joined
 from tb_dlprof_plugin.simulation.waits import EVERYTHING, stream_numbers, waits
+from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import Bools, Floats, Ints
 
 _WELL_BEFORE_NS = 20_000
 _ENOUGH = 20
 _TYPICAL = 0.25
-_ALTERNATING = 0.05
-"""Share of the launches of the one of two threads that launches less, at which the other takes over, from which they
-launch at the same time."""
+_AT_ONCE = 0.05
+"""Share of the calls of a thread that begin while another thread launches, from which they launch at the same time: a
+thread that another one waits for, as autograd's is, has none."""
+_JOINED_NS = 200_000
+"""A thread that calls nothing for so long has waited for others. Ours: threads that launch side by side call every few
+tens of microseconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,7 @@ class Sequence:
         target: for a wait for one activity, its row in `Profile.launches`; else -1.
         first_of_call: False for the second and later activities of a CUDA graph.
         parallel: whether several threads launch at the same time.
+        resumes: whether the row's thread has called nothing for so long that it waited for others.
         gap_ns: the time between two kernels of a stream of which the second waits for the first.
     """
 
@@ -53,6 +58,7 @@ class Sequence:
     target: Ints
     first_of_call: Bools
     parallel: bool
+    resumes: Bools
     gap_ns: float
 
     def __len__(self) -> int:
@@ -105,7 +111,8 @@ def sequence(frame: Frame, _: Selection) -> Sequence:
         lag_ns=np.maximum(dependent.lag_ns - gap, 0),
         target=np.concatenate([np.full(len(rows), -1), known.launch[useful]])[order],
         first_of_call=~repeated,
-        parallel=_in_parallel(launch, thread),
+        parallel=_in_parallel(frame, call, thread),
+        resumes=_resumes(frame, call, thread),
         gap_ns=gap,
     )
 
@@ -119,14 +126,27 @@ def _devices(frame: Frame, names: Ints) -> Ints:
     return np.unique(device, return_inverse=True)[1].reshape(-1)
 
 
-def _in_parallel(launch: Ints, thread: Ints) -> bool:
-    """Whether two threads launch in turns: autograd's thread and the one that began it take turns twice a step."""
-    threads = thread[launch >= 0]
-    if len(threads) < _ENOUGH:
-        return False
-    changes = int((np.diff(threads) != 0).sum())
-    second = int(np.sort(np.bincount(threads))[-2:][0]) if len(np.unique(threads)) > 1 else 0
-    return changes > _ENOUGH and changes > _ALTERNATING * second and second > 0
+def _in_parallel(frame: Frame, call: Ints, thread: Ints) -> bool:
+    """Whether calls of one thread begin inside those of another again and again."""
+    calls = frame.profile.calls
+    start, stop = calls.start_ns[call], calls.start_ns[call] + calls.duration_ns[call]
+    for which in np.unique(thread).tolist():
+        mine, others = thread == which, thread != which
+        inside = covered(union(start[others], stop[others]), start[mine], start[mine] + 1) > 0
+        if inside.sum() >= max(_ENOUGH, _AT_ONCE * mine.sum()):
+            return True
+    return False
+
+
+def _resumes(frame: Frame, call: Ints, thread: Ints) -> Bools:
+    calls = frame.profile.calls
+    result = np.zeros(len(call), dtype=np.bool_)
+    for which in np.unique(thread).tolist():
+        mine = np.flatnonzero(thread == which)
+        mine = mine[np.argsort(calls.start_ns[call[mine]], kind="stable")]
+        start, stop = calls.start_ns[call[mine]], calls.start_ns[call[mine]] + calls.duration_ns[call[mine]]
+        result[mine[1:]] = start[1:] - stop[:-1] > _JOINED_NS
+    return result
 
 
 def _gap_ns(frame: Frame, rows: Ints) -> float:

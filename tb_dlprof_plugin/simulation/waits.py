@@ -35,6 +35,7 @@ _QUEUED = 300
 """Launches that wait for the GPU, from which a call that takes longer than usual is held up by them. CUPTI says
 "Command Buffer Full" from 480 to 1,260 on; calls take longer before."""
 _LONGER = 1.5
+"""A call that takes this many times as long as the lower quartile of its name takes longer than usual."""
 _BLOCKED_NS = 20_000
 _STREAM_WAITS = ("cudaStreamSynchronize", "hipStreamSynchronize", "cuStreamSynchronize")
 _DEVICE_STREAMS = 100_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -36,7 +36,8 @@ class Row:
     mark: int = -1
     lag_us: float = 0.0
     in_graph: bool = False
-    thread: int = field(default=0)
+    thread: int = 0
+    resumes: bool = False
 
 
 def kernel(host_us: float, gpu_us: float, stream: int = 0) -> Row:
@@ -64,6 +65,7 @@ def step(rows: list[Row], gap_us: float = 0.0, threads: bool = False) -> Step:
         queued=np.array([not row.in_graph for row in rows], dtype=np.bool_),
         mark=np.array([row.mark for row in rows], dtype=np.int64),
         thread=np.array([row.thread for row in rows], dtype=np.int64) if threads else None,
+        resumes=np.array([row.resumes for row in rows], dtype=np.bool_),
         end_ns=float(at[-1]) if len(rows) else 0.0,
     )
 
@@ -163,6 +165,11 @@ def test_threads_that_launch_side_by_side_wait_each_for_itself() -> None:
     )
     # Launched at 104, not behind the wait at 504.
     assert side_by_side.step_ns == (104 + 3 + 600) * US
+    # A thread that was waited for hands on that it is late.
+    joined = replace(kernel(1, 600, 1), thread=1, resumes=True)
+    assert (
+        once([first[0], second[0], first[1], *second[1:], joined], threads=True).step_ns == (504 + 101 + 3 + 600) * US
+    )
     alone = once([first[0], second[0], first[1], *second[1:], replace(kernel(1, 600, 1), thread=1)])
     assert alone.step_ns == (504 + 101 + 3 + 600) * US
 

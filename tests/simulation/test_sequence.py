@@ -182,13 +182,23 @@ def test_recorded_gaps_are_about_a_microsecond(recorded: Callable[[str], Frame],
     assert 300 < of(recorded(f"{model}/fp32")).gap_ns < 3000
 
 
-def test_threads_that_take_turns_all_the_time_launch_in_parallel(new_trace: NewTrace) -> None:
-    def parallel(threads: list[int]) -> bool:
+def test_threads_whose_calls_overlap_launch_in_parallel(new_trace: NewTrace) -> None:
+    def parallel(apart: float, threads: list[int]) -> bool:
         trace = new_trace()
         trace.step(0, 0, 1000)
         for number, thread in enumerate(threads):
-            trace.launch("k", 5 * number, 5 * number + 3, 1, tid=thread)
+            # Calls take 2 µs.
+            trace.launch("k", apart * number, apart * number + 3, 1, tid=thread)
         return of(trace.frame()).parallel
 
-    assert parallel([1, 2] * 40)
-    assert not parallel([1] * 40 + [2] * 40 + [1] * 5)
+    assert parallel(1, [1, 2] * 40)
+    # In turns, as the thread of the loop and that of autograd.
+    assert not parallel(3, [1, 2] * 40)
+
+
+def test_a_thread_that_calls_nothing_for_long_has_waited_for_others(new_trace: NewTrace) -> None:
+    trace = new_trace()
+    trace.step(0, 0, 1000)
+    for at, thread in ((10, 1), (50, 2), (290, 2), (300, 1)):
+        trace.launch("k", at, at + 5, 1, tid=thread)
+    assert of(trace.frame()).resumes.tolist() == [False, False, True, True]
