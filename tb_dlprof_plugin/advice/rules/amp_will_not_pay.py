@@ -93,7 +93,7 @@ def _not_in_use(case: Case, matrix: Bools, precision: str) -> Finding | Silent:
         found = forecasts(case.frame).of("bf16" if precision == "bf16" else "fp16")
     except ForecastError as error:
         return Silent(f"There is no forecast: {error}", applicable=False)
-    if gains(found) or found.base_ns >= (1 + SAME) * found.low_ns:
+    if gains(found) or found.least_share < 1 - SAME:
         return Silent(f"Forecast: {headline(found)}")
     return RULE.finding(
         title=f"Mixed precision would not pay: {found.predicted_ns / 1e6:.2f} ms a step instead of "

@@ -53,8 +53,9 @@ class OpForecast:
 class Forecast:
     """Times of a step in ns; ``measured_ns`` is the recorded step, ``base_ns`` the one without the profiler.
 
-    ``speedup`` is base over predicted, with the ends of its interval. ``casts`` counts kernels per step. ``change`` is
-    what becomes of the step, for simulating it together with other changes.
+    ``low_ns`` and ``high_ns`` hold what is not known of the base as well. ``least_share`` and ``most_share`` are what
+    is left of the step, at least and at most, whatever the base. ``casts`` counts kernels per step. ``change`` is what
+    becomes of the step, for simulating it together with other changes.
     """
 
     target: Target
@@ -63,6 +64,8 @@ class Forecast:
     predicted_ns: float
     low_ns: float
     high_ns: float
+    least_share: float
+    most_share: float
     limited_by: Limit
     gpu_ns: float
     host_ns: float
@@ -133,9 +136,10 @@ class _Forecaster:
         middle = self._simulation.step([expected.change])
         low = self._end(share.low, -CALIBRATION.spreads)
         high = self._end(share.high, CALIBRATION.spreads)
+        most = self._share(share.high, CALIBRATION.spreads)
         if self._loading.hidden:
             # The workers keep up with the step as it is; a shorter one may have to wait for them.
-            high = max(high, steps.ns)
+            high, most = max(high, steps.ns), max(most, 1.0)
         predicted_ns = max(middle.ns, least)
         return Forecast(
             target=target,
@@ -144,6 +148,10 @@ class _Forecaster:
             predicted_ns=predicted_ns,
             low_ns=min(max(low, least), predicted_ns),
             high_ns=max(high, predicted_ns),
+            least_share=min(
+                max(self._share(share.low, -CALIBRATION.spreads), least / steps.ns), predicted_ns / steps.ns
+            ),
+            most_share=max(most, predicted_ns / steps.ns),
             limited_by="dataloader" if middle.ns < least else self._limit(middle),
             gpu_ns=middle.gpu_ns,
             host_ns=middle.host_ns,
@@ -155,14 +163,16 @@ class _Forecaster:
             change=expected.change,
         )
 
+    def _share(self, share: float, spreads: float) -> float:
+        """What is left of the step at one end."""
+        return self._simulation.step([self._changed(share, spreads).change], share).ns / self._simulation.estimate.ns
+
     def _end(self, share: float, spreads: float) -> float:
         """The step at one end: with kernels and a CPU as fast, or as slow, as the measurements allow (ns)."""
         simulated, steps = self._simulation, self._simulation.estimate
-        change = self._changed(share, spreads).change
         if steps.source == "measured":
-            end = steps.low_ns if spreads < 0 else steps.high_ns
-            return simulated.step([change], share).ns * end / steps.ns
-        return simulated.absolute([change], share).ns
+            return self._share(share, spreads) * (steps.low_ns if spreads < 0 else steps.high_ns)
+        return simulated.absolute([self._changed(share, spreads).change], share).ns
 
     def _changed(self, share: float, spreads: float) -> _Changed:
         """The change, with all kernel times shifted by so many of their spreads."""
@@ -179,8 +189,9 @@ class _Forecaster:
         if target.precision in ("fp16", "bf16"):
             per_op = self._simulation.replayed_host_ns(share) / max(self._ops_per_step, 1.0)
             added = added_work(frame, work, self._flow, target, per_op, known)
-        # What the workers of the DataLoader are waited for while the GPU is busy is no work of the CPU.
-        waits = self._loading.waits if self._loading.hidden else None
+        # What the workers of the DataLoader are waited for is no work of the CPU.
+        limits = self._loading.hidden or self._loading.least_step_ns
+        waits = self._loading.waits if limits else None
         change = Change(cpu=waits, keep_cpu=0.0, gpu=gpu, added=added.before if added else {})
         return _Changed(change, times, added)
 
