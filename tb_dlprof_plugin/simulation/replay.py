@@ -158,7 +158,7 @@ class _Machine:
                 device = device_of[stream]
                 before = reached[device]
                 if end > before:
-                    busy[device] += min(gpu, end - before)
+                    busy[device] += gpu if gpu < end - before else end - before
                     reached[device] = end
                 if mark >= 0:
                     marks[mark] = end

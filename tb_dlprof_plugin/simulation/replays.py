@@ -14,7 +14,7 @@ from tb_dlprof_plugin.simulation.sequence import sequence
 from tb_dlprof_plugin.simulation.waits import EVERYTHING
 from tb_dlprof_plugin.storage.model import Bools, Floats, Ints
 
-_MOST_ROWS = 12_000
+_MOST_ROWS = 8_000
 """A replay of so many takes some 10 ms."""
 _LEAST_ITERATIONS = 3
 _OUTLIER = 2.0
