@@ -2,11 +2,10 @@
 
     python -m benchmarks.precision_pairs.forecast [--markdown] [--op-times TABLE]
 
-The op times that forecasts are made with come from single ops, and from no model (`benchmarks/op_speed`). What is
-calibrated on models is the CPU: how much of a step's CPU time is the profiler's. Here it is calibrated anew without
-each model in turn. Beside each forecast stands the rule of Daydream (Zhu et al., USENIX ATC 2020, section 5.2): with
-mixed precision, kernels of matrix products and convolutions get 3 times as fast and all others 2 times. (It knows one
-mixed precision, and nothing of TF32.)
+The op times that forecasts are made with come from single ops, and from no model (`benchmarks/op_speed`). What comes
+from models is what share of the CPU's time is the recorder's (`simulation.recorder_cost`). Beside each forecast stands
+the rule of Daydream (Zhu et al., USENIX ATC 2020, section 5.2): with mixed precision, kernels of matrix products and
+convolutions get 3 times as fast and all others 2 times. (It knows one mixed precision, and nothing of TF32.)
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import argparse
 import json
 import statistics
 from collections.abc import Container, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,18 +23,13 @@ from tb_dlprof_plugin.analysis.renew import read_profiles
 from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, read_op_times
 from tb_dlprof_plugin.comparison.forecast.predict import Forecast, forecast
 from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.iterations import step_totals
-from tb_dlprof_plugin.simulation.calibration import CALIBRATION, Calibration
-from tb_dlprof_plugin.simulation.host import host_clock
-from tb_dlprof_plugin.simulation.launched import events, launched, recorded_ns, replay_as_recorded
-from tb_dlprof_plugin.simulation.replay import replay
+from tb_dlprof_plugin.simulation.change import Change
+from tb_dlprof_plugin.simulation.simulator import simulation
 
 HERE = Path(__file__).resolve().parent
 PAIRS = HERE / "recorded"
 DEMO = HERE.parents[1] / "demo" / "recorded"
 TARGETS = {"tf32": "tf32", "amp-fp16": "fp16", "amp-bf16": "bf16"}
-CPU_PACED = 1.2
-"""A step this many times as long as its kernels is paced by the CPU."""
 SAME = 0.03
 """Steps that differ by less are neither faster nor slower: repeated timings of one CPU-paced run differ by more."""
 
@@ -104,69 +98,30 @@ def frame_of(run: Recorded) -> Frame:
     return Frame(read_profiles(run.directory)[0].profile)
 
 
-def family(model: str) -> str:
-    """Models that are the same but for batch size or layout."""
-    return model.split("/")[-1].split("-b")[0].removesuffix("-channels-last")
-
-
-def unprofiled_share(run: Recorded) -> float | None:
-    """Unprofiled step over the profiled CPU time without waits; None for a run that the GPU paces."""
-    frame = frame_of(run)
-    steps = step_totals(frame, frame.selection())
-    busy_ms = (steps.gpu_busy_ns or 0) / len(frame.profile.iterations) / 1e6
-    if run.step_ms < CPU_PACED * busy_ms:
-        return None
-    return run.step_ms / (replay_as_recorded(frame, 1.0).host_ns / 1e6)
-
-
 def daydream_ms(frame: Frame) -> float:
     """The step with Daydream's rule in our replay, so that only the kernels' times differ."""
     profile = frame.profile
-    work = launched(frame, host_clock(frame, CALIBRATION.unprofiled))
-    kernels = profile.launches.kernel[np.maximum(work.launch, 0)]
+    kernels = profile.launches.kernel
     is_product = np.isin(
         profile.kernels.family[kernels], [i for i, s in enumerate(profile.strings) if s in ("gemm", "convolution")]
     )
-    gpu = recorded_ns(frame, work) / np.where(is_product, 3.0, 2.0)
-    return replay(events(work, gpu, {}), work.gap_ns).step_ns / 1e6
-
-
-def calibrated(shares: dict[str, list[float]], without: str) -> Calibration:
-    """The CPU's share from the runs of all other models: median, and the quantiles that hold nine tenths."""
-    values = sorted(share for model, found in shares.items() if model != without for share in found)
-    low, high = np.quantile(values, [0.05, 0.95])
-    return replace(
-        CALIBRATION, unprofiled=statistics.median(values), unprofiled_low=float(low), unprofiled_high=float(high)
-    )
+    change = Change(gpu=1.0 / np.where(is_product, 3.0, 2.0))
+    return simulation(frame, frame.selection()).step([change]).ns / 1e6
 
 
 def forecasts(models: Container[str] | None = None, op_times: OpTimes | None = None) -> list[Row]:
-    """All forecasts (or those of some models), each calibrated without its own model."""
+    """All forecasts, or those of some models."""
     runs = list(recordings())
-    shares: dict[str, list[float]] = {}
-    for run in runs:
-        if run.precision.startswith("compile"):
-            continue
-        share = unprofiled_share(run)
-        if share is not None:
-            shares.setdefault(family(run.model), []).append(share)
-    everything = calibrated(shares, "")
-    print(
-        f"Unprofiled over profiled CPU time of {sum(map(len, shares.values()))} CPU-paced runs: median "
-        f"{everything.unprofiled:.3f}, nine tenths in {everything.unprofiled_low:.3f} to "
-        f"{everything.unprofiled_high:.3f}\n"
-    )
     rows = []
     truths = {(run.model, run.precision): run for run in runs}
     for run in runs:
         if run.precision != "fp32" or (models is not None and run.model not in models):
             continue
         frame = frame_of(run)
-        calibration = calibrated(shares, family(run.model))
         by_rule = daydream_ms(frame)
         for name, precision in TARGETS.items():
             truth = truths[run.model, name]
-            found = forecast(frame, precision, op_times=op_times, calibration=calibration)
+            found = forecast(frame, precision, op_times=op_times)
             rows.append(Row(run.model, name, run.step_ms, truth.step_ms, found, by_rule))
     return rows
 

@@ -10,7 +10,7 @@ import numpy as np
 from tb_dlprof_plugin.frame import Frame, Selection
 from tb_dlprof_plugin.measures.iterations import StepTotals, step_totals
 from tb_dlprof_plugin.measures.ops import OpTotals, op_totals
-from tb_dlprof_plugin.measures.pace import host_floor_ns
+from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
 from tb_dlprof_plugin.storage.facts import RunFacts
 from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.storage.precision import precision_of_dtypes
@@ -49,15 +49,30 @@ class Case:
         """Per-op totals."""
         return op_totals(self.frame, self.selection)
 
+    @cached_property
+    def simulation(self) -> Simulation:
+        """What the step would be after changes."""
+        return simulation(self.frame, self.selection)
+
     @property
     def step_ns(self) -> int:
-        """Wall time per step."""
-        return self.steps.average_ns
+        """The step without the profiler."""
+        return round(self.simulation.estimate.ns)
 
-    @cached_property
-    def host_floor_ns(self) -> int:
-        """What a step takes on the CPU alone."""
-        return host_floor_ns(self.frame, self.selection)
+    @property
+    def recorded_ns(self) -> int:
+        """Wall time per recorded step: what recorded times of the CPU are a part of."""
+        return round(self.simulation.estimate.recorded_ns)
+
+    @property
+    def busy_ns(self) -> float:
+        """GPU time per step in which a kernel, copy or set ran; 0 without a GPU."""
+        return (self.steps.gpu_busy_ns or 0) / self.selection.count
+
+    @property
+    def idle_ns(self) -> int:
+        """GPU idle time per step: the most that can be gained where the GPU is not waited for."""
+        return max(0, round(self.simulation.estimate.ns - self.busy_ns))
 
     @property
     def compute_capability(self) -> tuple[int, int] | None:

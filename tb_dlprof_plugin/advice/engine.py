@@ -13,7 +13,7 @@ import msgspec
 
 from tb_dlprof_plugin.advice import rules
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import combined
+from tb_dlprof_plugin.advice.combined import combined
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleStatus, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.frame import Frame, Selection
@@ -87,9 +87,7 @@ def advise(frame: Frame, selection: Selection, ranks: Sequence[Frame] = (), set_
             findings.append(answer)
             statuses.append(RuleStatus(rule.id, rule.title, "fired", answer.item.seen))
     findings.sort(key=lambda f: _rank(f.item))
-    open_savings = [
-        (f.item.saving, f.claim) for f in findings if f.item.saving is not None and f.item.rule not in set_aside
-    ]
+    open_savings = [(f.saving, f.group) for f in findings if f.saving is not None and f.item.rule not in set_aside]
     together = combined(case, open_savings)
     return Advice([f.item for f in findings], statuses, together)
 

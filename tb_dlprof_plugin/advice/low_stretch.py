@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.advice.launching import intersection, launching
 from tb_dlprof_plugin.advice.long_gaps import long_gaps
-from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes
+from tb_dlprof_plugin.advice.savings import Saving, shorter_step, that_goes
 from tb_dlprof_plugin.advice.thresholds import (
     LAUNCHING_LEFT,
     LOW_STRETCH_CHUNKS,
@@ -23,6 +22,7 @@ from tb_dlprof_plugin.advice.thresholds import (
 )
 from tb_dlprof_plugin.frame import Frame, Selection, per_selection
 from tb_dlprof_plugin.measures.iteration_pace import iteration_pace
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.intervals import Union, covered, union
 from tb_dlprof_plugin.storage.model import Ints
 
@@ -51,7 +51,7 @@ class LowStretch:
     windows: Union
     launching: Union
     launches: Ints
-    saving: SavingItem
+    saving: Saving
 
 
 def low_stretch(case: Case) -> LowStretch | None:
@@ -148,7 +148,7 @@ def launched_in(frame: Frame, windows: Union) -> Ints:
     return np.flatnonzero((launches.call >= 0) & (covered(windows, at, at + 1) > 0))
 
 
-def _saving(case: Case, launches: Union) -> SavingItem:
+def _saving(case: Case, launches: Union) -> Saving:
     """At best the kernels of the stretch, which are small, become few as well."""
     stays = np.ones(len(case.profile.launches))
     stays[launched_in(case.frame, launches)] = 0.0

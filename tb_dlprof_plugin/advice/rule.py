@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.finding import (
     Confidence,
     EvidenceRow,
@@ -13,18 +12,19 @@ from tb_dlprof_plugin.advice.finding import (
     Peer,
     Reading,
     Reference,
-    SavingItem,
     Severity,
 )
+from tb_dlprof_plugin.advice.savings import Saving
 from tb_dlprof_plugin.advice.savings import severity as severity_of
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding, and the time that its saving comes out of."""
+    """A finding, its saving with the changes that make it, and the group of alternatives that it belongs to."""
 
     item: FindingItem
-    claim: Claim
+    saving: Saving | None
+    group: str
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class Rule:
         readings: Sequence[Reading] = (),
         evidence: Sequence[EvidenceRow] = (),
         code: str = "",
-        saving: SavingItem | None = None,
+        saving: Saving | None = None,
         saving_unknown_because: str = "",
-        claim: Claim | None = None,
+        group: str = "",
         confidence: Confidence = "medium",
         severity: Severity | None = None,
     ) -> Finding:
@@ -76,27 +76,31 @@ class Rule:
             code: of the change.
             saving: per step, with its derivation.
             saving_unknown_because: why there is no number; needed where there is none.
-            claim: the time that the saving comes out of; needed where there is a saving.
+            group: savings of one group are alternatives, of which one can be had.
             confidence: "high": measured or proven; "medium": an estimate; "low": a guess from signs.
             severity: by the saving where None.
         """
-        if (saving is None) != bool(saving_unknown_because) or (saving is not None and claim is None):
-            raise ValueError(f"{self.id}: a finding has a saving with a claim, or says why it has none")
+        if (saving is None) != bool(saving_unknown_because):
+            raise ValueError(f"{self.id}: a finding has a saving, or says why it has none")
+        if saving is not None:
+            saving_unknown_because = saving.unknown_because
+        known = saving if saving is not None and not saving.unknown_because else None
+        stated = None if known is None else known.item
         item = FindingItem(
             id=self.id,
             rule=self.id,
-            severity=severity or severity_of(saving),
+            severity=severity or severity_of(stated),
             title=title,
             seen=seen,
             readings=list(readings),
             evidence=list(evidence),
             change=change,
             code=code,
-            saving=saving,
+            saving=stated,
             saving_unknown_because=saving_unknown_because,
             confirm=confirm,
             confidence=confidence,
             references=list(self.references),
             peers=list(self.peers),
         )
-        return Finding(item, claim or Claim())
+        return Finding(item, known, group)

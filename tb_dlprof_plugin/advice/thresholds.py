@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.simulation import pauses
+
 
 @dataclass(frozen=True, slots=True)
 class Speedup:
@@ -48,10 +50,6 @@ TF32_MATRIX = Speedup(1.5, 2.5, 7.0)
 AMP_LAUNCH_OVERHEAD = Speedup(1.0, 1.1, 1.4)
 """How much longer the CPU takes to launch a step under AMP, because casts and the gradient scaler add launches."""
 
-CPU_WITHOUT_PROFILER = Speedup(1.0, 1.4, 1.8)
-"""How many times faster the CPU launches a step without the profiler: 1.5 to 1.8 on the recorded runs of MLP and LeNet,
-which the CPU paces (profiled against unprofiled step in demo/recorded/README.md); less where launches are larger."""
-
 CUDNN_BENCHMARK_FP32 = Speedup(1.0, 1.2, 1.4)
 CUDNN_BENCHMARK_OTHER = Speedup(1.0, 1.05, 1.25)
 """Convolution kernels after cudnn.benchmark chose the algorithms. Measured on an H200 by benchmarks/cudnn_benchmark.py
@@ -82,7 +80,7 @@ ONCE_ONLY_SHARE_PERCENT = 5.0
 
 PROFILED_STEP_RATIO = 2.0
 """Recorded step over the step without the profiler. Of recorded runs that the CPU paces, with default options, it is
-1.54 at the median and at most 1.82 in nine of ten (comparison/forecast/calibration.py): that is what a recording
+1.54 at the median and at most 1.82 in nine of ten (benchmarks/precision_pairs): that is what a recording
 costs."""
 
 PROFILED_STEP_RATIO_WITH_OPTIONS = 1.25
@@ -90,7 +88,7 @@ PROFILED_STEP_RATIO_WITH_OPTIONS = 1.25
 
 # -- launching: what the CPU launches, when the GPU idles, kernels, optimizers
 
-PAUSE_NS = 1_000_000
+PAUSE_NS = pauses.PAUSE_NS
 """CPU time between two launches from which the CPU does something else than launch. Ours: in recorded trainings 99 % of
 these times are below 0.4 ms; what is longer is the preparation of an optimizer's step (which counts as launching), the
 end of a step, or code of its own."""
@@ -179,9 +177,8 @@ NO_FUSION_SAVING_PERCENT = 5.0
 written out in pointwise ops; the others stay below 4 %."""
 
 SIDE_BY_SIDE = 0.05
-"""Share of small kernels' time with kernels of other streams beside it, from which streams do run side by side; as in
-the forecast's replay (simulation/launched.py). The Visual Profiler publishes no threshold for "Low Kernel
-Concurrency"."""
+"""Share of small kernels' time with kernels of other streams beside it, from which streams do run side by side. Ours:
+the Visual Profiler publishes no threshold for "Low Kernel Concurrency"."""
 
 LOW_STRETCH_CHUNKS = 30
 LOW_STRETCH_PERCENT = 50.0

@@ -36,8 +36,3 @@ def host_needs_ns(frame: Frame) -> Ints:
 def host_wait_ns(frame: Frame, selection: Selection) -> int:
     """Sum of `host_waits_ns` over the selected iterations."""
     return int(host_waits_ns(frame)[selection.first : selection.last + 1].sum())
-
-
-def host_floor_ns(frame: Frame, selection: Selection) -> int:
-    """Mean of `host_needs_ns` over the selected iterations."""
-    return int(host_needs_ns(frame)[selection.first : selection.last + 1].sum()) // selection.count

@@ -14,10 +14,8 @@ from typing import Literal
 import numpy as np
 
 from tb_dlprof_plugin.frame import Frame, Selection, per_selection
-from tb_dlprof_plugin.simulation.calibration import CALIBRATION
-from tb_dlprof_plugin.simulation.launched import replay_as_recorded
-from tb_dlprof_plugin.storage.intervals import covered, union
-from tb_dlprof_plugin.storage.model import Floats, Ints
+from tb_dlprof_plugin.simulation.basis import basis
+from tb_dlprof_plugin.storage.model import Floats
 
 StepSource = Literal["measured", "light", "simulated", "recorded"]
 
@@ -35,8 +33,9 @@ _TRIMMED = 0.25
 the others, and a mean of the middle half still knows that steps alternate between two lengths."""
 _LEAST_ERROR = 0.015
 """Half the interval at least, as a share of the step: steps of one process a minute apart differ by as much."""
-_GPU_PACED_PERCENT = 90.0
-"""With the GPU busy for this share of the recorded step, the profiler changes the step by no more than the rest."""
+_SAME = 0.97
+"""A step that is at least this share of the recorded one even with the fastest CPU is the recorded one: the GPU sets
+its pace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,25 +85,7 @@ def step_estimate(frame: Frame, selection: Selection) -> StepEstimate:
         timed = float(facts.unprofiled_step_ns)
         error = _LEAST_ERROR * timed
         return StepEstimate(timed, timed - error, timed + error, "measured", recorded, facts.unprofiled_steps)
-    light = light_step_ns(frame)
-    if light is not None:
-        error = _LEAST_ERROR * light
-        return StepEstimate(light, light - error, light + error, "light", recorded)
-    return _simulated(frame, selection, recorded)
-
-
-def light_step_ns(frame: Frame) -> float | None:
-    """The mean step of the light window, from completion to completion; None without at least two steps of it."""
-    light = frame.profile.light_window
-    if len(light) < 2 or not len(light.launches):
-        return None
-    launches, boundary = light.launches, light.boundary_ns
-    called = np.where(launches.call >= 0, light.calls.start_ns[np.maximum(launches.call, 0)], launches.start_ns)
-    step = np.searchsorted(boundary, called, side="right") - 1
-    done = boundary[1:].copy()
-    inside = (step >= 0) & (step < len(light))
-    np.maximum.at(done, step[inside], (launches.start_ns + launches.duration_ns)[inside])
-    return float(done[-1] - done[0]) / (len(light) - 1)
+    return _replayed(frame, selection, recorded)
 
 
 def _measured(groups: Sequence[Sequence[int]], recorded: float) -> StepEstimate:
@@ -123,30 +104,24 @@ def _middle(values: Floats) -> Floats:
     return values[cut : len(values) - cut]
 
 
-def _simulated(frame: Frame, selection: Selection, recorded: float) -> StepEstimate:
-    """Without a GPU, or where it sets the pace, the recorded step; else by replay."""
-    busy = _busy_percent(frame, selection)
-    if busy is None or busy >= _GPU_PACED_PERCENT:
+def _replayed(frame: Frame, selection: Selection, recorded: float) -> StepEstimate:
+    """The launches replayed with a CPU that does not record; the recorded step where that changes nothing."""
+    known = basis(frame, selection)
+    off = known.off_percent
+    if off is None:
         return StepEstimate(recorded, recorded, recorded, "recorded", recorded)
-    known = CALIBRATION
-    # The profiler makes no step shorter.
-    middle, low, high = (
-        min(replay_as_recorded(frame, share).step_ns, recorded)
-        for share in (known.unprofiled, known.unprofiled_low, known.unprofiled_high)
+    # What the replay of the recorded step is off by, that of the other is off by as well.
+    low, middle, high = (
+        known.run(share).step_ns / (1.0 + off / 100.0)
+        for share in (known.share.low, known.share.expected, known.share.high)
     )
-    return StepEstimate(middle, min(low, middle), max(high, middle), "simulated", recorded)
-
-
-def _busy_percent(frame: Frame, selection: Selection) -> float | None:
-    """Share of the selected iterations in which the busiest GPU works; None without a GPU."""
-    launches, iterations = frame.profile.launches, frame.profile.iterations
-    if not len(launches):
-        return None
-    start: Ints = iterations.start_ns[selection.first : selection.last + 1]
-    stop: Ints = iterations.stop_ns[selection.first : selection.last + 1]
-    shares = []
-    for device in np.unique(launches.device).tolist():
-        mine = launches.device == device
-        running = union(launches.start_ns[mine], launches.start_ns[mine] + launches.duration_ns[mine])
-        shares.append(100.0 * float(covered(running, start, stop).sum()) / max(float((stop - start).sum()), 1.0))
-    return max(shares)
+    if known.light is None:
+        # The profiler makes no step shorter.
+        low, middle, high = (min(step, recorded) for step in (low, middle, high))
+    error = max(_LEAST_ERROR, abs(off) / 100.0) * middle
+    low, high = max(min(low, middle) - error, 0.0), max(high, middle) + error
+    if known.light is not None:
+        return StepEstimate(middle, low, high, "light", recorded, len(known.replays.iterations))
+    if low >= _SAME * recorded:
+        return StepEstimate(recorded, min(low, recorded), max(high, recorded), "recorded", recorded)
+    return StepEstimate(middle, low, high, "simulated", recorded)

@@ -1,85 +1,177 @@
-"""Runs the launches of a recording again: a CPU that launches in order, and GPU streams that work in order.
+"""Runs the launches of a recording again: CPU threads that launch in order, and GPU streams that work in order.
 
-A kernel starts when it was launched and its stream is free; a launch waits while the queue is full; a synchronising
-call waits until the GPU has done all that was launched. What the CPU did in between takes the time that it took, or
-that the caller says. Source of the idea: Zhu et al., *Daydream: Accurately Estimating the Efficacy of Optimizations for
-DNN Training* (USENIX ATC 2020), which replays a dependency graph of CPU calls and kernels.
+A kernel starts when it was launched, its stream is free, and what it waits for on other streams is done; a launch waits
+while the queue is full; a synchronising call waits until the GPU has done what it waits for. What the CPU does in
+between takes the time that the caller says. Source of the idea: Zhu et al., *Daydream: Accurately Estimating the
+Efficacy of Optimizations for DNN Training* (USENIX ATC 2020), which replays a dependency graph of CPU calls and
+kernels.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from tb_dlprof_plugin.storage.model import Bools, Floats, Ints
 
 QUEUE_LENGTH = 1024
 """Launches that wait for the GPU before the next one blocks: measured by many, documented by none; HTA's queue length
-analysis marks 1024 as the largest."""
+analysis marks 1024 as the largest, and so many wait where recorded traces say "Command Buffer Full"."""
 LAUNCH_LATENCY_NS = 3_000.0
 """From the launch call to the start of a kernel on an idle GPU, at least."""
+WAIT, ALONE = -1, -2
+"""In place of a stream: a wait for all streams, and work of the CPU alone. A wait for stream n is ``WAIT_FOR - n``, one
+for the activity with mark n is ``WAIT_FOR_MARK - n``."""
+WAIT_FOR, WAIT_FOR_MARK = -1_000, -1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What the CPU does next: ``host_ns`` of its own work, then it launches ``gpu_ns`` on ``stream`` or waits.
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What the CPU does in one iteration, one row after another.
 
-    ``stream`` is -1 for a call that waits for all of the GPU's work, and -2 for work of the CPU alone.
+    Attributes:
+        at_ns: when the CPU gets to each row, from the start of the iteration, if it never waits.
+        stream: what is launched on, or what is waited for.
+        gpu_ns: time of the activity.
+        gap_ns: what its stream needs before the next one.
+        lag_ns: by how much other streams hold up its start.
+        joins: per row the marks of the activities that it waits for as well; None for none.
+        queued: whether the launch takes a place in the queue: not those of a CUDA graph behind its first.
+        mark: number of an activity that others wait for by itself; -1 for the rest.
+        thread: of the CPU; None where the threads never launch at the same time.
+        resumes: where a thread goes on after it has waited for the others.
+        end_ns: when the CPU has done the iteration, if it never waits.
     """
 
-    host_ns: float
-    gpu_ns: float
-    stream: int
+    at_ns: Floats
+    stream: Ints
+    gpu_ns: Floats
+    gap_ns: Floats
+    lag_ns: Floats
+    joins: Sequence[tuple[int, ...] | None]
+    queued: Bools
+    mark: Ints
+    thread: Ints | None
+    resumes: Bools
+    end_ns: float
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Times of one iteration (ns): of the step, of the GPU's work, of the CPU's own work."""
+    """Mean times of one iteration (ns): of the step, in which the busiest GPU works, of the CPU's own work."""
 
     step_ns: float
     gpu_ns: float
     host_ns: float
 
 
-WAIT, ALONE = -1, -2
+def replay(steps: Sequence[Step], device_of: Sequence[int], behind_ns: float | None = None) -> Replayed:
+    """The mean step, run one after another, from completion to completion.
 
-
-def replay(iterations: list[list[Event]], gap_ns: float = 0.0) -> Replayed:
-    """The mean step of the iterations, run one after another, from completion to completion.
-
-    ``gap_ns`` is what a stream needs between two kernels that wait for it.
-
-    The first iteration only fills the queue, where there is more than one.
+    Args:
+        steps: the iterations.
+        device_of: the GPU of each stream.
+        behind_ns: for how long the GPU still works for earlier steps when the first begins. By default the first step
+            is run once more before all, which fills the queue.
     """
-    host = 0.0
-    free: dict[int, float] = {}
-    queue: deque[float] = deque()
-    completions = []
-    gpu_ns = host_ns = 0.0
-    for number, events in enumerate(iterations):
-        done = host
-        counted = number > 0 or len(iterations) == 1
-        for event in events:
-            host += event.host_ns
-            if counted:
-                host_ns += event.host_ns
-            if event.stream == WAIT:
-                host = max([host, *free.values()])
-            elif event.stream != ALONE:
-                while queue and queue[0] <= host:
-                    queue.popleft()
-                if len(queue) >= QUEUE_LENGTH:
-                    host = max(host, queue.popleft())
-                start = max(host + LAUNCH_LATENCY_NS, free.get(event.stream, 0.0))
-                stop = start + event.gpu_ns
-                free[event.stream] = stop + gap_ns
-                # Streams finish out of order now and then; the queue's front is what the CPU waits for.
-                queue.append(max(stop, queue[-1]) if queue else stop)
-                done = max(done, stop)
-                if counted:
-                    gpu_ns += event.gpu_ns
-        completions.append(max(done, host))
-    if len(completions) == 1:
-        return Replayed(completions[0], gpu_ns, host_ns)
-    count = len(completions) - 1
+    if not steps:
+        return Replayed(0.0, 0.0, 0.0)
+    machine = _Machine(device_of, behind_ns or 0.0)
+    began = machine.run(steps[0]) if behind_ns is None else behind_ns
+    machine.busy = [0.0] * len(machine.busy)
+    completed = began
+    for step in steps:
+        completed = machine.run(step)
+    count = len(steps)
+    host_ns = sum(step.end_ns for step in steps) / count
     # A first iteration with much more GPU work than the others may even end after them; the CPU's own work remains.
-    step_ns = max((completions[-1] - completions[0]) / count, host_ns / count)
-    return Replayed(step_ns, gpu_ns / count, host_ns / count)
+    step_ns = (completed - began) / count
+    return Replayed(
+        max(step_ns, host_ns) if behind_ns is None else step_ns, max(machine.busy, default=0.0) / count, host_ns
+    )
+
+
+class _Machine:
+    """The state between iterations: the CPU's time, when streams are free, what is queued."""
+
+    def __init__(self, device_of: Sequence[int], free_ns: float) -> None:
+        self._device_of = list(device_of)
+        streams = len(self._device_of)
+        self._now = 0.0
+        self._free = [free_ns] * streams
+        self._stop = [free_ns] * streams
+        self._reached = [free_ns] * (max(self._device_of, default=0) + 1)
+        self.busy = [0.0] * len(self._reached)
+        # Ends of what was queued, each no sooner than the ones before it: the queue's front is what the CPU waits for.
+        self._ends: list[float] = [0.0] * QUEUE_LENGTH
+        self._marks: dict[int, float] = {}
+
+    def run(self, step: Step) -> float:
+        """Runs an iteration; when the CPU and the GPUs have done all of it."""
+        free, stop, ends, marks = self._free, self._stop, self._ends, self._marks
+        reached, busy, device_of = self._reached, self.busy, self._device_of
+        origin = late = self._now
+        lates: dict[int, float] = {}
+        latest, done = ends[-1], origin
+        thread = -1
+        of_thread = step.thread.tolist() if step.thread is not None else [-1] * len(step.at_ns)
+        for at, stream, gpu, gap, lag, others, queued, mark, own, resumes in zip(
+            step.at_ns.tolist(),
+            step.stream.tolist(),
+            step.gpu_ns.tolist(),
+            step.gap_ns.tolist(),
+            step.lag_ns.tolist(),
+            step.joins,
+            step.queued.tolist(),
+            step.mark.tolist(),
+            of_thread,
+            step.resumes.tolist(),
+            strict=True,
+        ):
+            if own != thread or (resumes and thread >= 0):
+                lates[thread] = late
+                late = max(lates.values()) if resumes or own not in lates else lates[own]
+                thread = own
+            if stream >= 0:
+                host = at + late
+                if queued:
+                    full = ends[-QUEUE_LENGTH]
+                    if full > host:
+                        host = full
+                        late = host - at
+                start = host + LAUNCH_LATENCY_NS
+                if free[stream] > start:
+                    start = free[stream]
+                if others is not None:
+                    for other in others:
+                        until = marks.get(other, 0.0)
+                        if until > start:
+                            start = until
+                end = start + lag + gpu
+                stop[stream] = end
+                free[stream] = end + gap
+                if queued:
+                    latest = end if end > latest else latest
+                    ends.append(latest)
+                if end > done:
+                    done = end
+                device = device_of[stream]
+                before = reached[device]
+                if end > before:
+                    busy[device] += gpu if gpu < end - before else end - before
+                    reached[device] = end
+                if mark >= 0:
+                    marks[mark] = end
+            elif stream != ALONE:
+                if stream == WAIT:
+                    until = max(stop) if stop else 0.0
+                elif stream > WAIT_FOR_MARK:
+                    until = stop[WAIT_FOR - stream]
+                else:
+                    until = marks.get(WAIT_FOR_MARK - stream, 0.0)
+                if until > at + late:
+                    late = until - at
+        late = max(late, *lates.values()) if lates else late
+        self._now = step.end_ns + late
+        del ends[:-QUEUE_LENGTH]
+        return max(done, self._now)

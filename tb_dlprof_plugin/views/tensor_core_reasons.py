@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 import msgspec
+import numpy as np
 
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import SavingItem
-from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast
+from tb_dlprof_plugin.advice.savings import of_forecast, shorter_step
 from tb_dlprof_plugin.advice.thresholds import AMP_MATRIX_FROM_FP32, TF32_MATRIX, Speedup
 from tb_dlprof_plugin.comparison.forecast_words import gains
 from tb_dlprof_plugin.comparison.forecasts import forecasts
@@ -18,6 +19,7 @@ from tb_dlprof_plugin.kernels.reasons import LABELS, Reason
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.tensor_core_bounds import largest_gains
 from tb_dlprof_plugin.measures.tensor_core_reasons import OffTime, off_tensor_cores
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.views.common import Verdict
 from tb_dlprof_plugin.views.text import shapes_text, short_kernel_name
 
@@ -216,22 +218,39 @@ def step_saving(frame: Frame, selection: Selection) -> SavingItem | None:
 
     Where TF32 is the only one, that is the run's forecast, if there is one.
     """
-    times: dict[str, int] = {}
-    for item in off_tensor_cores(frame, selection).off:
-        if item.eligible and item.reason.remedy:
-            times[item.reason.remedy] = times.get(item.reason.remedy, 0) + item.time_ns // selection.count
-    if not times or not len(frame.profile.iterations):
+    known = [item for item in off_tensor_cores(frame, selection).off if item.eligible and item.reason.remedy]
+    if not known or not len(frame.profile.iterations):
         return None
+    times: dict[str, int] = {}
+    for item in known:
+        remedy = str(item.reason.remedy)
+        times[remedy] = times.get(remedy, 0) + item.time_ns // selection.count
+    case = Case(frame, selection)
     forecast = forecasts(frame).get("tf32") if set(times) == {"tf32"} else None
     if forecast is not None:
-        return of_forecast(forecast) if gains(forecast) else None
+        saving = of_forecast(case, forecast)
+        return saving.item if gains(forecast) and not saving.unknown_because else None
     derivation = ", ".join(
         f"{time / 1e6:.2f} ms of kernels become {_FACTORS[remedy].low:g} to {_FACTORS[remedy].high:g} (expected "
         f"{_FACTORS[remedy].expected:g}) times as fast with {_REMEDIES[remedy]}"
         for remedy, time in times.items()
     )
-    parts = [(time, _FACTORS[remedy]) for remedy, time in times.items()]
-    return faster_kernels(Case(frame, selection), parts, f"{derivation}.")
+    low, expected, high = (_faster(case, known, which) for which in ("low", "expected", "high"))
+    saving = shorter_step(case, low, expected, high, f"{derivation}.")
+    return None if saving.unknown_because else saving.item
+
+
+def _faster(case: Case, known: list[OffTime], which: str) -> Change:
+    """What stays of the matrix kernels off the Tensor Cores of each op, by the remedies of its parts."""
+    off = case.kernel_launches & case.frame.launch_in_matrix_op & ~case.on_tensor_cores
+    group = case.frame.launch_group
+    time = np.bincount(group[off], weights=case.profile.launches.duration_ns[off], minlength=len(case.frame.groups))
+    gone = np.zeros(len(case.frame.groups))
+    for item in known:
+        gone[item.group] += item.time_ns * (1 - 1 / getattr(_FACTORS[str(item.reason.remedy)], which))
+    stays = np.ones(len(group))
+    stays[off] = np.clip(1 - gone / np.maximum(time, 1), 0.0, 1.0)[group[off]]
+    return Change(gpu=stays)
 
 
 def _bound(items: list[TensorCoreReason]) -> int | None:

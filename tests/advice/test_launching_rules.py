@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
-from tb_dlprof_plugin.advice.replays import Change, cpu_speed, replays
 from tb_dlprof_plugin.advice.rules import launch_bound, optimizer_not_fused, single_tensor_optimizer, zero_grad_to_zero
 from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.simulation.launched import replay_as_recorded
 from tb_dlprof_plugin.storage.facts import RunFacts
 
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
@@ -68,53 +65,6 @@ def launches(new_trace) -> Any:
     return make
 
 
-# -- The replay
-
-
-@pytest.mark.parametrize(
-    "phases", [[(40, 30, 10, {})], [(40, 10, 30, {})], [(20, 30, 60, {"wait": True}), (20, 30, 5, {})]]
-)
-@pytest.mark.parametrize("speed", [1.0, 0.65])
-def test_the_replay_on_columns_agrees_with_that_of_the_forecast(launches, phases, speed: float) -> None:
-    frame = launches(phases)
-    ours, theirs = replays(frame, frame.selection()).run(speed), replay_as_recorded(frame, speed)
-    assert (ours.step_ns, ours.gpu_ns, ours.cpu_ns) == pytest.approx((theirs.step_ns, theirs.gpu_ns, theirs.host_ns))
-
-
-def test_a_pause_is_as_long_without_the_profiler_and_can_be_taken_out(launches) -> None:
-    frame = launches([(40, 50, 10, {"pause": 2000})])
-    again = replays(frame, frame.selection())
-    # 2 ms between the last launch of a step and the first of the next, and what lies around those launches.
-    pause = 2000 + 50 - 2
-    assert again.run(0.5).cpu_ns == pytest.approx(1e3 * (pause + 0.5 * (4000 - pause)), rel=0.02)
-    starts = frame.profile.iterations.host_start_ns
-    without = again.run(1.0, Change(cpu=(starts, starts + 2_000_000), keep_cpu=0.25))
-    assert without.cpu_ns == pytest.approx(4_000_000 - 1_500_000)
-
-
-def test_launches_that_go_take_their_kernels_along(launches) -> None:
-    frame = launches([(40, 10, 30, {})])
-    whole = replays(frame, frame.selection()).run(1.0)
-    stays = np.ones(len(frame.profile.launches))
-    stays[::2] = 0
-    half = replays(frame, frame.selection()).run(1.0, Change(gpu=stays))
-    assert (whole.gpu_ns, half.gpu_ns) == (1_200_000, 600_000)
-    assert half.step_ns == pytest.approx(whole.step_ns / 2, rel=0.02)
-
-
-@pytest.mark.parametrize(
-    ("unprofiled_us", "speed", "timed"), [(1000, 0.5, True), (400, 0.3, False), (None, 0.65, False)]
-)
-def test_the_steps_before_the_profiler_tell_how_fast_the_cpu_is(
-    launches, unprofiled_us, speed: float, timed: bool
-) -> None:
-    """A step of 2000 us that the CPU paces; 400 us are below what the GPU needs."""
-    facts = {"unprofiled_step_ns": unprofiled_us * 1000} if unprofiled_us else {}
-    frame = launches([(40, 50, 10, {})], **facts)
-    found = cpu_speed(frame, frame.selection())
-    assert (found.expected, found.timed) == (pytest.approx(speed, abs=0.01), timed)
-
-
 # -- launch_bound
 
 
@@ -126,10 +76,10 @@ def test_launching_sets_the_pace_where_kernels_are_shorter_than_their_launches(l
     assert readings["GPU waits for launches"] == pytest.approx(80, abs=2)
     saving = finding.saving
     assert saving is not None
-    # THEN a step takes the GPU's 400 us; torch.compile alone takes a fifth off the CPU's 1200 us. The ends are wider by
-    # 6.4 % of the step afterwards, which the replay may miss.
+    # THEN a step takes the GPU's 400 us; torch.compile alone takes a fifth off the CPU's 1200 us. The low end is
+    # wider by 6.4 % of the step afterwards, which the replay may miss; the high end is what the GPU leaves.
     assert saving.expected_ns == pytest.approx(800_000, rel=0.03)
-    assert saving.high_ns == pytest.approx(800_000 + 0.064 * 400_000, rel=0.02)
+    assert saving.high_ns == pytest.approx(800_000, rel=0.001)
     assert saving.low_ns == pytest.approx(240_000 - 0.064 * 960_000, rel=0.05)
     assert "3.0 times as large" in finding.change
 

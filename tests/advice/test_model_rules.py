@@ -479,7 +479,9 @@ def _with_rounds(new_trace, taken: list[bool]) -> Frame:
         if took:
             trace.optimizer(at + 800, 50)
         trace.op("aten::_amp_update_scale_", at + 900, 10)
-    frame: Frame = trace.frame(facts=RunFacts(grad_scaler=True, grad_scaler_scale=2.0**24))
+    frame: Frame = trace.frame(
+        facts=RunFacts(grad_scaler=True, grad_scaler_scale=2.0**24, unprofiled_step_ns=1_000_000)
+    )
     return frame
 
 

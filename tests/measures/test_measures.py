@@ -8,7 +8,7 @@ from tb_dlprof_plugin.frame import Frame, Selection, stable_id
 from tb_dlprof_plugin.measures.iterations import percent, step_totals
 from tb_dlprof_plugin.measures.kernels import GpuCoverage, TimeSplit, coverage, time_split
 from tb_dlprof_plugin.measures.ops import group_precisions, input_precisions, op_totals
-from tb_dlprof_plugin.measures.pace import host_floor_ns, host_wait_ns
+from tb_dlprof_plugin.measures.pace import host_needs_ns, host_wait_ns
 from tb_dlprof_plugin.measures.tensor_cores import TensorCoreTotals, tensor_core_totals
 from tb_dlprof_plugin.storage.model import Role
 
@@ -136,8 +136,7 @@ def test_waiting_calls_lower_the_floor_of_the_cpu(gpu_frame: Frame) -> None:
     # GIVEN a synchronising call from 501 to 905 µs: after 50 µs it waits, 354 µs
     one = Selection(0, 0)
     assert host_wait_ns(gpu_frame, one) == 354_000
-    assert host_floor_ns(gpu_frame, one) == 646_000
-    assert host_floor_ns(gpu_frame, gpu_frame.selection()) == 646_000
+    assert host_needs_ns(gpu_frame).tolist() == [646_000] * len(gpu_frame.profile.iterations)
 
 
 @pytest.mark.parametrize(("first", "last"), [(-1, 1), (2, 1), (0, 3), (3, None)])

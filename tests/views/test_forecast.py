@@ -87,7 +87,8 @@ def test_ops_have_their_name_time_and_what_they_would_run_in(vgg: Frame, ref: Ru
     assert any(op.op_type.startswith("_foreach") for op in kept)
     assert all(op.measured_ms == op.predicted_ms for op in kept)
     whole = sum(op.predicted_ms + op.casts_ms for op in page.ops) + page.scaler_ms
-    assert whole == pytest.approx(page.gpu_ms, rel=5e-3)
+    # Some convolutions run on several streams side by side.
+    assert 0.9 * whole < page.gpu_ms < 1.005 * whole
 
 
 def test_only_fp16_has_a_scaler_and_tf32_no_casts(vgg: Frame, ref: RunRef) -> None:

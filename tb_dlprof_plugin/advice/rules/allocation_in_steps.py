@@ -6,11 +6,10 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import call_rows
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
-from tb_dlprof_plugin.advice.replays import unprofiled_ns
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.idle_gaps import idle_gaps
 from tb_dlprof_plugin.measures.iterations import percent
@@ -67,7 +66,7 @@ def check(case: Case) -> Finding | Silent:
     if not every.any():
         return Silent("No recorded step allocates or frees memory of the GPU.")
     time = int(calls.duration_ns[every].sum()) // count
-    share = percent(time, case.step_ns) or 0.0
+    share = percent(time, case.recorded_ns) or 0.0
     steps = len(np.unique(frame.call_iteration[every]))
     if share < thresholds.ALLOCATION_SHARE_PERCENT or 2 * steps < count:
         return Silent(
@@ -83,7 +82,7 @@ def check(case: Case) -> Finding | Silent:
     return RULE.finding(
         title=f"Each step allocates and frees GPU memory anew: {time / 1e6:.1f} ms in the driver",
         seen=f"{int(allocates.sum()) / count:.3g} calls a step allocate, {number_of_frees / count:.3g} free; together "
-        f"{time / 1e6:.2f} of {case.step_ns / 1e6:.2f} ms. They are in {steps} of {count} steps.",
+        f"{time / 1e6:.2f} of {case.recorded_ns / 1e6:.2f} recorded ms. They are in {steps} of {count} steps.",
         readings=[
             Reading("Calls that allocate, per step", int(allocates.sum()) / count, "count"),
             Reading("Calls that free, per step", number_of_frees / count, "count"),
@@ -95,7 +94,6 @@ def check(case: Case) -> Finding | Silent:
         change=_change(case, every, number_of_frees),
         code="# Not in each step:\n# torch.cuda.empty_cache()\n",
         saving=estimate,
-        claim=Claim(waits=("cpu", "other")),
         confirm="Record again: the steps should hold no cudaMalloc and no cudaFree.",
         confidence="high",
     )
@@ -109,7 +107,7 @@ def made(base: Frame, candidate: Frame) -> str:
     return "memory kept between steps" if before and not after else ""
 
 
-def _saving(case: Case, every: Bools) -> SavingItem:
+def _saving(case: Case, every: Bools) -> Saving:
     """GPU idle time in the calls; at best all of the time that the GPU idles.
 
     Freeing waits for the GPU, so that the CPU has nothing launched ahead afterwards: later gaps may go as well.
@@ -119,17 +117,16 @@ def _saving(case: Case, every: Bools) -> SavingItem:
     gaps = idle_gaps(case.frame, case.selection)
     gpus, count = max(1, len(case.profile.iterations.gpu_ids)), case.selection.count
     inside = int(covered(within, gaps.start_ns, gaps.start_ns + gaps.duration_ns).sum()) // gpus // count
-    base = unprofiled_ns(case)
-    idle = max(0.0, base - (case.steps.gpu_busy_ns or 0) / count)
+    base, idle = case.step_ns, case.idle_ns
     # The profiler makes the calls longer, in the proportion of the steps.
-    least = min(inside * min(1.0, base / max(case.step_ns, 1)), idle)
+    least = min(inside * min(1.0, base / max(case.recorded_ns, 1)), idle)
     expected = (least + idle) / 2
-    return SavingItem(
-        low_ns=round(_CERTAIN * least),
-        expected_ns=round(expected),
-        high_ns=round(idle),
-        percent=percent(expected, base) or 0.0,
-        derivation=f"The GPU is idle for {inside / 1e6:.2f} ms of a recorded step while the CPU is in these calls, and "
+    return stated(
+        case,
+        _CERTAIN * least,
+        expected,
+        idle,
+        f"The GPU is idle for {inside / 1e6:.2f} ms of a recorded step while the CPU is in these calls, and "
         f"for {idle / 1e6:.2f} of {base / 1e6:.2f} ms without the profiler. {100 * _CERTAIN:.0f} % of the first is "
         "certain, all of the second possible; the middle of both is expected.",
     )

@@ -7,9 +7,9 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.kernel_savings import listed
 from tb_dlprof_plugin.advice.memory_left import capacity_bytes, gigabytes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.words import listed
 from tb_dlprof_plugin.frame import op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.memory import CPU, DeviceMemory, growth, kept_allocations, recorded_devices

@@ -9,13 +9,13 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.kernel_savings import change, listed, milliseconds, step_saving
 from tb_dlprof_plugin.advice.looking import ops_named
 from tb_dlprof_plugin.advice.op_ratios import OpRatios, matrix_ops
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import change, step_saving
+from tb_dlprof_plugin.advice.words import listed, milliseconds
 from tb_dlprof_plugin.frame import op_name
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.precision_mode import precision_mode
@@ -130,7 +130,7 @@ def check(case: Case) -> Finding | Silent:
         else f"Leave out the casts in {listed(names, 5)}: what follows in {half.upper()} has their precision anyway.",
         code=_CODE[half],
         saving=estimate,
-        claim=Claim(launches=full | casts, group="precision"),
+        group="precision",
         confirm=f"Record again: on the Tensor Cores page these ops should use Tensor Cores in {half.upper()}.",
     )
 

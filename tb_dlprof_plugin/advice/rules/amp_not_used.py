@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import HALF_PRECISIONS, Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, SavingItem, Silent
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.remedies import BF16, FP16
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast
+from tb_dlprof_plugin.advice.savings import Saving, faster_kernels, of_forecast
 from tb_dlprof_plugin.comparison.forecast_words import gains, headline
 from tb_dlprof_plugin.comparison.forecasts import forecasts
 from tb_dlprof_plugin.frame import Frame
@@ -85,7 +84,7 @@ def check(case: Case) -> Finding | Silent:
     modern = "bf16" in precisions
     found = forecasts(case.frame).get("bf16" if modern else "fp16")
     if found is not None:
-        estimate = of_forecast(found)
+        estimate = of_forecast(case, found)
         if not gains(found):
             return Silent(f"Forecast: {headline(found)}")
     else:
@@ -93,7 +92,7 @@ def check(case: Case) -> Finding | Silent:
         if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
             return Silent(
                 f"Half precision should save only {estimate.percent:.1f} % of the step, because the CPU sets the pace: "
-                f"it needs {case.host_floor_ns / 1e6:.2f} of the {case.step_ns / 1e6:.2f} ms."
+                f"it needs {case.simulation.step().host_ns / 1e6:.2f} of the {case.step_ns / 1e6:.2f} ms."
             )
     rows = op_rows(case, from_fp32 | from_tf32)
     return RULE.finding(
@@ -117,7 +116,7 @@ def check(case: Case) -> Finding | Silent:
         ),
         code=BF16 if modern else FP16,
         saving=estimate,
-        claim=Claim(launches=matrix | others, group="precision"),
+        group="precision",
         confirm="Record a run with autocast and open Compare: the step should be shorter by the amount given, and the "
         "ops listed should use Tensor Cores in FP16 or BF16.",
     )
@@ -129,20 +128,24 @@ def made(base: Frame, candidate: Frame) -> str:
     return mode.label if mode.precision in HALF and precision_mode(base).precision not in HALF else ""
 
 
-def _by_factors(case: Case, from_fp32: Bools, from_tf32: Bools, others: Bools) -> SavingItem:
+def _by_factors(case: Case, from_fp32: Bools, from_tf32: Bools, others: Bools) -> Saving:
     """Where there is no forecast: what kernels of each kind should gain."""
     parts = [
-        ("FP32 matrix kernels", case.per_step(from_fp32), thresholds.AMP_MATRIX_FROM_FP32),
-        ("TF32 matrix kernels", case.per_step(from_tf32), thresholds.AMP_MATRIX_FROM_TF32),
-        ("other FP32 kernels", case.per_step(others), thresholds.AMP_OTHER),
+        ("FP32 matrix kernels", from_fp32, thresholds.AMP_MATRIX_FROM_FP32),
+        ("TF32 matrix kernels", from_tf32, thresholds.AMP_MATRIX_FROM_TF32),
+        ("other FP32 kernels", others, thresholds.AMP_OTHER),
     ]
     return faster_kernels(
         case,
-        [(time, factor) for _, time, factor in parts],
-        ", ".join(f"{time / 1e6:.2f} ms of {name} become {_range(factor)}" for name, time, factor in parts if time)
+        [(launches, factor) for _, launches, factor in parts],
+        ", ".join(
+            f"{case.per_step(launches) / 1e6:.2f} ms of {name} become {_range(factor)}"
+            for name, launches, factor in parts
+            if launches.any()
+        )
         + " times as fast; casts and the gradient scaler make the CPU up to "
         f"{thresholds.AMP_LAUNCH_OVERHEAD.high:g} times as slow.",
-        overhead=thresholds.AMP_LAUNCH_OVERHEAD,
+        slower=thresholds.AMP_LAUNCH_OVERHEAD,
     )
 
 

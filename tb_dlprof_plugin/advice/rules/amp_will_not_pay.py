@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 
-import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import HALF_PRECISIONS, PRECISIONS, Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.kernel_savings import change, milliseconds, step_saving
 from tb_dlprof_plugin.advice.looking import launched_in, ops_named
 from tb_dlprof_plugin.advice.op_ratios import OpRatios, matrix_ops
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import change, step_saving
 from tb_dlprof_plugin.advice.scaling import scaler_calls
+from tb_dlprof_plugin.advice.words import milliseconds
 from tb_dlprof_plugin.comparison.forecast import ForecastError
 from tb_dlprof_plugin.comparison.forecast_words import LIMITS, SAME, gains, headline
 from tb_dlprof_plugin.comparison.forecasts import forecasts
@@ -122,7 +121,7 @@ def _not_in_use(case: Case, matrix: Bools, precision: str) -> Finding | Silent:
 
 
 def _in_use(case: Case, matrix: Bools) -> Finding | Silent:
-    busy = percent((case.steps.gpu_busy_ns or 0) / case.selection.count, case.step_ns) or 0.0
+    busy = case.steps.gpu_utilization or 0.0
     if busy >= thresholds.GPU_SETS_THE_PACE_PERCENT:
         return Silent(f"The GPU is busy {busy:.0f} % of the step: it sets the pace, and gains by half precision.")
     casts = _casts(case) | scaler_calls(case)
@@ -144,9 +143,7 @@ def _in_use(case: Case, matrix: Bools) -> Finding | Silent:
         f"like them do. What the casts cost the CPU is known to a factor of {doubt.low:g} to {doubt.high:g}.",
     )
     # The profiler slows small calls most, and the dispatcher's share of a cast lies in no call.
-    estimate = msgspec.structs.replace(
-        estimate, low_ns=round(doubt.low * estimate.low_ns), high_ns=round(doubt.high * estimate.high_ns)
-    )
+    estimate = estimate.between(doubt.low * estimate.low_ns, doubt.high * estimate.high_ns)
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT or not estimate.low_ns:
         return Silent(
             f"Without autocast's {count:.0f} casts the step would be between {estimate.low_ns / 1e6:.2f} and "
@@ -170,7 +167,7 @@ def _in_use(case: Case, matrix: Bools) -> Finding | Silent:
         code='with torch.autocast("cuda", enabled=False):  # or leave autocast and GradScaler out\n'
         "    loss = loss_fn(model(inputs), targets)\n",
         saving=estimate,
-        claim=Claim(launches=launches, waits=("cpu", "other"), group="precision"),
+        group="precision",
         confirm="Record a run in FP32 and open Compare: the step should be shorter, with fewer kernels.",
     )
 

@@ -7,16 +7,16 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.attention import Attention, attentions
 from tb_dlprof_plugin.advice.case import HALF_PRECISIONS, Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.kernel_savings import change, listed, milliseconds, step_saving
-from tb_dlprof_plugin.advice.replays import Change
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import change, step_saving
+from tb_dlprof_plugin.advice.words import listed, milliseconds
 from tb_dlprof_plugin.kernels.ceilings import Ceilings, ceilings_of
 from tb_dlprof_plugin.kernels.eligibility import is_attention
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.roofline import gpu_name
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.model import Bools
 
 RULE = Rule(
@@ -119,7 +119,6 @@ def check(case: Case) -> Finding | Silent:
         change=_advice(largest),
         code=_code(largest),
         saving=estimate,
-        claim=Claim(launches=launches),
         confirm="Record again: the modules should run aten::_scaled_dot_product_flash_attention, _cudnn_attention or "
         "_efficient_attention, and no softmax of their own.",
     )

@@ -9,12 +9,12 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import PRECISIONS, Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, SavingItem, Silent
-from tb_dlprof_plugin.advice.kernel_savings import change, listed, milliseconds, step_saving
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.op_ratios import OpRatios, matrix_ops
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import Saving, change, step_saving
+from tb_dlprof_plugin.advice.words import listed, milliseconds
 from tb_dlprof_plugin.frame import op_name
 from tb_dlprof_plugin.kernels.alignment import Size, misaligned, multiple, product_sizes
 from tb_dlprof_plugin.kernels.eligibility import is_convolution, tensor_core_precisions
@@ -115,7 +115,6 @@ def check(case: Case) -> Finding | Silent:
         saving_unknown_because=""
         if estimate
         else f"What kernels in {precision.upper()} gain by it was not measured, or this GPU's rates are unknown.",
-        claim=Claim(launches=launches),
         confirm="Record again and open Compare: the layers' matrix kernels should take a fraction of their time.",
     )
 
@@ -175,7 +174,7 @@ def _launches(case: Case, layers: list[_Layer]) -> Bools:
     return result
 
 
-def _estimate(case: Case, launches: Bools, layers: list[_Layer], time: int) -> SavingItem | None:
+def _estimate(case: Case, launches: Bools, layers: list[_Layer], time: int) -> Saving | None:
     """By measured ops of the same kind with even and with odd sizes; None where there are none."""
     ratios = OpRatios(case)
     precision = layers[0].precision

@@ -8,7 +8,6 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.unprofiled import unprofiled
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.larger_batch import FACTORS, LargerBatch, larger_batch
@@ -64,8 +63,8 @@ def check(case: Case) -> Finding | Silent:
     held = f"{memory.peak / 2**30:.1f} of {memory.available / 2**30:.0f} GiB of GPU memory are used at the peak"
     if memory.largest_factor < FACTORS[1]:
         return Silent(f"{held}: a batch twice as large would not fit.")
-    base = unprofiled(case)
-    larger = larger_batch(case.frame, case.selection, base.step_ns)
+    known = case.simulation.estimate
+    larger = larger_batch(case.frame, case.selection, known.ns)
     index = _best(larger, memory.largest_factor)
     least, most = larger.gain(index)
     if index == 0 or least < thresholds.BATCH_GAIN:
@@ -74,15 +73,15 @@ def check(case: Case) -> Finding | Silent:
             f"{held}, but twice the batch would train only {tried:.2f} times as many samples a second, or so."
         )
     factor = FACTORS[index]
-    rate = batch * 1e9 / base.step_ns
+    rate = batch * 1e9 / known.ns
     times = f"{least:.1f}" if round(least, 1) == round(most, 1) else f"{least:.1f} to {most:.1f}"
     fits = _two_digits(int(batch * memory.largest_factor))
-    idle = case.step_ns - (case.steps.gpu_busy_ns or 0) // case.selection.count
+    idle = case.idle_ns
     return RULE.finding(
         title=f"A batch of {batch * factor} instead of {batch} would train {times} times as many samples a second",
         seen=f"{held} by batches of {batch}; about {fits:,} samples would fit. The GPU works "
         f"{case.steps.gpu_utilization or 0:.0f} % of the recorded step. Without the profiler a step takes "
-        f"{base.step_ns / 1e6:.2f} ms ({'timed' if base.timed else 'an estimate'}): {rate:,.0f} samples a second.",
+        f"{known.ns / 1e6:.2f} ms ({known.words}): {rate:,.0f} samples a second.",
         readings=[
             Reading("Times as many samples a second, at the least", least, "ratio", thresholds.BATCH_GAIN),
             Reading("Times as many samples a second, at best", most, "ratio"),

@@ -6,12 +6,12 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.kernel_savings import change, listed, milliseconds, step_saving
 from tb_dlprof_plugin.advice.looking import calls_of, launched_in, ops_named, pairs
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import change, step_saving
+from tb_dlprof_plugin.advice.words import listed, milliseconds
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.work import shape_at, tensor_shapes
 from tb_dlprof_plugin.storage.model import Bools, Ints
@@ -97,7 +97,6 @@ def check(case: Case) -> Finding | Silent:
         change=f"Make these layers without a bias: {listed(modules, 8)}. The outputs stay the same.",
         code=_code(case, int(calls.op[found.first[with_bias][0]])),
         saving=estimate,
-        claim=Claim(launches=launches),
         confirm="Record again: the layers' kernels that add a bias (aten::add_) and sum its gradient (aten::sum) are "
         "gone.",
         confidence="high",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.copies import Copies, Fault, copies
 from tb_dlprof_plugin.advice.evidence import call_rows, place_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.waits import Change, idle_ns, saved
+from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.measures.iterations import percent
 
 RULE = Rule(
@@ -58,16 +57,16 @@ def check(case: Case) -> Finding | Silent:
         return Silent(f"The CPU waited for {len(found)} copies in {count} steps.")
     waits = found.waits(case)
     waited = int(case.profile.calls.duration_ns[waits].sum()) // count
-    idle = idle_ns(case)
+    idle = case.idle_ns
     seen = f"The CPU waits for {per_step:.3g} copies a step, {waited / 1e6:.2f} ms in all"
     share = percent(idle, case.step_ns) or 0.0
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}, but the GPU is idle for only {share:.1f} % of the step.")
     estimate = saved(
         case,
-        Change(waits_gone=waits, gone=found.where(~found.to_gpu).tops(case)),
+        without_waits(case, waits, found.where(~found.to_gpu).tops(case)),
         "Without the waits the CPU launches on while the GPU works; what is fetched is fetched less often.",
-        low=Change(waits_gone=waits),
+        low=without_waits(case, waits),
     )
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}; without waiting the step would be {estimate.percent:.1f} % shorter.")
@@ -88,10 +87,9 @@ def check(case: Case) -> Finding | Silent:
         change=_change(found, place),
         code=(_TO_GPU if to_gpu else "") + (_FROM_GPU if from_gpu else ""),
         saving=estimate,
-        claim=Claim(waits=("cpu", "other")),
         confirm="Record again: no cudaStreamSynchronize should be left behind the copies on the Launches page, and the "
         "GPU busy a larger part of the step.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.simulation.estimate.source == "measured" else "medium",
     )
 
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import call_rows, place_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.waits import Change, idle_ns, saved, waiting_sets
+from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.waits import waiting_sets
 
 RULE = Rule(
     id="blocking_sets",
@@ -48,12 +48,12 @@ def check(case: Case) -> Finding | Silent:
     if not number:
         return Silent("No set of pinned or managed memory made the CPU wait.")
     waited = int(case.profile.calls.duration_ns[sets].sum()) // count
-    idle = idle_ns(case)
+    idle = case.idle_ns
     seen = f"{number / count:.3g} sets a step make the CPU wait for {waited / 1e6:.2f} ms"
     share = percent(idle, case.step_ns) or 0.0
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}, but the GPU is idle for only {share:.1f} % of the step.")
-    estimate = saved(case, Change(waits_gone=sets), "Asynchronous sets let the CPU launch on while the GPU works.")
+    estimate = saved(case, without_waits(case, sets), "Asynchronous sets let the CPU launch on while the GPU works.")
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}; without that the step would be {estimate.percent:.1f} % shorter.")
     strings, ops, calls = case.profile.strings, case.profile.ops, case.profile.calls
@@ -73,8 +73,7 @@ def check(case: Case) -> Finding | Silent:
         + (f" (called in {place})." if place else "."),
         code=_CODE,
         saving=estimate,
-        claim=Claim(waits=("cpu", "other")),
         confirm="Record again: the calls should be gone from the Launches page, and the GPU busy a larger part of the "
         "step.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.simulation.estimate.source == "measured" else "medium",
     )

@@ -8,17 +8,17 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.kernel_savings import change, milliseconds, step_saving
 from tb_dlprof_plugin.advice.looking import ops_named
-from tb_dlprof_plugin.advice.replays import Change
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import change, step_saving
 from tb_dlprof_plugin.advice.thresholds import Speedup
+from tb_dlprof_plugin.advice.words import milliseconds
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.kernels.eligibility import is_convolution, is_depthwise, is_vector_op
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.model import Bools, Role
 
 RULE = Rule(
@@ -125,7 +125,6 @@ def check(case: Case) -> Finding | Silent:
         ),
         code=_CODE,
         saving=estimate,
-        claim=Claim(launches=launches | norms),
         confirm="Record again: the kernels nchwToNhwc and nhwcToNchw should be gone from the convolutions.",
         confidence="low" if mostly_depthwise else "medium",
     )

@@ -8,12 +8,10 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, SavingItem, Silent
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.savings import saving
-from tb_dlprof_plugin.advice.unprofiled import unprofiled
+from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.communication import Collectives, Waiting, collectives, is_collective, waiting
 from tb_dlprof_plugin.measures.iterations import percent
@@ -137,7 +135,6 @@ def check(case: Case) -> Finding | Silent:
         change=change,
         code=code,
         saving=estimate,
-        claim=Claim(launches=is_collective(case.frame) & case.frame.selected_launches(case.selection)),
         confidence="high" if accumulates else "medium",
         confirm="Record all ranks again: less time in collectives with nothing else running, and a shorter step.",
     )
@@ -206,21 +203,21 @@ def _not_last(found: Collectives, rounds: int) -> Bools:
     return result
 
 
-def _of_rounds(case: Case, seen: _Seen) -> SavingItem:
+def _of_rounds(case: Case, seen: _Seen) -> Saving:
     """What exchanging once saves: the exposed time of the other rounds, and what they slowed down beside them."""
-    base = unprofiled(case)
+    known = case.simulation
     low, expected, high = (
         seen.early_ns * 0.6,
         seen.early_ns + 0.25 * seen.early_hidden_ns,
         seen.early_ns + 0.75 * seen.early_hidden_ns,
     )
-    room = max(base.step_ns - base.cpu_low_ns, high if base.timed else 0.0)
+    room = max(case.step_ns - known.host_ends_ns[0], high if known.timed else 0.0)
     low, expected, high = (min(value, room) for value in (low, expected, high))
-    return saving(
+    return stated(
         case,
-        round(low),
-        round(expected),
-        round(high),
+        low,
+        expected,
+        high,
         f"All exchanges but the last one take {seen.early_ns / 1e6:.2f} ms a step with nothing else running. They also "
         f"run for {seen.early_hidden_ns / 1e6:.2f} ms beside kernels, whose multiprocessors they share: a quarter of "
         "that, at most three quarters, comes on top. At the least six tenths of the exposed time, because launches may "
@@ -228,25 +225,25 @@ def _of_rounds(case: Case, seen: _Seen) -> SavingItem:
     )
 
 
-def _of_compression(case: Case, seen: _Seen) -> SavingItem:
+def _of_compression(case: Case, seen: _Seen) -> Saving:
     """What half the bytes save, where gradients are FP32; else what is exposed is the bound."""
-    base = unprofiled(case)
+    least_cpu = case.simulation.host_ends_ns[0]
     moved = seen.exposed_ns if seen.transfer_ns is None else seen.transfer_ns
     factor = thresholds.COMPRESSED_SHARE
-    room = max(base.step_ns - base.cpu_low_ns, 0.0)
+    room = max(case.step_ns - least_cpu, 0.0)
     low = 0.0 if seen.transfer_ns is None else moved * (1 - factor.high)
     expected, high = moved * (1 - factor.expected), float(moved)
     low, expected, high = (min(value, room) for value in (low, expected, high))
-    return saving(
+    return stated(
         case,
-        round(low),
-        round(expected),
-        round(high),
+        low,
+        expected,
+        high,
         f"{moved / 1e6:.2f} ms of communication are not hidden"
         + (", of which waiting for other ranks could not be told" if seen.transfer_ns is None else "")
         + f". With half the bytes {100 * factor.expected:.0f} % stay, {100 * factor.high:.0f} % at worst because "
         "casts come on top; at best more work hides all of it. A step cannot get shorter than the CPU needs for it, "
-        f"{base.cpu_low_ns / 1e6:.2f} ms or more.",
+        f"{least_cpu / 1e6:.2f} ms or more.",
     )
 
 

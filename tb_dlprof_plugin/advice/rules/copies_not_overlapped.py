@@ -6,13 +6,13 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.copies import Copies, Fault, copies
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.waits import Change, saved
+from tb_dlprof_plugin.advice.savings import saved
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import Ints, KernelKind
 
@@ -97,10 +97,9 @@ def check(case: Case) -> Finding | Silent:
         change="Copy the next batch on a side stream while this one is trained on.",
         code=_CODE,
         saving=estimate,
-        claim=Claim(launches=launches),
         confirm="Record again: the copies should run on a stream of their own, and the step be shorter by what they "
         "took.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.simulation.estimate.source == "measured" else "medium",
     )
 
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
@@ -57,18 +56,19 @@ def check(case: Case) -> Finding | Silent:
     share = percent(time, case.step_ns) or 0.0
     if share < thresholds.CONVOLUTION_SHARE_PERCENT:
         return Silent(f"Convolutions take {share:.1f} % of the step.", applicable=time > 0)
-    fp32 = case.per_step(launches & case.in_precision("fp32") & ~case.on_tensor_cores)
+    fp32 = launches & case.in_precision("fp32") & ~case.on_tensor_cores
     parts = [
         ("FP32 convolution kernels", fp32, thresholds.CUDNN_BENCHMARK_FP32),
-        ("other convolution kernels", time - fp32, thresholds.CUDNN_BENCHMARK_OTHER),
+        ("other convolution kernels", launches & ~fp32, thresholds.CUDNN_BENCHMARK_OTHER),
     ]
     estimate = faster_kernels(
         case,
         [(part, factor) for _, part, factor in parts],
         ", ".join(
-            f"{part / 1e6:.2f} ms of {name} become {factor.low:g} to {factor.high:g} (expected {factor.expected:g})"
+            f"{case.per_step(part) / 1e6:.2f} ms of {name} become {factor.low:g} to {factor.high:g} (expected "
+            f"{factor.expected:g})"
             for name, part, factor in parts
-            if part
+            if part.any()
         )
         + " times as fast.",
     )
@@ -90,7 +90,6 @@ def check(case: Case) -> Finding | Silent:
         "step to step, because each new one is timed again.",
         code="torch.backends.cudnn.benchmark = True\n",
         saving=estimate,
-        claim=Claim(launches=launches),
         confirm="Record again after the first steps, which pay for the timing: the convolutions should take less.",
     )
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.savings import saving
-from tb_dlprof_plugin.advice.unprofiled import unprofiled
+from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.communication import is_collective, other_work
+from tb_dlprof_plugin.measures.communication import other_work
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.storage.intervals import covered, union
@@ -69,22 +67,22 @@ def check(case: Case) -> Finding | Silent:
         return Silent(f"DataParallel is not used; the process works on {gpus} GPU{'s' if gpus > 1 else ''}.")
     if gpus < 2:
         return Silent("DataParallel over one GPU only calls the model.")
-    parts, base = _parts(case), unprofiled(case)
+    parts, step = _parts(case), case.simulation.estimate.ns
     own = parts.forward_ns + parts.backward_ns
     work = max(int(covered(other_work(case.frame, gpu), *_window(case))[0]) for gpu in profile.iterations.gpu_ids)
     work //= case.selection.count
-    shorter = base.step_ns / max(case.step_ns, 1)
+    shorter = step / max(case.recorded_ns, 1)
     # The GPU with most work of its own is the least that a step takes.
-    room = max(base.step_ns - work, 0.0)
+    room = max(step - work, 0.0)
     expected = min(own * shorter, 0.8 * room)
     high = min((own + parts.passes_ns * (1 - 1 / gpus)) * shorter, room)
-    estimate = saving(
+    estimate = stated(
         case,
-        round(0.6 * expected),
-        round(expected),
-        round(max(high, expected)),
-        f"DataParallel's own work, {own / 1e6:.2f} ms of the recorded {case.step_ns / 1e6:.2f} ms step, is not there "
-        f"with DistributedDataParallel: {own * shorter / 1e6:.2f} of {base.step_ns / 1e6:.2f} ms without the profiler. "
+        0.6 * expected,
+        expected,
+        max(high, expected),
+        f"DataParallel's own work, {own / 1e6:.2f} ms of the recorded {case.recorded_ns / 1e6:.2f} ms step, is not "
+        f"there with DistributedDataParallel: {own * shorter / 1e6:.2f} of {step / 1e6:.2f} ms without the profiler. "
         f"At best the passes of the replicas, {parts.passes_ns / 1e6:.2f} ms that one process launches for {gpus} "
         f"GPUs, run side by side as well. The GPU with most to do works {work / 1e6:.2f} ms. Exchanging gradients "
         "takes some of it back.",
@@ -94,25 +92,26 @@ def check(case: Case) -> Finding | Silent:
         "Gathering outputs and adding up gradients in the backward pass": parts.backward_ns,
     }
     return RULE.finding(
-        title=f"nn.DataParallel spends {percent(own, case.step_ns) or 0:.0f} % of the step on copying the model to "
+        title=f"nn.DataParallel spends {percent(own, case.recorded_ns) or 0:.0f} % of the step on copying the model to "
         f"{gpus} GPUs",
-        seen=f"Of each {case.step_ns / 1e6:.2f} ms step, {parts.forward_ns / 1e6:.2f} ms go to DataParallel's forward "
-        f"pass outside of the replicas' own, {parts.backward_ns / 1e6:.2f} ms to its part of the backward pass. The "
+        seen=f"Of each recorded {case.recorded_ns / 1e6:.2f} ms step, {parts.forward_ns / 1e6:.2f} ms go to "
+        f"DataParallel's forward pass outside of the replicas' own, {parts.backward_ns / 1e6:.2f} ms to its part of "
+        "the backward pass. The "
         f"GPUs work {case.steps.gpu_utilization or 0:.0f} % of the step.",
         readings=[
             Reading("DataParallel's own work per step", own, "ns"),
             Reading("GPUs", gpus, "count"),
             Reading("Work of the busiest GPU per step, without collectives", work, "ns"),
-            Reading("Step without the profiler", base.step_ns, "ns"),
+            Reading("Step without the profiler", step, "ns"),
         ],
         evidence=[
-            EvidenceRow(label, time, percent(time, case.step_ns), "launches", "") for label, time in names.items()
+            EvidenceRow(label, time, percent(time, case.recorded_ns), "launches", "") for label, time in names.items()
         ],
         change=f"Start {gpus} processes, one per GPU, and wrap the model in DistributedDataParallel in each. The batch "
         "size is then per GPU: divide yours by their number.",
         code=_CODE.format(gpus=gpus),
         saving=estimate,
-        claim=Claim(launches=is_collective(case.frame), waits=("cpu", "other"), group="data_parallel"),
+        group="data_parallel",
         confirm="Record all ranks: each shows one GPU, collectives in the backward pass, and a shorter step for the "
         "same number of samples in all.",
     )

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
-from tb_dlprof_plugin.advice.loading import epoch_starts, loads, settings_raised, worker_processes
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.loading import epoch_starts, settings_raised, worker_processes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.savings import saving
-from tb_dlprof_plugin.advice.waits import Change, saving_of, step_without_profiler_ns, usual_steps_ns
+from tb_dlprof_plugin.advice.savings import (
+    Saving,
+    less_cpu,
+    partly,
+)
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import Change
+from tb_dlprof_plugin.simulation.pauses import loading_times
 
 RULE = Rule(
     id="dataloader_bound",
@@ -50,7 +54,7 @@ def check(case: Case) -> Finding | Silent:
     if waiting is None:
         return Silent("DataLoader time was not recorded.", applicable=False)
     time = waiting // case.selection.count
-    share = percent(time, case.step_ns) or 0.0
+    share = percent(time, case.recorded_ns) or 0.0
     subject = "with the GPU idle" if case.profile.has_gpu else "of the CPU run"
     if share < thresholds.DATALOADER_SHARE_PERCENT:
         return Silent(f"{share:.1f} % of the step is spent waiting in the DataLoader {subject}.")
@@ -62,7 +66,7 @@ def check(case: Case) -> Finding | Silent:
         )
     starts = epoch_starts(case)
     at_starts = int((starts.waiting_ns + starts.ending_ns).sum()) // case.selection.count
-    rest = percent(max(0, time - at_starts), case.step_ns) or 0.0
+    rest = percent(max(0, time - at_starts), case.recorded_ns) or 0.0
     if rest < thresholds.DATALOADER_SHARE_PERCENT:
         return Silent(
             f"{share:.1f} % of the step are spent waiting in the DataLoader {subject}, but all except {rest:.1f} % "
@@ -72,7 +76,7 @@ def check(case: Case) -> Finding | Silent:
     settings = "not recorded" if workers is None else f"num_workers={workers}"
     return RULE.finding(
         title=f"The step waits {share:.0f} % of its time for the DataLoader",
-        seen=f"{time / 1e6:.2f} ms of each {case.step_ns / 1e6:.2f} ms step are spent in the DataLoader {subject}. "
+        seen=f"{time / 1e6:.2f} ms of each {case.recorded_ns / 1e6:.2f} ms step are spent in the DataLoader {subject}. "
         f"DataLoader settings: {settings}.",
         readings=[
             Reading("Share of the step", share, "percent", thresholds.DATALOADER_SHARE_PERCENT),
@@ -83,7 +87,6 @@ def check(case: Case) -> Finding | Silent:
         change=_change(case, workers),
         code=_code(case, workers),
         saving=estimate,
-        claim=Claim(waits=("dataloader", "cpu", "other")),
         confirm="Record again: the Dataloader share on the Overview should fall and the step get shorter by as much.",
     )
 
@@ -93,8 +96,9 @@ def made(base: Frame, candidate: Frame) -> str:
     return settings_raised(base, candidate)
 
 
-def _estimate(case: Case, waiting_ns: int, workers: int | None) -> SavingItem:
+def _estimate(case: Case, waiting_ns: int, workers: int | None) -> Saving:
     """Between a fifth of the waiting and all that loading costs the step."""
+    loading = loading_times(case.frame, case.frame.selection())
     cores = case.profile.system.cpu_count
     spread = workers is None or not cores or workers < cores - 1
     more = "twice as many workers take half the time for a batch" if spread else "the workers have all cores already"
@@ -103,21 +107,22 @@ def _estimate(case: Case, waiting_ns: int, workers: int | None) -> SavingItem:
             f"At most the {waiting_ns / 1e6:.2f} ms in which the step waits; a fifth to all of it goes, by how well "
             "more or faster workers keep up."
         )
-        return saving(case, round(0.2 * waiting_ns), round(0.5 * waiting_ns), waiting_ns, text)
-    step_ns = step_without_profiler_ns(case)
+        return partly(case, less_cpu(loading), 0.2 * waiting_ns, 0.5 * waiting_ns, waiting_ns, text)
+    known = case.simulation
+    step_ns = known.estimate.ns
     # Waiting for workers is what is left of their time per batch: it says nothing of how fast the CPU launches.
-    least, middle, _ = usual_steps_ns(case, Change(gone=loads(case)))
+    least, middle = (known.usual([Change(cpu=loading, keep_cpu=0.0)], end).ns for end in ("low", "expected"))
     paced = step_ns * (thresholds.WAIT_LEFT_WITH_MORE_WORKERS if spread else 1.0)
-    low = min(round(0.2 * waiting_ns), max(0, round(step_ns - middle)))
-    expected = max(low, round(step_ns - max(paced, middle)))
-    high = max(expected, round((1 + thresholds.STEP_NOISE) * step_ns - least))
+    low = min(0.2 * waiting_ns, max(0.0, step_ns - middle))
+    expected = max(low, step_ns - max(paced, middle))
+    high = max(expected, (1 + thresholds.STEP_NOISE) * step_ns - least)
     text = (
         f"The recorded launches, replayed as without the profiler and without waiting for a batch, take "
         f"{middle / 1e6:.2f} ms a step, {least / 1e6:.2f} ms at least, of {step_ns / 1e6:.2f} ms: nothing that loading "
         f"does can save more. Expected: {more}, until something else sets the pace. At least a fifth of the "
         f"{waiting_ns / 1e6:.2f} ms goes in which the GPU waits."
     )
-    return saving_of(case, low, expected, high, text)
+    return partly(case, less_cpu(loading), low, expected, high, text)
 
 
 def _change(case: Case, workers: int | None) -> str:

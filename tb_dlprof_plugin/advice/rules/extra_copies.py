@@ -6,12 +6,11 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.copies import Copies, Fault, copies, rows_of_calls
 from tb_dlprof_plugin.advice.evidence import call_rows, place_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.waits import Change, saved
+from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.storage.intervals import union
 
@@ -65,7 +64,7 @@ def check(case: Case) -> Finding | Silent:
     waits = found.waits(case)
     estimate = saved(
         case,
-        Change(gone=made_and_copied, waits_gone=waits),
+        without_waits(case, waits, made_and_copied),
         "The CPU neither makes nor copies them; what the GPU takes to make them is not counted.",
     )
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
@@ -87,10 +86,9 @@ def check(case: Case) -> Finding | Silent:
         + (f" They are copied in {place}." if place else ""),
         code=_CODE,
         saving=estimate,
-        claim=Claim(launches=found.launches(case), waits=("cpu", "other")),
         confirm="Record again: the copies should be gone from the Kernels page, and the CPU's time for them from the "
         "step.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.simulation.estimate.source == "measured" else "medium",
     )
 
 

@@ -6,14 +6,14 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import call_rows, place_of
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.index_loops import IndexLoop, IndexLoops, index_loops
 from tb_dlprof_plugin.advice.optimizer_work import within
-from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.model import Bools, Floats
 
 RULE = Rule(
@@ -76,12 +76,12 @@ def check(case: Case) -> Finding | Silent:
         "each step",
         seen=f"{found.turns / count:.0f} times a step the ops {turn} follow each other{where}. They launch {kernels} "
         f"kernels and copies, {case.per_step(launches) / max(kernels, 1) / 1e3:.1f} us each, and take the CPU "
-        f"{spent / 1e6:.2f} of {case.step_ns / 1e6:.2f} ms.",
+        f"{spent / 1e6:.2f} of {case.recorded_ns / 1e6:.2f} ms.",
         readings=[
             Reading("Turns of the longest loop", longest.turns, "count", float(thresholds.LOOP_REPEATS)),
             Reading("Turns per step", found.turns / count, "count"),
             Reading("CPU time in the loops per step", spent, "ns"),
-            Reading("Share of the step", percent(spent, case.step_ns), "percent"),
+            Reading("Share of the step", percent(spent, case.recorded_ns), "percent"),
             Reading("Launches in them per step", kernels, "count"),
             Reading("Expected saving", estimate.percent, "percent", thresholds.LOOP_SAVING_PERCENT),
         ],
@@ -89,7 +89,6 @@ def check(case: Case) -> Finding | Silent:
         change=f"Replace the loop{where} by ops over the whole tensor, so that {turn} run once.",
         code="# Instead of: for i in range(len(x)): y[i] = x[i] * w[i]\ny = x * w[:, None]\n",
         saving=estimate,
-        claim=Claim(launches=launches, waits=("cpu", "other")),
         confirm="Record again: the indexing ops should be gone from the Ops page.",
     )
 

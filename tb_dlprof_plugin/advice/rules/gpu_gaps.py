@@ -6,15 +6,15 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.long_gaps import LongGaps, long_gaps
-from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import Saving, shorter_step, that_goes
 from tb_dlprof_plugin.frame import op_name
 from tb_dlprof_plugin.measures.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.measures.idle_gaps import idle_gaps
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.intervals import covered
 from tb_dlprof_plugin.storage.model import CallKind, Role
 
@@ -59,7 +59,7 @@ def check(case: Case) -> Finding | Silent:
     gaps = long_gaps(case.frame, case.selection)
     count = case.selection.count
     idle = int(gaps.duration_ns.sum()) // count
-    share = percent(idle, case.step_ns) or 0.0
+    share = percent(idle, case.recorded_ns) or 0.0
     if share < thresholds.LONG_GAPS_SHARE_PERCENT:
         return Silent(_why_not(case, gaps, share))
     steps = len(np.unique(gaps.iteration))
@@ -90,13 +90,12 @@ def check(case: Case) -> Finding | Silent:
         evidence=_rows(case, gaps),
         change=_change(does, where),
         saving=estimate,
-        claim=Claim(waits=("cpu", "other")),
         confirm="Record again: on the Launches page the longest gaps should be shorter.",
         confidence="high" if steps == count else "medium",
     )
 
 
-def _saving(case: Case, gaps: LongGaps, idle: int) -> SavingItem:
+def _saving(case: Case, gaps: LongGaps, idle: int) -> Saving:
     left = thresholds.PAUSES_LEFT
     return shorter_step(
         case,
@@ -112,7 +111,7 @@ def _why_not(case: Case, gaps: LongGaps, share: float) -> str:
     if len(gaps):
         return f"Long gaps take {share:.1f} % of the step."
     every = idle_gaps(case.frame, case.selection).duration_ns
-    longest = percent(int(every.max(initial=0)), case.step_ns) or 0.0
+    longest = percent(int(every.max(initial=0)), case.recorded_ns) or 0.0
     return f"The longest gap takes {longest:.1f} % of a step, or the CPU launches, or loads data, for most of it."
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.launching import launching
-from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes, unprofiled_ns
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rules import dataloader_bound, gpu_gaps, launch_bound, low_utilization_stretch
+from tb_dlprof_plugin.advice.savings import Saving, shorter_step, that_goes
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.run_setup import run_setup
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.intervals import merge
 
 RULE = Rule(
@@ -65,14 +65,14 @@ def check(case: Case) -> Finding | Silent:
     if utilization >= thresholds.UNDERUTILIZED_GPU_PERCENT:
         return Silent(f"The GPU is busy {utilization:.0f} % of the step.")
     count = case.selection.count
-    unprofiled = unprofiled_ns(case)
-    without = percent(busy / count, unprofiled) or 0.0
+    step = case.step_ns
+    without = percent(busy / count, step) or 0.0
     if without >= thresholds.UNDERUTILIZED_GPU_PERCENT:
         return Silent(
             f"The GPU is busy {utilization:.0f} % of the recorded step, but the profiler slows the CPU down: without "
-            f"it the GPU should be busy {min(without, 100.0):.0f} % of {unprofiled / 1e6:.2f} ms."
+            f"it the GPU should be busy {min(without, 100.0):.0f} % of {step / 1e6:.2f} ms."
         )
-    idle = case.step_ns - busy // count
+    idle = case.idle_ns
     waits = {name: (case.steps.category_ns[name] or 0) // count for name in _LABELS}
     specific = [rule.title for rule, check_it in _SPECIFIC if not isinstance(check_it(case), Silent)]
     worst = max(waits, key=lambda name: waits[name])
@@ -95,21 +95,21 @@ def check(case: Case) -> Finding | Silent:
             Reading("GPU time per kernel", busy / count / calls if calls else None, "ns"),
         ],
         evidence=[
-            EvidenceRow(f"The GPU {label}", waits[name], percent(waits[name], case.step_ns), "overview", name)
+            EvidenceRow(f"The GPU {label}", waits[name], percent(waits[name], case.recorded_ns), "overview", name)
             for name, label in _LABELS.items()
         ],
         change=change,
         code=_COMPILE if change == _MORE_WORK else "",
         saving=estimate,
         saving_unknown_because=unknown,
-        claim=Claim(waits=("cpu", "other"), group="launching"),
+        group="launching",
         severity="low" if estimate is None else None,
         confirm="Record again: GPU utilization on the Overview should rise. With a larger batch compare samples per "
         "second, not the step time.",
     )
 
 
-def _saving(case: Case, idle: int, busy: float) -> SavingItem:
+def _saving(case: Case, idle: int, busy: float) -> Saving:
     """Where no rule names the cause: what the CPU does in pauses between launches, at best its launching as well."""
     times, left = launching(case.frame, case.selection), thresholds.PAUSES_LEFT
     pausing = float((times.pauses[1] - times.pauses[0]).sum()) / case.selection.count
@@ -121,7 +121,7 @@ def _saving(case: Case, idle: int, busy: float) -> SavingItem:
         f"The GPU is idle {idle / 1e6:.2f} ms of a step. In pauses of {thresholds.PAUSE_NS / 1e6:.0f} ms or more the "
         f"CPU does other things than launch for {pausing / 1e6:.2f} ms, of which "
         f"{that_goes(left)} can go, and at best launching as well.",
-        at_most_ns=unprofiled_ns(case) - busy,
+        at_most_ns=case.step_ns - busy,
     )
 
 

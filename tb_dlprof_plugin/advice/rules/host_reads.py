@@ -6,12 +6,11 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.copies import copy_waits
 from tb_dlprof_plugin.advice.evidence import call_rows, place_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.waits import Change, idle_ns, saved
+from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
@@ -61,7 +60,7 @@ def check(case: Case) -> Finding | Silent:
     if per_step < thresholds.READS_PER_STEP:
         return Silent(f"{len(reads)} reads in {count} steps made the CPU wait: no more than logging needs.")
     waited = int(case.profile.calls.duration_ns[waits].sum()) // count
-    idle = idle_ns(case)
+    idle = case.idle_ns
     share = percent(idle, case.step_ns) or 0.0
     seen = f"{per_step:.3g} reads a step make the CPU wait for {waited / 1e6:.2f} ms"
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
@@ -70,9 +69,9 @@ def check(case: Case) -> Finding | Silent:
     scalars[reads] = calls_named(frame, CallKind.OP, _SCALARS.__contains__)[reads]
     estimate = saved(
         case,
-        Change(waits_gone=waits, gone=scalars),
+        without_waits(case, waits, scalars),
         "Without the waits the CPU launches on while the GPU works; the reads themselves go too.",
-        low=Change(waits_gone=waits),
+        low=without_waits(case, waits),
     )
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}; without that the step would be {estimate.percent:.1f} % shorter.")
@@ -92,10 +91,9 @@ def check(case: Case) -> Finding | Silent:
         change=_SCALER_CHANGE if by_scaler else _change(case, reads, place),
         code=_SCALER_CODE if by_scaler else _CODE,
         saving=estimate,
-        claim=Claim(waits=("cpu", "other")),
         confirm="Record again: the waits should be gone from the Launches page, and the GPU busy a larger part of the "
         "step.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.simulation.estimate.source == "measured" else "medium",
     )
 
 

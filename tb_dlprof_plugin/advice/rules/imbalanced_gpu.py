@@ -8,11 +8,9 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.savings import saving
-from tb_dlprof_plugin.advice.unprofiled import unprofiled
+from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.frame import Frame, op_name
 from tb_dlprof_plugin.measures.communication import Waiting, is_collective, other_work, waiting
 from tb_dlprof_plugin.measures.iterations import percent
@@ -103,7 +101,7 @@ def check(case: Case) -> Finding | Silent:
         saving_unknown_because=""
         if estimate
         else "How the work of one process could be divided among its GPUs does not show in the trace.",
-        claim=None if estimate is None else Claim(launches=is_collective(case.frame), group="imbalance"),
+        group="imbalance",
         severity=None if estimate else "medium",
         confidence="medium",
         confirm="Record all ranks again: their GPUs should work about equally long, and wait little in collectives.",
@@ -151,32 +149,33 @@ def _busy(frame: Frame, gpu: int, rows: Bools) -> tuple[int, int]:
     return int(time) // count, int(time + communication - either) // count
 
 
-def _saving(case: Case, gpus: list[_Work], waits: Waiting | None) -> SavingItem:
-    base, most = unprofiled(case), max(gpu.work_ns for gpu in gpus)
+def _saving(case: Case, gpus: list[_Work], waits: Waiting | None) -> Saving:
+    step, most = case.simulation.estimate.ns, max(gpu.work_ns for gpu in gpus)
+    cpu_low, cpu, cpu_high = case.simulation.host_ends_ns
     work, beside = sum(gpu.work_ns for gpu in gpus), sum(gpu.beside_ns for gpu in gpus)
     # With an equal share a step is shorter by as much as the busiest GPU's work is, but never than the CPU needs; and
     # no more can be won than the others wait.
-    room = base.step_ns if waits is None else max(waits.waiting_ns)
+    room = step if waits is None else max(waits.waiting_ns)
 
     def saved(slowed: float, cpu_ns: float) -> float:
         even = (work - slowed * beside) / len(gpus)
-        after = max(base.step_ns * even / most, min(cpu_ns, base.step_ns))
-        return min(base.step_ns - after, room)
+        after = max(step * even / most, min(cpu_ns, step))
+        return min(step - after, room)
 
-    low = _SELDOM_EVEN * saved(0.0, base.cpu_high_ns)
-    expected = saved(_SLOWED / 2, base.cpu_ns)
-    high = min(_SMALL_SHARES * saved(_SLOWED, base.cpu_low_ns), room)
-    return saving(
+    low = _SELDOM_EVEN * saved(0.0, cpu_high)
+    expected = saved(_SLOWED / 2, cpu)
+    high = min(_SMALL_SHARES * saved(_SLOWED, cpu_low), room)
+    return stated(
         case,
-        round(min(low, expected)),
-        round(expected),
-        round(max(expected, high)),
+        min(low, expected),
+        expected,
+        max(expected, high),
         f"With equal shares each GPU would work {work / len(gpus) / 1e6:.2f} ms a step instead of the "
-        f"{most / 1e6:.2f} ms of the busiest, and the step of {base.step_ns / 1e6:.2f} ms without the profiler would "
+        f"{most / 1e6:.2f} ms of the busiest, and the step of {step / 1e6:.2f} ms without the profiler would "
         f"be shorter in proportion. Less where the shares get {100 * _SELDOM_EVEN:.0f} % of the way. More because "
         f"{beside / 1e6:.2f} ms of the work ran beside collectives that waited, which share the multiprocessors with "
         "it, and read up to twice too long, and because small shares are less efficient (a tenth). The CPU needs "
-        f"{base.cpu_ns / 1e6:.2f} ms of a step or less.",
+        f"{cpu / 1e6:.2f} ms of a step or less.",
     )
 
 

@@ -7,14 +7,14 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.branches import Branches, branches
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.filling import Filling, filling
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.model import Bools, Floats
 
 RULE = Rule(
@@ -160,6 +160,6 @@ def _finding(case: Case, mine: Bools, side_by_side: Floats, share: float, group:
         else "Look for what makes the streams wait for each other: events, the default stream, or allocations.",
         code=_STREAMS,
         saving=estimate,
-        claim=Claim(launches=mine, group="small kernels"),
+        group="small kernels",
         confirm="Record again: on the Launches page the kernels of these modules should overlap, or be fewer.",
     )

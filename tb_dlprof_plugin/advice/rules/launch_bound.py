@@ -6,18 +6,18 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.launching import launching
 from tb_dlprof_plugin.advice.low_stretch import low_stretch
 from tb_dlprof_plugin.advice.optimizer_work import optimizer_work
-from tb_dlprof_plugin.advice.replays import Change, shorter_step, that_goes, unprofiled_base
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import shorter_step, that_goes
 from tb_dlprof_plugin.frame import Frame, op_name
 from tb_dlprof_plugin.measures.iteration_pace import Pace, iteration_pace
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.run_setup import run_setup
 from tb_dlprof_plugin.simulation.call_names import calls_named
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.model import CallKind, Role
 
 RULE = Rule(
@@ -91,11 +91,11 @@ def check(case: Case) -> Finding | Silent:
             f"should save {estimate.percent:.1f} % of the step."
         )
     count = case.selection.count
-    base = unprofiled_base(case)
+    base = case.simulation.step()
     rows = case.frame.selected_launches(case.selection) & (case.profile.launches.call >= 0)
     launches = int(rows.sum()) // count
     busy = (case.steps.gpu_busy_ns or 0) // count
-    room = base.step_ns / base.gpu_ns if base.gpu_ns else 0.0
+    room = base.ns / base.gpu_ns if base.gpu_ns else 0.0
     compiled = run_setup(case.frame).compiled
     return RULE.finding(
         title=f"The CPU's launching sets the pace: the GPU waits {starved:.0f} % of each step for its next kernel",
@@ -117,7 +117,7 @@ def check(case: Case) -> Finding | Silent:
         change=_change(case, compiled, room),
         code=_GRAPH if compiled else _COMPILE,
         saving=estimate,
-        claim=Claim(waits=("cpu", "other"), group="launching"),
+        group="launching",
         confirm="Record again: on the Launches page the GPU should wait less for launches. With a larger batch compare "
         "samples per second, not the step time.",
         confidence="medium",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Severity, Silent
-from tb_dlprof_plugin.advice.kernel_savings import milliseconds
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.words import milliseconds
 from tb_dlprof_plugin.kernels.eligibility import tensor_core_precisions
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.numeric_health import numeric_health

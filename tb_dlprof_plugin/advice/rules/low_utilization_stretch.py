@@ -6,7 +6,6 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.low_stretch import low_stretch, utilization_by_chunk
 from tb_dlprof_plugin.advice.rule import Finding, Rule
@@ -68,13 +67,13 @@ def check(case: Case) -> Finding | Silent:
     group = case.frame.launch_group[launches]
     part, module = _part(case, launches), _module(case, group)
     where = f"{part}, module {module}" if module else part
-    share = percent(stretch.length_ns, case.step_ns) or 0.0
+    share = percent(stretch.length_ns, case.recorded_ns) or 0.0
     count = case.selection.count
     return RULE.finding(
         title=f"In {share:.0f} % of each step, {where}, the GPU is busy only {stretch.utilization:.0f} % of the time",
         seen=f"From {100 * stretch.first / thresholds.LOW_STRETCH_CHUNKS:.0f} to "
         f"{100 * (stretch.last + 1) / thresholds.LOW_STRETCH_CHUNKS:.0f} % of each step, {stretch.length_ns / 1e6:.2f} "
-        f"of {case.step_ns / 1e6:.2f} ms, kernels cover {stretch.utilization:.0f} %; in the rest of the step "
+        f"of {case.recorded_ns / 1e6:.2f} ms, kernels cover {stretch.utilization:.0f} %; in the rest of the step "
         f"{stretch.rest_utilization:.0f} %. {len(launches) // count} kernels, copies and sets are launched in it, most "
         f"of them by {where}.",
         readings=[
@@ -92,7 +91,7 @@ def check(case: Case) -> Finding | Silent:
         "fused op, or torch.compile for this part alone.",
         code=_code(part, module),
         saving=stretch.saving,
-        claim=Claim(waits=("cpu", "other"), group="launching"),
+        group="launching",
         confirm="Record again: on the Launches page the GPU's idle time should fall by this stretch.",
     )
 

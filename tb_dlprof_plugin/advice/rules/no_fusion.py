@@ -7,14 +7,14 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.chains import Chains, chains
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.run_setup import run_setup
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.model import Floats, Role
 
 RULE = Rule(
@@ -97,7 +97,6 @@ def check(case: Case) -> Finding | Silent:
         if module
         else "model = torch.compile(model)\n",
         saving=estimate,
-        claim=Claim(launches=launches),
         confirm="Record again: instead of the chain there should be one op, or a triton_ kernel.",
     )
 

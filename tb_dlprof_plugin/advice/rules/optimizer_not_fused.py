@@ -6,14 +6,14 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.optimizer_work import optimizer_work, passes_over_parameters
-from tb_dlprof_plugin.advice.replays import Change, shorter_step, unprofiled_ns
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
     id="optimizer_not_fused",
@@ -70,7 +70,7 @@ def check(case: Case) -> Finding | Silent:
         f"differ by {_RATE['high']:g} to {_RATE['low']:g}. The CPU keeps {100 * least:.0f} to {100 * most:.0f} % of "
         f"the {work.cpu_ns / 1e6:.2f} ms that it takes for {work.list_ops:.0f} ops.",
     )
-    whole = percent(time, unprofiled_ns(case)) or 0.0
+    whole = percent(time, case.step_ns) or 0.0
     if min(estimate.percent, whole) < thresholds.FUSED_OPTIMIZER_SAVING_PERCENT:
         return Silent(f"Its kernels take {share:.1f} % of the step; fused it should save {estimate.percent:.1f} %.")
     return RULE.finding(
@@ -88,7 +88,6 @@ def check(case: Case) -> Finding | Silent:
         change=f"Pass fused=True to {work.optimizer}. It computes the same, up to rounding.",
         code=f"optimizer = torch.optim.{work.optimizer}(model.parameters(), ..., fused=True)\n",
         saving=estimate,
-        claim=Claim(launches=work.lists),
         confirm="Record again: instead of aten::_foreach_* ops the optimizer's step should hold an aten::_fused_* op.",
         confidence="high",
     )

@@ -6,12 +6,11 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.copies import GIGABYTE, Fault, copies, link_bytes_per_second, new_times
 from tb_dlprof_plugin.advice.evidence import op_rows, place_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.waits import Change, saved
+from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 
@@ -76,10 +75,10 @@ def check(case: Case) -> Finding | Silent:
     faster = new_times(case, found, link)
     estimate = saved(
         case,
-        Change(waits_gone=waits, gpu_ns=faster),
+        without_waits(case, waits, new_ns=faster),
         f"From pinned memory the copies run at {link / GIGABYTE:.0f} instead of {rate / GIGABYTE:.1f} GB/s, and the "
         "CPU launches on meanwhile.",
-        low=Change(gpu_ns=faster),
+        low=without_waits(case, np.zeros_like(waits), new_ns=faster),
     )
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}; from pinned memory the step would be {estimate.percent:.1f} % shorter.")
@@ -105,10 +104,9 @@ def check(case: Case) -> Finding | Silent:
         + (f" It is called in {place}." if place else ""),
         code=_CODE,
         saving=estimate,
-        claim=Claim(launches=found.launches(case), waits=("cpu", "other")),
         confirm='Record again: the copies should be called "Pinned -> Device" on the Kernels page and take as much '
         "less as given.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.simulation.estimate.source == "measured" else "medium",
     )
 
 

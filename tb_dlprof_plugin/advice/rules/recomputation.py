@@ -6,18 +6,17 @@ import math
 from collections import Counter
 from dataclasses import replace
 
-import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
-from tb_dlprof_plugin.advice.finding import Reading, Reference, SavingItem, Silent
-from tb_dlprof_plugin.advice.kernel_savings import change, listed, milliseconds, step_saving
+from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
 from tb_dlprof_plugin.advice.looking import launched_in, ops_named
 from tb_dlprof_plugin.advice.memory_left import capacity_bytes, gigabytes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import Saving, change, step_saving
+from tb_dlprof_plugin.advice.words import listed, milliseconds
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.work import element_bytes, shape_at, tensor_shapes
 from tb_dlprof_plugin.storage.model import Bools, CallKind
@@ -114,14 +113,13 @@ def check(case: Case) -> Finding | Silent:
         ),
         code="x = block(x)  # instead of torch.utils.checkpoint.checkpoint(block, x)\n",
         saving=estimate,
-        claim=Claim(launches=launches),
         confirm="Record again: no forward op should be left inside the backward pass, and the peak of memory should be "
         "higher.",
         confidence="high" if fits == 1.0 else "medium",
     )
 
 
-def _estimate(case: Case, again: Bools, launches: Bools, fits: float, time: int) -> SavingItem:
+def _estimate(case: Case, again: Bools, launches: Bools, fits: float, time: int) -> Saving:
     """Without as much of the recomputation as memory allows."""
     expected = change(case, gone=again)
     stays = thresholds.RECOMPUTED_STAYS
@@ -140,7 +138,7 @@ def _estimate(case: Case, again: Bools, launches: Bools, fits: float, time: int)
     )
     of_cpu = replace(expected, gpu=None)
     in_calls = step_saving(case, of_cpu, of_cpu, of_cpu, "").expected_ns
-    return msgspec.structs.replace(item, high_ns=item.high_ns + round(thresholds.CHECKPOINTING_IN_PYTHON * in_calls))
+    return item.between(item.low_ns, item.high_ns + thresholds.CHECKPOINTING_IN_PYTHON * in_calls)
 
 
 def _recomputed(case: Case) -> Bools:

@@ -8,12 +8,12 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.kernel_savings import change, listed, milliseconds, step_saving
 from tb_dlprof_plugin.advice.looking import launched_in, pairs
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import change, step_saving
+from tb_dlprof_plugin.advice.words import listed, milliseconds
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.work import shape_at, tensor_shapes
 
@@ -102,7 +102,6 @@ def check(case: Case) -> Finding | Silent:
         + " Outputs and gradients stay the same.",
         code="x = F.relu(F.max_pool2d(x, 2))  # instead of F.max_pool2d(F.relu(x), 2)\n",
         saving=estimate,
-        claim=Claim(launches=launches),
         confirm="Record again and open Compare: the ReLUs should take about as much less as they have fewer elements.",
         confidence="high",
     )

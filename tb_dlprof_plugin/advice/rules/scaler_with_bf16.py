@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.kernel_savings import milliseconds
 from tb_dlprof_plugin.advice.looking import launched_in, ops_named
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import saved
 from tb_dlprof_plugin.advice.scaling import UNSCALE, scaler_calls
-from tb_dlprof_plugin.advice.waits import Change, saved
+from tb_dlprof_plugin.advice.words import milliseconds
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.precision_mode import precision_mode, precision_name
+from tb_dlprof_plugin.simulation.change import without_calls
 
 RULE = Rule(
     id="scaler_with_bf16",
@@ -57,7 +57,7 @@ def check(case: Case) -> Finding | Silent:
     waits = _waits(case)
     estimate = saved(
         case,
-        Change(gone=calls),
+        without_calls(case.frame, calls),
         f"The scaler's {count:.0f} calls a step go, with {milliseconds(time)} of kernels"
         + (" and the wait before the optimizer." if waits else "."),
     )
@@ -77,7 +77,6 @@ def check(case: Case) -> Finding | Silent:
         change="Leave the GradScaler out of the training loop.",
         code=_CODE,
         saving=estimate,
-        claim=Claim(launches=launches, waits=("cpu", "other")),
         confirm="Record again: aten::_amp_foreach_non_finite_check_and_unscale_ and the aten::item behind it are gone.",
         confidence="high",
     )

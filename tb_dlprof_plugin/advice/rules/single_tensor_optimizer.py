@@ -6,14 +6,14 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.optimizer_work import OptimizerWork, optimizer_work, passes_over_parameters
-from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.model import Floats
 
 RULE = Rule(
@@ -75,12 +75,12 @@ def check(case: Case) -> Finding | Silent:
         title=f"{optimizer} steps parameter by parameter: {number} kernels and {work.cpu_ns / 1e6:.1f} ms of the CPU "
         "in each step",
         seen=f"Its step launches {number} kernels that change one tensor each, {time / number / 1e3:.1f} us on "
-        f"average. The CPU is in it for {work.cpu_ns / 1e6:.2f} of {case.step_ns / 1e6:.2f} ms.",
+        f"average. The CPU is in it for {work.cpu_ns / 1e6:.2f} of {case.recorded_ns / 1e6:.2f} ms.",
         readings=[
             Reading("Kernels on one tensor each per step", number, "count", float(thresholds.SINGLE_TENSOR_KERNELS)),
             Reading("Their GPU time per step", time, "ns"),
             Reading("CPU time of the optimizer's step", work.cpu_ns, "ns"),
-            Reading("CPU time, of the step", percent(work.cpu_ns, case.step_ns), "percent"),
+            Reading("CPU time, of the step", percent(work.cpu_ns, case.recorded_ns), "percent"),
             Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
         ],
         evidence=op_rows(case, work.single),
@@ -91,7 +91,6 @@ def check(case: Case) -> Finding | Silent:
         if fusable
         else "optimizer = ...(model.parameters(), ..., foreach=True)\n",
         saving=estimate,
-        claim=Claim(launches=work.single, waits=("cpu", "other")),
         confirm="Record again: the optimizer's step should hold a few aten::_fused_* or aten::_foreach_* ops.",
     )
 

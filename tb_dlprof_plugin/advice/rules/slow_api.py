@@ -8,16 +8,15 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.looking import launched_in
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.unprofiled import unprofiled
-from tb_dlprof_plugin.advice.waits import Change, saved, saving_of
+from tb_dlprof_plugin.advice.savings import Saving, saved, stated
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.simulation.call_names import calls_named
+from tb_dlprof_plugin.simulation.change import without_calls
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Role
-from tb_dlprof_plugin.storage.tree import inherit
 
 RULE = Rule(
     id="slow_api",
@@ -92,7 +91,7 @@ def check(case: Case) -> Finding | Silent:
             if asked
             else "The trace shows neither checks for NaN in the backward pass nor launches that wait."
         )
-    estimate, claim = _saving(case, aids, blocked_ns)
+    estimate = _saving(case, aids, blocked_ns)
     names = ", ".join(aid.name for aid in aids)
     return RULE.finding(
         title=f"{names[0].upper()}{names[1:]} {'is' if len(aids) == 1 else 'are'} on",
@@ -111,7 +110,6 @@ def check(case: Case) -> Finding | Silent:
         saving_unknown_because=""
         if estimate
         else "It costs time in each op or line of Python, which a trace does not tell from the work itself.",
-        claim=claim,
         severity=None if estimate else "high",
         confidence="high",
         confirm="Record again: the same step without them is shorter on the CPU.",
@@ -232,54 +230,48 @@ def _blocked_ns(case: Case) -> int:
     return int(np.maximum(calls.duration_ns[call] - _LAUNCH_NS, 0).sum()) // case.selection.count
 
 
-def _saving(case: Case, aids: list[_Aid], blocked_ns: int) -> tuple[SavingItem | None, Claim | None]:
+def _saving(case: Case, aids: list[_Aid], blocked_ns: int) -> Saving | None:
     if not case.profile.has_gpu:
-        return None, None
-    waits = ("cpu", "other")
+        return None
     if blocked_ns:
-        return _unblocked(case, blocked_ns), Claim(waits=waits)
+        return _unblocked(case, blocked_ns)
     gone = [aid.gone for aid in aids if aid.gone is not None and aid.gone.any()]
     stack = sum(aid.stack_ns for aid in aids)
     if not gone:
-        return None, None
+        return None
     mask = np.logical_or.reduce(gone)
-    estimate = saved(case, Change(gone=mask), "Without the calls that check, fill or allocate.")
-    launches = case.profile.launches.call
-    inside = inherit(mask, mask, case.frame.call_parent)
-    gone_launches = (launches >= 0) & inside[np.maximum(launches, 0)]
+    estimate = saved(case, without_calls(case.frame, mask), "Without the calls that check, fill or allocate.")
     if stack:
         # Formatting a stack is Python's own work, which the profiler does not slow down, and the CPU paces such a step.
         # What belongs to it but not to an op (freeing the traces with their nodes) shows nowhere.
-        busy = (case.steps.gpu_busy_ns or 0) / case.selection.count
-        busy -= case.per_step(gone_launches & case.frame.selected_launches(case.selection))
-        room = max(unprofiled(case).step_ns - busy, 0.0)
+        left = case.busy_ns - case.per_step(launched_in(case, mask) & case.frame.selected_launches(case.selection))
+        room = max(case.step_ns - left, 0.0)
         least, middle, most = _STACKS
         ends = (
             estimate.low_ns + least * stack,
             estimate.expected_ns + middle * stack,
             estimate.high_ns + most * stack,
         )
-        low, expected, high = (round(min(end, max(room, estimate.low_ns))) for end in ends)
+        low, expected, high = (min(end, max(room, estimate.low_ns)) for end in ends)
         text = (
             f"{estimate.derivation} The stack traces of forward ops come on top: {least:g} to {most:g} of "
             f"{stack / 1e6:.2f} ms."
         )
-        estimate = saving_of(case, low, expected, high, text)
-    return estimate, Claim(launches=gone_launches, waits=waits)
+        estimate = stated(case, low, expected, high, text)
+    return estimate
 
 
-def _unblocked(case: Case, blocked_ns: int) -> SavingItem:
-    base = unprofiled(case)
-    busy = (case.steps.gpu_busy_ns or 0) / case.selection.count
-    room = max(base.step_ns - busy, 0.0)
+def _unblocked(case: Case, blocked_ns: int) -> Saving:
+    step, busy = case.step_ns, case.busy_ns
+    room = max(step - busy, 0.0)
     expected = min(blocked_ns, room)
-    return saving_of(
+    return stated(
         case,
-        round(0.6 * expected),
-        round(expected),
-        round(room),
+        0.6 * expected,
+        expected,
+        room,
         f"Launches wait {blocked_ns / 1e6:.2f} ms a step for their kernels; without that it goes on meanwhile. The "
-        f"GPU works {busy / 1e6:.2f} ms of the {base.step_ns / 1e6:.2f} ms that a step takes without the profiler, and "
+        f"GPU works {busy / 1e6:.2f} ms of the {step / 1e6:.2f} ms that a step takes without the profiler, and "
         "cannot take less.",
     )
 
@@ -291,11 +283,13 @@ def _evidence(case: Case, aids: list[_Aid]) -> list[EvidenceRow]:
         if aid.gone is not None:
             time = int(case.profile.calls.duration_ns[aid.gone & inside].sum()) // case.selection.count
             rows.append(
-                EvidenceRow(f"Calls of {aid.name}, on the CPU", time, percent(time, case.step_ns), "launches", "")
+                EvidenceRow(f"Calls of {aid.name}, on the CPU", time, percent(time, case.recorded_ns), "launches", "")
             )
         if aid.stack_ns:
             rows.append(
-                EvidenceRow("Stack traces of forward ops", aid.stack_ns, percent(aid.stack_ns, case.step_ns), "ops", "")
+                EvidenceRow(
+                    "Stack traces of forward ops", aid.stack_ns, percent(aid.stack_ns, case.recorded_ns), "ops", ""
+                )
             )
     return rows
 

@@ -6,12 +6,11 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.copies import GIGABYTE, Copies, Fault, copies, link_bytes_per_second, new_times
 from tb_dlprof_plugin.advice.evidence import op_rows, place_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.waits import Change, saved
+from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.measures.iterations import percent
 
 RULE = Rule(
@@ -78,10 +77,10 @@ def check(case: Case) -> Finding | Silent:
     waits, faster = found.waits(case), new_times(case, found, link)
     estimate = saved(
         case,
-        Change(waits_gone=waits, gpu_ns=faster),
+        without_waits(case, waits, new_ns=faster),
         f"At the {link / GIGABYTE:.0f} GB/s that copies of pinned memory reach, and with a CPU that launches on "
         "meanwhile.",
-        low=Change(gpu_ns=faster),
+        low=without_waits(case, np.zeros_like(waits), new_ns=faster),
     )
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}; at the link's rate the step would be {estimate.percent:.1f} % shorter.")
@@ -100,10 +99,9 @@ def check(case: Case) -> Finding | Silent:
         change=_change(found, place),
         code=_CODE if found.pageable.any() else _LINK,
         saving=estimate,
-        claim=Claim(launches=found.launches(case), waits=("cpu", "other")),
         confirm="Record again: the copies should take as much less as given, and none should be pageable on the "
         "Kernels page.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.simulation.estimate.source == "measured" else "medium",
     )
 
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.copies import Fault, copies
 from tb_dlprof_plugin.advice.evidence import op_rows, place_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.waits import Change, saved
+from tb_dlprof_plugin.advice.savings import saved
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import without_calls
 from tb_dlprof_plugin.storage.intervals import union
 
 RULE = Rule(
@@ -67,7 +67,7 @@ def check(case: Case) -> Finding | Silent:
         return Silent(f"{seen}: {share:.1f} % of the step.")
     estimate = saved(
         case,
-        Change(gone=_all_but_one(case, tops)),
+        without_calls(case.frame, _all_but_one(case, tops)),
         "One copy is left of those of each step. Putting the parts together is not counted, and a matter of the "
         "DataLoader's workers.",
     )
@@ -94,9 +94,8 @@ def check(case: Case) -> Finding | Silent:
         + (f" The copies are made in {place}." if place else ""),
         code=_TO_GPU if to_gpu else _FROM_GPU,
         saving=estimate,
-        claim=Claim(launches=found.launches(case), waits=("cpu", "other")),
         confirm="Record again: a few copies should be left on the Kernels page, and the CPU's time for .to() be gone.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.simulation.estimate.source == "measured" else "medium",
     )
 
 

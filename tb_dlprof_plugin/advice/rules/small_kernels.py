@@ -6,14 +6,14 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.filling import Filling, filling
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.frame import kernel_id, op_name
 from tb_dlprof_plugin.kernels.occupancy import occupancy
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.model import Bools, Ints, Role
 
 RULE = Rule(
@@ -109,7 +109,7 @@ def check(case: Case) -> Finding | Silent:
         change=_change(case, small, together),
         code="# Instead of: torch.stack([op(row) for row in rows])\nop(rows)\n" if 2 * merging >= time else "",
         saving=estimate,
-        claim=Claim(launches=small, group="small kernels"),
+        group="small kernels",
         confirm="Record again: these kernels should be fewer, with more thread blocks (Kernels page).",
         confidence="medium" if 2 * merging >= time else "low",
     )

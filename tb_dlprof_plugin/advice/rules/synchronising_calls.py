@@ -6,14 +6,14 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import call_rows, place_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.waits import Change, idle_ns, saved, waits_for_less
+from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
+from tb_dlprof_plugin.simulation.waits import waits_for_less
 from tb_dlprof_plugin.storage.model import Bools, CallKind, Role
 from tb_dlprof_plugin.storage.tree import inherit
 
@@ -69,13 +69,13 @@ def check(case: Case) -> Finding | Silent:
     if per_step < thresholds.READS_PER_STEP:
         return Silent(f"The training loop waited {number} times in {count} steps.")
     waited = int(case.profile.calls.duration_ns[waits].sum()) // count
-    idle = idle_ns(case)
+    idle = case.idle_ns
     seen = f"{per_step:.3g} calls a step make the CPU wait for {waited / 1e6:.2f} ms"
     share = percent(idle, case.step_ns) or 0.0
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}, but the GPU is idle for only {share:.1f} % of the step.")
     estimate = saved(
-        case, Change(waits_gone=waits, gone=waits), "Without these calls the CPU launches on while the GPU works."
+        case, without_waits(case, waits, waits), "Without these calls the CPU launches on while the GPU works."
     )
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}; without them the step would be {estimate.percent:.1f} % shorter.")
@@ -98,10 +98,9 @@ def check(case: Case) -> Finding | Silent:
         + ". Where it is there to time something, let events on the GPU do it and read them at the end.",
         code=_CODE,
         saving=estimate,
-        claim=Claim(waits=("cpu", "other")),
         confirm="Record again: the calls should be gone from the Launches page, and the GPU busy a larger part of the "
         "step.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.simulation.estimate.source == "measured" else "medium",
     )
 
 
@@ -119,7 +118,7 @@ def _waits(case: Case) -> Bools:
     frame, calls, ops = case.frame, case.profile.calls, case.profile.ops
     waits = sync_kinds(frame, frame.selection()) == SyncKind.WAIT
     waits &= frame.selected_calls(case.selection) & (frame.call_top < 0) & (ops.role[calls.op] != Role.DATALOADER)
-    waits &= ~waits_for_less(frame, frame.selection())
+    waits &= ~waits_for_less(frame)
     threads = np.unique(calls.thread[launching_calls(frame)])
     other = calls_named(frame, CallKind.ANNOTATION, lambda name: name.startswith(_NOT_THE_LOOPS))
     result: Bools = waits & np.isin(calls.thread, threads) & ~inherit(other, other, frame.call_parent)

@@ -6,14 +6,14 @@ import math
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, SavingItem, Silent
-from tb_dlprof_plugin.advice.loading import loading_ns, loads, settings_raised, worker_processes
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.loading import loading_ns, settings_raised, worker_processes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.savings import saving
-from tb_dlprof_plugin.advice.waits import Change, saved, saving_of, step_without_profiler_ns
+from tb_dlprof_plugin.advice.savings import Saving, less_cpu, partly, saved
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.simulation.change import Change
+from tb_dlprof_plugin.simulation.pauses import loading_times
 
 RULE = Rule(
     id="synchronous_dataloader",
@@ -61,9 +61,11 @@ def check(case: Case) -> Finding | Silent:
     if workers:
         return Silent(f"The DataLoader has {workers} worker processes.")
     time = waiting // case.selection.count
-    share = percent(time, case.step_ns) or 0.0
+    share = percent(time, case.recorded_ns) or 0.0
     subject = "with the GPU idle" if case.profile.has_gpu else "of the CPU run"
-    seen = f"{loading / 1e6:.2f} ms of each {case.step_ns / 1e6:.2f} ms step are spent loading in the training process"
+    seen = (
+        f"{loading / 1e6:.2f} ms of each {case.recorded_ns / 1e6:.2f} ms step are spent loading in the training process"
+    )
     if share < thresholds.DATALOADER_SHARE_PERCENT:
         return Silent(f"{seen}, but only {share:.1f} % of the step {subject}.")
     estimate, count = _estimate(case, time, loading)
@@ -80,9 +82,8 @@ def check(case: Case) -> Finding | Silent:
         change=f"Load in {count} worker processes, so that the next batches are made while this one trains.",
         code=_code(case, count),
         saving=estimate,
-        claim=Claim(waits=("dataloader", "cpu", "other")),
         confirm="Record again: the Dataloader share on the Overview should fall and the step get shorter by as much.",
-        confidence="high" if case.facts.unprofiled_step_ns else "medium",
+        confidence="high" if case.simulation.estimate.source == "measured" else "medium",
     )
 
 
@@ -94,17 +95,18 @@ def made(base: Frame, candidate: Frame) -> str:
     return settings_raised(base, candidate)
 
 
-def _estimate(case: Case, waiting_ns: int, loading_ns: int) -> tuple[SavingItem, int]:
+def _estimate(case: Case, waiting_ns: int, loading_ns: int) -> tuple[Saving, int]:
     """The saving, and how many workers it takes."""
+    loading = loading_times(case.frame, case.frame.selection())
     cores = case.profile.system.cpu_count
     spare = max(1, cores - 1) if cores else None
     if not case.profile.has_gpu:
         # The workers take the cores that the training computes on.
         text = f"At most the {waiting_ns / 1e6:.2f} ms of loading; between half and all of it overlaps with training."
-        estimate = saving(case, round(0.5 * waiting_ns), round(0.9 * waiting_ns), waiting_ns, text)
+        estimate = partly(case, less_cpu(loading), 0.5 * waiting_ns, 0.9 * waiting_ns, waiting_ns, text)
         return estimate, min(_USUAL_WORKERS, cores or _USUAL_WORKERS)
-    best = saved(case, Change(gone=loads(case)), "Without any loading in the training process.")
-    step_ns = round(step_without_profiler_ns(case))
+    best = saved(case, Change(cpu=loading, keep_cpu=0.0), "Without any loading in the training process.")
+    step_ns = case.step_ns
     after_ns = max(step_ns - best.expected_ns, 1)
     work_ns = loading_ns * thresholds.WORKER_OVERHEAD
     count = max(1, math.ceil(work_ns / after_ns) + 1)
@@ -115,7 +117,9 @@ def _estimate(case: Case, waiting_ns: int, loading_ns: int) -> tuple[SavingItem,
         f"{best.derivation} {count} workers deliver a batch every {work_ns / count / 1e6:.2f} ms, if a worker takes "
         f"{thresholds.WORKER_OVERHEAD:g} times as long for a batch as the training process."
     )
-    return saving_of(case, min(best.low_ns, expected), expected, max(best.high_ns, expected), text), count
+    return partly(
+        case, less_cpu(loading), min(best.low_ns, expected), expected, max(best.high_ns, expected), text
+    ), count
 
 
 def _code(case: Case, count: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.remedies import TF32
@@ -54,13 +53,13 @@ def check(case: Case) -> Finding | Silent:
     share = percent(time, case.step_ns) or 0.0
     found = forecasts(case.frame).get("tf32")
     if found is not None:
-        estimate = of_forecast(found)
+        estimate = of_forecast(case, found)
         if not gains(found):
             return Silent(f"Forecast: {headline(found)}")
     else:
         estimate = faster_kernels(
             case,
-            [(time, thresholds.TF32_MATRIX)],
+            [(launches, thresholds.TF32_MATRIX)],
             f"{time / 1e6:.2f} ms of FP32 matrix kernels become {thresholds.TF32_MATRIX.low:g} to "
             f"{thresholds.TF32_MATRIX.high:g} (expected {thresholds.TF32_MATRIX.expected:g}) times as fast.",
         )
@@ -86,7 +85,7 @@ def check(case: Case) -> Finding | Silent:
         "needed. Mixed precision gains more, and the two savings do not add up.",
         code=TF32,
         saving=estimate,
-        claim=Claim(launches=launches, group="precision"),
+        group="precision",
         confirm="Record a run with TF32 on and open Compare: the ops listed should use Tensor Cores in TF32.",
     )
 

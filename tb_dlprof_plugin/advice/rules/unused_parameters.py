@@ -9,14 +9,12 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
-from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, SavingItem, Silent
-from tb_dlprof_plugin.advice.kernel_savings import milliseconds
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.memory_left import gigabytes
-from tb_dlprof_plugin.advice.replays import cpu_speed, unprofiled_base
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import Saving, stated
+from tb_dlprof_plugin.advice.words import milliseconds
 from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.measures.work import shape_at, tensor_shapes
 from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind, Role
@@ -64,7 +62,7 @@ def check(case: Case) -> Finding | Silent:
     size = facts.unused_parameter_bytes or 0
     names = facts.unused_parameter_names
     listed = ", ".join(names[:4]) + (f" and {unused - 4} more" if unused > 4 else "") if names else ""
-    estimate, claim = _estimate(case, size) if searches else (None, None)
+    estimate = _estimate(case, size) if searches else None
     if not unused and (estimate is None or estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT):
         return Silent("DDP looks for unused parameters and finds none, which costs less than 2 % of the step.")
     modules = list(dict.fromkeys(name.rpartition(".")[0] for name in names if "." in name))
@@ -94,7 +92,6 @@ def check(case: Case) -> Finding | Silent:
         code=code + (_PLAIN if searches else ""),
         saving=estimate,
         saving_unknown_because="" if estimate else unknown,
-        claim=claim,
         confirm="Record again: this finding is gone"
         + (", and the step has no search_unused_parameters and less communication." if searches else "."),
         confidence="high" if unused else "medium",
@@ -113,36 +110,33 @@ def made(base: Frame, candidate: Frame) -> str:
     return ", ".join(changes)
 
 
-def _estimate(case: Case, size: int) -> tuple[SavingItem | None, Claim | None]:
+def _estimate(case: Case, size: int) -> Saving | None:
     """What the search costs: communication of zeros that nothing hides, filling them in, and the wait at the end."""
     if not case.profile.has_gpu:
-        return None, None
+        return None
     reduces = case.frame.selected_launches(case.selection) & _kernels(case, _ALL_REDUCE)
     share = min(size / max(_reduced_bytes(case, reduces), 1), 1.0)
     communication = share * case.per_step(reduces)
     exposed = _exposed_ns(case, reduces)
     zeros = case.per_step(_zeros(case, size))
-    speed = cpu_speed(case.frame, case.selection)
     wait = _starved_after_search(case)
     walk = _cpu_ns(case, _search(case)[case.profile.calls.op])
-    base = unprofiled_base(case).step_ns
-    noise = thresholds.STEP_NOISE * base
+    noise = thresholds.STEP_NOISE * case.step_ns
     hidden = min(exposed, communication)
     low = 0.6 * (hidden + zeros)
-    expected = hidden + zeros + speed.expected * wait
+    expected = hidden + zeros + case.simulation.share.expected * wait
     high = communication + zeros + wait + walk
-    item = SavingItem(
-        low_ns=max(0, round(low - noise)),
-        expected_ns=round(expected),
-        high_ns=round(max(high, expected) + noise),
-        percent=percent(expected, base) or 0.0,
-        derivation=f"{100 * share:.0f} % of what the all-reduces sum up are zeros for unused parameters, "
+    return stated(
+        case,
+        low - noise,
+        expected,
+        max(high, expected) + noise,
+        f"{100 * share:.0f} % of what the all-reduces sum up are zeros for unused parameters, "
         f"{milliseconds(round(communication))} a step; {milliseconds(exposed)} of all communication runs beside no "
         f"other kernel, so that {milliseconds(round(hidden))} should go. Filling the zeros in takes "
         f"{milliseconds(zeros)}, and the GPU runs dry for {milliseconds(wait)} after the ranks have agreed, as "
         f"recorded.",
     )
-    return item, Claim(launches=reduces, waits=("cpu", "other"))
 
 
 def _search(case: Case) -> Bools:

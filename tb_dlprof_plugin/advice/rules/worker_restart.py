@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.loading import epoch_starts, worker_processes
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.savings import saving
+from tb_dlprof_plugin.advice.savings import stated
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 
@@ -59,16 +58,16 @@ def check(case: Case) -> Finding | Silent:
         steps = case.selection.count / len(starts)
         length = f"{len(starts)} of {case.selection.count} recorded steps begin an epoch"
     per_step = each / steps
-    share = percent(per_step, case.step_ns) or 0.0
+    share = percent(per_step, case.recorded_ns) or 0.0
     seen = f"At the start of an epoch the GPU is idle for {each / 1e6:.2f} ms while workers stop and start; {length}"
     if share < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}: {share:.1f} % of the time per step.")
     kept = thresholds.WORKERS_KEPT
-    estimate = saving(
+    estimate = stated(
         case,
-        round(per_step * kept.low),
-        round(min(per_step * kept.expected + thresholds.FIRST_BATCH_SOONER * waiting / steps, case.step_ns)),
-        round(min(per_step + waiting / steps, case.step_ns)),
+        per_step * kept.low,
+        per_step * kept.expected + thresholds.FIRST_BATCH_SOONER * waiting / steps,
+        per_step + waiting / steps,
         f"{each / 1e6:.2f} ms of each epoch go, of which {100 * kept.low:.0f} to 100 % (expected "
         f"{100 * kept.expected:.0f} %) are saved: workers that are kept are told to begin anew. Of the "
         f"{waiting / 1e6:.2f} ms that the first batch keeps the GPU waiting as much as all may be the new workers' "
@@ -90,7 +89,6 @@ def check(case: Case) -> Finding | Silent:
         code="loader = torch.utils.data.DataLoader(\n    dataset,\n    batch_size=...,\n"
         f"    num_workers={workers or 4},\n    persistent_workers=True,\n)\n",
         saving=estimate,
-        claim=Claim(waits=("other", "dataloader")),
         confirm="Record an epoch's start again: no time should lie between the end of one epoch and the first batch of "
         "the next.",
         confidence="high" if batches and persistent is False else "medium",

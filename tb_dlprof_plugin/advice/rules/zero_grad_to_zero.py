@@ -6,15 +6,15 @@ import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.claims import Claim
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.optimizer_work import list_sizes, within, zeroing
-from tb_dlprof_plugin.advice.replays import Change, shorter_step
 from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.iterations import percent
 from tb_dlprof_plugin.simulation.call_names import calls_named
+from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.storage.intervals import Union, union
 from tb_dlprof_plugin.storage.model import Bools, CallKind
 from tb_dlprof_plugin.storage.tree import nearest
@@ -85,19 +85,18 @@ def check(case: Case) -> Finding | Silent:
         title=f"Gradients are zeroed in place: filling and adding takes {(filling + adding) / 1e6:.1f} ms of each step",
         seen=f"{number} kernels a step fill gradients with zeros ({filling / 1e6:.2f} ms), and "
         f"{int(adds.sum()) // count} add new gradients to them ({adding / 1e6:.2f} ms); the step takes "
-        f"{case.step_ns / 1e6:.2f} ms.",
+        f"{case.recorded_ns / 1e6:.2f} ms.",
         readings=[
             Reading("Kernels that fill gradients, per step", number, "count"),
             Reading("Filling per step", filling, "ns"),
             Reading("Adding per step", adding, "ns"),
-            Reading("Share of the step", percent(filling + adding, case.step_ns), "percent"),
+            Reading("Share of the step", percent(filling + adding, case.recorded_ns), "percent"),
             Reading("Expected saving", estimate.percent, "percent", thresholds.ZERO_GRAD_SAVING_PERCENT),
         ],
         evidence=op_rows(case, fills | adds),
         change="Set gradients to None instead of zero.",
         code="optimizer.zero_grad(set_to_none=True)\n",
         saving=estimate,
-        claim=Claim(launches=fills | adds, waits=("cpu",)),
         confirm="Record again: zero_grad should launch nothing, and AccumulateGrad no aten::add_.",
         confidence="high",
     )

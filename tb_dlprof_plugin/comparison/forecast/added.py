@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.comparison.forecast.calibration import Calibration
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import Flow
+from tb_dlprof_plugin.comparison.forecast.launched import Launched
 from tb_dlprof_plugin.comparison.forecast.target import Target
 from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.simulation.calibration import Calibration
-from tb_dlprof_plugin.simulation.launched import Added, Launched
-from tb_dlprof_plugin.storage.model import CallKind, Role
+from tb_dlprof_plugin.simulation.change import Added
+from tb_dlprof_plugin.storage.model import Role
 
 FORWARD_CAST_OPS, BACKWARD_CAST_OPS = 4, 6
 """Ops that a cast adds to a trace: to, _to_copy, empty_strided, copy_; in the backward pass the autograd node and its
@@ -29,7 +30,7 @@ _UNSCALE_BYTES = 8
 
 @dataclass(frozen=True)
 class AddedWork:
-    """``before`` holds what is added before each row of `Launched`; times and counts are per iteration.
+    """``before`` holds what is added before rows of `Profile.launches`; times and counts are per iteration.
 
     ``group_ns`` is the kernel time of casts by op group.
     """
@@ -41,10 +42,21 @@ class AddedWork:
     group_ns: dict[int, float]
 
 
-def added_work(frame: Frame, work: Launched, flow: Flow, target: Target, calibration: Calibration) -> AddedWork:
-    """The casts of ``flow`` and, for FP16, the GradScaler's work."""
+def added_work(
+    frame: Frame, work: Launched, flow: Flow, target: Target, host_ns_per_op: float, calibration: Calibration
+) -> AddedWork:
+    """The casts of ``flow`` and, for FP16, the GradScaler's work.
+
+    Args:
+        frame: the run.
+        work: its launches.
+        flow: the data types of its tensors.
+        target: the precision that is asked about.
+        host_ns_per_op: what an op of the run takes the CPU, without waits, in the time that is replayed.
+        calibration: what casts cost.
+    """
     rate = target.new_ceilings.bytes_per_second * calibration.cast_bandwidth / 1e9
-    host_ns = calibration.cast_op_share * _host_ns_per_op(frame, work)
+    host_ns = calibration.cast_op_share * host_ns_per_op
     forward: dict[int, list[float]] = defaultdict(list)
     backward: dict[int, list[float]] = defaultdict(list)
     partner = _backward_groups(frame)
@@ -59,22 +71,16 @@ def added_work(frame: Frame, work: Launched, flow: Flow, target: Target, calibra
     for row in _first_rows(frame, work, {*forward, *backward}):
         group = int(frame.call_group[work.call[row]])
         ops, kernels = (FORWARD_CAST_OPS, forward[group]) if group in forward else (BACKWARD_CAST_OPS, backward[group])
-        before[row] += [Added(host_ns * ops, kernel) for kernel in kernels]
-    iterations = max(len(work.begin_ns), 1)
+        before[int(work.launch[row])] += [Added(host_ns * ops, kernel) for kernel in kernels]
+    iterations = max(len(frame.profile.iterations), 1)
     cast_ns = sum(one.gpu_ns for row in before.values() for one in row) / iterations
     casts = sum(len(row) for row in before.values()) / iterations
     unscale = max(calibration.forward_cast_ns, _UNSCALE_BYTES * flow.parameter_elements / rate)
     if target.precision == "fp16":
         for row in _first_optimizer_rows(frame, work):
-            before[row].append(Added(host_ns * SCALER_OPS, unscale, wait=True))
+            before[int(work.launch[row])].append(Added(host_ns * SCALER_OPS, unscale, wait=True))
     group_ns = {group: sum(kernels) for group, kernels in (*backward.items(), *forward.items())}
     return AddedWork(dict(before), casts, cast_ns, unscale if target.precision == "fp16" else 0.0, group_ns)
-
-
-def _host_ns_per_op(frame: Frame, work: Launched) -> float:
-    is_op = frame.profile.ops.kind[frame.profile.calls.op] == CallKind.OP
-    count = int((is_op & (frame.call_iteration >= 0)).sum())
-    return float((work.end_ns - work.begin_ns).sum()) / max(count, 1)
 
 
 def _backward_groups(frame: Frame) -> dict[int, int]:

@@ -25,12 +25,12 @@ from tb_dlprof_plugin.comparison.forecast.features import (
     other_features,
     parameter_elements,
 )
+from tb_dlprof_plugin.comparison.forecast.launched import Launched, recorded_ns
 from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, Ratio
 from tb_dlprof_plugin.comparison.forecast.scaling import batch_factor, gpu_factor
 from tb_dlprof_plugin.comparison.forecast.target import Precision, Target
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.flops import UNKNOWN, matrix_calls
-from tb_dlprof_plugin.simulation.launched import Launched, recorded_ns
 from tb_dlprof_plugin.storage.model import Ints, KernelKind, Role
 from tb_dlprof_plugin.storage.tree import inherit, nearest
 
@@ -124,8 +124,8 @@ class KernelTimesOf:
         matrix = self._matrix.of_call[work.call]
         routine = np.where(matrix >= 0, self._matrix.call[np.maximum(matrix, 0)], -1) if len(self._matrix) else matrix
         other = self._unit_of_call[work.call]
-        is_kernel = kernels.kind[frame.profile.launches.kernel[np.maximum(work.launch, 0)]] == KernelKind.KERNEL
-        return np.where((work.launch >= 0) & is_kernel, np.where(routine >= 0, routine, other), -1)
+        is_kernel = kernels.kind[frame.profile.launches.kernel[work.launch]] == KernelKind.KERNEL
+        return np.where(is_kernel, np.where(routine >= 0, routine, other), -1)
 
     @cached_property
     def _unit_of_call(self) -> Ints:

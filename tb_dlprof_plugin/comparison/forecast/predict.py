@@ -1,40 +1,37 @@
 """The forecast: an FP32 run in, the step time in another precision out, with an interval and what it consists of.
 
-The recorded launches are replayed (`replay`) with new kernel times (`kernel_times`), with the casts that autocast would
-add and, for FP16, the GradScaler (`added`). Nothing of the other run is known. The interval comes from two more
-replays: one with kernels as fast and a CPU as little slowed down by the profiler as the measurements allow, one with
-the opposite. On the recorded pairs it holds the truth in 73 of 75 cases (docs/forecast.md).
+The step is simulated (`simulation`) with new kernel times (`kernel_times`), with the casts that autocast would add and,
+for FP16, the GradScaler (`added`). Nothing of the other run is known. The interval comes from two more simulations: one
+with kernels as fast and a CPU as little slowed down by the profiler as the measurements allow, one with the opposite.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from tb_dlprof_plugin.comparison.forecast.added import AddedWork, added_work
+from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import Flow, flow
 from tb_dlprof_plugin.comparison.forecast.kernel_times import KernelTimes, KernelTimesOf
+from tb_dlprof_plugin.comparison.forecast.launched import launched, recorded_ns
 from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, measured
 from tb_dlprof_plugin.comparison.forecast.target import Target, target_of
 from tb_dlprof_plugin.frame import Frame, per_selection
-from tb_dlprof_plugin.measures.iterations import step_totals
-from tb_dlprof_plugin.simulation.calibration import CALIBRATION, Calibration
-from tb_dlprof_plugin.simulation.host import host_clock
-from tb_dlprof_plugin.simulation.launched import Launched, events, launched, recorded_ns, replay_as_recorded
-from tb_dlprof_plugin.simulation.replay import Replayed, replay
-from tb_dlprof_plugin.storage.intervals import covered, union
-from tb_dlprof_plugin.storage.model import Profile, Role
+from tb_dlprof_plugin.simulation.change import Change
+from tb_dlprof_plugin.simulation.pauses import loading_times
+from tb_dlprof_plugin.simulation.simulator import SimulatedStep, simulation
+from tb_dlprof_plugin.storage.intervals import covered
+from tb_dlprof_plugin.storage.model import CallKind, Profile
 
 Limit = Literal["gpu", "cpu", "dataloader", "both"]
 
-_CPU_PACED = 1.2
-"""A step this many times as long as its kernels is paced by the CPU."""
 _LIMITS = 0.9
-"""What is busy for this share of a step limits it."""
+"""A CPU that is busy for this share of a step limits it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +50,10 @@ class OpForecast:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Times of a step in ns; ``measured_ns`` is the recorded step, ``base_ns`` the same without the profiler, replayed.
+    """Times of a step in ns; ``measured_ns`` is the recorded step, ``base_ns`` the one without the profiler.
 
-    ``speedup`` is base over predicted, with the ends of its interval. ``casts`` counts kernels per step.
+    ``speedup`` is base over predicted, with the ends of its interval. ``casts`` counts kernels per step. ``change`` is
+    what becomes of the step, for simulating it together with other changes.
     """
 
     target: Target
@@ -72,6 +70,7 @@ class Forecast:
     cast_ns: float
     scaler_ns: float
     ops: list[OpForecast]
+    change: Change = field(compare=False)
 
     @property
     def speedup(self) -> float:
@@ -85,7 +84,6 @@ def forecast(
     batch_size: int | None = None,
     gpu: str | None = None,
     op_times: OpTimes | None = None,
-    calibration: Calibration = CALIBRATION,
 ) -> Forecast:
     """What a step of an FP32 run would take in another precision, with another batch size or on another GPU.
 
@@ -95,37 +93,20 @@ def forecast(
         batch_size: kernels grow with it, and what the CPU does per step does not.
         gpu: by the name that CUDA reports.
         op_times: measured ops other than those of the package.
-        calibration: numbers other than those of the package.
 
     Raises:
         ForecastError: what the run lacks, or what is wrong with what is asked.
     """
     frame = run if isinstance(run, Frame) else Frame(run)
     target = target_of(frame, precision, batch_size, gpu)
-    return _Forecaster(frame, target, op_times or measured(), calibration).forecast()
-
-
-def calibration_of(frame: Frame, known: Calibration = CALIBRATION) -> Calibration:
-    """``known``, or the CPU's share by the run's own steps before the profiler, where the CPU paces those."""
-    measured_ns = frame.profile.facts.unprofiled_step_ns
-    if not measured_ns:
-        return known
-    own = replay_as_recorded(frame, 1.0)
-    if measured_ns < _CPU_PACED * own.gpu_ns or own.host_ns <= 0:
-        return known
-    factor = min(measured_ns / own.host_ns, 1.0) / known.unprofiled
-    return replace(
-        known,
-        unprofiled=known.unprofiled * factor,
-        unprofiled_low=known.unprofiled_low * factor,
-        unprofiled_high=known.unprofiled_high * factor,
-    )
+    return _Forecaster(frame, target, op_times or measured()).forecast()
 
 
 @dataclass(frozen=True)
-class _Simulated:
-    replayed: Replayed
-    work: Launched
+class _Changed:
+    """What becomes of the step, with the kernel times and the added work that make it so."""
+
+    change: Change
     times: KernelTimes
     added: AddedWork | None
 
@@ -136,28 +117,28 @@ def _flow(frame: Frame, selection: object) -> Flow:
 
 
 class _Forecaster:
-    def __init__(self, frame: Frame, target: Target, op_times: OpTimes, calibration: Calibration) -> None:
-        self._frame, self._target, self._calibration = frame, target, calibration
+    def __init__(self, frame: Frame, target: Target, op_times: OpTimes) -> None:
+        self._frame, self._target = frame, target
         self._flow = _flow(frame, frame.selection())
         self._measured_on = op_times.gpu
         self._times = KernelTimesOf(frame, self._flow, target.precision, op_times, target)
+        self._work = launched(frame, frame.selection())
+        self._simulation = simulation(frame, frame.selection())
 
     def forecast(self) -> Forecast:
-        frame, target = self._frame, self._target
-        steps = step_totals(frame, frame.selection())
-        known = calibration_of(frame, self._calibration)
-        base = replay_as_recorded(frame, known.unprofiled)
-        expected = self._simulate(known.unprofiled, 0.0)
-        low = self._simulate(known.unprofiled_low, -known.spreads).replayed.step_ns
-        high = self._simulate(known.unprofiled_high, known.spreads).replayed.step_ns
-        middle = expected.replayed
+        target, share = self._target, self._simulation.share
+        base, steps = self._simulation.step(), self._simulation.estimate
+        expected = self._changed(share.expected, 0.0)
+        middle = self._simulation.step([expected.change])
+        low = self._end(share.low, -CALIBRATION.spreads)
+        high = self._end(share.high, CALIBRATION.spreads)
         return Forecast(
             target=target,
-            measured_ns=float(steps.average_ns),
-            base_ns=base.step_ns,
-            predicted_ns=middle.step_ns,
-            low_ns=min(low, middle.step_ns),
-            high_ns=max(high, middle.step_ns),
+            measured_ns=steps.recorded_ns,
+            base_ns=steps.ns,
+            predicted_ns=middle.ns,
+            low_ns=min(low, middle.ns),
+            high_ns=max(high, middle.ns),
             limited_by=self._limit(middle),
             gpu_ns=middle.gpu_ns,
             host_ns=middle.host_ns,
@@ -166,49 +147,62 @@ class _Forecaster:
             cast_ns=expected.added.cast_ns if expected.added else 0.0,
             scaler_ns=expected.added.scaler_ns if expected.added else 0.0,
             ops=self._ops(expected),
+            change=expected.change,
         )
 
-    def _simulate(self, unprofiled: float, spreads: float) -> _Simulated:
-        """One replay as asked about."""
-        frame, target = self._frame, self._target
-        work = launched(frame, host_clock(frame, unprofiled))
+    def _end(self, share: float, spreads: float) -> float:
+        """The step at one end: with kernels and a CPU as fast, or as slow, as the measurements allow (ns)."""
+        simulated, steps = self._simulation, self._simulation.estimate
+        change = self._changed(share, spreads).change
+        if steps.source == "measured":
+            end = steps.low_ns if spreads < 0 else steps.high_ns
+            return simulated.step([change], share).ns * end / steps.ns
+        return simulated.absolute([change], share).ns
+
+    def _changed(self, share: float, spreads: float) -> _Changed:
+        """The change, with all kernel times shifted by so many of their spreads."""
+        frame, target, work, known = self._frame, self._target, self._work, CALIBRATION
         times = self._kernel_times
-        moved, known = target.new_gpu != target.gpu, self._calibration
+        moved = target.new_gpu != target.gpu
         extra = known.other_gpu_spread if moved or target.gpu != self._measured_on else 0.0
         doublings = abs(math.log2(target.batch_ratio))
         spread = times.spread + np.where(times.changed | moved, extra, 0.0)
         spread += np.where(times.scaled, known.batch_spread * doublings, 0.0)
-        gpu_ns = times.gpu_ns * np.exp(spreads * spread)
+        gpu = np.ones(len(frame.profile.launches))
+        gpu[work.launch] = times.gpu_ns * np.exp(spreads * spread) / np.maximum(recorded_ns(frame, work), 1.0)
         added = None
         if target.precision in ("fp16", "bf16"):
-            added = added_work(frame, work, self._flow, target, known)
-        before = added.before if added else {}
-        return _Simulated(replay(events(work, gpu_ns, before), work.gap_ns), work, times, added)
+            per_op = self._simulation.replayed_host_ns(share) / max(self._ops_per_step, 1.0)
+            added = added_work(frame, work, self._flow, target, per_op, known)
+        return _Changed(Change(gpu=gpu, added=added.before if added else {}), times, added)
+
+    @cached_property
+    def _ops_per_step(self) -> float:
+        frame = self._frame
+        is_op = frame.profile.ops.kind[frame.profile.calls.op] == CallKind.OP
+        return float((is_op & (frame.call_iteration >= 0)).sum()) / len(frame.profile.iterations)
 
     @cached_property
     def _kernel_times(self) -> KernelTimes:
-        """The same in all three replays: so are the rows of `Launched`, whatever the CPU's speed."""
-        return self._times.of(launched(self._frame, host_clock(self._frame, 1.0)))
+        return self._times.of(self._work)
 
-    def _limit(self, replayed: Replayed) -> Limit:
-        if replayed.gpu_ns >= _LIMITS * replayed.step_ns:
+    def _limit(self, step: SimulatedStep) -> Limit:
+        if step.gpu_paced:
             return "gpu"
-        if replayed.host_ns < _LIMITS * replayed.step_ns:
+        if step.host_ns < _LIMITS * step.ns:
             return "both"
-        return "dataloader" if 2 * self._loading_ns() > replayed.host_ns else "cpu"
+        return "dataloader" if 2 * self._loading_ns() > step.host_ns else "cpu"
 
     def _loading_ns(self) -> float:
         """Time per iteration in which the CPU loads data."""
-        calls, iterations = self._frame.profile.calls, self._frame.profile.iterations
-        loads = self._frame.profile.ops.role[calls.op] == Role.DATALOADER
-        spans = union(calls.start_ns[loads], calls.start_ns[loads] + calls.duration_ns[loads])
+        iterations = self._frame.profile.iterations
+        spans = loading_times(self._frame, self._frame.selection())
         return float(covered(spans, iterations.host_start_ns, iterations.host_stop_ns).mean())
 
-    def _ops(self, expected: _Simulated) -> list[OpForecast]:
-        work = expected.work
-        count = max(len(work.begin_ns), 1)
+    def _ops(self, expected: _Changed) -> list[OpForecast]:
+        work, count = self._work, max(len(self._frame.profile.iterations), 1)
         group = self._frame.call_group[work.call]
-        rows = np.flatnonzero((work.launch >= 0) & (group >= 0))
+        rows = np.flatnonzero(group >= 0)
         size = len(self._frame.groups)
 
         def total(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tb_dlprof_plugin.comparison.forecast.launched import Launched
 from tb_dlprof_plugin.comparison.forecast.target import Precision, Target
 from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.measures.flops import MatrixCalls
-from tb_dlprof_plugin.simulation.launched import Launched
 from tb_dlprof_plugin.storage.model import Ints, Role
 
 

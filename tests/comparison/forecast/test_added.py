@@ -15,15 +15,16 @@ from tb_dlprof_plugin.comparison.forecast.added import (
     AddedWork,
     added_work,
 )
+from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import flow
+from tb_dlprof_plugin.comparison.forecast.launched import Launched, launched
 from tb_dlprof_plugin.comparison.forecast.target import target_of
 from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.simulation.calibration import CALIBRATION
-from tb_dlprof_plugin.simulation.host import host_clock
-from tb_dlprof_plugin.simulation.launched import Launched, launched
+from tb_dlprof_plugin.simulation.change import Added
 from tb_dlprof_plugin.storage.facts import RunFacts
-from tb_dlprof_plugin.storage.model import CallKind
 
+PER_OP = 3000.0
+"""What an op takes the CPU (ns)."""
 KNOWN = replace(CALIBRATION, cast_op_share=0.5, cast_bandwidth=0.5, forward_cast_ns=1000.0, backward_cast_ns=2000.0)
 BYTES_PER_NS = 0.5 * 4800
 """Half of an H200's memory bandwidth."""
@@ -38,11 +39,17 @@ def frame(trained: Callable[..., Frame]) -> Frame:
 
 @pytest.fixture(scope="module")
 def work(frame: Frame) -> Launched:
-    return launched(frame, host_clock(frame, 1.0))
+    return launched(frame, frame.selection())
 
 
 def added(frame: Frame, work: Launched, precision: str = "bf16", **asked: Any) -> AddedWork:
-    return added_work(frame, work, flow(frame, 1), target_of(frame, precision, **asked), KNOWN)
+    return added_work(frame, work, flow(frame, 1), target_of(frame, precision, **asked), PER_OP, KNOWN)
+
+
+def by_row(work: Launched, found: AddedWork) -> dict[int, list[Added]]:
+    """What is added before each row of the launches."""
+    place = {launch: row for row, launch in enumerate(work.launch.tolist())}
+    return {place[launch]: added for launch, added in found.before.items()}
 
 
 def forward_ns(elements: float) -> float:
@@ -53,16 +60,11 @@ def backward_ns(elements: float) -> float:
     return 2000 + 6 * elements / BYTES_PER_NS
 
 
-def per_op(frame: Frame, work: Launched) -> float:
-    ops, calls = frame.profile.ops, frame.profile.calls
-    count = int(((ops.kind[calls.op] == CallKind.OP) & (frame.call_iteration >= 0)).sum())
-    return float((work.end_ns - work.begin_ns).sum()) / count
-
-
 def test_each_iteration_casts_before_the_first_kernel_of_the_op(frame: Frame, work: Launched) -> None:
     found = added(frame, work)
-    # The training launches copy, conv, fc, loss, fc backward, conv backward, optimizer and waits.
-    first_step = {row: [one.gpu_ns for one in found.before[row]] for row in sorted(found.before) if row < 8}
+    before = by_row(work, found)
+    # The training launches copy, conv, fc, loss, fc backward, conv backward, optimizer.
+    first_step = {row: [one.gpu_ns for one in before[row]] for row in sorted(before) if row < 7}
     assert first_step == {
         1: pytest.approx([forward_ns(IMAGES), forward_ns(WEIGHT)]),
         # What the convolution gives is in half precision already.
@@ -71,15 +73,15 @@ def test_each_iteration_casts_before_the_first_kernel_of_the_op(frame: Frame, wo
         # The images have no gradient.
         5: pytest.approx([backward_ns(WEIGHT)]),
     }
-    assert sorted(found.before) == [8 * step + row for step in range(STEPS) for row in (1, 2, 4, 5)]
+    assert sorted(before) == [7 * step + row for step in range(STEPS) for row in (1, 2, 4, 5)]
     assert found.casts == 5
     assert found.cast_ns == pytest.approx(sum(map(sum, first_step.values())))
     assert found.scaler_ns == 0
 
 
 def test_casts_take_cpu_time_by_the_number_of_their_ops(frame: Frame, work: Launched) -> None:
-    found = added(frame, work).before
-    share = 0.5 * per_op(frame, work)
+    found = by_row(work, added(frame, work))
+    share = 0.5 * PER_OP
     assert [one.host_ns for one in found[1]] == pytest.approx([FORWARD_CAST_OPS * share] * 2)
     assert [one.host_ns for one in found[4]] == pytest.approx([BACKWARD_CAST_OPS * share])
     assert not any(one.wait for row in found.values() for one in row)
@@ -96,40 +98,38 @@ def test_casts_are_counted_for_their_op(frame: Frame, work: Launched) -> None:
 
 def test_a_larger_batch_casts_larger_images_and_the_same_weights(frame: Frame, work: Launched) -> None:
     found = added(frame, work, batch_size=32)
-    assert [one.gpu_ns for one in found.before[1]] == pytest.approx([forward_ns(4 * IMAGES), forward_ns(WEIGHT)])
+    assert [one.gpu_ns for one in by_row(work, found)[1]] == pytest.approx([forward_ns(4 * IMAGES), forward_ns(WEIGHT)])
     assert found.casts == 5
 
 
 def test_another_gpu_casts_at_its_own_bandwidth(frame: Frame, work: Launched) -> None:
     found = added(frame, work, gpu="NVIDIA A100-SXM4-80GB")
-    assert found.before[1][0].gpu_ns == pytest.approx(1000 + 6 * IMAGES / (0.5 * 2039))
+    assert by_row(work, found)[1][0].gpu_ns == pytest.approx(1000 + 6 * IMAGES / (0.5 * 2039))
 
 
 def test_with_fp16_the_cpu_waits_for_the_gradients_before_the_optimizer(frame: Frame, work: Launched) -> None:
     plain, scaled = added(frame, work, "bf16"), added(frame, work, "fp16")
-    waits = {row: scaled.before[row][-1] for row in scaled.before if scaled.before[row][-1].wait}
-    assert sorted(waits) == [6, 14, 22]
+    before = by_row(work, scaled)
+    waits = {row: ones[-1] for row, ones in before.items() if ones[-1].wait}
+    assert sorted(waits) == [6, 13, 20]
     unscaling_ns = 8 * (WEIGHT + MATRIX) / BYTES_PER_NS
     assert unscaling_ns < 1000
     for one in waits.values():
         # Few gradients: the shortest kernel.
         assert one.gpu_ns == scaled.scaler_ns == 1000
-        assert one.host_ns == pytest.approx(0.5 * per_op(frame, work) * SCALER_OPS)
-    assert {row: ones for row, ones in scaled.before.items() if row not in waits} == plain.before
+        assert one.host_ns == pytest.approx(0.5 * PER_OP * SCALER_OPS)
+    assert {row: ones for row, ones in before.items() if row not in waits} == by_row(work, plain)
     assert (scaled.casts, scaled.cast_ns) == (plain.casts, plain.cast_ns)
 
 
 def test_unscaling_goes_over_all_gradients(frame: Frame, work: Launched) -> None:
     types = flow(frame, 1)
     types.parameter_elements = 10**9
-    found = added_work(frame, work, types, target_of(frame, "fp16"), KNOWN)
+    found = added_work(frame, work, types, target_of(frame, "fp16"), PER_OP, KNOWN)
     assert found.scaler_ns == pytest.approx(8e9 / BYTES_PER_NS)
 
 
 def test_an_op_that_launches_nothing_casts_nothing(frame: Frame, work: Launched) -> None:
-    nothing = Launched(
-        work.iteration[:0], work.launch[:0], work.call[:0], work.stream[:0], work.host_ns[:0], work.begin_ns,
-        work.end_ns, 0.0,
-    )  # fmt: skip
-    found = added_work(frame, nothing, flow(frame, 1), target_of(frame, "fp16"), KNOWN)
+    nothing = Launched(work.iteration[:0], work.launch[:0], work.call[:0])
+    found = added_work(frame, nothing, flow(frame, 1), target_of(frame, "fp16"), PER_OP, KNOWN)
     assert (found.before, found.casts, found.cast_ns) == ({}, 0, 0)

@@ -11,11 +11,10 @@ import pytest
 from tb_dlprof_plugin.comparison.forecast.dtype_flow import flow
 from tb_dlprof_plugin.comparison.forecast.features import other_features
 from tb_dlprof_plugin.comparison.forecast.kernel_times import SHORTEST_KERNEL_NS, KernelTimes, KernelTimesOf
+from tb_dlprof_plugin.comparison.forecast.launched import launched, recorded_ns
 from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, Process, Table
 from tb_dlprof_plugin.comparison.forecast.target import target_of
 from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.simulation.host import host_clock
-from tb_dlprof_plugin.simulation.launched import launched, recorded_ns
 from tb_dlprof_plugin.storage.facts import RunFacts
 
 SHORTEST_US = SHORTEST_KERNEL_NS / 1000
@@ -48,7 +47,7 @@ def table(ratio: float, features: int, spread: float = 0.0) -> Table:
 
 
 def times(frame: Frame, precision: Any, known: OpTimes, **asked: Any) -> KernelTimes:
-    work = launched(frame, host_clock(frame, 1.0))
+    work = launched(frame, frame.selection())
     types = flow(frame, len(frame.profile.iterations) - 1)
     return KernelTimesOf(frame, types, precision, known, target_of(frame, precision, **asked)).of(work)
 
@@ -155,7 +154,7 @@ def test_on_another_gpu_kernels_take_as_much_longer_as_its_memory_is_slower(fram
 
 def test_matrix_routines_with_much_arithmetic_go_by_the_peak_rates(recorded: Callable[[str], Frame]) -> None:
     frame = recorded("resnet50/fp32")
-    work = launched(frame, host_clock(frame, 1.0))
+    work = launched(frame, frame.selection())
     known, asked = op_times(0.5), target_of(frame, "fp32", gpu=A100)
     of = KernelTimesOf(frame, flow(frame, 1), "fp32", known, asked)
     ratios = of.of(work).gpu_ns / np.maximum(recorded_ns(frame, work), 1)

@@ -1,0 +1,93 @@
+"""What the steps of a run are replayed from: the light window where there is one, else the recording itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.simulation.agreement import agreement_of
+from tb_dlprof_plugin.simulation.change import Change
+from tb_dlprof_plugin.simulation.host_clock import HostClock, clock_of
+from tb_dlprof_plugin.simulation.light import Light, light
+from tb_dlprof_plugin.simulation.recorder_cost import LIGHT_SHARE, SPREAD, CpuShare, unprofiled_share
+from tb_dlprof_plugin.simulation.replay import Replayed
+from tb_dlprof_plugin.simulation.replays import Replays, replays
+
+_SHARES = (0.3, 0.45, 0.6, 0.75, 0.9, 1.05, 1.3, 1.6)
+_CPU_DECIDES = 1.05
+"""A step this many times as long as with the fastest CPU tells how fast the CPU is."""
+_TIMED_SPREAD = 0.05
+"""By which the CPU of steps that were timed and of those that were replayed may differ."""
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Steps to replay.
+
+    Attributes:
+        replays: of the light window or the recording.
+        frame: what is replayed.
+        light: how changes are translated; None where the recording itself is replayed.
+        share: of the CPU's time in ``frame`` that is left without the recorder, as far as that is known without a
+            measured step.
+        off_percent: see `agreement`.
+    """
+
+    replays: Replays
+    frame: Frame
+    light: Light | None
+    share: CpuShare
+    off_percent: float | None
+    _clocks: dict[float, HostClock] = field(default_factory=dict)
+    _unchanged: dict[float, Replayed] = field(default_factory=dict)
+
+    def run(self, share: float, changes: Sequence[Change] = ()) -> Replayed:
+        """The mean step, with the CPU's launching taking this share of the time that it took in `frame`."""
+        if changes:
+            own = [self.light.translated(one) for one in changes] if self.light else changes
+            return self.replays.run(self._clock(share), own)
+        if share not in self._unchanged:
+            self._unchanged[share] = self.replays.run(self._clock(share))
+        return self._unchanged[share]
+
+    def share_of(self, measured_ns: float) -> tuple[CpuShare, bool]:
+        """How long launching takes if a step takes so long, and whether that tells it.
+
+        Where the GPU sets the pace a step only tells how slow the CPU is at most.
+        """
+        steps = np.maximum.accumulate([self.run(share).step_ns for share in _SHARES])
+        if measured_ns < steps[0]:
+            # The replay knows of something that takes no time, such as kernels that share the GPU.
+            return self.share, False
+        own = float(np.interp(measured_ns, steps, _SHARES))
+        if self.run(own).step_ns > _CPU_DECIDES * steps[0]:
+            return CpuShare(own * math.exp(-_TIMED_SPREAD), own, own * math.exp(_TIMED_SPREAD)), True
+        known = self.share
+        return CpuShare(min(known.low, own), min(known.expected, own), min(known.high, own)), False
+
+    def _clock(self, share: float) -> HostClock:
+        if share not in self._clocks:
+            self._clocks[share] = clock_of(self.frame, share)
+        return self._clocks[share]
+
+
+@per_selection
+def basis(frame: Frame, selection: Selection) -> Basis:
+    """The steps that stand for the selected iterations."""
+    found = light(frame, selection)
+    if found is None:
+        off = agreement_of(frame, selection)
+        return Basis(replays(frame, selection), frame, None, unprofiled_share(frame, frame.selection()), off)
+    every = found.frame.selection()
+    left = 1.0 - LIGHT_SHARE
+    share = CpuShare(left * math.exp(-SPREAD), left, left * math.exp(SPREAD))
+    return Basis(replays(found.frame, every), found.frame, found, share, agreement_of(found.frame, every))
+
+
+def agreement(frame: Frame, selection: Selection) -> float | None:
+    """By how many percent a replay of what was recorded is longer than what was recorded; None without launches."""
+    return basis(frame, selection).off_percent

@@ -1,0 +1,69 @@
+"""What can become of a step: a what-if is a list of changes, simulated together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.storage.intervals import Union, union
+from tb_dlprof_plugin.storage.model import Bools, Floats
+from tb_dlprof_plugin.storage.tree import inherit
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """Work that comes before a launch: CPU time, then a kernel (``gpu_ns`` 0 for none).
+
+    ``wait`` makes the CPU wait for the GPU afterwards.
+    """
+
+    host_ns: float
+    gpu_ns: float
+    wait: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """One change of a step; by default nothing changes.
+
+    Attributes:
+        cpu: recorded times of the CPU (ns), disjoint and in order, of which the share ``keep_cpu`` stays.
+        gpu: what of the time of each row of `Profile.launches` stays, 0 for an activity that goes altogether.
+        keep_gaps: what stays of the time between two kernels of which the second waits for the first.
+        waits_gone: calls at which the CPU goes on at once.
+        beside: activities on a stream of their own, which hold up no others.
+        added: what comes before the launch of a row of `Profile.launches`.
+        keep_rest: what stays of the step by an effect that no replay shows, such as another GPU's work.
+    """
+
+    cpu: Union | None = None
+    keep_cpu: float = 1.0
+    gpu: Floats | None = None
+    keep_gaps: float = 1.0
+    waits_gone: Bools | None = None
+    beside: Bools | None = None
+    added: Mapping[int, list[Added]] = field(default_factory=dict)
+    keep_rest: float = 1.0
+
+
+NO_CHANGE = Change()
+
+
+def without_calls(frame: Frame, gone: Bools, gpu: Floats | None = None) -> Change:
+    """Calls that are not made, with all that is in them: their CPU time, their waits, what they launch.
+
+    Args:
+        frame: the run.
+        gone: of `Profile.calls`.
+        gpu: what of the time of each activity stays anyhow.
+    """
+    calls, launches = frame.profile.calls, frame.profile.launches
+    inside = inherit(gone, gone, frame.call_parent)
+    stays = np.ones(len(launches)) if gpu is None else gpu.copy()
+    if len(calls):
+        stays[(launches.call >= 0) & inside[np.maximum(launches.call, 0)]] = 0.0
+    start = calls.start_ns[gone]
+    return Change(cpu=union(start, start + calls.duration_ns[gone]), keep_cpu=0.0, gpu=stays, waits_gone=inside)

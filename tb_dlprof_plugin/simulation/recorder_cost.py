@@ -1,0 +1,67 @@
+"""What recording costs the CPU, for recordings that do not come with a step without the profiler.
+
+The cost is one of events: each op, each CUDA call and each range costs about the same, and shapes cost more. On a
+slower machine it costs more in the same measure, so it is told as a share of the time that launching takes. What a
+recording says of itself tells no more: a model with costs per event in units of the machine's own launch calls was off
+by as much (median 7 % of the step, as with these shares), because steps of one process differ by more within a minute.
+
+Fitted on 56 CPU-paced recordings with module ranges (benchmarks/precision_pairs, demo) and 32 of bare
+``torch.profiler`` on an H200, whose steps without the profiler were timed right before and after.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.storage.model import CallKind
+
+EVENTS_SHARE = 0.20
+SHAPES_SHARE = 0.15
+"""Share of the CPU's recorded time that goes into recording events, and into their shapes."""
+RANGE_SHARE = 0.4
+"""The same for module ranges, times their number per op."""
+LIGHT_SHARE = 0.12
+"""What recording CUDA calls and GPU activities alone costs: the median of 35 CPU-paced light windows, held to the steps
+right before and after."""
+SPREAD = 0.25
+"""Two standard deviations of the logarithm of what was left of the CPU's time, over that by these shares."""
+_STACKS_LEAST = 0.5
+"""Python stacks cost by the depth of the program: with them, up to this share less is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class CpuShare:
+    """Time that launching takes without the profiler over that with it; the truth lies between the ends."""
+
+    low: float
+    expected: float
+    high: float
+
+
+@per_selection
+def unprofiled_share(frame: Frame, _: Selection) -> CpuShare:
+    """What is left of the CPU's recorded time without the recorder."""
+    profile = frame.profile
+    kind = profile.ops.kind[profile.calls.op]
+    ops, ranges = int((kind == CallKind.OP).sum()), int((kind == CallKind.MODULE).sum())
+    if not ops:
+        left = 1.0 - LIGHT_SHARE
+        return CpuShare(left * math.exp(-SPREAD), left, 1.0)
+    left = 1.0 - EVENTS_SHARE - RANGE_SHARE * ranges / ops
+    if _has_shapes(frame):
+        left -= SHAPES_SHARE
+    left = max(left, 0.3)
+    low = left * (_STACKS_LEAST if profile.facts.with_stack else 1.0)
+    return CpuShare(low * math.exp(-SPREAD), left, min(left * math.exp(SPREAD), 1.0))
+
+
+def _has_shapes(frame: Frame) -> bool:
+    profile = frame.profile
+    if profile.facts.record_shapes is not None:
+        return profile.facts.record_shapes
+    shapes = np.unique(profile.ops.shapes)
+    return any(profile.strings[i] not in ("", "[]") for i in shapes.tolist())

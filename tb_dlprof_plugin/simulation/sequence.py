@@ -1,0 +1,166 @@
+"""The recorded iterations as one sequence: what the CPU launches and where it waits, in its order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.simulation.streams import joined
+from tb_dlprof_plugin.simulation.waits import EVERYTHING, stream_numbers, waits
+from tb_dlprof_plugin.storage.intervals import covered, union
+from tb_dlprof_plugin.storage.model import Bools, Floats, Ints
+
+_WELL_BEFORE_NS = 20_000
+_ENOUGH = 20
+_TYPICAL = 0.25
+_AT_ONCE = 0.05
+"""Share of the calls of a thread that begin while another thread launches, from which they launch at the same time: a
+thread that another one waits for, as autograd's is, has none."""
+_JOINED_NS = 200_000
+"""A thread that calls nothing for so long has waited for others. Ours: threads that launch side by side call every few
+tens of microseconds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sequence:
+    """Rows by iteration and CPU time.
+
+    Attributes:
+        iteration: index of each row's iteration.
+        launch: row of `Profile.launches`, -1 for a wait.
+        call: row of `Profile.calls` that launches or waits.
+        at_ns: the recorded time of the call; for a wait when what it waited for was done.
+        stream: a small number; for a wait the stream that it waits for, `EVERYTHING` for all.
+        device: of each stream's number, its GPU.
+        thread: of the CPU, as small numbers.
+        gpu_ns: recorded GPU time, 0 for a wait.
+        waits_for: rows that also wait for activities of other streams, with the rows of those.
+        lag_ns: by how much other streams, or the CUDA graph that it is in, hold up a row's start.
+        target: for a wait for one activity, its row in `Profile.launches`; else -1.
+        first_of_call: False for the second and later activities of a CUDA graph.
+        parallel: whether several threads launch at the same time.
+        resumes: whether the row's thread has called nothing for so long that it waited for others.
+        gap_ns: the time between two kernels of a stream of which the second waits for the first.
+    """
+
+    iteration: Ints
+    launch: Ints
+    call: Ints
+    at_ns: Ints
+    stream: Ints
+    device: Ints
+    thread: Ints
+    gpu_ns: Floats
+    waits_for: dict[int, tuple[int, ...]]
+    lag_ns: Floats
+    target: Ints
+    first_of_call: Bools
+    parallel: bool
+    resumes: Bools
+    gap_ns: float
+
+    def __len__(self) -> int:
+        return len(self.launch)
+
+    @property
+    def is_wait(self) -> Bools:
+        """Which rows wait."""
+        waiting: Bools = self.launch < 0
+        return waiting
+
+
+@per_selection
+def sequence(frame: Frame, _: Selection) -> Sequence:
+    """The sequence of all iterations of a run."""
+    launches, calls = frame.profile.launches, frame.profile.calls
+    rows = np.flatnonzero((launches.call >= 0) & (frame.launch_iteration >= 0))
+    known = waits(frame, frame.selection())
+    useful = ~known.nothing
+    call = np.concatenate([launches.call[rows], known.call[useful]])
+    at = np.concatenate([calls.start_ns[launches.call[rows]], known.until_ns[useful]])
+    begun = calls.start_ns[call]
+    waiting = np.concatenate([np.zeros(len(rows), np.int64), np.ones(int(useful.sum()), np.int64)])
+    started = np.concatenate([launches.start_ns[rows], known.until_ns[useful]])
+    iteration = frame.call_iteration[call]
+    order = np.lexsort((started, waiting, begun, at, iteration))
+    number = np.concatenate([stream_numbers(frame)[rows], known.stream[useful]])[order]
+    names = np.unique(number[number != EVERYTHING])
+    stream = np.where(number == EVERYTHING, EVERYTHING, np.searchsorted(names, number))
+    launch = np.concatenate([rows, np.full(int(useful.sum()), -1)])[order]
+    call = call[order]
+    device = _devices(frame, names)
+    gap = _gap_ns(frame, rows)
+    dependent = joined(frame, launch, stream, device)
+    thread = np.unique(calls.thread[call], return_inverse=True)[1].reshape(-1)
+    repeated = np.zeros(len(call), dtype=np.bool_)
+    repeated[1:] = (call[1:] == call[:-1]) & (launch[1:] >= 0)
+    return Sequence(
+        iteration=iteration[order],
+        launch=launch,
+        call=call,
+        at_ns=at[order],
+        stream=stream,
+        device=device,
+        thread=thread,
+        gpu_ns=np.where(launch >= 0, launches.duration_ns[np.maximum(launch, 0)], 0).astype(np.float64)
+        if len(launches)
+        else np.zeros(len(launch)),
+        waits_for=dependent.waits_for,
+        lag_ns=np.maximum(dependent.lag_ns - gap, 0),
+        target=np.concatenate([np.full(len(rows), -1), known.launch[useful]])[order],
+        first_of_call=~repeated,
+        parallel=_in_parallel(frame, call, thread),
+        resumes=_resumes(frame, call, thread),
+        gap_ns=gap,
+    )
+
+
+def _devices(frame: Frame, names: Ints) -> Ints:
+    """The GPU of each stream, as small numbers."""
+    launches, number = frame.profile.launches, stream_numbers(frame)
+    device = np.zeros(len(names), dtype=np.int64)
+    known = np.isin(number, names)
+    device[np.searchsorted(names, number[known])] = launches.device[known]
+    return np.unique(device, return_inverse=True)[1].reshape(-1)
+
+
+def _in_parallel(frame: Frame, call: Ints, thread: Ints) -> bool:
+    """Whether calls of one thread begin inside those of another again and again."""
+    calls = frame.profile.calls
+    start, stop = calls.start_ns[call], calls.start_ns[call] + calls.duration_ns[call]
+    for which in np.unique(thread).tolist():
+        mine, others = thread == which, thread != which
+        inside = covered(union(start[others], stop[others]), start[mine], start[mine] + 1) > 0
+        if inside.sum() >= max(_ENOUGH, _AT_ONCE * mine.sum()):
+            return True
+    return False
+
+
+def _resumes(frame: Frame, call: Ints, thread: Ints) -> Bools:
+    calls = frame.profile.calls
+    result = np.zeros(len(call), dtype=np.bool_)
+    for which in np.unique(thread).tolist():
+        mine = np.flatnonzero(thread == which)
+        mine = mine[np.argsort(calls.start_ns[call[mine]], kind="stable")]
+        start, stop = calls.start_ns[call[mine]], calls.start_ns[call[mine]] + calls.duration_ns[call[mine]]
+        result[mine[1:]] = start[1:] - stop[:-1] > _JOINED_NS
+    return result
+
+
+def _gap_ns(frame: Frame, rows: Ints) -> float:
+    """Lower quartile over kernels launched well before the one before them ended; 0 where there are too few.
+
+    The larger ones wait for events of other streams, or for a copy.
+    """
+    launches, calls = frame.profile.launches, frame.profile.calls
+    order = np.lexsort((launches.start_ns[rows], launches.stream[rows], launches.device[rows]))
+    rows = rows[order]
+    before, after = rows[:-1], rows[1:]
+    ended = launches.start_ns[before] + launches.duration_ns[before]
+    called = calls.start_ns[launches.call[after]] + calls.duration_ns[launches.call[after]]
+    same = (launches.stream[before] == launches.stream[after]) & (launches.device[before] == launches.device[after])
+    waiting = same & (called + _WELL_BEFORE_NS < ended)
+    gaps = (launches.start_ns[after] - ended)[waiting]
+    return float(max(np.quantile(gaps, _TYPICAL), 0)) if len(gaps) >= _ENOUGH else 0.0

@@ -1,0 +1,149 @@
+"""Which activity waits for which one of another stream, and how long streams hold each other up.
+
+A trace lists ``cudaStreamWaitEvent`` without its arguments. But an activity behind such a call depends on another
+stream's only if it began after that had ended: where it began earlier, it did not wait for it. In a recording without
+such calls, the order in which streams took turns is all there is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.simulation.call_names import calls_named
+from tb_dlprof_plugin.storage.intervals import covered, union
+from tb_dlprof_plugin.storage.model import CallKind, Floats, Ints
+
+_CLOCK_ERROR_NS = 500
+_WAIT_EVENTS = ("cudaStreamWaitEvent", "hipStreamWaitEvent", "cuStreamWaitEvent")
+_REMEMBERED = 64
+"""Groups of waits for events that a stream may still answer to."""
+_HELD_UP = 0.5
+"""Share of a late start in which other streams run, from which they are what it is late for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """``waits_for`` has the rows of other streams that a row waits for; ``lag_ns`` by how much each row began later
+    than it could, while other streams used the GPU."""
+
+    waits_for: dict[int, tuple[int, ...]]
+    lag_ns: Floats
+
+
+@dataclass(slots=True)
+class _Group:
+    """Waits for events between two launches: how many have found no dependency, and each stream's last row before."""
+
+    left: int
+    last_row: dict[int, int] = field(default_factory=dict)
+
+
+def joined(frame: Frame, launch: Ints, stream: Ints, device: Ints) -> Joined:
+    """The dependencies between streams. What a CUDA graph launches keeps its distances.
+
+    Args:
+        frame: the run.
+        launch: rows of `Profile.launches` in the CPU's order, -1 for what is none.
+        stream: the stream of each, as small numbers.
+        device: the GPU of each stream.
+    """
+    lag = np.zeros(len(launch))
+    if not (launch >= 0).any():
+        return Joined({}, lag)
+    launches, calls = frame.profile.launches, frame.profile.calls
+    row = np.maximum(launch, 0)
+    starts, stops = launches.start_ns[row], launches.start_ns[row] + launches.duration_ns[row]
+    call = launches.call[row]
+    in_graph = (launch >= 0) & (np.bincount(call[launch >= 0], minlength=len(calls))[call] > 1)
+    if len(np.unique(stream[launch >= 0])) < 2:
+        late = starts - _ready(frame, launch, stops, {}, calls.start_ns[call])
+        return Joined({}, np.where(in_graph, np.maximum(late, 0), 0).astype(np.float64))
+    known = calls_named(frame, CallKind.RUNTIME, lambda name: name.startswith(_WAIT_EVENTS))
+    if known.any():
+        events = _events_before(frame, np.flatnonzero(known), launch, calls.start_ns[call], calls.thread[call])
+    else:
+        events = _changes(launch, stream)
+    waits_for = _dependencies(launch, stream, starts, stops, events)
+    ready = _ready(frame, launch, stops, waits_for, calls.start_ns[call])
+    for which in np.unique(stream[launch >= 0]).tolist():
+        mine = np.flatnonzero((launch >= 0) & (stream == which) & (starts > ready))
+        others = np.flatnonzero((launch >= 0) & (stream != which))
+        others = others[device[stream[others]] == device[which]]
+        late = starts[mine] - ready[mine]
+        shared = covered(union(starts[others], stops[others]), ready[mine], starts[mine])
+        lag[mine] = np.where((shared >= _HELD_UP * late) | in_graph[mine], late, 0)
+    return Joined(waits_for, lag)
+
+
+def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events: Ints) -> dict[int, tuple[int, ...]]:
+    groups: list[_Group] = []
+    seen: dict[int, int] = defaultdict(int)
+    last_row: dict[int, int] = {}
+    latest: dict[tuple[int, int], int] = {}
+    result: dict[int, tuple[int, ...]] = {}
+    columns = (launch.tolist(), stream.tolist(), starts.tolist(), events.tolist())
+    ended: list[int] = stops.tolist()
+    for at, (activity, mine, start, waited) in enumerate(zip(*columns, strict=True)):
+        if activity < 0:
+            continue
+        if waited:
+            groups.append(_Group(waited, dict(last_row)))
+        found: list[int] = []
+        for group in reversed(groups[max(seen[mine], len(groups) - _REMEMBERED) :]):
+            if not group.left:
+                continue
+            fitting = [
+                (ended[before], other, before)
+                for other, before in group.last_row.items()
+                if other != mine and latest.get((mine, other), -1) < before and ended[before] <= start + _CLOCK_ERROR_NS
+            ]
+            # The one that ended last is the one that was waited for.
+            for _, other, before in sorted(fitting, reverse=True)[: group.left]:
+                latest[mine, other] = before
+                group.left -= 1
+                found.append(before)
+        if found:
+            result[at] = tuple(found)
+        seen[mine] = len(groups)
+        last_row[mine] = at
+    return result
+
+
+def _ready(frame: Frame, launch: Ints, stops: Ints, waits_for: dict[int, tuple[int, ...]], called: Ints) -> Ints:
+    """When each row could have begun: launched, its stream free (also of what was launched before the recording), and
+    what it waits for done."""
+    launches = frame.profile.launches
+    free = np.full(len(launches), np.iinfo(np.int64).min)
+    _, stream = np.unique(np.stack((launches.device, launches.stream)), axis=1, return_inverse=True)
+    for which in range(int(stream.max(initial=-1)) + 1):
+        mine = np.flatnonzero(stream.reshape(-1) == which)
+        mine = mine[np.argsort(launches.start_ns[mine], kind="stable")]
+        free[mine[1:]] = np.maximum.accumulate(launches.start_ns[mine] + launches.duration_ns[mine])[:-1]
+    ready = np.maximum(called, np.where(launch >= 0, free[np.maximum(launch, 0)], called))
+    for at, rows in waits_for.items():
+        ready[at] = max(ready[at], *(stops[list(rows)]))
+    return ready
+
+
+def _changes(launch: Ints, stream: Ints) -> Ints:
+    """1 for a launch on another stream than the one before."""
+    result = np.zeros(len(launch), dtype=np.int64)
+    rows = np.flatnonzero(launch >= 0)
+    result[rows[1:]] = stream[rows[1:]] != stream[rows[:-1]]
+    return result
+
+
+def _events_before(frame: Frame, known: Ints, launch: Ints, at: Ints, thread: Ints) -> Ints:
+    """How many waits for events each row's thread has called since its launch before."""
+    calls = frame.profile.calls
+    result = np.zeros(len(launch), dtype=np.int64)
+    for which in np.unique(thread[launch >= 0]).tolist():
+        mine = np.flatnonzero((launch >= 0) & (thread == which))
+        called = np.sort(calls.start_ns[known[calls.thread[known] == which]])
+        until = np.searchsorted(called, at[mine])
+        result[mine] = np.diff(until, prepend=0)
+    return result

@@ -1,0 +1,208 @@
+"""When the CPU waits for the GPU, and for what of it.
+
+A call that waits names neither a stream nor an event in a trace. What it waited for shows in when it returned: not
+before that was done. A wait for a stream is one for the stream that its thread launched on last (PyTorch waits for the
+current stream); any other is one for all streams, without those that still had work when it returned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.simulation.call_names import calls_named
+from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
+from tb_dlprof_plugin.storage.intervals import Union, merge, union
+from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind
+
+EVERYTHING = -1
+"""`Waits.stream` of a wait for all streams."""
+CLOCK_ERROR_NS = 10_000
+"""By which the clocks of CPU and GPU may disagree: launches of recorded traces seem to begin up to 5 us too early."""
+_SETS = frozenset(
+    (
+        *("cudaMemset", "cudaMemset2D", "cudaMemset3D", "hipMemset", "hipMemset2D", "hipMemset3D"),
+        *(f"cuMemsetD{bits}{ending}" for bits in (8, 16, 32) for ending in ("", "_v2")),
+    )
+)
+_ON_THE_HOST = ("Pinned", "Managed", "Pageable")
+_FREES = frozenset(("cudaFree", "cudaFreeHost", "hipFree", "hipHostFree"))
+"""They wait for the device before they free (CUDA Runtime API, "Implicit Synchronization")."""
+_QUEUE_FULL = "Command Buffer Full"
+_QUEUED = 300
+"""Launches that wait for the GPU, from which a call that takes longer than usual is held up by them. CUPTI says
+"Command Buffer Full" from 480 to 1,260 on; calls take longer before."""
+_LONGER = 1.5
+"""A call that takes this many times as long as the lower quartile of its name takes longer than usual."""
+_BLOCKED_NS = 20_000
+_STREAM_WAITS = ("cudaStreamSynchronize", "hipStreamSynchronize", "cuStreamSynchronize")
+_DEVICE_STREAMS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Calls that wait for the GPU, in order of `Profile.calls`.
+
+    Attributes:
+        call: row of `Profile.calls`.
+        stream: by `stream_numbers`; `EVERYTHING` for all streams.
+        launch: the activity that was waited for, where later ones of the same stream were not; else -1.
+        until_ns: when what was waited for was done, no sooner than the call began.
+        nothing: whether the call found done what it was to wait for, and left other work.
+    """
+
+    call: Ints
+    stream: Ints
+    launch: Ints
+    until_ns: Ints
+    nothing: Bools
+
+    def __len__(self) -> int:
+        return len(self.call)
+
+
+def stream_numbers(frame: Frame) -> Ints:
+    """Per row of `Profile.launches` its device and stream as one number."""
+    launches = frame.profile.launches
+    return launches.device * _DEVICE_STREAMS + launches.stream
+
+
+@per_selection
+def waiting_sets(frame: Frame, _: Selection) -> Bools:
+    """Per row of `Profile.calls` whether it sets memory that the CPU owns, and returns when that is done.
+
+    Sets of the GPU's own memory return at once, under whatever name ("API synchronization behavior" in the CUDA Runtime
+    API's reference).
+    """
+    profile = frame.profile
+    kernels, strings = profile.kernels, profile.strings
+    result = np.zeros(len(profile.calls), dtype=np.bool_)
+    on_host = np.array([any(w in strings[i] for w in _ON_THE_HOST) for i in kernels.name.tolist()], dtype=np.bool_)
+    rows = (on_host & (kernels.kind == KernelKind.MEMSET))[profile.launches.kernel] & (profile.launches.call >= 0)
+    result[profile.launches.call[rows]] = True
+    return result & calls_named(frame, CallKind.RUNTIME, _SETS.__contains__)
+
+
+@per_selection
+def waits(frame: Frame, _: Selection) -> Waits:
+    """The waits of all iterations, without those of the profiler."""
+    calls = frame.profile.calls
+    kind = sync_kinds(frame, frame.selection())
+    waiting = (kind != SyncKind.NONE) & (kind != SyncKind.PROFILER)
+    waiting |= waiting_sets(frame, frame.selection()) | calls_named(frame, CallKind.RUNTIME, _FREES.__contains__)
+    rows = np.flatnonzero(waiting & (frame.call_iteration >= 0))
+    start, stop = calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows]
+    alone = calls_named(frame, CallKind.RUNTIME, _STREAM_WAITS.__contains__)
+    alone |= (kind == SyncKind.COPY) | (kind == SyncKind.PAGEABLE_COPY)
+    stream = np.where(alone[rows], _last_stream(frame, rows), EVERYTHING)
+    until, launch = start.copy(), np.full(len(rows), -1)
+    pending = np.zeros(len(rows), dtype=np.bool_)
+    for which, called, ended, activity in _streams(frame):
+        mine = (stream == EVERYTHING) | (stream == which)
+        # A copy is launched by the call that waits for it; a scalar read by a call inside it.
+        before = np.searchsorted(called, np.where(kind[rows] == SyncKind.SCALAR, stop, start), side="right") - 1
+        reach = np.maximum.accumulate(ended)
+        more = mine & (before >= 0) & (reach[np.maximum(before, 0)] > stop + CLOCK_ERROR_NS)
+        pending |= more
+        last = np.where(more, np.searchsorted(reach, stop + CLOCK_ERROR_NS, side="right") - 1, before)
+        done = reach[np.maximum(last, 0)]
+        later = mine & (last >= 0) & (done > until)
+        launch = np.where(later, activity[np.maximum(last, 0)], launch)
+        until = np.where(later, done, until)
+    # With work left it was one activity that was waited for: the last that was done. If that was before the call, none.
+    nothing = pending & (launch < 0)
+    return Waits(rows, stream, np.where(pending, launch, -1), np.minimum(until, stop), nothing)
+
+
+@per_selection
+def waiting_times(frame: Frame, _: Selection) -> Union:
+    """When the CPU waits: in `waits`, and in calls that block because the queue of launches is full."""
+    calls, known = frame.profile.calls, waits(frame, frame.selection())
+    start, stop = calls.start_ns[known.call], known.until_ns
+    blocked, typical = _blocked(frame)
+    starts = np.concatenate([start, calls.start_ns[blocked] + typical])
+    stops = np.concatenate([stop, calls.start_ns[blocked] + calls.duration_ns[blocked]])
+    return merge(union(starts, stops), _full_queue(frame))
+
+
+def waits_for_less(frame: Frame) -> Bools:
+    """Per row of `Profile.calls` whether it waits, and returns while the GPU still has work that was launched before.
+
+    Such a wait is for an event or another stream: the GPU is not kept from anything by it.
+    """
+    calls, launches = frame.profile.calls, frame.profile.launches
+    result = np.zeros(len(calls), dtype=np.bool_)
+    rows = np.flatnonzero(launches.call >= 0)
+    waiting = np.flatnonzero(sync_kinds(frame, frame.selection()) == SyncKind.WAIT)
+    if not len(rows) or not len(waiting):
+        return result
+    called = calls.start_ns[launches.call[rows]]
+    order = np.argsort(called, kind="stable")
+    done = np.maximum.accumulate((launches.start_ns + launches.duration_ns)[rows][order])
+    before = np.searchsorted(called[order], calls.start_ns[waiting], side="left") - 1
+    stop = calls.start_ns[waiting] + calls.duration_ns[waiting]
+    result[waiting] = (before >= 0) & (done[np.maximum(before, 0)] > stop + CLOCK_ERROR_NS)
+    return result
+
+
+def _streams(frame: Frame) -> list[tuple[int, Ints, Ints, Ints]]:
+    """Per stream its number, and by time of call: those times, the ends and the rows of its activities.
+
+    What was launched before the recording was called before everything else.
+    """
+    calls, launches, number = frame.profile.calls, frame.profile.launches, stream_numbers(frame)
+    called = np.where(launches.call >= 0, calls.start_ns[np.maximum(launches.call, 0)], np.iinfo(np.int64).min)
+    ended = launches.start_ns + launches.duration_ns
+    result = []
+    for which in np.unique(number).tolist():
+        rows = np.flatnonzero(number == which)
+        rows = rows[np.argsort(called[rows], kind="stable")]
+        result.append((int(which), called[rows], ended[rows], rows))
+    return result
+
+
+def _last_stream(frame: Frame, rows: Ints) -> Ints:
+    """The stream that each call's thread launched on last, itself included; `EVERYTHING` where it launched nothing."""
+    calls, launches = frame.profile.calls, frame.profile.launches
+    result = np.full(len(rows), EVERYTHING)
+    launched = np.flatnonzero(launches.call >= 0)
+    number = stream_numbers(frame)[launched]
+    call = launches.call[launched]
+    for thread in np.unique(calls.thread[rows]).tolist():
+        mine = np.flatnonzero(calls.thread[rows] == thread)
+        own = np.flatnonzero(calls.thread[call] == thread)
+        if not len(own):
+            continue
+        own = own[np.argsort(calls.start_ns[call[own]], kind="stable")]
+        before = np.searchsorted(calls.start_ns[call[own]], calls.start_ns[rows[mine]], side="right") - 1
+        result[mine] = np.where(before >= 0, number[own[np.maximum(before, 0)]], EVERYTHING)
+    return result
+
+
+def _blocked(frame: Frame) -> tuple[Ints, Ints]:
+    """Calls that block on a full queue, and how long calls of their name usually take (ns)."""
+    calls, ops, launches = frame.profile.calls, frame.profile.ops, frame.profile.launches
+    runtime = np.flatnonzero((ops.kind[calls.op] == CallKind.RUNTIME) & (frame.call_iteration >= 0))
+    rows = launches.call >= 0
+    if not len(runtime) or not rows.any():
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    name = ops.name[calls.op[runtime]]
+    usual = np.zeros(int(name.max()) + 1)
+    for which in np.unique(name).tolist():
+        usual[which] = min(np.quantile(calls.duration_ns[runtime[name == which]], 0.25), _BLOCKED_NS)
+    typical = usual[name]
+    called = np.sort(calls.start_ns[launches.call[rows]])
+    ended = np.sort((launches.start_ns + launches.duration_ns)[rows])
+    start = calls.start_ns[runtime]
+    queued = np.searchsorted(called, start, side="left") - np.searchsorted(ended, start, side="right")
+    blocked = (queued >= _QUEUED) & (calls.duration_ns[runtime] > _LONGER * typical)
+    return runtime[blocked], typical[blocked].astype(np.int64)
+
+
+def _full_queue(frame: Frame) -> Union:
+    """When CUPTI saw the queue full."""
+    calls = frame.profile.calls
+    rows = calls_named(frame, CallKind.OVERHEAD, _QUEUE_FULL.__eq__)
+    return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])

@@ -1,0 +1,36 @@
+"""What holds for the advice of every recorded run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.recorded_runs import DEMO, PAIRS, ROOT
+
+from tb_dlprof_plugin.advice import advise
+from tb_dlprof_plugin.analysis.renew import read_profiles
+from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.simulation.basis import agreement
+from tb_dlprof_plugin.simulation.estimate import step_estimate
+
+PLANTED = ROOT / "benchmarks" / "planted" / "recorded"
+RUNS = sorted({path.parent for root in (DEMO, PAIRS, PLANTED) for path in root.rglob("*tfevents*")})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: str(run.relative_to(ROOT)))
+def test_no_saving_is_above_the_step_and_the_replay_is_near_the_recording(run: Path) -> None:
+    for stored in read_profiles(run):
+        frame = Frame(stored.profile)
+        selection = frame.selection()
+        step = step_estimate(frame, selection)
+        assert 0 < step.low_ns <= step.ns <= step.high_ns
+        advice = advise(frame, selection)
+        savings = [found.saving for found in advice.findings if found.saving is not None]
+        if advice.combined is not None:
+            savings.append(advice.combined)
+            assert advice.combined.expected_ns >= max(saving.expected_ns for saving in savings[:-1])
+        for saving in savings:
+            assert saving.low_ns <= saving.expected_ns <= saving.high_ns <= step.ns + 1
+        off = agreement(frame, selection)
+        assert off is None or abs(off) < 3
