@@ -298,6 +298,45 @@ def report(directories: Iterable[Path]) -> None:
                     f"{'':28} recorded {100 * recorded:+.1f} % at the median; the truth drifts by {100 * drift:.1f} %"
                 )
         _speedups(rows)
+    _costs(found)
+
+
+def _costs(found: list[Shown]) -> None:
+    """What recording adds to a step, by the window that it is recorded in."""
+    print("\nadded to a step by the recorder (median, quartiles)")
+    for label, chosen in (
+        ("the GPU sets the pace", [one for one in found if not one.cpu_paced]),
+        ("the CPU does", [one for one in found if one.cpu_paced]),
+    ):
+        for window, shares in (
+            ("light window", [ms / one.run.truth_ms - 1 for one in chosen if (ms := _light_ms(one.frame)) is not None]),
+            ("bare torch.profiler with shapes", _recorded_shares(chosen, "bare")),
+            ("full window", _recorded_shares(chosen, "hook")),
+            ("full window of run", _recorded_shares(chosen, "run")),
+        ):
+            if len(shares) > 1:
+                low, middle, high = (100 * share for share in statistics.quantiles(shares, n=4))
+                print(f"{label:24} {window:34} {middle:+6.1f} % ({low:+.1f} to {high:+.1f}), {len(shares)} runs")
+
+
+def _recorded_shares(chosen: list[Shown], kind: str) -> list[float]:
+    return [one.recorded_ms / one.run.truth_ms - 1 for one in chosen if one.run.kind == kind]
+
+
+def _light_ms(frame: Any) -> float | None:
+    """The mean step of the light window, from completion to completion; None without one."""
+    import numpy as np
+
+    light = frame.profile.light_window
+    if len(light) < 2 or not len(light.launches):
+        return None
+    launches, boundary = light.launches, light.boundary_ns
+    called = np.where(launches.call >= 0, light.calls.start_ns[np.maximum(launches.call, 0)], launches.start_ns)
+    step = np.searchsorted(boundary, called, side="right") - 1
+    done = boundary[1:].copy()
+    inside = (step >= 0) & (step < len(light))
+    np.maximum.at(done, step[inside], (launches.start_ns + launches.duration_ns)[inside])
+    return float(done[-1] - done[0]) / (len(light) - 1) / 1e6
 
 
 def _speedups(rows: list[Shown]) -> None:

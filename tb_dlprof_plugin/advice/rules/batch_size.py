@@ -80,7 +80,7 @@ def check(case: Case) -> Finding | Silent:
     return RULE.finding(
         title=f"A batch of {batch * factor} instead of {batch} would train {times} times as many samples a second",
         seen=f"{held} by batches of {batch}; about {fits:,} samples would fit. The GPU works "
-        f"{case.steps.gpu_utilization or 0:.0f} % of the recorded step. Without the profiler a step takes "
+        f"{case.steps.gpu_utilization or 0:.0f} % of the step. Without the profiler a step takes "
         f"{known.ns / 1e6:.2f} ms ({known.words}): {rate:,.0f} samples a second.",
         readings=[
             Reading("Times as many samples a second, at the least", least, "ratio", thresholds.BATCH_GAIN),

@@ -66,8 +66,8 @@ def check(case: Case) -> Finding | Silent:
     starved = percent(int(pace.starved_ns.sum()), int(pace.window_ns.sum())) or 0.0
     if 2 * int(paced.sum()) <= len(paced):
         return Silent(
-            f"The GPU waits for launches {starved:.1f} % of the time; the CPU sets the pace of {int(paced.sum())} of "
-            f"{len(paced)} iterations."
+            f"While recorded the GPU waits for launches {starved:.1f} % of the time; the CPU sets the pace of "
+            f"{int(paced.sum())} of {len(paced)} iterations."
         )
     times = launching(case.frame, case.selection)
     share = percent(times.launching_ns, times.needed_ns) or 0.0
@@ -98,20 +98,22 @@ def check(case: Case) -> Finding | Silent:
     room = base.ns / base.gpu_ns if base.gpu_ns else 0.0
     compiled = run_setup(case.frame).compiled
     return RULE.finding(
-        title=f"The CPU's launching sets the pace: the GPU waits {starved:.0f} % of each step for its next kernel",
+        title=f"The CPU's launching sets the pace: the GPU waits {case.steps.gpu_idle_percent or 0:.0f} % of each step",
         seen=f"A step launches {launches} kernels, copies and sets, which keep the GPU busy for {busy / 1e6:.2f} of "
         f"{case.step_ns / 1e6:.2f} ms: {busy / max(launches, 1) / 1e3:.0f} us each. The CPU takes "
         f"{times.launching_ns / max(launches, 1) / 1e3:.0f} us to launch one, as recorded.",
         readings=[
             Reading("Launching, of the CPU's time", share, "percent", thresholds.LAUNCHING_SHARE_PERCENT),
             Reading("Expected saving", estimate.percent, "percent", thresholds.LAUNCH_BOUND_SAVING_PERCENT),
-            Reading("GPU waits for launches", starved, "percent"),
+            Reading("GPU waits for launches, while recorded", starved, "percent"),
             Reading("Launches per step", launches, "count"),
             Reading("CPU time per launch", times.launching_ns / max(launches, 1), "ns"),
             Reading("GPU time per launch", busy / max(launches, 1), "ns"),
         ],
         evidence=[
-            EvidenceRow("GPU waits for launches", int(pace.starved_ns.sum()) // count, starved, "launches", ""),
+            EvidenceRow(
+                "GPU waits for launches, while recorded", int(pace.starved_ns.sum()) // count, starved, "launches", ""
+            ),
             *_busiest(case),
         ],
         change=_change(case, compiled, room),
