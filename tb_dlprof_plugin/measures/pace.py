@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.frame import Frame, Selection
+from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.storage.intervals import covered, union
 from tb_dlprof_plugin.storage.model import CallKind, Ints
 
@@ -31,8 +31,3 @@ def host_needs_ns(frame: Frame) -> Ints:
     """Time of each iteration that the CPU needs even if the GPU took none (ns, as profiled)."""
     iterations = frame.profile.iterations
     return iterations.host_stop_ns - iterations.host_start_ns - host_waits_ns(frame)
-
-
-def host_wait_ns(frame: Frame, selection: Selection) -> int:
-    """Sum of `host_waits_ns` over the selected iterations."""
-    return int(host_waits_ns(frame)[selection.first : selection.last + 1].sum())

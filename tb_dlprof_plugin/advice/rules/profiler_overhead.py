@@ -67,9 +67,7 @@ def check(case: Case) -> Finding | Silent:
             Reading("Steps timed for it", step.steps, "count"),
             Reading("Profiler's own calls seen in the trace, per step", own, "ns"),
         ],
-        evidence=[
-            EvidenceRow("Added by the profiler", added, percent(added, recorded), "overview", "unprofiled_step_ns")
-        ],
+        evidence=[EvidenceRow("Added by the profiler", added, percent(added, recorded), "overview", "step")],
         change=f"Record without {' and '.join(options)}."
         if options
         else "The options that cost most are off. Take the step time without the profiler, and judge the GPU's idle "
