@@ -233,7 +233,6 @@ def test_gpu_time_belongs_to_the_iteration_that_launched_it(new_trace) -> None:
 
 def test_waiting_calls_lower_the_floor_of_the_cpu(gpu_frame: Frame) -> None:
     # GIVEN a synchronising call from 501 to 905 µs: after 50 µs it waits, 354 µs
-    one = Selection(0, 0)
     assert host_needs_ns(gpu_frame).tolist() == [646_000] * len(gpu_frame.profile.iterations)
 
 
