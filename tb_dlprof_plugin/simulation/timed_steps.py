@@ -15,6 +15,9 @@ _TRIMMED = 0.25
 the others, and a mean of the middle half still knows that steps alternate between two lengths."""
 _FEW_STEPS = 10.0
 """A group of so many steps has half the weight of one of very many."""
+_SHORT_GROUP, _COLD = 10, 2
+"""Of a group of at most so many steps the first two are left out: a training that has just begun is still loading
+kernels and filling caches in them (on the demo's LeNet 4.7 and 4.1 ms before 3.0)."""
 _MOST_BLOCKS = 5
 _LEAST_BLOCK = 3
 _WIDTH = 2.0
@@ -35,13 +38,18 @@ def timed_step(groups: Sequence[Sequence[int]]) -> tuple[float, float, float]:
     Args:
         groups: durations of consecutive steps (ns), each group of at least `LEAST_STEPS`.
     """
-    found = [np.array(group, dtype=np.float64) for group in groups]
+    found = [_warm(np.array(group, dtype=np.float64)) for group in groups]
     means = [float(middle_half(np.sort(group)).mean()) for group in found]
     weights = [len(group) / (len(group) + _FEW_STEPS) for group in found]
     value = float(round(np.average(means, weights=weights)))
     drift = np.hypot((max(means) - min(means)) / 2, _between_blocks(max(found, key=len)))
     half = max(_WIDTH * float(drift), LEAST_ERROR * value)
     return value, max(value - half, 0.0), value + half
+
+
+def _warm(group: Floats) -> Floats:
+    cold = min(_COLD, max(len(group) - LEAST_STEPS, 0)) if len(group) <= _SHORT_GROUP else 0
+    return group[cold:]
 
 
 def middle_half(values: Floats) -> Floats:

@@ -43,3 +43,9 @@ def test_a_drift_within_one_group_counts_as_well() -> None:
 def test_few_steps_count_less_than_many() -> None:
     value, _, _ = timed_step([[20 * MS] * 3, [10 * MS] * 100])
     assert 10 * MS < value < 13 * MS
+
+
+def test_the_first_steps_of_a_training_that_has_just_begun_do_not_count() -> None:
+    value, _, high = timed_step([[60 * MS, 14 * MS, 10 * MS, 10 * MS, 10 * MS], [10 * MS] * 20])
+    assert value == 10 * MS
+    assert high < 10.2 * MS

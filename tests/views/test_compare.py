@@ -45,11 +45,11 @@ def test_buckets_modules_and_ops_say_the_same(vgg: ComparePage) -> None:
 
 
 def test_the_change_is_explained_in_words(vgg: ComparePage) -> None:
-    assert vgg.headline == "The candidate is 3.62 times as fast: 113 ms became 31.2 ms a step."
+    assert vgg.headline == "The candidate is 3.62 times as fast: 113 ms became 31.1 ms a step."
     assert vgg.explanation[0].startswith("The speedup lies between 3.")
     assert vgg.explanation[1] == (
-        "Base: 113 ms a step, timed without the profiler. Candidate: 31.2 ms a step, timed without the profiler; "
-        "recorded 32.0 ms, of which the recorder added 850 µs."
+        "Base: 113 ms a step, timed without the profiler. Candidate: 31.1 ms a step, timed without the profiler; "
+        "recorded 32.0 ms, of which the recorder added 876 µs."
     )
     assert vgg.explanation[2].startswith("The change of −81.6 ms a step is made of: Other kernels −")
     assert any(text.startswith("Casts and GradScaler take ") for text in vgg.explanation)
