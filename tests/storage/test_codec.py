@@ -116,7 +116,7 @@ def test_any_recording_survives_the_round_trip(new_trace, events) -> None:
 
 
 def _message(**fields) -> bytes:
-    return gzip.compress(pb.Profile(**{"schema_version": SCHEMA_VERSION, **fields}).SerializeToString())
+    return gzip.compress(pb.Profile(**{"schema_version": SCHEMA_VERSION, **fields}).SerializeToString(), mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,8 @@ def _message(**fields) -> bytes:
     [
         (b"", "cut short"),
         (b"not a profile", "damaged"),
-        (gzip.compress(b"\xff\xff\xff\xff"), "damaged"),
-        (gzip.compress(b""), "not a profile"),
+        (gzip.compress(b"\xff\xff\xff\xff", mtime=0), "damaged"),
+        (gzip.compress(b"", mtime=0), "not a profile"),
         (_message(schema_version=SCHEMA_VERSION + 1), "upgrade with"),
         (_message(iterations=pb.Iterations(number=[1], start_ns=[0], stop_ns=[5], category_ns=[1, 2])), "damaged"),
         (_message(iterations=pb.Iterations(unrecorded_categories=[99])), "damaged"),
