@@ -106,7 +106,7 @@ def test_keys_walk_the_events_zoom_and_select(opened, watched: Watched) -> None:
     whole = _span(frame)
     for _ in range(4):
         watched.page.keyboard.press("w")
-    expect(frame.get_by_test_id("timeline-span")).to_contain_text("Shows 5")
+    expect(frame.get_by_test_id("timeline-span")).to_contain_text(re.compile(r"Shows [1-7]\d\d µs"))
     assert _span(frame) < whole / 3
     watched.page.keyboard.press("0")
     expect(figure).to_have_attribute("data-to", str(round(whole)))
