@@ -17,8 +17,8 @@ from pathlib import Path
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise
-from tb_dlprof_plugin.comparison.forecast_words import SAME
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.planning.forecast_text import SAME
+from tb_dlprof_plugin.profile_view import ProfileView
 
 DEMO = Path(__file__).resolve().parents[1] / "demo" / "recorded"
 PAIRS = Path(__file__).resolve().parent / "precision_pairs" / "recorded"
@@ -58,8 +58,8 @@ def check(recorded: Path) -> Iterator[bool]:
     for model in dict.fromkeys(model for model, _ in step_ms):
         for base, rule, candidates in CHANGES:
             (stored,) = tb_dlprof_plugin.read_profiles(recorded / model / base)
-            frame = Frame(stored.profile)
-            found = next((f for f in advise(frame, frame.selection()).findings if f.rule == rule), None)
+            view = ProfileView(stored.profile)
+            found = next((f for f in advise(view, view.selection()).findings if f.rule == rule), None)
             for candidate in candidates:
                 measured = step_ms[model, base] - step_ms[model, candidate]
                 if found is None or found.saving is None:

@@ -26,11 +26,11 @@ import numpy.typing as npt
 from compare_tracelens import clock_spacing
 from comparison_rows import ROUNDING, Row
 
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.idle_gaps import GapKind, idle_gaps
-from tb_dlprof_plugin.measures.launches import launch_columns
-from tb_dlprof_plugin.storage.intervals import Union, merge, union
-from tb_dlprof_plugin.storage.model import Bools, Ints, KernelKind
+from tb_dlprof_plugin.metrics.idle_gaps import GapKind, idle_gaps
+from tb_dlprof_plugin.metrics.launches import launch_columns
+from tb_dlprof_plugin.model.intervals import Intervals, merge, union
+from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
+from tb_dlprof_plugin.profile_view import ProfileView
 
 DROPPED = "drops work whose launch it does not see"
 NAMED_CALLS = "counts cudaLaunchKernel(ExC), cudaMemcpyAsync and cudaMemsetAsync only"
@@ -75,30 +75,32 @@ class NamedStreams:
     stop_ns: Ints
     computation: Bools
 
-    def with_these(self, intervals: Union, chosen: Bools | None = None) -> Union:
+    def with_these(self, intervals: Intervals, chosen: Bools | None = None) -> Intervals:
         """The intervals and these, or those of these that are chosen."""
         rows = np.ones(len(self.start_ns), dtype=np.bool_) if chosen is None else chosen
         return merge(intervals, union(self.start_ns[rows], self.stop_ns[rows]))
 
 
-def compare(data: bytes, frame: Frame, theirs: dict[str, Any]) -> Iterator[tuple[str, list[Row]]]:
+def compare(data: bytes, view: ProfileView, theirs: dict[str, Any]) -> Iterator[tuple[str, list[Row]]]:
     """The rows of each table; ``data`` is the trace's JSON, ``theirs`` what the peer program printed."""
-    kept = _kept(frame)
+    kept = _kept(view)
     # HTA computes with the file's own microseconds as floats.
     document = msgspec.json.decode(data, type=_Document)
-    origin_ns = frame.profile.base_time_unix_ns - document.baseTimeNanoseconds
+    origin_ns = view.profile.base_time_unix_ns - document.baseTimeNanoseconds
     spacing = clock_spacing(data)
     named = _named_streams(document.traceEvents, origin_ns)
-    yield "GPU time", time_rows(frame, kept, named, theirs, spacing)
-    yield "idle time", idle_rows(frame, kept, theirs["idle"], origin_ns)
-    yield "launches", launch_rows(frame, kept, theirs["launches"], spacing)
+    yield "GPU time", time_rows(view, kept, named, theirs, spacing)
+    yield "idle time", idle_rows(view, kept, theirs["idle"], origin_ns)
+    yield "launches", launch_rows(view, kept, theirs["launches"], spacing)
     if theirs["queue"] is not None:
-        yield "queue", queue_rows(frame, kept, theirs["queue"])
+        yield "queue", queue_rows(view, kept, theirs["queue"])
 
 
-def time_rows(frame: Frame, kept: Bools, streams: NamedStreams, theirs: dict[str, Any], spacing: float) -> list[Row]:
+def time_rows(
+    view: ProfileView, kept: Bools, streams: NamedStreams, theirs: dict[str, Any], spacing: float
+) -> list[Row]:
     """Busy, idle and computing time, and how much of the communication computation overlaps."""
-    profile = frame.profile
+    profile = view.profile
     launches = profile.launches
     everything = np.ones(len(launches), dtype=np.bool_)
     kind = profile.kernels.kind[launches.kernel]
@@ -120,14 +122,14 @@ def time_rows(frame: Frame, kept: Bools, streams: NamedStreams, theirs: dict[str
         )
         for name, value in _GPU_EVENTS.items()
     ]
-    busy = _running(frame, everything)
-    their_busy = streams.with_these(_running(frame, kept))
-    their_computing = streams.with_these(_running(frame, kept & computation), streams.computation)
+    busy = _running(view, everything)
+    their_busy = streams.with_these(_running(view, kept))
+    their_computing = streams.with_these(_running(view, kept & computation), streams.computation)
     figures = {
         "kernel_time": (_span(busy), _span(their_busy)),
         "idle_time": (_span(busy) - _length(busy), _span(their_busy) - _length(their_busy)),
         "compute_time": (
-            _length(_running(frame, (kind == KernelKind.KERNEL) & ~communication)),
+            _length(_running(view, (kind == KernelKind.KERNEL) & ~communication)),
             _length(their_computing),
         ),
     }
@@ -137,7 +139,7 @@ def time_rows(frame: Frame, kept: Bools, streams: NamedStreams, theirs: dict[str
         Row(what, own / 1e3, theirs["temporal"][what], reason, by_rule / 1e3, rounding)
         for what, (own, by_rule) in figures.items()
     ]
-    communicating = _running(frame, kept & communication)
+    communicating = _running(view, kept & communication)
     overlapped = None
     if _length(communicating):
         both = _length(communicating) + _length(their_computing) - _length(merge(communicating, their_computing))
@@ -152,13 +154,13 @@ _GPU_EVENTS = {"kernel": KernelKind.KERNEL, "gpu_memcpy": KernelKind.MEMCPY, "gp
 _OLD = {"kernel": "Kernel", "gpu_memcpy": "Memcpy", "gpu_memset": "Memset"}
 
 
-def idle_rows(frame: Frame, kept: Bools, theirs: list[dict[str, Any]], origin_ns: int) -> list[Row]:
+def idle_rows(view: ProfileView, kept: Bools, theirs: list[dict[str, Any]], origin_ns: int) -> list[Row]:
     """Idle time by stream and reason; and, where there is one stream only, our own table of gaps.
 
     A gap goes to host wait or not by which of two times is the earlier, so HTA's floats can turn it.
     """
-    launches = frame.profile.launches
-    begins = _call_starts(frame)
+    launches = view.profile.launches
+    begins = _call_starts(view)
     theirs_by = {(row["stream"], row["category"]): row["time"] for row in theirs}
     exact: dict[tuple[int, str], float] = {}
     rounded: dict[tuple[int, str], float] = {}
@@ -184,7 +186,7 @@ def idle_rows(frame: Frame, kept: Bools, theirs: list[dict[str, Any]], origin_ns
         for stream, reason in sorted(exact.keys() | theirs_by.keys())
     ]
     if len({*zip(launches.device.tolist(), launches.stream.tolist(), strict=True)}) == 1 and kept.all():
-        gaps = idle_gaps(frame, frame.selection())
+        gaps = idle_gaps(view, view.selection())
         first, last = int(launches.start_ns.min()), int((launches.start_ns + launches.duration_ns).max())
         inner = (gaps.start_ns >= first) & (gaps.start_ns + gaps.duration_ns <= last)
         key = int(launches.stream[0])
@@ -213,12 +215,12 @@ def _floats(times_ns: Ints, origin_ns: int) -> Floats:
     return values - float(np.floor(origin_ns / 1000))
 
 
-def launch_rows(frame: Frame, kept: Bools, theirs: dict[str, float], spacing: float) -> list[Row]:
+def launch_rows(view: ProfileView, kept: Bools, theirs: dict[str, float], spacing: float) -> list[Row]:
     """HTA's launch statistics against our launch columns."""
-    launches = frame.profile.launches
-    columns = launch_columns(frame, frame.selection())
+    launches = view.profile.launches
+    columns = launch_columns(view, view.selection())
     launched = columns.call_ns >= 0
-    counted = kept & launched & _called(frame, _LAUNCH_STATISTICS)
+    counted = kept & launched & _called(view, _LAUNCH_STATISTICS)
 
     def figures(rows: Bools) -> dict[str, float]:
         # Ours is unknown (-1) where the clocks disagree, HTA's is 0.
@@ -240,12 +242,12 @@ def launch_rows(frame: Frame, kept: Bools, theirs: dict[str, float], spacing: fl
     return [Row(what, ours[what], theirs[what], NAMED_CALLS, by_rule[what], rounding.get(what, 0.0)) for what in ours]
 
 
-def queue_rows(frame: Frame, kept: Bools, theirs: dict[str, float]) -> list[Row]:
+def queue_rows(view: ProfileView, kept: Bools, theirs: dict[str, float]) -> list[Row]:
     """The longest queue of each stream."""
-    launches = frame.profile.launches
-    columns = launch_columns(frame, frame.selection())
-    begins = _call_starts(frame)
-    counted = kept & (columns.call_ns >= 0) & _called(frame, _QUEUE)
+    launches = view.profile.launches
+    columns = launch_columns(view, view.selection())
+    begins = _call_starts(view)
+    counted = kept & (columns.call_ns >= 0) & _called(view, _QUEUE)
     rows = []
     for stream in np.unique(launches.stream[kept & (columns.call_ns >= 0)]).tolist():
         here = launches.stream == stream
@@ -265,38 +267,38 @@ def _longest_queue(entered: Ints, left: Ints) -> float:
     return float(np.cumsum(steps[np.argsort(times, kind="stable")]).max())
 
 
-def _kept(frame: Frame) -> Bools:
+def _kept(view: ProfileView) -> Bools:
     """The GPU activities that HTA keeps."""
-    profile = frame.profile
+    profile = view.profile
     iterations = profile.iterations
     launches = profile.launches
     if iterations.found_by != "profiler_step" or len(iterations) < 2:
         return np.ones(len(launches), dtype=np.bool_)
-    begins = _call_starts(frame)
+    begins = _call_starts(view)
     result: Bools = (begins >= 0) & (begins <= int(iterations.host_stop_ns[-1]))
     return result
 
 
-def _call_starts(frame: Frame) -> Ints:
+def _call_starts(view: ProfileView) -> Ints:
     """Start of the runtime call that launched each activity, -1 where it was not recorded."""
-    profile = frame.profile
-    launched = launch_columns(frame, frame.selection()).call_ns >= 0
+    profile = view.profile
+    launched = launch_columns(view, view.selection()).call_ns >= 0
     result = np.full(len(profile.launches), -1, dtype=np.int64)
     result[launched] = profile.calls.start_ns[profile.launches.call[launched]]
     return result
 
 
-def _called(frame: Frame, names: set[str]) -> Bools:
+def _called(view: ProfileView, names: set[str]) -> Bools:
     """Which activities were launched by a call of one of these names."""
-    profile = frame.profile
+    profile = view.profile
     wanted = np.array([text in names for text in profile.strings], dtype=np.bool_)
     call = profile.launches.call
     named: Bools = wanted[profile.ops.name[profile.calls.op[np.maximum(call, 0)]]]
     return (call >= 0) & named
 
 
-def _running(frame: Frame, rows: Bools) -> Union:
-    launches = frame.profile.launches
+def _running(view: ProfileView, rows: Bools) -> Intervals:
+    launches = view.profile.launches
     return union(launches.start_ns[rows], launches.start_ns[rows] + launches.duration_ns[rows])
 
 
@@ -316,9 +318,9 @@ def _named_streams(events: list[_Event], origin_ns: int) -> NamedStreams:
     )
 
 
-def _span(intervals: Union) -> int:
+def _span(intervals: Intervals) -> int:
     return int(intervals[1][-1] - intervals[0][0]) if len(intervals[0]) else 0
 
 
-def _length(intervals: Union) -> int:
+def _length(intervals: Intervals) -> int:
     return int((intervals[1] - intervals[0]).sum())

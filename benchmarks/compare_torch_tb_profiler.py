@@ -21,10 +21,10 @@ import msgspec
 import numpy as np
 from comparison_rows import Row
 
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.averages import OperatorAverage, operator_averages
-from tb_dlprof_plugin.measures.iterations import step_totals
-from tb_dlprof_plugin.storage.model import TIME_CATEGORIES, CallKind, Calls, KernelKind
+from tb_dlprof_plugin.metrics.averages import OperatorAverage, operator_averages
+from tb_dlprof_plugin.metrics.iterations import step_totals
+from tb_dlprof_plugin.model.profile import TIME_CATEGORIES, CallKind, Calls, KernelKind
+from tb_dlprof_plugin.profile_view import ProfileView
 
 UNLINKED = "does not know cuda_runtime: links nothing"
 REPEATED = "does not know cuda_runtime: unlinked kernels count once a timeline with steps"
@@ -83,25 +83,25 @@ class Source:
         )
 
 
-def compare(data: bytes, frame: Frame, theirs: dict[str, Any]) -> Iterator[tuple[str, list[Row]]]:
+def compare(data: bytes, view: ProfileView, theirs: dict[str, Any]) -> Iterator[tuple[str, list[Row]]]:
     """The rows of each table; ``data`` is the trace's JSON, ``theirs`` what the peer program printed."""
     source = Source.of(data)
-    yield "steps", step_rows(frame, theirs["steps"], source)
-    yield "GPU utilization", utilization_rows(frame, theirs["gpu_utilization"], source)
-    yield "kernels", kernel_rows(frame, theirs["kernels"])
-    yield "kernels by operator", kernels_by_operator(frame, theirs["kernels_by_op"], source)
-    yield "operators", operator_rows(frame, theirs["ops"], source)
+    yield "steps", step_rows(view, theirs["steps"], source)
+    yield "GPU utilization", utilization_rows(view, theirs["gpu_utilization"], source)
+    yield "kernels", kernel_rows(view, theirs["kernels"])
+    yield "kernels by operator", kernels_by_operator(view, theirs["kernels_by_op"], source)
+    yield "operators", operator_rows(view, theirs["ops"], source)
 
 
-def step_rows(frame: Frame, theirs: list[dict[str, Any]], source: Source) -> list[Row]:
+def step_rows(view: ProfileView, theirs: list[dict[str, Any]], source: Source) -> list[Row]:
     """Duration of each step, and of its parts on the GPU."""
-    iterations = frame.profile.iterations
+    iterations = view.profile.iterations
     index = {str(number): i for i, number in enumerate(iterations.number.tolist())}
-    host = _annotation_durations(frame)
+    host = _annotation_durations(view)
     rounding = 2 * source.spacing
     if not host:
         total = float(iterations.duration_ns.sum()) / 1e3
-        return [Row("recording", total, step["Total"], NO_STEPS, _ops_span(frame), rounding) for step in theirs]
+        return [Row("recording", total, step["Total"], NO_STEPS, _ops_span(view), rounding) for step in theirs]
     # (iteration, part): mean over GPUs, as our pages show it.
     of = dict(zip(TIME_CATEGORIES, (iterations.category_ns.mean(axis=1) / 1e3).T, strict=True))
     kernels, memory = of["tensor_core"] + of["other_kernels"], of["memory"]
@@ -117,10 +117,10 @@ def step_rows(frame: Frame, theirs: list[dict[str, Any]], source: Source) -> lis
         seen.add(name)
         total = float(iterations.duration_ns[i]) / 1e3
         reason, theirs_by_rule = ("", None) if source.linked else (UNLINKED, host.get(name))
-        if not frame.profile.has_gpu:
+        if not view.profile.has_gpu:
             reason, theirs_by_rule = OWN_END, host.get(name)
         rows.append(Row(f"step {name}", total, step["Total"], reason, theirs_by_rule, rounding))
-        if source.linked and frame.profile.has_gpu:
+        if source.linked and view.profile.has_gpu:
             gpu = step["Kernel"] + step["Communication"]
             rows.append(Row(f"step {name}: kernels", float(kernels[i]), gpu))
             rows.append(Row(f"step {name}: copies and sets", float(memory[i]), step["Memcpy"] + step["Memset"]))
@@ -132,11 +132,11 @@ def step_rows(frame: Frame, theirs: list[dict[str, Any]], source: Source) -> lis
     return rows
 
 
-def utilization_rows(frame: Frame, theirs: dict[str, float], source: Source) -> list[Row]:
+def utilization_rows(view: ProfileView, theirs: dict[str, float], source: Source) -> list[Row]:
     """Percent; one GPU only, as ours is the mean of all."""
     if len(theirs) != 1 or not source.linked:
         return []
-    totals = step_totals(frame, frame.selection())
+    totals = step_totals(view, view.selection())
     names = ("tensor_core", "other_kernels")
     kernels = sum(totals.category_ns[name] or 0 for name in names)
     return [
@@ -150,9 +150,9 @@ def utilization_rows(frame: Frame, theirs: dict[str, float], source: Source) -> 
     ]
 
 
-def kernel_rows(frame: Frame, theirs: list[dict[str, Any]]) -> list[Row]:
+def kernel_rows(view: ProfileView, theirs: list[dict[str, Any]]) -> list[Row]:
     """All kernels by name."""
-    profile = frame.profile
+    profile = view.profile
     launches, strings = profile.launches, profile.strings
     chosen = profile.kernels.kind[launches.kernel] == KernelKind.KERNEL
     times: dict[str, list[int]] = defaultdict(list)
@@ -173,13 +173,13 @@ def kernel_rows(frame: Frame, theirs: list[dict[str, Any]]) -> list[Row]:
     return rows
 
 
-def kernels_by_operator(frame: Frame, theirs: list[dict[str, Any]], source: Source) -> list[Row]:
+def kernels_by_operator(view: ProfileView, theirs: list[dict[str, Any]], source: Source) -> list[Row]:
     """Kernels by name and by the operator that launched them; "N/A" for those without one."""
-    profile = frame.profile
+    profile = view.profile
     launches, strings = profile.launches, profile.strings
     ours: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for kernel, op, duration in zip(
-        launches.kernel.tolist(), frame.launch_op.tolist(), launches.duration_ns.tolist(), strict=True
+        launches.kernel.tolist(), view.launch_op.tolist(), launches.duration_ns.tolist(), strict=True
     ):
         if profile.kernels.kind[kernel] == KernelKind.KERNEL:
             name = strings[profile.ops.name[op]] if op >= 0 and source.linked else "N/A"
@@ -187,7 +187,7 @@ def kernels_by_operator(frame: Frame, theirs: list[dict[str, Any]], source: Sour
             sums[0] += 1
             sums[1] += duration / 1e3
     published: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
-    operators = _op_names(frame)
+    operators = _op_names(view)
     for row in theirs:
         # An annotation or the call tree's root is no operator.
         op_name = row["op"] if row["op"] in operators else "N/A"
@@ -215,15 +215,15 @@ def kernels_by_operator(frame: Frame, theirs: list[dict[str, Any]], source: Sour
     return rows
 
 
-def operator_rows(frame: Frame, theirs: list[dict[str, Any]], source: Source) -> list[Row]:
+def operator_rows(view: ProfileView, theirs: list[dict[str, Any]], source: Source) -> list[Row]:
     """Calls, host and device times of every operator."""
-    ours = {row.name: row for row in operator_averages(frame)}
+    ours = {row.name: row for row in operator_averages(view)}
     published = {row["name"]: row for row in theirs}
-    known = frame if source.linked else _known_calls(frame)
+    known = view if source.linked else _known_calls(view)
     by_rule = ours if source.linked else {row.name: row for row in operator_averages(known)}
     children = _children(known)
     rows = []
-    for name in sorted(published.keys() | (ours.keys() & _op_names(frame))):
+    for name in sorted(published.keys() | (ours.keys() & _op_names(view))):
         own, their = ours.get(name), published.get(name, {})
         rule = _figures(by_rule.get(name))
         # A duration is the difference of two rounded times, a self time that of many.
@@ -235,9 +235,9 @@ def operator_rows(frame: Frame, theirs: list[dict[str, Any]], source: Source) ->
     return rows
 
 
-def _known_calls(frame: Frame) -> Frame:
+def _known_calls(view: ProfileView) -> ProfileView:
     """The recording with the calls that torch-tb-profiler knows; what lies in others lies in the call around them."""
-    profile = frame.profile
+    profile = view.profile
     calls = profile.calls
     kind = profile.ops.kind[calls.op]
     kept_names = np.array([_COMMUNICATION.match(text) is not None for text in profile.strings], dtype=np.bool_)
@@ -245,25 +245,27 @@ def _known_calls(frame: Frame) -> Frame:
     above = np.zeros(len(calls), dtype=np.int64)
     for level in range(1, int(calls.depth.max(initial=0)) + 1):
         rows = np.flatnonzero(calls.depth == level)
-        parent = frame.call_parent[rows]
+        parent = view.call_parent[rows]
         above[rows] = above[parent] + removed[parent]
     kept = ~removed
     columns = (calls.op, calls.start_ns, calls.duration_ns, calls.depth - above, calls.thread)
     unlaunched = dataclasses.replace(profile.launches, call=np.full(len(profile.launches), -1, dtype=np.int64))
-    return Frame(dataclasses.replace(profile, calls=Calls(*(column[kept] for column in columns)), launches=unlaunched))
+    return ProfileView(
+        dataclasses.replace(profile, calls=Calls(*(column[kept] for column in columns)), launches=unlaunched)
+    )
 
 
-def _children(frame: Frame) -> dict[str, int]:
+def _children(view: ProfileView) -> dict[str, int]:
     """Per name the number of direct children of its calls."""
-    calls, ops, strings = frame.profile.calls, frame.profile.ops, frame.profile.strings
-    parent = frame.call_parent[frame.call_parent >= 0]
+    calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
+    parent = view.call_parent[view.call_parent >= 0]
     names, counts = np.unique(ops.name[calls.op[parent]], return_counts=True)
     return {strings[name]: count for name, count in zip(names.tolist(), counts.tolist(), strict=True)}
 
 
-def _ops_span(frame: Frame) -> float:
-    calls = frame.profile.calls
-    rows = frame.profile.ops.kind[calls.op] == CallKind.OP
+def _ops_span(view: ProfileView) -> float:
+    calls = view.profile.calls
+    rows = view.profile.ops.kind[calls.op] == CallKind.OP
     return float((calls.start_ns[rows] + calls.duration_ns[rows]).max() - calls.start_ns[rows].min()) / 1e3
 
 
@@ -279,14 +281,14 @@ def _figures(row: OperatorAverage | None) -> dict[str, float | None]:
     }
 
 
-def _op_names(frame: Frame) -> set[str]:
-    ops = frame.profile.ops
-    return {frame.profile.strings[i] for i in np.unique(ops.name[ops.kind == CallKind.OP]).tolist()}
+def _op_names(view: ProfileView) -> set[str]:
+    ops = view.profile.ops
+    return {view.profile.strings[i] for i in np.unique(ops.name[ops.kind == CallKind.OP]).tolist()}
 
 
-def _annotation_durations(frame: Frame) -> dict[str, float]:
+def _annotation_durations(view: ProfileView) -> dict[str, float]:
     """Duration of each step's own annotation on the host (us)."""
-    calls, ops, strings = frame.profile.calls, frame.profile.ops, frame.profile.strings
+    calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
     result: dict[str, float] = {}
     for op, duration in zip(calls.op.tolist(), calls.duration_ns.tolist(), strict=True):
         name = strings[ops.name[op]]

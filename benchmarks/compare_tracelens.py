@@ -27,10 +27,10 @@ import msgspec
 import numpy as np
 from comparison_rows import Row
 
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.intervals import Union, merge, union
-from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind
-from tb_dlprof_plugin.storage.tree import climb
+from tb_dlprof_plugin.model.intervals import Intervals, merge, union
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
+from tb_dlprof_plugin.model.tree import climb
+from tb_dlprof_plugin.profile_view import ProfileView
 
 COMMUNICATION = re.compile(r"nccl|rccl", re.IGNORECASE)
 US, MS = 1e3, 1e6
@@ -46,7 +46,7 @@ class _Trace(msgspec.Struct):
     traceEvents: list[_Event]
 
 
-def compare(data: bytes, tables: Path, frame: Frame) -> Iterator[tuple[str, list[Row]]]:
+def compare(data: bytes, tables: Path, view: ProfileView) -> Iterator[tuple[str, list[Row]]]:
     """The rows of each table that lies in the folder; ``data`` is the trace's JSON."""
     spacing = clock_spacing(data)
     subjects = {
@@ -60,7 +60,7 @@ def compare(data: bytes, tables: Path, frame: Frame) -> Iterator[tuple[str, list
         path = tables / f"{name}.csv"
         if path.exists():
             with path.open(newline="") as stream:
-                yield name, rows_of(list(csv.DictReader(stream)), frame, spacing)
+                yield name, rows_of(list(csv.DictReader(stream)), view, spacing)
 
 
 def clock_spacing(data: bytes) -> float:
@@ -70,16 +70,16 @@ def clock_spacing(data: bytes) -> float:
     return float(np.spacing(max(times, default=0.0)))
 
 
-def timeline_rows(published: Table, frame: Frame, spacing: float) -> list[Row]:
+def timeline_rows(published: Table, view: ProfileView, spacing: float) -> list[Row]:
     """``gpu_timeline``: milliseconds by the clock."""
-    profile = frame.profile
+    profile = view.profile
     launches, strings = profile.launches, profile.strings
     kind = profile.kernels.kind[launches.kernel]
     named = np.array([bool(COMMUNICATION.search(text)) for text in strings], dtype=np.bool_)
     communicates = named[profile.kernels.name[launches.kernel]] & (kind != KernelKind.MEMCPY)
     copies = kind == KernelKind.MEMCPY
-    compute, comm = _running(frame, ~communicates & ~copies), _running(frame, communicates)
-    memory, busy = _running(frame, copies), _running(frame, np.ones(len(launches), dtype=np.bool_))
+    compute, comm = _running(view, ~communicates & ~copies), _running(view, communicates)
+    memory, busy = _running(view, copies), _running(view, np.ones(len(launches), dtype=np.bool_))
     total = int((launches.start_ns + launches.duration_ns).max() - launches.start_ns.min())
     ours = {
         "computation_time": _length(compute),
@@ -98,10 +98,10 @@ def timeline_rows(published: Table, frame: Frame, spacing: float) -> list[Row]:
     ]
 
 
-def kernel_rows(published: Table, frame: Frame, spacing: float) -> list[Row]:
+def kernel_rows(published: Table, view: ProfileView, spacing: float) -> list[Row]:
     """``kernel_summary``: kernels by operator, name and stream; microseconds."""
-    profile = frame.profile
-    launches, strings, op = profile.launches, profile.strings, frame.launch_op
+    profile = view.profile
+    launches, strings, op = profile.launches, profile.strings, view.launch_op
     by_operator = bool(published) and "Parent cpu_op" in published[0]
     kernels = profile.kernels.kind[launches.kernel] == KernelKind.KERNEL
     chosen = np.flatnonzero(kernels & (op >= 0) if by_operator else kernels)
@@ -130,10 +130,10 @@ def kernel_rows(published: Table, frame: Frame, spacing: float) -> list[Row]:
     return rows
 
 
-def operator_rows(published: Table, frame: Frame, spacing: float) -> list[Row]:
+def operator_rows(published: Table, view: ProfileView, spacing: float) -> list[Row]:
     """``ops_summary``: operators that launch something themselves; microseconds."""
-    calls = _launching_calls(frame)
-    name = [frame.profile.strings[i] for i in frame.profile.ops.name[frame.profile.calls.op[calls.rows]].tolist()]
+    calls = _launching_calls(view)
+    name = [view.profile.strings[i] for i in view.profile.ops.name[view.profile.calls.op[calls.rows]].tolist()]
     return _grouped(
         published,
         [(n,) for n in name],
@@ -147,12 +147,12 @@ def operator_rows(published: Table, frame: Frame, spacing: float) -> list[Row]:
     )
 
 
-def argument_rows(published: Table, frame: Frame, spacing: float) -> list[Row]:
+def argument_rows(published: Table, view: ProfileView, spacing: float) -> list[Row]:
     """``ops_unique_args``: the same, by input shapes and types."""
-    calls = _launching_calls(frame)
+    calls = _launching_calls(view)
     return _grouped(
         published,
-        [_arguments(frame, row) for row in calls.rows.tolist()],
+        [_arguments(view, row) for row in calls.rows.tolist()],
         [_published_arguments(row) for row in published],
         {
             "operation_count": [1.0] * len(calls.rows),
@@ -163,19 +163,19 @@ def argument_rows(published: Table, frame: Frame, spacing: float) -> list[Row]:
     )
 
 
-def unified_rows(published: Table, frame: Frame, spacing: float) -> list[Row]:
+def unified_rows(published: Table, view: ProfileView, spacing: float) -> list[Row]:
     """``unified_perf_summary``: operators by input shapes and types, with their CPU time; microseconds.
 
     TraceLens lists an operator here either as launcher or, where it models its performance, as the one around; each
     of its rows is looked up among all calls of that name and those arguments that launched something.
     """
-    profile = frame.profile
-    busy = _SubtreeTimes(frame)
+    profile = view.profile
+    busy = _SubtreeTimes(view)
     rows = np.flatnonzero((profile.ops.kind[profile.calls.op] == CallKind.OP) & busy.launches_something)
     wanted = {_published_arguments(row) for row in published}
-    keys = {row: _arguments(frame, row) for row in rows.tolist()}
+    keys = {row: _arguments(view, row) for row in rows.tolist()}
     # An operator that calls itself again is one row.
-    parent = frame.call_parent.tolist()
+    parent = view.call_parent.tolist()
     chosen = [row for row, key in keys.items() if key in wanted and not _inside_itself(row, key, keys, parent)]
     times = busy.of(np.array(chosen, dtype=np.int64))
     return _grouped(
@@ -203,21 +203,21 @@ def _inside_itself(row: int, key: tuple[str, ...], keys: dict[int, tuple[str, st
 class _SubtreeTimes:
     """Time in which something ran that a call or any call in it launched."""
 
-    def __init__(self, frame: Frame) -> None:
-        self.frame = frame
-        launches = frame.profile.launches
+    def __init__(self, view: ProfileView) -> None:
+        self.view = view
+        launches = view.profile.launches
         self.rows_of: dict[int, list[int]] = defaultdict(list)
-        parent = frame.call_parent.tolist()
+        parent = view.call_parent.tolist()
         for row, call in enumerate(launches.call.tolist()):
             while call >= 0:
                 self.rows_of[call].append(row)
                 call = parent[call]
-        self.launches_something = np.zeros(len(frame.profile.calls), dtype=np.bool_)
+        self.launches_something = np.zeros(len(view.profile.calls), dtype=np.bool_)
         self.launches_something[list(self.rows_of)] = True
 
     def of(self, calls: Ints) -> tuple[list[float], list[int]]:
         """Microseconds of each call, and of how many intervals they were made."""
-        launches = self.frame.profile.launches
+        launches = self.view.profile.launches
         lengths, intervals = [], []
         for call in calls.tolist():
             rows = np.array(self.rows_of[call], dtype=np.int64)
@@ -234,13 +234,13 @@ class _LaunchingCalls:
         self.rows, self.own_us, self.subtree_us, self.intervals = rows, own_us, subtree_us, intervals
 
 
-def _launching_calls(frame: Frame) -> _LaunchingCalls:
-    profile = frame.profile
+def _launching_calls(view: ProfileView) -> _LaunchingCalls:
+    profile = view.profile
     launches, calls = profile.launches, profile.calls
     kind = profile.ops.kind[calls.op]
-    owner = climb(launches.call, kind != CallKind.OP, frame.call_parent)
+    owner = climb(launches.call, kind != CallKind.OP, view.call_parent)
     owner = np.where((owner >= 0) & (kind[np.maximum(owner, 0)] == CallKind.OP), owner, -1)
-    subtree = _SubtreeTimes(frame)
+    subtree = _SubtreeTimes(view)
     rows = np.unique(owner[owner >= 0])
     own = []
     for row in rows.tolist():
@@ -286,9 +286,9 @@ def _grouped(
     ]
 
 
-def _arguments(frame: Frame, call: int) -> tuple[str, str, str]:
-    ops, strings = frame.profile.ops, frame.profile.strings
-    op = frame.profile.calls.op[call]
+def _arguments(view: ProfileView, call: int) -> tuple[str, str, str]:
+    ops, strings = view.profile.ops, view.profile.strings
+    op = view.profile.calls.op[call]
     return strings[ops.name[op]], _plain(strings[ops.shapes[op]]), _plain(strings[ops.dtypes[op]])
 
 
@@ -303,12 +303,12 @@ def _published_arguments(row: dict[str, str]) -> tuple[str, str, str]:
     return row["name"], as_json(row["Input Dims"]), as_json(row["Input type"])
 
 
-def _running(frame: Frame, rows: Bools) -> Union:
-    launches = frame.profile.launches
+def _running(view: ProfileView, rows: Bools) -> Intervals:
+    launches = view.profile.launches
     return union(launches.start_ns[rows], launches.start_ns[rows] + launches.duration_ns[rows])
 
 
-def _length(intervals: Union) -> int:
+def _length(intervals: Intervals) -> int:
     return int((intervals[1] - intervals[0]).sum())
 
 

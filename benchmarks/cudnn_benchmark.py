@@ -16,9 +16,9 @@ import tempfile
 from pathlib import Path
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.kernels import kernels_page
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.kernels import kernels_page
+from tb_dlprof_plugin.profile_view import ProfileView
 
 TRAIN = Path(__file__).resolve().parents[1] / "demo" / "train.py"
 
@@ -30,9 +30,9 @@ def run(model: str, precision: str, benchmark: bool) -> tuple[float, float, str]
         command += ["--device", "cuda"] + (["--cudnn-benchmark"] if benchmark else [])
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         (stored,) = tb_dlprof_plugin.read_profiles(logdir)
-    frame = Frame(stored.profile)
-    selection = frame.selection()
-    page = kernels_page(frame, RunRef(model, "", 0, 0), selection)
+    view = ProfileView(stored.profile)
+    selection = view.selection()
+    page = kernels_page(view, RunRef(model, "", 0, 0), selection)
     convolutions = sum(family.value_ns or 0 for family in page.by_family if family.key == "convolution")
     result = json.loads(done.stdout.strip().splitlines()[-1])
     return result["unprofiled_step_ms"], convolutions / selection.count / 1e6, result["device"]

@@ -37,8 +37,8 @@ from recordings.recorder import without_overhead
 from models import MODELS
 from synthetic_data import make_loader
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.averages import OperatorAverage, operator_averages
+from tb_dlprof_plugin.metrics.averages import OperatorAverage, operator_averages
+from tb_dlprof_plugin.profile_view import ProfileView
 from training import PRECISIONS, Training
 
 STEPS = 3
@@ -105,7 +105,7 @@ def compare_one(model: str, precision: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "run.pt.trace.json"
         torchs = record(model, precision, device, trace)
-        compared, lines = differences(torchs, operator_averages(Frame(analyze_trace(trace))), device)
+        compared, lines = differences(torchs, operator_averages(ProfileView(analyze_trace(trace))), device)
     for line in lines[:20]:
         print(f"  {line}")
     print(f"{model:10} {precision:9} {compared:5} rows {len(lines):4} differ")

@@ -37,7 +37,7 @@ from comparison_rows import DIFFERS, EQUAL, EXPLAINED, Row, table
 from peer_environment import PROGRAMS, peer_settings, peer_versions, peers_python
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.profile_view import ProfileView
 
 Tables = Iterator[tuple[str, list[Row]]]
 
@@ -48,19 +48,19 @@ def tracelens(folder: Path) -> Iterator[tuple[Path, Tables]]:
         name = trace.name.removesuffix(".gz").removesuffix(".json")
         for tables in (folder / f"{name}_perf_report_csvs", folder / "expected_csvs"):
             if tables.is_dir():
-                yield trace, compare_tracelens.compare(read(trace), tables, Frame(analyze_trace(trace)))
+                yield trace, compare_tracelens.compare(read(trace), tables, ProfileView(analyze_trace(trace)))
                 break
 
 
 def hta(trace: Path, python: Path, keep: Path | None) -> Tables:
     """HTA's comparison of a trace."""
-    return compare_hta.compare(read(trace), Frame(analyze_trace(trace)), _printed(python, "hta", trace, keep))
+    return compare_hta.compare(read(trace), ProfileView(analyze_trace(trace)), _printed(python, "hta", trace, keep))
 
 
 def torch_tb_profiler(trace: Path, python: Path, keep: Path | None) -> Tables:
     """torch-tb-profiler's comparison of a trace."""
     theirs = _printed(python, "torch_tb_profiler", trace, keep)
-    return compare_torch_tb_profiler.compare(read(trace), Frame(analyze_trace(trace)), theirs)
+    return compare_torch_tb_profiler.compare(read(trace), ProfileView(analyze_trace(trace)), theirs)
 
 
 def _printed(python: Path, peer: str, trace: Path, keep: Path | None) -> Any:

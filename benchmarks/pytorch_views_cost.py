@@ -47,7 +47,7 @@ def cost(trace: Path) -> dict[str, float]:
 def one(plain: Path, copy: Path) -> None:
     """Analyses and copies, and prints what that took."""
     from tb_dlprof_plugin.analysis import analyze_trace
-    from tb_dlprof_plugin.analysis.tab_copy import write_tab_copy
+    from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
 
     begun = time.process_time()
     profile = analyze_trace(plain)

@@ -41,7 +41,7 @@ def train(model: str, steps: int, folder: Path, options: list[str], run_options:
     out = folder / "times.json"
     command = [sys.executable, str(SCRIPT), "--model", model, "--steps", str(steps), "--out", str(out), *options]
     if run_options is not None:
-        run = [sys.executable, "-m", "tb_dlprof_plugin.commands.main", "run", "--verbosity", "quiet"]
+        run = [sys.executable, "-m", "tb_dlprof_plugin.cli.main", "run", "--verbosity", "quiet"]
         run += ["--logdir", str(folder), "--run-name", f"{model}{time.time_ns()}"]
         command = [*run, *run_options, *command[1:]]
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))

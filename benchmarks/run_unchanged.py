@@ -23,8 +23,8 @@ import torch
 
 from tb_dlprof_plugin import read_profiles
 from tb_dlprof_plugin.advice import advise
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.ops import op_totals
+from tb_dlprof_plugin.metrics.ops import op_totals
+from tb_dlprof_plugin.profile_view import ProfileView
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "benchmarks" / "run_scripts"
@@ -61,7 +61,7 @@ def try_script(name: str, folder: Path, gpu: bool) -> tuple[str, bool]:
     """Its row, and whether all is well."""
     folder.mkdir()
     script = [str(FOLDER / "deterministic.py"), str(FOLDER / SCRIPTS[name][0]), *SCRIPTS[name][1:], "--save"]
-    run = [sys.executable, "-m", "tb_dlprof_plugin.commands.main", "run", "--logdir", str(folder)]
+    run = [sys.executable, "-m", "tb_dlprof_plugin.cli.main", "run", "--logdir", str(folder)]
     execute([sys.executable, *script, "first.pt"], folder)
     execute([sys.executable, *script, "second.pt"], folder)
     execute([*run, "--verbosity", "quiet", "--run-name", "r", *script, "run.pt"], folder)
@@ -71,14 +71,14 @@ def try_script(name: str, folder: Path, gpu: bool) -> tuple[str, bool]:
         return f"{name:14} {len(found)} profiles", False
 
     profile = found[0]
-    frame = Frame(profile)
-    whole = frame.selection()
-    totals = op_totals(frame, whole)
+    view = ProfileView(profile)
+    whole = view.selection()
+    totals = op_totals(view, whole)
     time_ns = totals.gpu_ns if totals.gpu_ns.any() else totals.cpu_total_ns
-    named = [bool(profile.strings[module]) for module in frame.groups.module]
+    named = [bool(profile.strings[module]) for module in view.groups.module]
     share = 100 * time_ns[named].sum() / max(1, time_ns.sum())
     numbers = [int(number) for number in profile.iterations.number]
-    findings = advise(frame, whole).findings
+    findings = advise(view, whole).findings
     weights = "the same" if kept else "DIFFER" if repeats else "differ, as without it"
     row = (
         f"{name:14} {profile.facts.model or 'unknown':32} {numbers[0]:3} to {numbers[-1]:3} {share:9.1f} % "

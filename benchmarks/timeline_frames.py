@@ -30,10 +30,9 @@ from big_trace import make, read
 from playwright.sync_api import Frame, sync_playwright
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.frame import Frame as ProfileFrame
-from tb_dlprof_plugin.frame import Selection
-from tb_dlprof_plugin.storage.eventfile import write_profile
-from tb_dlprof_plugin.views.timeline.events import timeline_events
+from tb_dlprof_plugin.pages.timeline.events import timeline_events
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.store.event_file import write_profile
 
 RUN = "large"
 SIZES = (("1440x900", 1440, 900), ("2560x1300", 2560, 1300))
@@ -129,7 +128,7 @@ def large_run(source: Path, events: int, logdir: Path) -> int:
         make(source, trace, megabytes)
         trace.write_bytes(one_step(trace.read_bytes()))
         profile = analyze_trace(trace)
-        frame = ProfileFrame(profile)
+        frame = ProfileView(profile)
         drawn = timeline_events(frame, Selection(0, 0))
         found = sum(len(rows) for rows in (profile.calls.op, profile.launches.kernel))
         if len(drawn) >= events:

@@ -166,7 +166,7 @@ def _by_torch(step: Any, directory: Path) -> subprocess.Popen[bytes]:
     code = (
         "import shutil, sys, pathlib\n"
         "from tb_dlprof_plugin.analysis import analyze_trace\n"
-        "from tb_dlprof_plugin.storage.eventfile import write_profile\n"
+        "from tb_dlprof_plugin.store.event_file import write_profile\n"
         "write_profile(pathlib.Path(sys.argv[2]), analyze_trace(sys.argv[1], session='bare'))\n"
         "shutil.rmtree(pathlib.Path(sys.argv[1]).parent)\n"
     )
@@ -180,7 +180,7 @@ def _run_of_script(name: str, precision: str, out: Path) -> Run:
     directory.parent.mkdir(parents=True, exist_ok=True)
     script = [str(Path(__file__)), "train", "--subject", name, "--precision", precision, "--times", str(times)]
     options = ["--verbosity", "quiet", "--logdir", str(directory.parent), "--run-name", "run"]
-    command = [sys.executable, "-m", "tb_dlprof_plugin.commands.main", "run", *options]
+    command = [sys.executable, "-m", "tb_dlprof_plugin.cli.main", "run", *options]
     command += ["--iter-start", str(RUN_FIRST), *script]
     done = subprocess.run(command, env=_environment(), capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode or not times.exists():
@@ -236,7 +236,7 @@ class Shown:
     source: str
     recorded_ms: float
     cpu_paced: bool
-    frame: Any
+    view: Any
 
     @property
     def error(self) -> float:
@@ -251,10 +251,10 @@ class Shown:
 
 def shown(directory: Path) -> list[Shown]:
     """All recordings of a directory that ``record`` wrote."""
-    from tb_dlprof_plugin.frame import Frame
-    from tb_dlprof_plugin.measures.iterations import step_totals
+    from tb_dlprof_plugin.metrics.iterations import step_totals
+    from tb_dlprof_plugin.profile_view import ProfileView
     from tb_dlprof_plugin.simulation.estimate import step_estimate
-    from tb_dlprof_plugin.storage.eventfile import read_profiles
+    from tb_dlprof_plugin.store.event_file import read_profiles
 
     result = []
     for row in json.loads((directory / "recording.json").read_text())["runs"]:
@@ -262,12 +262,12 @@ def shown(directory: Path) -> list[Shown]:
         stored = read_profiles(directory / run.name) if (directory / run.name).exists() else []
         if run.error or not stored:
             continue
-        frame = Frame(stored[-1].profile)
-        selection = frame.selection()
-        step, busy = step_estimate(frame, selection), step_totals(frame, selection).gpu_busy_ns or 0
+        view = ProfileView(stored[-1].profile)
+        selection = view.selection()
+        step, busy = step_estimate(view, selection), step_totals(view, selection).gpu_busy_ns or 0
         times = (step.ns / 1e6, step.low_ns / 1e6, step.high_ns / 1e6)
         cpu_paced = run.truth_ms * 1e6 > _CPU_PACED * busy / selection.count
-        result.append(Shown(run, *times, step.source, step.recorded_ns / 1e6, cpu_paced, frame))
+        result.append(Shown(run, *times, step.source, step.recorded_ns / 1e6, cpu_paced, view))
     return result
 
 
@@ -309,7 +309,7 @@ def _costs(found: list[Shown]) -> None:
         ("the CPU does", [one for one in found if one.cpu_paced]),
     ):
         for window, shares in (
-            ("light window", [ms / one.run.truth_ms - 1 for one in chosen if (ms := _light_ms(one.frame)) is not None]),
+            ("light window", [ms / one.run.truth_ms - 1 for one in chosen if (ms := _light_ms(one.view)) is not None]),
             ("bare torch.profiler with shapes", _recorded_shares(chosen, "bare")),
             ("full window", _recorded_shares(chosen, "hook")),
             ("full window of run", _recorded_shares(chosen, "run")),
@@ -323,11 +323,11 @@ def _recorded_shares(chosen: list[Shown], kind: str) -> list[float]:
     return [one.recorded_ms / one.run.truth_ms - 1 for one in chosen if one.run.kind == kind]
 
 
-def _light_ms(frame: Any) -> float | None:
+def _light_ms(view: Any) -> float | None:
     """The mean step of the light window, from completion to completion; None without one."""
     import numpy as np
 
-    light = frame.profile.light_window
+    light = view.profile.light_window
     if len(light) < 2 or not len(light.launches):
         return None
     launches, boundary = light.launches, light.boundary_ns
@@ -349,7 +349,7 @@ def _speedups(rows: list[Shown]) -> None:
         if before is None or precision == "fp32":
             continue
         truth = before.run.truth_ms / after.run.truth_ms
-        made = compare(before.frame, after.frame)
+        made = compare(before.view, after.view)
         if made.speedup is None or made.speedup_interval is None:
             continue
         errors.append(made.speedup / truth - 1)

@@ -27,7 +27,7 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.storage.eventfile import write_profile
+from tb_dlprof_plugin.store.event_file import write_profile
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"

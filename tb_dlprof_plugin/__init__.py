@@ -13,28 +13,28 @@ from tb_dlprof_plugin.version import __version__
 
 if TYPE_CHECKING:
     from tb_dlprof_plugin.analysis import analyze_trace as analyze
+    from tb_dlprof_plugin.api.many_runs import by_model, many_runs, sweep
+    from tb_dlprof_plugin.api.profiles import page, read_profiles, report
     from tb_dlprof_plugin.capture import lightning_callback, profile, trace_handler
     from tb_dlprof_plugin.comparison import compare
-    from tb_dlprof_plugin.comparison.forecast import forecast as predict
-    from tb_dlprof_plugin.kernels import classify_kernel
+    from tb_dlprof_plugin.names import classify_kernel
     from tb_dlprof_plugin.notebook import show
-    from tb_dlprof_plugin.views.python.many import by_model, many_runs, sweep
-    from tb_dlprof_plugin.views.reports.profiles import page, read_profiles, report
+    from tb_dlprof_plugin.planning import forecast as predict
 
 _HOME = {
     "analyze": ("tb_dlprof_plugin.analysis", "analyze_trace"),
-    "by_model": ("tb_dlprof_plugin.views.python.many", "by_model"),
-    "classify_kernel": ("tb_dlprof_plugin.kernels", "classify_kernel"),
+    "by_model": ("tb_dlprof_plugin.api.many_runs", "by_model"),
+    "classify_kernel": ("tb_dlprof_plugin.names", "classify_kernel"),
     "compare": ("tb_dlprof_plugin.comparison", "compare"),
     "lightning_callback": ("tb_dlprof_plugin.capture", "lightning_callback"),
-    "many_runs": ("tb_dlprof_plugin.views.python.many", "many_runs"),
-    "page": ("tb_dlprof_plugin.views.reports.profiles", "page"),
-    "predict": ("tb_dlprof_plugin.comparison.forecast", "forecast"),
+    "many_runs": ("tb_dlprof_plugin.api.many_runs", "many_runs"),
+    "page": ("tb_dlprof_plugin.api.profiles", "page"),
+    "predict": ("tb_dlprof_plugin.planning", "forecast"),
     "profile": ("tb_dlprof_plugin.capture", "profile"),
-    "read_profiles": ("tb_dlprof_plugin.views.reports.profiles", "read_profiles"),
-    "report": ("tb_dlprof_plugin.views.reports.profiles", "report"),
+    "read_profiles": ("tb_dlprof_plugin.api.profiles", "read_profiles"),
+    "report": ("tb_dlprof_plugin.api.profiles", "report"),
     "show": ("tb_dlprof_plugin.notebook", "show"),
-    "sweep": ("tb_dlprof_plugin.views.python.many", "sweep"),
+    "sweep": ("tb_dlprof_plugin.api.many_runs", "sweep"),
     "trace_handler": ("tb_dlprof_plugin.capture", "trace_handler"),
 }
 

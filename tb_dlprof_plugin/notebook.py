@@ -1,7 +1,7 @@
 """The DLProf page in a notebook's cell: a log directory in, a TensorBoard for it and an iframe out.
 
 `%tensorboard` shows TensorBoard around the page; `show` shows the page alone, from the same server. TensorBoard's own
-page needs the browser's storage, which some browsers deny to frames of another site, as in Colab: it stays empty there,
+page needs the browser's storage, which some browsers deny to views of another site, as in Colab: it stays empty there,
 and this one does not.
 """
 
@@ -20,8 +20,8 @@ from urllib.parse import quote
 
 from tensorboard import manager
 
-from tb_dlprof_plugin.storage.eventfile import event_files
-from tb_dlprof_plugin.storage.tags import PLUGIN_NAME
+from tb_dlprof_plugin.store.event_file import event_files
+from tb_dlprof_plugin.store.tags import PLUGIN_NAME
 
 _SECONDS_TO_ANSWER = 30
 _SECONDS_TO_READ = 10
@@ -70,7 +70,7 @@ def show(logdir: str | os.PathLike[str], *, run: str | None = None, page: str | 
         logdir: what `tensorboard --logdir` takes.
         run: the run to begin with, as TensorBoard names it; the first by default.
         page: the page to begin with: "overview", "ops", "compare" ...
-        height: of the frame, in pixels.
+        height: of the view, in pixels.
 
     Raises:
         RuntimeError: this is no notebook, TensorBoard does not start, or one that was started before this package was

@@ -1,6 +1,6 @@
 """TensorBoard routes, and nothing else. GET only.
 
-Made while TensorBoard starts, so it imports little: what answers the routes (`web.answers`) is imported with the first
+Made while TensorBoard starts, so it imports little: what answers the routes (`web.handlers`) is imported with the first
 request.
 """
 
@@ -15,12 +15,12 @@ from tensorboard.backend import http_util
 from tensorboard.plugins import base_plugin
 from werkzeug import wrappers
 
-from tb_dlprof_plugin.storage.tags import PLUGIN_NAME
+from tb_dlprof_plugin.store.tags import PLUGIN_NAME
 from tb_dlprof_plugin.web.bundle import bundle_files, content_of
 from tb_dlprof_plugin.web.routes import ROUTES
 
 if TYPE_CHECKING:
-    from tb_dlprof_plugin.web.answers import Answers
+    from tb_dlprof_plugin.web.handlers import Answers
 
 _log = logging.getLogger(__name__)
 _HASHED_FOR_SECONDS = 86_400
@@ -83,7 +83,7 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return serve  # type: ignore[no-any-return]
 
     def _ready(self) -> Answers:
-        from tb_dlprof_plugin.web.answers import Answers
+        from tb_dlprof_plugin.web.handlers import Answers
 
         with self._lock:
             if self._answers is None:

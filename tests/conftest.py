@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.facts import RunFacts
-from tb_dlprof_plugin.storage.model import Profile
-from tb_dlprof_plugin.trace.kineto import read_kineto
-from tb_dlprof_plugin.trace.timeline import Timeline
-from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.model.timeline import Timeline
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 
 # What a recording leaves shall not depend on whether torch-tb-profiler is installed; the tests of its copies say so.
 os.environ.setdefault("TB_DLPROF_PYTORCH_VIEWS", "0")
@@ -208,8 +208,8 @@ class TraceBuilder:
         finally:
             path.unlink()
 
-    def frame(self, **options: Any) -> Frame:
-        return Frame(self.profile(**options))
+    def view(self, **options: Any) -> ProfileView:
+        return ProfileView(self.profile(**options))
 
 
 @pytest.fixture(scope="session")
@@ -309,9 +309,9 @@ def _training_step(
 
 
 @pytest.fixture(scope="session")
-def gpu_frame(training: Callable[..., TraceBuilder]) -> Frame:
+def gpu_frame(training: Callable[..., TraceBuilder]) -> ProfileView:
     """Three FP32 steps on an H200, which take as long without the profiler."""
-    return training().frame(facts=RunFacts(unprofiled_before_ns=[1_000_000] * 4))
+    return training().view(facts=RunFacts(unprofiled_before_ns=[1_000_000] * 4))
 
 
 @pytest.fixture(scope="session")
@@ -333,8 +333,8 @@ def cpu_trace(new_trace: Callable[..., TraceBuilder]) -> TraceBuilder:
 
 
 @pytest.fixture(scope="session")
-def cpu_frame(cpu_trace: TraceBuilder) -> Frame:
-    return cpu_trace.frame()
+def cpu_frame(cpu_trace: TraceBuilder) -> ProfileView:
+    return cpu_trace.view()
 
 
 @pytest.fixture(scope="session")

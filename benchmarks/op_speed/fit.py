@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from tb_dlprof_plugin.comparison.forecast import features, op_times
-from tb_dlprof_plugin.kernels.ceilings import Ceilings, ceilings_of
+from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
+from tb_dlprof_plugin.planning import features, op_times
 
 from .process import fitted
 

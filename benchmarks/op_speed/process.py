@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tb_dlprof_plugin.comparison.forecast.op_times import Process
+from tb_dlprof_plugin.planning.op_times import Process
 
 MOST_OPS = 700
 """Of a kind with more, a sample tells the hyperparameters as well."""

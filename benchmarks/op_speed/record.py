@@ -27,9 +27,9 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from tb_dlprof_plugin.analysis.build import analyze_trace
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.flops import matrix_calls
-from tb_dlprof_plugin.storage.model import CallKind, Profile
+from tb_dlprof_plugin.metrics.flops import matrix_calls
+from tb_dlprof_plugin.model.profile import CallKind, Profile
+from tb_dlprof_plugin.profile_view import ProfileView
 
 from .cases import DRAWS, Case, draw
 
@@ -80,20 +80,20 @@ def _measure(cases: dict[int, Case], precision: str, device: str) -> list[dict[s
 
 def _rows(summary: Profile, cases: dict[int, Case], precision: str) -> list[dict[str, Any]]:
     """The units of each case: kernel time (ns), the mean of the repeats."""
-    frame = Frame(summary)
+    view = ProfileView(summary)
     calls, ops, launches, strings = summary.calls, summary.ops, summary.launches, summary.strings
-    work = matrix_calls(frame, frame.selection())
+    work = matrix_calls(view, view.selection())
     starts, stops, numbers = _labels(summary)
     units: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for row in range(len(launches)):
-        call, group = int(launches.call[row]), int(frame.launch_group[row])
+        call, group = int(launches.call[row]), int(view.launch_group[row])
         if call < 0 or group < 0:
             continue
         at = bisect.bisect_right(starts, int(calls.start_ns[call])) - 1
         if at < 0 or calls.start_ns[call] > stops[at]:
             continue
         matrix = int(work.of_call[call])
-        op = int(ops.op_type[calls.op[frame.call_top[call]]]) if matrix < 0 else int(calls.op[work.call[matrix]])
+        op = int(ops.op_type[calls.op[view.call_top[call]]]) if matrix < 0 else int(calls.op[work.call[matrix]])
         key = (numbers[at], group, matrix >= 0, op)
         units[key].append(row)
     result = []
@@ -104,7 +104,7 @@ def _rows(summary: Profile, cases: dict[int, Case], precision: str) -> list[dict
             "kind": case.kind,
             "layout": case.layout,
             "precision": precision,
-            "backward": int(frame.groups.role[group]) == 2,
+            "backward": int(view.groups.role[group]) == 2,
             "op": strings[ops.name[op]] if is_matrix else strings[op],
             "matrix": is_matrix,
             "ns": int(launches.duration_ns[rows].sum()) / REPEATS,

@@ -25,7 +25,7 @@ from tb_dlprof_plugin.advice.finding import FindingItem, Reading
 from tb_dlprof_plugin.advice.rule import Rule
 from tb_dlprof_plugin.advice.thresholds import Speedup
 from tb_dlprof_plugin.advice.topics import place_of, topic_of
-from tb_dlprof_plugin.views.text import byte_size, duration
+from tb_dlprof_plugin.model.formatting import byte_size, duration
 
 from . import studies
 from .held import LARGER, RECORDED, Held, all_held

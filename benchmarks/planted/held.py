@@ -17,8 +17,8 @@ from typing import Any
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.engine import Advice, all_rules
 from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
-from tb_dlprof_plugin.commands.source import choose
-from tb_dlprof_plugin.frame import Frame, Selection
+from tb_dlprof_plugin.cli.open_profile import choose
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 RECORDED = Path(__file__).resolve().parent / "recorded"
 LARGER = RECORDED.with_name("recorded_larger")
@@ -31,13 +31,13 @@ class Run:
 
     def __init__(self, directory: Path) -> None:
         chosen = choose(directory, None, None, None, None)
-        self.frame: Frame = chosen.frame
+        self.view: ProfileView = chosen.view
         self.selection: Selection = chosen.selection
 
     @cached_property
     def advice(self) -> Advice:
         """Of all iterations."""
-        return advise(self.frame, self.selection)
+        return advise(self.view, self.selection)
 
     def finding(self, rule: str) -> FindingItem | None:
         """The rule's finding."""
@@ -50,13 +50,13 @@ class Run:
     @property
     def step_ns(self) -> int | None:
         """The median step without the profiler."""
-        return self.frame.profile.facts.unprofiled_step_ns
+        return self.view.profile.facts.unprofiled_step_ns
 
     @property
     def batch_size(self) -> int | None:
         """Samples per step of all processes; None where it was not recorded."""
-        size = self.frame.profile.facts.batch_size
-        return None if size is None else size * max(1, len(self.frame.ranks))
+        size = self.view.profile.facts.batch_size
+        return None if size is None else size * max(1, len(self.view.ranks))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from tb_dlprof_plugin.measures.iterations import step_totals
+from tb_dlprof_plugin.metrics.iterations import step_totals
 
 from .held import Run
 from .tables import DEMO, interval_text, markdown, plain
@@ -77,7 +77,7 @@ def advice_rows() -> tuple[list[tuple[str, ...]], str]:
             ours_confirmed += after >= before
         answers = [("AMP", studied.amp, said, f"step {before:.2f} to {after:.2f} ms in FP16", amp is not None)]
 
-        used = step_totals(run.frame, run.selection).gpu_utilization or 0.0
+        used = step_totals(run.view, run.selection).gpu_utilization or 0.0
         larger = [
             one for one in run.advice.findings if "batch" in one.change.lower() and "larger" in one.change.lower()
         ]
@@ -108,7 +108,7 @@ def t4_rows() -> list[tuple[str, ...]]:
         busy = []
         for precision in ("fp32", "amp-fp16"):
             run = Run(DEMO / model / precision)
-            busy.append((step_totals(run.frame, run.selection).gpu_busy_ns or 0) / run.selection.count / 1e6)
+            busy.append((step_totals(run.view, run.selection).gpu_busy_ns or 0) / run.selection.count / 1e6)
         theirs, ours = after / before, busy[1] / busy[0]
         rows.append((
             STUDIED[model].name, f"{before:,.1f} to {after:,.1f} ms ({theirs:.2f})",

@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tb_dlprof_plugin.comparison.forecast.predict import Forecast, forecast
+from tb_dlprof_plugin.planning.predict import Forecast, forecast
 
 from .forecast import TARGETS, frame_of, recordings
 
@@ -60,13 +60,13 @@ def forecasts() -> Iterator[Row]:
     """From each batch size to each other one."""
     runs = {(run.model, run.precision): run for run in recordings()}
     for before, model in MODELS.items():
-        frame = frame_of(runs[model, "fp32"])
+        view = frame_of(runs[model, "fp32"])
         for target in PRECISIONS:
             precision = TARGETS.get(target, target)
-            here = forecast(frame, precision).predicted_ns / 1e6 if target != "fp32" else runs[model, "fp32"].step_ms
+            here = forecast(view, precision).predicted_ns / 1e6 if target != "fp32" else runs[model, "fp32"].step_ms
             for after, other in MODELS.items():
                 if after != before:
-                    found = forecast(frame, precision, batch_size=after)
+                    found = forecast(view, precision, batch_size=after)
                     truth = runs[other, target].step_ms
                     yield Row(before, after, target, truth, found, here * after / before)
 

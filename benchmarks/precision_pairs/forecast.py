@@ -19,12 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.renew import read_profiles
-from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, read_op_times
-from tb_dlprof_plugin.comparison.forecast.predict import Forecast, forecast
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.planning.op_times import OpTimes, read_op_times
+from tb_dlprof_plugin.planning.predict import Forecast, forecast
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.simulator import simulation
+from tb_dlprof_plugin.store.reclassify import read_profiles
 
 HERE = Path(__file__).resolve().parent
 PAIRS = HERE / "recorded"
@@ -93,20 +93,20 @@ def recordings() -> Iterator[Recorded]:
         )
 
 
-def frame_of(run: Recorded) -> Frame:
+def frame_of(run: Recorded) -> ProfileView:
     """The run's only profile."""
-    return Frame(read_profiles(run.directory)[0].profile)
+    return ProfileView(read_profiles(run.directory)[0].profile)
 
 
-def daydream_ms(frame: Frame) -> float:
+def daydream_ms(view: ProfileView) -> float:
     """The step with Daydream's rule in our replay, so that only the kernels' times differ."""
-    profile = frame.profile
+    profile = view.profile
     kernels = profile.launches.kernel
     is_product = np.isin(
         profile.kernels.family[kernels], [i for i, s in enumerate(profile.strings) if s in ("gemm", "convolution")]
     )
     change = Change(gpu=1.0 / np.where(is_product, 3.0, 2.0))
-    return simulation(frame, frame.selection()).step([change]).ns / 1e6
+    return simulation(view, view.selection()).step([change]).ns / 1e6
 
 
 def forecasts(models: Container[str] | None = None, op_times: OpTimes | None = None, base: str = "fp32") -> list[Row]:
@@ -117,13 +117,13 @@ def forecasts(models: Container[str] | None = None, op_times: OpTimes | None = N
     for run in runs:
         if run.precision != base or (models is not None and run.model not in models):
             continue
-        frame = frame_of(run)
-        by_rule = daydream_ms(frame)
+        view = frame_of(run)
+        by_rule = daydream_ms(view)
         for name, precision in TARGETS.items():
             if name == base:
                 continue
             truth = truths[run.model, name]
-            found = forecast(frame, precision, op_times=op_times)
+            found = forecast(view, precision, op_times=op_times)
             rows.append(Row(run.model, name, run.step_ms, truth.step_ms, found, by_rule))
     return rows
 

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.renew import read_profiles
 from tb_dlprof_plugin.comparison import Comparison, compare
 from tb_dlprof_plugin.comparison.match import match_sites
-from tb_dlprof_plugin.comparison.sites import Run, run_of
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.comparison.op_sites import Run, run_of
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.reclassify import read_profiles
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT = (ROOT / "demo" / "recorded", Path(__file__).resolve().parent / "recorded")
@@ -65,10 +65,10 @@ def closure_ns(found: Comparison) -> int:
     return sum(missing)
 
 
-def same_by_sequence(base: Frame, candidate: Frame) -> float | None:
+def same_by_sequence(base: ProfileView, candidate: ProfileView) -> float | None:
     """Share of the base's matched GPU time (percent) that finds the same partner without module paths."""
     known, blind = (
-        tuple(run_of(frame, frame.selection()) for frame in frames)
+        tuple(run_of(view, view.selection()) for view in frames)
         for frames in ((base, candidate), (without_modules(base), without_modules(candidate)))
     )
     partner, partner_blind = _partners(*known), _partners(*blind)
@@ -81,10 +81,12 @@ def same_by_sequence(base: Frame, candidate: Frame) -> float | None:
     return 100 * same / whole if whole else None
 
 
-def without_modules(frame: Frame) -> Frame:
+def without_modules(view: ProfileView) -> ProfileView:
     """The same run, recorded as if without module ranges and Python stacks."""
-    ops = frame.profile.ops
-    return Frame(dataclasses.replace(frame.profile, ops=dataclasses.replace(ops, module=np.zeros_like(ops.module))))
+    ops = view.profile.ops
+    return ProfileView(
+        dataclasses.replace(view.profile, ops=dataclasses.replace(ops, module=np.zeros_like(ops.module)))
+    )
 
 
 def _partners(a: Run, b: Run) -> dict[int, int]:
@@ -95,7 +97,7 @@ def _partners(a: Run, b: Run) -> dict[int, int]:
 
 
 def _first_calls(run: Run) -> dict[int, int]:
-    tops = np.flatnonzero(run.frame.profile.ops.top[run.frame.profile.calls.op] & (run.sites.of_call >= 0))
+    tops = np.flatnonzero(run.view.profile.ops.top[run.view.profile.calls.op] & (run.sites.of_call >= 0))
     sites, first = np.unique(run.sites.of_call[tops], return_index=True)
     return dict(zip(sites.tolist(), tops[first].tolist(), strict=True))
 
@@ -128,7 +130,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("directories", nargs="*", type=Path, default=[path for path in DEFAULT if path.is_dir()])
     directories = parser.parse_args().directories
-    frames: dict[Path, Frame] = {}
+    frames: dict[Path, ProfileView] = {}
     eager: list[tuple[float, float]] = []
     blind: list[float] = []
     print("| " + " | ".join(COLUMNS) + " |")
@@ -157,8 +159,8 @@ def _percent(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.2f}"
 
 
-def _frame(run: Path) -> Frame:
-    return Frame(read_profiles(run)[-1].profile)
+def _frame(run: Path) -> ProfileView:
+    return ProfileView(read_profiles(run)[-1].profile)
 
 
 if __name__ == "__main__":

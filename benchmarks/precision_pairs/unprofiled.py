@@ -23,8 +23,8 @@ def main() -> None:
         if run.precision.startswith("compile"):
             continue
         runs += 1
-        frame = frame_of(run)
-        step = step_estimate(frame, frame.selection())
+        view = frame_of(run)
+        step = step_estimate(view, view.selection())
         if not step.estimated:
             continue
         truth = run.step_ms * 1e6

@@ -26,7 +26,7 @@ def cpu_plain(rec: Recorder) -> None:
 
 
 def cpu_stack(rec: Recorder) -> None:
-    """A training step with Python stacks and nn.Module frames"""
+    """A training step with Python stacks and nn.Module views"""
     rec.steps(training_step(rec.device), steps=1, with_stack=True, with_modules=True)
 
 
@@ -130,7 +130,7 @@ def cpu_accumulation(rec: Recorder) -> None:
 
 
 def cpu_script(rec: Recorder) -> None:
-    """A scripted model (TorchScript) with module frames"""
+    """A scripted model (TorchScript) with module views"""
     model = torch.jit.script(MLP())
     rec.steps(
         training_step(rec.device, model, (torch.randn(8, 64), torch.randint(0, CLASSES, (8,)))), with_modules=True

@@ -209,7 +209,7 @@ def no_shapes(rec: Recorder) -> None:
 
 
 def with_stack(rec: Recorder) -> None:
-    """A training step with Python stacks and nn.Module frames"""
+    """A training step with Python stacks and nn.Module views"""
     rec.steps(training_step(rec.device), steps=1, with_stack=True, with_modules=True)
 
 
@@ -225,7 +225,7 @@ def all_options(rec: Recorder) -> None:
 
 
 def with_flops(rec: Recorder) -> None:
-    """A training step with FLOPs and module frames of TorchScript"""
+    """A training step with FLOPs and module views of TorchScript"""
     step = training_step(rec.device, torch.jit.script(MLP()), _features(rec.device))
     for _ in range(4):
         step()

@@ -80,7 +80,7 @@ class Recorder:
         self.written.append(path)
 
     def keep_averages(self, events: Any, suffix: str = "") -> None:
-        """Writes torch's averages of an event list: as they are and, if that differs, without overhead and frames."""
+        """Writes torch's averages of an event list: as they are and, if that differs, without overhead and views."""
         document: dict[str, Any] = {
             "recorded": {"kind": self.name, "about": self.about, **machine(self.device)},
             "rows": rows(events.key_averages()),
@@ -129,7 +129,7 @@ def _first(row: Any, *names: str) -> Any:
 
 
 def without_overhead(events: Any) -> Any:
-    """The event list without overhead events and Python frames; what lies in one becomes its parent's."""
+    """The event list without overhead events and Python views; what lies in one becomes its parent's."""
 
     def left_out(event: Any) -> bool:
         return event.name in OVERHEAD or getattr(event, "is_python_function", False)

@@ -10,8 +10,8 @@ from pathlib import Path
 from unittest import mock
 
 from tb_dlprof_plugin.analysis import analyze_trace, kernel_table
-from tb_dlprof_plugin.kernels import KernelClass
-from tb_dlprof_plugin.trace.timeline import DeviceKind
+from tb_dlprof_plugin.model.timeline import DeviceKind
+from tb_dlprof_plugin.names import KernelClass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-_FOLDER = Path(__file__).resolve().parents[2] / "tests" / "kernels" / "oracle"
+_FOLDER = Path(__file__).resolve().parents[2] / "tests" / "names" / "oracle"
 COMMITTED = _FOLDER / "h200.json.gz"
 """The recording that the rules were settled on."""
 HOLD_OUT = _FOLDER / "h200_holdout.json.gz"

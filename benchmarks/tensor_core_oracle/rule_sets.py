@@ -6,7 +6,7 @@ and xprof copied it. https://github.com/NVIDIA/PyProf/blob/fd1b2902e3306119eee40
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.kernels import KernelClass, classify_kernel
+from tb_dlprof_plugin.names import KernelClass, classify_kernel
 
 from .result import Row
 

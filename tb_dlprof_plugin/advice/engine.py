@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import importlib
 import logging
-import pkgutil
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import msgspec
 
-from tb_dlprof_plugin.advice import rules
-from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.combined import combined
+from tb_dlprof_plugin.advice.combined_saving import combined
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleStatus, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.frame import Frame, Selection
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.topics import modules_by_topic
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 _log = logging.getLogger(__name__)
 
@@ -30,8 +29,8 @@ class Implemented:
     """
 
     rule: Rule
-    check: Callable[[Case], Finding | Silent]
-    made: Callable[[Frame, Frame], str] | None
+    check: Callable[[RuleContext], Finding | Silent]
+    made: Callable[[ProfileView, ProfileView], str] | None
 
 
 class Advice(msgspec.Struct, frozen=True):
@@ -47,10 +46,14 @@ class Advice(msgspec.Struct, frozen=True):
 
 @cache
 def all_rules() -> tuple[Implemented, ...]:
-    """Every module of `advice.rules`, by name: each has ``RULE`` and ``check``, and ``made`` where it needs one."""
-    modules = [
-        importlib.import_module(f"{rules.__name__}.{found.name}") for found in pkgutil.iter_modules(rules.__path__)
-    ]
+    """The rules in the folders of `advice.rules`, by name.
+
+    A rule is a module with ``RULE`` and ``check``, and with ``made`` where it needs one; the others are helpers.
+    """
+    names = sorted(
+        (name for names in modules_by_topic().values() for name in names), key=lambda name: name.rpartition(".")[2]
+    )
+    modules = [importlib.import_module(name) for name in names]
     return tuple(
         Implemented(module.RULE, module.check, getattr(module, "made", None))
         for module in modules
@@ -58,22 +61,24 @@ def all_rules() -> tuple[Implemented, ...]:
     )
 
 
-def advise(frame: Frame, selection: Selection, ranks: Sequence[Frame] = (), set_aside: Collection[str] = ()) -> Advice:
+def advise(
+    view: ProfileView, selection: Selection, ranks: Sequence[ProfileView] = (), set_aside: Collection[str] = ()
+) -> Advice:
     """What all rules say of the selected iterations.
 
     Args:
-        frame: of the profile.
+        view: of the profile.
         selection: of its iterations.
-        ranks: the profiles of all ranks of the same session, where there are several; by default `Frame.ranks`.
+        ranks: the profiles of all ranks of the same session, where there are several; by default `ProfileView.ranks`.
         set_aside: rules whose findings the combined saving leaves out.
     """
-    case = Case(frame, selection, ranks or frame.ranks)
+    context = RuleContext(view, selection, ranks or view.ranks)
     findings: list[Finding] = []
     statuses: list[RuleStatus] = []
     for one in all_rules():
         rule = one.rule
         try:
-            answer = one.check(case)
+            answer = one.check(context)
         except Exception as error:
             _log.exception("rule %s failed", rule.id)
             why = f"The rule itself failed ({error}); please report this."
@@ -88,7 +93,7 @@ def advise(frame: Frame, selection: Selection, ranks: Sequence[Frame] = (), set_
             statuses.append(RuleStatus(rule.id, rule.title, "fired", answer.item.seen))
     findings.sort(key=lambda f: _rank(f.item))
     open_savings = [(f.saving, f.group) for f in findings if f.saving is not None and f.item.rule not in set_aside]
-    together = combined(case, open_savings)
+    together = combined(context, open_savings)
     return Advice([f.item for f in findings], statuses, together)
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.frame import Frame, Selection, per_selection
-from tb_dlprof_plugin.measures.work import tensor_shapes
+from tb_dlprof_plugin.metrics.matrix_work import tensor_shapes
+from tb_dlprof_plugin.model.intervals import Intervals, covered, union
+from tb_dlprof_plugin.model.profile import Bools, CallKind, KernelKind
+from tb_dlprof_plugin.model.tree import nearest
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named
-from tb_dlprof_plugin.storage.intervals import Union, covered, union
-from tb_dlprof_plugin.storage.model import Bools, CallKind, KernelKind
-from tb_dlprof_plugin.storage.tree import nearest
 
 _STEP, _ZERO_GRAD = "Optimizer.step#", "Optimizer.zero_grad#"
 _LISTS = "aten::_foreach_"
@@ -38,7 +38,7 @@ class OptimizerWork:
         optimizer: the class's name in the annotation, "" for none.
     """
 
-    steps: Union
+    steps: Intervals
     single: Bools
     lists: Bools
     fused: Bools
@@ -54,19 +54,19 @@ class OptimizerWork:
 
 
 @per_selection
-def optimizer_work(frame: Frame, selection: Selection) -> OptimizerWork:
+def optimizer_work(view: ProfileView, selection: Selection) -> OptimizerWork:
     """The steps that begin in the selected iterations."""
-    profile = frame.profile
+    profile = view.profile
     calls, launches, strings = profile.calls, profile.launches, profile.strings
-    steps = calls_named(frame, CallKind.ANNOTATION, lambda name: name.startswith(_STEP))
-    steps &= frame.selected_calls(selection)
+    steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(_STEP))
+    steps &= view.selected_calls(selection)
     windows = union(calls.start_ns[steps], calls.start_ns[steps] + calls.duration_ns[steps])
-    inside = within(frame, windows) & (profile.kernels.kind[launches.kernel] == KernelKind.KERNEL)
-    of_lists = calls_named(frame, CallKind.OP, lambda name: name.startswith(_LISTS))
-    lists = _in_op(frame, _LISTS)
-    fused = _in_op(frame, _FUSED)
+    inside = within(view, windows) & (profile.kernels.kind[launches.kernel] == KernelKind.KERNEL)
+    of_lists = calls_named(view, CallKind.OP, lambda name: name.startswith(_LISTS))
+    lists = _in_op(view, _LISTS)
+    fused = _in_op(view, _FUSED)
     names = {strings[i] for i in profile.ops.name[calls.op[steps]].tolist()}
-    op = frame.launch_op
+    op = view.launch_op
     return OptimizerWork(
         steps=windows,
         single=inside & (op >= 0) & ~lists & ~fused,
@@ -80,17 +80,17 @@ def optimizer_work(frame: Frame, selection: Selection) -> OptimizerWork:
 
 
 @per_selection
-def zeroing(frame: Frame, selection: Selection) -> Union:
+def zeroing(view: ProfileView, selection: Selection) -> Intervals:
     """Times of the CPU in ``Optimizer.zero_grad`` in the selected iterations (ns), disjoint and in order."""
-    calls = frame.profile.calls
-    rows = calls_named(frame, CallKind.ANNOTATION, lambda name: name.startswith(_ZERO_GRAD))
-    rows &= frame.selected_calls(selection)
+    calls = view.profile.calls
+    rows = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(_ZERO_GRAD))
+    rows &= view.selected_calls(selection)
     return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
 
 
-def within(frame: Frame, windows: Union) -> Bools:
+def within(view: ProfileView, windows: Intervals) -> Bools:
     """Which launches were called in the disjoint windows."""
-    calls, launches = frame.profile.calls, frame.profile.launches
+    calls, launches = view.profile.calls, view.profile.launches
     at = np.where(launches.call >= 0, calls.start_ns[np.maximum(launches.call, 0)], -1)
     result: Bools = (launches.call >= 0) & (covered(windows, at, at + 1) > 0)
     return result
@@ -107,18 +107,18 @@ def list_sizes(shapes: str, at: int) -> list[int] | None:
     return [math.prod(shape) for shape in given]
 
 
-def passes_over_parameters(frame: Frame, launches: Bools) -> float | None:
+def passes_over_parameters(view: ProfileView, launches: Bools) -> float | None:
     """How many elements the ops behind these launches move for each element of a parameter.
 
     Each input is read once, and one is written. An op goes through all parameters, some do so several times: the one
     that does so least often tells how many elements there are. Shapes of long lists are not recorded; then all lists
     count as equally long. None where data types were not recorded, or for single tensors their shapes.
     """
-    profile, strings = frame.profile, frame.profile.strings
+    profile, strings = view.profile, view.profile.strings
     moved = 0
     elements: Counter[int] = Counter()
     tensors: Counter[int] = Counter()
-    calls = Counter(_calls(frame, launches))
+    calls = Counter(_calls(view, launches))
     unknown = any(not _list_known(strings[profile.ops.shapes[op]]) for op in calls)
     for op, number in calls.items():
         shapes, dtypes = strings[profile.ops.shapes[op]], strings[profile.ops.dtypes[op]]
@@ -142,12 +142,12 @@ def _list_known(shapes: str) -> bool:
     return isinstance(dims[0], list) and bool(dims[0]) and isinstance(dims[0][0], list)
 
 
-def _calls(frame: Frame, launches: Bools) -> list[int]:
+def _calls(view: ProfileView, launches: Bools) -> list[int]:
     """The op of each call of the optimizer's behind the launches: one over lists launches several kernels."""
-    calls = frame.profile.calls
-    launched = frame.profile.launches.call[launches]
-    around = nearest(calls_named(frame, CallKind.OP, lambda name: name.startswith(_LISTS)), frame.call_parent)
-    innermost = nearest((frame.profile.ops.kind == CallKind.OP)[calls.op], frame.call_parent)
+    calls = view.profile.calls
+    launched = view.profile.launches.call[launches]
+    around = nearest(calls_named(view, CallKind.OP, lambda name: name.startswith(_LISTS)), view.call_parent)
+    innermost = nearest((view.profile.ops.kind == CallKind.OP)[calls.op], view.call_parent)
     call = np.where(around[launched] >= 0, around[launched], innermost[launched])
     found: list[int] = calls.op[np.unique(call[call >= 0])].tolist()
     return found
@@ -159,9 +159,9 @@ def _inputs(shapes: str) -> int:
     return sum(math.prod(shape) for shape in dims if isinstance(shape, list) and shape and isinstance(shape[0], int))
 
 
-def _in_op(frame: Frame, prefix: str) -> Bools:
+def _in_op(view: ProfileView, prefix: str) -> Bools:
     """Which launches lie in an op whose name begins so."""
-    around = nearest(calls_named(frame, CallKind.OP, lambda name: name.startswith(prefix)), frame.call_parent)
-    call = frame.profile.launches.call
+    around = nearest(calls_named(view, CallKind.OP, lambda name: name.startswith(prefix)), view.call_parent)
+    call = view.profile.launches.call
     result: Bools = (call >= 0) & (around[np.maximum(call, 0)] >= 0) if len(around) else np.zeros(len(call), np.bool_)
     return result

@@ -34,7 +34,7 @@ class Rule:
     ``looks_for`` is one sentence, ``why`` says what the problem costs, ``thresholds`` names constants of
     `tb_dlprof_plugin.advice.thresholds` whose docstrings give their sources, ``fix`` says what to change and
     ``ignore_when`` when to leave it. ``peers`` are the rules of other tools that look for the same. ``facts`` are the
-    facts of a run (`comparison.many.FACTS`) that following the advice changes.
+    facts of a run (`comparison.run_table.FACTS`) that following the advice changes.
     """
 
     id: str

@@ -14,15 +14,15 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import SavingItem, Severity
+from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.thresholds import HIGH_SEVERITY_PERCENT, MEDIUM_SEVERITY_PERCENT, Speedup
-from tb_dlprof_plugin.comparison.forecast import Forecast
-from tb_dlprof_plugin.comparison.forecast_words import headline
-from tb_dlprof_plugin.measures.iterations import percent
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.intervals import Intervals, union
+from tb_dlprof_plugin.model.profile import Bools, Floats
+from tb_dlprof_plugin.planning import Forecast
+from tb_dlprof_plugin.planning.forecast_text import headline
 from tb_dlprof_plugin.simulation.change import Change, without_calls
-from tb_dlprof_plugin.storage.intervals import Union, union
-from tb_dlprof_plugin.storage.model import Bools, Floats
 
 ALL_OF_IT = Speedup(1.0, 1.0, 1.0)
 _CPU_ERROR, _GPU_ERROR = 0.064, 0.02
@@ -81,7 +81,7 @@ class Saving:
 
 
 def shorter_step(
-    case: Case,
+    context: RuleContext,
     low: Change,
     expected: Change,
     high: Change,
@@ -92,7 +92,7 @@ def shorter_step(
     """The saving if the step changed in one of three ways.
 
     Args:
-        case: the run.
+        context: the run.
         low: what is certain to go.
         expected: what should go.
         high: what can go at best.
@@ -100,7 +100,7 @@ def shorter_step(
         at_most_ns: no more than this can be saved per step.
         realised: what part of such a saving is realised, at the least and at most.
     """
-    known = case.simulation
+    known = context.simulation
     step, before = known.estimate.ns, known.step()
     most = max(step - known.step([high], known.share.low).gpu_ns, 0.0)
     most = most if at_most_ns is None else min(most, max(at_most_ns, 0.0))
@@ -133,11 +133,11 @@ def shorter_step(
         f"{derivation} Without the profiler the step takes {step / 1e6:.2f} ms ({known.estimate.words}). {how} become "
         f"{percent(middle, step) or 0.0:.0f} % shorter by the change.{part}"
     )
-    return _saving(case, (least, middle, best), most, text, expected, high)
+    return _saving(context, (least, middle, best), most, text, expected, high)
 
 
 def saved(
-    case: Case,
+    context: RuleContext,
     expected: Change,
     derivation: str,
     low: Change | None = None,
@@ -147,7 +147,7 @@ def saved(
     """`shorter_step` of a step without some of its waits and copies.
 
     Args:
-        case: the run.
+        context: the run.
         expected: the change.
         derivation: how it comes about.
         low: the change that saves least; the same where None.
@@ -155,38 +155,43 @@ def saved(
         limit_ns: the most that can be saved per step.
     """
     return shorter_step(
-        case, low or expected, expected, high or expected, derivation, limit_ns, thresholds.REPLAYED_WAITS
+        context, low or expected, expected, high or expected, derivation, limit_ns, thresholds.REPLAYED_WAITS
     )
 
 
-def step_saving(case: Case, low: Change, expected: Change, high: Change, derivation: str) -> Saving:
+def step_saving(context: RuleContext, low: Change, expected: Change, high: Change, derivation: str) -> Saving:
     """`shorter_step`, its ends wider by what a step varies from run to run."""
-    found = shorter_step(case, low, expected, high, derivation)
-    noise = thresholds.STEP_NOISE * case.simulation.estimate.ns
+    found = shorter_step(context, low, expected, high, derivation)
+    noise = thresholds.STEP_NOISE * context.simulation.estimate.ns
     return found.between(found.low_ns - noise, found.high_ns + noise, noise)
 
 
-def stated(case: Case, low_ns: float, expected_ns: float, high_ns: float, derivation: str) -> Saving:
+def stated(context: RuleContext, low_ns: float, expected_ns: float, high_ns: float, derivation: str) -> Saving:
     """A saving that no replay shows, such as one of another process or of another GPU; never above the step."""
-    step = case.simulation.estimate.ns
+    step = context.simulation.estimate.ns
     changes = [Change(keep_rest=max(1.0 - value / step, 0.0) if step else 1.0) for value in (expected_ns, high_ns)]
-    return _saving(case, (low_ns, expected_ns, high_ns), step, derivation, changes[0], changes[1], by_replay=False)
+    return _saving(context, (low_ns, expected_ns, high_ns), step, derivation, changes[0], changes[1], by_replay=False)
 
 
 def partly(
-    case: Case, change: Callable[[float], Change], low_ns: float, expected_ns: float, high_ns: float, derivation: str
+    context: RuleContext,
+    change: Callable[[float], Change],
+    low_ns: float,
+    expected_ns: float,
+    high_ns: float,
+    derivation: str,
 ) -> Saving:
     """A saving that is known, and comes from less of something.
 
     Args:
-        case: the run.
+        context: the run.
         change: the change that leaves a share of it.
         low_ns: the saving at the least.
         expected_ns: the expected saving; the share that makes it is found by trying.
         high_ns: the saving at best.
         derivation: how the saving was computed.
     """
-    known = case.simulation
+    known = context.simulation
     step = known.estimate.ns
 
     def leaving(saved_ns: float) -> Change:
@@ -201,37 +206,37 @@ def partly(
 
     room = max(step - known.step([change(0.0)], known.share.low).gpu_ns, 0.0)
     ends = (low_ns, expected_ns, high_ns)
-    return _saving(case, ends, room, derivation, leaving(expected_ns), leaving(high_ns))
+    return _saving(context, ends, room, derivation, leaving(expected_ns), leaving(high_ns))
 
 
 def faster_kernels(
-    case: Case, parts: list[tuple[Bools, Speedup]], derivation: str, slower: Speedup = ALL_OF_IT
+    context: RuleContext, parts: list[tuple[Bools, Speedup]], derivation: str, slower: Speedup = ALL_OF_IT
 ) -> Saving:
     """The saving if kernels became faster.
 
     Args:
-        case: the run.
+        context: the run.
         parts: launches with the speedup that they should see.
         derivation: how the factors come about.
         slower: how much longer the CPU takes for a step afterwards.
     """
-    iterations = case.profile.iterations
+    iterations = context.profile.iterations
     whole = union(iterations.host_start_ns, iterations.host_stop_ns)
 
     def end(which: str, longer: float) -> Change:
-        stays = np.ones(len(case.profile.launches))
+        stays = np.ones(len(context.profile.launches))
         for launches, speedup in parts:
             stays[launches] /= getattr(speedup, which)
         return Change(cpu=whole, keep_cpu=longer, gpu=stays)
 
     return shorter_step(
-        case, end("low", slower.high), end("expected", slower.expected), end("high", slower.low), derivation
+        context, end("low", slower.high), end("expected", slower.expected), end("high", slower.low), derivation
     )
 
 
-def of_forecast(case: Case, found: Forecast) -> Saving:
+def of_forecast(context: RuleContext, found: Forecast) -> Saving:
     """The saving that a forecast states; the low end is below 0 where the step may get longer."""
-    step = case.simulation.estimate
+    step = context.simulation.estimate
     low, expected, high = (
         round(found.base_ns * (1.0 - share)) for share in (found.most_share, 1.0 / found.speedup, found.least_share)
     )
@@ -244,41 +249,43 @@ def of_forecast(case: Case, found: Forecast) -> Saving:
         f"{headline(found)}{casts} Steps are without the profiler."
     )
     item = SavingItem(low, expected, high, percent(expected, found.base_ns) or 0.0, derivation)
-    return Saving(item, found.change, found.change, found.base_ns, _unknown(case))
+    return Saving(item, found.change, found.change, found.base_ns, _unknown(context))
 
 
-def change(case: Case, *parts: tuple[Bools, float | Floats], gone: Bools | None = None) -> Change:
+def change(context: RuleContext, *parts: tuple[Bools, float | Floats], gone: Bools | None = None) -> Change:
     """The change of a step in which kernels are faster and calls are not made any more.
 
     Args:
-        case: the run.
+        context: the run.
         parts: launches, with what stays of their time.
         gone: calls that go, with everything in them and what they launch.
     """
-    stays = np.ones(len(case.profile.launches))
+    stays = np.ones(len(context.profile.launches))
     for launches, share in parts:
         stays[launches] *= share if isinstance(share, float) else share[launches]
-    return Change(gpu=stays) if gone is None else without_calls(case.frame, gone, stays)
+    return Change(gpu=stays) if gone is None else without_calls(context.view, gone, stays)
 
 
-def without_waits(case: Case, waits: Bools, gone: Bools | None = None, new_ns: Floats | None = None) -> Change:
+def without_waits(
+    context: RuleContext, waits: Bools, gone: Bools | None = None, new_ns: Floats | None = None
+) -> Change:
     """The change of a step in which the CPU goes on at once at some calls.
 
     Args:
-        case: the run.
+        context: the run.
         waits: those calls.
         gone: calls that are not made any more, with what they launch.
         new_ns: new time of each row of `Profile.launches`.
     """
-    stays = None if new_ns is None else new_ns / np.maximum(case.profile.launches.duration_ns, 1)
+    stays = None if new_ns is None else new_ns / np.maximum(context.profile.launches.duration_ns, 1)
     if gone is None:
         return Change(gpu=stays, waits_gone=waits)
-    found = without_calls(case.frame, gone, stays)
+    found = without_calls(context.view, gone, stays)
     assert found.waits_gone is not None
     return replace(found, waits_gone=found.waits_gone | waits)
 
 
-def less_cpu(times: Union) -> Callable[[float], Change]:
+def less_cpu(times: Intervals) -> Callable[[float], Change]:
     """Changes that leave a share of some of the CPU's time."""
     return lambda share: Change(cpu=times, keep_cpu=share)
 
@@ -300,7 +307,7 @@ def severity(item: SavingItem | None) -> Severity:
 
 
 def _saving(
-    case: Case,
+    context: RuleContext,
     ends: tuple[float, float, float],
     room_ns: float,
     derivation: str,
@@ -308,7 +315,7 @@ def _saving(
     most: Change,
     by_replay: bool = True,
 ) -> Saving:
-    step = case.simulation.estimate.ns
+    step = context.simulation.estimate.ns
     low, middle, high = (min(max(value, 0.0), room_ns) for value in ends)
     item = SavingItem(
         low_ns=round(min(low, middle)),
@@ -317,11 +324,11 @@ def _saving(
         percent=percent(middle, step) or 0.0,
         derivation=derivation,
     )
-    return Saving(item, expected, most, room_ns, _unknown(case) if by_replay else "")
+    return Saving(item, expected, most, room_ns, _unknown(context) if by_replay else "")
 
 
-def _unknown(case: Case) -> str:
-    known = case.simulation
+def _unknown(context: RuleContext) -> str:
+    known = context.simulation
     if known.trusted or known.off_percent is None:
         return ""
     return (

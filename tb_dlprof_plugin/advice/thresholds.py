@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_dlprof_plugin.measures import stray_iterations
+from tb_dlprof_plugin.metrics import outlier_steps
 from tb_dlprof_plugin.simulation import pauses
 
 
@@ -58,14 +58,14 @@ for AlexNet, VGG-16 and ResNet-50: 1.17 to 1.35 in FP32, 1.00 to 1.22 in TF32, 1
 
 # -- recording: what was recorded, and how several GPUs share the work
 
-STRAY_ITERATION_PERCENT = 100 * stray_iterations.STRAY_SHARE
-STRAY_ITERATION_DEVIATIONS = stray_iterations.STRAY_DEVIATIONS
+STRAY_ITERATION_PERCENT = 100 * outlier_steps.STRAY_SHARE
+STRAY_ITERATION_DEVIATIONS = outlier_steps.STRAY_DEVIATIONS
 """An iteration is unlike the others if its time differs from their median by more than both: percent of the median, and
 standard deviations estimated from the median absolute deviation (times 1.4826, as for a normal distribution). Ours:
 DLProf names no figure for its Bad Iteration Range Detector. Steps of a few ms that the CPU paces differ by 30 % in
 recorded runs without one of them being unlike the others, which the second figure sees."""
 
-FEWEST_ITERATIONS = stray_iterations.FEWEST_ITERATIONS
+FEWEST_ITERATIONS = outlier_steps.FEWEST_ITERATIONS
 """Of two iterations none can be told from a stray one, and Student's factor for their mean is 12.7 (4.3 for three)."""
 
 MANY_EVENTS = 1_000_000

@@ -1,74 +1,57 @@
-"""The rules by subject, in the order in which pages and docs list them."""
+"""The rules by subject: a folder of `advice.rules` is a topic, and a file in it is a rule or a helper of rules."""
 
 from __future__ import annotations
 
-OTHER = "Other"
-"""Of a rule that no topic names."""
+import pkgutil
+from functools import cache
 
-TOPICS: dict[str, tuple[str, ...]] = {
-    "Precision and Tensor Cores": (
-        "amp_not_used",
-        "amp_defeated",
-        "amp_will_not_pay",
-        "scaler_with_bf16",
-        "loss_scale_overflow",
-        "tf32_off",
-        "bad_tensor_shape",
-    ),
-    "Data loading": ("dataloader_bound", "synchronous_dataloader", "worker_restart"),
-    "CPU, launches and idle GPU": (
-        "gpu_underutilized",
-        "low_utilization_stretch",
-        "gpu_gaps",
-        "launch_bound",
-        "small_kernels",
-        "no_fusion",
-        "for_loop_indexing",
-        "kernel_concurrency",
-        "batch_size",
-    ),
-    "Copies and waits": (
-        "synchronising_calls",
-        "host_reads",
-        "blocking_copies",
-        "blocking_sets",
-        "pageable_copies",
-        "copies_not_overlapped",
-        "small_copies",
-        "slow_copies",
-        "extra_copies",
-    ),
-    "Layers": (
-        "cudnn_benchmark_off",
-        "channels_last",
-        "attention_not_fused",
-        "bias_before_batch_norm",
-        "relu_before_maxpool",
-        "unused_parameters",
-    ),
-    "Optimizer and gradients": ("optimizer_not_fused", "single_tensor_optimizer", "zero_grad_to_zero"),
-    "Memory": ("optimizer_state", "recomputation", "allocation_in_steps", "allocator_churn"),
-    "Several GPUs": ("data_parallel", "communication_bound", "imbalanced_gpu"),
-    "The recording": (
-        "slow_api",
-        "profiler_overhead",
-        "profiling_window",
-        "bad_iteration_range",
-        "no_iterations",
-        "missing_annotations",
-    ),
+from tb_dlprof_plugin.advice import rules
+
+TOPICS: dict[str, str] = {
+    "precision": "Precision and Tensor Cores",
+    "data_loading": "Data loading",
+    "idle_gpu": "CPU, launches and idle GPU",
+    "copies": "Copies and waits",
+    "layers": "Layers",
+    "optimizer": "Optimizer and gradients",
+    "memory": "Memory",
+    "multi_gpu": "Several GPUs",
+    "recording": "The recording",
 }
-"""The ids of the rules of each topic."""
+"""Title of each folder, in the order in which pages and docs list them."""
+OTHER = "Other"
+"""Of a rule that is in none of the folders."""
 
-_TOPIC_OF = {rule: topic for topic, rules in TOPICS.items() for rule in rules}
-_PLACES = {rule: place for place, rule in enumerate(_TOPIC_OF)}
+
+@cache
+def modules_by_topic() -> dict[str, tuple[str, ...]]:
+    """The modules in the folder of each topic, by full name, sorted; nothing is imported."""
+    return {
+        folder: tuple(
+            sorted(
+                f"{rules.__name__}.{folder}.{found.name}"
+                for path in rules.__path__
+                for found in pkgutil.iter_modules([f"{path}/{folder}"])
+            )
+        )
+        for folder in TOPICS
+    }
+
+
+@cache
+def _places() -> dict[str, tuple[int, str]]:
+    return {
+        module.rpartition(".")[2]: (place, title)
+        for place, (folder, title) in enumerate(TOPICS.items())
+        for module in modules_by_topic()[folder]
+    }
 
 
 def topic_of(rule: str) -> str:
-    """The topic of a rule."""
-    return _TOPIC_OF.get(rule, OTHER)
+    """The title of a rule's topic."""
+    return _places().get(rule, (0, OTHER))[1]
 
 
 def place_of(rule: str) -> tuple[int, str]:
-    """What sorts rules by topic, those that no topic names last."""
-    return _PLACES.get(rule, len(_PLACES)), rule
+    """What sorts rules by topic and id, those without a topic last."""
+    return _places().get(rule, (len(TOPICS), OTHER))[0], rule

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.storage.model import Attribution, Bools, Ints
-from tb_dlprof_plugin.trace.timeline import HostEvents, HostKind, Timeline
+from tb_dlprof_plugin.model.profile import Attribution, Bools, Ints
+from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
 
 
 def attribute(timeline: Timeline, top_call: Ints) -> tuple[Ints, Ints]:

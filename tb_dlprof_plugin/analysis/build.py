@@ -9,22 +9,21 @@ from collections.abc import Callable
 import numpy as np
 
 from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
-from tb_dlprof_plugin.analysis.call_places import call_places
 from tb_dlprof_plugin.analysis.call_tree import depths
 from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
-from tb_dlprof_plugin.analysis.closures import with_steps_around_closures
 from tb_dlprof_plugin.analysis.completion import completion_windows
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
 from tb_dlprof_plugin.analysis.grouping import distinct
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
-from tb_dlprof_plugin.analysis.machine import complete_system, is_rocm
 from tb_dlprof_plugin.analysis.memory_table import build_memory
 from tb_dlprof_plugin.analysis.module_paths import with_one_kind_of_module
 from tb_dlprof_plugin.analysis.op_table import build_ops
+from tb_dlprof_plugin.analysis.optimizer_closures import with_steps_around_closures
+from tb_dlprof_plugin.analysis.python_call_sites import call_places
 from tb_dlprof_plugin.analysis.roles import assign_roles
 from tb_dlprof_plugin.analysis.steps import find_steps, without_unfinished_step
-from tb_dlprof_plugin.storage.facts import RunFacts, System
-from tb_dlprof_plugin.storage.model import (
+from tb_dlprof_plugin.analysis.system_info import complete_system, is_rocm
+from tb_dlprof_plugin.model.profile import (
     Attribution,
     CallKind,
     Calls,
@@ -37,10 +36,11 @@ from tb_dlprof_plugin.storage.model import (
     Role,
     Source,
 )
-from tb_dlprof_plugin.storage.tree import parents
-from tb_dlprof_plugin.trace.errors import TraceError
-from tb_dlprof_plugin.trace.kineto import read_kineto
-from tb_dlprof_plugin.trace.timeline import HostKind, Timeline
+from tb_dlprof_plugin.model.run_facts import RunFacts, System
+from tb_dlprof_plugin.model.timeline import HostKind, Timeline
+from tb_dlprof_plugin.model.tree import parents
+from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 from tb_dlprof_plugin.version import __version__
 
 

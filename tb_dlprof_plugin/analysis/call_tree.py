@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tb_dlprof_plugin.storage.model import Ints
+from tb_dlprof_plugin.model.profile import Ints
 
 
 class HostSpans(Protocol):

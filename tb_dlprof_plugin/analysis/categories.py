@@ -11,8 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from tb_dlprof_plugin.storage.intervals import Union, exclusive, union
-from tb_dlprof_plugin.storage.model import TIME_CATEGORIES, Bools, CallKind, Ints, KernelKind, Role, Verdict
+from tb_dlprof_plugin.model.intervals import Intervals, exclusive, union
+from tb_dlprof_plugin.model.profile import TIME_CATEGORIES, Bools, CallKind, Ints, KernelKind, Role, Verdict
 
 UNRECORDED = ("io",)
 """Categories that Kineto cannot tell."""
@@ -54,7 +54,7 @@ def time_categories(
     start_ns, stop_ns = windows
     loader = _union_of(host, (kind == CallKind.ANNOTATION) & (role == Role.DATALOADER))
     cpu = _union_of(host, (kind == CallKind.OP) | (kind == CallKind.RUNTIME))
-    nothing: Union = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    nothing: Intervals = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
     result = np.zeros((len(start_ns), max(1, len(gpu_ids)), len(TIME_CATEGORIES)), dtype=np.int64)
     for column, gpu in enumerate(gpu_ids or (-1,)):
         here = device.device == gpu
@@ -73,6 +73,6 @@ def time_categories(
     return result
 
 
-def _union_of(table: Spans, rows: Bools) -> Union:
+def _union_of(table: Spans, rows: Bools) -> Intervals:
     start = table.start_ns[rows]
     return union(start, start + table.duration_ns[rows])

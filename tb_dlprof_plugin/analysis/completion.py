@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.analysis.steps import Steps
-from tb_dlprof_plugin.storage.model import Attribution, Ints
-from tb_dlprof_plugin.trace.timeline import Timeline
+from tb_dlprof_plugin.model.profile import Attribution, Ints
+from tb_dlprof_plugin.model.timeline import Timeline
 
 
 def completion_windows(timeline: Timeline, steps: Steps, call: Ints, attribution: Ints) -> tuple[Ints, Ints]:

@@ -13,9 +13,9 @@ import numpy as np
 
 from tb_dlprof_plugin.analysis.grouping import distinct
 from tb_dlprof_plugin.analysis.roles import Roles
-from tb_dlprof_plugin.storage.model import CallKind, Ints
-from tb_dlprof_plugin.storage.tree import inherit
-from tb_dlprof_plugin.trace.timeline import HostKind, Timeline
+from tb_dlprof_plugin.model.profile import CallKind, Ints
+from tb_dlprof_plugin.model.timeline import HostKind, Timeline
+from tb_dlprof_plugin.model.tree import inherit
 
 _STEP_PREFIX = "ProfilerStep#"
 _GRAPH_LAUNCH = "GraphLaunch"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.storage.model import Ints
+from tb_dlprof_plugin.model.profile import Ints
 
 _ROOM = 2**62
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_dlprof_plugin.analysis.grouping import group_rows
-from tb_dlprof_plugin.kernels import KernelClass, classify_kernel
-from tb_dlprof_plugin.storage.model import Bools, Ints, Kernels, Verdict
-from tb_dlprof_plugin.storage.tree import nearest
-from tb_dlprof_plugin.trace.strings import StringTable
+from tb_dlprof_plugin.model.profile import Bools, Ints, Kernels, Verdict
+from tb_dlprof_plugin.model.string_table import StringTable
+from tb_dlprof_plugin.model.tree import nearest
+from tb_dlprof_plugin.names import KernelClass, classify_kernel
 
 _VERDICT = {None: Verdict.UNKNOWN, False: Verdict.NO, True: Verdict.YES}
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_dlprof_plugin.analysis.categories import time_categories
-from tb_dlprof_plugin.storage.model import Ints, Iterations, Note, Profile, Verdict
+from tb_dlprof_plugin.model.profile import Ints, Iterations, Note, Profile, Verdict
 
 FOUND_BY = "key_node"
 _NOTES_ON_STEPS = ("steps_from_optimizer", "no_steps", "unfinished_step", "steps_from_key_node")

@@ -15,19 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_dlprof_plugin.analysis.attribution import launch_calls
-from tb_dlprof_plugin.storage.model import (
-    Bools,
-    CallKind,
-    Ints,
-    LightCalls,
-    LightLaunches,
-    LightWindow,
-    Note,
-    Profile,
-)
-from tb_dlprof_plugin.trace.errors import TraceError
-from tb_dlprof_plugin.trace.kineto import read_kineto
-from tb_dlprof_plugin.trace.timeline import HostKind, Timeline
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, LightCalls, LightLaunches, LightWindow, Note, Profile
+from tb_dlprof_plugin.model.timeline import HostKind, Timeline
+from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 
 _LEAST_MATCHED = 0.95
 """Share of a step's GPU time that must be found in one iteration: below, the step did something else."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.storage.model import PARTNER_UNKNOWN, Ints, Memory
-from tb_dlprof_plugin.trace.timeline import HostEvents, MemoryEvents, Timeline
+from tb_dlprof_plugin.model.profile import PARTNER_UNKNOWN, Ints, Memory
+from tb_dlprof_plugin.model.timeline import HostEvents, MemoryEvents, Timeline
 
 
 def build_memory(timeline: Timeline, parent: Ints) -> Memory:

@@ -1,7 +1,7 @@
-"""Where in the model a call lies: from the hook's ranges, or from Python frames of ``nn.Module`` where those are all.
+"""Where in the model a call lies: from the hook's ranges, or from Python views of ``nn.Module`` where those are all.
 
 The hook's ranges carry the path in ``named_modules()``. A Python frame carries its class and a number ("Conv2d_3"), so
-its path is the chain of frames around it: "ResNet_0.Sequential_2.Conv2d_3".
+its path is the chain of views around it: "ResNet_0.Sequential_2.Conv2d_3".
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tb_dlprof_plugin.storage.model import Ints
-from tb_dlprof_plugin.storage.tree import inherit
-from tb_dlprof_plugin.trace.strings import StringTable
-from tb_dlprof_plugin.trace.timeline import HostEvents, HostKind, Timeline
+from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.model.string_table import StringTable
+from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
+from tb_dlprof_plugin.model.tree import inherit
 
 MODULE_PREFIX = "tb_dlprof::module::"
 """Name prefix of the ranges that the hook pushes around each module's forward; the rest is the module's path."""
@@ -22,7 +22,7 @@ FRAME_PREFIX = "nn.Module: "
 
 
 def with_one_kind_of_module(timeline: Timeline) -> Timeline:
-    """The timeline without Python module frames where the hook's ranges say the same by better names."""
+    """The timeline without Python module views where the hook's ranges say the same by better names."""
     host = timeline.host
     frames = host.kind == HostKind.PYTHON_MODULE
     if not frames.any() or not hook_ranges(timeline).any():
@@ -48,7 +48,7 @@ def module_paths(timeline: Timeline, parent: Ints) -> Ints:
     frames = np.flatnonzero(is_frame)
     rows = np.arange(len(host), dtype=np.int64)
     around = inherit(np.where(is_frame, rows, -1), is_frame, parent)
-    # Rows stand parents first: the path of the frame around is there when it is needed.
+    # Rows stand parents first: the path of the view around is there when it is needed.
     for row in frames.tolist():
         name = strings[host.name[row]].removeprefix(FRAME_PREFIX)
         above = int(around[parent[row]]) if parent[row] >= 0 else -1

@@ -9,10 +9,10 @@ import numpy as np
 from tb_dlprof_plugin.analysis.grouping import distinct, first_rows, group_rows
 from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX
 from tb_dlprof_plugin.analysis.roles import Roles
-from tb_dlprof_plugin.kernels.eligibility import eligible
-from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Ops, Role, Verdict
-from tb_dlprof_plugin.trace.strings import StringTable
-from tb_dlprof_plugin.trace.timeline import Timeline
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Ops, Role, Verdict
+from tb_dlprof_plugin.model.string_table import StringTable
+from tb_dlprof_plugin.model.timeline import Timeline
+from tb_dlprof_plugin.names.tensor_core_eligibility import eligible
 
 _BACKWARD_PREFIX = "autograd::engine::evaluate_function: "
 

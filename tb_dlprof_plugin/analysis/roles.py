@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX, module_paths
-from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, Role
-from tb_dlprof_plugin.storage.tree import inherit, outermost
-from tb_dlprof_plugin.trace.timeline import HostEvents, HostKind, Timeline
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
+from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
+from tb_dlprof_plugin.model.tree import inherit, outermost
 
 _KINDS = {
     HostKind.RUNTIME: CallKind.RUNTIME,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.storage.model import Ints
-from tb_dlprof_plugin.trace.timeline import HostEvents, HostKind, Timeline
+from tb_dlprof_plugin.model.profile import Ints
+from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
 
 _STEP_PREFIX = "ProfilerStep#"
 _MOST_DIGITS = 18  # a number of as many digits fits 64 bits

@@ -1,7 +1,7 @@
 """The hook in the training process: exports traces, reads facts, and leaves the analysis to a separate process.
 
 Nothing in here raises into user code: what fails becomes a `TbDlprofWarning`. Names are loaded on first use, so that
-the analysis process, which is `tb_dlprof_plugin.capture.worker`, starts without torch.
+the analysis process, which is `tb_dlprof_plugin.capture.analysis_process`, starts without torch.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tb_dlprof_plugin.capture.handler import TraceHandler, trace_handler
     from tb_dlprof_plugin.capture.lightning import lightning_callback
+    from tb_dlprof_plugin.capture.process_pool import wait_for_analysis
     from tb_dlprof_plugin.capture.session import ProfileSession, profile
     from tb_dlprof_plugin.capture.warn import TbDlprofWarning
-    from tb_dlprof_plugin.capture.workers import wait_for_analysis
 
 _HOME = {
     "ProfileSession": "session",
@@ -23,7 +23,7 @@ _HOME = {
     "lightning_callback": "lightning",
     "profile": "session",
     "trace_handler": "handler",
-    "wait_for_analysis": "workers",
+    "wait_for_analysis": "process_pool",
 }
 
 __all__ = [

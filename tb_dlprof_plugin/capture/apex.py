@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from tb_dlprof_plugin.capture.warn import probe
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.model.run_facts import RunFacts
 
 _STATE_MODULE = "apex.amp._amp_state"
 

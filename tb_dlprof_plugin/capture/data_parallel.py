@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.capture.wrappers import inner, is_optimized_module
-from tb_dlprof_plugin.storage.facts import DdpFacts, RunFacts
+from tb_dlprof_plugin.model.run_facts import DdpFacts, RunFacts
 
 if TYPE_CHECKING:
     from torch import nn

@@ -15,7 +15,7 @@ from tb_dlprof_plugin.capture.slow_switches import slow_switches
 from tb_dlprof_plugin.capture.surroundings import fill_surroundings
 from tb_dlprof_plugin.capture.switches import fill_switches
 from tb_dlprof_plugin.capture.warn import probe
-from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts
+from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, RunFacts
 
 
 def collect_facts(

@@ -14,9 +14,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from tb_dlprof_plugin.capture.analysis_job import Job
+from tb_dlprof_plugin.capture.around_window import OutsideSteps
 from tb_dlprof_plugin.capture.export import ExportError, export_trace, remove, writable
 from tb_dlprof_plugin.capture.facts import collect_facts
-from tb_dlprof_plugin.capture.followed import follow
 from tb_dlprof_plugin.capture.identity import (
     default_worker_name,
     new_session,
@@ -24,16 +25,15 @@ from tb_dlprof_plugin.capture.identity import (
     safe_session,
     shared_session,
 )
-from tb_dlprof_plugin.capture.job import Job
 from tb_dlprof_plugin.capture.loader import dataloader_facts
 from tb_dlprof_plugin.capture.modules import ModuleRanges
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
-from tb_dlprof_plugin.capture.outside import OutsideSteps
+from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S, Worker, reap, start_worker, wait_for_analysis
 from tb_dlprof_plugin.capture.system import system_of_training
+from tb_dlprof_plugin.capture.user_profiler import follow
 from tb_dlprof_plugin.capture.warn import probe, warn
-from tb_dlprof_plugin.capture.workers import EXIT_WAIT_S, Worker, reap, start_worker, wait_for_analysis
-from tb_dlprof_plugin.storage.facts import LossScale, RunFacts, System
-from tb_dlprof_plugin.storage.trace_names import copy_name, original_name
+from tb_dlprof_plugin.model.run_facts import LossScale, RunFacts, System
+from tb_dlprof_plugin.readers.trace_names import copy_name, original_name
 
 _handler_numbers = itertools.count()
 _MOST_LOSS_SCALES = 1000

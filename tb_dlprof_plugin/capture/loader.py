@@ -7,7 +7,7 @@ from typing import Any
 from torch.utils.data import IterableDataset
 
 from tb_dlprof_plugin.capture.warn import probe
-from tb_dlprof_plugin.storage.facts import DataLoaderFacts
+from tb_dlprof_plugin.model.run_facts import DataLoaderFacts
 
 
 def dataloader_facts(loader: Any) -> DataLoaderFacts | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.capture.wrappers import is_compiled_region, parallel_wrapper, unwrap
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.model.run_facts import RunFacts
 
 
 def fill_model(facts: RunFacts, model: Any) -> None:

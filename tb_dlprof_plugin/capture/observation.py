@@ -10,7 +10,7 @@ import torch
 
 from tb_dlprof_plugin.capture.model_facts import dtype_name
 from tb_dlprof_plugin.capture.warn import probe
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.model.run_facts import RunFacts
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from tb_dlprof_plugin.capture.parameters import Gradients, state_bytes
 from tb_dlprof_plugin.capture.warn import probe
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.model.run_facts import RunFacts
 
 _FRAMES_TO_SEARCH = 12
 """Between an optimizer's step and the GradScaler's lie its own wrapper, a scheduler's and a framework's."""

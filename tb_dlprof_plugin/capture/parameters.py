@@ -10,7 +10,7 @@ import torch
 
 from tb_dlprof_plugin.capture.warn import probe
 from tb_dlprof_plugin.capture.wrappers import unwrap
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.model.run_facts import RunFacts
 
 _MOST_NAMES = 8
 

@@ -19,11 +19,11 @@ from torch.profiler import ProfilerAction
 
 from tb_dlprof_plugin.capture.cycle import StepKind, kind_outside, steps_until_full
 from tb_dlprof_plugin.capture.handler import TraceHandler, make_ranges
-from tb_dlprof_plugin.capture.light import another_profiler_runs, light_is_possible, light_would_say_more
+from tb_dlprof_plugin.capture.light_window import another_profiler_runs, light_is_possible, light_would_say_more
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
+from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S
 from tb_dlprof_plugin.capture.schedule import DEFAULT, RECORDING, Schedule, make_schedule, steps_needed
 from tb_dlprof_plugin.capture.warn import probe, warn
-from tb_dlprof_plugin.capture.workers import EXIT_WAIT_S
 
 _UNSTEPPED_CALLS = 100
 _UNSTEPPED_S = 30.0

@@ -7,7 +7,7 @@ import os
 from tb_dlprof_plugin.capture.free_memory import most_used_device
 from tb_dlprof_plugin.capture.nvml import NvmlDevice
 from tb_dlprof_plugin.capture.warn import probe
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.model.run_facts import RunFacts
 
 
 def fill_surroundings(facts: RunFacts) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tb_dlprof_plugin.capture.warn import probe
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.model.run_facts import RunFacts
 
 
 def fill_switches(facts: RunFacts) -> None:

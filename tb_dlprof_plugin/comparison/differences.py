@@ -15,19 +15,19 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tb_dlprof_plugin.comparison.buckets import WAITING, Basis, BucketTimes, bucket_times
 from tb_dlprof_plugin.comparison.match import Batches, How, match_sites
 from tb_dlprof_plugin.comparison.noise import differences, is_noise
+from tb_dlprof_plugin.comparison.op_sites import Run, run_of
 from tb_dlprof_plugin.comparison.rows import Reason, Rows, gather
 from tb_dlprof_plugin.comparison.shares import Shares, shares_of
-from tb_dlprof_plugin.comparison.sites import Run, run_of
-from tb_dlprof_plugin.comparison.steps import TimedStep, difference_interval, ratio_interval
-from tb_dlprof_plugin.comparison.true_buckets import whole_numbers, without_recorder
-from tb_dlprof_plugin.frame import Frame, Selection, stable_id
-from tb_dlprof_plugin.measures.ops import input_precisions
-from tb_dlprof_plugin.measures.roofline import roofline
+from tb_dlprof_plugin.comparison.step_intervals import TimedStep, difference_interval, ratio_interval
+from tb_dlprof_plugin.comparison.true_waterfall import whole_numbers, without_recorder
+from tb_dlprof_plugin.comparison.waterfall import WAITING, Basis, BucketTimes, bucket_times
+from tb_dlprof_plugin.metrics.ops import input_precisions
+from tb_dlprof_plugin.metrics.roofline import roofline
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Profile, Role, Verdict
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, stable_id
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
-from tb_dlprof_plugin.storage.model import Bools, Floats, Ints, KernelKind, Profile, Role, Verdict
 
 
 class OpSide(msgspec.Struct, frozen=True):
@@ -195,11 +195,14 @@ class Comparison:
 
 
 def compare(
-    a: Profile | Frame, b: Profile | Frame, a_selection: Selection | None = None, b_selection: Selection | None = None
+    a: Profile | ProfileView,
+    b: Profile | ProfileView,
+    a_selection: Selection | None = None,
+    b_selection: Selection | None = None,
 ) -> Comparison:
     """The ops of two runs side by side, by falling absolute difference; all iterations where none are selected."""
-    frame_a = a if isinstance(a, Frame) else Frame(a)
-    frame_b = b if isinstance(b, Frame) else Frame(b)
+    frame_a = a if isinstance(a, ProfileView) else ProfileView(a)
+    frame_b = b if isinstance(b, ProfileView) else ProfileView(b)
     basis: Basis = "gpu" if frame_a.profile.has_gpu and frame_b.profile.has_gpu else "cpu"
     runs = (run_of(frame_a, a_selection or frame_a.selection()), run_of(frame_b, b_selection or frame_b.selection()))
     matching = match_sites(*runs)
@@ -233,17 +236,17 @@ class _Side:
     def __init__(self, run: Run, row_of_site: Ints, groups: list[int], basis: Basis) -> None:
         self.run, self.groups, self.basis = run, groups, basis
         self.count = run.selection.count
-        self.step = TimedStep(step_estimate(run.frame, run.selection), _durations(run).tolist())
+        self.step = TimedStep(step_estimate(run.view, run.selection), _durations(run).tolist())
         self.step_ns = round(self.step.estimate.ns)
         self.row_of_site = row_of_site
-        profile, rows = run.frame.profile, len(groups)
+        profile, rows = run.view.profile, len(groups)
         launches, kernels = profile.launches, profile.kernels
         site = run.launch_site
         self.launch_row = np.where(site >= 0, row_of_site[np.maximum(site, 0)], -1) if len(row_of_site) else site
         known = self.launch_row >= 0
         self.cast = run.launch_cast
         is_kernel = kernels.kind[launches.kernel] == KernelKind.KERNEL
-        in_matrix = known & is_kernel & run.frame.launch_in_matrix_op
+        in_matrix = known & is_kernel & run.view.launch_in_matrix_op
         verdict = kernels.tensor_core[launches.kernel]
         sums = self._sums_of_launches
         self.cast_ns = sums(known & self.cast)
@@ -253,7 +256,7 @@ class _Side:
         self.by_iteration = self._gpu_by_iteration(known) if basis == "gpu" else self._cpu_by_iteration()
         self.time_ns = self.by_iteration.sum(axis=1)
         self.precisions = self._precisions(known & (verdict == Verdict.YES))
-        self.inputs = input_precisions(run.frame, run.selection)
+        self.inputs = input_precisions(run.view, run.selection)
         self.times: BucketTimes = bucket_times(run, basis)
         self.recorded_ns: Floats = self.times.by_iteration.sum(axis=0) / (self.count * self.times.gpus)
         self.true_ns = without_recorder(self.recorded_ns, self.step.estimate.ns, basis)
@@ -264,7 +267,7 @@ class _Side:
         self.bucket_ns = np.zeros((rows, len(self.times.labels)), dtype=np.int64)
         placed = row_of_site >= 0
         np.add.at(self.bucket_ns, row_of_site[placed], self.times.by_site[placed])
-        self._roofs = {row.group: row.percent for row in roofline(run.frame, run.selection).rows}
+        self._roofs = {row.group: row.percent for row in roofline(run.view, run.selection).rows}
         self._rows_of_group = np.bincount(np.array([g for g in groups if g >= 0], dtype=np.int64), minlength=1)
 
     def side(self, row: int) -> OpSide | None:
@@ -272,9 +275,9 @@ class _Side:
         group = self.groups[row]
         if group < 0 or not self.time_ns[row]:
             return None
-        gpu = self.run.frame.profile.has_gpu
+        gpu = self.run.view.profile.has_gpu
         return OpSide(
-            id=self.run.frame.groups.ids[group],
+            id=self.run.view.groups.ids[group],
             time_ns=_mean(self.time_ns[row], self.count),
             cast_ns=_mean(self.cast_ns[row], self.count),
             tensor_core_ns=_mean(self.tensor_core_ns[row], self.count),
@@ -302,7 +305,7 @@ class _Side:
         return round(float(self.bucket_ns[row, index]) * float(self.kept[index]) / (self.count * self.times.gpus))
 
     def kernels_of(self, row: int) -> list[KernelUse]:
-        launches = self.run.frame.profile.launches
+        launches = self.run.view.profile.launches
         mine = np.flatnonzero(self.launch_row == row)
         keys = np.stack((launches.kernel[mine], self.cast[mine].astype(np.int64)))
         unique, inverse = np.unique(keys, axis=1, return_inverse=True)
@@ -316,29 +319,29 @@ class _Side:
         return sorted(uses, key=lambda use: -use.time_ns)
 
     def _sums_of_launches(self, chosen: Bools) -> Ints:
-        duration = self.run.frame.profile.launches.duration_ns
+        duration = self.run.view.profile.launches.duration_ns
         # bincount sums in float64, which is exact below 2**53 ns, 104 days.
         return np.bincount(self.launch_row[chosen], duration[chosen], minlength=len(self.groups)).astype(np.int64)
 
     def _gpu_by_iteration(self, known: Bools) -> Ints:
-        launches = self.run.frame.profile.launches
-        iteration = self.run.frame.launch_iteration[known] - self.run.selection.first
+        launches = self.run.view.profile.launches
+        iteration = self.run.view.launch_iteration[known] - self.run.selection.first
         result = np.zeros((len(self.groups), self.count), dtype=np.int64)
         np.add.at(result, (self.launch_row[known], iteration), launches.duration_ns[known])
         return result
 
     def _cpu_by_iteration(self) -> Ints:
-        calls, ops = self.run.frame.profile.calls, self.run.frame.profile.ops
+        calls, ops = self.run.view.profile.calls, self.run.view.profile.ops
         tops = np.flatnonzero(ops.top[calls.op] & (self.run.sites.of_call >= 0))
         row = self.row_of_site[self.run.sites.of_call[tops]]
-        iteration = self.run.frame.call_iteration[tops] - self.run.selection.first
+        iteration = self.run.view.call_iteration[tops] - self.run.selection.first
         result = np.zeros((len(self.groups), self.count), dtype=np.int64)
         np.add.at(result, (row, iteration), calls.duration_ns[tops])
         return result
 
     def _precisions(self, on_tensor_cores: Bools) -> list[str]:
         """Of the Tensor Core kernels of each row, "fp16+tf32" where several, "" for none."""
-        profile = self.run.frame.profile
+        profile = self.run.view.profile
         found: list[set[str]] = [set() for _ in self.groups]
         keys = np.stack((self.launch_row, profile.kernels.precision[profile.launches.kernel]))[:, on_tensor_cores]
         for row, precision in np.unique(keys, axis=1).T.tolist():
@@ -365,8 +368,8 @@ def _pairs(rows: Rows, a: _Side, b: _Side) -> list[OpPair]:
                 id=_pair_id(rows, row, a, b),
                 module=module_a if rows.group_a[row] >= 0 else module_b,
                 b_module=module_b if rows.group_b[row] >= 0 else module_a,
-                op_type=named.run.frame.profile.strings[named.run.frame.groups.op_type[group]],
-                role=int(named.run.frame.groups.role[group]),
+                op_type=named.run.view.profile.strings[named.run.view.groups.op_type[group]],
+                role=int(named.run.view.groups.role[group]),
                 dims=rows.dims[row],
                 how=rows.how[row],
                 reason=rows.reason[row] or _one_sided(side_a, side_b),
@@ -394,7 +397,7 @@ def _pair_id(rows: Rows, row: int, a: _Side, b: _Side) -> str:
     """Names the same row whenever these two runs are compared."""
     parts = []
     for side, group in ((a, rows.group_a[row]), (b, rows.group_b[row])):
-        groups, strings = side.run.frame.groups, side.run.frame.profile.strings
+        groups, strings = side.run.view.groups, side.run.view.profile.strings
         if group >= 0:
             parts += [strings[groups.module[group]], strings[groups.op_type[group]], Role(int(groups.role[group])).name]
         parts.append("|")
@@ -402,7 +405,7 @@ def _pair_id(rows: Rows, row: int, a: _Side, b: _Side) -> str:
 
 
 def _module(side: _Side, group: int) -> str:
-    return side.run.frame.profile.strings[side.run.frame.groups.module[group]] if group >= 0 else ""
+    return side.run.view.profile.strings[side.run.view.groups.module[group]] if group >= 0 else ""
 
 
 def _buckets(a: _Side, b: _Side) -> list[Bucket]:

@@ -19,9 +19,9 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.comparison.align import align
-from tb_dlprof_plugin.comparison.sites import Run
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.model import CallKind, Ints
+from tb_dlprof_plugin.comparison.op_sites import Run
+from tb_dlprof_plugin.model.profile import CallKind, Ints
+from tb_dlprof_plugin.profile_view import ProfileView
 
 How = Literal["module", "sequence", "resized"]
 """How a pair was found: by module path and dims, by aligned sequence, by module path with other dims."""
@@ -80,9 +80,9 @@ def match_sites(a: Run, b: Run) -> Matching:
     return matcher.result()
 
 
-def modules_of(frame: Frame) -> set[str]:
+def modules_of(view: ProfileView) -> set[str]:
     """All module paths in which anything was called."""
-    ops, strings = frame.profile.ops, frame.profile.strings
+    ops, strings = view.profile.ops, view.profile.strings
     known = (ops.kind == CallKind.OP) | (ops.kind == CallKind.MODULE)
     return {strings[index] for index in np.unique(ops.module[known]).tolist()} - {""}
 
@@ -156,7 +156,7 @@ class _Matcher:
 
 
 def _labels(run: Run) -> list[_Label]:
-    groups, strings, sites = run.frame.groups, run.frame.profile.strings, run.sites
+    groups, strings, sites = run.view.groups, run.view.profile.strings, run.sites
     of_group = [
         (role, strings[module], strings[op_type])
         for role, module, op_type in zip(
@@ -173,7 +173,7 @@ def _labels(run: Run) -> list[_Label]:
 
 def _batches(a: Run, b: Run, labels: tuple[list[_Label], list[_Label]]) -> Batches | None:
     """As the hook read them, else the ratio in which most first dims of the same ops stand."""
-    sizes = (a.frame.profile.facts.batch_size, b.frame.profile.facts.batch_size)
+    sizes = (a.view.profile.facts.batch_size, b.view.profile.facts.batch_size)
     if sizes[0] and sizes[1]:
         return Batches(sizes[0], sizes[1], recorded=True)
     seen: tuple[dict[Hashable, list[int]], ...] = ({}, {})

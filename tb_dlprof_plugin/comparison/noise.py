@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tb_dlprof_plugin.storage.model import Floats
+from tb_dlprof_plugin.model.profile import Floats
 
 CONFIDENCE = 0.95
 
@@ -27,14 +27,14 @@ _Z95 = 1.960
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class ConfidenceInterval:
     """95 % intervals of ``b - a``, one row each; NaN where a side has fewer than two iterations."""
 
     low: Floats
     high: Floats
 
 
-def differences(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> Intervals:
+def differences(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> ConfidenceInterval:
     """Of the means of each row.
 
     Args:
@@ -45,7 +45,7 @@ def differences(a: npt.NDArray[np.generic], b: npt.NDArray[np.generic]) -> Inter
     mean_b, variance_b = _mean_and_variance(b)
     half = half_width(variance_a, a.shape[1], variance_b, b.shape[1])
     difference = mean_b - mean_a
-    return Intervals(difference - half, difference + half)
+    return ConfidenceInterval(difference - half, difference + half)
 
 
 def is_noise(low: float | None, high: float | None) -> bool | None:

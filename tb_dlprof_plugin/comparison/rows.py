@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 
 from tb_dlprof_plugin.comparison.match import How, Matching, modules_of
-from tb_dlprof_plugin.comparison.sites import Run
-from tb_dlprof_plugin.storage.model import Bools, Ints, Role
+from tb_dlprof_plugin.comparison.op_sites import Run
+from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 
 Reason = Literal["", "casts", "scaler", "compiled", "layer", "replaced", "more_calls", "other_op"]
 """Why a row is in one run only. It holds casts alone, or GradScaler's work; it runs in torch.compile's code, there or
@@ -30,7 +30,7 @@ _Name = tuple[int, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """``group_a`` and ``group_b`` are rows of `Frame.groups`, -1 where a run lacks the op.
+    """``group_a`` and ``group_b`` are rows of `ProfileView.groups`, -1 where a run lacks the op.
 
     ``of_a`` and ``of_b`` give each site's row; ``dims`` is "" where sites of several dims were put together.
     """
@@ -120,14 +120,14 @@ class _Builder:
 
 
 def _has_module(run: Run) -> list[bool]:
-    return [bool(run.frame.profile.strings[module]) for module in run.frame.groups.module.tolist()]
+    return [bool(run.view.profile.strings[module]) for module in run.view.groups.module.tolist()]
 
 
 def _reasons(run: Run, other: Run, partner: Ints, others_partner: Ints) -> dict[int, Reason | Literal["node"]]:
     """Per unmatched site of ``run`` why ``other`` has none."""
     sites, names, others = run.sites, _group_names(run), _group_names(other)
-    strings, strings_there = run.frame.profile.strings, other.frame.profile.strings
-    modules = modules_of(other.frame)
+    strings, strings_there = run.view.profile.strings, other.view.profile.strings
+    modules = modules_of(other.view)
     nodes_there: dict[_Name, set[str]] = defaultdict(set)
     for group, node in zip(other.sites.group.tolist(), other.sites.node.tolist(), strict=True):
         nodes_there[others[group]].add(strings_there[node])
@@ -155,7 +155,7 @@ def _reasons(run: Run, other: Run, partner: Ints, others_partner: Ints) -> dict[
 
 
 def _group_names(run: Run) -> list[_Name]:
-    groups, strings = run.frame.groups, run.frame.profile.strings
+    groups, strings = run.view.groups, run.view.profile.strings
     return [
         (role, strings[module], strings[op_type])
         for role, module, op_type in zip(

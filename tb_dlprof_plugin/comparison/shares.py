@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.comparison.buckets import Basis
+from tb_dlprof_plugin.comparison.op_sites import Run
 from tb_dlprof_plugin.comparison.rows import Reason, Rows
-from tb_dlprof_plugin.comparison.sites import Run
-from tb_dlprof_plugin.measures.iterations import percent
-from tb_dlprof_plugin.storage.model import Attribution, Bools, Ints
+from tb_dlprof_plugin.comparison.waterfall import Basis
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.profile import Attribution, Bools, Ints
 
 
 class Shares(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ def shares_of(run: Run, rows: Rows, row_of_site: Ints, basis: Basis) -> Shares:
 
 
 def _of_gpu(run: Run, matched: Bools, compiled: Bools) -> Shares:
-    launches = run.frame.profile.launches
+    launches = run.view.profile.launches
     site = run.launch_site
     inside = site >= 0
 
@@ -82,7 +82,7 @@ def _of_gpu(run: Run, matched: Bools, compiled: Bools) -> Shares:
 
 
 def _of_cpu(run: Run, matched: Bools, compiled: Bools, scaler: Bools) -> Shares:
-    profile, sites = run.frame.profile, run.sites
+    profile, sites = run.view.profile, run.sites
     tops = np.flatnonzero(profile.ops.top[profile.calls.op] & (sites.of_call >= 0))
     time = np.bincount(sites.of_call[tops], profile.calls.duration_ns[tops], minlength=len(sites))
     casts = sites.own & ~matched & ~scaler
@@ -102,9 +102,9 @@ def _of_cpu(run: Run, matched: Bools, compiled: Bools, scaler: Bools) -> Shares:
 
 def _unlinked(run: Run) -> Bools:
     """GPU work of the selected iterations that no op launched, as far as one knows; orphans belong to none of them."""
-    launches = run.frame.profile.launches
+    launches = run.view.profile.launches
     starts, stops = run.windows
     ran = (launches.start_ns >= starts[0]) & (launches.start_ns < stops[-1])
     lost = (launches.attribution == Attribution.UNATTRIBUTED) & (launches.call < 0) & ran
-    result: Bools = (run.launch_site < 0) & (run.frame.selected_launches(run.selection) | lost)
+    result: Bools = (run.launch_site < 0) & (run.view.selected_launches(run.selection) | lost)
     return result

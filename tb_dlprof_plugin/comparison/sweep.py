@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from tb_dlprof_plugin.comparison.many import FACTS, Fact, NamedRun, fact_of
-from tb_dlprof_plugin.measures.natural_order import natural_order
-from tb_dlprof_plugin.measures.run_figures import RunFigures
+from tb_dlprof_plugin.comparison.run_table import FACTS, Fact, NamedRun, fact_of
+from tb_dlprof_plugin.metrics.run_figures import RunFigures
+from tb_dlprof_plugin.model.natural_order import natural_order
 
 _PREFERRED = ("batch_size", "workers", "gpus", "gpu", "model", "precision")
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.agreement import agreement_of
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.host_clock import HostClock, clock_of
-from tb_dlprof_plugin.simulation.light import Light, light
+from tb_dlprof_plugin.simulation.light_window import Light, light
+from tb_dlprof_plugin.simulation.prepared_step import Replays, replays
 from tb_dlprof_plugin.simulation.recorder_cost import LIGHT_SHARE, SPREAD, CpuShare, unprofiled_share
 from tb_dlprof_plugin.simulation.replay import Replayed
-from tb_dlprof_plugin.simulation.replays import Replays, replays
 
 _SHARES = (0.3, 0.45, 0.6, 0.75, 0.9, 1.05, 1.3, 1.6)
 _CPU_DECIDES = 1.05
@@ -30,15 +30,15 @@ class Basis:
 
     Attributes:
         replays: of the light window or the recording.
-        frame: what is replayed.
+        view: what is replayed.
         light: how changes are translated; None where the recording itself is replayed.
-        share: of the CPU's time in ``frame`` that is left without the recorder, as far as that is known without a
+        share: of the CPU's time in ``view`` that is left without the recorder, as far as that is known without a
             measured step.
         off_percent: see `agreement`.
     """
 
     replays: Replays
-    frame: Frame
+    view: ProfileView
     light: Light | None
     share: CpuShare
     off_percent: float | None
@@ -71,23 +71,23 @@ class Basis:
 
     def _clock(self, share: float) -> HostClock:
         if share not in self._clocks:
-            self._clocks[share] = clock_of(self.frame, share)
+            self._clocks[share] = clock_of(self.view, share)
         return self._clocks[share]
 
 
 @per_selection
-def basis(frame: Frame, selection: Selection) -> Basis:
+def basis(view: ProfileView, selection: Selection) -> Basis:
     """The steps that stand for the selected iterations."""
-    found = light(frame, selection)
+    found = light(view, selection)
     if found is None:
-        off = agreement_of(frame, selection)
-        return Basis(replays(frame, selection), frame, None, unprofiled_share(frame, frame.selection()), off)
-    every = found.frame.selection()
+        off = agreement_of(view, selection)
+        return Basis(replays(view, selection), view, None, unprofiled_share(view, view.selection()), off)
+    every = found.view.selection()
     left = 1.0 - LIGHT_SHARE
     share = CpuShare(left * math.exp(-SPREAD), left, left * math.exp(SPREAD))
-    return Basis(replays(found.frame, every), found.frame, found, share, agreement_of(found.frame, every))
+    return Basis(replays(found.view, every), found.view, found, share, agreement_of(found.view, every))
 
 
-def agreement(frame: Frame, selection: Selection) -> float | None:
+def agreement(view: ProfileView, selection: Selection) -> float | None:
     """By how many percent a replay of what was recorded is longer than what was recorded; None without launches."""
-    return basis(frame, selection).off_percent
+    return basis(view, selection).off_percent

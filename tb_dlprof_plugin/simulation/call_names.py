@@ -6,23 +6,23 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.model import Bools, CallKind
+from tb_dlprof_plugin.model.profile import Bools, CallKind
+from tb_dlprof_plugin.profile_view import ProfileView
 
 
-def calls_named(frame: Frame, kind: CallKind, test: Callable[[str], bool]) -> Bools:
+def calls_named(view: ProfileView, kind: CallKind, test: Callable[[str], bool]) -> Bools:
     """Per row of `Profile.calls` whether it is of this kind and its name passes the test."""
-    ops, strings = frame.profile.ops, frame.profile.strings
+    ops, strings = view.profile.ops, view.profile.strings
     chosen = np.zeros(len(ops), dtype=np.bool_)
     rows = np.flatnonzero(ops.kind == kind)
     chosen[rows] = [test(strings[name]) for name in ops.name[rows].tolist()]
-    result: Bools = chosen[frame.profile.calls.op]
+    result: Bools = chosen[view.profile.calls.op]
     return result
 
 
-def launching_calls(frame: Frame) -> Bools:
+def launching_calls(view: ProfileView) -> Bools:
     """Per row of `Profile.calls` whether it launched a recorded GPU activity."""
-    result = np.zeros(len(frame.profile.calls), dtype=np.bool_)
-    call = frame.profile.launches.call
+    result = np.zeros(len(view.profile.calls), dtype=np.bool_)
+    call = view.profile.launches.call
     result[call[call >= 0]] = True
     return result

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.intervals import Union, union
-from tb_dlprof_plugin.storage.model import Bools, Floats
-from tb_dlprof_plugin.storage.tree import inherit
+from tb_dlprof_plugin.model.intervals import Intervals, union
+from tb_dlprof_plugin.model.profile import Bools, Floats
+from tb_dlprof_plugin.model.tree import inherit
+from tb_dlprof_plugin.profile_view import ProfileView
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Change:
         keep_rest: what stays of the step by an effect that no replay shows, such as another GPU's work.
     """
 
-    cpu: Union | None = None
+    cpu: Intervals | None = None
     keep_cpu: float = 1.0
     gpu: Floats | None = None
     keep_gaps: float = 1.0
@@ -52,16 +52,16 @@ class Change:
 NO_CHANGE = Change()
 
 
-def without_calls(frame: Frame, gone: Bools, gpu: Floats | None = None) -> Change:
+def without_calls(view: ProfileView, gone: Bools, gpu: Floats | None = None) -> Change:
     """Calls that are not made, with all that is in them: their CPU time, their waits, what they launch.
 
     Args:
-        frame: the run.
+        view: the run.
         gone: of `Profile.calls`.
         gpu: what of the time of each activity stays anyhow.
     """
-    calls, launches = frame.profile.calls, frame.profile.launches
-    inside = inherit(gone, gone, frame.call_parent)
+    calls, launches = view.profile.calls, view.profile.launches
+    inside = inherit(gone, gone, view.call_parent)
     stays = np.ones(len(launches)) if gpu is None else gpu.copy()
     if len(calls):
         stays[(launches.call >= 0) & inside[np.maximum(launches.call, 0)]] = 0.0

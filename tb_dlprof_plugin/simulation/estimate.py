@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.timed_steps import LEAST_ERROR, LEAST_STEPS, timed_step
 
@@ -66,10 +66,10 @@ class StepEstimate:
 
 
 @per_selection
-def step_estimate(frame: Frame, selection: Selection) -> StepEstimate:
+def step_estimate(view: ProfileView, selection: Selection) -> StepEstimate:
     """The step of a run. Only where it is the recorded one does it depend on the selected iterations."""
-    recorded = float(round(frame.profile.iterations.duration_ns[selection.first : selection.last + 1].mean()))
-    facts = frame.profile.facts
+    recorded = float(round(view.profile.iterations.duration_ns[selection.first : selection.last + 1].mean()))
+    facts = view.profile.facts
     groups = [group for group in (facts.unprofiled_before_ns, facts.unprofiled_after_ns) if len(group) >= LEAST_STEPS]
     if groups:
         return _measured(groups, recorded)
@@ -77,16 +77,16 @@ def step_estimate(frame: Frame, selection: Selection) -> StepEstimate:
         timed = float(facts.unprofiled_step_ns)
         error = LEAST_ERROR * timed
         return StepEstimate(timed, timed - error, timed + error, "measured", recorded, facts.unprofiled_steps)
-    return _replayed(frame, selection, recorded)
+    return _replayed(view, selection, recorded)
 
 
 def _measured(groups: Sequence[Sequence[int]], recorded: float) -> StepEstimate:
     return StepEstimate(*timed_step(groups), "measured", recorded, sum(len(group) for group in groups))
 
 
-def _replayed(frame: Frame, selection: Selection, recorded: float) -> StepEstimate:
+def _replayed(view: ProfileView, selection: Selection, recorded: float) -> StepEstimate:
     """The launches replayed with a CPU that does not record; the recorded step where that changes nothing."""
-    known = basis(frame, selection)
+    known = basis(view, selection)
     off = known.off_percent
     if off is None:
         return StepEstimate(recorded, recorded, recorded, "recorded", recorded)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union
+from tb_dlprof_plugin.model.profile import CallKind, Floats, Ints
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.pauses import loading_times, pauses
 from tb_dlprof_plugin.simulation.waits import waiting_times
-from tb_dlprof_plugin.storage.intervals import Union, covered, merge, union
-from tb_dlprof_plugin.storage.model import CallKind, Floats, Ints
 
 EVENT_NS = 2_500.0
 """What recording one op, range or CUDA call costs: the CPU-paced runs of benchmarks/precision_pairs took 6 to 8 us an
@@ -39,7 +39,7 @@ class HostClock:
         clean: Floats = np.interp(times, self.edges, self.clean)
         return clean
 
-    def scaled(self, intervals: Union, share: float) -> HostClock:
+    def scaled(self, intervals: Intervals, share: float) -> HostClock:
         """The clock of a CPU that needs this share of its time in some intervals."""
         if not len(intervals[0]) or share == 1.0:
             return self
@@ -51,45 +51,45 @@ class HostClock:
 
 
 @per_selection
-def recorded_clock(frame: Frame, _: Selection) -> HostClock:
+def recorded_clock(view: ProfileView, _: Selection) -> HostClock:
     """The CPU's time as recorded, without its waits for the GPU."""
-    return clock_of(frame, 1.0)
+    return clock_of(view, 1.0)
 
 
-def clock_of(frame: Frame, share: float) -> HostClock:
+def clock_of(view: ProfileView, share: float) -> HostClock:
     """The clock of a run's CPU.
 
     Args:
-        frame: the run.
+        view: the run.
         share: of the recorded time that launching takes; 1 for everything as recorded.
     """
-    iterations = frame.profile.iterations
+    iterations = view.profile.iterations
     first, last = int(iterations.host_start_ns.min()), int(iterations.host_stop_ns.max())
-    nothing: Union = (np.zeros(0, np.int64), np.zeros(0, np.int64))
-    waiting, loading = waiting_times(frame, frame.selection()), loading_times(frame, frame.selection())
-    paused, recorders = (pauses(frame, frame.selection()), _recorders_own(frame)) if share < 1.0 else (nothing, nothing)
+    nothing: Intervals = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+    waiting, loading = waiting_times(view, view.selection()), loading_times(view, view.selection())
+    paused, recorders = (pauses(view, view.selection()), _recorders_own(view)) if share < 1.0 else (nothing, nothing)
     edges = np.unique(np.concatenate([[first, last], *waiting, *loading, *paused, *recorders]).astype(np.int64))
     edges = edges[(edges >= first) & (edges <= last)]
     starts, stops = edges[:-1], edges[1:]
     stands = covered(merge(waiting, recorders), starts, stops) > 0
     slope = np.full(len(starts), share)
     own = covered(paused, starts, stops) > 0
-    slope[own] = np.maximum(share, 1.0 - _events(frame, starts[own], stops[own]) * EVENT_NS / (stops - starts)[own])
+    slope[own] = np.maximum(share, 1.0 - _events(view, starts[own], stops[own]) * EVENT_NS / (stops - starts)[own])
     slope[covered(loading, starts, stops) > 0] = 1.0
     slope[stands] = 0.0
     clean = np.concatenate([[0.0], np.cumsum((stops - starts) * slope)])
     return HostClock(edges.astype(np.float64), clean)
 
 
-def _events(frame: Frame, starts: Ints, stops: Ints) -> Ints:
+def _events(view: ProfileView, starts: Ints, stops: Ints) -> Ints:
     """How many recorded calls begin in each interval."""
-    begun = np.sort(frame.profile.calls.start_ns)
+    begun = np.sort(view.profile.calls.start_ns)
     count: Ints = np.searchsorted(begun, stops) - np.searchsorted(begun, starts)
     return count
 
 
-def _recorders_own(frame: Frame) -> Union:
+def _recorders_own(view: ProfileView) -> Intervals:
     """When CUPTI hands out or empties its buffers."""
-    calls = frame.profile.calls
-    rows = calls_named(frame, CallKind.OVERHEAD, lambda name: name.startswith(_RECORDERS_OWN))
+    calls = view.profile.calls
+    rows = calls_named(view, CallKind.OVERHEAD, lambda name: name.startswith(_RECORDERS_OWN))
     return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])

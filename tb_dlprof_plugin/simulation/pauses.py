@@ -9,52 +9,52 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.model.intervals import Intervals, covered, merge, union
+from tb_dlprof_plugin.model.profile import CallKind, Ints, Role
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.waits import waiting_times
-from tb_dlprof_plugin.storage.intervals import Union, covered, merge, union
-from tb_dlprof_plugin.storage.model import CallKind, Ints, Role
 
 PAUSE_NS = 1_000_000
 """CPU time between two launches from which the CPU does something else than launch; `advice.thresholds` says why."""
 
 
 @per_selection
-def pauses(frame: Frame, _: Selection) -> Union:
+def pauses(view: ProfileView, _: Selection) -> Intervals:
     """Times without a launch for long, of which most is no bookkeeping of PyTorch."""
-    calls, iterations = frame.profile.calls, frame.profile.iterations
-    launched = frame.profile.launches.call
-    call = np.unique(launched[(launched >= 0) & (frame.launch_iteration >= 0)])
+    calls, iterations = view.profile.calls, view.profile.iterations
+    launched = view.profile.launches.call
+    call = np.unique(launched[(launched >= 0) & (view.launch_iteration >= 0)])
     call = call[np.argsort(calls.start_ns[call], kind="stable")]
     stops = np.maximum.accumulate(calls.start_ns[call] + calls.duration_ns[call])
     begin = np.concatenate([iterations.host_start_ns[:1], stops])
     end = np.concatenate([calls.start_ns[call], iterations.host_stop_ns[-1:]])
-    waiting = waiting_times(frame, frame.selection())
+    waiting = waiting_times(view, view.selection())
     long = np.flatnonzero(end - begin - covered(waiting, begin, np.maximum(begin, end)) > PAUSE_NS)
     begin, end = begin[long], end[long]
-    own = 2 * covered(_bookkeeping(frame), begin, end) < end - begin
+    own = 2 * covered(_bookkeeping(view), begin, end) < end - begin
     return union(begin[own], end[own])
 
 
 @per_selection
-def loading_times(frame: Frame, _: Selection) -> Union:
+def loading_times(view: ProfileView, _: Selection) -> Intervals:
     """When the DataLoader is asked for a batch."""
-    return times_of_role(frame, Role.DATALOADER)
+    return times_of_role(view, Role.DATALOADER)
 
 
-def times_of_role(frame: Frame, role: Role) -> Union:
+def times_of_role(view: ProfileView, role: Role) -> Intervals:
     """Annotations of the optimizer or the DataLoader."""
-    calls, ops = frame.profile.calls, frame.profile.ops
+    calls, ops = view.profile.calls, view.profile.ops
     rows = (ops.role[calls.op] == role) & (ops.kind[calls.op] == CallKind.ANNOTATION)
     starts: Ints = calls.start_ns[rows]
     return union(starts, starts + calls.duration_ns[rows])
 
 
-def _bookkeeping(frame: Frame) -> Union:
+def _bookkeeping(view: ProfileView) -> Intervals:
     """What PyTorch does between launches: an optimizer sorts its parameters, autograd hands gradients on; and what the
     profiler does."""
-    calls, ops = frame.profile.calls, frame.profile.ops
+    calls, ops = view.profile.calls, view.profile.ops
     kind = ops.kind[calls.op]
     short = (ops.role[calls.op] == Role.BACKWARD) & (kind == CallKind.OP) & (calls.duration_ns < PAUSE_NS)
     rows = short | (kind == CallKind.OVERHEAD)
     spans = union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
-    return merge(spans, times_of_role(frame, Role.OPTIMIZER))
+    return merge(spans, times_of_role(view, Role.OPTIMIZER))

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.frame import Frame, Selection, per_selection
-from tb_dlprof_plugin.storage.model import CallKind
+from tb_dlprof_plugin.model.profile import CallKind
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 EVENTS_SHARE = 0.20
 SHAPES_SHARE = 0.15
@@ -43,24 +43,24 @@ class CpuShare:
 
 
 @per_selection
-def unprofiled_share(frame: Frame, _: Selection) -> CpuShare:
+def unprofiled_share(view: ProfileView, _: Selection) -> CpuShare:
     """What is left of the CPU's recorded time without the recorder."""
-    profile = frame.profile
+    profile = view.profile
     kind = profile.ops.kind[profile.calls.op]
     ops, ranges = int((kind == CallKind.OP).sum()), int((kind == CallKind.MODULE).sum())
     if not ops:
         left = 1.0 - LIGHT_SHARE
         return CpuShare(left * math.exp(-SPREAD), left, 1.0)
     left = 1.0 - EVENTS_SHARE - RANGE_SHARE * ranges / ops
-    if _has_shapes(frame):
+    if _has_shapes(view):
         left -= SHAPES_SHARE
     left = max(left, 0.3)
     low = left * (_STACKS_LEAST if profile.facts.with_stack else 1.0)
     return CpuShare(low * math.exp(-SPREAD), left, min(left * math.exp(SPREAD), 1.0))
 
 
-def _has_shapes(frame: Frame) -> bool:
-    profile = frame.profile
+def _has_shapes(view: ProfileView) -> bool:
+    profile = view.profile
     if profile.facts.record_shapes is not None:
         return profile.facts.record_shapes
     shapes = np.unique(profile.ops.shapes)

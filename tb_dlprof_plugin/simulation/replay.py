@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tb_dlprof_plugin.storage.model import Bools, Floats, Ints
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
 
 QUEUE_LENGTH = 1024
 """Launches that wait for the GPU before the next one blocks: measured by many, documented by none; HTA's queue length

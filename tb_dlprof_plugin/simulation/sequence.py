@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.profile import Bools, Floats, Ints
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.streams import joined
 from tb_dlprof_plugin.simulation.waits import EVERYTHING, stream_numbers, waits
-from tb_dlprof_plugin.storage.intervals import covered, union
-from tb_dlprof_plugin.storage.model import Bools, Floats, Ints
 
 _WELL_BEFORE_NS = 20_000
 _ENOUGH = 20
@@ -72,27 +72,27 @@ class Sequence:
 
 
 @per_selection
-def sequence(frame: Frame, _: Selection) -> Sequence:
+def sequence(view: ProfileView, _: Selection) -> Sequence:
     """The sequence of all iterations of a run."""
-    launches, calls = frame.profile.launches, frame.profile.calls
-    rows = np.flatnonzero((launches.call >= 0) & (frame.launch_iteration >= 0))
-    known = waits(frame, frame.selection())
+    launches, calls = view.profile.launches, view.profile.calls
+    rows = np.flatnonzero((launches.call >= 0) & (view.launch_iteration >= 0))
+    known = waits(view, view.selection())
     useful = ~known.nothing
     call = np.concatenate([launches.call[rows], known.call[useful]])
     at = np.concatenate([calls.start_ns[launches.call[rows]], known.until_ns[useful]])
     begun = calls.start_ns[call]
     waiting = np.concatenate([np.zeros(len(rows), np.int64), np.ones(int(useful.sum()), np.int64)])
     started = np.concatenate([launches.start_ns[rows], known.until_ns[useful]])
-    iteration = frame.call_iteration[call]
+    iteration = view.call_iteration[call]
     order = np.lexsort((started, waiting, begun, at, iteration))
-    number = np.concatenate([stream_numbers(frame)[rows], known.stream[useful]])[order]
+    number = np.concatenate([stream_numbers(view)[rows], known.stream[useful]])[order]
     names = np.unique(number[number != EVERYTHING])
     stream = np.where(number == EVERYTHING, EVERYTHING, np.searchsorted(names, number))
     launch = np.concatenate([rows, np.full(int(useful.sum()), -1)])[order]
     call = call[order]
-    device = _devices(frame, names)
-    gap = _gap_ns(frame, rows)
-    dependent = joined(frame, launch, stream, device)
+    device = _devices(view, names)
+    gap = _gap_ns(view, rows)
+    dependent = joined(view, launch, stream, device)
     thread = np.unique(calls.thread[call], return_inverse=True)[1].reshape(-1)
     repeated = np.zeros(len(call), dtype=np.bool_)
     repeated[1:] = (call[1:] == call[:-1]) & (launch[1:] >= 0)
@@ -111,24 +111,24 @@ def sequence(frame: Frame, _: Selection) -> Sequence:
         lag_ns=np.maximum(dependent.lag_ns - gap, 0),
         target=np.concatenate([np.full(len(rows), -1), known.launch[useful]])[order],
         first_of_call=~repeated,
-        parallel=_in_parallel(frame, call, thread),
-        resumes=_resumes(frame, call, thread),
+        parallel=_in_parallel(view, call, thread),
+        resumes=_resumes(view, call, thread),
         gap_ns=gap,
     )
 
 
-def _devices(frame: Frame, names: Ints) -> Ints:
+def _devices(view: ProfileView, names: Ints) -> Ints:
     """The GPU of each stream, as small numbers."""
-    launches, number = frame.profile.launches, stream_numbers(frame)
+    launches, number = view.profile.launches, stream_numbers(view)
     device = np.zeros(len(names), dtype=np.int64)
     known = np.isin(number, names)
     device[np.searchsorted(names, number[known])] = launches.device[known]
     return np.unique(device, return_inverse=True)[1].reshape(-1)
 
 
-def _in_parallel(frame: Frame, call: Ints, thread: Ints) -> bool:
+def _in_parallel(view: ProfileView, call: Ints, thread: Ints) -> bool:
     """Whether calls of one thread begin inside those of another again and again."""
-    calls = frame.profile.calls
+    calls = view.profile.calls
     start, stop = calls.start_ns[call], calls.start_ns[call] + calls.duration_ns[call]
     for which in np.unique(thread).tolist():
         mine, others = thread == which, thread != which
@@ -138,8 +138,8 @@ def _in_parallel(frame: Frame, call: Ints, thread: Ints) -> bool:
     return False
 
 
-def _resumes(frame: Frame, call: Ints, thread: Ints) -> Bools:
-    calls = frame.profile.calls
+def _resumes(view: ProfileView, call: Ints, thread: Ints) -> Bools:
+    calls = view.profile.calls
     result = np.zeros(len(call), dtype=np.bool_)
     for which in np.unique(thread).tolist():
         mine = np.flatnonzero(thread == which)
@@ -149,12 +149,12 @@ def _resumes(frame: Frame, call: Ints, thread: Ints) -> Bools:
     return result
 
 
-def _gap_ns(frame: Frame, rows: Ints) -> float:
+def _gap_ns(view: ProfileView, rows: Ints) -> float:
     """Lower quartile over kernels launched well before the one before them ended; 0 where there are too few.
 
     The larger ones wait for events of other streams, or for a copy.
     """
-    launches, calls = frame.profile.launches, frame.profile.calls
+    launches, calls = view.profile.launches, view.profile.calls
     order = np.lexsort((launches.start_ns[rows], launches.stream[rows], launches.device[rows]))
     rows = rows[order]
     before, after = rows[:-1], rows[1:]

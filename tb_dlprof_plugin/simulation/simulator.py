@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.agreement import MOST_PERCENT
 from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.change import Change
@@ -47,9 +47,9 @@ class Simulation:
         off_percent: by how much the replay of what was recorded is off; None without launches.
     """
 
-    def __init__(self, frame: Frame, selection: Selection) -> None:
-        self._basis = basis(frame, selection)
-        self.estimate: StepEstimate = step_estimate(frame, selection)
+    def __init__(self, view: ProfileView, selection: Selection) -> None:
+        self._basis = basis(view, selection)
+        self.estimate: StepEstimate = step_estimate(view, selection)
         self.off_percent = self._basis.off_percent
         if self.estimate.source == "measured":
             self.share, self.timed = self._basis.share_of(self.estimate.ns)
@@ -108,6 +108,6 @@ class Simulation:
 
 
 @per_selection
-def simulation(frame: Frame, selection: Selection) -> Simulation:
+def simulation(view: ProfileView, selection: Selection) -> Simulation:
     """The simulation of some iterations of a run."""
-    return Simulation(frame, selection)
+    return Simulation(view, selection)

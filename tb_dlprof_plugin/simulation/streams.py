@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.profile import CallKind, Floats, Ints
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
-from tb_dlprof_plugin.storage.intervals import covered, union
-from tb_dlprof_plugin.storage.model import CallKind, Floats, Ints
 
 _CLOCK_ERROR_NS = 500
 _WAIT_EVENTS = ("cudaStreamWaitEvent", "hipStreamWaitEvent", "cuStreamWaitEvent")
@@ -42,11 +42,11 @@ class _Group:
     last_row: dict[int, int] = field(default_factory=dict)
 
 
-def joined(frame: Frame, launch: Ints, stream: Ints, device: Ints) -> Joined:
+def joined(view: ProfileView, launch: Ints, stream: Ints, device: Ints) -> Joined:
     """The dependencies between streams. What a CUDA graph launches keeps its distances.
 
     Args:
-        frame: the run.
+        view: the run.
         launch: rows of `Profile.launches` in the CPU's order, -1 for what is none.
         stream: the stream of each, as small numbers.
         device: the GPU of each stream.
@@ -54,21 +54,21 @@ def joined(frame: Frame, launch: Ints, stream: Ints, device: Ints) -> Joined:
     lag = np.zeros(len(launch))
     if not (launch >= 0).any():
         return Joined({}, lag)
-    launches, calls = frame.profile.launches, frame.profile.calls
+    launches, calls = view.profile.launches, view.profile.calls
     row = np.maximum(launch, 0)
     starts, stops = launches.start_ns[row], launches.start_ns[row] + launches.duration_ns[row]
     call = launches.call[row]
     in_graph = (launch >= 0) & (np.bincount(call[launch >= 0], minlength=len(calls))[call] > 1)
     if len(np.unique(stream[launch >= 0])) < 2:
-        late = starts - _ready(frame, launch, stops, {}, calls.start_ns[call])
+        late = starts - _ready(view, launch, stops, {}, calls.start_ns[call])
         return Joined({}, np.where(in_graph, np.maximum(late, 0), 0).astype(np.float64))
-    known = calls_named(frame, CallKind.RUNTIME, lambda name: name.startswith(_WAIT_EVENTS))
+    known = calls_named(view, CallKind.RUNTIME, lambda name: name.startswith(_WAIT_EVENTS))
     if known.any():
-        events = _events_before(frame, np.flatnonzero(known), launch, calls.start_ns[call], calls.thread[call])
+        events = _events_before(view, np.flatnonzero(known), launch, calls.start_ns[call], calls.thread[call])
     else:
         events = _changes(launch, stream)
     waits_for = _dependencies(launch, stream, starts, stops, events)
-    ready = _ready(frame, launch, stops, waits_for, calls.start_ns[call])
+    ready = _ready(view, launch, stops, waits_for, calls.start_ns[call])
     for which in np.unique(stream[launch >= 0]).tolist():
         mine = np.flatnonzero((launch >= 0) & (stream == which) & (starts > ready))
         others = np.flatnonzero((launch >= 0) & (stream != which))
@@ -113,10 +113,10 @@ def _dependencies(launch: Ints, stream: Ints, starts: Ints, stops: Ints, events:
     return result
 
 
-def _ready(frame: Frame, launch: Ints, stops: Ints, waits_for: dict[int, tuple[int, ...]], called: Ints) -> Ints:
+def _ready(view: ProfileView, launch: Ints, stops: Ints, waits_for: dict[int, tuple[int, ...]], called: Ints) -> Ints:
     """When each row could have begun: launched, its stream free (also of what was launched before the recording), and
     what it waits for done."""
-    launches = frame.profile.launches
+    launches = view.profile.launches
     free = np.full(len(launches), np.iinfo(np.int64).min)
     _, stream = np.unique(np.stack((launches.device, launches.stream)), axis=1, return_inverse=True)
     for which in range(int(stream.max(initial=-1)) + 1):
@@ -137,9 +137,9 @@ def _changes(launch: Ints, stream: Ints) -> Ints:
     return result
 
 
-def _events_before(frame: Frame, known: Ints, launch: Ints, at: Ints, thread: Ints) -> Ints:
+def _events_before(view: ProfileView, known: Ints, launch: Ints, at: Ints, thread: Ints) -> Ints:
     """How many waits for events each row's thread has called since its launch before."""
-    calls = frame.profile.calls
+    calls = view.profile.calls
     result = np.zeros(len(launch), dtype=np.int64)
     for which in np.unique(thread[launch >= 0]).tolist():
         mine = np.flatnonzero((launch >= 0) & (thread == which))

@@ -13,10 +13,10 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
+from tb_dlprof_plugin.model.tree import any_in_subtree, inherit
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
-from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind
-from tb_dlprof_plugin.storage.tree import any_in_subtree, inherit
 
 
 class SyncKind(IntEnum):
@@ -61,7 +61,7 @@ class SyncGroups:
     Attributes:
         name: string index of the call's name.
         op: string index of the innermost op around it, -1 for a call from Python.
-        group: row of `Frame.groups` of the outermost op around it, -1 for none.
+        group: row of `ProfileView.groups` of the outermost op around it, -1 for none.
         module: string index of the module path; its text is "" where none was recorded.
         role: the `Role` of the calls.
         kind: the `SyncKind`.
@@ -85,37 +85,37 @@ class SyncGroups:
 
 
 @per_selection
-def sync_kinds(frame: Frame, _: Selection) -> Ints:
+def sync_kinds(view: ProfileView, _: Selection) -> Ints:
     """Per row of `Profile.calls` its `SyncKind`."""
-    profile = frame.profile
+    profile = view.profile
     calls, ops = profile.calls, profile.ops
     kind = np.zeros(len(calls), dtype=np.int64)
-    kind[calls_named(frame, CallKind.RUNTIME, lambda name: _plain(name) in _WAITS)] = SyncKind.WAIT
-    kind[calls_named(frame, CallKind.RUNTIME, lambda name: _plain(name) in _COPIES)] = SyncKind.COPY
+    kind[calls_named(view, CallKind.RUNTIME, lambda name: _plain(name) in _WAITS)] = SyncKind.WAIT
+    kind[calls_named(view, CallKind.RUNTIME, lambda name: _plain(name) in _COPIES)] = SyncKind.COPY
 
-    pageable = _pageable_kernels(frame)[profile.launches.kernel] & (profile.launches.call >= 0)
+    pageable = _pageable_kernels(view)[profile.launches.kernel] & (profile.launches.call >= 0)
     copies = profile.launches.call[pageable]
     copies = copies[(ops.kind[calls.op[copies]] == CallKind.RUNTIME) & (kind[copies] == SyncKind.NONE)]
     kind[copies] = SyncKind.PAGEABLE_COPY
-    kind[_profilers_own(frame, kind)] = SyncKind.PROFILER
-    kind[_unexplained_scalars(frame, kind)] = SyncKind.SCALAR
+    kind[_profilers_own(view, kind)] = SyncKind.PROFILER
+    kind[_unexplained_scalars(view, kind)] = SyncKind.SCALAR
     return kind
 
 
 @per_selection
-def sync_groups(frame: Frame, selection: Selection) -> SyncGroups:
+def sync_groups(view: ProfileView, selection: Selection) -> SyncGroups:
     """The synchronising calls that started in the selected iterations, without those of the profiler."""
-    profile = frame.profile
+    profile = view.profile
     calls, ops = profile.calls, profile.ops
-    kind = sync_kinds(frame, frame.selection())
+    kind = sync_kinds(view, view.selection())
     synchronises = (kind != SyncKind.NONE) & (kind != SyncKind.PROFILER)
-    rows = np.flatnonzero(synchronises & frame.selected_calls(selection))
+    rows = np.flatnonzero(synchronises & view.selected_calls(selection))
     op = calls.op[rows]
     keys = np.stack(
         (
             ops.name[op],
-            _around(frame)[rows],
-            frame.call_group[rows],
+            _around(view)[rows],
+            view.call_group[rows],
             ops.module[op],
             ops.role[op],
             kind[rows],
@@ -134,41 +134,41 @@ def sync_groups(frame: Frame, selection: Selection) -> SyncGroups:
     return SyncGroups(name, around, group, module, role, why, number[order], time_ns[order], max_ns[order])
 
 
-def scalar_reads(frame: Frame, kind: Ints) -> Bools:
+def scalar_reads(view: ProfileView, kind: Ints) -> Bools:
     """Which calls are ops that read a scalar from the GPU: something in them was launched or waited for.
 
     Args:
-        frame: the profile.
+        view: the profile.
         kind: per call its `SyncKind`.
     """
-    reads = calls_named(frame, CallKind.OP, _SCALAR_OPS.__contains__)
+    reads = calls_named(view, CallKind.OP, _SCALAR_OPS.__contains__)
     if not reads.any():
         return reads
-    return reads & any_in_subtree(launching_calls(frame) | (kind != SyncKind.NONE), frame.call_parent)
+    return reads & any_in_subtree(launching_calls(view) | (kind != SyncKind.NONE), view.call_parent)
 
 
-def _unexplained_scalars(frame: Frame, kind: Ints) -> Bools:
+def _unexplained_scalars(view: ProfileView, kind: Ints) -> Bools:
     """Outermost scalar reads that launched something and hold no synchronising call: the trace lacks it."""
-    reads = calls_named(frame, CallKind.OP, _SCALAR_OPS.__contains__)
+    reads = calls_named(view, CallKind.OP, _SCALAR_OPS.__contains__)
     if not reads.any():
         return reads
-    parent = frame.call_parent
+    parent = view.call_parent
     waits = any_in_subtree(kind != SyncKind.NONE, parent)
-    launches = any_in_subtree(launching_calls(frame), parent)
+    launches = any_in_subtree(launching_calls(view), parent)
     inner = (parent >= 0) & reads[np.maximum(parent, 0)]
     return reads & launches & ~waits & ~inner
 
 
-def _profilers_own(frame: Frame, kind: Ints) -> Bools:
+def _profilers_own(view: ProfileView, kind: Ints) -> Bools:
     """Waits for the whole device before the first op or after the last one, outside every annotation.
 
     The profiler waits for the device when it starts and stops; a recording without steps has them in its one iteration.
     """
-    profile = frame.profile
+    profile = view.profile
     calls = profile.calls
     is_op: Bools = profile.ops.kind[calls.op] == CallKind.OP
     device: Bools = (kind == SyncKind.WAIT) & (calls.depth == 0)
-    device &= calls_named(frame, CallKind.RUNTIME, _DEVICE_WAITS.__contains__)
+    device &= calls_named(view, CallKind.RUNTIME, _DEVICE_WAITS.__contains__)
     if not device.any() or not is_op.any():
         return device
     starts = calls.start_ns[is_op]
@@ -182,16 +182,16 @@ def _plain(name: str) -> str:
     return name
 
 
-def _pageable_kernels(frame: Frame) -> Bools:
+def _pageable_kernels(view: ProfileView) -> Bools:
     """Per row of `Profile.kernels` whether it is a copy from or to pageable memory."""
-    kernels, strings = frame.profile.kernels, frame.profile.strings
+    kernels, strings = view.profile.kernels, view.profile.strings
     named = np.array(["Pageable" in strings[name] for name in kernels.name.tolist()], dtype=np.bool_)
     named &= kernels.kind == KernelKind.MEMCPY
     return named
 
 
-def _around(frame: Frame) -> Ints:
+def _around(view: ProfileView) -> Ints:
     """Per call the string index of the innermost op around it (itself included), -1 for none."""
-    calls, ops = frame.profile.calls, frame.profile.ops
+    calls, ops = view.profile.calls, view.profile.ops
     is_op = (ops.kind == CallKind.OP)[calls.op]
-    return inherit(np.where(is_op, ops.name[calls.op], -1), is_op, frame.call_parent)
+    return inherit(np.where(is_op, ops.name[calls.op], -1), is_op, view.call_parent)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_dlprof_plugin.storage.model import Floats
+from tb_dlprof_plugin.model.profile import Floats
 
 LEAST_STEPS = 3
 """A group of fewer says nothing."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.frame import Frame, Selection, per_selection
+from tb_dlprof_plugin.model.intervals import Intervals, merge, union
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
-from tb_dlprof_plugin.storage.intervals import Union, merge, union
-from tb_dlprof_plugin.storage.model import Bools, CallKind, Ints, KernelKind
 
 EVERYTHING = -1
 """`Waits.stream` of a wait for all streams."""
@@ -63,43 +63,43 @@ class Waits:
         return len(self.call)
 
 
-def stream_numbers(frame: Frame) -> Ints:
+def stream_numbers(view: ProfileView) -> Ints:
     """Per row of `Profile.launches` its device and stream as one number."""
-    launches = frame.profile.launches
+    launches = view.profile.launches
     return launches.device * _DEVICE_STREAMS + launches.stream
 
 
 @per_selection
-def waiting_sets(frame: Frame, _: Selection) -> Bools:
+def waiting_sets(view: ProfileView, _: Selection) -> Bools:
     """Per row of `Profile.calls` whether it sets memory that the CPU owns, and returns when that is done.
 
     Sets of the GPU's own memory return at once, under whatever name ("API synchronization behavior" in the CUDA Runtime
     API's reference).
     """
-    profile = frame.profile
+    profile = view.profile
     kernels, strings = profile.kernels, profile.strings
     result = np.zeros(len(profile.calls), dtype=np.bool_)
     on_host = np.array([any(w in strings[i] for w in _ON_THE_HOST) for i in kernels.name.tolist()], dtype=np.bool_)
     rows = (on_host & (kernels.kind == KernelKind.MEMSET))[profile.launches.kernel] & (profile.launches.call >= 0)
     result[profile.launches.call[rows]] = True
-    return result & calls_named(frame, CallKind.RUNTIME, _SETS.__contains__)
+    return result & calls_named(view, CallKind.RUNTIME, _SETS.__contains__)
 
 
 @per_selection
-def waits(frame: Frame, _: Selection) -> Waits:
+def waits(view: ProfileView, _: Selection) -> Waits:
     """The waits of all iterations, without those of the profiler."""
-    calls = frame.profile.calls
-    kind = sync_kinds(frame, frame.selection())
+    calls = view.profile.calls
+    kind = sync_kinds(view, view.selection())
     waiting = (kind != SyncKind.NONE) & (kind != SyncKind.PROFILER)
-    waiting |= waiting_sets(frame, frame.selection()) | calls_named(frame, CallKind.RUNTIME, _FREES.__contains__)
-    rows = np.flatnonzero(waiting & (frame.call_iteration >= 0))
+    waiting |= waiting_sets(view, view.selection()) | calls_named(view, CallKind.RUNTIME, _FREES.__contains__)
+    rows = np.flatnonzero(waiting & (view.call_iteration >= 0))
     start, stop = calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows]
-    alone = calls_named(frame, CallKind.RUNTIME, _STREAM_WAITS.__contains__)
+    alone = calls_named(view, CallKind.RUNTIME, _STREAM_WAITS.__contains__)
     alone |= (kind == SyncKind.COPY) | (kind == SyncKind.PAGEABLE_COPY)
-    stream = np.where(alone[rows], _last_stream(frame, rows), EVERYTHING)
+    stream = np.where(alone[rows], _last_stream(view, rows), EVERYTHING)
     until, launch = start.copy(), np.full(len(rows), -1)
     pending = np.zeros(len(rows), dtype=np.bool_)
-    for which, called, ended, activity in _streams(frame):
+    for which, called, ended, activity in _streams(view):
         mine = (stream == EVERYTHING) | (stream == which)
         # A copy is launched by the call that waits for it; a scalar read by a call inside it.
         before = np.searchsorted(called, np.where(kind[rows] == SyncKind.SCALAR, stop, start), side="right") - 1
@@ -117,25 +117,25 @@ def waits(frame: Frame, _: Selection) -> Waits:
 
 
 @per_selection
-def waiting_times(frame: Frame, _: Selection) -> Union:
+def waiting_times(view: ProfileView, _: Selection) -> Intervals:
     """When the CPU waits: in `waits`, and in calls that block because the queue of launches is full."""
-    calls, known = frame.profile.calls, waits(frame, frame.selection())
+    calls, known = view.profile.calls, waits(view, view.selection())
     start, stop = calls.start_ns[known.call], known.until_ns
-    blocked, typical = _blocked(frame)
+    blocked, typical = _blocked(view)
     starts = np.concatenate([start, calls.start_ns[blocked] + typical])
     stops = np.concatenate([stop, calls.start_ns[blocked] + calls.duration_ns[blocked]])
-    return merge(union(starts, stops), _full_queue(frame))
+    return merge(union(starts, stops), _full_queue(view))
 
 
-def waits_for_less(frame: Frame) -> Bools:
+def waits_for_less(view: ProfileView) -> Bools:
     """Per row of `Profile.calls` whether it waits, and returns while the GPU still has work that was launched before.
 
     Such a wait is for an event or another stream: the GPU is not kept from anything by it.
     """
-    calls, launches = frame.profile.calls, frame.profile.launches
+    calls, launches = view.profile.calls, view.profile.launches
     result = np.zeros(len(calls), dtype=np.bool_)
     rows = np.flatnonzero(launches.call >= 0)
-    waiting = np.flatnonzero(sync_kinds(frame, frame.selection()) == SyncKind.WAIT)
+    waiting = np.flatnonzero(sync_kinds(view, view.selection()) == SyncKind.WAIT)
     if not len(rows) or not len(waiting):
         return result
     called = calls.start_ns[launches.call[rows]]
@@ -147,12 +147,12 @@ def waits_for_less(frame: Frame) -> Bools:
     return result
 
 
-def _streams(frame: Frame) -> list[tuple[int, Ints, Ints, Ints]]:
+def _streams(view: ProfileView) -> list[tuple[int, Ints, Ints, Ints]]:
     """Per stream its number, and by time of call: those times, the ends and the rows of its activities.
 
     What was launched before the recording was called before everything else.
     """
-    calls, launches, number = frame.profile.calls, frame.profile.launches, stream_numbers(frame)
+    calls, launches, number = view.profile.calls, view.profile.launches, stream_numbers(view)
     called = np.full(len(launches), np.iinfo(np.int64).min)
     known = launches.call >= 0
     called[known] = calls.start_ns[launches.call[known]]
@@ -165,12 +165,12 @@ def _streams(frame: Frame) -> list[tuple[int, Ints, Ints, Ints]]:
     return result
 
 
-def _last_stream(frame: Frame, rows: Ints) -> Ints:
+def _last_stream(view: ProfileView, rows: Ints) -> Ints:
     """The stream that each call's thread launched on last, itself included; `EVERYTHING` where it launched nothing."""
-    calls, launches = frame.profile.calls, frame.profile.launches
+    calls, launches = view.profile.calls, view.profile.launches
     result = np.full(len(rows), EVERYTHING)
     launched = np.flatnonzero(launches.call >= 0)
-    number = stream_numbers(frame)[launched]
+    number = stream_numbers(view)[launched]
     call = launches.call[launched]
     for thread in np.unique(calls.thread[rows]).tolist():
         mine = np.flatnonzero(calls.thread[rows] == thread)
@@ -183,10 +183,10 @@ def _last_stream(frame: Frame, rows: Ints) -> Ints:
     return result
 
 
-def _blocked(frame: Frame) -> tuple[Ints, Ints]:
+def _blocked(view: ProfileView) -> tuple[Ints, Ints]:
     """Calls that block on a full queue, and how long calls of their name usually take (ns)."""
-    calls, ops, launches = frame.profile.calls, frame.profile.ops, frame.profile.launches
-    runtime = np.flatnonzero((ops.kind[calls.op] == CallKind.RUNTIME) & (frame.call_iteration >= 0))
+    calls, ops, launches = view.profile.calls, view.profile.ops, view.profile.launches
+    runtime = np.flatnonzero((ops.kind[calls.op] == CallKind.RUNTIME) & (view.call_iteration >= 0))
     rows = launches.call >= 0
     if not len(runtime) or not rows.any():
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -203,8 +203,8 @@ def _blocked(frame: Frame) -> tuple[Ints, Ints]:
     return runtime[blocked], typical[blocked].astype(np.int64)
 
 
-def _full_queue(frame: Frame) -> Union:
+def _full_queue(view: ProfileView) -> Intervals:
     """When CUPTI saw the queue full."""
-    calls = frame.profile.calls
-    rows = calls_named(frame, CallKind.OVERHEAD, _QUEUE_FULL.__eq__)
+    calls = view.profile.calls
+    rows = calls_named(view, CallKind.OVERHEAD, _QUEUE_FULL.__eq__)
     return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])

@@ -8,8 +8,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.views.recorded_run import FailedRun, RecordedRun, recorded_run
+from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, recorded_run
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.store import Latest, ProfileStore
 
@@ -59,8 +59,8 @@ class RecordedRuns:
 
     def _read(self, context: Any, latest: Latest) -> RecordedRun | FailedRun:
         try:
-            frame: Frame = self._store.decode(context, latest)
-            return recorded_run(frame, latest.ref, frame.selection())
+            view: ProfileView = self._store.decode(context, latest)
+            return recorded_run(view, latest.ref, view.selection())
         except RequestError as error:
             return FailedRun(latest.ref.run, str(error))
         except Exception as error:

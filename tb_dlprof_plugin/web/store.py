@@ -11,17 +11,17 @@ from typing import Any
 
 from tensorboard.data.provider import RunTagFilter
 
-from tb_dlprof_plugin.analysis.renew import renewed
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.key_node import KeyNodeError, with_key_node
-from tb_dlprof_plugin.measures.natural_order import natural_order
-from tb_dlprof_plugin.storage.codec import ProfileError, decode
-from tb_dlprof_plugin.storage.header import parse_header
-from tb_dlprof_plugin.storage.ranks import ranks_together
-from tb_dlprof_plugin.storage.tags import PLUGIN_NAME, Tag
+from tb_dlprof_plugin.metrics.key_node import KeyNodeError, with_key_node
+from tb_dlprof_plugin.model.natural_order import natural_order
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.run_index import RunEntry, RunIndex
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.codec import ProfileError, decode
+from tb_dlprof_plugin.store.header import parse_header
+from tb_dlprof_plugin.store.ranks import ranks_together
+from tb_dlprof_plugin.store.reclassify import renewed
+from tb_dlprof_plugin.store.tags import PLUGIN_NAME, Tag
 from tb_dlprof_plugin.version import __version__
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.run_index import RunEntry, RunIndex
 from tb_dlprof_plugin.web.errors import RequestError
 
 _KEPT_FRAMES = 20
@@ -55,8 +55,8 @@ class ProfileStore:
     def __init__(self, data_provider: Any, logdir: str) -> None:
         self._provider = data_provider
         self._logdir = logdir
-        self._frames: OrderedDict[tuple[str, float], Frame] = OrderedDict()
-        self._cuts: OrderedDict[tuple[str, float, str], Frame] = OrderedDict()
+        self._frames: OrderedDict[tuple[str, float], ProfileView] = OrderedDict()
+        self._cuts: OrderedDict[tuple[str, float, str], ProfileView] = OrderedDict()
         self._lock = threading.Lock()
 
     def index(self, context: Any, experiment: str, offset: int = 0) -> RunIndex:
@@ -100,7 +100,7 @@ class ProfileStore:
                 result.append(Latest(RunRef(run, tag.session, tag.rank, int(datum.step)), datum))
         return result
 
-    def decode(self, context: Any, latest: Latest) -> Frame:
+    def decode(self, context: Any, latest: Latest) -> ProfileView:
         """A profile that is looked at once: it takes no place among those kept.
 
         Raises:
@@ -121,11 +121,11 @@ class ProfileStore:
         cycle: int | None = None,
         with_ranks: bool = False,
         key_node: str | None = None,
-    ) -> tuple[Frame, RunRef]:
+    ) -> tuple[ProfileView, RunRef]:
         """A profile; what is not given is the newest session, the lowest rank, the last cycle.
 
-        ``with_ranks`` opens those of other ranks along with it, as `Frame.ranks`. ``key_node`` cuts it, and them, into
-        iterations at an op's instances.
+        ``with_ranks`` opens those of other ranks along with it, as `ProfileView.ranks`. ``key_node`` cuts it, and
+        them, into iterations at an op's instances.
 
         Raises:
             RequestError: there is no such run, session, rank, cycle or key node, or its profile is damaged.
@@ -150,28 +150,30 @@ class ProfileStore:
         if not found:
             raise RequestError(404, f"Run {run!r} has no cycle {cycle}; pick another in the list.")
         datum = max(found, key=lambda d: d.step)
-        frame = self._frame(context, run, datum, key_node)
+        view = self._frame(context, run, datum, key_node)
         if with_ranks:
             same = {
                 other.rank: d for other, values in series.items() if other.session == chosen for d in values
                 if d.step == datum.step and d.values
             }  # fmt: skip
-            frame.ranks = tuple(self._ranks(context, run, same, tag.rank, key_node))
-        return frame, RunRef(run, chosen, tag.rank, int(datum.step))
+            view.ranks = tuple(self._ranks(context, run, same, tag.rank, key_node))
+        return view, RunRef(run, chosen, tag.rank, int(datum.step))
 
-    def _ranks(self, context: Any, run: str, data: dict[int, Any], own: int, key_node: str | None) -> Iterator[Frame]:
+    def _ranks(
+        self, context: Any, run: str, data: dict[int, Any], own: int, key_node: str | None
+    ) -> Iterator[ProfileView]:
         for rank in ranks_together(data, own):
             # One that cannot be read, or lacks the key node, is an error of its own page.
             with contextlib.suppress(RequestError):
                 yield self._frame(context, run, data[rank], key_node)
 
-    def _frame(self, context: Any, run: str, datum: Any, key_node: str | None) -> Frame:
+    def _frame(self, context: Any, run: str, datum: Any, key_node: str | None) -> ProfileView:
         key = (datum.values[0].blob_key, datum.wall_time)
         return (
             self._read(context, run, datum, key) if key_node is None else self._cut(context, run, datum, key, key_node)
         )
 
-    def _cut(self, context: Any, run: str, datum: Any, key: tuple[str, float], key_node: str) -> Frame:
+    def _cut(self, context: Any, run: str, datum: Any, key: tuple[str, float], key_node: str) -> ProfileView:
         with self._lock:
             if (*key, key_node) in self._cuts:
                 self._cuts.move_to_end((*key, key_node))
@@ -186,29 +188,29 @@ class ProfileStore:
                 f"Run {run!r}: {key_node!r} runs {len(cut.iterations) - 1:,} times, too often for a key node; "
                 "choose an op that runs once in each step.",
             )
-        frame = Frame(cut)
+        view = ProfileView(cut)
         with self._lock:
-            self._cuts[(*key, key_node)] = frame
+            self._cuts[(*key, key_node)] = view
             while len(self._cuts) > _KEPT_CUTS:
                 self._cuts.popitem(last=False)
-        return frame
+        return view
 
-    def _read(self, context: Any, run: str, datum: Any, key: tuple[str, float]) -> Frame:
+    def _read(self, context: Any, run: str, datum: Any, key: tuple[str, float]) -> ProfileView:
         with self._lock:
             if key in self._frames:
                 self._frames.move_to_end(key)
                 return self._frames[key]
-        frame = self._decoded(context, run, datum)
+        view = self._decoded(context, run, datum)
         with self._lock:
-            self._frames[key] = frame
+            self._frames[key] = view
             while len(self._frames) > _KEPT_FRAMES:
                 self._frames.popitem(last=False)
-        return frame
+        return view
 
-    def _decoded(self, context: Any, run: str, datum: Any) -> Frame:
+    def _decoded(self, context: Any, run: str, datum: Any) -> ProfileView:
         blob = self._provider.read_blob(context, blob_key=datum.values[0].blob_key)
         try:
-            return Frame(renewed(decode(blob)))
+            return ProfileView(renewed(decode(blob)))
         except ProfileError as error:
             raise RequestError(422, f"Run {run!r} cannot be shown: {error}.") from None
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb_dlprof_plugin.storage.trace_names import ORIGINAL_ENDINGS, ORIGINALS, TAB_ENDINGS, stem_of
+from tb_dlprof_plugin.readers.trace_names import ORIGINAL_ENDINGS, ORIGINALS, TAB_ENDINGS, stem_of
 from tb_dlprof_plugin.web.errors import RequestError
 
 PIECE_BYTES = 1_000_000

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.advice.case import Case
-from tb_dlprof_plugin.advice.copies import Fault, copies
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import FindingItem, Silent
 from tb_dlprof_plugin.advice.rule import Finding
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts, System
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.copies.copies import Fault, copies
+from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, RunFacts, System
+from tb_dlprof_plugin.profile_view import ProfileView
 
 KERNEL = "void at::native::elementwise_kernel<128>(int)"
 HTOD, DTOH = "Memcpy HtoD ({} -> Device)", "Memcpy DtoH (Device -> {})"
@@ -26,19 +26,19 @@ STEP = 1000
 STEPS = 3
 
 
-def _answer(frame: Frame, rule: str) -> Finding | Silent:
+def _answer(view: ProfileView, rule: str) -> Finding | Silent:
     (found,) = [one for one in all_rules() if one.rule.id == rule]
-    return found.check(Case(frame, frame.selection()))
+    return found.check(RuleContext(view, view.selection()))
 
 
-def _finding(frame: Frame, rule: str) -> FindingItem:
-    answer = _answer(frame, rule)
+def _finding(view: ProfileView, rule: str) -> FindingItem:
+    answer = _answer(view, rule)
     assert isinstance(answer, Finding), answer
     return answer.item
 
 
-def _why(frame: Frame, rule: str) -> tuple[bool, str]:
-    answer = _answer(frame, rule)
+def _why(view: ProfileView, rule: str) -> tuple[bool, str]:
+    answer = _answer(view, rule)
     assert isinstance(answer, Silent), answer
     return answer.applicable, answer.why
 
@@ -47,10 +47,10 @@ def _readings(finding: FindingItem) -> dict[str, float | None]:
     return {reading.label: reading.value for reading in finding.readings}
 
 
-def _frame(trace: Any, **facts: Any) -> Frame:
+def _frame(trace: Any, **facts: Any) -> ProfileView:
     loader = facts.pop("dataloader", None)
-    frame: Frame = trace.frame(facts=RunFacts(dataloader=loader, **facts), system=System(cpu_count=8))
-    return frame
+    view: ProfileView = trace.view(facts=RunFacts(dataloader=loader, **facts), system=System(cpu_count=8))
+    return view
 
 
 class Loop:
@@ -135,8 +135,8 @@ def test_copies_that_nobody_waits_for_are_no_finding(new_trace) -> None:
     def each(trace: Any, at: float) -> None:
         _copy(trace, at + 30, HTOD.format("Pinned"), size=100_000, gpu=at + 321, dur=3, until=None)
 
-    frame = _frame(Loop(new_trace).steps(each, waits=False))
-    assert "waited for no copy" in _why(frame, "blocking_copies")[1]
+    view = _frame(Loop(new_trace).steps(each, waits=False))
+    assert "waited for no copy" in _why(view, "blocking_copies")[1]
 
 
 # -- Values that the CPU reads
@@ -199,9 +199,9 @@ def test_an_op_that_copies_to_find_something_out_is_a_read(new_trace) -> None:
         trace.op("aten::bincount", at + 40, 300)
         _copy(trace, at + 50, DTOH.format("Pageable"), size=8, gpu=at + 321, dur=2, until=at + 325)
 
-    frame = _frame(Loop(new_trace).steps(each))
-    assert "aten::bincount" in _finding(frame, "host_reads").change
-    assert "waited for no copy" in _why(frame, "blocking_copies")[1]
+    view = _frame(Loop(new_trace).steps(each))
+    assert "aten::bincount" in _finding(view, "host_reads").change
+    assert "waited for no copy" in _why(view, "blocking_copies")[1]
 
 
 def test_what_ddp_copies_in_the_backward_pass_is_its_own(new_trace) -> None:
@@ -210,9 +210,9 @@ def test_what_ddp_copies_in_the_backward_pass_is_its_own(new_trace) -> None:
         trace.launch(DTOH.format("Pageable"), at + 53, at + 321, 2, bytes=8, tid=2)
         trace.runtime(at + 56, 268, name="cudaStreamSynchronize", tid=2)
 
-    frame = _frame(Loop(new_trace).steps(each))
-    assert "waited for no copy" in _why(frame, "blocking_copies")[1]
-    assert "No op waited" in _why(frame, "host_reads")[1]
+    view = _frame(Loop(new_trace).steps(each))
+    assert "waited for no copy" in _why(view, "blocking_copies")[1]
+    assert "No op waited" in _why(view, "host_reads")[1]
 
 
 # -- Waits of the loop itself
@@ -222,14 +222,14 @@ def test_a_wait_outside_every_op_is_the_loops_own(new_trace) -> None:
     def each(trace: Any, at: float) -> None:
         trace.runtime(at + 50, 275, name="cudaDeviceSynchronize")
 
-    frame = _frame(Loop(new_trace).steps(each))
-    finding = _finding(frame, "synchronising_calls")
+    view = _frame(Loop(new_trace).steps(each))
+    finding = _finding(view, "synchronising_calls")
     assert _readings(finding)["Waiting calls per step"] == 1
     assert "torch.cuda.synchronize()" in finding.change
     assert finding.evidence[0].label == "cudaDeviceSynchronize, 1 a step"
     assert finding.evidence[0].page == "launches"
     # THEN no other rule asks for the same time
-    assert _why(frame, "host_reads")[1] == "No op waited for a value of the GPU."
+    assert _why(view, "host_reads")[1] == "No op waited for a value of the GPU."
 
 
 def test_waiting_for_an_event_while_the_gpu_has_more_to_do_costs_nothing(new_trace) -> None:
@@ -282,8 +282,8 @@ def test_a_copy_has_one_fault(new_trace, name: str, size: int, dur: float, waits
     trace.gpu()
     trace.step(0, 0, 3000)
     _copy(trace, 100, name, size=size, gpu=110, dur=dur, until=115 + dur if waits else None)
-    frame = _frame(trace)
-    found = copies(frame, frame.selection())
+    view = _frame(trace)
+    found = copies(view, view.selection())
     assert found.fault.tolist() == [fault]
     assert (found.wait >= 0).tolist() == [waits or "Pageable" in name]
 
@@ -329,7 +329,7 @@ def test_without_the_links_rate_nothing_is_called_slow(new_trace) -> None:
 # -- Small copies
 
 
-def _many(new_trace, count: int) -> Frame:
+def _many(new_trace, count: int) -> ProfileView:
     trace = new_trace()
     trace.gpu()
     for number in range(STEPS):
@@ -380,9 +380,9 @@ def test_a_tensor_made_on_the_cpu_and_copied_is_found_by_its_shape(new_trace) ->
     assert readings["Tensors made on the CPU and copied, per step"] == 1
     assert readings["CPU time for them, per step"] == 200_000 + 146_000
     assert "They come from torch.randn." in finding.seen
-    frame = _frame(Loop(new_trace).steps(other))
-    assert "No copy" in _why(frame, "extra_copies")[1]
-    assert copies(frame, frame.selection()).fault.tolist() == [Fault.PAGEABLE] * STEPS
+    view = _frame(Loop(new_trace).steps(other))
+    assert "No copy" in _why(view, "extra_copies")[1]
+    assert copies(view, view.selection()).fault.tolist() == [Fault.PAGEABLE] * STEPS
 
 
 def test_a_tensor_from_python_values_is_made_in_its_copy(new_trace) -> None:
@@ -415,7 +415,7 @@ def test_copies_that_run_alone_could_run_beside_kernels(new_trace) -> None:
 # -- The DataLoader
 
 
-def _loading(new_trace, iterator: str, loading: float, **loader: Any) -> Frame:
+def _loading(new_trace, iterator: str, loading: float, **loader: Any) -> ProfileView:
     trace = new_trace()
     trace.gpu()
     for number in range(STEPS):
@@ -437,11 +437,11 @@ def _loading(new_trace, iterator: str, loading: float, **loader: Any) -> Frame:
     ],
 )
 def test_waiting_for_data_is_one_rules_matter(new_trace, iterator: str, loader: dict[str, int], rule: str) -> None:
-    frame = _loading(new_trace, iterator, 600, **loader)
+    view = _loading(new_trace, iterator, 600, **loader)
     other = ({"synchronous_dataloader", "dataloader_bound"} - {rule}).pop()
-    finding = _finding(frame, rule)
+    finding = _finding(view, rule)
     assert _readings(finding)["Waiting per step"] == 600_000
-    assert isinstance(_answer(frame, other), Silent)
+    assert isinstance(_answer(view, other), Silent)
     assert finding.saving is not None
     assert 0 < finding.saving.low_ns <= finding.saving.expected_ns <= finding.saving.high_ns <= 850_000
 
@@ -464,7 +464,7 @@ def test_loading_behind_the_gpus_work_is_no_finding(new_trace) -> None:
     assert "0.40 ms of each 1.00 ms step are spent loading in the training process, but only 0.0 %" in why
 
 
-def _epochs(new_trace, **loader: Any) -> Frame:
+def _epochs(new_trace, **loader: Any) -> ProfileView:
     """Two steps, each an epoch: 80 µs in which workers stop, 300 in which they start, 100 for the first batch."""
     trace = new_trace()
     trace.gpu()
@@ -500,14 +500,14 @@ def test_workers_that_start_anew_are_priced_per_step_of_the_epoch(new_trace) -> 
 
 
 def test_without_the_start_of_an_epoch_nothing_is_said_of_workers(new_trace) -> None:
-    frame = _loading(new_trace, "MultiProcessing", 100, num_workers=2, persistent_workers=False)
-    assert _why(frame, "worker_restart") == (False, "No epoch began in the recording.")
+    view = _loading(new_trace, "MultiProcessing", 100, num_workers=2, persistent_workers=False)
+    assert _why(view, "worker_restart") == (False, "No epoch began in the recording.")
 
 
 # -- All of them
 
 
-def test_without_a_gpu_no_rule_about_copies_applies(cpu_frame: Frame) -> None:
+def test_without_a_gpu_no_rule_about_copies_applies(cpu_frame: ProfileView) -> None:
     for rule in RULES[3:]:
         assert _why(cpu_frame, rule) == (False, "The run used no GPU."), rule
 

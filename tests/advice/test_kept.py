@@ -10,20 +10,20 @@ import pytest
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.finding import SavingItem
-from tb_dlprof_plugin.advice.kept import KeptSaving, kept_savings, outcome_of
+from tb_dlprof_plugin.advice.realised_savings import KeptSaving, kept_savings, outcome_of
 from tb_dlprof_plugin.comparison import compare
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts
+from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, RunFacts
+from tb_dlprof_plugin.profile_view import ProfileView
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 
 
-def recorded(run: str) -> Frame:
+def recorded(run: str) -> ProfileView:
     (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
-    return Frame(stored.profile)
+    return ProfileView(stored.profile)
 
 
-def kept(a: Frame, b: Frame) -> list[KeptSaving]:
+def kept(a: ProfileView, b: ProfileView) -> list[KeptSaving]:
     return kept_savings(compare(a, b), a, b, a.selection(), b.selection())
 
 
@@ -70,15 +70,15 @@ def test_a_saving_that_may_be_negative_is_kept_where_the_step_got_longer() -> No
 def loading(new_trace) -> Any:
     """Makes steps that wait so many microseconds for the DataLoader and then compute for 500, on the CPU."""
 
-    def make(wait: float, **facts: Any) -> Frame:
+    def make(wait: float, **facts: Any) -> ProfileView:
         trace = new_trace()
         for step in range(3):
             at = step * (wait + 500)
             trace.step(step, at, wait + 500)
             trace.loader(at, wait)
             trace.op("aten::mm", at + wait, 490, dims=[[8, 8], [8, 8]], types=["float", "float"])
-        frame: Frame = trace.frame(facts=RunFacts(**facts))
-        return frame
+        view: ProfileView = trace.view(facts=RunFacts(**facts))
+        return view
 
     return make
 

@@ -7,23 +7,24 @@ from typing import Any
 import pytest
 
 from tb_dlprof_plugin.advice import advise
-from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
-from tb_dlprof_plugin.advice.rules import launch_bound, optimizer_not_fused, single_tensor_optimizer, zero_grad_to_zero
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.idle_gpu import launch_bound
+from tb_dlprof_plugin.advice.rules.optimizer import optimizer_not_fused, single_tensor_optimizer, zero_grad_to_zero
+from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.profile_view import ProfileView
 
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
 STEPS = 4
 
 
-def _status(frame: Frame, rule: str) -> RuleStatus:
-    (found,) = [status for status in advise(frame, frame.selection()).rules if status.rule == rule]
+def _status(view: ProfileView, rule: str) -> RuleStatus:
+    (found,) = [status for status in advise(view, view.selection()).rules if status.rule == rule]
     return found
 
 
-def _finding(frame: Frame, rule: str) -> FindingItem:
-    (found,) = [finding for finding in advise(frame, frame.selection()).findings if finding.rule == rule]
+def _finding(view: ProfileView, rule: str) -> FindingItem:
+    (found,) = [finding for finding in advise(view, view.selection()).findings if finding.rule == rule]
     return found
 
 
@@ -33,13 +34,13 @@ def _readings(finding: FindingItem) -> dict[str, float | None]:
 
 @pytest.fixture
 def launches(new_trace) -> Any:
-    """Makes the frame of four steps, each with phases of (number, us of the CPU per launch, us of the GPU, options).
+    """Makes the view of four steps, each with phases of (number, us of the CPU per launch, us of the GPU, options).
 
     Options: ``name`` of the ops, ``pause`` before the phase in us, ``annotation`` around it, ``wait`` for the GPU after
     it, more arguments of ``op`` and of ``kernel``.
     """
 
-    def make(phases: list[tuple[int, float, float, dict[str, Any]]], steps: int = STEPS, **facts: Any) -> Frame:
+    def make(phases: list[tuple[int, float, float, dict[str, Any]]], steps: int = STEPS, **facts: Any) -> ProfileView:
         trace = new_trace()
         trace.gpu()
         clock, free = 0.0, 0.0
@@ -59,8 +60,8 @@ def launches(new_trace) -> Any:
                     trace.runtime(clock, max(free - clock, 0) + 1, name="cudaStreamSynchronize")
                     clock = max(free, clock) + 1
             trace.step(step, begin, clock - begin)
-        frame: Frame = trace.frame(facts=RunFacts(**facts))
-        return frame
+        view: ProfileView = trace.view(facts=RunFacts(**facts))
+        return view
 
     return make
 
@@ -102,15 +103,15 @@ def test_launch_bound_is_silent_where_something_else_sets_the_pace(launches, pha
 
 def test_a_stretch_of_small_kernels_after_a_wait_stands_out(launches) -> None:
     phases = [(10, 20, 400, {"name": "aten::mm", "wait": True}), (50, 40, 4, {"name": "aten::mul_"})]
-    frame = launches(phases, unprofiled_step_ns=5_500_000)
-    finding = _finding(frame, "low_utilization_stretch")
+    view = launches(phases, unprofiled_step_ns=5_500_000)
+    finding = _finding(view, "low_utilization_stretch")
     readings = _readings(finding)
     assert readings["GPU utilization in the stretch"] == pytest.approx(15, abs=6)
     assert readings["GPU utilization in the rest"] == pytest.approx(95, abs=6)
     assert readings["Launches in it per step"] == pytest.approx(48, abs=4)
     assert finding.evidence[0].label.startswith("mul_: ")
     # THEN launching in general has no finding of its own
-    assert _status(frame, "launch_bound").outcome == "silent"
+    assert _status(view, "launch_bound").outcome == "silent"
 
 
 def test_no_stretch_stands_out_where_all_of_the_step_is_badly_used(launches) -> None:
@@ -145,7 +146,7 @@ def test_a_gap_in_one_iteration_of_four_is_none_of_each_step(new_trace) -> None:
         trace.step(step, at, 10_000)
         trace.op("aten::mm", at + late, 100)
         trace.launch(ADD, at + late + 50, at + late + 100, 9000 - late)
-    status = _status(trace.frame(), "gpu_gaps")
+    status = _status(trace.view(), "gpu_gaps")
     assert (status.outcome, "only 1 of 4 iterations" in status.why) == ("silent", True), status.why
 
 
@@ -158,7 +159,7 @@ def test_gaps_of_loading_and_of_launching_have_rules_of_their_own(new_trace, lau
         trace.loader(at, 6000)
         trace.op("aten::mm", at + 6000, 100)
         trace.launch(ADD, at + 6050, at + 6100, 3000)
-    assert _status(trace.frame(), "gpu_gaps").outcome == "silent"
+    assert _status(trace.view(), "gpu_gaps").outcome == "silent"
     assert _status(launches([(5, 900, 10, {})]), "gpu_gaps").outcome == "silent"
 
 
@@ -175,9 +176,9 @@ def test_utilization_leaves_the_price_to_the_rules_that_name_a_cause(launches) -
 def test_utilization_has_a_price_where_short_pauses_are_the_cause(launches) -> None:
     """Twelve pauses of 1.5 ms, none a tenth of the step, and 0.8 ms of kernels after each."""
     phases = [(4, 20, 200, {"pause": 2000})] * 12
-    frame = launches(phases, unprofiled_step_ns=25_000_000)
-    assert _status(frame, "gpu_gaps").outcome == "silent"
-    finding = _finding(frame, "gpu_underutilized")
+    view = launches(phases, unprofiled_step_ns=25_000_000)
+    assert _status(view, "gpu_gaps").outcome == "silent"
+    finding = _finding(view, "gpu_underutilized")
     assert _readings(finding)["GPU utilization"] == pytest.approx(38, abs=2)
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(25_000_000 - 9_600_000, rel=0.1)
@@ -200,9 +201,9 @@ _ADAMW = (
 
 @pytest.fixture
 def optimizing(new_trace) -> Any:
-    """Makes the frame of four steps of 5 ms of kernels and an optimizer's step: ops as (name, inputs, types, us)."""
+    """Makes the view of four steps of 5 ms of kernels and an optimizer's step: ops as (name, inputs, types, us)."""
 
-    def make(ops: list[tuple[str, Any, Any, float]], name: str = "AdamW", cpu: float = 20, **facts: Any) -> Frame:
+    def make(ops: list[tuple[str, Any, Any, float]], name: str = "AdamW", cpu: float = 20, **facts: Any) -> ProfileView:
         trace = new_trace()
         trace.gpu()
         clock, free = 0.0, 0.0
@@ -223,8 +224,8 @@ def optimizing(new_trace) -> Any:
             trace.runtime(clock, max(free - clock, 0) + 1, name="cudaStreamSynchronize")
             clock = max(free, clock) + 1
             trace.step(step, begin, clock - begin)
-        frame: Frame = trace.frame(facts=RunFacts(**facts))
-        return frame
+        view: ProfileView = trace.view(facts=RunFacts(**facts))
+        return view
 
     return make
 
@@ -281,8 +282,8 @@ def _one_by_one(parameters: int, microseconds: float) -> list[tuple[str, Any, An
 
 
 def test_an_optimizer_that_steps_parameter_by_parameter_is_priced_by_the_cpu_time_that_goes(optimizing) -> None:
-    frame = optimizing(_one_by_one(100, 2), "Adam", cpu=40, unprofiled_step_ns=12_000_000)
-    finding = _finding(frame, "single_tensor_optimizer")
+    view = optimizing(_one_by_one(100, 2), "Adam", cpu=40, unprofiled_step_ns=12_000_000)
+    finding = _finding(view, "single_tensor_optimizer")
     readings = _readings(finding)
     assert (readings["Kernels on one tensor each per step"], readings["CPU time of the optimizer's step"]) == (
         300,
@@ -294,7 +295,7 @@ def test_an_optimizer_that_steps_parameter_by_parameter_is_priced_by_the_cpu_tim
     assert saving.low_ns < saving.expected_ns < saving.high_ns <= 7_000_000 + 0.064 * 5_000_000
     assert saving.expected_ns == pytest.approx(6_900_000, rel=0.02)
     assert "fused=True" in finding.code
-    assert _status(frame, "optimizer_not_fused").outcome == "silent"
+    assert _status(view, "optimizer_not_fused").outcome == "silent"
 
 
 def test_ops_over_lists_are_advised_where_there_is_no_fused_version(optimizing) -> None:
@@ -314,10 +315,10 @@ def test_few_kernels_or_hidden_ones_are_no_single_tensor_optimizer(optimizing) -
 
 @pytest.fixture
 def zeroing(new_trace) -> Any:
-    """Makes the frame of four steps: ``zero_grad`` with a kernel of 300 us, ``passes`` times 2 ms of kernels and the
+    """Makes the view of four steps: ``zero_grad`` with a kernel of 300 us, ``passes`` times 2 ms of kernels and the
     accumulation of two gradients at 150 us each; ``added`` leaves the latter's kernels out."""
 
-    def make(passes: int = 1, zeroed: bool = True, added: bool = True) -> Frame:
+    def make(passes: int = 1, zeroed: bool = True, added: bool = True) -> ProfileView:
         trace = new_trace()
         trace.gpu()
         free = 0.0
@@ -343,8 +344,8 @@ def zeroing(new_trace) -> Any:
                     clock += 30
             trace.runtime(clock, free - clock + 1, name="cudaStreamSynchronize")
             trace.step(step, at, free + 5 - at)
-        frame: Frame = trace.frame()
-        return frame
+        view: ProfileView = trace.view()
+        return view
 
     return make
 
@@ -396,10 +397,10 @@ def test_a_loop_over_rows_is_told_by_its_turns(new_trace, turns: int, outcome: s
         trace.launch(ADD, clock + 10, clock + 20, 1000)
         trace.step(step, at, clock + 1100 - at)
         trace.runtime(clock + 30, 1000, name="cudaStreamSynchronize")
-    frame = trace.frame()
-    assert _status(frame, "for_loop_indexing").outcome == outcome
+    view = trace.view()
+    assert _status(view, "for_loop_indexing").outcome == outcome
     if outcome == "fired":
-        finding = _finding(frame, "for_loop_indexing")
+        finding = _finding(view, "for_loop_indexing")
         readings = _readings(finding)
         assert (readings["Turns of the longest loop"], readings["Launches in them per step"]) == (40, 80)
         assert "select, mul, copy_" in finding.seen
@@ -428,11 +429,11 @@ def test_allocating_in_each_step_is_priced_by_the_gpus_idle_time(new_trace, step
             trace.runtime(at + 8000, 1500, name="cudaFree")
         trace.op("aten::mm", at + 2200, 20)
         trace.launch(ADD, at + 2210, at + 2220, 5700)
-    frame = trace.frame()
+    view = trace.view()
     if steps_with == 1:
-        assert "in 1 of 4 steps" in _status(frame, "allocation_in_steps").why
+        assert "in 1 of 4 steps" in _status(view, "allocation_in_steps").why
         return
-    finding = _finding(frame, "allocation_in_steps")
+    finding = _finding(view, "allocation_in_steps")
     readings = _readings(finding)
     assert (readings["Calls that allocate, per step"], readings["Calls that free, per step"]) == (2, 1)
     assert readings["Time in them per step"] == 3_500_000
@@ -448,13 +449,13 @@ def test_allocating_in_each_step_is_priced_by_the_gpus_idle_time(new_trace, step
 
 @pytest.fixture
 def filled(new_trace) -> Any:
-    """Makes the frame of four steps: kernels as (op, blocks, us, options) one after another on 132 multiprocessors.
+    """Makes the view of four steps: kernels as (op, blocks, us, options) one after another on 132 multiprocessors.
 
     Without blocks an op launches nothing. Options: ``module``, ``stream``, ``beside`` for a kernel that begins with the
     one before, ``dims`` and ``types``.
     """
 
-    def make(kernels: list[tuple[str, int, float, dict[str, Any]]], **facts: Any) -> Frame:
+    def make(kernels: list[tuple[str, int, float, dict[str, Any]]], **facts: Any) -> ProfileView:
         trace = new_trace()
         trace.gpu()
         clock = 0.0
@@ -478,8 +479,8 @@ def filled(new_trace) -> Any:
             clock = max(free, at) + 10
             trace.runtime(at + 1, clock - at - 2, name="cudaStreamSynchronize")
             trace.step(step, begin, clock - begin)
-        frame: Frame = trace.frame(facts=RunFacts(**facts))
-        return frame
+        view: ProfileView = trace.view(facts=RunFacts(**facts))
+        return view
 
     return make
 
@@ -508,16 +509,16 @@ RECURRENT = [("aten::select", 0, 0, ROWS), ("aten::add", 1, 200, {"dims": [[4096
     ],
 )
 def test_only_calls_that_cannot_feed_each_other_are_to_be_made_one(filled, calls, independent: bool) -> None:
-    frame = filled([*calls, ("aten::mm", 512, 2000, {})])
-    finding = _finding(frame, "small_kernels")
+    view = filled([*calls, ("aten::mm", 512, 2000, {})])
+    finding = _finding(view, "small_kernels")
     assert ("in calls that do not depend on each other" in finding.change) == independent, finding.change
     assert (_readings(finding)["Of it in kernels of calls that do not depend on each other"] > 0) == independent
     assert bool(finding.code) == independent
 
 
 def test_kernels_of_one_block_that_could_run_as_one_are_small(filled) -> None:
-    frame = filled([TAKEN_APART, *[("aten::softmax", 1, 200, ROW)] * 16, ("aten::mm", 512, 2000, {})])
-    finding = _finding(frame, "small_kernels")
+    view = filled([TAKEN_APART, *[("aten::softmax", 1, 200, ROW)] * 16, ("aten::mm", 512, 2000, {})])
+    finding = _finding(view, "small_kernels")
     readings = _readings(finding)
     assert readings["Time in such kernels per step"] == 3_200_000
     assert readings["Multiprocessors used in it"] == pytest.approx(100 / 132)
@@ -559,7 +560,7 @@ def test_branches_that_cannot_feed_each_other_could_run_side_by_side(new_trace) 
             trace.op("aten::linear", at + 20 * number + 2, 16, **BRANCH)
             trace.launch(ADD, at + 20 * number + 5, at + 100 + 2000 * number, 2000, grid=[8, 1, 1], block=[256, 1, 1])
         trace.runtime(at + 110, 8000, name="cudaStreamSynchronize")
-    finding = _finding(trace.frame(), "kernel_concurrency")
+    finding = _finding(trace.view(), "kernel_concurrency")
     assert "heads.0, heads.1, heads.2 and 1 more" in finding.seen
     assert _readings(finding)["How many fit side by side"] == 4
     assert finding.saving is not None
@@ -596,7 +597,7 @@ def test_branches_that_might_feed_each_other_are_left_alone(new_trace, change: d
                 trace.op("aten::mul", begin + 20, 10)
                 trace.launch(ADD, begin + 22, at + 2099 + 2000 * number, 1, grid=[8, 1, 1], block=[256, 1, 1])
         trace.runtime(at + 210, 8000, name="cudaStreamSynchronize")
-    status = _status(trace.frame(), "kernel_concurrency")
+    status = _status(trace.view(), "kernel_concurrency")
     assert (status.outcome, "cannot be shown" in status.why) == ("silent", True), status.why
 
 
@@ -620,7 +621,7 @@ def test_streams_that_wait_for_each_other_are_not_independent(new_trace) -> None
                 ADD, at + 20 * number + 3, at + 100 + 1000 * number, 1000, stream=7 + number % 2, grid=[8, 1, 1]
             )
         trace.runtime(at + 110, 4000, name="cudaStreamSynchronize")
-    status = _status(trace.frame(), "kernel_concurrency")
+    status = _status(trace.view(), "kernel_concurrency")
     assert (status.outcome, "wait for each other by events" in status.why) == ("silent", True), status.why
 
 
@@ -647,7 +648,7 @@ def test_a_chain_of_pointwise_ops_is_priced_by_the_memory_it_need_not_move(new_t
             trace.launch(kernel, at + 20 * number + 2, free, microseconds)
             free += microseconds
         trace.runtime(at + 200, free - at - 200, name="cudaStreamSynchronize")
-    finding = _finding(trace.frame(), "no_fusion")
+    finding = _finding(trace.view(), "no_fusion")
     readings = _readings(finding)
     assert (readings["Kernels in chains per step"], readings["Their time per step"]) == (4, 200_000)
     tensor = 4096 * 4096 * 4
@@ -678,7 +679,7 @@ def test_short_chains_casts_and_what_products_divide_are_none(new_trace, ops: li
             trace.op(op, at + 20 * number, 18, dims=[FULL, FULL], types=["float", "float"])
             kernel = "ampere_sgemm_128x64_nn" if op == "aten::mm" else ADD
             trace.launch(kernel, at + 20 * number + 2, at + 100 + 500 * number, 500)
-    assert "No 3 pointwise kernels" in _status(trace.frame(), "no_fusion").why
+    assert "No 3 pointwise kernels" in _status(trace.view(), "no_fusion").why
 
 
 # -- How a change shows in a later run
@@ -706,7 +707,7 @@ def test_what_makes_launching_cheaper_is_recognised(new_trace, launches) -> None
     trace.step(0, 0, 1000)
     trace.runtime(10, 20, 5, name="cudaGraphLaunch")
     trace.kernel(ADD, 40, 500, 5)
-    graphs = trace.frame(facts=RunFacts(batch_size=8, compiled=False))
+    graphs = trace.view(facts=RunFacts(batch_size=8, compiled=False))
     eager = launches([(10, 50, 10, {})], batch_size=4, compiled=False)
     assert launch_bound.made(eager, graphs) == "batch size 4 to 8, CUDA graphs"
     assert launch_bound.made(graphs, graphs) == ""
@@ -723,14 +724,14 @@ RULES = (
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_without_a_gpu_they_do_not_apply(cpu_frame: Frame, rule: str) -> None:
+def test_without_a_gpu_they_do_not_apply(cpu_frame: ProfileView, rule: str) -> None:
     assert _status(cpu_frame, rule).outcome == "not_applicable"
 
 
 def test_one_iteration_alone_can_be_looked_at(launches) -> None:
-    frame = launches([(40, 50, 10, {})], unprofiled_step_ns=2_000_000)
-    case = Case(frame, frame.selection(1, 1))
-    assert case.steps.average_ns == pytest.approx(2_000_000, rel=0.02)
-    outcomes = {status.rule: status.outcome for status in advise(frame, frame.selection(1, 1)).rules}
+    view = launches([(40, 50, 10, {})], unprofiled_step_ns=2_000_000)
+    context = RuleContext(view, view.selection(1, 1))
+    assert context.steps.average_ns == pytest.approx(2_000_000, rel=0.02)
+    outcomes = {status.rule: status.outcome for status in advise(view, view.selection(1, 1)).rules}
     assert outcomes["launch_bound"] == "fired"
     assert "failed" not in outcomes.values()

@@ -15,8 +15,8 @@ import pytest
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.profile_view import ProfileView
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 HALF_TYPE = "c10::BFloat16"
@@ -69,7 +69,7 @@ class Step:
         """A value is read: the CPU waits until the GPU is done."""
         self._parts.append(("wait", 0, "", "aten::item", [], None, None))
 
-    def frame(self, **facts: Any) -> Frame:
+    def view(self, **facts: Any) -> ProfileView:
         trace = self._trace
         trace.gpu()
         at = 0.0
@@ -77,8 +77,8 @@ class Step:
             start = at
             at = self._one(trace, index, at)
             trace.step(index, start, at - start)
-        frame: Frame = trace.frame(facts=RunFacts(**facts))
-        return frame
+        view: ProfileView = trace.view(facts=RunFacts(**facts))
+        return view
 
     def _one(self, trace: Any, index: int, start: float) -> float:
         clock, gpu = start + 1, start + 6
@@ -131,14 +131,14 @@ def step(new_trace) -> Any:
     return lambda: Step(new_trace())
 
 
-def _status(frame: Frame, rule: str) -> RuleStatus:
-    (found,) = [status for status in advise(frame, frame.selection()).rules if status.rule == rule]
+def _status(view: ProfileView, rule: str) -> RuleStatus:
+    (found,) = [status for status in advise(view, view.selection()).rules if status.rule == rule]
     assert found.outcome != "failed", found.why
     return found
 
 
-def _finding(frame: Frame, rule: str) -> FindingItem:
-    (found,) = [finding for finding in advise(frame, frame.selection()).findings if finding.rule == rule]
+def _finding(view: ProfileView, rule: str) -> FindingItem:
+    (found,) = [finding for finding in advise(view, view.selection()).findings if finding.rule == rule]
     return found
 
 
@@ -177,7 +177,7 @@ def _convolution_and_norm(step, bias: Any = (64,), shortcut: bool = False) -> St
 
 
 def test_a_bias_before_a_batch_norm_costs_its_kernels(step) -> None:
-    finding = _finding(_convolution_and_norm(step).frame(), "bias_before_batch_norm")
+    finding = _finding(_convolution_and_norm(step).view(), "bias_before_batch_norm")
     assert _readings(finding)["Layers with a bias before a batch norm"] == 1
     assert _readings(finding)["Kernel time for their biases, per step"] == 140_000
     assert finding.code == "nn.Conv2d(64, 64, kernel_size=3, bias=False)  # conv\n"
@@ -196,7 +196,7 @@ def test_a_bias_before_a_batch_norm_costs_its_kernels(step) -> None:
     ],
 )
 def test_a_bias_that_counts_is_left_alone(step, options, facts, outcome: str, why: str) -> None:
-    status = _status(_convolution_and_norm(step, **options).frame(**facts), "bias_before_batch_norm")
+    status = _status(_convolution_and_norm(step, **options).view(**facts), "bias_before_batch_norm")
     assert (status.outcome, why in status.why) == (outcome, True), status.why
 
 
@@ -217,7 +217,7 @@ def _relu_and_pool(step, shortcut: bool = False) -> Step:
 
 
 def test_a_relu_before_a_pooling_costs_three_quarters_of_its_time(step) -> None:
-    finding = _finding(_relu_and_pool(step).frame(), "relu_before_maxpool")
+    finding = _finding(_relu_and_pool(step).view(), "relu_before_maxpool")
     assert _readings(finding)["Their kernel time per step"] == 250_000
     assert _readings(finding)["Of it for elements that the pooling takes away"] == 187_500
     assert "relu and pool" in finding.change
@@ -227,7 +227,7 @@ def test_a_relu_before_a_pooling_costs_three_quarters_of_its_time(step) -> None:
 
 
 def test_a_relu_whose_output_is_used_twice_stays_where_it_is(step) -> None:
-    assert _status(_relu_and_pool(step, shortcut=True).frame(), "relu_before_maxpool").outcome == "not_applicable"
+    assert _status(_relu_and_pool(step, shortcut=True).view(), "relu_before_maxpool").outcome == "not_applicable"
 
 
 # -- Layouts
@@ -247,7 +247,7 @@ def _convolution_with_transposes(step, transposes: float, kernel: str = TENSOR_C
 
 
 def test_transposes_around_convolutions_on_tensor_cores_ask_for_channels_last(step) -> None:
-    finding = _finding(_convolution_with_transposes(step, 100).frame(channels_last=False), "channels_last")
+    finding = _finding(_convolution_with_transposes(step, 100).view(channels_last=False), "channels_last")
     assert _readings(finding)["Changing layouts around convolutions, per step"] == 100_000
     assert "memory_format=torch.channels_last" in finding.code
     assert finding.saving is not None
@@ -255,8 +255,8 @@ def test_transposes_around_convolutions_on_tensor_cores_ask_for_channels_last(st
 
 
 def test_batch_norms_with_channels_first_get_faster_too(step) -> None:
-    alone = _finding(_convolution_with_transposes(step, 100).frame(), "channels_last").saving
-    both = _finding(_convolution_with_transposes(step, 100, norm=True).frame(), "channels_last").saving
+    alone = _finding(_convolution_with_transposes(step, 100).view(), "channels_last").saving
+    both = _finding(_convolution_with_transposes(step, 100, norm=True).view(), "channels_last").saving
     assert alone is not None
     assert both is not None
     assert both.expected_ns - alone.expected_ns == pytest.approx(100_000, rel=0.05)
@@ -264,8 +264,8 @@ def test_batch_norms_with_channels_first_get_faster_too(step) -> None:
 
 @pytest.mark.parametrize(("transposes", "kernel"), [(100, SIMT_GEMM), (4, TENSOR_CONV)])
 def test_few_transposes_or_such_off_the_tensor_cores_are_no_finding(step, transposes: float, kernel: str) -> None:
-    frame = _convolution_with_transposes(step, transposes, kernel).frame()
-    assert _status(frame, "channels_last").outcome == "silent"
+    view = _convolution_with_transposes(step, transposes, kernel).view()
+    assert _status(view, "channels_last").outcome == "silent"
 
 
 # -- Attention
@@ -291,7 +291,7 @@ def _attention(step, dims: int = 4, mean: bool = False) -> Step:
 
 
 def test_attention_in_separate_kernels_is_found_by_its_shapes(step) -> None:
-    finding = _finding(_attention(step).frame(), "attention_not_fused")
+    finding = _finding(_attention(step).view(), "attention_not_fused")
     assert _readings(finding)["Kernels of attention, per step"] == 880_000
     assert "128 matrices of 1024 x 1024" in finding.seen
     # THEN one fused kernel takes its place: 34.4 GFLOP at 0.55 of 989 TFLOP/s and 6 µs
@@ -303,7 +303,7 @@ def test_attention_in_separate_kernels_is_found_by_its_shapes(step) -> None:
 
 
 def test_need_weights_is_told_from_attention_written_out(step) -> None:
-    finding = _finding(_attention(step, mean=True).frame(), "attention_not_fused")
+    finding = _finding(_attention(step, mean=True).view(), "attention_not_fused")
     assert "need_weights=False" in finding.change
     assert "need_weights=False" in finding.code
 
@@ -320,13 +320,13 @@ def test_the_math_backend_says_what_the_fused_ones_lack(step) -> None:
         ],
         dims=[[8, 16, 1024, 60]] * 3, types=types,
     )  # fmt: skip
-    change = _finding(run.frame(), "attention_not_fused").change
+    change = _finding(run.view(), "attention_not_fused").change
     assert "falls back to its math backend" in change
     assert "a multiple of 8 in BF16; 60 is none" in change
 
 
 def test_a_softmax_over_classes_is_no_attention(step) -> None:
-    status = _status(_attention(step, dims=2).frame(), "attention_not_fused")
+    status = _status(_attention(step, dims=2).view(), "attention_not_fused")
     assert (status.outcome, status.why) == ("not_applicable", "The run has no attention.")
 
 
@@ -355,7 +355,7 @@ def _layers(step, head: str = "float", casts: float = 0.0, width: int = 4096) ->
 
 
 def test_a_layer_in_fp32_within_a_mixed_precision_run_is_named_and_priced(step) -> None:
-    finding = _finding(_layers(step).frame(autocast=True, autocast_dtype="bfloat16"), "amp_defeated")
+    finding = _finding(_layers(step).view(autocast=True, autocast_dtype="bfloat16"), "amp_defeated")
     assert _readings(finding)["Matrix kernels on FP32 tensors, per step"] == 600_000
     assert _readings(finding)["Share of all matrix kernels"] == 60.0
     assert "head/linear" in finding.title
@@ -365,28 +365,28 @@ def test_a_layer_in_fp32_within_a_mixed_precision_run_is_named_and_priced(step) 
 
 
 def test_a_run_under_autocast_is_not_told_to_turn_it_on(step) -> None:
-    frame = _layers(step).frame(autocast=True, autocast_dtype="bfloat16", matmul_allow_tf32=True)
-    status = _status(frame, "amp_not_used")
+    view = _layers(step).view(autocast=True, autocast_dtype="bfloat16", matmul_allow_tf32=True)
+    status = _status(view, "amp_not_used")
     assert (status.outcome, "Autocast is on" in status.why) == ("silent", True)
 
 
 def test_tensors_that_go_to_fp32_and_back_are_found_by_their_casts(step) -> None:
-    finding = _finding(_layers(step, HALF_TYPE, casts=60).frame(autocast=True), "amp_defeated")
+    finding = _finding(_layers(step, HALF_TYPE, casts=60).view(autocast=True), "amp_defeated")
     assert "Tensors go to FP32 and back: 0.12 ms" in finding.title
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(120_000, rel=0.06)
 
 
 def test_amp_that_reaches_all_layers_is_not_defeated(step) -> None:
-    assert _status(_layers(step, HALF_TYPE).frame(autocast=True), "amp_defeated").outcome == "silent"
+    assert _status(_layers(step, HALF_TYPE).view(autocast=True), "amp_defeated").outcome == "silent"
 
 
 def test_a_run_in_fp32_has_no_amp_to_defeat(training) -> None:
-    assert _status(training().frame(), "amp_defeated").outcome == "not_applicable"
+    assert _status(training().view(), "amp_defeated").outcome == "not_applicable"
 
 
 def test_sizes_that_are_no_multiple_of_8_are_priced_by_measured_ops(step) -> None:
-    odd = _finding(_layers(step, HALF_TYPE, width=4001).frame(autocast=True), "bad_tensor_shape")
+    odd = _finding(_layers(step, HALF_TYPE, width=4001).view(autocast=True), "bad_tensor_shape")
     assert _readings(odd)["Layers with odd sizes"] == 2
     assert _readings(odd)["Their matrix kernels, per step"] == 1_000_000
     assert "4001 to 4008 or 4032" in odd.change
@@ -396,7 +396,7 @@ def test_sizes_that_are_no_multiple_of_8_are_priced_by_measured_ops(step) -> Non
 
 @pytest.mark.parametrize("width", [4000, 4096])
 def test_sizes_that_fit_are_silent(step, width: int) -> None:
-    assert _status(_layers(step, HALF_TYPE, width=width).frame(), "bad_tensor_shape").outcome == "silent"
+    assert _status(_layers(step, HALF_TYPE, width=width).view(), "bad_tensor_shape").outcome == "silent"
 
 
 def _scaled(step, waits: bool = True) -> Step:
@@ -414,7 +414,7 @@ def _scaled(step, waits: bool = True) -> Step:
 
 
 def test_a_scaler_beside_bf16_is_needless(step) -> None:
-    finding = _finding(_scaled(step).frame(grad_scaler=True, autocast=True), "scaler_with_bf16")
+    finding = _finding(_scaled(step).view(grad_scaler=True, autocast=True), "scaler_with_bf16")
     assert _readings(finding)["Calls of the scaler per step"] == 6
     assert _readings(finding)["Their kernels per step"] == 305_000
     assert "the CPU waits" in finding.title
@@ -425,15 +425,15 @@ def test_a_scaler_beside_bf16_is_needless(step) -> None:
 def test_a_scaler_beside_fp16_is_needed(training) -> None:
     trace = training("fp16")
     trace.op("aten::_amp_foreach_non_finite_check_and_unscale_", 415, 4, types=["TensorList"])
-    status = _status(trace.frame(facts=RunFacts(grad_scaler=True)), "scaler_with_bf16")
+    status = _status(trace.view(facts=RunFacts(grad_scaler=True)), "scaler_with_bf16")
     assert (status.outcome, "in FP16" in status.why) == ("silent", True)
 
 
 @pytest.fixture(scope="module")
 def recorded() -> Any:
-    def read(name: str) -> Frame:
+    def read(name: str) -> ProfileView:
         (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / name)
-        return Frame(stored.profile)
+        return ProfileView(stored.profile)
 
     return read
 
@@ -466,7 +466,7 @@ def test_amp_pays_where_the_gpu_sets_the_pace(recorded, name: str) -> None:
 # -- Skipped steps
 
 
-def _with_rounds(new_trace, taken: list[bool]) -> Frame:
+def _with_rounds(new_trace, taken: list[bool]) -> ProfileView:
     """Steps of a scaler in FP16, some of which took no optimizer step."""
     trace = new_trace()
     trace.gpu()
@@ -479,10 +479,10 @@ def _with_rounds(new_trace, taken: list[bool]) -> Frame:
         if took:
             trace.optimizer(at + 800, 50)
         trace.op("aten::_amp_update_scale_", at + 900, 10)
-    frame: Frame = trace.frame(
+    view: ProfileView = trace.view(
         facts=RunFacts(grad_scaler=True, grad_scaler_scale=2.0**24, unprofiled_step_ns=1_000_000)
     )
-    return frame
+    return view
 
 
 def test_skipped_steps_are_a_share_of_the_time_for_nothing(new_trace) -> None:
@@ -517,7 +517,7 @@ GIB = 1 << 30
 
 def test_recomputation_is_dear_where_memory_is_left(step) -> None:
     facts = {"peak_memory_allocated_bytes": 10 * GIB, "available_memory_bytes": 100 * GIB}
-    finding = _finding(_recomputing(step).frame(**facts), "recomputation")
+    finding = _finding(_recomputing(step).view(**facts), "recomputation")
     assert _readings(finding)["Kernel time of recomputed ops, per step"] == 400_000
     # THEN at most its inputs are kept: 4096 x 1024 and 1024 x 1024 numbers of 4 bytes
     assert _readings(finding)["Memory to keep what is recomputed, at most"] == 4 * (4096 * 1024 + 1024 * 1024)
@@ -531,7 +531,7 @@ def test_recomputation_is_dear_where_memory_is_left(step) -> None:
 def test_recomputation_is_left_alone_where_memory_is_needed_or_unknown(step, again: bool, peak, outcome: str) -> None:
     taken = None if peak is None else peak * GIB
     facts = {"peak_memory_allocated_bytes": taken, "available_memory_bytes": 100 * GIB}
-    assert _status(_recomputing(step, again).frame(**facts), "recomputation").outcome == outcome
+    assert _status(_recomputing(step, again).view(**facts), "recomputation").outcome == outcome
 
 
 # -- Memory
@@ -549,10 +549,10 @@ def test_the_optimizers_states_matter_where_memory_is_short(training, peak, stat
         parameter_count=45 * GIB // 8,
         optimizer="AdamW",
     )
-    frame = training().frame(facts=facts)
-    assert _status(frame, "optimizer_state").outcome == outcome
+    view = training().view(facts=facts)
+    assert _status(view, "optimizer_state").outcome == outcome
     if outcome == "fired":
-        finding = _finding(frame, "optimizer_state")
+        finding = _finding(view, "optimizer_state")
         assert "8.0 bytes a parameter" in finding.seen
         assert (finding.severity, finding.saving) == ("low", None)
 
@@ -574,10 +574,10 @@ def test_memory_in_pieces_is_reserved_and_never_used_at_once(training, allocated
         available_memory_bytes=100 * GIB,
         allocator_retries=retries,
     )
-    assert _status(training().frame(facts=facts), "allocator_churn").outcome == outcome
+    assert _status(training().view(facts=facts), "allocator_churn").outcome == outcome
 
 
-def _keeping(new_trace, kept: int) -> Frame:
+def _keeping(new_trace, kept: int) -> ProfileView:
     """Four steps that allocate 100 MB each and keep some of it."""
     trace = new_trace()
     trace.gpu()
@@ -593,8 +593,8 @@ def _keeping(new_trace, kept: int) -> Frame:
                 trace.memory(at + 15, size, address, allocated=held, reserved=10**9, device=0)
         held -= 100_000_000
         trace.memory(at + 700, -100_000_000, 100 + index, allocated=held, reserved=10**9, device=0)
-    frame: Frame = trace.frame()
-    return frame
+    view: ProfileView = trace.view()
+    return view
 
 
 def test_memory_that_grows_in_each_step_is_named_with_what_keeps_it(new_trace) -> None:
@@ -632,13 +632,13 @@ def test_memory_that_comes_and_goes_does_not_grow(new_trace) -> None:
     ],
 )  # fmt: skip
 def test_parameters_without_a_gradient_are_named(training, facts, outcome: str, words: str) -> None:
-    status = _status(training().frame(facts=RunFacts(**facts)), "unused_parameters")
+    status = _status(training().view(facts=RunFacts(**facts)), "unused_parameters")
     assert (status.outcome, words in status.why) == (outcome, True), status.why
 
 
 def test_without_ddp_unused_parameters_cost_memory_and_no_time(training) -> None:
     facts = RunFacts(trainable_parameters=6, unused_parameters=2, unused_parameter_bytes=100)
-    finding = _finding(training().frame(facts=facts), "unused_parameters")
+    finding = _finding(training().view(facts=facts), "unused_parameters")
     assert (finding.saving, finding.severity) == (None, "low")
 
 
@@ -656,7 +656,7 @@ def test_zeros_that_ddp_sums_up_for_unused_parameters_are_priced(new_trace) -> N
     facts = RunFacts(
         trainable_parameters=6, unused_parameters=2, unused_parameter_bytes=32_000_000, find_unused_parameters=True
     )
-    finding = _finding(trace.frame(facts=facts), "unused_parameters")
+    finding = _finding(trace.view(facts=facts), "unused_parameters")
     assert finding.saving is not None
     assert finding.saving.expected_ns == 800_000
     assert finding.saving.low_ns == pytest.approx(0.6 * 800_000, abs=0.02 * 3_000_000)
@@ -672,14 +672,14 @@ MODEL_RULES = (
 
 
 @pytest.mark.parametrize("rule", MODEL_RULES)
-def test_without_a_gpu_they_do_not_apply(cpu_frame: Frame, rule: str) -> None:
+def test_without_a_gpu_they_do_not_apply(cpu_frame: ProfileView, rule: str) -> None:
     assert _status(cpu_frame, rule).outcome == "not_applicable"
 
 
 @pytest.mark.parametrize("build", [_convolution_and_norm, _relu_and_pool, _attention, _layers, _scaled])
 def test_every_saving_is_an_ordered_interval(step, build) -> None:
-    frame = build(step).frame(autocast=True)
-    for finding in advise(frame, frame.selection()).findings:
+    view = build(step).view(autocast=True)
+    for finding in advise(view, view.selection()).findings:
         if finding.rule in MODEL_RULES and finding.saving is not None:
             saving = finding.saving
             assert 0 <= saving.low_ns <= saving.expected_ns <= saving.high_ns

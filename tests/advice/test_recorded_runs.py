@@ -8,10 +8,10 @@ import pytest
 from support.recorded_runs import DEMO, PAIRS, ROOT
 
 from tb_dlprof_plugin.advice import advise
-from tb_dlprof_plugin.analysis.renew import read_profiles
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.basis import agreement
 from tb_dlprof_plugin.simulation.estimate import step_estimate
+from tb_dlprof_plugin.store.reclassify import read_profiles
 
 PLANTED = ROOT / "benchmarks" / "planted" / "recorded"
 RUNS = sorted({path.parent for root in (DEMO, PAIRS, PLANTED) for path in root.rglob("*tfevents*")})
@@ -21,16 +21,16 @@ RUNS = sorted({path.parent for root in (DEMO, PAIRS, PLANTED) for path in root.r
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: str(run.relative_to(ROOT)))
 def test_no_saving_is_above_the_step_and_the_replay_is_near_the_recording(run: Path) -> None:
     for stored in read_profiles(run):
-        frame = Frame(stored.profile)
-        selection = frame.selection()
-        step = step_estimate(frame, selection)
+        view = ProfileView(stored.profile)
+        selection = view.selection()
+        step = step_estimate(view, selection)
         assert 0 < step.low_ns <= step.ns <= step.high_ns
-        advice = advise(frame, selection)
+        advice = advise(view, selection)
         savings = [found.saving for found in advice.findings if found.saving is not None]
         if advice.combined is not None:
             savings.append(advice.combined)
             assert advice.combined.expected_ns >= max(saving.expected_ns for saving in savings[:-1])
         for saving in savings:
             assert saving.low_ns <= saving.expected_ns <= saving.high_ns <= step.ns + 1
-        off = agreement(frame, selection)
+        off = agreement(view, selection)
         assert off is None or abs(off) < 3

@@ -8,19 +8,19 @@ import pytest
 
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
-from tb_dlprof_plugin.advice.step_marks import key_nodes
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.advice.rules.recording.step_detection import key_nodes
+from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.profile_view import ProfileView
 
 
-def _status(frame: Frame, rule: str, ranks: list[Frame] | None = None) -> RuleStatus:
-    (found,) = [s for s in advise(frame, frame.selection(), ranks or ()).rules if s.rule == rule]
+def _status(view: ProfileView, rule: str, ranks: list[ProfileView] | None = None) -> RuleStatus:
+    (found,) = [s for s in advise(view, view.selection(), ranks or ()).rules if s.rule == rule]
     assert found.outcome != "failed", found.why
     return found
 
 
-def _finding(frame: Frame, rule: str, ranks: list[Frame] | None = None) -> FindingItem:
-    (found,) = [f for f in advise(frame, frame.selection(), ranks or ()).findings if f.rule == rule]
+def _finding(view: ProfileView, rule: str, ranks: list[ProfileView] | None = None) -> FindingItem:
+    (found,) = [f for f in advise(view, view.selection(), ranks or ()).findings if f.rule == rule]
     return found
 
 
@@ -35,7 +35,7 @@ def _readings(finding: FindingItem) -> dict[str, float | None]:
 def steps(new_trace) -> Any:
     """Makes a CPU recording of steps of the given lengths (us); the ops of a step take its first half."""
 
-    def make(*lengths: float, first: int = 10, extra: dict[int, str] | None = None, **options: Any) -> Frame:
+    def make(*lengths: float, first: int = 10, extra: dict[int, str] | None = None, **options: Any) -> ProfileView:
         trace, at = new_trace(), 0.0
         for index, length in enumerate(lengths):
             trace.step(first + index, at, length)
@@ -43,8 +43,8 @@ def steps(new_trace) -> Any:
             if name := (extra or {}).get(index):
                 trace.op(name, at + 1 + length / 2, length / 4)
             at += length
-        frame: Frame = trace.frame(**options)
-        return frame
+        view: ProfileView = trace.view(**options)
+        return view
 
     return make
 
@@ -79,8 +79,8 @@ SLOW = (1_900e3, 2_100e3, 1_200e3, 800e3)
 
 def test_the_steps_nearest_to_the_unprofiled_ones_are_kept_although_most_are_slow(steps) -> None:
     facts = RunFacts(unprofiled_before_ns=[90_000_000, 91_000_000, 89_000_000, 92_000_000])
-    frame = steps(*SLOW, 92e3, 93e3, *SLOW, facts=facts)
-    finding = _finding(frame, "bad_iteration_range")
+    view = steps(*SLOW, 92e3, 93e3, *SLOW, facts=facts)
+    finding = _finding(view, "bad_iteration_range")
     assert finding.title == "8 of 10 iterations are unlike the others: use steps 14 to 15"
     assert "--first 4 --last 5" in finding.code
     assert "Without the profiler a step takes 90.67 ms, and the iterations nearest to that 92.50 ms" in finding.seen
@@ -99,8 +99,8 @@ def test_steps_that_are_as_often_long_without_the_profiler_are_not_stray(steps) 
 def test_what_the_profiler_adds_to_every_step_makes_none_of_them_stray(steps) -> None:
     facts = RunFacts(unprofiled_before_ns=[50_000] * 5)
     # The first one's beginning was not recorded.
-    frame = steps(55, 110, 112, 108, 111, 109, facts=facts)
-    assert "use steps 11 to 15" in _finding(frame, "bad_iteration_range").title
+    view = steps(55, 110, 112, 108, 111, 109, facts=facts)
+    assert "use steps 11 to 15" in _finding(view, "bad_iteration_range").title
 
 
 def test_calls_that_are_made_once_explain_a_first_step(new_trace) -> None:
@@ -111,10 +111,10 @@ def test_calls_that_are_made_once_explain_a_first_step(new_trace) -> None:
     trace.runtime(20, 150, name="cudaMalloc")
     trace.runtime(180, 80, name="cuLibraryLoadData", cat="cuda_driver")
     trace.runtime(270, 9, name="cudaMallocAsync")
-    frame = trace.frame()
+    view = trace.view()
     seen = "1 call to the driver for memory (0.15 ms) and 1 call to load code (0.08 ms)"
-    assert seen in _finding(frame, "bad_iteration_range").seen
-    window = _finding(frame, "profiling_window")
+    assert seen in _finding(view, "bad_iteration_range").seen
+    window = _finding(view, "profiling_window")
     assert seen in window.seen
     # The first step takes 300 us more than the later ones.
     assert _readings(window)["Done only once"] == pytest.approx(100 * 300 / 700)
@@ -123,7 +123,7 @@ def test_calls_that_are_made_once_explain_a_first_step(new_trace) -> None:
 # -- no iterations
 
 
-def _scoring(new_trace, batches: int, step_mark: bool = True) -> Frame:
+def _scoring(new_trace, batches: int, step_mark: bool = True) -> ProfileView:
     trace = new_trace()
     if step_mark:
         trace.step(0, 0, 100 * batches + 20)
@@ -134,19 +134,19 @@ def _scoring(new_trace, batches: int, step_mark: bool = True) -> Frame:
         trace.op("aten::linear", at + 5, 20)
         trace.op("aten::relu", at + 30, 20)
         trace.op("aten::argmax", at + 85, 5)
-    frame: Frame = trace.frame()
-    return frame
+    view: ProfileView = trace.view()
+    return view
 
 
 @pytest.mark.parametrize("step_mark", [True, False])
 def test_a_block_that_never_steps_names_what_repeats_in_it(new_trace, step_mark: bool) -> None:
-    frame = _scoring(new_trace, 6, step_mark)
-    finding = _finding(frame, "no_iterations")
+    view = _scoring(new_trace, 6, step_mark)
+    finding = _finding(view, "no_iterations")
     assert finding.title == "No iterations were found; the model repeats 6 times"
     assert _readings(finding)["Time from one to the next"] == 100_000
-    nodes = [(node.name, node.calls) for node in key_nodes(frame, frame.selection())]
+    nodes = [(node.name, node.calls) for node in key_nodes(view, view.selection())]
     assert nodes == [("the model", 6), ('op "linear"', 6), ('op "relu"', 6), ('op "argmax"', 6)]
-    assert _status(frame, "profiling_window").outcome == "not_applicable"
+    assert _status(view, "profiling_window").outcome == "not_applicable"
 
 
 def test_one_marked_step_is_an_iteration(new_trace, steps) -> None:
@@ -161,7 +161,7 @@ def test_gradient_accumulation_in_one_step_is_an_iteration(new_trace) -> None:
         trace.module("", 100 * index, 80)
         trace.op("aten::linear", 100 * index + 5, 20)
     trace.optimizer(610, 50)
-    assert _status(trace.frame(), "no_iterations").outcome == "silent"
+    assert _status(trace.view(), "no_iterations").outcome == "silent"
 
 
 def test_optimizer_steps_are_iterations(new_trace) -> None:
@@ -169,20 +169,20 @@ def test_optimizer_steps_are_iterations(new_trace) -> None:
     for index in range(4):
         trace.op("aten::linear", 100 * index, 20)
         trace.optimizer(100 * index + 40, 20)
-    status = _status(trace.frame(), "no_iterations")
+    status = _status(trace.view(), "no_iterations")
     assert (status.outcome, status.why) == ("silent", "4 iterations were found by the optimizer's steps.")
 
 
 # -- module names
 
 
-def test_ops_without_modules_are_counted(new_trace, gpu_frame: Frame) -> None:
+def test_ops_without_modules_are_counted(new_trace, gpu_frame: ProfileView) -> None:
     trace = new_trace()
     trace.step(0, 0, 100)
     for index in range(4):
         trace.op("aten::linear", 10 * index, 8)
     trace.op("aten::relu", 50, 8)
-    finding = _finding(trace.frame(), "missing_annotations")
+    finding = _finding(trace.view(), "missing_annotations")
     assert "The 5 ops of a step are in 2 rows" in finding.seen
     assert "linear stands for 4 calls, relu stands for 1 calls" in finding.seen
     assert "model=model" in finding.code
@@ -194,7 +194,7 @@ def test_a_compiled_or_replicated_model_has_no_modules_to_name(new_trace) -> Non
     trace.step(0, 0, 100)
     trace.op("aten::linear", 10, 8)
     for facts in (RunFacts(compiled=True), RunFacts(parallel_wrapper="DataParallel")):
-        assert _status(trace.frame(facts=facts), "missing_annotations").outcome == "not_applicable"
+        assert _status(trace.view(facts=facts), "missing_annotations").outcome == "not_applicable"
 
 
 # -- the window
@@ -212,11 +212,11 @@ def test_the_first_steps_are_no_fault_where_nothing_is_done_once(steps) -> None:
 def test_a_recording_of_many_events_says_how_many_steps_are_enough(steps) -> None:
     import dataclasses
 
-    frame = steps(*(100,) * 40)
-    frame.profile = dataclasses.replace(
-        frame.profile, source=dataclasses.replace(frame.profile.source, trace_events=6_000_000)
+    view = steps(*(100,) * 40)
+    view.profile = dataclasses.replace(
+        view.profile, source=dataclasses.replace(view.profile.source, trace_events=6_000_000)
     )
-    finding = _finding(frame, "profiling_window")
+    finding = _finding(view, "profiling_window")
     assert "40 iterations of 150,000 events each were recorded; 6 are enough" in finding.seen
     assert "active=6" in finding.code
 
@@ -234,8 +234,8 @@ def test_a_stretched_step_names_the_options_that_cost(steps) -> None:
 
 def test_what_a_recording_usually_costs_is_no_finding(steps) -> None:
     for length, outcome in ((99, "silent"), (101, "fired")):
-        frame = steps(length, facts=RunFacts(unprofiled_step_ns=50_000, with_stack=False))
-        assert _status(frame, "profiler_overhead").outcome == outcome
+        view = steps(length, facts=RunFacts(unprofiled_step_ns=50_000, with_stack=False))
+        assert _status(view, "profiler_overhead").outcome == outcome
     assert _status(steps(74), "profiler_overhead").outcome == "not_applicable"
 
 
@@ -249,7 +249,7 @@ ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::Fil
 
 @pytest.fixture
 def rank(new_trace) -> Any:
-    """Makes the frame of one rank: three steps of 1000 us with ``work`` us of kernels, then ``exchanges`` collectives.
+    """Makes the view of one rank: three steps of 1000 us with ``work`` us of kernels, then ``exchanges`` collectives.
 
     Collectives follow each other, take ``own`` us each and end with the step; all but ``hidden`` us of the first lie
     behind the kernels.
@@ -264,7 +264,7 @@ def rank(new_trace) -> Any:
         hidden: float = 0,
         size: int = 1000,
         **facts: Any,
-    ) -> Frame:
+    ) -> ProfileView:
         trace = new_trace()
         trace.gpu(id=number)
         for index in range(3):
@@ -282,8 +282,8 @@ def rank(new_trace) -> Any:
                     "nccl:all_reduce", "user_annotation", call + 1, 6, Input_Dims=[[size]], Input_type=["float"]
                 )
                 trace.launch(ALL_REDUCE, call + 2, begin + exchange * own, own, device=number, stream=17)
-        frame: Frame = trace.frame(rank=number, session="s", facts=RunFacts(rank=number, world_size=2, **facts))
-        return frame
+        view: ProfileView = trace.view(rank=number, session="s", facts=RunFacts(rank=number, world_size=2, **facts))
+        return view
 
     return make
 
@@ -293,8 +293,8 @@ def test_the_rank_with_most_work_is_named_and_what_even_shares_would_save(rank) 
         rank(0, work=900, own=50, unprofiled_step_ns=1_000_000),
         rank(1, work=300, own=650, unprofiled_step_ns=1_000_000),
     ]
-    for frame in ranks:
-        finding = _finding(frame, "imbalanced_gpu", ranks)
+    for view in ranks:
+        finding = _finding(view, "imbalanced_gpu", ranks)
         assert finding.title == "rank 1 has 33 % of the work of rank 0 and waits for it"
         assert "rank 0 0.00 ms, rank 1 0.60 ms a step" in finding.seen
         # A third of the step goes with even shares of 600 us, at the least 0.6 of that.
@@ -345,9 +345,9 @@ def test_exchanging_once_is_advised_to_take_fewer_bytes(rank) -> None:
     assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (40_000, 100_000, 200_000)
 
 
-def test_gpus_that_exchange_through_the_cpu_should_use_nccl(gpu_frame: Frame, training) -> None:
-    frame = training().frame(facts=RunFacts(distributed_backend="gloo", world_size=2))
-    assert 'init_process_group("nccl")' in _finding(frame, "communication_bound").code
+def test_gpus_that_exchange_through_the_cpu_should_use_nccl(gpu_frame: ProfileView, training) -> None:
+    view = training().view(facts=RunFacts(distributed_backend="gloo", world_size=2))
+    assert 'init_process_group("nccl")' in _finding(view, "communication_bound").code
     assert _status(gpu_frame, "communication_bound").outcome == "not_applicable"
 
 
@@ -367,17 +367,17 @@ def test_what_data_parallel_adds_is_its_forward_pass_outside_of_the_replicas(new
             trace.launch(GEMM, at + 400 + 20 * gpu, at + 500, 100, tid=thread, device=gpu)
             trace.launch(GEMM, at + 470 + 20 * gpu, at + 600, 50, tid=thread, device=gpu)
         trace.backward("BroadcastBackward", at + 700, 100, 5)
-    frame = trace.frame()
-    finding = _finding(frame, "data_parallel")
+    view = trace.view()
+    finding = _finding(view, "data_parallel")
     # The replicas launch from 400 to 492 us: 92 of the forward pass's 600 us.
     assert _readings(finding)["DataParallel's own work per step"] == 508_000 + 100_000
     assert "--nproc-per-node=2" in finding.code
-    assert _status(frame, "imbalanced_gpu").outcome == "silent"
+    assert _status(view, "imbalanced_gpu").outcome == "silent"
 
 
 def test_data_parallel_over_one_gpu_is_no_finding(training) -> None:
-    frame = training().frame(facts=RunFacts(parallel_wrapper="DataParallel"))
-    assert "only calls the model" in _status(frame, "data_parallel").why
+    view = training().view(facts=RunFacts(parallel_wrapper="DataParallel"))
+    assert "only calls the model" in _status(view, "data_parallel").why
 
 
 # -- batch size
@@ -393,10 +393,10 @@ def test_a_larger_batch_is_advised_where_the_gpu_has_time_for_it(new_trace, busy
         trace.op("aten::linear", at + 1, 900)
         trace.launch(GEMM, at + 5, at + 20, busy, grid=[264, 1, 1])
     facts = {"batch_size": 8, "unprofiled_step_ns": 1_000_000, "steady_memory_bytes": 10**9}
-    frame = trace.frame(facts=RunFacts(peak_memory_allocated_bytes=3 * 10**9, **facts))
-    assert _status(frame, "batch_size").outcome == outcome
+    view = trace.view(facts=RunFacts(peak_memory_allocated_bytes=3 * 10**9, **facts))
+    assert _status(view, "batch_size").outcome == outcome
     if outcome == "fired":
-        finding = _finding(frame, "batch_size")
+        finding = _finding(view, "batch_size")
         # Five times the kernels fill the step: four times the batch costs nothing, eight times gains a quarter more.
         assert finding.title == "A batch of 64 instead of 8 would train 5.0 times as many samples a second"
         assert _readings(finding)["Memory per sample"] == 250_000_000
@@ -405,14 +405,14 @@ def test_a_larger_batch_is_advised_where_the_gpu_has_time_for_it(new_trace, busy
 
 def test_a_batch_that_fills_the_memory_cannot_grow(training) -> None:
     facts = RunFacts(batch_size=8, peak_memory_allocated_bytes=100 * 10**9)
-    assert "would not fit" in _status(training().frame(facts=facts), "batch_size").why
-    assert _status(training().frame(), "batch_size").outcome == "not_applicable"
+    assert "would not fit" in _status(training().view(facts=facts), "batch_size").why
+    assert _status(training().view(), "batch_size").outcome == "not_applicable"
 
 
 # -- debugging aids
 
 
-def _checked(new_trace, checked: int, **facts: Any) -> Frame:
+def _checked(new_trace, checked: int, **facts: Any) -> ProfileView:
     """Four backward nodes, ``checked`` of which check their gradient for NaN."""
     trace = new_trace()
     trace.gpu()
@@ -429,8 +429,8 @@ def _checked(new_trace, checked: int, **facts: Any) -> Frame:
                 trace.op("aten::isnan", begin + 10, 20, tid=2, seq=node, fwd=1)
                 trace.op("aten::item", begin + 40, 40, tid=2, seq=node, fwd=1)
                 trace.runtime(begin + 45, 30, name="cudaStreamSynchronize", tid=2)
-    frame: Frame = trace.frame(facts=RunFacts(unprofiled_step_ns=900_000, **facts))
-    return frame
+    view: ProfileView = trace.view(facts=RunFacts(unprofiled_step_ns=900_000, **facts))
+    return view
 
 
 @pytest.mark.parametrize("facts", [{}, {"anomaly_mode": True}])
@@ -459,7 +459,7 @@ def test_launches_that_return_after_their_kernel_wait_for_it(new_trace) -> None:
             trace.op("aten::mm", begin, 55)
             trace.runtime(begin + 2, 50, 100 * index + kernel + 1)
             trace.kernel(GEMM, begin + 6, 45, 100 * index + kernel + 1)
-    finding = _finding(trace.frame(facts=RunFacts(unprofiled_step_ns=900_000)), "slow_api")
+    finding = _finding(trace.view(facts=RunFacts(unprofiled_step_ns=900_000)), "slow_api")
     assert finding.title == "Waiting for each launch is on"
     assert _readings(finding)["Launches waiting for their kernel, per step"] == 15 * 40_000
     # The GPU works 675 us of a step.
@@ -468,8 +468,8 @@ def test_launches_that_return_after_their_kernel_wait_for_it(new_trace) -> None:
 
 
 def test_switches_that_the_hook_saw_say_what_they_do(training) -> None:
-    frame = training().frame(facts=RunFacts(slow_switches=["PYTHONTRACEMALLOC=1", "sys.settrace(pydevd)"]))
-    finding = _finding(frame, "slow_api")
+    view = training().view(facts=RunFacts(slow_switches=["PYTHONTRACEMALLOC=1", "sys.settrace(pydevd)"]))
+    finding = _finding(view, "slow_api")
     assert finding.title == "PYTHONTRACEMALLOC=1, sys.settrace(pydevd) are on"
     assert finding.code == "unset PYTHONTRACEMALLOC\n"
     assert finding.saving is None
@@ -486,7 +486,7 @@ def test_deterministic_algorithms_are_blamed_for_what_they_fill_only(new_trace) 
         trace.launch(ELEMENTWISE, at + 30, at + 40, 300)
         trace.op("aten::mm", at + 120, 30)
         trace.launch(GEMM, at + 130, at + 340, 400)
-    finding = _finding(trace.frame(facts=RunFacts(deterministic_algorithms=True)), "slow_api")
+    finding = _finding(trace.view(facts=RunFacts(deterministic_algorithms=True)), "slow_api")
     assert "fill 1 new tensors a step" in finding.seen
     assert "torch.utils.deterministic.fill_uninitialized_memory = False" in finding.code
-    assert _status(trace.frame(), "slow_api").outcome == "silent"
+    assert _status(trace.view(), "slow_api").outcome == "silent"

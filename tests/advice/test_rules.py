@@ -11,14 +11,14 @@ import pytest
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise, engine
-from tb_dlprof_plugin.advice.case import Case
 from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus, SavingItem, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
-from tb_dlprof_plugin.advice.rules import tf32_off
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.precision import tf32_off
 from tb_dlprof_plugin.advice.savings import severity
-from tb_dlprof_plugin.comparison.forecast import forecast
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.facts import DataLoaderFacts, RunFacts, System
+from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, RunFacts, System
+from tb_dlprof_plugin.planning import forecast
+from tb_dlprof_plugin.profile_view import ProfileView
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 PAIRS = Path(__file__).resolve().parents[2] / "benchmarks" / "precision_pairs" / "recorded"
@@ -26,13 +26,13 @@ TF32_RUNS = sorted(path for folder in (RECORDED, PAIRS) for path in folder.rglob
 RULES = ("amp_not_used", "tf32_off", "synchronous_dataloader", "gpu_underutilized", "cudnn_benchmark_off")
 
 
-def _status(frame: Frame, rule: str) -> RuleStatus:
-    (found,) = [status for status in advise(frame, frame.selection()).rules if status.rule == rule]
+def _status(view: ProfileView, rule: str) -> RuleStatus:
+    (found,) = [status for status in advise(view, view.selection()).rules if status.rule == rule]
     return found
 
 
-def _finding(frame: Frame, rule: str) -> FindingItem:
-    (found,) = [finding for finding in advise(frame, frame.selection()).findings if finding.rule == rule]
+def _finding(view: ProfileView, rule: str) -> FindingItem:
+    (found,) = [finding for finding in advise(view, view.selection()).findings if finding.rule == rule]
     return found
 
 
@@ -42,17 +42,17 @@ def _readings(finding: FindingItem) -> dict[str, float | None]:
 
 @pytest.fixture
 def run(training) -> Any:
-    """Makes the frame of two steps of `training` with facts as keywords.
+    """Makes the view of two steps of `training` with facts as keywords.
 
     Nothing is known of its GPU but its compute capability, so that there is no forecast.
     """
 
-    def make(precision: str = "fp32", *, capability: Any = (9, 0), loader: float = 100, **facts: Any) -> Frame:
+    def make(precision: str = "fp32", *, capability: Any = (9, 0), loader: float = 100, **facts: Any) -> ProfileView:
         trace = training(precision, steps=2, capability=capability, loader=loader)
-        frame: Frame = trace.frame(facts=RunFacts(**{"unprofiled_step_ns": 1_000_000} | facts))
-        for gpu in frame.profile.system.gpus:
+        view: ProfileView = trace.view(facts=RunFacts(**{"unprofiled_step_ns": 1_000_000} | facts))
+        for gpu in view.profile.system.gpus:
             gpu.name = "a GPU of unknown rates"
-        return frame
+        return view
 
     return make
 
@@ -62,23 +62,23 @@ def recorded() -> Any:
     """Reads a run of the demo, each once."""
 
     @functools.cache
-    def read(name: str) -> Frame:
+    def read(name: str) -> ProfileView:
         (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / name)
-        return Frame(stored.profile)
+        return ProfileView(stored.profile)
 
     return read
 
 
 @pytest.fixture
-def launch_bound(new_trace) -> Frame:
+def launch_bound(new_trace) -> ProfileView:
     """FP32 matrix kernels take 10 % of the step, the CPU all of it: nothing on the GPU can shorten it."""
     trace = new_trace()
     trace.gpu()
     trace.step(0, 0, 1000)
     trace.op("aten::mm", 0, 990, dims=[[8, 8], [8, 8]], types=["float", "float"])
     trace.launch("ampere_sgemm_128x64_nn", 500, 510, 100)
-    frame: Frame = trace.frame()
-    return frame
+    view: ProfileView = trace.view()
+    return view
 
 
 # -- AMP
@@ -127,7 +127,7 @@ def test_amp_is_silent_where_it_is_used_or_cannot_be(run, precision, capability,
     assert (status.outcome, why in status.why) == (outcome, True), status.why
 
 
-def test_amp_and_tf32_are_silent_where_the_cpu_sets_the_pace(launch_bound: Frame) -> None:
+def test_amp_and_tf32_are_silent_where_the_cpu_sets_the_pace(launch_bound: ProfileView) -> None:
     amp, tf32 = _status(launch_bound, "amp_not_used"), _status(launch_bound, "tf32_off")
     assert (amp.outcome, "the CPU sets the pace" in amp.why) == ("silent", True)
     assert tf32.outcome == "silent"
@@ -158,8 +158,8 @@ def test_tf32_is_silent_on_a_run_whose_kernels_are_in_tf32_whatever_was_recorded
     directory: Path, facts: RunFacts
 ) -> None:
     (stored,) = tb_dlprof_plugin.read_profiles(directory)
-    frame = Frame(replace(stored.profile, facts=facts))
-    answer = tf32_off.check(Case(frame, frame.selection()))
+    view = ProfileView(replace(stored.profile, facts=facts))
+    answer = tf32_off.check(RuleContext(view, view.selection()))
     assert isinstance(answer, Silent)
 
 
@@ -184,9 +184,9 @@ def test_tf32_is_silent_where_on_absent_or_of_no_use(run, precision, capability,
 @pytest.mark.parametrize("model", ["vgg16", "resnet50", "custom"])
 @pytest.mark.parametrize(("rule", "precision"), [("amp_not_used", "bf16"), ("tf32_off", "tf32")])
 def test_where_there_is_a_forecast_the_saving_is_its(recorded, model: str, rule: str, precision: str) -> None:
-    frame = recorded(f"{model}/fp32")
-    found = forecast(frame, precision)
-    saving = _finding(frame, rule).saving
+    view = recorded(f"{model}/fp32")
+    found = forecast(view, precision)
+    saving = _finding(view, rule).saving
     assert saving is not None
     assert saving.expected_ns == round(found.base_ns - found.predicted_ns)
     # The ends are wider by what is not known of the step itself.
@@ -198,9 +198,9 @@ def test_where_there_is_a_forecast_the_saving_is_its(recorded, model: str, rule:
 
 @pytest.mark.parametrize("model", ["lenet", "mlp"])
 def test_no_gain_is_promised_where_the_forecast_says_none(recorded, model: str) -> None:
-    frame = recorded(f"{model}/fp32")
-    found = forecast(frame, "bf16")
-    amp, tf32 = _status(frame, "amp_not_used"), _status(frame, "tf32_off")
+    view = recorded(f"{model}/fp32")
+    found = forecast(view, "bf16")
+    amp, tf32 = _status(view, "amp_not_used"), _status(view, "tf32_off")
     assert (amp.outcome, tf32.outcome) == ("silent", "silent")
     longer = f"BF16 would make the step {100 * (found.predicted_ns / found.base_ns - 1):.0f} % longer"
     assert longer in amp.why
@@ -217,13 +217,13 @@ def test_a_saving_that_may_be_none_is_less_severe() -> None:
 # -- DataLoader
 
 
-def _waiting(new_trace, microseconds: float) -> Frame:
+def _waiting(new_trace, microseconds: float) -> ProfileView:
     trace = new_trace()
     trace.step(0, 0, 1000)
     trace.annotation("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 0, microseconds)
     trace.op("aten::mm", 500, 100)
-    frame: Frame = trace.frame()
-    return frame
+    view: ProfileView = trace.view()
+    return view
 
 
 def test_the_dataloader_rule_fires_from_five_percent_of_the_step(new_trace) -> None:
@@ -237,7 +237,7 @@ def test_the_dataloader_rule_fires_from_five_percent_of_the_step(new_trace) -> N
 
 def test_without_worker_processes_most_of_the_wait_can_go(cpu_trace) -> None:
     facts = RunFacts(dataloader=DataLoaderFacts(num_workers=0))
-    finding = _finding(cpu_trace.frame(facts=facts, system=System(cpu_count=2)), "synchronous_dataloader")
+    finding = _finding(cpu_trace.view(facts=facts, system=System(cpu_count=2)), "synchronous_dataloader")
     assert finding.saving is not None
     assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (5_000, 9_000, 10_000)
     assert "num_workers=2" in finding.code
@@ -250,21 +250,21 @@ def test_loading_while_the_gpu_works_is_no_waiting(new_trace) -> None:
     trace.op("aten::mm", 0, 10)
     trace.launch("ampere_sgemm_128x64_nn", 2, 10, 900)
     trace.loader(100, 400)
-    frame = trace.frame()
-    assert {_status(frame, rule).outcome for rule in ("dataloader_bound", "synchronous_dataloader")} == {"silent"}
+    view = trace.view()
+    assert {_status(view, rule).outcome for rule in ("dataloader_bound", "synchronous_dataloader")} == {"silent"}
 
 
 # -- GPU utilization
 
 
-def _busy(new_trace, microseconds: float) -> Frame:
+def _busy(new_trace, microseconds: float) -> ProfileView:
     trace = new_trace()
     trace.gpu()
     trace.step(0, 0, 1000)
     trace.op("aten::add", 0, 100)
     trace.launch("void at::native::elementwise_kernel<128>(int)", 5, 100, microseconds)
-    frame: Frame = trace.frame(facts=RunFacts(unprofiled_step_ns=1_000_000))
-    return frame
+    view: ProfileView = trace.view(facts=RunFacts(unprofiled_step_ns=1_000_000))
+    return view
 
 
 def test_the_utilization_rule_fires_below_half_of_the_step(new_trace) -> None:
@@ -311,7 +311,7 @@ def test_cudnn_benchmark_counts_convolution_kernels_and_shapes(run) -> None:
     assert finding.saving.high_ns == pytest.approx(142_857 + 0.064 * 857_143, rel=0.01)
 
 
-def test_cudnn_benchmark_does_not_apply_without_convolutions(launch_bound: Frame) -> None:
+def test_cudnn_benchmark_does_not_apply_without_convolutions(launch_bound: ProfileView) -> None:
     launch_bound.profile.facts.cudnn_benchmark = False
     assert _status(launch_bound, "cudnn_benchmark_off").outcome == "not_applicable"
 
@@ -319,7 +319,7 @@ def test_cudnn_benchmark_does_not_apply_without_convolutions(launch_bound: Frame
 # -- All rules
 
 
-def test_without_a_gpu_only_the_dataloader_rule_applies(cpu_frame: Frame) -> None:
+def test_without_a_gpu_only_the_dataloader_rule_applies(cpu_frame: ProfileView) -> None:
     statuses = advise(cpu_frame, cpu_frame.selection()).rules
     outcomes = {status.rule: status.outcome for status in statuses if status.rule in RULES}
     assert outcomes == {
@@ -334,8 +334,8 @@ def test_without_a_gpu_only_the_dataloader_rule_applies(cpu_frame: Frame) -> Non
 @pytest.mark.parametrize("precision", ["fp32", "tf32", "fp16"])
 @pytest.mark.parametrize("loader", [0, 90])
 def test_every_saving_is_an_ordered_interval_within_the_step(run, precision: str, loader: float) -> None:
-    frame = run(precision, loader=loader, cudnn_benchmark=False)
-    advice = advise(frame, frame.selection())
+    view = run(precision, loader=loader, cudnn_benchmark=False)
+    advice = advise(view, view.selection())
     assert set(RULES) <= {status.rule for status in advice.rules}
     expected = [finding.saving.expected_ns for finding in advice.findings if finding.saving]
     assert expected == sorted(expected, reverse=True)
@@ -349,16 +349,16 @@ def test_every_saving_is_an_ordered_interval_within_the_step(run, precision: str
 
 
 def test_a_rule_that_fails_is_reported_and_the_others_still_run(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(case: object) -> Finding:
+    def broken(context: object) -> Finding:
         raise ZeroDivisionError("by nothing")
 
     text = Rule(id="broken", title="Broken", looks_for="", why="", fix="", ignore_when="")
     rules = (engine.Implemented(text, broken, None), *engine.all_rules())
 
-    frame = run()
-    before = advise(frame, frame.selection())
+    view = run()
+    before = advise(view, view.selection())
     monkeypatch.setattr(engine, "all_rules", lambda: rules)
-    after = advise(frame, frame.selection())
+    after = advise(view, view.selection())
     assert after.rules[0] == RuleStatus(
         "broken", "Broken", "failed", "The rule itself failed (by nothing); please report this."
     )

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.kernels import coverage
-from tb_dlprof_plugin.storage.model import Attribution, CallKind, Profile
+from tb_dlprof_plugin.metrics.kernels import coverage
+from tb_dlprof_plugin.model.profile import Attribution, CallKind, Profile
+from tb_dlprof_plugin.profile_view import ProfileView
 
 
 def _launches(profile: Profile) -> list[tuple[str, str | None, str]]:
@@ -91,7 +91,7 @@ def test_a_recording_of_kernels_alone_is_a_profile(new_trace) -> None:
     profile = trace.profile()
     assert _launches(profile) == [("k", None, "UNATTRIBUTED")]
     assert len(profile.calls) == 0
-    assert coverage(Frame(profile)).total_ns == 5_000
+    assert coverage(ProfileView(profile)).total_ns == 5_000
 
 
 _ID = st.one_of(st.none(), st.integers(1, 12))
@@ -112,7 +112,7 @@ def test_linked_orphan_and_unattributed_time_is_all_gpu_time(new_trace, launches
         trace.kernel("k", at, duration, correlation, ext=external)
 
     profile = trace.profile()
-    found = coverage(Frame(profile))
+    found = coverage(ProfileView(profile))
 
     assert found.total_ns == 1000 * sum(duration for _, duration, _, _ in kernels)
     assert found.linked_ns + found.orphan_ns + found.unattributed_ns == found.total_ns

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.storage.codec import decode, encode
-from tb_dlprof_plugin.storage.model import Profile
-from tb_dlprof_plugin.trace.python_frames import place_of
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.readers.kineto.python_frames import place_of
+from tb_dlprof_plugin.store.codec import decode, encode
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 

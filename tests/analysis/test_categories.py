@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_dlprof_plugin.storage.model import TIME_CATEGORIES
+from tb_dlprof_plugin.model.profile import TIME_CATEGORIES
 
 TENSOR_CORE, ORDINARY, UNKNOWN = "nvjet_sm90_tst_64x64_TNT", "ampere_sgemm_128x64_nn", "made_up_by_a_user"
 

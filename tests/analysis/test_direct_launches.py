@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.model import Attribution, Profile, Role, Verdict
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.ops import ops_page
+from tb_dlprof_plugin.model.profile import Attribution, Profile, Role, Verdict
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.ops import ops_page
+from tb_dlprof_plugin.profile_view import ProfileView
 
 
 def _rows(profile: Profile) -> list[tuple[str, str, str, int | None, int | None]]:
-    frame = Frame(profile)
-    page = ops_page(frame, RunRef("run", "s", 0, 0), frame.selection())
+    view = ProfileView(profile)
+    page = ops_page(view, RunRef("run", "s", 0, 0), view.selection())
     return sorted((row.op_type, row.module, row.direction, row.calls, row.gpu_ns) for row in page.rows)
 
 
@@ -32,7 +32,7 @@ def test_an_extension_inside_an_annotation_is_a_row_named_after_it(new_trace) ->
         ("mm", 1, 30_000),
         ("zero_", 1, 7_000),
     ]
-    groups = Frame(profile).groups
+    groups = ProfileView(profile).groups
     role = {profile.strings[t]: Role(r) for t, r in zip(groups.op_type.tolist(), groups.role.tolist(), strict=True)}
     assert role["Optimizer.step#FusedAdam.step"] == Role.OPTIMIZER
 

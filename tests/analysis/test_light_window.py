@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.analysis.light_window import with_light_window
-from tb_dlprof_plugin.storage.codec import decode, encode
+from tb_dlprof_plugin.store.codec import decode, encode
 
 BASE = 1_700_000_000_000_000_000
 GAP_US = 10_000.0

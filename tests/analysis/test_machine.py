@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tb_dlprof_plugin.storage.model import Verdict
+from tb_dlprof_plugin.model.profile import Verdict
 
 
 def _rocm_trace(new_trace, **device):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tb_dlprof_plugin.storage.codec import decode, encode
-from tb_dlprof_plugin.storage.model import PARTNER_UNKNOWN, Memory, Profile
+from tb_dlprof_plugin.model.profile import PARTNER_UNKNOWN, Memory, Profile
+from tb_dlprof_plugin.store.codec import decode, encode
 
 MAIN, BACKWARD = 1, 2
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.averages import operator_averages
-from tb_dlprof_plugin.storage.model import CallKind, Profile
+from tb_dlprof_plugin.metrics.averages import operator_averages
+from tb_dlprof_plugin.model.profile import CallKind, Profile
+from tb_dlprof_plugin.profile_view import ProfileView
 
 
 def _modules(profile: Profile) -> list[tuple[str, str]]:
@@ -58,6 +58,6 @@ def test_a_frame_takes_no_time_from_the_op_around_it(new_trace) -> None:
     trace.op("MyFunction", 0, 50)
     _frame(trace, "nn.Module: Linear_0", 10, 30)
     trace.op("aten::linear", 12, 20)
-    frame = Frame(trace.profile())
-    rows = {row.name: row.cpu_self_ns for row in operator_averages(frame)}
+    view = ProfileView(trace.profile())
+    rows = {row.name: row.cpu_self_ns for row in operator_averages(view)}
     assert rows == {"MyFunction": 30_000, "aten::linear": 20_000}

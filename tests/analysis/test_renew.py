@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.analysis.renew import renewed
-from tb_dlprof_plugin.storage.eventfile import read_profiles
-from tb_dlprof_plugin.storage.model import Profile, Verdict
+from tb_dlprof_plugin.model.profile import Profile, Verdict
+from tb_dlprof_plugin.store.event_file import read_profiles
+from tb_dlprof_plugin.store.reclassify import renewed
 
 ROOT = Path(__file__).parents[2]
 TRACES = sorted((ROOT / "tests" / "traces").glob("[!ct]*.pt.trace.json.gz"))

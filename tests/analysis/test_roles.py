@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.storage.model import CallKind, Profile, Role
+from tb_dlprof_plugin.model.profile import CallKind, Profile, Role
 
 
 def _ops(profile: Profile) -> dict[str, tuple[str, str, str, bool]]:

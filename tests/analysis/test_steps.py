@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tb_dlprof_plugin.analysis.call_tree import depths
-from tb_dlprof_plugin.analysis.closures import with_steps_around_closures
+from tb_dlprof_plugin.analysis.optimizer_closures import with_steps_around_closures
 from tb_dlprof_plugin.analysis.steps import Steps, find_steps
-from tb_dlprof_plugin.storage.tree import parents, self_time
+from tb_dlprof_plugin.model.tree import parents, self_time
 
 
 def _as_rows(steps: Steps) -> tuple[str, list[tuple[int, int, int]]]:

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.analysis.tab_communication import Communication
-from tb_dlprof_plugin.analysis.tab_copy import NAME_ARGUMENT, write_tab_copy
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.kernels.tab_names import PATTERNS, tab_name
-from tb_dlprof_plugin.measures.averages import operator_averages
-from tb_dlprof_plugin.storage.model import KernelKind, Profile, Verdict
-from tb_dlprof_plugin.storage.trace_names import is_copy
-from tb_dlprof_plugin.trace.errors import TraceError
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.modules import modules_page
+from tb_dlprof_plugin.interop.torch_tb_profiler.communication import Communication
+from tb_dlprof_plugin.interop.torch_tb_profiler.kernel_names import PATTERNS, tab_name
+from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import NAME_ARGUMENT, write_tab_copy
+from tb_dlprof_plugin.metrics.averages import operator_averages
+from tb_dlprof_plugin.model.profile import KernelKind, Profile, Verdict
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.modules import modules_page
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.readers.trace_names import is_copy
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 NS = pytest.approx
@@ -50,7 +50,7 @@ def test_steps_ops_and_tensor_cores_are_ours(name: str, tmp_path: Path) -> None:
     # 1 ns apart, and times are floats of microseconds.
     assert [cost.costs[-1] * 1000 for cost in tab.steps_costs] == NS(iterations.duration_ns.tolist(), abs=2)
 
-    ours = {op.name: op for op in operator_averages(Frame(profile))}
+    ours = {op.name: op for op in operator_averages(ProfileView(profile))}
     for op in tab.op_list_groupby_name:
         known = ours[op.name]
         assert op.calls == known.calls, op.name
@@ -77,7 +77,7 @@ def test_modules_of_the_hook_fill_its_module_view(tmp_path: Path) -> None:
 
     profile, tab, _ = copied("hook_fp32", tmp_path)
     view = RunGenerator("w", None, tab).generate_run_profile().get_module_view()
-    frame = Frame(profile)
+    frame = ProfileView(profile)
     ours = {row.path: row for row in modules_page(frame, RunRef("run", "s", 0, 0), frame.selection()).rows}
     rows = list(_flat(view["data"]))
     assert {"" if row["name"] == "model" else row["name"] for row in rows} == set(ours)

@@ -13,8 +13,8 @@ import pytest
 from big_trace import make, read, repeat, take_apart
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.kernels import coverage
+from tb_dlprof_plugin.metrics.kernels import coverage
+from tb_dlprof_plugin.profile_view import ProfileView
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 RESNET = TRACES / "resnet50_fp32.pt.trace.json.gz"
@@ -55,7 +55,7 @@ def test_steps_count_on_and_last_as_long(big: Path) -> None:
 
 
 def test_every_launch_finds_its_kernel_and_orphans_come_once(big: Path) -> None:
-    source, made = coverage(Frame(analyze_trace(RESNET))), coverage(Frame(analyze_trace(big)))
+    source, made = coverage(ProfileView(analyze_trace(RESNET))), coverage(ProfileView(analyze_trace(big)))
     assert made.orphan_ns == source.orphan_ns > 0
     assert made.unattributed_ns == source.unattributed_ns == 0
     assert 3 * source.linked_ns < made.linked_ns < 4 * source.linked_ns

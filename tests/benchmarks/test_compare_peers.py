@@ -14,7 +14,7 @@ from big_trace import read
 from comparison_rows import DIFFERS, EQUAL, EXPLAINED, Row
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.profile_view import ProfileView
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 RECORDED = Path(__file__).resolve().parent / "recorded"
@@ -23,13 +23,13 @@ RECORDED = Path(__file__).resolve().parent / "recorded"
 def hta_rows(name: str, theirs: Any = None) -> dict[str, list[Row]]:
     trace = TRACES / f"{name}.pt.trace.json.gz"
     theirs = theirs or json.loads((RECORDED / f"{name}.hta.json").read_text())
-    return dict(compare_hta.compare(read(trace), Frame(analyze_trace(trace)), theirs))
+    return dict(compare_hta.compare(read(trace), ProfileView(analyze_trace(trace)), theirs))
 
 
 def ttp_rows(theirs: Any = None) -> dict[str, list[Row]]:
     trace = TRACES / "cuda_training.pt.trace.json.gz"
     theirs = theirs or json.loads((RECORDED / "cuda_training.torch_tb_profiler.json").read_text())
-    return dict(compare_torch_tb_profiler.compare(read(trace), Frame(analyze_trace(trace)), theirs))
+    return dict(compare_torch_tb_profiler.compare(read(trace), ProfileView(analyze_trace(trace)), theirs))
 
 
 def reasons(tables: dict[str, list[Row]]) -> set[str]:

@@ -10,7 +10,7 @@ import pytest
 from compare_tracelens import clock_spacing, compare
 from comparison_rows import DIFFERS, Row
 
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.profile_view import ProfileView
 
 IMAGE = "((8, 3, 32, 32),)"
 
@@ -40,7 +40,7 @@ def tables(folder: Path, **texts: str) -> Path:
 
 
 def compared(trace: Any, folder: Path) -> dict[str, list[Row]]:
-    return dict(compare(trace.write().read_bytes(), folder, Frame(trace.profile())))
+    return dict(compare(trace.write().read_bytes(), folder, ProfileView(trace.profile())))
 
 
 def test_gpu_timeline_counts_sets_as_computation_and_shows_what_is_exposed(trace: Any, tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from op_speed.cases import COMMON_CHANNELS, DRAWS, Case, draw
 from op_speed.process import fitted
 from precision_pairs.forecast import frame_of, recordings
 
-from tb_dlprof_plugin.comparison.forecast.features import matrix_features, other_features
-from tb_dlprof_plugin.comparison.forecast.op_times import Process, Table, read_op_times
-from tb_dlprof_plugin.kernels.ceilings import ceilings_of
+from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
+from tb_dlprof_plugin.planning.features import matrix_features, other_features
+from tb_dlprof_plugin.planning.op_times import Process, Table, read_op_times
 
 GPU = "NVIDIA H200"
 

@@ -99,7 +99,7 @@ def kit() -> Any:
 def _no_leftovers() -> Any:
     """Each test ends with no analysis running."""
     yield
-    from tb_dlprof_plugin.capture.workers import wait_for_analysis
+    from tb_dlprof_plugin.capture.process_pool import wait_for_analysis
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tb_dlprof_plugin.capture import TbDlprofWarning, trace_handler, wait_for_analysis  # noqa: E402
-from tb_dlprof_plugin.storage.eventfile import read_profiles  # noqa: E402
+from tb_dlprof_plugin.store.event_file import read_profiles  # noqa: E402
 
 TRACE_NAME = re.compile(r"^(.+)\.(\d{19})\.pt\.trace\.json(\.gz)?$")
 
@@ -357,7 +357,7 @@ def test_exit_waits_for_the_analysis(tmp_path):
 
 
 def test_worker_does_not_import_torch():
-    code = "import sys, tb_dlprof_plugin.capture.worker; assert 'torch' not in sys.modules"
+    code = "import sys, tb_dlprof_plugin.capture.analysis_process; assert 'torch' not in sys.modules"
     subprocess.run(
         [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     )

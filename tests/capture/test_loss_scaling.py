@@ -13,9 +13,9 @@ torch = pytest.importorskip("torch")
 
 from tb_dlprof_plugin import profile, read_profiles  # noqa: E402
 from tb_dlprof_plugin.capture.facts import collect_facts  # noqa: E402
-from tb_dlprof_plugin.frame import Frame  # noqa: E402
-from tb_dlprof_plugin.measures.numeric_health import numeric_health  # noqa: E402
-from tb_dlprof_plugin.measures.precision_mode import precision_mode  # noqa: E402
+from tb_dlprof_plugin.metrics.numeric_health import numeric_health  # noqa: E402
+from tb_dlprof_plugin.metrics.precision_mode import precision_mode  # noqa: E402
+from tb_dlprof_plugin.profile_view import ProfileView  # noqa: E402
 
 
 class Training:
@@ -51,7 +51,7 @@ def record(directory, training, steps, schedule):
             prof.step()
     # Files are ordered by when their analysis ended, not by cycle.
     profiles = sorted((stored.profile for stored in read_profiles(directory)), key=lambda profile: profile.source.cycle)
-    frames = [Frame(profile) for profile in profiles]
+    frames = [ProfileView(profile) for profile in profiles]
     return [(frame, numeric_health(frame, frame.selection())) for frame in frames]
 
 

@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from tb_dlprof_plugin.capture.run.door import Door, _Hook  # noqa: E402
-from tb_dlprof_plugin.capture.run.first_call import FirstCall  # noqa: E402
+from tb_dlprof_plugin.capture.launcher.first_call import FirstCall  # noqa: E402
+from tb_dlprof_plugin.capture.launcher.first_forward_hook import Door, _Hook  # noqa: E402
 
 CALL = nn.Module.__call__
 

@@ -15,7 +15,7 @@ pytest.importorskip("torch")
 from support.script_runs import numbers, profiles, run, write
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.storage.run_files import Order, read_reports
+from tb_dlprof_plugin.capture.launcher.protocol import Order, read_reports
 
 INJECTED = Path(tb_dlprof_plugin.__file__).parent / "capture" / "run" / "inject"
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tb_dlprof_plugin.capture.run.iteration_end import IterationEnd
+from tb_dlprof_plugin.capture.launcher.step_boundary import IterationEnd
 
 
 class Named:

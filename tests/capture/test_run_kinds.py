@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from support.script_runs import Done, execute, modules, numbers, profiles, run, write  # noqa: E402
 
-from tb_dlprof_plugin.storage.model import CallKind  # noqa: E402
+from tb_dlprof_plugin.model.profile import CallKind  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from support.script_runs import SCRIPTS, Done, execute, modules, numbers, profil
 
 from models import MODELS  # noqa: E402
 from tb_dlprof_plugin.advice import advise  # noqa: E402
-from tb_dlprof_plugin.frame import Frame  # noqa: E402
+from tb_dlprof_plugin.profile_view import ProfileView  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -143,7 +143,7 @@ def test_its_facts_are_known(ran: Ran) -> None:
 
 
 def test_it_is_advised(ran: Ran) -> None:
-    frame = Frame(ran.profile)
+    frame = ProfileView(ran.profile)
     outcomes = {status.outcome for status in advise(frame, frame.selection()).rules}
     assert "silent" in outcomes
     assert "failed" not in outcomes

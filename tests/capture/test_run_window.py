@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tb_dlprof_plugin.capture.run.window import Window
-from tb_dlprof_plugin.storage.run_files import Order
+from tb_dlprof_plugin.capture.launcher.protocol import Order
+from tb_dlprof_plugin.capture.launcher.recording_window import Window
 
 
 def window(**options) -> Window:

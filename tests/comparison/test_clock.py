@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.comparison.clock import cut, disjoint, gaps, label, share_out
-from tb_dlprof_plugin.storage.intervals import exclusive, union
+from tb_dlprof_plugin.comparison.time_sharing import cut, disjoint, gaps, label, share_out
+from tb_dlprof_plugin.model.intervals import exclusive, union
 
 
 def column(*values: int) -> np.ndarray:

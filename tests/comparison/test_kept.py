@@ -10,10 +10,15 @@ import pytest
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.comparison import compare
-from tb_dlprof_plugin.comparison.forecast import ForecastError, forecast
-from tb_dlprof_plugin.comparison.kept import KeptForecast, NotComparableError, forecast_precision, kept_forecast
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.iterations import step_totals
+from tb_dlprof_plugin.comparison.forecast_check import (
+    KeptForecast,
+    NotComparableError,
+    forecast_precision,
+    kept_forecast,
+)
+from tb_dlprof_plugin.metrics.iterations import step_totals
+from tb_dlprof_plugin.planning import ForecastError, forecast
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,14 +27,14 @@ PAIRS = "benchmarks/precision_pairs/recorded"
 
 
 @functools.cache
-def frame(run: str) -> Frame:
+def view(run: str) -> ProfileView:
     (stored,) = tb_dlprof_plugin.read_profiles(ROOT / run)
-    return Frame(stored.profile)
+    return ProfileView(stored.profile)
 
 
 @functools.cache
 def kept(base: str, candidate: str) -> KeptForecast | None:
-    a, b = frame(base), frame(candidate)
+    a, b = view(base), view(candidate)
     return kept_forecast(compare(a, b), a, b, b.selection())
 
 
@@ -49,18 +54,18 @@ def kept(base: str, candidate: str) -> KeptForecast | None:
     ],
 )
 def test_forecasts_are_about_tf32_and_autocast_after_fp32(base: str, candidate: str, precision: str | None) -> None:
-    assert forecast_precision(frame(base), frame(candidate)) == precision
+    assert forecast_precision(view(base), view(candidate)) == precision
 
 
 def test_where_the_gpu_sets_the_pace_the_recorded_step_is_what_was_forecast() -> None:
     base, candidate = f"{DEMO}/resnet50/fp32", f"{DEMO}/resnet50/amp-bf16"
     found = kept(base, candidate)
     assert found is not None
-    run = frame(candidate)
+    run = view(candidate)
     assert not found.step.estimated
     assert round(found.step.ns) == step_totals(run, run.selection()).average_ns
     assert found.step.ns == pytest.approx(found.step.recorded_ns, rel=0.02)
-    assert found.forecast.predicted_ns == forecast(frame(base), "bf16").predicted_ns
+    assert found.forecast.predicted_ns == forecast(view(base), "bf16").predicted_ns
     assert found.outcome == "within"
     assert abs(found.error_percent) < 10
 
@@ -68,7 +73,7 @@ def test_where_the_gpu_sets_the_pace_the_recorded_step_is_what_was_forecast() ->
 def test_kernels_are_those_that_the_candidate_launched() -> None:
     found = kept(f"{DEMO}/custom/fp32", f"{DEMO}/custom/amp-fp16")
     assert found is not None
-    run = frame(f"{DEMO}/custom/amp-fp16")
+    run = view(f"{DEMO}/custom/amp-fp16")
     launches = run.profile.launches.duration_ns[run.selected_launches(run.selection())]
     assert found.kernel_ns == pytest.approx(launches.sum() / run.selection().count)
     ops = sum(op.measured_ns or 0 for op in found.ops)
@@ -84,7 +89,7 @@ def test_where_the_cpu_sets_the_pace_the_recorders_part_is_taken_out() -> None:
         (f"{PAIRS}/torchvision/resnet18-b8/amp-bf16", 7.09),
         (f"{PAIRS}/transformers/distilbert/amp-bf16", 9.91),
     ):
-        recorded = frame(run)
+        recorded = view(run)
         step = step_estimate(recorded, recorded.selection())
         assert step.estimated
         assert step.low_ns <= step.ns <= step.high_ns
@@ -95,14 +100,14 @@ def test_where_the_cpu_sets_the_pace_the_recorders_part_is_taken_out() -> None:
 
 def test_steps_timed_without_the_profiler_are_the_truth() -> None:
     (stored,) = tb_dlprof_plugin.read_profiles(ROOT / DEMO / "custom/amp-fp16")
-    run = Frame(stored.profile)
+    run = ProfileView(stored.profile)
     run.profile.facts.unprofiled_step_ns = 15_610_000
     step = step_estimate(run, run.selection())
     assert (step.ns, step.source) == (15_610_000, "measured")
     assert 0.97 * step.ns < step.low_ns < step.ns < step.high_ns < 1.03 * step.ns
 
 
-def test_a_run_without_a_gpu_keeps_its_recorded_step(cpu_frame: Frame) -> None:
+def test_a_run_without_a_gpu_keeps_its_recorded_step(cpu_frame: ProfileView) -> None:
     step = step_estimate(cpu_frame, cpu_frame.selection())
     assert (step.ns, step.source) == (100_000, "recorded")
 
@@ -116,11 +121,11 @@ def test_another_batch_size_is_part_of_the_forecast() -> None:
     base, candidate = f"{PAIRS}/torchvision/resnet18-b32/fp32", f"{PAIRS}/torchvision/resnet18/amp-bf16"
     found = kept(base, candidate)
     assert found is not None
-    assert found.forecast.predicted_ns == forecast(frame(base), "bf16", batch_size=128).predicted_ns
+    assert found.forecast.predicted_ns == forecast(view(base), "bf16", batch_size=128).predicted_ns
 
 
 def test_without_shapes_the_reason_is_given(training: Any) -> None:
-    a, b = training("fp32").frame(), training("tf32").frame()
+    a, b = training("fp32").view(), training("tf32").view()
     a.profile.ops.shapes[:] = a.profile.strings.index("")
     with pytest.raises(ForecastError, match="shapes"):
         kept_forecast(compare(a, b), a, b, b.selection())

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.comparison.many import NamedRun, against_base, before_and_after, speedup
+from tb_dlprof_plugin.comparison.run_table import NamedRun, against_base, before_and_after, speedup
 from tb_dlprof_plugin.comparison.sweep import Sweep, sweep, swept_facts
-from tb_dlprof_plugin.measures.run_figures import RunFigures
-from tb_dlprof_plugin.measures.run_setup import RunSetup
+from tb_dlprof_plugin.metrics.run_figures import RunFigures
+from tb_dlprof_plugin.metrics.run_setup import RunSetup
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, StepSource
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 
 from tb_dlprof_plugin.comparison import compare
-from tb_dlprof_plugin.frame import Frame, Selection
-from tb_dlprof_plugin.storage.facts import RunFacts
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.compare import CompareInput, compare_page
+from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 
-def _page(a: Frame, b: Frame, ref: RunRef):
+def _page(a: ProfileView, b: ProfileView, ref: RunRef):
     return compare_page(CompareInput(a, ref, a.selection()), CompareInput(b, ref, b.selection()))
 
 
-def test_a_run_compared_with_itself_matches_whole_and_differs_nowhere(gpu_frame: Frame, ref: RunRef) -> None:
+def test_a_run_compared_with_itself_matches_whole_and_differs_nowhere(gpu_frame: ProfileView, ref: RunRef) -> None:
     page = _page(gpu_frame, gpu_frame, ref)
     # A kernel of 5 µs in three steps belongs to no op, and so to none of the other run.
     assert page.matched_gpu_time_percent.base == pytest.approx(100 * 2280 / 2285)
@@ -27,7 +27,7 @@ def test_a_run_compared_with_itself_matches_whole_and_differs_nowhere(gpu_frame:
 
 def test_ops_match_from_fp32_to_amp_although_what_they_call_differs(training, ref: RunRef) -> None:
     # GIVEN an AMP run with casts in its ops, other kernels and another length
-    page = _page(training("fp32").frame(), training("fp16", steps=2).frame(), ref)
+    page = _page(training("fp32").view(), training("fp16", steps=2).view(), ref)
     found = {
         (op.name, op.direction): (op.a_ns, op.b_ns, op.a_precision, op.b_precision, op.a_using_tc, op.b_using_tc)
         for op in page.ops
@@ -50,12 +50,12 @@ def test_ops_match_from_fp32_to_amp_although_what_they_call_differs(training, re
 
 
 def test_an_op_of_one_run_is_none_on_the_other_side_not_zero(new_trace, ref: RunRef) -> None:
-    def frame_with(*names: str) -> Frame:
+    def frame_with(*names: str) -> ProfileView:
         trace = new_trace()
         trace.step(0, 0, 100)
         for number, name in enumerate(names):
             trace.op(name, 10 * number, 5)
-        return trace.frame()
+        return trace.view()
 
     page = _page(frame_with("aten::mm", "aten::relu"), frame_with("aten::mm", "aten::gelu"), ref)
     assert {op.name: (op.a_ns, op.b_ns, op.difference_ns, op.speedup) for op in page.ops} == {
@@ -68,11 +68,11 @@ def test_an_op_of_one_run_is_none_on_the_other_side_not_zero(new_trace, ref: Run
     assert (missing.a_id, missing.a_kernels, missing.a_using_tc) == (None, None, "unknown")
 
 
-def test_a_ratio_is_base_over_candidate_and_none_where_unknown(training, cpu_frame: Frame, ref: RunRef) -> None:
+def test_a_ratio_is_base_over_candidate_and_none_where_unknown(training, cpu_frame: ProfileView, ref: RunRef) -> None:
     timed = RunFacts(unprofiled_step_ns=1_000_000)
     page = _page(
-        training("fp32").frame(facts=RunFacts(batch_size=64, unprofiled_step_ns=1_000_000)),
-        training("fp16").frame(facts=timed),
+        training("fp32").view(facts=RunFacts(batch_size=64, unprofiled_step_ns=1_000_000)),
+        training("fp16").view(facts=timed),
         ref,
     )
     metrics = {metric.key: metric for metric in page.metrics}
@@ -84,7 +84,7 @@ def test_a_ratio_is_base_over_candidate_and_none_where_unknown(training, cpu_fra
     rate = metrics["samples_per_second"]
     assert (rate.a, rate.b, rate.ratio) == (64_000, None, None)
 
-    mixed = _page(training("fp32").frame(facts=timed), cpu_frame, ref)
+    mixed = _page(training("fp32").view(facts=timed), cpu_frame, ref)
     assert mixed.basis == "cpu"
     assert mixed.speedup == 10.0
     assert {m.key: (m.b, m.ratio) for m in mixed.metrics if m.key in ("gpu_busy", "kernel_time", "kernel_calls")} == {
@@ -94,9 +94,9 @@ def test_a_ratio_is_base_over_candidate_and_none_where_unknown(training, cpu_fra
     }
 
 
-def test_runs_that_should_not_be_compared_are_warned_about(training, cpu_frame: Frame, ref: RunRef) -> None:
-    a = training().frame(facts=RunFacts(model="LeNet", batch_size=64))
-    b = training().frame(facts=RunFacts(model="VGG16", batch_size=32))
+def test_runs_that_should_not_be_compared_are_warned_about(training, cpu_frame: ProfileView, ref: RunRef) -> None:
+    a = training().view(facts=RunFacts(model="LeNet", batch_size=64))
+    b = training().view(facts=RunFacts(model="VGG16", batch_size=32))
     assert _page(a, b, ref).warnings == [
         "The models differ: LeNet and VGG16.",
         "The batch sizes differ: 64 and 32; compare samples per second.",
@@ -106,14 +106,14 @@ def test_runs_that_should_not_be_compared_are_warned_about(training, cpu_frame: 
 
 def test_profiles_and_selections_are_taken_too(training) -> None:
     a, b = training(steps=3), training(steps=1)
-    found = compare(a.profile(), b.frame(), Selection(1, 2))
+    found = compare(a.profile(), b.view(), Selection(1, 2))
     assert {pair.difference_ns for pair in found.pairs} == {0}
     # The kernel without an op is in the last step alone.
     assert found.shares[0].matched_percent == pytest.approx(100 * 1520 / 1525, abs=1e-4)
 
 
 def test_families_hold_kernel_time_per_step(training, ref: RunRef) -> None:
-    page = _page(training("fp32", steps=1).frame(), training("fp16", steps=1).frame(), ref)
+    page = _page(training("fp32", steps=1).view(), training("fp16", steps=1).view(), ref)
     families = {f.family: (f.a_ns, f.b_ns, f.a_tensor_core_ns, f.b_tensor_core_ns) for f in page.families}
     assert families["convolution"] == (500_000, 100_000, 0, 100_000)
     assert families["gemm"] == (200_000, 40_000, 0, 40_000)

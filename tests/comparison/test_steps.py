@@ -6,7 +6,13 @@ import math
 
 import pytest
 
-from tb_dlprof_plugin.comparison.steps import LEAST_ERROR, TimedStep, agree, difference_interval, ratio_interval
+from tb_dlprof_plugin.comparison.step_intervals import (
+    LEAST_ERROR,
+    TimedStep,
+    agree,
+    difference_interval,
+    ratio_interval,
+)
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, StepSource
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.comparison import compare
-from tb_dlprof_plugin.comparison.buckets import CPU_BUCKETS, GPU_BUCKETS, Basis
-from tb_dlprof_plugin.comparison.true_buckets import whole_numbers, without_recorder
+from tb_dlprof_plugin.comparison.true_waterfall import whole_numbers, without_recorder
+from tb_dlprof_plugin.comparison.waterfall import CPU_BUCKETS, GPU_BUCKETS, Basis
 
 
 def buckets(basis: Basis, **times: float) -> dict[str, float]:
@@ -63,7 +63,7 @@ def test_whole_numbers_sum_to_the_total(values: tuple[float, ...], total: int, e
 
 def test_a_timed_step_takes_the_recorders_part_out_of_the_waterfall(training) -> None:
     # GIVEN one recording of steps that took 1000 µs, and 1000 or 900 without the profiler
-    recorded, timed = training("fp32").frame(), training("fp32").frame()
+    recorded, timed = training("fp32").view(), training("fp32").view()
     recorded.profile.facts.unprofiled_step_ns, timed.profile.facts.unprofiled_step_ns = 1_000_000, 900_000
     found = compare(recorded, timed)
     assert found.step_ns == (1_000_000, 900_000)

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.comparison.buckets import bucket_times
+from tb_dlprof_plugin.comparison.amp_overhead import cast_calls, scaler_calls
 from tb_dlprof_plugin.comparison.differences import Comparison, compare
-from tb_dlprof_plugin.comparison.own_work import cast_calls, scaler_calls
-from tb_dlprof_plugin.comparison.sites import run_of
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.comparison.op_sites import run_of
+from tb_dlprof_plugin.comparison.waterfall import bucket_times
+from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.profile_view import ProfileView
 
 KERNEL = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
 CAST = "void at::native::unrolled_elementwise_kernel<at::native::float16_copy_kernel_cuda>(int)"
 Layer = tuple[str, str, Any, float]
 
 
-def forward_pass(new_trace, layers: list[Layer], *, steps: int = 2, **options: Any) -> Frame:
+def forward_pass(new_trace, layers: list[Layer], *, steps: int = 2, **options: Any) -> ProfileView:
     """A forward pass of these layers: module path ("" for none), op, input dims (None for not recorded), GPU µs."""
     trace = new_trace()
     for index in range(steps):
@@ -31,7 +31,7 @@ def forward_pass(new_trace, layers: list[Layer], *, steps: int = 2, **options: A
                 trace.module(module, begin, 15)
             trace.op(op, begin + 1, 10, dims=dims, types=None if dims is None else ["float"] * len(dims))
             trace.launch(KERNEL, begin + 2, at + 300 + 50 * number, time)
-    return trace.frame(**options)
+    return trace.view(**options)
 
 
 def rows(found: Comparison) -> list[tuple[str, str, str, str, int | None, int | None]]:
@@ -116,7 +116,7 @@ def test_without_shapes_the_order_decides(new_trace) -> None:
 
 @pytest.mark.parametrize("recorded", [True, False])
 def test_other_batch_sizes_are_seen_and_matched(new_trace, recorded: bool) -> None:
-    def run(batch: int) -> Frame:
+    def run(batch: int) -> ProfileView:
         layers: list[Layer] = [("", "aten::linear", [[batch, n], [16, n]], batch) for n in (10, 20, 30)]
         facts = {"facts": RunFacts(batch_size=batch)} if recorded else {}
         return forward_pass(new_trace, layers, **facts)
@@ -134,7 +134,7 @@ def test_other_batch_sizes_are_seen_and_matched(new_trace, recorded: bool) -> No
 def test_lists_of_tensors_and_odd_dims_are_compared_too(new_trace) -> None:
     odd: list[Any] = [[[[8, 4], [8, 2]], [], [8, 6]], [[[]], "x"], [[0, 3]]]
 
-    def run(batch: int) -> Frame:
+    def run(batch: int) -> ProfileView:
         layers: list[Layer] = [("", "aten::cat", dims, 5) for dims in odd]
         return forward_pass(new_trace, layers, facts=RunFacts(batch_size=batch))
 
@@ -155,7 +155,7 @@ def test_compiled_code_is_a_bucket_of_both_sides(new_trace) -> None:
     trace.op("Torch-Compiled Region: 0/0", 10, 50)
     trace.op("triton_poi_fused_addmm_relu_0", 20, 10, dims=[[8, 64]])
     trace.launch(KERNEL, 22, 30, 7)
-    found = compare(base, trace.frame())
+    found = compare(base, trace.view())
     assert {pair.reason for pair in found.pairs} == {"compiled"}
     assert (found.shares[0].compiled_ns, found.shares[1].compiled_ns) == (15_000, 7_000)
     assert (found.shares[0].matched_percent, found.shares[0].unmatched_ns) == (0, 0)
@@ -186,9 +186,9 @@ def test_gradscalers_work_is_told_from_the_models(new_trace) -> None:
         # The user's own reading of the loss lies apart.
         trace.op("aten::item", at + 420, 10, dims=[[]], types=["float"])
         trace.launch(KERNEL, at + 421, at + 425, 2)
-    frame = trace.frame()
-    profile = frame.profile
-    tops = scaler_calls(frame) & profile.ops.top[profile.calls.op]
+    view = trace.view()
+    profile = view.profile
+    tops = scaler_calls(view) & profile.ops.top[profile.calls.op]
     names = sorted(profile.strings[name] for name in profile.ops.name[profile.calls.op[tops]].tolist())
     assert names == sorted(
         2 * [
@@ -219,9 +219,9 @@ def test_a_cast_goes_from_one_floating_point_type_to_another(new_trace, types, k
     trace.op("aten::copy_", 14, 16, dims=[[8, 4], [8, 4]], types=types)
     trace.launch(kernel, 15, 20, 3)
     trace.launch(KERNEL, 40, 50, 9)
-    frame = trace.frame()
-    assert bool(cast_calls(frame).any()) is cast
-    (linear,) = (pair for pair in compare(frame, frame).pairs)
+    view = trace.view()
+    assert bool(cast_calls(view).any()) is cast
+    (linear,) = (pair for pair in compare(view, view).pairs)
     assert linear.a is not None
     assert (linear.a.time_ns, linear.a.cast_ns) == (12_000, 3_000 if cast else 0)
 
@@ -234,8 +234,8 @@ def test_idle_time_belongs_to_what_the_cpu_does(new_trace) -> None:
     trace.launch(KERNEL, 280, 290, 110)
     trace.runtime(400, 300, name="cudaDeviceSynchronize")
     trace.op("aten::add", 800, 10)
-    frame = trace.frame()
-    run = run_of(frame, frame.selection())
+    view = trace.view()
+    run = run_of(view, view.selection())
     times = bucket_times(run, "gpu")
     found = dict(zip(times.labels, (times.by_iteration[0] // 1000).tolist(), strict=True))
     assert {name: value for name, value in found.items() if value} == {
@@ -251,7 +251,7 @@ def test_idle_time_belongs_to_what_the_cpu_does(new_trace) -> None:
     assert (relu[list(times.labels).index("cpu_launch")], add.sum()) == (90, 10)
 
 
-def test_a_run_without_a_gpu_is_split_by_the_parts_of_its_step(cpu_frame: Frame) -> None:
+def test_a_run_without_a_gpu_is_split_by_the_parts_of_its_step(cpu_frame: ProfileView) -> None:
     found = compare(cpu_frame, cpu_frame)
     assert found.basis == "cpu"
     assert {bucket.key: bucket.a_ns // 1000 for bucket in found.buckets} == {
@@ -266,13 +266,13 @@ def test_a_run_without_a_gpu_is_split_by_the_parts_of_its_step(cpu_frame: Frame)
 
 
 def test_noise_is_told_from_a_difference(new_trace) -> None:
-    def run(times: list[float]) -> Frame:
+    def run(times: list[float]) -> ProfileView:
         trace = new_trace()
         for index, time in enumerate(times):
             trace.step(index, 1000 * index, 1000)
             trace.op("aten::relu", 1000 * index + 10, 20)
             trace.launch(KERNEL, 1000 * index + 12, 1000 * index + 40, time)
-        return trace.frame()
+        return trace.view()
 
     steady, noisy = run([100, 101, 99, 100]), run([90, 130, 80, 101])
     faster = run([50, 51, 49, 50])

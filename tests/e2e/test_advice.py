@@ -12,9 +12,9 @@ from support.tensorboard import RECORDED, Server, Watched
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice.finding import FindingItem
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.views.advice import AdvicePage, advice_page
-from tb_dlprof_plugin.views.common import RunRef
+from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.profile_view import ProfileView
 
 FP32, AMP = "vgg16/fp32", "vgg16/amp-fp16"
 _PAGE_MS = 30_000
@@ -31,7 +31,7 @@ def server(serve: Callable[[Path, int], Server], tmp_path_factory: pytest.TempPa
 
 def analysed(*set_aside: str) -> AdvicePage:
     (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / FP32)
-    frame = Frame(stored.profile)
+    frame = ProfileView(stored.profile)
     return advice_page(frame, RunRef(FP32, "", 0, 0), frame.selection(), set_aside)
 
 

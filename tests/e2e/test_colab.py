@@ -12,10 +12,10 @@ from support.colab_proxy import ColabProxy, start_colab_proxy, tensorboard_cell
 from support.tensorboard import RECORDED, start_tensorboard
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.frame import Frame as ProfileFrame
 from tb_dlprof_plugin.notebook import colab_script, page_path
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.overview import overview
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.overview import overview
+from tb_dlprof_plugin.profile_view import ProfileView
 
 FP32, AMP, LATER = "lenet/fp32", "lenet/amp-fp16", "mlp/fp32"
 _PAGE_MS = 30_000
@@ -70,7 +70,7 @@ def nothing_was_lost(proxy: ColabProxy) -> None:
 
 def headline_of(run: str) -> str:
     (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
-    frame = ProfileFrame(stored.profile)
+    frame = ProfileView(stored.profile)
     return overview(frame, RunRef(run, "", 0, 0), frame.selection()).headline
 
 

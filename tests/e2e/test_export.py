@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 from support.tensorboard import RECORDED, Server, start_tensorboard
 from typer.testing import CliRunner
 
-from tb_dlprof_plugin.commands.main import app
+from tb_dlprof_plugin.cli.main import app
 
 pytestmark = pytest.mark.e2e
 

@@ -11,11 +11,11 @@ from playwright.sync_api import FrameLocator, expect
 from support.tensorboard import RECORDED, Server, Watched
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.views.advice import advice_page
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.compare import CompareInput, compare_page
-from tb_dlprof_plugin.views.forecast import forecast_page
+from tb_dlprof_plugin.pages.advice import advice_page
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.forecast import forecast_page
+from tb_dlprof_plugin.profile_view import ProfileView
 
 RUNS = ("resnet50/fp32", "resnet50/amp-bf16", "lenet/fp32", "lenet/amp-fp16")
 _PAGE_MS = 30_000
@@ -32,7 +32,7 @@ def server(serve: Callable[[Path, int], Server], tmp_path_factory: pytest.TempPa
 
 def side(run: str) -> CompareInput:
     (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
-    frame = Frame(stored.profile)
+    frame = ProfileView(stored.profile)
     return CompareInput(frame, RunRef(run, "", 0, 0), frame.selection())
 
 

@@ -13,12 +13,12 @@ from playwright.sync_api import Browser, FrameLocator, expect
 from support.tensorboard import RECORDED, Server, Watched
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.key_node import with_key_node
-from tb_dlprof_plugin.storage.eventfile import write_profile
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.overview import Overview, overview
-from tb_dlprof_plugin.views.reports.registry import make_report
+from tb_dlprof_plugin.metrics.key_node import with_key_node
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.overview import Overview, overview
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.reports.registry import make_report
+from tb_dlprof_plugin.store.event_file import write_profile
 
 RUN, UNMARKED, KEY_NODE = "lenet/fp32", "unmarked", "conv1/conv2d"
 _PAGE_MS = 30_000
@@ -43,19 +43,19 @@ def server(serve: Callable[[Path, int], Server], logdir: Path) -> Server:
 
 
 @pytest.fixture(scope="module")
-def recorded() -> Frame:
+def recorded() -> ProfileView:
     """The run as Python reads it, without TensorBoard."""
     (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / RUN)
-    return Frame(stored.profile)
+    return ProfileView(stored.profile)
 
 
 @pytest.fixture(scope="module")
-def cut(recorded: Frame) -> Frame:
+def cut(recorded: ProfileView) -> ProfileView:
     """The same, cut at the key node."""
-    return Frame(with_key_node(recorded.profile, KEY_NODE))
+    return ProfileView(with_key_node(recorded.profile, KEY_NODE))
 
 
-def overview_of(frame: Frame, first: int | None = None, last: int | None = None) -> Overview:
+def overview_of(frame: ProfileView, first: int | None = None, last: int | None = None) -> Overview:
     return overview(frame, RunRef(RUN, "", 0, 0), frame.selection(first, last))
 
 
@@ -84,7 +84,7 @@ def nothing_went_wrong(watched: Watched) -> None:
 
 
 def test_a_key_node_that_is_picked_cuts_the_recording_and_the_link_shows_the_same(
-    server: Server, watched: Watched, browser: Browser, recorded: Frame, cut: Frame
+    server: Server, watched: Watched, browser: Browser, recorded: ProfileView, cut: ProfileView
 ) -> None:
     frame = open_link(server, watched, run=RUN)
     shows(frame, overview_of(recorded))
@@ -120,7 +120,7 @@ def test_a_recording_without_steps_offers_ops_that_repeat(server: Server, watche
 
 
 def test_a_key_node_that_is_not_there_is_an_error_with_a_way_back(
-    server: Server, watched: Watched, recorded: Frame
+    server: Server, watched: Watched, recorded: ProfileView
 ) -> None:
     watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.keyNode=nothing")
     frame = watched.page.frame_locator("iframe")
@@ -130,7 +130,7 @@ def test_a_key_node_that_is_not_there_is_an_error_with_a_way_back(
 
 
 def test_a_range_is_picked_with_the_mouse_and_with_the_keyboard(
-    server: Server, watched: Watched, recorded: Frame
+    server: Server, watched: Watched, recorded: ProfileView
 ) -> None:
     frame = open_link(server, watched, run=RUN)
     bars = frame.get_by_test_id("iteration-bars")
@@ -163,7 +163,7 @@ def test_a_range_is_picked_with_the_mouse_and_with_the_keyboard(
 
 
 def test_a_report_and_its_csv_file_hold_what_the_command_writes(
-    server: Server, watched: Watched, cut: Frame, tmp_path: Path
+    server: Server, watched: Watched, cut: ProfileView, tmp_path: Path
 ) -> None:
     expected = make_report("kernel_groups", cut, RunRef(RUN, "", 0, 0), cut.selection(1, 3))
     frame = open_link(

@@ -9,8 +9,8 @@ from pathlib import Path
 from playwright.sync_api import expect
 from support.tensorboard import RECORDED, Server, Watched
 
-from tb_dlprof_plugin.storage.eventfile import read_profiles, write_profile
-from tb_dlprof_plugin.storage.model import Profile
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.store.event_file import read_profiles, write_profile
 
 _PAGE_MS = 30_000
 

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, expect
 from support.tensorboard import RECORDED, ROOT, Server, start_tensorboard
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.storage.eventfile import write_profile
-from tb_dlprof_plugin.views.definitions import DEFINITIONS
+from tb_dlprof_plugin.pages.definitions import DEFINITIONS
+from tb_dlprof_plugin.store.event_file import write_profile
 
 _PAGE_MS = 30_000
 _TRACES = ROOT / "tests" / "traces"

@@ -9,12 +9,12 @@ from playwright.sync_api import expect
 from support.tensorboard import ROOT, Server, Watched
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.eventfile import write_profile
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.memory import memory_page
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.memory import memory_page
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.event_file import write_profile
 
-TRACE = ROOT / "tests" / "measures" / "recorded" / "resnet18_memory_h200.pt.trace.json.gz"
+TRACE = ROOT / "tests" / "metrics" / "recorded" / "resnet18_memory_h200.pt.trace.json.gz"
 _PAGE_MS = 30_000
 
 
@@ -23,7 +23,7 @@ def test_the_memory_page_shows_what_its_view_holds(
 ) -> None:
     profile = analyze_trace(TRACE)
     write_profile(tmp_path / "resnet18", profile)
-    expected = memory_page(Frame(profile), RunRef("resnet18", "", 0, 0), Frame(profile).selection())
+    expected = memory_page(ProfileView(profile), RunRef("resnet18", "", 0, 0), ProfileView(profile).selection())
     assert expected.figures is not None
     server = serve(tmp_path, 1)
     watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.page=memory&p.tb_dlprof.run=resnet18")

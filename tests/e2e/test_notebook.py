@@ -15,10 +15,10 @@ from support.jupyter import jupyter_lab
 from support.tensorboard import ROOT
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.compare import CompareInput, compare_page
-from tb_dlprof_plugin.views.overview import overview
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.overview import overview
+from tb_dlprof_plugin.profile_view import ProfileView
 
 NAME = "colab.ipynb"
 _START_MS, _RUN_MS = 60_000, 150_000
@@ -65,9 +65,9 @@ def played(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         context.close()
 
 
-def frame_of(played: Played, run: str) -> Frame:
+def frame_of(played: Played, run: str) -> ProfileView:
     (stored,) = tb_dlprof_plugin.read_profiles(played.logdir / run)
-    return Frame(stored.profile)
+    return ProfileView(stored.profile)
 
 
 def shown_by_tensorboard(played: Played) -> FrameLocator:

@@ -9,8 +9,8 @@ from pathlib import Path
 from playwright.sync_api import expect
 from support.tensorboard import RECORDED, Server, Watched
 
-from tb_dlprof_plugin.storage import eventfile
-from tb_dlprof_plugin.storage.eventfile import read_profiles, write_profile
+from tb_dlprof_plugin.store import event_file
+from tb_dlprof_plugin.store.event_file import read_profiles, write_profile
 
 _PAGE_MS = 30_000
 
@@ -30,9 +30,9 @@ def test_a_broken_run_shows_its_message_and_leaves_the_others_alone(
 ) -> None:
     (stored,) = read_profiles(RECORDED / "lenet" / "fp32")
     shutil.copytree(RECORDED / "lenet" / "fp32", tmp_path / "good")
-    whole = eventfile.encode(stored.profile)
+    whole = event_file.encode(stored.profile)
     # A valid event file around a profile that was cut: what a failing disk or a copy that ended early leaves.
-    monkeypatch.setattr(eventfile, "encode", lambda profile: whole[: len(whole) // 2])
+    monkeypatch.setattr(event_file, "encode", lambda profile: whole[: len(whole) // 2])
     write_profile(tmp_path / "broken", stored.profile)
     server = serve(tmp_path, 2)
 

@@ -21,10 +21,10 @@ import pytest
 from playwright.sync_api import expect
 from support.tensorboard import ROOT, Server, Watched
 
-from tb_dlprof_plugin.capture.job import Job
-from tb_dlprof_plugin.kernels.tab_names import tab_name
-from tb_dlprof_plugin.storage.facts import RunFacts, System
-from tb_dlprof_plugin.storage.trace_names import copy_name, original_name
+from tb_dlprof_plugin.capture.analysis_job import Job
+from tb_dlprof_plugin.interop.torch_tb_profiler.kernel_names import tab_name
+from tb_dlprof_plugin.model.run_facts import RunFacts, System
+from tb_dlprof_plugin.readers.trace_names import copy_name, original_name
 
 RUNS = ("hook_fp32", "hook_amp_bf16")
 _PAGE_MS = 30_000
@@ -53,7 +53,7 @@ def _recorded(folder: Path, trace: Path) -> None:
     order = folder.parent / f"job_{folder.name}" / "job.json"
     order.parent.mkdir()
     job.write(order)
-    subprocess.run([sys.executable, "-m", "tb_dlprof_plugin.capture.worker", str(order)], check=True)
+    subprocess.run([sys.executable, "-m", "tb_dlprof_plugin.capture.analysis_process", str(order)], check=True)
 
 
 @pytest.fixture(scope="module")

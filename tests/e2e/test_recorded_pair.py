@@ -11,12 +11,12 @@ from playwright.sync_api import FrameLocator, expect
 from support.tensorboard import RECORDED, Server, Watched
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.views.advice import AdvicePage, advice_page
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.compare import CompareInput, compare_page
-from tb_dlprof_plugin.views.modules import modules_page
-from tb_dlprof_plugin.views.overview import Overview, overview
+from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.modules import modules_page
+from tb_dlprof_plugin.pages.overview import Overview, overview
+from tb_dlprof_plugin.profile_view import ProfileView
 
 FP32, AMP = "vgg16/fp32", "vgg16/amp-fp16"
 _PAGE_MS = 30_000
@@ -37,10 +37,10 @@ def server(serve: Callable[[Path, int], Server], logdir: Path) -> Server:
     return serve(logdir, 2)
 
 
-def analysed(run: str) -> Frame:
+def analysed(run: str) -> ProfileView:
     """The run's profile as Python reads it, without TensorBoard."""
     (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
-    return Frame(stored.profile)
+    return ProfileView(stored.profile)
 
 
 def overview_of(run: str) -> Overview:

@@ -10,12 +10,12 @@ import pytest
 from playwright.sync_api import expect
 from support.tensorboard import RECORDED, Server, Watched
 
-from tb_dlprof_plugin.analysis.renew import read_profiles
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.views.by_model import by_model_page
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.recorded_run import recorded_run
-from tb_dlprof_plugin.views.runs import many_runs_page
+from tb_dlprof_plugin.pages.by_model import by_model_page
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.recorded_run import recorded_run
+from tb_dlprof_plugin.pages.runs import many_runs_page
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.reclassify import read_profiles
 
 _PAGE_MS = 30_000
 MODELS = ("mlp", "lenet", "alexnet")
@@ -35,7 +35,7 @@ def test_the_runs_page_holds_all_runs_against_their_bases(
 ) -> None:
     runs = []
     for stored in sorted(read_profiles(logdir), key=lambda stored: str(stored.path)):
-        frame = Frame(stored.profile)
+        frame = ProfileView(stored.profile)
         ref = RunRef(stored.path.parent.relative_to(logdir).as_posix(), "", 0, 0)
         runs.append(recorded_run(frame, ref, frame.selection()))
     expected = many_runs_page(runs)

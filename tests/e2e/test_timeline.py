@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import FrameLocator, expect
 from support.tensorboard import RECORDED, Server, Watched, start_tensorboard
 
-from tb_dlprof_plugin.commands.source import choose
-from tb_dlprof_plugin.views.timeline.event import timeline_event
-from tb_dlprof_plugin.views.timeline.matches import timeline_matches
-from tb_dlprof_plugin.views.timeline.page import timeline_page
+from tb_dlprof_plugin.cli.open_profile import choose
+from tb_dlprof_plugin.pages.timeline.event import timeline_event
+from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
+from tb_dlprof_plugin.pages.timeline.page import timeline_page
 
 RUN = "mlp/fp32"
 _PAGE_MS = 30_000

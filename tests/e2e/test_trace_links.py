@@ -11,7 +11,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 from support.tensorboard import RECORDED, ROOT, Server
 
-from tb_dlprof_plugin.storage.eventfile import read_profiles, write_profile
+from tb_dlprof_plugin.store.event_file import read_profiles, write_profile
 
 _PAGE_MS = 30_000
 _TRACE = ROOT / "tests" / "traces" / "resnet50_big.pt.trace.json.gz"  # of two pieces

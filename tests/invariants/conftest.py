@@ -19,9 +19,9 @@ from invariants.raw import RawTrace, read_raw
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.model import Profile
-from tb_dlprof_plugin.trace.errors import TraceError
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.readers.errors import TraceError
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "tests" / "traces"
@@ -39,7 +39,7 @@ class Recording:
     name: str
     path: Path
     profile: Profile
-    frame: Frame
+    view: ProfileView
 
     @cached_property
     def raw(self) -> RawTrace:
@@ -91,14 +91,14 @@ def recording(request: pytest.FixtureRequest) -> Recording:
         source = _literal(request, source)
     if not source.name.endswith(_SUFFIXES):
         (stored,) = tb_dlprof_plugin.read_profiles(source.parent)
-        return Recording(name, source, stored.profile, Frame(stored.profile))
+        return Recording(name, source, stored.profile, ProfileView(stored.profile))
     try:
         profile = analyze_trace(source)
     except TraceError as error:
         if TRACES in source.parents:
             raise
         pytest.skip(str(error))
-    return Recording(name, source, profile, Frame(profile))
+    return Recording(name, source, profile, ProfileView(profile))
 
 
 def _literal(request: pytest.FixtureRequest, name: str) -> Path:
@@ -110,8 +110,8 @@ def _literal(request: pytest.FixtureRequest, name: str) -> Path:
     return path
 
 
-def selections(frame: Frame) -> list[Any]:
+def selections(view: ProfileView) -> list[Any]:
     """All iterations, each alone, and the later half."""
-    count = len(frame.profile.iterations)
-    alone = [frame.selection(index, index) for index in range(count)]
-    return [frame.selection(), frame.selection(count // 2, count - 1), *alone]
+    count = len(view.profile.iterations)
+    alone = [view.selection(index, index) for index in range(count)]
+    return [view.selection(), view.selection(count // 2, count - 1), *alone]

@@ -14,17 +14,17 @@ import pytest
 from invariants.conftest import Recording, selections
 from invariants.raw import GPU_KINDS, LAUNCH_CATEGORIES, Event, RawTrace, device_of, disjoint, union_ns
 
-from tb_dlprof_plugin.frame import Frame, Selection
-from tb_dlprof_plugin.measures.iterations import category_sums, iterations_with_recorder, step_totals
-from tb_dlprof_plugin.measures.kernels import coverage, kernel_totals, time_split
-from tb_dlprof_plugin.measures.ops import op_totals
-from tb_dlprof_plugin.measures.tensor_cores import tensor_core_totals
-from tb_dlprof_plugin.storage.codec import decode, encode
-from tb_dlprof_plugin.storage.model import Attribution, CallKind, KernelKind, Profile
-from tb_dlprof_plugin.storage.tree import any_in_subtree
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.kernels import kernels_page
-from tb_dlprof_plugin.views.ops import op_detail, ops_page
+from tb_dlprof_plugin.metrics.iterations import category_sums, iterations_with_recorder, step_totals
+from tb_dlprof_plugin.metrics.kernels import coverage, kernel_totals, time_split
+from tb_dlprof_plugin.metrics.ops import op_totals
+from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
+from tb_dlprof_plugin.model.profile import Attribution, CallKind, KernelKind, Profile
+from tb_dlprof_plugin.model.tree import any_in_subtree
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.kernels import kernels_page
+from tb_dlprof_plugin.pages.ops import op_detail, ops_page
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.store.codec import decode, encode
 
 REF = RunRef("run", "trace", 0, 0)
 MENDED = ("negative_duration", "absurd_time", "events_lost", "cut_short", "gzip_cut", "gzip_damaged")
@@ -44,18 +44,18 @@ class TestTime:
         assert (iterations.category_ns.sum(axis=2) == wall).all()
 
     def test_the_categories_of_a_range_sum_to_its_wall_time(self, recording: Recording) -> None:
-        for selection in selections(recording.frame):
-            totals = step_totals(recording.frame, selection)
+        for selection in selections(recording.view):
+            totals = step_totals(recording.view, selection)
             assert sum(value or 0 for value in totals.category_ns.values()) == totals.wall_ns
             assert all(value is None or value >= 0 for value in totals.category_ns.values())
             assert (totals.gpu_utilization or 0) <= 100
-            recorded = category_sums(recording.frame, slice(selection.first, selection.last + 1))
+            recorded = category_sums(recording.view, slice(selection.first, selection.last + 1))
             assert sum(value or 0 for value in recorded.values()) == totals.recorded_wall_ns
             assert totals.recorder_ns == max(totals.recorded_wall_ns - totals.wall_ns, 0)
 
     def test_iterations_with_the_recorders_part_sum_to_what_was_recorded(self, recording: Recording) -> None:
-        frame = recording.frame
-        times = iterations_with_recorder(frame, frame.selection())
+        view = recording.view
+        times = iterations_with_recorder(view, view.selection())
         assert (times >= 0).all()
         assert (times.sum(axis=1) == recording.profile.iterations.duration_ns).all()
 
@@ -102,7 +102,7 @@ class TestGpuActivities:
     def test_linked_orphan_and_unattributed_make_up_all_gpu_time_of_the_file(self, recording: Recording) -> None:
         if recording.has_note(*MENDED):
             pytest.skip("events were mended or lost")
-        found = coverage(recording.frame)
+        found = coverage(recording.view)
         whole = sum(event.duration_ns for event in recording.raw.gpu())
         assert found.linked_ns + found.orphan_ns + found.unattributed_ns == found.total_ns == whole
         assert 0 <= found.outside_ns <= found.linked_ns
@@ -150,15 +150,15 @@ class TestCalls:
         The profiler's own overhead, which it writes to a thread of its own, does overlap.
         """
         calls = recording.profile.calls
-        overlap_ns = _overlap_of_siblings(recording.frame)
+        overlap_ns = _overlap_of_siblings(recording.view)
         assert overlap_ns == 0 or (is_in_whole_us(recording.profile) and overlap_ns < 1000 * len(calls))
 
     def test_no_call_has_a_negative_self_time(self, recording: Recording) -> None:
-        shortest = recording.frame.call_self_ns.min(initial=0)
+        shortest = recording.view.call_self_ns.min(initial=0)
         assert shortest >= 0 or (is_in_whole_us(recording.profile) and shortest > -100_000)
 
     def test_self_times_of_a_thread_sum_to_its_outermost_calls(self, recording: Recording) -> None:
-        calls, self_ns = recording.profile.calls, recording.frame.call_self_ns
+        calls, self_ns = recording.profile.calls, recording.view.call_self_ns
         for thread in np.unique(calls.thread):
             here = calls.thread == thread
             outermost = here & (calls.depth == 0)
@@ -175,7 +175,7 @@ class TestCalls:
         covered = sum(union_ns(intervals) for intervals in threads.values())
         calls = recording.profile.calls
         of_the_profiler = (calls.depth == 0) & (recording.profile.ops.kind[calls.op] == CallKind.OVERHEAD)
-        assert recording.frame.call_self_ns.sum() - calls.duration_ns[of_the_profiler].sum() == covered
+        assert recording.view.call_self_ns.sum() - calls.duration_ns[of_the_profiler].sum() == covered
 
 
 class TestTables:
@@ -183,51 +183,51 @@ class TestTables:
         launches = recording.profile.launches
         if not recording.profile.has_gpu:
             pytest.skip("no GPU")
-        for selection in selections(recording.frame):
-            page = ops_page(recording.frame, REF, selection)
-            linked = (launches.attribution == Attribution.LINKED) & recording.frame.selected_launches(selection)
+        for selection in selections(recording.view):
+            page = ops_page(recording.view, REF, selection)
+            linked = (launches.attribution == Attribution.LINKED) & recording.view.selected_launches(selection)
             assert sum(row.gpu_ns or 0 for row in page.rows) == launches.duration_ns[linked].sum()
             assert sum(row.kernel_calls for row in page.rows) == linked.sum()
 
     def test_the_rows_of_the_ops_page_are_the_outermost_ops_of_the_range(self, recording: Recording) -> None:
-        frame, calls, ops = recording.frame, recording.profile.calls, recording.profile.ops
-        for selection in selections(frame):
-            rows = ops_page(frame, REF, selection).rows
-            outermost = ops.top[calls.op] & frame.selected_calls(selection)
+        view, calls, ops = recording.view, recording.profile.calls, recording.profile.ops
+        for selection in selections(view):
+            rows = ops_page(view, REF, selection).rows
+            outermost = ops.top[calls.op] & view.selected_calls(selection)
             assert len({row.id for row in rows}) == len(rows)
             assert sum(row.cpu_total_ns for row in rows) == calls.duration_ns[outermost].sum()
             assert sum(row.calls for row in rows) == (outermost & ~ops.continuation[calls.op]).sum()
 
     def test_an_outermost_op_has_no_other_around_it(self, recording: Recording) -> None:
-        frame, calls = recording.frame, recording.profile.calls
+        view, calls = recording.view, recording.profile.calls
         outermost = recording.profile.ops.top[calls.op]
-        parent = frame.call_parent[outermost]
+        parent = view.call_parent[outermost]
         holding = np.zeros(len(calls), dtype=np.bool_)
         holding[parent[parent >= 0]] = True
-        assert not (any_in_subtree(holding, frame.call_parent) & outermost).any()
+        assert not (any_in_subtree(holding, view.call_parent) & outermost).any()
 
     def test_the_rows_of_the_kernels_page_sum_to_all_that_the_range_launched(self, recording: Recording) -> None:
-        frame, launches = recording.frame, recording.profile.launches
-        for selection in selections(frame):
-            page = kernels_page(frame, REF, selection)
-            rows = frame.selected_launches(selection)
+        view, launches = recording.view, recording.profile.launches
+        for selection in selections(view):
+            page = kernels_page(view, REF, selection)
+            rows = view.selected_launches(selection)
             assert len({row.id for row in page.rows}) == len(page.rows)
             assert sum(row.total_ns for row in page.rows) == launches.duration_ns[rows].sum()
             assert sum(row.calls for row in page.rows) == rows.sum()
             assert sum(family.value_ns for family in page.by_family) == launches.duration_ns[rows].sum()
 
     def test_what_no_range_launched_is_orphan_unattributed_or_outside(self, recording: Recording) -> None:
-        frame, launches = recording.frame, recording.profile.launches
-        found = coverage(frame)
-        in_range = frame.selected_launches(frame.selection())
+        view, launches = recording.view, recording.profile.launches
+        found = coverage(view)
+        in_range = view.selected_launches(view.selection())
         shown = int(launches.duration_ns[in_range].sum())
         without_op = int(launches.duration_ns[in_range & (launches.attribution != Attribution.LINKED)].sum())
         assert found.total_ns - shown == found.orphan_ns + found.unattributed_ns + found.outside_ns - without_op
 
     def test_an_op_in_detail_sums_to_its_row(self, recording: Recording) -> None:
-        frame, selection = recording.frame, recording.frame.selection()
-        for row in ops_page(frame, REF, selection).rows[:OPS_IN_DETAIL]:
-            detail = op_detail(frame, REF, selection, row.id)
+        view, selection = recording.view, recording.view.selection()
+        for row in ops_page(view, REF, selection).rows[:OPS_IN_DETAIL]:
+            detail = op_detail(view, REF, selection, row.id)
             gpu_ns = row.gpu_ns or 0
             assert sum(item.total_ns for item in detail.kernels) == gpu_ns
             assert sum(item.calls for item in detail.kernels) == row.kernel_calls
@@ -238,14 +238,14 @@ class TestTables:
             assert sum(item.calls for item in detail.iterations) == row.calls
 
     def test_kernel_time_by_tensor_core_use_sums_to_the_kernels_page(self, recording: Recording) -> None:
-        for selection in selections(recording.frame):
-            split = time_split(recording.frame, selection)
-            whole = int(kernel_totals(recording.frame, selection).total_ns.sum())
+        for selection in selections(recording.view):
+            split = time_split(recording.view, selection)
+            whole = int(kernel_totals(recording.view, selection).total_ns.sum())
             assert split.kernel_ns + split.memory_ns == whole
 
     def test_eligible_kernel_time_is_using_not_using_or_unknown(self, recording: Recording) -> None:
-        for selection in selections(recording.frame):
-            ops = op_totals(recording.frame, selection)
+        for selection in selections(recording.view):
+            ops = op_totals(recording.view, selection)
             totals = tensor_core_totals(ops)
             assert totals.using_ns + totals.not_using_ns + totals.unknown_ns == totals.eligible_ns
             assert (ops.eligible_ns <= ops.gpu_ns).all()
@@ -254,25 +254,25 @@ class TestTables:
 class TestRanges:
     @pytest.mark.parametrize("table", [op_totals, kernel_totals])
     def test_the_totals_of_iterations_sum_to_those_of_their_range(
-        self, recording: Recording, table: Callable[[Frame, Selection], object]
+        self, recording: Recording, table: Callable[[ProfileView, Selection], object]
     ) -> None:
-        frame = recording.frame
-        for name in _sums_of(table(frame, frame.selection())):
+        view = recording.view
+        for name in _sums_of(table(view, view.selection())):
             parts: list[npt.NDArray[np.int64]] = [
-                getattr(table(frame, frame.selection(index, index)), name)
+                getattr(table(view, view.selection(index, index)), name)
                 for index in range(len(recording.profile.iterations))
             ]
-            assert (sum(parts) == getattr(table(frame, frame.selection()), name)).all(), name
+            assert (sum(parts) == getattr(table(view, view.selection()), name)).all(), name
 
     def test_the_time_of_iterations_sums_to_that_of_their_range(self, recording: Recording) -> None:
-        frame, count = recording.frame, len(recording.profile.iterations)
-        whole = step_totals(frame, frame.selection())
-        parts = [step_totals(frame, frame.selection(index, index)) for index in range(count)]
+        view, count = recording.view, len(recording.profile.iterations)
+        whole = step_totals(view, view.selection())
+        parts = [step_totals(view, view.selection(index, index)) for index in range(count)]
         assert sum(part.recorded_wall_ns for part in parts) == whole.recorded_wall_ns
         # A mean over several GPUs is rounded once an iteration, and once for the range.
         rounding = count if len(recording.profile.iterations.gpu_ids) > 1 else 0
-        for name, value in category_sums(frame, slice(None)).items():
-            off = abs(sum(category_sums(frame, slice(i, i + 1))[name] or 0 for i in range(count)) - (value or 0))
+        for name, value in category_sums(view, slice(None)).items():
+            off = abs(sum(category_sums(view, slice(i, i + 1))[name] or 0 for i in range(count)) - (value or 0))
             assert off <= rounding * (7 if name == "other" else 1), name
 
 
@@ -336,7 +336,7 @@ def launched_within_ops(raw: RawTrace) -> Counter[int]:
 
 def _kernels_in_ops(recording: Recording) -> list[tuple[int, int]]:
     launches, kernels = recording.profile.launches, recording.profile.kernels
-    rows = (launches.attribution == Attribution.LINKED) & (recording.frame.launch_group >= 0)
+    rows = (launches.attribution == Attribution.LINKED) & (recording.view.launch_group >= 0)
     rows &= kernels.kind[launches.kernel] == KernelKind.KERNEL
     return list(zip(launches.start_ns[rows].tolist(), launches.duration_ns[rows].tolist(), strict=True))
 
@@ -351,16 +351,16 @@ def is_in_whole_us(profile: Profile) -> bool:
 
 
 def module_frames(raw: RawTrace) -> list[Event]:
-    """The Python frames that become calls."""
+    """The Python views that become calls."""
     return [e for e in raw.events if e.cat == "python_function" and e.name.startswith("nn.Module: ")]
 
 
-def _overlap_of_siblings(frame: Frame) -> int:
+def _overlap_of_siblings(view: ProfileView) -> int:
     """Time (ns) in which calls with the same parent overlap: of each group what it has more than it covers."""
-    calls = frame.profile.calls
-    overhead = frame.profile.ops.kind[calls.op] == CallKind.OVERHEAD
+    calls = view.profile.calls
+    overhead = view.profile.ops.kind[calls.op] == CallKind.OVERHEAD
     families: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    columns = (calls.thread, frame.call_parent, calls.start_ns, calls.duration_ns)
+    columns = (calls.thread, view.call_parent, calls.start_ns, calls.duration_ns)
     for thread, parent, start, length in np.stack(columns, axis=1)[~overhead].tolist():
         families.setdefault((thread, parent), []).append((start, start + length))
     return sum(sum(stop - start for start, stop in family) - union_ns(family) for family in families.values())

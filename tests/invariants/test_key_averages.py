@@ -1,6 +1,6 @@
 """Our operator averages equal ``prof.key_averages()`` of the profile object that wrote the trace.
 
-Held against torch's rows without Python frames and without those of the profiler's and driver's own overhead ("Command
+Held against torch's rows without Python views and without those of the profiler's and driver's own overhead ("Command
 Buffer Full"): torch nests those by clock into a thread that they are not of, and gives each the kernels of the call it
 lies in once more. Rows of kernels and of annotations on the GPU's timeline have no counterpart among host events.
 
@@ -22,9 +22,9 @@ import numpy as np
 import pytest
 from invariants.conftest import Recording
 
-from tb_dlprof_plugin.measures.averages import OperatorAverage, kernel_averages, operator_averages
-from tb_dlprof_plugin.storage.model import CallKind
-from tb_dlprof_plugin.storage.tree import inherit
+from tb_dlprof_plugin.metrics.averages import OperatorAverage, kernel_averages, operator_averages
+from tb_dlprof_plugin.model.profile import CallKind
+from tb_dlprof_plugin.model.tree import inherit
 
 NS_PER_CALL = 1.001
 """How far a time may be off for each call: torch keeps µs as floating point, the trace three decimals."""
@@ -59,7 +59,7 @@ def test_averages_equal_those_of_torch(recording: Recording) -> None:
     averages = recording.averages
     rows = averages.get("rows_without_overhead", averages["rows"])
     torchs = [row for row in rows if row["device_type"] == "CPU"]
-    ours = _by_name(operator_averages(recording.frame))
+    ours = _by_name(operator_averages(recording.view))
     allowance = _allowance(recording)
     wrong = [line for row in torchs for line in _differences(row, ours.get(_name_of(row)), allowance)]
     assert not wrong, "\n".join(wrong)
@@ -69,7 +69,7 @@ def test_averages_equal_those_of_torch(recording: Recording) -> None:
 def test_kernels_copies_and_sets_equal_those_of_torch(recording: Recording) -> None:
     rows = recording.averages["rows"]
     torchs = {row["key"]: row for row in rows if row["device_type"] != "CPU" and not row["user_annotation"]}
-    ours = {row.name: row for row in kernel_averages(recording.frame)}
+    ours = {row.name: row for row in kernel_averages(recording.view)}
     if not ours:
         pytest.skip("nothing ran on a GPU")
     assert set(torchs) - set(ours) <= SYNC_EVENTS
@@ -90,13 +90,13 @@ def _by_name(rows: list[OperatorAverage]) -> dict[str, OperatorAverage]:
 
 
 def _allowance(recording: Recording) -> Allowance:
-    frame, profile = recording.frame, recording.profile
+    view, profile = recording.view, recording.profile
     calls = profile.calls
     if not profile.has_gpu:
         return Allowance(Counter(), 0, 0, compare_device=False)
     kind = profile.ops.kind[calls.op]
     is_op = (kind == CallKind.OP) | (kind == CallKind.MODULE)
-    in_op = inherit(is_op, is_op, frame.call_parent)
+    in_op = inherit(is_op, is_op, view.call_parent)
     has_ids = any("External id" in event.args for event in recording.raw.gpu())
     misplaced = np.flatnonzero((kind == CallKind.RUNTIME) & (~in_op if has_ids else True))
     return Allowance(

@@ -11,22 +11,22 @@ import msgspec
 import pytest
 from invariants.conftest import Recording
 
-from tb_dlprof_plugin.frame import Frame, Selection
-from tb_dlprof_plugin.views.advice import advice_page
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.compare import CompareInput, compare_page
-from tb_dlprof_plugin.views.kernels import kernels_page
-from tb_dlprof_plugin.views.launches import launches_page
-from tb_dlprof_plugin.views.memory import memory_page
-from tb_dlprof_plugin.views.modules import modules_page
-from tb_dlprof_plugin.views.ops import ops_page
-from tb_dlprof_plugin.views.overview import overview
-from tb_dlprof_plugin.views.roofline import roofline_page
-from tb_dlprof_plugin.views.tensor_cores import tensor_cores_page
+from tb_dlprof_plugin.pages.advice import advice_page
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.kernels import kernels_page
+from tb_dlprof_plugin.pages.launches import launches_page
+from tb_dlprof_plugin.pages.memory import memory_page
+from tb_dlprof_plugin.pages.modules import modules_page
+from tb_dlprof_plugin.pages.ops import ops_page
+from tb_dlprof_plugin.pages.overview import overview
+from tb_dlprof_plugin.pages.roofline import roofline_page
+from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page
 
 REF = RunRef("run", "trace", 0, 0)
-Page = Callable[[Frame, RunRef, Selection], msgspec.Struct]
+Page = Callable[[ProfileView, RunRef, Selection], msgspec.Struct]
 PAGES: list[Page] = [
     advice_page,
     kernels_page,
@@ -42,14 +42,14 @@ PAGES: list[Page] = [
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.__name__)
 def test_a_page_is_valid_json_of_at_most_a_megabyte(recording: Recording, page: Page) -> None:
-    data = encode_page(page(recording.frame, REF, recording.frame.selection()))
+    data = encode_page(page(recording.view, REF, recording.view.selection()))
     assert len(data) <= MAX_RESPONSE_BYTES
     json.loads(data, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.__name__)
 def test_no_time_is_negative_and_no_share_is_over_the_whole(recording: Recording, page: Page) -> None:
-    content = msgspec.to_builtins(page(recording.frame, REF, recording.frame.selection()))
+    content = msgspec.to_builtins(page(recording.view, REF, recording.view.selection()))
     # A saving that may as well be a loss says so.
     wrong = [
         (path, value)
@@ -87,7 +87,7 @@ def _shares_of_rows(rows: list[dict[str, Any]]) -> list[float]:
 
 
 def test_a_run_compared_with_itself_is_the_same(recording: Recording) -> None:
-    side = CompareInput(recording.frame, REF, recording.frame.selection())
+    side = CompareInput(recording.view, REF, recording.view.selection())
     page = compare_page(side, side)
     assert page.speedup in (None, 1.0)
     assert_a_sentence(page.headline)

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from invariants.conftest import Recording
 
-from tb_dlprof_plugin.frame import Frame, Selection
-from tb_dlprof_plugin.measures.iterations import step_totals
-from tb_dlprof_plugin.measures.kernels import kernel_totals
-from tb_dlprof_plugin.measures.key_node import key_node_candidates, with_key_node
-from tb_dlprof_plugin.measures.modules import module_totals
-from tb_dlprof_plugin.storage.model import Attribution
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.reports.registry import REPORTS, make_report
+from tb_dlprof_plugin.metrics.iterations import step_totals
+from tb_dlprof_plugin.metrics.kernels import kernel_totals
+from tb_dlprof_plugin.metrics.key_node import key_node_candidates, with_key_node
+from tb_dlprof_plugin.metrics.modules import module_totals
+from tb_dlprof_plugin.model.profile import Attribution
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.reports.registry import REPORTS, make_report
 
 REF = RunRef("run", "trace", 0, 0)
 Rows = list[dict[str, Any]]
@@ -27,32 +27,32 @@ FIGURES = ("CPU", "GPU", "CPU Overhead", "GPU Idle")
 
 
 @pytest.fixture(scope="module", params=["all iterations", "the later half", "the first", "with a key node"])
-def chosen(recording: Recording, request: pytest.FixtureRequest) -> tuple[Frame, Selection]:
+def chosen(recording: Recording, request: pytest.FixtureRequest) -> tuple[ProfileView, Selection]:
     """A frame and a selection of it."""
-    frame = recording.frame
-    count = len(frame.profile.iterations)
+    view = recording.view
+    count = len(view.profile.iterations)
     if request.param == "with a key node":
-        candidates = key_node_candidates(frame)
+        candidates = key_node_candidates(view)
         if not candidates:
             pytest.skip("no op was recorded")
-        frame = Frame(with_key_node(frame.profile, candidates[0][0]))
-        return frame, frame.selection()
+        view = ProfileView(with_key_node(view.profile, candidates[0][0]))
+        return view, view.selection()
     if request.param != "all iterations" and count == 1:
         pytest.skip("there is one iteration")
     first, last = {"all iterations": (0, count - 1), "the later half": (count // 2, count - 1)}.get(
         request.param, (0, 0)
     )
-    return frame, frame.selection(first, last)
+    return view, view.selection(first, last)
 
 
 @functools.lru_cache(maxsize=32)
-def rows_of(name: str, chosen: tuple[Frame, Selection]) -> Rows:
+def rows_of(name: str, chosen: tuple[ProfileView, Selection]) -> Rows:
     report = make_report(name, chosen[0], REF, chosen[1])
     return [dict(zip(report.columns, row, strict=True)) for row in report.rows]
 
 
 @functools.lru_cache(maxsize=4)
-def summary_of(chosen: tuple[Frame, Selection]) -> dict[str, Any]:
+def summary_of(chosen: tuple[ProfileView, Selection]) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(make_report("summary", chosen[0], REF, chosen[1]).to_json())
     return found
 
@@ -61,7 +61,7 @@ def total(rows: Rows, column: str) -> int:
     return sum(row[column] or 0 for row in rows)
 
 
-def test_every_gpu_report_has_the_same_gpu_time(chosen: tuple[Frame, Selection]) -> None:
+def test_every_gpu_report_has_the_same_gpu_time(chosen: tuple[ProfileView, Selection]) -> None:
     summary = summary_of(chosen)
     kernels = rows_of("kernel", chosen)
     gpu_ns = total(kernels, "Total GPU Time (ns)")
@@ -76,21 +76,23 @@ def test_every_gpu_report_has_the_same_gpu_time(chosen: tuple[Frame, Selection])
     assert sum(row["Total GPU Time (ns)"] for row in kernels if row["Kind"] != "kernel") == memory
 
 
-def test_it_is_that_of_the_kernels_page_and_of_what_has_no_recorded_launch(chosen: tuple[Frame, Selection]) -> None:
-    frame, selection = chosen
-    launches = frame.profile.launches
-    linked = int(kernel_totals(frame, selection).total_ns.sum())
+def test_it_is_that_of_the_kernels_page_and_of_what_has_no_recorded_launch(
+    chosen: tuple[ProfileView, Selection],
+) -> None:
+    view, selection = chosen
+    launches = view.profile.launches
+    linked = int(kernel_totals(view, selection).total_ns.sum())
     rest = total(rows_of("kernel", chosen), "Total GPU Time (ns)") - linked
     assert 0 <= rest <= int(launches.duration_ns[launches.call < 0].sum())
-    if frame.profile.iterations.found_by == "key_node":
+    if view.profile.iterations.found_by == "key_node":
         # The intervals cover the whole recording; only what begins at its very end lies in none.
-        end = int(frame.profile.iterations.stop_ns[-1])
-        late = (launches.start_ns >= end).any() or (frame.profile.calls.start_ns >= end).any()
+        end = int(view.profile.iterations.stop_ns[-1])
+        late = (launches.start_ns >= end).any() or (view.profile.calls.start_ns >= end).any()
         assert late or linked + rest == int(launches.duration_ns.sum())
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-def test_op_types_have_the_times_and_calls_of_their_ops(chosen: tuple[Frame, Selection], figure: str) -> None:
+def test_op_types_have_the_times_and_calls_of_their_ops(chosen: tuple[ProfileView, Selection], figure: str) -> None:
     ops, types = rows_of("detail", chosen), rows_of("op_type", chosen)
     assert total(ops, "No. Calls") == total(types, "No. Calls")
     assert len(ops) == total(types, "No. Nodes")
@@ -107,7 +109,7 @@ def test_op_types_have_the_times_and_calls_of_their_ops(chosen: tuple[Frame, Sel
             assert row[f"Max {figure} Time (ns)"] == max(op[f"Max {figure} Time (ns)"] for op in known)
 
 
-def test_no_figure_contradicts_itself(chosen: tuple[Frame, Selection]) -> None:
+def test_no_figure_contradicts_itself(chosen: tuple[ProfileView, Selection]) -> None:
     for name in ("detail", "op_type", "group_node"):
         for row in rows_of(name, chosen):
             for figure in FIGURES:
@@ -118,7 +120,7 @@ def test_no_figure_contradicts_itself(chosen: tuple[Frame, Selection]) -> None:
                 assert row["Total CPU Overhead Time (ns)"] <= row["Total CPU Time (ns)"]
 
 
-def test_the_summary_counts_each_op_and_each_kernel_once(chosen: tuple[Frame, Selection]) -> None:
+def test_the_summary_counts_each_op_and_each_kernel_once(chosen: tuple[ProfileView, Selection]) -> None:
     summary = summary_of(chosen)
     for table, first, number, report in (
         ("all_ops", "all_op", "number_of_ops", "detail"),
@@ -135,7 +137,7 @@ def test_the_summary_counts_each_op_and_each_kernel_once(chosen: tuple[Frame, Se
     assert len({op["Op ID"] for op in ops}) == len(ops)
 
 
-def test_kernels_of_an_op_sum_to_it_and_its_eligible_part_is_no_more(chosen: tuple[Frame, Selection]) -> None:
+def test_kernels_of_an_op_sum_to_it_and_its_eligible_part_is_no_more(chosen: tuple[ProfileView, Selection]) -> None:
     of_op: dict[str, int] = {}
     calls: dict[str, int] = {}
     for row in rows_of("kernel", chosen):
@@ -156,7 +158,7 @@ def test_kernels_of_an_op_sum_to_it_and_its_eligible_part_is_no_more(chosen: tup
         assert utilization == pytest.approx(share)
 
 
-def test_api_times_of_kernels_are_those_of_their_launches(chosen: tuple[Frame, Selection]) -> None:
+def test_api_times_of_kernels_are_those_of_their_launches(chosen: tuple[ProfileView, Selection]) -> None:
     launches, kernels = rows_of("iteration", chosen), rows_of("kernel", chosen)
     assert total(launches, "API Call Time (ns)") == total(kernels, "Total API Time (ns)")
     assert (summary_of(chosen)["all_kernels"]["all_kernels"]["cpu_time_ns"] or 0) == total(
@@ -167,9 +169,9 @@ def test_api_times_of_kernels_are_those_of_their_launches(chosen: tuple[Frame, S
     assert total(kernels, "Total API Time (ns)") <= total(rows_of("api", chosen), "Total Time (ns)")
 
 
-def test_iterations_are_those_selected(chosen: tuple[Frame, Selection]) -> None:
-    frame, selection = chosen
-    numbers = frame.profile.iterations.number[selection.first : selection.last + 1].tolist()
+def test_iterations_are_those_selected(chosen: tuple[ProfileView, Selection]) -> None:
+    view, selection = chosen
+    numbers = view.profile.iterations.number[selection.first : selection.last + 1].tolist()
     assert {row["Iteration"] for row in rows_of("iteration", chosen)} <= set(numbers)
     summary = summary_of(chosen)
     assert (summary["iterations"]["start_iteration"], summary["iterations"]["stop_iteration"]) == (
@@ -177,13 +179,13 @@ def test_iterations_are_those_selected(chosen: tuple[Frame, Selection]) -> None:
         numbers[-1],
     )
     wall = summary["summary_report"]["wall_clock_time_ns"]
-    assert wall == step_totals(frame, selection).wall_ns
+    assert wall == step_totals(view, selection).wall_ns
     shares = [value for key, value in summary["summary_report"].items() if key.endswith("duration_percent")]
     if wall:
         assert sum(share or 0 for share in shares) == pytest.approx(100)
 
 
-def test_the_whole_model_holds_what_its_ops_do(chosen: tuple[Frame, Selection]) -> None:
+def test_the_whole_model_holds_what_its_ops_do(chosen: tuple[ProfileView, Selection]) -> None:
     rows = rows_of("group_node", chosen)
     totals = module_totals(*chosen)
     if not rows or totals is None:
@@ -198,18 +200,18 @@ def test_the_whole_model_holds_what_its_ops_do(chosen: tuple[Frame, Selection]) 
         assert (row["Total GPU Idle Time (ns)"] or 0) <= (rows[0]["Total GPU Idle Time (ns)"] or 0)
 
 
-def test_ops_are_idle_no_longer_than_the_gpu(chosen: tuple[Frame, Selection]) -> None:
+def test_ops_are_idle_no_longer_than_the_gpu(chosen: tuple[ProfileView, Selection]) -> None:
     rows = rows_of("group_node", chosen)
-    frame, _ = chosen
-    launches = frame.profile.launches
+    view, _ = chosen
+    launches = view.profile.launches
     if not rows or not len(launches):
         pytest.skip("no modules or no GPU")
     span = int((launches.start_ns + launches.duration_ns).max() - launches.start_ns.min())
-    assert rows[0]["Total GPU Idle Time (ns)"] <= span * max(1, len(frame.profile.iterations.gpu_ids))
+    assert rows[0]["Total GPU Idle Time (ns)"] <= span * max(1, len(view.profile.iterations.gpu_ids))
     assert rows[0]["Total GPU Idle Time (ns)"] <= total(rows_of("detail", chosen), "Total GPU Idle Time (ns)")
 
 
-def test_cuda_calls_sum_to_their_time(chosen: tuple[Frame, Selection]) -> None:
+def test_cuda_calls_sum_to_their_time(chosen: tuple[ProfileView, Selection]) -> None:
     rows = rows_of("api", chosen)
     if rows and total(rows, "Self Time (ns)"):
         assert sum(row["Time (%)"] for row in rows) == pytest.approx(100)
@@ -218,7 +220,7 @@ def test_cuda_calls_sum_to_their_time(chosen: tuple[Frame, Selection]) -> None:
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_both_formats_hold_every_row(chosen: tuple[Frame, Selection], name: str) -> None:
+def test_both_formats_hold_every_row(chosen: tuple[ProfileView, Selection], name: str) -> None:
     if name == "expert_systems" and chosen[1] != chosen[0].selection():
         pytest.skip("the advice has tests of its own")
     report = make_report(name, chosen[0], REF, chosen[1])
@@ -231,7 +233,7 @@ def test_both_formats_hold_every_row(chosen: tuple[Frame, Selection], name: str)
 
 
 def test_a_key_node_keeps_everything_but_the_iterations(recording: Recording) -> None:
-    candidates = key_node_candidates(recording.frame)
+    candidates = key_node_candidates(recording.view)
     if not candidates:
         pytest.skip("no op was recorded")
     profile = recording.profile

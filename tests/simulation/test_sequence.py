@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.sequence import Sequence, sequence
 from tb_dlprof_plugin.simulation.waits import EVERYTHING, waits
 
 NewTrace = Callable[..., Any]
 
 
-def of(frame: Frame) -> Sequence:
-    return sequence(frame, frame.selection())
+def of(view: ProfileView) -> Sequence:
+    return sequence(view, view.selection())
 
 
-def names_of(frame: Frame) -> list[str]:
-    profile = frame.profile
+def names_of(view: ProfileView) -> list[str]:
+    profile = view.profile
     return [
         profile.strings[profile.kernels.name[profile.launches.kernel[row]]] if row >= 0 else "wait"
-        for row in of(frame).launch.tolist()
+        for row in of(view).launch.tolist()
     ]
 
 
@@ -37,10 +37,10 @@ def test_launches_stand_in_the_order_of_their_calls_over_all_threads(new_trace: 
     trace.launch("next", 110, 130, 5)
     trace.launch("outside", 220, 230, 5)
     trace.kernel("orphan", 5, 5)
-    frame = trace.frame()
-    found = of(frame)
+    view = trace.view()
+    found = of(view)
     # The wait is over when the work before it is: at 75.
-    assert names_of(frame) == ["first", "second", "third", "wait", "next"]
+    assert names_of(view) == ["first", "second", "third", "wait", "next"]
     assert found.iteration.tolist() == [0, 0, 0, 0, 1]
     assert (found.at_ns / 1000).tolist() == [10, 20, 35, 75, 110]
     assert found.is_wait.tolist() == [False, False, False, True, False]
@@ -56,7 +56,7 @@ def dependencies(new_trace: NewTrace, rows: list[tuple[str, float, float, int]],
         trace.launch(name, 10 * number, start, duration, stream=stream)
     for time in events:
         trace.runtime(time, 1, name="cudaStreamWaitEvent")
-    return of(trace.frame()).waits_for
+    return of(trace.view()).waits_for
 
 
 FORK = [("a", 100, 50, 7), ("b", 150, 50, 8), ("c", 150, 80, 9), ("d", 230, 50, 7)]
@@ -94,7 +94,7 @@ def test_what_other_streams_hold_up_begins_so_much_later(new_trace: NewTrace) ->
     trace.launch("late", 50, 250, 50, stream=8)
     trace.launch("alone", 400, 500, 50, stream=8)
     # Called at 50 it began at 250, while the other stream worked; after 400 nothing ran that could hold it up.
-    assert (of(trace.frame()).lag_ns / 1000).tolist() == [0, 200, 0]
+    assert (of(trace.view()).lag_ns / 1000).tolist() == [0, 200, 0]
 
 
 def test_kernels_of_a_graph_keep_their_distances(new_trace: NewTrace) -> None:
@@ -104,16 +104,16 @@ def test_kernels_of_a_graph_keep_their_distances(new_trace: NewTrace) -> None:
     trace.runtime(10, 20, 1, name="cudaGraphLaunch")
     for start in (40, 60, 75):
         trace.kernel("k", start, 10, 1)
-    found = of(trace.frame())
+    found = of(trace.view())
     assert (found.lag_ns / 1000).tolist() == [30, 10, 5]
     assert found.first_of_call.tolist() == [True, False, False]
 
 
 def known_waits(trace: Any) -> list[tuple[int, int, float, bool]]:
     """Of each wait its stream, what it waits for alone, when that was done (µs), and whether for nothing."""
-    frame = trace.frame()
-    found = waits(frame, frame.selection())
-    first = int(frame.profile.iterations.host_start_ns[0])
+    view = trace.view()
+    found = waits(view, view.selection())
+    first = int(view.profile.iterations.host_start_ns[0])
     return [
         (stream, launch, (until - first) / 1000, nothing)
         for stream, launch, until, nothing in zip(
@@ -166,7 +166,7 @@ def gap(new_trace: NewTrace, gaps_us: list[float], called_before_us: float = 100
     for between in [0, *gaps_us]:
         trace.launch("k", start - called_before_us, start, 200)
         start += 200 + between
-    return of(trace.frame()).gap_ns / 1000
+    return of(trace.view()).gap_ns / 1000
 
 
 def test_the_gap_is_that_of_kernels_launched_well_before_the_one_before_them_ended(new_trace: NewTrace) -> None:
@@ -178,7 +178,7 @@ def test_the_gap_is_that_of_kernels_launched_well_before_the_one_before_them_end
 
 
 @pytest.mark.parametrize("model", ["resnet50", "lenet"])
-def test_recorded_gaps_are_about_a_microsecond(recorded: Callable[[str], Frame], model: str) -> None:
+def test_recorded_gaps_are_about_a_microsecond(recorded: Callable[[str], ProfileView], model: str) -> None:
     assert 300 < of(recorded(f"{model}/fp32")).gap_ns < 3000
 
 
@@ -189,7 +189,7 @@ def test_threads_whose_calls_overlap_launch_in_parallel(new_trace: NewTrace) -> 
         for number, thread in enumerate(threads):
             # Calls take 2 µs.
             trace.launch("k", apart * number, apart * number + 3, 1, tid=thread)
-        return of(trace.frame()).parallel
+        return of(trace.view()).parallel
 
     assert parallel(1, [1, 2] * 40)
     # In turns, as the thread of the loop and that of autograd.
@@ -201,4 +201,4 @@ def test_a_thread_that_calls_nothing_for_long_has_waited_for_others(new_trace: N
     trace.step(0, 0, 1000)
     for at, thread in ((10, 1), (50, 2), (290, 2), (300, 1)):
         trace.launch("k", at, at + 5, 1, tid=thread)
-    assert of(trace.frame()).resumes.tolist() == [False, False, True, True]
+    assert of(trace.view()).resumes.tolist() == [False, False, True, True]

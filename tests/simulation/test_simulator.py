@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.basis import agreement
 from tb_dlprof_plugin.simulation.change import Added, Change, without_calls
 from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
-from tb_dlprof_plugin.storage.facts import RunFacts
 
 NewTrace = Callable[..., Any]
 STEPS = 4
 
 
-def of(frame: Frame) -> Simulation:
-    return simulation(frame, frame.selection())
+def of(view: ProfileView) -> Simulation:
+    return simulation(view, view.selection())
 
 
 @pytest.fixture
-def reading(new_trace: NewTrace) -> Frame:
+def reading(new_trace: NewTrace) -> ProfileView:
     """Steps of 1000 µs: a kernel of 400 from 110 on, which the CPU waits for from 150 to 510, then 490 of its own with
     a kernel of 100 at 600. Timed without the profiler they take as long."""
     trace = new_trace()
@@ -37,23 +37,23 @@ def reading(new_trace: NewTrace) -> Frame:
         trace.runtime(at + 150, 362, name="cudaStreamSynchronize")
         trace.op("aten::add", at + 590, 20)
         trace.launch("second", at + 597, at + 600, 100)
-    frame: Frame = trace.frame(facts=RunFacts(unprofiled_step_ns=1_000_000))
-    return frame
+    view: ProfileView = trace.view(facts=RunFacts(unprofiled_step_ns=1_000_000))
+    return view
 
 
-def mask(frame: Frame, name: str) -> Any:
-    profile = frame.profile
+def mask(view: ProfileView, name: str) -> Any:
+    profile = view.profile
     names = np.array([profile.strings[i] for i in profile.ops.name.tolist()])
     return (names == name)[profile.calls.op]
 
 
-def launches(frame: Frame, name: str) -> Any:
-    profile = frame.profile
+def launches(view: ProfileView, name: str) -> Any:
+    profile = view.profile
     names = np.array([profile.strings[i] for i in profile.kernels.name.tolist()])
     return (names == name)[profile.launches.kernel]
 
 
-def test_the_step_as_it_is_is_the_estimate(reading: Frame) -> None:
+def test_the_step_as_it_is_is_the_estimate(reading: ProfileView) -> None:
     known = of(reading)
     assert known.step().ns == known.estimate.ns == 1_000_000
     assert (known.timed, known.share.expected) == (True, pytest.approx(1.0, abs=0.01))
@@ -61,7 +61,7 @@ def test_the_step_as_it_is_is_the_estimate(reading: Frame) -> None:
     assert (known.step().gpu_ns, known.step().host_ns) == (pytest.approx(500_000), pytest.approx(640_000, rel=0.01))
 
 
-def test_without_the_wait_the_cpu_launches_on(reading: Frame) -> None:
+def test_without_the_wait_the_cpu_launches_on(reading: ProfileView) -> None:
     waits = mask(reading, "cudaStreamSynchronize")
     # THEN the CPU needs 640 of the 1000 µs, and the GPU 500
     assert of(reading).step([Change(waits_gone=waits)]).ns == pytest.approx(640_000, rel=0.01)
@@ -71,7 +71,7 @@ def test_without_the_wait_the_cpu_launches_on(reading: Frame) -> None:
     )
 
 
-def test_faster_kernels_shorten_only_what_the_cpu_waits_for(reading: Frame) -> None:
+def test_faster_kernels_shorten_only_what_the_cpu_waits_for(reading: ProfileView) -> None:
     first = Change(gpu=np.where(launches(reading, "first"), 0.5, 1.0))
     second = Change(gpu=np.where(launches(reading, "second"), 0.0, 1.0))
     assert of(reading).step([first]).ns == pytest.approx(800_000, rel=0.01)
@@ -79,7 +79,7 @@ def test_faster_kernels_shorten_only_what_the_cpu_waits_for(reading: Frame) -> N
     assert of(reading).step([first, second]).ns == pytest.approx(800_000, rel=0.01)
 
 
-def test_cpu_time_that_goes_and_work_that_is_added(reading: Frame) -> None:
+def test_cpu_time_that_goes_and_work_that_is_added(reading: ProfileView) -> None:
     starts = reading.profile.iterations.host_start_ns
     late = Change(cpu=(starts + 700_000, starts + 900_000), keep_cpu=0.25)
     assert of(reading).step([late]).ns == pytest.approx(850_000, rel=0.01)
@@ -91,7 +91,7 @@ def test_cpu_time_that_goes_and_work_that_is_added(reading: Frame) -> None:
     assert of(reading).step([scaler]).ns == pytest.approx(1_303_000, rel=0.01)
 
 
-def test_changes_made_together_are_no_sum(reading: Frame) -> None:
+def test_changes_made_together_are_no_sum(reading: ProfileView) -> None:
     waits = Change(waits_gone=mask(reading, "cudaStreamSynchronize"))
     faster = Change(gpu=np.where(launches(reading, "first"), 0.5, 1.0))
     alone = [1_000_000 - of(reading).step([change]).ns for change in (waits, faster)]
@@ -110,9 +110,9 @@ def test_copies_on_a_stream_of_their_own_hold_up_no_kernel(new_trace: NewTrace) 
         trace.launch("Memcpy HtoD (Pinned -> Device)", at + 10, at + 13, 300)
         trace.launch("k", at + 20, at + 313, 680)
         trace.runtime(at + 30, 965, name="cudaStreamSynchronize")
-    frame = trace.frame(facts=RunFacts(unprofiled_step_ns=1_000_000))
-    copies = launches(frame, "Memcpy HtoD (Pinned -> Device)")
-    assert of(frame).step([Change(beside=copies)]).ns == pytest.approx(700_000, rel=0.05)
+    view = trace.view(facts=RunFacts(unprofiled_step_ns=1_000_000))
+    copies = launches(view, "Memcpy HtoD (Pinned -> Device)")
+    assert of(view).step([Change(beside=copies)]).ns == pytest.approx(700_000, rel=0.05)
 
 
 def test_a_loaders_stall_goes_without_the_rest(new_trace: NewTrace) -> None:
@@ -124,10 +124,10 @@ def test_a_loaders_stall_goes_without_the_rest(new_trace: NewTrace) -> None:
         trace.loader(at, 700)
         trace.op("aten::mm", at + 750, 20)
         trace.launch("k", at + 757, at + 770, 100)
-    frame = trace.frame(facts=RunFacts(unprofiled_step_ns=1_000_000))
-    starts = frame.profile.iterations.host_start_ns
+    view = trace.view(facts=RunFacts(unprofiled_step_ns=1_000_000))
+    starts = view.profile.iterations.host_start_ns
     # 300 µs of launching, in which the kernel runs.
-    assert of(frame).step([Change(cpu=(starts, starts + 700_000), keep_cpu=0.0)]).ns == pytest.approx(300_000, rel=0.02)
+    assert of(view).step([Change(cpu=(starts, starts + 700_000), keep_cpu=0.0)]).ns == pytest.approx(300_000, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_measured_step_tells_how_fast_the_cpu_is_where_it_sets_the_pace(
             trace.op("aten::add", at, 40)
             trace.launch("k", at + 2, at + 8, 10)
     facts = RunFacts(unprofiled_step_ns=unprofiled_us * 1000) if unprofiled_us else RunFacts()
-    known = of(trace.frame(facts=facts))
+    known = of(trace.view(facts=facts))
     assert known.timed == timed
     if share is not None:
         assert known.share.expected == pytest.approx(share, rel=0.02)
@@ -156,9 +156,9 @@ def test_a_measured_step_tells_how_fast_the_cpu_is_where_it_sets_the_pace(
 
 
 @pytest.mark.parametrize("name", ["lenet/fp32", "vgg16/fp32", "resnet50/amp-fp16", "torchvision/densenet121/fp32"])
-def test_a_replay_of_what_was_recorded_comes_near_it(recorded: Callable[[str], Frame], name: str) -> None:
-    frame = recorded(name)
-    off = agreement(frame, frame.selection())
+def test_a_replay_of_what_was_recorded_comes_near_it(recorded: Callable[[str], ProfileView], name: str) -> None:
+    view = recorded(name)
+    off = agreement(view, view.selection())
     assert off is not None
     assert abs(off) < 1.5
 
@@ -172,16 +172,16 @@ def test_where_the_replay_is_off_it_says_so(new_trace: NewTrace) -> None:
         trace.launch("k", 1000 * number + 10, 1000 * number + 60, 400)
         trace.launch("k", 1000 * number + 20, 1000 * number + 700, 300)
         trace.runtime(1000 * number + 30, 968, name="cudaStreamSynchronize")
-    known = of(trace.frame())
+    known = of(trace.view())
     assert known.off_percent is not None
     assert known.off_percent < -10
     assert not known.trusted
 
 
 def test_without_a_gpu_the_cpus_work_is_all_there_is(cpu_trace: Any) -> None:
-    frame = cpu_trace.frame()
-    known = of(frame)
-    starts, stops = frame.profile.iterations.host_start_ns, frame.profile.iterations.host_stop_ns
+    view = cpu_trace.view()
+    known = of(view)
+    starts, stops = view.profile.iterations.host_start_ns, view.profile.iterations.host_stop_ns
     assert (known.off_percent, known.trusted, known.estimate.source) == (None, True, "recorded")
     half = known.step([Change(cpu=(starts, stops), keep_cpu=0.5)])
     assert half.ns == pytest.approx(known.estimate.ns / 2)
@@ -198,7 +198,7 @@ def test_what_goes_altogether_hands_on_what_waits_for_it(new_trace: NewTrace) ->
         trace.runtime(at + 30, 1, name="cudaStreamWaitEvent")
         trace.launch("joined", at + 40, at + 420, 200, stream=7)
         trace.runtime(at + 50, 575, name="cudaDeviceSynchronize")
-    frame = trace.frame(facts=RunFacts(unprofiled_step_ns=1_000_000))
-    gone = Change(gpu=np.where(launches(frame, "gone"), 0.0, 1.0))
+    view = trace.view(facts=RunFacts(unprofiled_step_ns=1_000_000))
+    gone = Change(gpu=np.where(launches(view, "gone"), 0.0, 1.0))
     # The joined kernel begins 100 µs earlier, behind the one that is left.
-    assert of(frame).step([gone]).ns == pytest.approx(900_000, rel=0.02)
+    assert of(view).step([gone]).ns == pytest.approx(900_000, rel=0.02)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_groups
 
 US = 1000
 
 
 def _found(
-    frame: Frame, first: int | None = None, last: int | None = None
+    view: ProfileView, first: int | None = None, last: int | None = None
 ) -> list[tuple[str, str, str, str, int, int]]:
     """Call, kind, innermost op, outermost op with its module, calls, µs."""
-    groups, strings = sync_groups(frame, frame.selection(first, last)), frame.profile.strings
+    groups, strings = sync_groups(view, view.selection(first, last)), view.profile.strings
 
     def op(group: int) -> str:
-        return f"{strings[frame.groups.module[group]]}/{strings[frame.groups.op_type[group]]}" if group >= 0 else ""
+        return f"{strings[view.groups.module[group]]}/{strings[view.groups.op_type[group]]}" if group >= 0 else ""
 
     return [
         (
@@ -30,7 +30,7 @@ def _found(
     ]
 
 
-def test_an_item_shows_as_the_wait_inside_it(gpu_frame: Frame) -> None:
+def test_an_item_shows_as_the_wait_inside_it(gpu_frame: ProfileView) -> None:
     (wait,) = [row for row in _found(gpu_frame) if row[1] == "wait"]
     assert wait[:5] == ("cudaStreamSynchronize", "wait", "aten::item", "/item", 3)
     assert [row[4] for row in _found(gpu_frame, 1, 1) if row[1] == "wait"] == [1]
@@ -45,7 +45,7 @@ def test_asynchronous_copies_wait_only_where_the_memory_is_pageable(new_trace) -
     trace.launch("Memcpy HtoD (Pageable -> Device)", 40, 60, 10)
     trace.op("aten::to", 120, 50)
     trace.launch("Memcpy HtoD (Pinned -> Device)", 130, 140, 10)
-    assert _found(trace.frame()) == [("cudaMemcpyAsync", "pageable_copy", "aten::copy_", "embed/to", 1, 2)]
+    assert _found(trace.view()) == [("cudaMemcpyAsync", "pageable_copy", "aten::copy_", "embed/to", 1, 2)]
 
 
 def test_calls_of_cuda_hip_and_the_driver_are_known_and_asynchronous_ones_are_not_taken(new_trace) -> None:
@@ -56,7 +56,7 @@ def test_calls_of_cuda_hip_and_the_driver_are_known_and_asynchronous_ones_are_no
     for index, name in enumerate([*names, "cudaStreamWaitEvent", "cudaEventQuery", "cudaMemsetAsync"]):
         trace.runtime(20 + 20 * index, 10 - index, name=name)
     trace.runtime(400, 1, name="cudaStreamSynchronize_ptsz")
-    assert [(row[0], row[1]) for row in _found(trace.frame())] == [
+    assert [(row[0], row[1]) for row in _found(trace.view())] == [
         ("cudaEventSynchronize", "wait"),
         ("hipDeviceSynchronize", "wait"),
         ("cuStreamSynchronize", "wait"),
@@ -74,7 +74,7 @@ def test_a_scalar_read_without_a_recorded_wait_counts_itself_and_one_on_the_cpu_
     trace.launch("Memcpy DtoH (Device -> Pinned)", 20, 40, 5)
     trace.op("aten::item", 100, 5)
     trace.op("aten::_local_scalar_dense", 101, 3)
-    assert _found(trace.frame()) == [("aten::item", "scalar", "aten::item", "/item", 1, 50)]
+    assert _found(trace.view()) == [("aten::item", "scalar", "aten::item", "/item", 1, 50)]
 
 
 def test_the_profilers_own_wait_is_left_out_and_the_users_is_kept(new_trace) -> None:
@@ -86,4 +86,4 @@ def test_the_profilers_own_wait_is_left_out_and_the_users_is_kept(new_trace) -> 
     trace.op("aten::mm", 50, 20)
     trace.launch("k", 55, 60, 10)
     trace.runtime(100, 30, name="cudaDeviceSynchronize")
-    assert _found(trace.frame()) == [("cudaDeviceSynchronize", "wait", "", "", 1, 10)]
+    assert _found(trace.view()) == [("cudaDeviceSynchronize", "wait", "", "", 1, 10)]

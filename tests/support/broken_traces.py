@@ -1,7 +1,7 @@
 """Breaks sound traces in every way that we know, and says what must hold of whatever comes out.
 
 As a script it goes on for as long as it is told, with its own mutations or, where it is installed, with atheris, which
-looks for inputs that reach new code. What breaks the reader is written to ``tests/trace/corpus`` in its smallest form,
+looks for inputs that reach new code. What breaks the reader is written to ``tests/readers/corpus`` in its smallest form,
 where a test reads it ever after.
 
     python tests/support/broken_traces.py --minutes 10 [--seed 1] [--atheris]
@@ -25,13 +25,13 @@ from pathlib import Path
 import numpy as np
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.codec import decode, encode
-from tb_dlprof_plugin.storage.model import Profile
-from tb_dlprof_plugin.trace.errors import TraceError
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.store.codec import decode, encode
 
 TRACES = Path(__file__).parents[1] / "traces"
-CORPUS = Path(__file__).parents[1] / "trace" / "corpus"
+CORPUS = Path(__file__).parents[1] / "readers" / "corpus"
 
 Mutation = tuple[str, float, int, bytes]
 """What is done, where in the text (0 to 1), over how many bytes, and with which text."""
@@ -162,7 +162,7 @@ def check(path: Path) -> Profile | str:
     for table, again in tables:
         for name in type(table).__slots__:
             np.testing.assert_array_equal(getattr(table, name), getattr(again, name), err_msg=name)
-    Frame(stored)
+    ProfileView(stored)
     return profile
 
 
@@ -247,7 +247,9 @@ def with_atheris(minutes: float, seed: int) -> None:
             keep(data)
             raise RuntimeError(wrong)
 
-    for name in [n for n in sys.modules if n.startswith("tb_dlprof_plugin.trace.") and n.split(".")[-1] != "errors"]:
+    for name in [
+        n for n in sys.modules if n.startswith("tb_dlprof_plugin.readers.kineto.") and n.split(".")[-1] != "errors"
+    ]:
         module = sys.modules[name]
         for key, value in vars(module).items():
             if callable(value) and getattr(value, "__module__", None) == name and hasattr(value, "__code__"):

@@ -3,7 +3,7 @@
 Colab shows a server of its machine in an iframe of another site, through a proxy that answers for one port of that
 machine. This one is as strict as a page can notice: the server lies under a path prefix; only GET and HEAD pass; there
 is no WebSocket; a body is cut at 2 MB; what may be cached is kept by its address and never asked for again; a tab of
-its own has no credentials and gets 403; and the frame is a third party, to which Chromium denies storage.
+its own has no credentials and gets 403; and the view is a third party, to which Chromium denies storage.
 
 The notebook page runs the script of a cell as Colab does, with `google.colab.kernel.proxyPort` defined.
 """
@@ -70,7 +70,7 @@ class ColabProxy:
 
 
 def start_colab_proxy(tensorboard: str) -> ColabProxy:
-    """In front of the TensorBoard at this URL. The notebook is on `localhost`, the frame on `127.0.0.1`: two sites."""
+    """In front of the TensorBoard at this URL. The notebook is on `localhost`, the view on `127.0.0.1`: two sites."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
     port = server.server_port

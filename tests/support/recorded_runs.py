@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.eventfile import read_profiles
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.event_file import read_profiles
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO, PAIRS = ROOT / "demo" / "recorded", ROOT / "benchmarks" / "precision_pairs" / "recorded"
@@ -20,24 +20,24 @@ ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
 @pytest.fixture(scope="session")
-def recorded() -> Callable[[str], Frame]:
+def recorded() -> Callable[[str], ProfileView]:
     """Reads a run of the demo by its name, such as "lenet/fp32", or one of the recorded pairs."""
 
     @functools.cache
-    def read(name: str) -> Frame:
+    def read(name: str) -> ProfileView:
         directory = DEMO / name if (DEMO / name).is_dir() else PAIRS / name
         (stored,) = read_profiles(directory)
-        return Frame(stored.profile)
+        return ProfileView(stored.profile)
 
     return read
 
 
 @pytest.fixture(scope="session")
-def trained(training: Callable[..., Any]) -> Callable[..., Frame]:
+def trained(training: Callable[..., Any]) -> Callable[..., ProfileView]:
     """Makes a `training` with all that a trace tells of gradients: shapes of the parameters and of the convolution's
     output. ``gpu`` renames the GPU."""
 
-    def make(steps: int = 3, gpu: str = "NVIDIA H200", **options: Any) -> Frame:
+    def make(steps: int = 3, gpu: str = "NVIDIA H200", **options: Any) -> ProfileView:
         trace = training("fp32", steps=steps)
         trace.rest["deviceProperties"][0]["name"] = gpu
         for step in range(steps):
@@ -46,7 +46,7 @@ def trained(training: Callable[..., Any]) -> Callable[..., Frame]:
             for place, dims in enumerate(WEIGHTS):
                 trace.op(f"autograd::engine::evaluate_function: {ACCUMULATE}", at + 404 + 5 * place, 4, tid=2)
                 trace.op(ACCUMULATE, at + 405 + 5 * place, 2, tid=2, dims=[dims], types=["float"])
-        frame: Frame = trace.frame(**options)
-        return frame
+        view: ProfileView = trace.view(**options)
+        return view
 
     return make

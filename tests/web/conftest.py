@@ -20,8 +20,8 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-from tb_dlprof_plugin.storage import eventfile
-from tb_dlprof_plugin.storage.model import Profile
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.store import event_file
 
 ROOT = Path(__file__).resolve().parents[2]
 CYCLES = 12
@@ -100,10 +100,10 @@ def start_tensorboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Call
 
 def _write_damaged(folder: Path, profile: Profile) -> None:
     """An event file that is whole, with a profile that is not."""
-    event = eventfile._event(profile, 1.0)
+    event = event_file._event(profile, 1.0)
     event.summary.value[0].tensor.string_val[0] = b"no profile"
     folder.mkdir()
-    (folder / "events.out.tfevents.1.damaged").write_bytes(eventfile._record(event.SerializeToString()))
+    (folder / "events.out.tfevents.1.damaged").write_bytes(event_file._record(event.SerializeToString()))
 
 
 def _write_scalars(folder: Path) -> None:
@@ -130,11 +130,11 @@ def logdir(
     folder = tmp_path_factory.mktemp("logdir")
     trace = training("fp32")
     for cycle in range(CYCLES - 1):
-        eventfile.write_profile(folder / "fp32", trace.profile(session="s1", cycle=cycle))
-    eventfile.write_profile(folder / "fp32", profiles["fp32"])
-    eventfile.write_profile(folder / "fp16", profiles["fp16"])
-    eventfile.write_profile(folder / "deep" / "ranks", profiles["deep/ranks"])
-    eventfile.write_profile(folder / "deep" / "ranks", training("fp16").profile(session="s1", rank=1))
+        event_file.write_profile(folder / "fp32", trace.profile(session="s1", cycle=cycle))
+    event_file.write_profile(folder / "fp32", profiles["fp32"])
+    event_file.write_profile(folder / "fp16", profiles["fp16"])
+    event_file.write_profile(folder / "deep" / "ranks", profiles["deep/ranks"])
+    event_file.write_profile(folder / "deep" / "ranks", training("fp16").profile(session="s1", rank=1))
     _write_damaged(folder / "damaged", profiles["fp16"])
     _write_scalars(folder / "scalars")
     return folder

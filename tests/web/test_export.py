@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tb_dlprof_plugin.storage.codec import encode
-from tb_dlprof_plugin.storage.header import header_of
+from tb_dlprof_plugin.store.codec import encode
+from tb_dlprof_plugin.store.header import header_of
 from tb_dlprof_plugin.web.export import AnsweredRuns, ExportedRun, ExportError, answer_all, html_file
 from tb_dlprof_plugin.web.export import page as page_module
 from tb_dlprof_plugin.web.export.answers import Block
 from tb_dlprof_plugin.web.export.bundle import chunks
 from tb_dlprof_plugin.web.export.page import script_json, script_text
-from tb_dlprof_plugin.web.export.questions import MOST_COMPARED, NOT_HELD
+from tb_dlprof_plugin.web.export.prefetch import MOST_COMPARED, NOT_HELD
 from tb_dlprof_plugin.web.routes import ROUTES
 
 MADE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)

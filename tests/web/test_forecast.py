@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.forecast import forecast_page
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.forecast import forecast_page
+from tb_dlprof_plugin.profile_view import ProfileView
 
 
 def test_the_page_is_the_views(server: Any, profiles: dict[str, Any]) -> None:
     status, page = server.page("forecast", run="fp32", precision="bf16")
     assert status == 200
-    expected = forecast_page(Frame(profiles["fp32"]), RunRef("fp32", "s1", 0, 11), "bf16")
+    expected = forecast_page(ProfileView(profiles["fp32"]), RunRef("fp32", "s1", 0, 11), "bf16")
     assert page == msgspec.json.decode(msgspec.json.encode(expected))
     assert {"measured_step_ms", "predicted_step_ms", "low_ms", "high_ms", "speedup", "limited_by"} <= set(page)
 
@@ -23,7 +23,7 @@ def test_the_page_is_the_views(server: Any, profiles: dict[str, Any]) -> None:
 def test_another_gpu_and_cycle_are_asked_for(server: Any, profiles: dict[str, Any]) -> None:
     gpu = "NVIDIA A100-SXM4-80GB"
     status, page = server.page("forecast", run="fp32", cycle=3, precision="tf32", gpu=gpu)
-    expected = forecast_page(Frame(profiles["fp32"]), RunRef("fp32", "s1", 0, 3), "tf32", gpu=gpu)
+    expected = forecast_page(ProfileView(profiles["fp32"]), RunRef("fp32", "s1", 0, 3), "tf32", gpu=gpu)
     assert (status, page["ref"]["cycle"], page["gpu"]) == (200, 3, gpu)
     assert page["predicted_step_ms"] == expected.predicted_step_ms
     # Empty parameters are those of the run.

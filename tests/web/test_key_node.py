@@ -7,13 +7,13 @@ import json
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.key_node import with_key_node
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.compare import CompareInput, compare_page
-from tb_dlprof_plugin.views.key_nodes import key_nodes_page
-from tb_dlprof_plugin.views.ops import op_detail
-from tb_dlprof_plugin.views.pages import PAGES
+from tb_dlprof_plugin.metrics.key_node import with_key_node
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.key_nodes import key_nodes_page
+from tb_dlprof_plugin.pages.ops import op_detail
+from tb_dlprof_plugin.pages.pages import PAGES
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.web import store
 
 KEY_NODE = "conv1/conv2d"
@@ -24,13 +24,13 @@ def _json(page: msgspec.Struct) -> object:
 
 
 @pytest.fixture(scope="module")
-def cut(profiles) -> Frame:
+def cut(profiles) -> ProfileView:
     """The run "fp32" with iterations between the three calls of `KEY_NODE`."""
-    return Frame(with_key_node(profiles["fp32"], KEY_NODE))
+    return ProfileView(with_key_node(profiles["fp32"], KEY_NODE))
 
 
 @pytest.mark.parametrize("route", sorted(PAGES))
-def test_every_page_follows_the_key_node_and_the_range_of_its_iterations(server, cut: Frame, route: str) -> None:
+def test_every_page_follows_the_key_node_and_the_range_of_its_iterations(server, cut: ProfileView, route: str) -> None:
     ref, view = RunRef("fp32", "s1", 0, 11), PAGES[route]
     assert server.page(route, run="fp32", key_node=KEY_NODE) == (200, _json(view(cut, ref, cut.selection())))
     # Index 3 is there only with the key node: three steps become four intervals.
@@ -49,12 +49,12 @@ def test_the_recorded_steps_are_back_without_the_key_node(server) -> None:
     assert found(key_node="") == ("profiler_step", 3)
 
 
-def test_an_op_and_each_side_of_a_comparison_have_their_key_node(server, profiles, cut: Frame) -> None:
+def test_an_op_and_each_side_of_a_comparison_have_their_key_node(server, profiles, cut: ProfileView) -> None:
     op = cut.groups.ids[0]
     status, detail = server.page("op", run="fp32", id=op, key_node=KEY_NODE)
     expected = op_detail(cut, RunRef("fp32", "s1", 0, 11), cut.selection(), op)
     assert (status, detail) == (200, _json(expected))
-    other = Frame(profiles["fp16"])
+    other = ProfileView(profiles["fp16"])
     compared = compare_page(
         CompareInput(cut, RunRef("fp32", "s1", 0, 11), cut.selection()),
         CompareInput(other, RunRef("fp16", "s1", 0, 0), other.selection()),
@@ -89,7 +89,7 @@ def test_an_op_that_runs_too_often_is_no_key_node(new_trace, monkeypatch: pytest
     for call in range(5):
         trace.op("aten::often", 10 * call, 5)
     reader = store.ProfileStore(None, "")
-    frame = Frame(trace.profile())
+    frame = ProfileView(trace.profile())
     monkeypatch.setattr(reader, "_read", lambda *_: frame)
     monkeypatch.setattr(store, "_MOST_ITERATIONS", 6)
     assert len(reader._cut(None, "run", None, ("blob", 0.0), "often").profile.iterations) == 6
@@ -99,7 +99,7 @@ def test_an_op_that_runs_too_often_is_no_key_node(new_trace, monkeypatch: pytest
 
 
 def test_candidates_do_not_depend_on_the_key_node_and_each_of_them_cuts(server, profiles) -> None:
-    expected = _json(key_nodes_page(Frame(profiles["fp32"]), RunRef("fp32", "s1", 0, 11)))
+    expected = _json(key_nodes_page(ProfileView(profiles["fp32"]), RunRef("fp32", "s1", 0, 11)))
     assert server.page("key_nodes", run="fp32") == (200, expected)
     assert server.page("key_nodes", run="fp32", key_node="nothing", first=0, last=99) == (200, expected)
     rows = expected["rows"]
@@ -115,11 +115,11 @@ def test_candidates_do_not_depend_on_the_key_node_and_each_of_them_cuts(server, 
 
 def test_the_last_cuts_are_kept_and_no_more(profiles, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = store.ProfileStore(None, "")
-    frame, read = Frame(profiles["fp32"]), []
+    frame, read = ProfileView(profiles["fp32"]), []
     monkeypatch.setattr(reader, "_read", lambda *_: read.append(1) or frame)
     names = frame.groups.ids
 
-    def cut(index: int) -> Frame:
+    def cut(index: int) -> ProfileView:
         return reader._cut(None, "run", None, ("blob", float(index)), names[0])
 
     first = cut(0)

@@ -13,19 +13,19 @@ from big_trace import make
 from werkzeug.wrappers import Request
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.commands.export_runs import exported_run
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.codec import encode
-from tb_dlprof_plugin.storage.eventfile import event_files, read_profiles
-from tb_dlprof_plugin.storage.header import header_of
-from tb_dlprof_plugin.storage.tags import Tag
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.recorded_run import recorded_run
-from tb_dlprof_plugin.views.runs import many_runs_page
-from tb_dlprof_plugin.web.answers import Answers
+from tb_dlprof_plugin.cli.export_runs import exported_run
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.recorded_run import recorded_run
+from tb_dlprof_plugin.pages.runs import many_runs_page
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.codec import encode
+from tb_dlprof_plugin.store.event_file import event_files, read_profiles
+from tb_dlprof_plugin.store.header import header_of
+from tb_dlprof_plugin.store.tags import Tag
 from tb_dlprof_plugin.web.errors import RequestError
-from tb_dlprof_plugin.web.export.questions import about_run
+from tb_dlprof_plugin.web.export.prefetch import about_run
 from tb_dlprof_plugin.web.export.runs import ExportedRun, ExportedRuns
+from tb_dlprof_plugin.web.handlers import Answers
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,8 +70,8 @@ def test_a_list_of_thousands_of_profiles_comes_in_pieces_and_is_whole() -> None:
 
 def test_the_table_of_thousands_of_runs_counts_those_that_do_not_fit() -> None:
     (stored,) = read_profiles(RECORDED / "mlp/fp32")
-    frame = Frame(stored.profile)
-    one = recorded_run(frame, RunRef("mlp/fp32", "s", 0, 0), frame.selection())
+    view = ProfileView(stored.profile)
+    one = recorded_run(view, RunRef("mlp/fp32", "s", 0, 0), view.selection())
     many = [
         msgspec.structs.replace(
             one, ref=RunRef(f"run-{number}", "s", 0, 0), run=msgspec.structs.replace(one.run, name=f"run-{number}")

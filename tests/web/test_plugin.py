@@ -8,18 +8,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.pages.advice import advice_page
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.ops import op_detail, op_rows
+from tb_dlprof_plugin.pages.pages import PAGES
+from tb_dlprof_plugin.pages.timeline.event import timeline_event
+from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
+from tb_dlprof_plugin.pages.timeline.page import timeline_page
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.reports.page import report_page
+from tb_dlprof_plugin.reports.registry import REPORTS
 from tb_dlprof_plugin.version import __version__
-from tb_dlprof_plugin.views.advice import advice_page
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.compare import CompareInput, compare_page
-from tb_dlprof_plugin.views.ops import op_detail, op_rows
-from tb_dlprof_plugin.views.pages import PAGES
-from tb_dlprof_plugin.views.reports.page import report_page
-from tb_dlprof_plugin.views.reports.registry import REPORTS
-from tb_dlprof_plugin.views.timeline.event import timeline_event
-from tb_dlprof_plugin.views.timeline.matches import timeline_matches
-from tb_dlprof_plugin.views.timeline.page import timeline_page
 
 
 def _json(page: msgspec.Struct) -> object:
@@ -43,7 +43,7 @@ def test_all_runs_are_listed_with_every_cycle_and_in_natural_order(server) -> No
 
 @pytest.mark.parametrize("route", sorted(PAGES))
 def test_each_page_is_what_its_view_makes(server, profiles, route: str) -> None:
-    frame = Frame(profiles["fp32"])
+    frame = ProfileView(profiles["fp32"])
     view = PAGES[route]
     assert server.page(route, run="fp32") == (200, _json(view(frame, RunRef("fp32", "s1", 0, 11), frame.selection())))
     assert server.page(route, run="fp32", first=1, last=1) == (
@@ -53,14 +53,14 @@ def test_each_page_is_what_its_view_makes(server, profiles, route: str) -> None:
 
 
 def test_an_op_is_found_by_its_id(server, profiles) -> None:
-    frame = Frame(profiles["fp16"])
+    frame = ProfileView(profiles["fp16"])
     ref = RunRef("fp16", "s1", 0, 0)
     op = op_rows(frame, frame.selection())[0].id
     assert server.page("op", run="fp16", id=op) == (200, _json(op_detail(frame, ref, frame.selection(), op)))
 
 
 def test_the_timeline_of_an_iteration_comes_with_its_events_and_matches(server, profiles) -> None:
-    frame, ref = Frame(profiles["fp32"]), RunRef("fp32", "s1", 0, 11)
+    frame, ref = ProfileView(profiles["fp32"]), RunRef("fp32", "s1", 0, 11)
     all_of_it = frame.selection()
     page = timeline_page(frame, ref, all_of_it, 2)
     assert server.page("timeline", run="fp32", iteration=2) == (200, _json(page))
@@ -81,7 +81,7 @@ def test_the_timeline_of_an_iteration_comes_with_its_events_and_matches(server, 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_report_is_served_by_its_name(server, profiles, name: str) -> None:
-    frame = Frame(profiles["fp32"])
+    frame = ProfileView(profiles["fp32"])
     expected = report_page(frame, RunRef("fp32", "s1", 0, 11), frame.selection(1, 2), name)
     assert server.page("report", run="fp32", name=name, first=1, last=2) == (200, _json(expected))
 
@@ -94,7 +94,7 @@ def test_memory_of_a_device_that_was_not_recorded_is_not_found(server) -> None:
 
 
 def test_findings_that_were_set_aside_are_left_out_of_the_combined_saving(server, profiles) -> None:
-    frame = Frame(profiles["fp32"])
+    frame = ProfileView(profiles["fp32"])
     ref = RunRef("fp32", "s1", 0, 11)
     first = advice_page(frame, ref, frame.selection()).findings[0].rule
     status, page = server.page("advice", run="fp32", set_aside=f"{first},no_such_rule,")
@@ -117,7 +117,7 @@ def test_advice_on_a_rank_looks_at_the_others_too(server, rank: int) -> None:
 
 
 def test_two_runs_are_compared_each_with_its_own_range(server, profiles) -> None:
-    a, b = Frame(profiles["fp32"]), Frame(profiles["fp16"])
+    a, b = ProfileView(profiles["fp32"]), ProfileView(profiles["fp16"])
     expected = compare_page(
         CompareInput(a, RunRef("fp32", "s1", 0, 11), a.selection(0, 1)),
         CompareInput(b, RunRef("fp16", "s1", 0, 0), b.selection()),
@@ -228,7 +228,7 @@ def test_the_tab_is_active_where_there_is_data(server) -> None:
 
 
 def test_the_tab_is_inactive_without_data_until_data_comes(start_tensorboard, profiles, tmp_path: Path) -> None:
-    from tb_dlprof_plugin.storage.eventfile import write_profile
+    from tb_dlprof_plugin.store.event_file import write_profile
 
     server = start_tensorboard(tmp_path, load_fast=True)
     assert _listing(server)["tb_dlprof"]["enabled"] is False

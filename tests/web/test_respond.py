@@ -9,35 +9,35 @@ from pathlib import Path
 import msgspec
 from werkzeug.wrappers import Request
 
-from tb_dlprof_plugin.frame import Frame
 from tb_dlprof_plugin.loader import Loader
-from tb_dlprof_plugin.views.common import RunRef
-from tb_dlprof_plugin.views.compare import CompareInput, compare_page
-from tb_dlprof_plugin.views.kernels import kernels_page
-from tb_dlprof_plugin.views.ops import ops_page
-from tb_dlprof_plugin.views.run_index import RunEntry, RunIndex
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.kernels import kernels_page
+from tb_dlprof_plugin.pages.ops import ops_page
+from tb_dlprof_plugin.pages.run_index import RunEntry, RunIndex
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.web.bundle import bundle_files, content_of
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page, respond, respond_error
 
 
-def test_a_page_below_the_limit_goes_out_whole(gpu_frame: Frame, ref: RunRef) -> None:
+def test_a_page_below_the_limit_goes_out_whole(gpu_frame: ProfileView, ref: RunRef) -> None:
     page = ops_page(gpu_frame, ref, gpu_frame.selection())
     assert encode_page(page) == msgspec.json.encode(page)
 
 
-def _many(new_trace) -> Frame:
+def _many(new_trace) -> ProfileView:
     trace = new_trace()
     for number in range(6000):
         trace.op(f"op_{number}", 10 * number, 5)
         trace.launch(f"kernel_{number}", 10 * number + 1, 10 * number, 6000 - number)
-    return trace.frame()
+    return trace.view()
 
 
 def test_a_long_table_is_cut_from_its_end_and_still_counted(new_trace, ref: RunRef) -> None:
-    frame = _many(new_trace)
-    side = CompareInput(frame, ref, frame.selection())
+    view = _many(new_trace)
+    side = CompareInput(view, ref, view.selection())
     pages = {
-        "rows": (ops_page(frame, ref, frame.selection()), kernels_page(frame, ref, frame.selection())),
+        "rows": (ops_page(view, ref, view.selection()), kernels_page(view, ref, view.selection())),
         "ops": (compare_page(side, side),),
     }
     for table, made in pages.items():
@@ -53,8 +53,8 @@ def test_a_long_table_is_cut_from_its_end_and_still_counted(new_trace, ref: RunR
 
 
 def test_the_rows_that_an_answer_leaves_out_follow_with_an_offset(new_trace, ref: RunRef) -> None:
-    frame = _many(new_trace)
-    page = ops_page(frame, ref, frame.selection())
+    view = _many(new_trace)
+    page = ops_page(view, ref, view.selection())
     joined: list[object] = []
     while len(joined) < page.total_rows:
         data = encode_page(page, len(joined))

@@ -86,7 +86,7 @@ class _Provider:
 
 
 def test_a_response_reads_as_much_as_its_time_allows_and_keeps_it(training) -> None:
-    from tb_dlprof_plugin.storage.codec import encode
+    from tb_dlprof_plugin.store.codec import encode
 
     provider = _Provider(encode(training("fp32").profile()))
     runs = recorded_runs.RecordedRuns(ProfileStore(provider, ""))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.profile_view import ProfileView
 
 
 def test_search_and_what_belongs_to_a_hit(server, profiles) -> None:
     status, page = server.page("search", run="fp32", text="conv1")
     assert status == 200
     op = next(hit for hit in page["hits"] if hit["kind"] == "op")
-    assert op["id"] in Frame(profiles["fp32"]).groups.ids
+    assert op["id"] in ProfileView(profiles["fp32"]).groups.ids
     status, found = server.page("related", run="fp32", kind="op", id=op["id"])
     assert (status, found["ops"]) == (200, [op["id"]])
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tb_dlprof_plugin.storage.eventfile import write_profile
+from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.trace_files import PIECE_BYTES, piece_of, run_directory, traces_in
 

@@ -1,4 +1,4 @@
-// Generated from the page structs in tb_dlprof_plugin/views by `python -m tb_dlprof_plugin.views.typescript --write`.
+// Generated from the page structs in tb_dlprof_plugin/pages by `python -m tb_dlprof_plugin.web.typescript --write`.
 // Do not edit. What the routes answer: one interface per struct, field for field.
 
 export type Bound = "compute" | "memory" | "unknown";

@@ -11,17 +11,10 @@ from typing import Any
 import msgspec
 from werkzeug.wrappers import Request
 
-from tb_dlprof_plugin.web.answers import Answers
 from tb_dlprof_plugin.web.errors import RequestError
-from tb_dlprof_plugin.web.export.questions import (
-    MOST_COMPARED,
-    Question,
-    about_all,
-    about_pair,
-    about_run,
-    following,
-)
+from tb_dlprof_plugin.web.export.prefetch import MOST_COMPARED, Question, about_all, about_pair, about_run, following
 from tb_dlprof_plugin.web.export.runs import ExportedRun, ExportedRuns
+from tb_dlprof_plugin.web.handlers import Answers
 from tb_dlprof_plugin.web.respond import encode_page
 
 

@@ -13,7 +13,7 @@ from tensorboard.data.provider import (
     RunTagFilter,
 )
 
-from tb_dlprof_plugin.storage.tags import Tag
+from tb_dlprof_plugin.store.tags import Tag
 
 
 @dataclass(frozen=True, slots=True)

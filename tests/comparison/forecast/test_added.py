@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.comparison.forecast.added import (
+from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.planning.amp_overhead import (
     BACKWARD_CAST_OPS,
     FORWARD_CAST_OPS,
     SCALER_OPS,
     AddedWork,
     added_work,
 )
-from tb_dlprof_plugin.comparison.forecast.calibration import CALIBRATION
-from tb_dlprof_plugin.comparison.forecast.dtype_flow import flow
-from tb_dlprof_plugin.comparison.forecast.launched import Launched, launched
-from tb_dlprof_plugin.comparison.forecast.target import target_of
-from tb_dlprof_plugin.frame import Frame
+from tb_dlprof_plugin.planning.calibration import CALIBRATION
+from tb_dlprof_plugin.planning.dtype_flow import flow
+from tb_dlprof_plugin.planning.launch_sequence import Launched, launched
+from tb_dlprof_plugin.planning.target import target_of
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Added
-from tb_dlprof_plugin.storage.facts import RunFacts
 
 PER_OP = 3000.0
 """What an op takes the CPU (ns)."""
@@ -33,17 +33,17 @@ STEPS = 3
 
 
 @pytest.fixture(scope="module")
-def frame(trained: Callable[..., Frame]) -> Frame:
+def view(trained: Callable[..., ProfileView]) -> ProfileView:
     return trained(STEPS, facts=RunFacts(batch_size=8))
 
 
 @pytest.fixture(scope="module")
-def work(frame: Frame) -> Launched:
-    return launched(frame, frame.selection())
+def work(view: ProfileView) -> Launched:
+    return launched(view, view.selection())
 
 
-def added(frame: Frame, work: Launched, precision: str = "bf16", **asked: Any) -> AddedWork:
-    return added_work(frame, work, flow(frame, 1), target_of(frame, precision, **asked), PER_OP, KNOWN)
+def added(view: ProfileView, work: Launched, precision: str = "bf16", **asked: Any) -> AddedWork:
+    return added_work(view, work, flow(view, 1), target_of(view, precision, **asked), PER_OP, KNOWN)
 
 
 def by_row(work: Launched, found: AddedWork) -> dict[int, list[Added]]:
@@ -60,8 +60,8 @@ def backward_ns(elements: float) -> float:
     return 2000 + 6 * elements / BYTES_PER_NS
 
 
-def test_each_iteration_casts_before_the_first_kernel_of_the_op(frame: Frame, work: Launched) -> None:
-    found = added(frame, work)
+def test_each_iteration_casts_before_the_first_kernel_of_the_op(view: ProfileView, work: Launched) -> None:
+    found = added(view, work)
     before = by_row(work, found)
     # The training launches copy, conv, fc, loss, fc backward, conv backward, optimizer.
     first_step = {row: [one.gpu_ns for one in before[row]] for row in sorted(before) if row < 7}
@@ -79,36 +79,36 @@ def test_each_iteration_casts_before_the_first_kernel_of_the_op(frame: Frame, wo
     assert found.scaler_ns == 0
 
 
-def test_casts_take_cpu_time_by_the_number_of_their_ops(frame: Frame, work: Launched) -> None:
-    found = by_row(work, added(frame, work))
+def test_casts_take_cpu_time_by_the_number_of_their_ops(view: ProfileView, work: Launched) -> None:
+    found = by_row(work, added(view, work))
     share = 0.5 * PER_OP
     assert [one.host_ns for one in found[1]] == pytest.approx([FORWARD_CAST_OPS * share] * 2)
     assert [one.host_ns for one in found[4]] == pytest.approx([BACKWARD_CAST_OPS * share])
     assert not any(one.wait for row in found.values() for one in row)
 
 
-def test_casts_are_counted_for_their_op(frame: Frame, work: Launched) -> None:
-    found = added(frame, work)
-    groups, strings = frame.groups, frame.profile.strings
+def test_casts_are_counted_for_their_op(view: ProfileView, work: Launched) -> None:
+    found = added(view, work)
+    groups, strings = view.groups, view.profile.strings
     by_op = {(strings[groups.module[group]], groups.ids[group]): ns for group, ns in found.group_ns.items()}
     assert {module for module, _ in by_op} == {"conv1", "fc"}
     assert len(by_op) == 4
     assert sum(by_op.values()) == pytest.approx(found.cast_ns)
 
 
-def test_a_larger_batch_casts_larger_images_and_the_same_weights(frame: Frame, work: Launched) -> None:
-    found = added(frame, work, batch_size=32)
+def test_a_larger_batch_casts_larger_images_and_the_same_weights(view: ProfileView, work: Launched) -> None:
+    found = added(view, work, batch_size=32)
     assert [one.gpu_ns for one in by_row(work, found)[1]] == pytest.approx([forward_ns(4 * IMAGES), forward_ns(WEIGHT)])
     assert found.casts == 5
 
 
-def test_another_gpu_casts_at_its_own_bandwidth(frame: Frame, work: Launched) -> None:
-    found = added(frame, work, gpu="NVIDIA A100-SXM4-80GB")
+def test_another_gpu_casts_at_its_own_bandwidth(view: ProfileView, work: Launched) -> None:
+    found = added(view, work, gpu="NVIDIA A100-SXM4-80GB")
     assert by_row(work, found)[1][0].gpu_ns == pytest.approx(1000 + 6 * IMAGES / (0.5 * 2039))
 
 
-def test_with_fp16_the_cpu_waits_for_the_gradients_before_the_optimizer(frame: Frame, work: Launched) -> None:
-    plain, scaled = added(frame, work, "bf16"), added(frame, work, "fp16")
+def test_with_fp16_the_cpu_waits_for_the_gradients_before_the_optimizer(view: ProfileView, work: Launched) -> None:
+    plain, scaled = added(view, work, "bf16"), added(view, work, "fp16")
     before = by_row(work, scaled)
     waits = {row: ones[-1] for row, ones in before.items() if ones[-1].wait}
     assert sorted(waits) == [6, 13, 20]
@@ -122,14 +122,14 @@ def test_with_fp16_the_cpu_waits_for_the_gradients_before_the_optimizer(frame: F
     assert (scaled.casts, scaled.cast_ns) == (plain.casts, plain.cast_ns)
 
 
-def test_unscaling_goes_over_all_gradients(frame: Frame, work: Launched) -> None:
-    types = flow(frame, 1)
+def test_unscaling_goes_over_all_gradients(view: ProfileView, work: Launched) -> None:
+    types = flow(view, 1)
     types.parameter_elements = 10**9
-    found = added_work(frame, work, types, target_of(frame, "fp16"), PER_OP, KNOWN)
+    found = added_work(view, work, types, target_of(view, "fp16"), PER_OP, KNOWN)
     assert found.scaler_ns == pytest.approx(8e9 / BYTES_PER_NS)
 
 
-def test_an_op_that_launches_nothing_casts_nothing(frame: Frame, work: Launched) -> None:
+def test_an_op_that_launches_nothing_casts_nothing(view: ProfileView, work: Launched) -> None:
     nothing = Launched(work.iteration[:0], work.launch[:0], work.call[:0])
-    found = added_work(frame, nothing, flow(frame, 1), target_of(frame, "fp16"), PER_OP, KNOWN)
+    found = added_work(view, nothing, flow(view, 1), target_of(view, "fp16"), PER_OP, KNOWN)
     assert (found.before, found.casts, found.cast_ns) == ({}, 0, 0)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.comparison.forecast.autocast import FP32, HALF, rule_of
-from tb_dlprof_plugin.comparison.forecast.dtype_flow import Cast, Flow, float_shapes, flow
+from tb_dlprof_plugin.planning.autocast_rules import FP32, HALF, rule_of
+from tb_dlprof_plugin.planning.dtype_flow import Cast, Flow, float_shapes, flow
 
 IMAGE, MAP = [2, 3, 8, 8], [2, 16, 8, 8]
 ROWS, HIDDEN = [4, 10, 16], [4, 10, 64]
@@ -41,23 +41,23 @@ class Walk:
             self._trace.op(name, self._at, 5, tid=2, dims=[shape], types=["float"])
             self._at += 20
 
-    def frame(self) -> Any:
+    def view(self) -> Any:
         self._trace.step(0, -5, self._at + 10)
-        return self._trace.frame()
+        return self._trace.view()
 
     def flow(self) -> Flow:
-        return flow(self.frame(), 0)
+        return flow(self.view(), 0)
 
     def cases(self) -> list[CASE]:
-        frame = self.frame()
-        profile = frame.profile
+        view = self.view()
+        profile = view.profile
         return [
             (
                 profile.strings[profile.ops.name[profile.calls.op[op.call]]].removeprefix("aten::"),
                 op.half,
                 [cast.elements for cast in op.casts],
             )
-            for op in flow(frame, 0).ops
+            for op in flow(view, 0).ops
         ]
 
 
@@ -220,9 +220,9 @@ def test_ops_of_the_backward_pass_and_other_iterations_are_left_out(new_trace: C
         trace.op("aten::linear", 100 * step + 5, 10, seq=step, dims=dims, types=types)
         trace.backward("AddmmBackward0", 100 * step + 40, 20, step)
         trace.op("aten::mm", 100 * step + 45, 10, tid=2, dims=dims, types=types)
-    frame = trace.frame()
-    assert [[cast.elements for cast in op.casts] for op in flow(frame, 0).ops] == [[128, 160]]
-    assert [[cast.elements for cast in op.casts] for op in flow(frame, 1).ops] == [[128, 176]]
+    view = trace.view()
+    assert [[cast.elements for cast in op.casts] for op in flow(view, 0).ops] == [[128, 160]]
+    assert [[cast.elements for cast in op.casts] for op in flow(view, 1).ops] == [[128, 176]]
 
 
 def test_the_backward_pass_has_the_type_of_most_calls_of_its_op(walk: Walk) -> None:
@@ -230,9 +230,9 @@ def test_the_backward_pass_has_the_type_of_most_calls_of_its_op(walk: Walk) -> N
     walk.op("relu", [3, 3])
     walk.op("conv2d", [1, 3, 3, 3], [3, 3, 1, 1])
     walk.op("relu", [1, 3, 3, 3])
-    frame = walk.frame()
-    found = flow(frame, 0).backward_half
-    strings = frame.profile.strings
+    view = walk.view()
+    found = flow(view, 0).backward_half
+    strings = view.profile.strings
     assert {(strings[module], strings[op]): half for (module, op), half in found.items()} == {
         ("relu", "relu"): False,
         ("relu", "conv2d"): True,
@@ -243,7 +243,7 @@ def test_a_run_without_ops_has_no_flow(new_trace: Callable[..., Any]) -> None:
     trace = new_trace()
     trace.step(0, 0, 100)
     trace.launch("k", 10, 20, 5)
-    assert flow(trace.frame(), 0) == Flow()
+    assert flow(trace.view(), 0) == Flow()
 
 
 @pytest.mark.parametrize("name", ["linear", "addmm", "matmul", "scaled_dot_product_attention", "bmm"])

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.comparison.forecast.features import (
+from tb_dlprof_plugin.names.gpu_peaks import Ceilings
+from tb_dlprof_plugin.planning.features import (
     least_ns,
     matrix_features,
     matrix_kind,
     other_features,
     parameter_elements,
 )
-from tb_dlprof_plugin.kernels.ceilings import Ceilings
 
 GPU = Ceilings("a test", bandwidth=1000, fp32=50)
 """50 FLOPs a ps, a byte a ps."""

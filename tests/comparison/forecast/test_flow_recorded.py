@@ -9,10 +9,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.comparison.forecast.dtype_flow import flow
-from tb_dlprof_plugin.comparison.own_work import cast_calls, scaler_calls
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.model import Ints, KernelKind, Role
+from tb_dlprof_plugin.comparison.amp_overhead import cast_calls, scaler_calls
+from tb_dlprof_plugin.model.profile import Ints, KernelKind, Role
+from tb_dlprof_plugin.planning.dtype_flow import flow
+from tb_dlprof_plugin.profile_view import ProfileView
 
 Op = tuple[str, str]
 """A module and an op type."""
@@ -38,14 +38,14 @@ RIGHT_PERCENT = {"transformers/t5": 86, "torchvision/shufflenet_v2_x1_0": 94}
 ITERATION = 1
 
 
-def of_iteration(frame: Frame) -> Ints:
+def of_iteration(view: ProfileView) -> Ints:
     """Rows of the launches of kernels in one iteration, each with its op."""
-    launches, kind = frame.profile.launches, frame.profile.kernels.kind
-    known = (launches.call >= 0) & (frame.launch_iteration == ITERATION)
+    launches, kind = view.profile.launches, view.profile.kernels.kind
+    known = (launches.call >= 0) & (view.launch_iteration == ITERATION)
     return np.flatnonzero(known & (kind[launches.kernel] == KernelKind.KERNEL))
 
 
-def casts_of(amp: Frame) -> tuple[int, int]:
+def casts_of(amp: ProfileView) -> tuple[int, int]:
     """Kernels that cast in the forward and in the backward pass, without GradScaler's."""
     rows = of_iteration(amp)
     call = amp.profile.launches.call[rows]
@@ -54,23 +54,23 @@ def casts_of(amp: Frame) -> tuple[int, int]:
     return int((role == Role.FORWARD).sum()), int((role == Role.BACKWARD).sum())
 
 
-def predicted_casts(frame: Frame) -> tuple[int, int]:
-    casts = [cast for op in flow(frame, ITERATION).ops for cast in op.casts]
+def predicted_casts(view: ProfileView) -> tuple[int, int]:
+    casts = [cast for op in flow(view, ITERATION).ops for cast in op.casts]
     return len(casts), sum(cast.differentiated for cast in casts)
 
 
-def forward_ops(frame: Frame) -> list[tuple[Op, int]]:
+def forward_ops(view: ProfileView) -> list[tuple[Op, int]]:
     """The op of the model and the row of each launch of the forward pass."""
-    groups, strings = frame.groups, frame.profile.strings
+    groups, strings = view.groups, view.profile.strings
     found = []
-    for row in of_iteration(frame).tolist():
-        group = int(frame.launch_group[row])
+    for row in of_iteration(view).tolist():
+        group = int(view.launch_group[row])
         if group >= 0 and groups.role[group] in (Role.FORWARD, Role.OTHER):
             found.append(((strings[groups.module[group]], strings[groups.op_type[group]]), row))
     return found
 
 
-def ran_in_half(amp: Frame) -> dict[Op, bool]:
+def ran_in_half(amp: ProfileView) -> dict[Op, bool]:
     """Whether most kernel time of each forward op read FP16, casts left out."""
     profile = amp.profile
     own = cast_calls(amp) | scaler_calls(amp)
@@ -88,14 +88,16 @@ def ran_in_half(amp: Frame) -> dict[Op, bool]:
 
 
 @pytest.mark.parametrize("model", EXACT)
-def test_as_many_casts_are_predicted_as_autocast_makes(recorded: Callable[[str], Frame], model: str) -> None:
+def test_as_many_casts_are_predicted_as_autocast_makes(recorded: Callable[[str], ProfileView], model: str) -> None:
     made = casts_of(recorded(f"{model}/amp-fp16"))
     assert sum(made) > 10
     assert predicted_casts(recorded(f"{model}/fp32")) == made
 
 
 @pytest.mark.parametrize("model", FORWARD_EXACT)
-def test_as_many_forward_casts_are_predicted_as_autocast_makes(recorded: Callable[[str], Frame], model: str) -> None:
+def test_as_many_forward_casts_are_predicted_as_autocast_makes(
+    recorded: Callable[[str], ProfileView], model: str
+) -> None:
     forward, backward = casts_of(recorded(f"{model}/amp-fp16"))
     predicted = predicted_casts(recorded(f"{model}/fp32"))
     assert predicted[0] == forward
@@ -104,22 +106,24 @@ def test_as_many_forward_casts_are_predicted_as_autocast_makes(recorded: Callabl
 
 
 @pytest.mark.parametrize("model", OFF_PERCENT)
-def test_other_models_casts_are_predicted_within_bounds(recorded: Callable[[str], Frame], model: str) -> None:
+def test_other_models_casts_are_predicted_within_bounds(recorded: Callable[[str], ProfileView], model: str) -> None:
     made, _ = casts_of(recorded(f"{model}/amp-fp16"))
     predicted, _ = predicted_casts(recorded(f"{model}/fp32"))
     assert abs(predicted - made) <= OFF_PERCENT[model] / 100 * made
 
 
 @pytest.mark.parametrize("model", [*EXACT, *FORWARD_EXACT, *OFF_PERCENT])
-def test_most_forward_time_is_predicted_in_the_right_precision(recorded: Callable[[str], Frame], model: str) -> None:
-    frame = recorded(f"{model}/fp32")
-    strings = frame.profile.strings
-    halves = flow(frame, ITERATION).backward_half
+def test_most_forward_time_is_predicted_in_the_right_precision(
+    recorded: Callable[[str], ProfileView], model: str
+) -> None:
+    view = recorded(f"{model}/fp32")
+    strings = view.profile.strings
+    halves = flow(view, ITERATION).backward_half
     predicted = {(strings[module], strings[op]): half for (module, op), half in halves.items()}
     truth = ran_in_half(recorded(f"{model}/amp-fp16"))
     right = known = whole = 0
-    for op, row in forward_ops(frame):
-        time = int(frame.profile.launches.duration_ns[row])
+    for op, row in forward_ops(view):
+        time = int(view.profile.launches.duration_ns[row])
         whole += time
         if op in truth:
             known += time

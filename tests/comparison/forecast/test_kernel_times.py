@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.comparison.forecast.dtype_flow import flow
-from tb_dlprof_plugin.comparison.forecast.features import other_features
-from tb_dlprof_plugin.comparison.forecast.kernel_times import SHORTEST_KERNEL_NS, KernelTimes, KernelTimesOf
-from tb_dlprof_plugin.comparison.forecast.launched import launched, recorded_ns
-from tb_dlprof_plugin.comparison.forecast.op_times import OpTimes, Process, Table
-from tb_dlprof_plugin.comparison.forecast.target import target_of
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.planning.dtype_flow import flow
+from tb_dlprof_plugin.planning.features import other_features
+from tb_dlprof_plugin.planning.kernel_times import SHORTEST_KERNEL_NS, KernelTimes, KernelTimesOf
+from tb_dlprof_plugin.planning.launch_sequence import launched, recorded_ns
+from tb_dlprof_plugin.planning.op_times import OpTimes, Process, Table
+from tb_dlprof_plugin.planning.target import target_of
+from tb_dlprof_plugin.profile_view import ProfileView
 
 SHORTEST_US = SHORTEST_KERNEL_NS / 1000
 A100 = "NVIDIA A100-SXM4-80GB"
@@ -47,10 +47,10 @@ def table(ratio: float, features: int, spread: float = 0.0) -> Table:
     return Table(np.zeros((8, features)), np.log(np.full(8, ratio)), noise)
 
 
-def times(frame: Frame, precision: Any, known: OpTimes, **asked: Any) -> KernelTimes:
-    work = launched(frame, frame.selection())
-    types = flow(frame, len(frame.profile.iterations) - 1)
-    return KernelTimesOf(frame, types, precision, known, target_of(frame, precision, **asked)).of(work)
+def times(view: ProfileView, precision: Any, known: OpTimes, **asked: Any) -> KernelTimes:
+    work = launched(view, view.selection())
+    types = flow(view, len(view.profile.iterations) - 1)
+    return KernelTimesOf(view, types, precision, known, target_of(view, precision, **asked)).of(work)
 
 
 def first_step(found: KernelTimes) -> dict[str, float]:
@@ -62,37 +62,37 @@ RECORDED = dict(zip(STEP, RECORDED_US, strict=True))
 
 
 @pytest.fixture(scope="module")
-def frame(trained: Callable[..., Frame]) -> Frame:
+def view(trained: Callable[..., ProfileView]) -> ProfileView:
     return trained(facts=RunFacts(batch_size=8))
 
 
-def test_in_fp32_nothing_changes(frame: Frame) -> None:
-    found = times(frame, "fp32", op_times(0.5))
+def test_in_fp32_nothing_changes(view: ProfileView) -> None:
+    found = times(view, "fp32", op_times(0.5))
     assert first_step(found) == RECORDED
     assert not found.changed.any()
     assert not found.spread.any()
 
 
 @pytest.mark.parametrize("precision", ["tf32", "fp16", "bf16"])
-def test_matrix_routines_take_the_factor_of_the_measured_ones(frame: Frame, precision: str) -> None:
-    found = times(frame, precision, op_times(0.5))
+def test_matrix_routines_take_the_factor_of_the_measured_ones(view: ProfileView, precision: str) -> None:
+    found = times(view, precision, op_times(0.5))
     new = {"conv": 100, "fc": 50, "fc backward": 50, "conv backward": 150}
     assert first_step(found) == RECORDED | new
     assert dict(zip(STEP, found.changed[:7].tolist(), strict=True)) == {name: name in new for name in STEP}
 
 
-def test_the_spread_of_the_measured_ops_is_that_of_the_new_times(frame: Frame) -> None:
-    found = times(frame, "bf16", op_times(0.5, spread=0.25))
+def test_the_spread_of_the_measured_ops_is_that_of_the_new_times(view: ProfileView) -> None:
+    found = times(view, "bf16", op_times(0.5, spread=0.25))
     assert found.spread[:7] == pytest.approx([0, 0.25, 0.25, 0, 0.25, 0.25, 0])
 
 
-def test_no_kernel_gets_shorter_than_the_shortest(frame: Frame) -> None:
+def test_no_kernel_gets_shorter_than_the_shortest(view: ProfileView) -> None:
     shortest = dict.fromkeys(("conv", "fc", "fc backward", "conv backward"), SHORTEST_KERNEL_NS / 1000)
-    assert first_step(times(frame, "fp16", op_times(0.001))) == RECORDED | shortest
+    assert first_step(times(view, "fp16", op_times(0.001))) == RECORDED | shortest
 
 
-def test_a_matrix_routine_that_was_not_measured_keeps_its_time_with_much_doubt(frame: Frame) -> None:
-    found = times(frame, "fp16", op_times(0.5, without="product"))
+def test_a_matrix_routine_that_was_not_measured_keeps_its_time_with_much_doubt(view: ProfileView) -> None:
+    found = times(view, "fp16", op_times(0.5, without="product"))
     assert first_step(found) == RECORDED | {"conv": 100, "conv backward": 150}
     assert found.spread[2] == found.spread[4] == 0.5
 
@@ -112,24 +112,24 @@ FACTORS = {
 """How much more there is to do with twice the batch, where it is not twice as much. All are bound by memory."""
 
 
-def test_work_grows_with_the_batch_and_the_optimizers_does_not(frame: Frame) -> None:
+def test_work_grows_with_the_batch_and_the_optimizers_does_not(view: ProfileView) -> None:
     expected = {name: grown(us, FACTORS.get(name, 2.0)) for name, us in RECORDED.items()}
-    found = times(frame, "fp32", op_times(0.5), batch_size=16)
+    found = times(view, "fp32", op_times(0.5), batch_size=16)
     assert first_step(found) == pytest.approx(expected)
     assert not found.changed.any()
     assert dict(zip(STEP, found.scaled[:7].tolist(), strict=True)) == {name: name != "optimizer" for name in STEP}
     half = {name: grown(us / 2, FACTORS[name]) for name, us in RECORDED.items() if name.startswith(("conv", "fc"))}
-    assert first_step(times(frame, "bf16", op_times(0.5), batch_size=16)) == pytest.approx(expected | half)
+    assert first_step(times(view, "bf16", op_times(0.5), batch_size=16)) == pytest.approx(expected | half)
 
 
-def test_a_smaller_batch_takes_less(frame: Frame) -> None:
-    found = first_step(times(frame, "fp32", op_times(0.5), batch_size=4))
+def test_a_smaller_batch_takes_less(view: ProfileView) -> None:
+    found = first_step(times(view, "fp32", op_times(0.5), batch_size=4))
     assert found["loss"] == pytest.approx(grown(10, 0.5))
     # With twice the batch it does 2 - x times as much, with half the batch 0.5 + x / 2.
     assert found["conv"] == pytest.approx(grown(200, 0.5 + (2 - FACTORS["conv"]) / 2))
 
 
-def test_matrix_routines_grow_as_the_measured_ones_of_their_kind_do(frame: Frame) -> None:
+def test_matrix_routines_grow_as_the_measured_ones_of_their_kind_do(view: ProfileView) -> None:
     # GIVEN measured products that take ten times their least time at 0.5 ns of it and twice that at 2 ns or more
     places = np.log([0.5e-3] * 4 + [2e-3] * 4)
     slowness = np.log([10.0] * 4 + [2.0] * 4)
@@ -141,25 +141,25 @@ def test_matrix_routines_grow_as_the_measured_ones_of_their_kind_do(frame: Frame
         known.tables["product", precision] = Table(features, np.log(np.full(8, 0.5)), process)
     # THEN a product of 1 ns gets longer by less than what it has more to do, in FP32 and in FP16
     for precision, before in (("fp32", 100.0), ("fp16", 50.0)):
-        found = first_step(times(frame, precision, known, batch_size=32))
+        found = first_step(times(view, precision, known, batch_size=32))
         more = 4 - 3 * (2 - FACTORS["fc"])
         assert grown(before, 1.0) < found["fc"] < grown(before, 0.6 * more)
 
 
-def test_on_another_gpu_kernels_take_as_much_longer_as_its_memory_is_slower(frame: Frame) -> None:
+def test_on_another_gpu_kernels_take_as_much_longer_as_its_memory_is_slower(view: ProfileView) -> None:
     # These small matrix routines are bound by memory on both GPUs: 4,800 and 2,039 GB/s.
-    found = times(frame, "fp32", op_times(0.5), gpu=A100)
+    found = times(view, "fp32", op_times(0.5), gpu=A100)
     assert first_step(found)["optimizer"] == pytest.approx(1.2 + 28.8 * 4800 / 2039)
     assert not found.changed.any()
 
 
-def test_matrix_routines_with_much_arithmetic_go_by_the_peak_rates(recorded: Callable[[str], Frame]) -> None:
-    frame = recorded("resnet50/fp32")
-    work = launched(frame, frame.selection())
-    known, asked = op_times(0.5), target_of(frame, "fp32", gpu=A100)
-    of = KernelTimesOf(frame, flow(frame, 1), "fp32", known, asked)
-    ratios = of.of(work).gpu_ns / np.maximum(recorded_ns(frame, work), 1)
-    long = recorded_ns(frame, work) > 1e6
+def test_matrix_routines_with_much_arithmetic_go_by_the_peak_rates(recorded: Callable[[str], ProfileView]) -> None:
+    view = recorded("resnet50/fp32")
+    work = launched(view, view.selection())
+    known, asked = op_times(0.5), target_of(view, "fp32", gpu=A100)
+    of = KernelTimesOf(view, flow(view, 1), "fp32", known, asked)
+    ratios = of.of(work).gpu_ns / np.maximum(recorded_ns(view, work), 1)
+    long = recorded_ns(view, work) > 1e6
     # 67 and 19.5 TFLOP/s for arithmetic, 4,800 and 2,039 GB/s for memory.
     by = {round(float(ratio), 1) for ratio in ratios[long]}
     assert by == {round(67 / 19.5, 1), round(4800 / 2039, 1)}
@@ -178,20 +178,20 @@ def test_pointwise_ops_take_the_factor_of_their_kind_or_of_a_product(new_trace: 
         at = 20 * number
         trace.op(f"aten::{op}", at, 15, dims=dims, types=["float"] * len(dims))
         trace.launch("implicit_convolve_sgemm" if op == "conv2d" else "k", at + 2, 100 + 50 * number, 40)
-    frame = trace.frame()
+    view = trace.view()
     known = op_times(0.5)
     known.tables["relu fprop", "fp16"] = table(0.25, 3)
     known.tables["layer_norm fprop", "fp16"] = known.tables["relu fprop", "fp16"]
-    assert (times(frame, "fp16", known).gpu_ns / 1000)[[0, 2, 3, 4]] == pytest.approx([40, 10, 20, 40])
-    assert (times(frame, "tf32", known).gpu_ns / 1000)[[0, 2, 3, 4]] == pytest.approx([40, 40, 40, 40])
+    assert (times(view, "fp16", known).gpu_ns / 1000)[[0, 2, 3, 4]] == pytest.approx([40, 10, 20, 40])
+    assert (times(view, "tf32", known).gpu_ns / 1000)[[0, 2, 3, 4]] == pytest.approx([40, 40, 40, 40])
 
 
-def test_channels_last_is_told_by_the_forward_convolutions_kernels(recorded: Callable[[str], Frame]) -> None:
+def test_channels_last_is_told_by_the_forward_convolutions_kernels(recorded: Callable[[str], ProfileView]) -> None:
     def modules(name: str) -> set[str]:
-        frame = recorded(name)
-        target = target_of(frame, "bf16")
-        found = KernelTimesOf(frame, flow(frame, 1), "bf16", op_times(0.5), target)._channels_last
-        return {frame.profile.strings[module] for module in found}
+        view = recorded(name)
+        target = target_of(view, "bf16")
+        found = KernelTimesOf(view, flow(view, 1), "bf16", op_times(0.5), target)._channels_last
+        return {view.profile.strings[module] for module in found}
 
     plain, last = modules("torchvision/resnet18/fp32"), modules("torchvision/resnet50-channels-last/fp32")
     assert plain == set()
@@ -220,26 +220,26 @@ def test_ops_after_a_convolution_take_its_layout_until_the_next_one(new_trace: C
     ratios = np.log([0.4] * 4 + [0.8] * 4)
     known.tables["batch_norm fprop", "fp16"] = Table(np.array([first] * 4 + [last] * 4), ratios, process)
     # THEN the one behind channels last takes the factor of that layout; the first is before autocast's first op
-    found = times(trace.frame(), "fp16", known)
+    found = times(trace.view(), "fp16", known)
     assert (found.gpu_ns / 1000)[[0, 2, 4]] == pytest.approx([80, 64, 32], rel=1e-3)
 
 
-def test_layers_that_are_alike_are_looked_up_once(recorded: Callable[[str], Frame]) -> None:
+def test_layers_that_are_alike_are_looked_up_once(recorded: Callable[[str], ProfileView]) -> None:
     class Counted(OpTimes):
         def ratio(self, kind: str, precision: str, features: tuple[float, ...], base: str = "fp32") -> Any:
             asked.append((kind, features))
             return super().ratio(kind, precision, features, base)
 
     asked: list[Any] = []
-    frame = recorded("resnet50/fp32")
-    found = times(frame, "bf16", Counted("NVIDIA H200", op_times(0.5).tables))
+    view = recorded("resnet50/fp32")
+    found = times(view, "bf16", Counted("NVIDIA H200", op_times(0.5).tables))
     assert found.changed.sum() > 5 * len(asked) > 0
     assert len(asked) == len(set(asked))
 
 
-def in_tf32(training: Callable[..., Any]) -> Frame:
-    frame: Frame = training("tf32").frame()
-    return frame
+def in_tf32(training: Callable[..., Any]) -> ProfileView:
+    view: ProfileView = training("tf32").view()
+    return view
 
 
 TF32_US = {"conv": 100, "fc": 50, "fc backward": 50, "conv backward": 150}
@@ -259,9 +259,9 @@ def test_from_tf32_matrix_routines_take_the_factor_to_their_time_in_tf32(trainin
     assert first_step(found) == RECORDED | {"conv": 80, "fc": 40, "fc backward": 40, "conv backward": 150}
 
 
-def test_what_the_library_left_in_fp32_stays_in_fp32(trained: Callable[..., Frame]) -> None:
+def test_what_the_library_left_in_fp32_stays_in_fp32(trained: Callable[..., ProfileView]) -> None:
     # GIVEN FP32 kernels although TF32 is on for convolutions
-    frame = trained(facts=RunFacts(cudnn_allow_tf32=True, matmul_allow_tf32=False))
-    found = times(frame, "tf32", op_times(0.5))
+    view = trained(facts=RunFacts(cudnn_allow_tf32=True, matmul_allow_tf32=False))
+    found = times(view, "tf32", op_times(0.5))
     # THEN only products change
     assert first_step(found) == RECORDED | {"fc": 50, "fc backward": 50}

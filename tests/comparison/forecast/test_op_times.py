@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.comparison.forecast.op_times import NEIGHBOURS, OpTimes, Process, Ratio, Table, measured
+from tb_dlprof_plugin.planning.op_times import NEIGHBOURS, OpTimes, Process, Ratio, Table, measured
 
 KIND = ("product", "fp16")
 WAYS = ("fprop", "bprop")

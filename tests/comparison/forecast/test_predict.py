@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.comparison.forecast import PRECISIONS, Forecast, forecast
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.measures.iterations import step_totals
+from tb_dlprof_plugin.metrics.iterations import step_totals
+from tb_dlprof_plugin.planning import PRECISIONS, Forecast, forecast
+from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.estimate import step_estimate
-from tb_dlprof_plugin.storage.eventfile import read_profiles
+from tb_dlprof_plugin.store.event_file import read_profiles
 
 MODELS = ("alexnet", "custom", "lenet", "mlp", "resnet50", "vgg16")
 RUNS = {"fp32": "fp32", "tf32": "tf32", "fp16": "amp-fp16", "bf16": "amp-bf16"}
@@ -25,7 +25,7 @@ Predict = Callable[..., Forecast]
 
 
 @pytest.fixture(scope="module")
-def predict(recorded: Callable[[str], Frame]) -> Predict:
+def predict(recorded: Callable[[str], ProfileView]) -> Predict:
     """Forecasts of the demo's FP32 runs, each made once."""
     known: dict[tuple[Any, ...], Forecast] = {}
 
@@ -48,8 +48,8 @@ def unprofiled_ms(request: pytest.FixtureRequest) -> dict[tuple[str, str], float
         (stored,) = read_profiles(root / "demo" / "recorded" / model / precision)
         if stored.profile.facts.unprofiled_after_ns:
             # Within a second of what was recorded; what the script timed earlier differs where the CPU sets the pace.
-            frame = Frame(stored.profile)
-            timed[model, precision] = step_estimate(frame, frame.selection()).ns / 1e6
+            view = ProfileView(stored.profile)
+            timed[model, precision] = step_estimate(view, view.selection()).ns / 1e6
     pairs = json.loads((root / "benchmarks" / "precision_pairs" / "recorded" / "recording.json").read_text())["runs"]
     return timed | {(run["subject"], run["precision"]): run["unprofiled_step_ms"] for run in pairs}
 
@@ -135,7 +135,7 @@ def test_large_models_get_faster_and_the_gpu_sets_their_pace(predict: Predict, m
     ("model", "precision"), [("lenet", "fp32"), ("lenet", "bf16"), ("custom", "bf16"), ("vgg16", "fp16")]
 )
 def test_a_larger_batch_takes_longer(
-    predict: Predict, recorded: Callable[[str], Frame], model: str, precision: str
+    predict: Predict, recorded: Callable[[str], ProfileView], model: str, precision: str
 ) -> None:
     size = recorded(f"{model}/fp32").profile.facts.batch_size
     assert size
@@ -147,7 +147,9 @@ def test_a_larger_batch_takes_longer(
         assert twice.predicted_ns > 1.7 * same.predicted_ns
 
 
-def test_the_further_the_batch_size_the_wider_the_interval(predict: Predict, recorded: Callable[[str], Frame]) -> None:
+def test_the_further_the_batch_size_the_wider_the_interval(
+    predict: Predict, recorded: Callable[[str], ProfileView]
+) -> None:
     size = recorded("vgg16/fp32").profile.facts.batch_size
     assert size
     for larger in (True, False):
@@ -179,29 +181,29 @@ def test_ops_casts_and_scaler_sum_to_the_gpus_work(predict: Predict, model: str,
     assert (found.casts > 0) == (precision in ("fp16", "bf16"))
 
 
-def test_ops_come_by_time_and_say_whether_they_change(predict: Predict, recorded: Callable[[str], Frame]) -> None:
+def test_ops_come_by_time_and_say_whether_they_change(predict: Predict, recorded: Callable[[str], ProfileView]) -> None:
     found = predict("custom", "bf16")
-    frame = recorded("custom/fp32")
+    view = recorded("custom/fp32")
     times = [op.measured_ns + op.casts_ns for op in found.ops]
     assert times == sorted(times, reverse=True)
     assert {op.precision for op in found.ops} == {"", "bf16"}
     for op in found.ops:
         if not op.precision:
             assert op.predicted_ns == op.measured_ns
-    strings, groups = frame.profile.strings, frame.groups
+    strings, groups = view.profile.strings, view.groups
     by_type = {strings[groups.op_type[op.group]]: op.precision for op in found.ops}
     assert (by_type["linear"], by_type["conv2d"], by_type["layer_norm"]) == ("bf16", "bf16", "")
 
 
-def test_what_was_recorded_stays_beside_it(predict: Predict, recorded: Callable[[str], Frame]) -> None:
-    frame = recorded("lenet/fp32")
+def test_what_was_recorded_stays_beside_it(predict: Predict, recorded: Callable[[str], ProfileView]) -> None:
+    view = recorded("lenet/fp32")
     found = predict("lenet", "fp16")
-    assert found.measured_ns == step_totals(frame, frame.selection()).recorded_ns
+    assert found.measured_ns == step_totals(view, view.selection()).recorded_ns
     # The profiler made the step longer.
     assert found.base_ns < 0.75 * found.measured_ns
 
 
-def test_it_is_public_and_repeats_itself(recorded: Callable[[str], Frame], predict: Predict) -> None:
+def test_it_is_public_and_repeats_itself(recorded: Callable[[str], ProfileView], predict: Predict) -> None:
     assert tb_dlprof_plugin.predict is forecast
     assert tb_dlprof_plugin.predict(recorded("mlp/fp32"), "fp16") == predict("mlp", "fp16")
 
@@ -220,12 +222,12 @@ def test_what_takes_nearly_all_of_a_step_limits_it(
         trace.loader(at, loader_us)
         trace.op("aten::mm", at + 910, 20, dims=[[64, 64], [64, 64]], types=["float"] * 2)
         trace.launch(FFMA_GEMM, at + 915, at + 920 + max(kernel_us - 1000, 0) * step, kernel_us)
-    assert forecast(trace.frame(), "fp32").limited_by == limit
+    assert forecast(trace.view(), "fp32").limited_by == limit
 
 
 def test_cpu_and_gpu_that_take_turns_limit_both(training: Callable[..., Any]) -> None:
     # The loss is read in each step: 760 of 1000 µs are kernels, and the CPU waits for most of them.
-    assert forecast(training("fp32").frame(), "fp32").limited_by == "both"
+    assert forecast(training("fp32").view(), "fp32").limited_by == "both"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +240,7 @@ def test_cpu_and_gpu_that_take_turns_limit_both(training: Callable[..., Any]) ->
     ],
 )  # fmt: skip
 def test_from_a_run_in_tf32_half_precision_gains_what_it_gained(
-    recorded: Callable[[str], Frame], unprofiled_ms: dict[tuple[str, str], float], run: str, error: float
+    recorded: Callable[[str], ProfileView], unprofiled_ms: dict[tuple[str, str], float], run: str, error: float
 ) -> None:
     for precision in ("fp16", "bf16"):
         found = forecast(recorded(f"{run}/tf32"), precision)

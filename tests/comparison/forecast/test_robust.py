@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.analysis.renew import read_profiles
-from tb_dlprof_plugin.comparison.forecast import PRECISIONS, Forecast, ForecastError, forecast
-from tb_dlprof_plugin.comparison.forecast import target as target_module
-from tb_dlprof_plugin.frame import Frame
-from tb_dlprof_plugin.storage.facts import RunFacts
+from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.planning import PRECISIONS, Forecast, ForecastError, forecast
+from tb_dlprof_plugin.planning import target as target_module
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.reclassify import read_profiles
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 PAIRS = TRACES.parents[1] / "benchmarks" / "precision_pairs" / "recorded"
@@ -32,14 +32,14 @@ GEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_ffma_exec
 
 
 @functools.cache
-def frame_of(name: str) -> Frame:
-    return Frame(analyze_trace(TRACES / f"{name}.pt.trace.json.gz", facts=RunFacts(batch_size=16)))
+def frame_of(name: str) -> ProfileView:
+    return ProfileView(analyze_trace(TRACES / f"{name}.pt.trace.json.gz", facts=RunFacts(batch_size=16)))
 
 
-def answers(frame: Frame, precision: str, **asked: Any) -> bool:
+def answers(view: ProfileView, precision: str, **asked: Any) -> bool:
     """Whether there is a forecast, which then makes sense; a `ForecastError` is a sentence."""
     try:
-        found = forecast(frame, precision, **asked)
+        found = forecast(view, precision, **asked)
     except ForecastError as error:
         text = str(error)
     else:
@@ -58,9 +58,9 @@ def _makes_sense(found: Forecast) -> bool:
 
 @pytest.mark.parametrize("name", ODD)
 def test_a_recorded_trace_has_a_forecast_or_a_reason(name: str) -> None:
-    frame = frame_of(name)
+    view = frame_of(name)
     # FP32 stands for the run as it is: one in TF32 has no forecast of it.
-    assert len({answers(frame, precision) for precision in PRECISIONS if precision != "fp32"}) == 1
+    assert len({answers(view, precision) for precision in PRECISIONS if precision != "fp32"}) == 1
 
 
 def test_fp32_runs_on_a_gpu_have_one() -> None:
@@ -77,7 +77,7 @@ def test_compiled_runs_have_none(model: str) -> None:
 
 
 def test_cuda_graphs_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target_module, "_check_precision", lambda frame: None)
+    monkeypatch.setattr(target_module, "_check_precision", lambda view: None)
     with pytest.raises(ForecastError, match="CUDA graphs"):
         forecast(frame_of("cuda_graph"), "bf16")
 
@@ -85,10 +85,10 @@ def test_cuda_graphs_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", ODD)
 def test_the_engine_stands_whatever_precision_the_run_had(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # GIVEN small recordings of all sorts, most of them in TF32, as if they were FP32
-    monkeypatch.setattr(target_module, "_check_precision", lambda frame: None)
-    frame = frame_of(name)
-    answers(frame, "fp16")
-    answers(frame, "tf32", batch_size=5, gpu="NVIDIA A100-SXM4-80GB")
+    monkeypatch.setattr(target_module, "_check_precision", lambda view: None)
+    view = frame_of(name)
+    answers(view, "fp16")
+    answers(view, "tf32", batch_size=5, gpu="NVIDIA A100-SXM4-80GB")
 
 
 _SHAPES = st.one_of(
@@ -147,7 +147,7 @@ def test_a_trace_of_anything_has_a_forecast_or_a_reason(
     trace.launch(GEMM, 2, 5, 5000)
     for event in events:
         _add(trace, event)
-    answers(trace.frame(facts=RunFacts(batch_size=8)), precision, batch_size=batch_size)
+    answers(trace.view(facts=RunFacts(batch_size=8)), precision, batch_size=batch_size)
 
 
 def test_kernels_of_which_no_launch_was_recorded_leave_the_cpus_time(new_trace: Callable[..., Any]) -> None:
@@ -156,6 +156,6 @@ def test_kernels_of_which_no_launch_was_recorded_leave_the_cpus_time(new_trace: 
     trace.step(0, 0, 100)
     trace.op("aten::mm", 1, 20, dims=[[8, 64], [64, 10]], types=["float"] * 2)
     trace.kernel(GEMM, 10, 30)
-    frame = trace.frame()
-    if answers(frame, "bf16"):
-        assert forecast(frame, "bf16").gpu_ns == 0
+    view = trace.view()
+    if answers(view, "bf16"):
+        assert forecast(view, "bf16").gpu_ns == 0

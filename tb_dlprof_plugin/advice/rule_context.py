@@ -1,0 +1,143 @@
+"""What every rule looks at: a profile, the selected iterations and the totals over them, each computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from tb_dlprof_plugin.metrics.iterations import StepTotals, step_totals
+from tb_dlprof_plugin.metrics.ops import OpTotals, op_totals
+from tb_dlprof_plugin.model.precision import precision_of_dtypes
+from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Profile, Role, Verdict
+from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
+
+HALF_PRECISIONS = ("fp16", "bf16", "fp8", "mxfp8", "mxfp4", "nvfp4")
+"""Half precision and what is narrower."""
+
+
+class RuleContext:
+    """One profile under examination. Times "per step" are means over the selected iterations (ns).
+
+    ``ranks`` are the profiles of all ranks of its session, this one among them; empty where there is only this one.
+    """
+
+    def __init__(self, view: ProfileView, selection: Selection, ranks: Sequence[ProfileView] = ()) -> None:
+        self.view = view
+        self.selection = selection
+        self.ranks = tuple(ranks)
+
+    @property
+    def profile(self) -> Profile:
+        """The profile."""
+        return self.view.profile
+
+    @property
+    def facts(self) -> RunFacts:
+        """What the hook read in the training process."""
+        return self.view.profile.facts
+
+    @cached_property
+    def steps(self) -> StepTotals:
+        """Step times and categories."""
+        return step_totals(self.view, self.selection)
+
+    @cached_property
+    def ops(self) -> OpTotals:
+        """Per-op totals."""
+        return op_totals(self.view, self.selection)
+
+    @cached_property
+    def simulation(self) -> Simulation:
+        """What the step would be after changes."""
+        return simulation(self.view, self.selection)
+
+    @property
+    def step_ns(self) -> int:
+        """The step without the profiler."""
+        return round(self.simulation.estimate.ns)
+
+    @property
+    def recorded_step_ns(self) -> int:
+        """Wall time per step as recorded: the whole of which CPU times and gaps of the recording are parts."""
+        return round(self.simulation.estimate.recorded_ns)
+
+    @property
+    def step_was_timed(self) -> bool:
+        """Whether the step without the profiler was measured."""
+        return self.simulation.estimate.source in ("measured", "light")
+
+    @property
+    def busy_ns(self) -> float:
+        """GPU time per step in which a kernel, copy or set ran; 0 without a GPU."""
+        return (self.steps.gpu_busy_ns or 0) / self.selection.count
+
+    @property
+    def idle_ns(self) -> int:
+        """GPU idle time per step: the most that can be gained where the GPU is not waited for."""
+        return max(0, round(self.simulation.estimate.ns - self.busy_ns))
+
+    @property
+    def compute_capability(self) -> tuple[int, int] | None:
+        """Of the GPU that the run used."""
+        return self.view.compute_capability
+
+    @cached_property
+    def kernel_launches(self) -> Bools:
+        """Which launches are kernels of the selected iterations that an op explains."""
+        profile = self.profile
+        is_kernel = profile.kernels.kind[profile.launches.kernel] == KernelKind.KERNEL
+        selected: Bools = is_kernel & self.view.selected_launches(self.selection) & (self.view.launch_group >= 0)
+        return selected
+
+    @cached_property
+    def product_launches(self) -> Bools:
+        """Which of `kernel_launches` compute a product that Tensor Cores could compute.
+
+        Kernels of the same ops that change a layout or add up parts are not among them: no other precision makes them
+        faster than the bytes that they move.
+        """
+        return self.kernel_launches & self.view.launch_in_matrix_op & self.view.launch_computes_product
+
+    @cached_property
+    def launch_precision(self) -> Ints:
+        """Per launch the index into `PRECISIONS` of what it computes in: its own precision, else its op's inputs'."""
+        profile, strings = self.profile, self.profile.strings
+        of_kernel = np.array([_index(strings[i]) for i in profile.kernels.precision.tolist()], dtype=np.int64)
+        of_op = np.array([_index(precision_of_dtypes(strings[i])) for i in profile.ops.dtypes.tolist()], dtype=np.int64)
+        own = of_kernel[profile.launches.kernel]
+        op = self.view.launch_op
+        inputs = np.where(op >= 0, of_op[np.maximum(op, 0)], 0) if len(of_op) else np.zeros_like(own)
+        return np.where(own > 0, own, inputs)
+
+    @cached_property
+    def on_tensor_cores(self) -> Bools:
+        """Which launches are Tensor Core kernels."""
+        used: Bools = self.profile.kernels.tensor_core[self.profile.launches.kernel] == Verdict.YES
+        return used
+
+    def per_step(self, launches: Bools) -> int:
+        """GPU time of the launches per step."""
+        return int(self.profile.launches.duration_ns[launches].sum()) // self.selection.count
+
+    def in_precision(self, *names: str) -> Bools:
+        """Which launches compute in one of the precisions."""
+        return np.isin(self.launch_precision, [_index(name) for name in names])
+
+    def in_role(self, *roles: Role) -> Bools:
+        """Which launches belong to ops of one of the roles."""
+        role = self.view.groups.role
+        group = self.view.launch_group
+        return (
+            (group >= 0) & np.isin(role[np.maximum(group, 0)], roles) if len(role) else np.zeros(len(group), np.bool_)
+        )
+
+
+PRECISIONS = ("", "fp32", "tf32", "3xtf32", *HALF_PRECISIONS, "fp64", "int8")
+
+
+def _index(name: str) -> int:
+    return PRECISIONS.index(name) if name in PRECISIONS else 0

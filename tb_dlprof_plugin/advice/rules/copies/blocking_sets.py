@@ -1,0 +1,82 @@
+"""The CPU clears memory of its own through the GPU and waits until that is done."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.evidence import call_rows, place_of
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.savings import saved, without_waits
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.simulation.waits import waiting_sets
+
+RULE = Rule(
+    id="blocking_sets",
+    title="The CPU waits for memory to be set",
+    looks_for="`cudaMemset` and its relatives on pinned or managed memory, which return when all work before them and "
+    "the set itself are done. PyTorch itself never calls them: they come from CUDA extensions and other libraries.",
+    why="The CPU waits for the GPU as at any other synchronising call, and after each wait the GPU has nothing to do "
+    "until the next launch arrives. Sets of the GPU's own memory do not wait, and are not counted.",
+    fix="Call the asynchronous version on PyTorch's current stream, or let the CPU clear its memory itself.",
+    ignore_when="The library is not yours and has no other way.",
+    thresholds=("WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
+    peers=(Peer("Nsight Systems", "CUDA Synchronous Memset"),),
+    references=(
+        Reference(
+            "CUDA: API synchronization behavior",
+            "https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html",
+        ),
+    ),
+)
+
+_CODE = """// in the extension
+#include <ATen/cuda/CUDAContext.h>
+cudaMemsetAsync(pointer, 0, bytes, at::cuda::getCurrentCUDAStream());  // instead of cudaMemset(pointer, 0, bytes)
+"""
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where such sets let the GPU run out of work for a notable share of the step."""
+    if not context.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    sets = waiting_sets(context.view, context.view.selection()) & context.view.selected_calls(context.selection)
+    count = context.selection.count
+    number = int(sets.sum())
+    if not number:
+        return Silent("No set of pinned or managed memory made the CPU wait.")
+    waited = int(context.profile.calls.duration_ns[sets].sum()) // count
+    idle = context.idle_ns
+    seen = f"{number / count:.3g} sets a step make the CPU wait for {waited / 1e6:.2f} ms"
+    share = percent(idle, context.step_ns) or 0.0
+    if share < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"{seen}, but the GPU is idle for only {share:.1f} % of the step.")
+    estimate = saved(
+        context, without_waits(context, sets), "Asynchronous sets let the CPU launch on while the GPU works."
+    )
+    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"{seen}; without that the step would be {estimate.percent:.1f} % shorter.")
+    strings, ops, calls = context.profile.strings, context.profile.ops, context.profile.calls
+    names = sorted({strings[i] for i in np.unique(ops.name[calls.op[sets]]).tolist()})
+    place = place_of(context, sets)
+    return RULE.finding(
+        title=f"The CPU waits {number / count:.3g} times a step until pinned memory is set",
+        seen=f"{seen}: {', '.join(names)}. The GPU is idle for {idle / 1e6:.2f} of the "
+        f"{context.step_ns / 1e6:.2f} ms of "
+        "a step." + (f" Most of them are called in {place}." if place else ""),
+        readings=[
+            Reading("Sets that wait, per step", number / count, "count"),
+            Reading("Waiting, per step", waited, "ns"),
+            Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
+        ],
+        evidence=call_rows(context, sets),
+        change=f"Replace {' and '.join(names)} by the asynchronous version on the stream that PyTorch works on"
+        + (f" (called in {place})." if place else "."),
+        code=_CODE,
+        saving=estimate,
+        confirm="Record again: the calls should be gone from the Launches page, and the GPU busy a larger part of the "
+        "step.",
+        confidence="high" if context.step_was_timed else "medium",
+    )

@@ -1,0 +1,271 @@
+"""Copies between CPU and GPU, and the one rule that each is for.
+
+A copy may have several faults: 300 small blocking copies from pageable memory have three. What helps most decides, so
+that no two rules ask for the same time: made needlessly, then many and small, then pageable, then slow, then blocking;
+what is left is a copy as it should be, which can still run beside the computing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints, KernelKind, Role
+from tb_dlprof_plugin.model.tree import any_in_subtree, inherit
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
+from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
+
+_COPY_OPS = ("aten::copy_", "aten::_copy_from", "aten::_pin_memory")
+_ASKED_FOR = (*_COPY_OPS, "aten::to", "aten::_to_copy", "aten::pin_memory", "aten::contiguous", "aten::clone")
+"""Outermost ops that copy because they were asked to; other ops copy to find something out."""
+_STEP = "ProfilerStep#"
+_CREATING = frozenset(
+    f"aten::{name}{ending}"
+    for name in (
+        *("zeros", "ones", "full", "rand", "randn", "randint", "empty", "normal", "bernoulli", "fill", "zero"),
+        *("uniform", "random", "exponential", "arange", "linspace", "logspace", "eye", "randperm", "tril", "triu"),
+        *("tril_indices", "triu_indices", "scalar_tensor", "one_hot", "detach"),
+    )
+    for ending in ("", "_", "_like")
+) - {"aten::detach", "aten::empty"}
+"""Ops that make a tensor out of nothing; ``detach_`` ends ``torch.tensor(values)``."""
+_FROM_VALUES = "aten::lift_fresh"
+"""What follows inside ``torch.tensor(values, device=...)`` when the copy is done."""
+_FOLLOWS_WITHIN_NS = 1_000_000
+GIGABYTE = 1e9
+
+
+class Fault(IntEnum):
+    """What is wrong with a copy; `NONE` for one that is as it should be."""
+
+    NONE = 0
+    READ = 1
+    """Inside an op that finds something out, such as ``.item()`` or ``bincount``: a matter of that op. Or of DDP."""
+    EXTRA = 2
+    SMALL = 3
+    PAGEABLE = 4
+    SLOW = 5
+    BLOCKING = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """One row per copy between CPU and GPU in the selected iterations; -1 where unknown or none.
+
+    Attributes:
+        launch: row of `Profile.launches`.
+        call: row of the call that made it.
+        top: row of the outermost op around it, the call itself outside every op.
+        wait: row of the call at which the CPU waits for it, which may be ``call``.
+        source: row of the op that made its data on the CPU just before.
+        to_gpu: from the CPU to the GPU.
+        pageable: from or to pageable memory.
+        bytes: copied.
+        duration_ns: on the GPU.
+        fault: the `Fault`.
+    """
+
+    launch: Ints
+    call: Ints
+    top: Ints
+    wait: Ints
+    source: Ints
+    to_gpu: Bools
+    pageable: Bools
+    bytes: Ints
+    duration_ns: Ints
+    fault: Ints
+
+    def __len__(self) -> int:
+        return len(self.launch)
+
+    def of(self, fault: Fault) -> Copies:
+        """Those with this fault."""
+        return self.where(self.fault == fault)
+
+    def where(self, rows: Bools) -> Copies:
+        """Those that are chosen."""
+        return Copies(*(getattr(self, name)[rows] for name in Copies.__slots__))
+
+    def launches(self, context: RuleContext) -> Bools:
+        """As a mask over `Profile.launches`."""
+        mask = np.zeros(len(context.profile.launches), dtype=np.bool_)
+        mask[self.launch] = True
+        return mask
+
+    def waits(self, context: RuleContext) -> Bools:
+        """The calls that wait for them, as a mask over `Profile.calls`."""
+        return rows_of_calls(context, self.wait)
+
+    def tops(self, context: RuleContext) -> Bools:
+        """The outermost ops around them, as a mask over `Profile.calls`."""
+        return rows_of_calls(context, self.top)
+
+
+def rows_of_calls(context: RuleContext, rows: Ints) -> Bools:
+    """A mask over `Profile.calls`; -1 is no row."""
+    mask = np.zeros(len(context.profile.calls), dtype=np.bool_)
+    mask[rows[rows >= 0]] = True
+    return mask
+
+
+@per_selection
+def copies(view: ProfileView, selection: Selection) -> Copies:
+    """The copies between CPU and GPU whose call was recorded in the selected iterations, without the DataLoader's."""
+    profile = view.profile
+    launches, calls, ops, strings = profile.launches, profile.calls, profile.ops, profile.strings
+    to_gpu_kernel, from_gpu_kernel, pageable_kernel = (_named(view, word) for word in ("HtoD", "DtoH", "Pageable"))
+    between = (to_gpu_kernel | from_gpu_kernel)[launches.kernel] & view.selected_launches(selection)
+    rows = np.flatnonzero(between)
+    call = launches.call[rows]
+    rows = rows[(ops.kind[calls.op[call]] == CallKind.RUNTIME) & (ops.role[calls.op[call]] != Role.DATALOADER)]
+    call = launches.call[rows]
+    kind = sync_kinds(view, view.selection())
+    wait = _waits(view, kind, call)
+    top = np.where(view.call_top[call] >= 0, view.call_top[call], call)
+    to_gpu = to_gpu_kernel[launches.kernel[rows]]
+    pageable = pageable_kernel[launches.kernel[rows]]
+    size, duration = launches.bytes[rows], launches.duration_ns[rows]
+    in_copy_op = np.array([strings[i] in _COPY_OPS for i in ops.name.tolist()], dtype=np.bool_)
+    innermost, outermost = view.launch_op[rows], calls.op[top]
+    asked = np.array([strings[i] in _ASKED_FOR for i in ops.name.tolist()], dtype=np.bool_)
+    is_copy = (innermost < 0) | (in_copy_op[np.maximum(innermost, 0)] & asked[outermost])
+    is_copy &= ~(in_copy_op[outermost] & ~to_gpu & _beside_the_loop(view)[top])
+    source = np.where(to_gpu, _sources(view, top), -1)
+    link = link_bytes_per_second(view) or 0.0
+    rate = size / np.maximum(duration, 1) * GIGABYTE
+    small = (size >= 0) & (size < thresholds.SMALL_COPY_BYTES)
+    many = is_copy & (source < 0) & small
+    enough = many.sum() >= thresholds.SMALL_COPIES_PER_STEP * selection.count
+    large = size >= thresholds.LARGE_COPY_BYTES
+    fault = np.select(
+        [
+            ~is_copy & (wait >= 0),
+            source >= 0,
+            many & enough,
+            to_gpu & pageable & ~small,
+            large & (rate < thresholds.SLOW_COPY_SHARE * link),
+            wait >= 0,
+        ],
+        [int(f) for f in (Fault.READ, Fault.EXTRA, Fault.SMALL, Fault.PAGEABLE, Fault.SLOW, Fault.BLOCKING)],
+        int(Fault.NONE),
+    ).astype(np.int64)
+    return Copies(rows, call, top, wait, source, to_gpu, pageable, size, duration, fault)
+
+
+@per_selection
+def copy_waits(view: ProfileView, _: Selection) -> Bools:
+    """Per row of `Profile.calls` whether the CPU waits there for a copy that an op of copying made."""
+    found = copies(view, view.selection())
+    result = np.zeros(len(view.profile.calls), dtype=np.bool_)
+    result[found.wait[(found.wait >= 0) & (found.fault != Fault.READ)]] = True
+    return result
+
+
+def link_bytes_per_second(view: ProfileView) -> float | None:
+    """What copies of pinned memory reach: the fastest large one recorded, at least what is usual for the GPU."""
+    capability = view.compute_capability
+    nominal = thresholds.PINNED_BYTES_PER_SECOND.get(capability[0]) if capability else None
+    launches = view.profile.launches
+    pinned = (_named(view, "HtoD") | _named(view, "DtoH")) & _named(view, "Pinned")
+    rows = pinned[launches.kernel] & (launches.bytes >= thresholds.LARGE_COPY_BYTES) & (launches.duration_ns > 0)
+    seen = float((launches.bytes[rows] / launches.duration_ns[rows]).max()) * GIGABYTE if rows.any() else None
+    return max(seen or 0.0, nominal or 0.0) or None
+
+
+def _beside_the_loop(view: ProfileView) -> Bools:
+    """Per call whether it lies in another thread than the steps: there DDP copies what it wants to know."""
+    calls = view.profile.calls
+    steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(_STEP))
+    return ~np.isin(calls.thread, calls.thread[steps]) if steps.any() else steps
+
+
+def _named(view: ProfileView, word: str) -> Bools:
+    """Per row of `Profile.kernels` whether it is a copy with this word in its name."""
+    kernels, strings = view.profile.kernels, view.profile.strings
+    named = np.array([word in strings[i] for i in kernels.name.tolist()], dtype=np.bool_)
+    result: Bools = named & (kernels.kind == KernelKind.MEMCPY)
+    return result
+
+
+def _waits(view: ProfileView, kind: Ints, call: Ints) -> Ints:
+    """The call at which the CPU waits for each copy: the copy's own, or the one behind it in the same op."""
+    waits = np.flatnonzero(kind == SyncKind.WAIT)
+    waits = waits[view.call_parent[waits] >= 0]
+    behind = np.full(len(kind), -1, dtype=np.int64)
+    behind[view.call_parent[waits]] = waits
+    parent = view.call_parent[call]
+    is_op = view.profile.ops.kind[view.profile.calls.op[np.maximum(parent, 0)]] == CallKind.OP
+    found = np.where((parent >= 0) & is_op, behind[np.maximum(parent, 0)], -1)
+    own = (kind[call] == SyncKind.COPY) | (kind[call] == SyncKind.PAGEABLE_COPY)
+    return np.where(found > call, found, np.where(own, call, -1))
+
+
+def _sources(view: ProfileView, top: Ints) -> Ints:
+    """The op before each outermost op, in the same thread, where it made a tensor of that shape on the CPU; else -1.
+
+    Of ``torch.tensor(values, device=...)`` the op itself.
+    """
+    profile = view.profile
+    calls, ops, strings = profile.calls, profile.ops, profile.strings
+    tops = np.flatnonzero(view.call_top == np.arange(len(calls)))
+    if not len(tops) or not len(top):
+        return np.full(len(top), -1, dtype=np.int64)
+    name = ops.name[calls.op]
+    creating = np.array([strings[i] in _CREATING for i in range(len(strings))], dtype=np.bool_)
+    position = np.minimum(np.searchsorted(tops, top), len(tops) - 1)
+    before, after = tops[np.maximum(position - 1, 0)], tops[np.minimum(position + 1, len(tops) - 1)]
+    known = (tops[position] == top) & (position > 0)
+    stop = calls.start_ns + calls.duration_ns
+    near = (calls.thread[before] == calls.thread[top]) & (calls.start_ns[top] - stop[before] < _FOLLOWS_WITHIN_NS)
+    near &= view.call_parent[before] == view.call_parent[top]
+    on_gpu = any_in_subtree(launching_calls(view), view.call_parent)
+    made = known & near & creating[name[before]] & ~on_gpu[before]
+    made[made] = _same_shape(view, before[made], top[made])
+    from_values = (tops[position] == top) & (after > top) & (calls.thread[after] == calls.thread[top])
+    from_values &= name[after] == (strings.index(_FROM_VALUES) if _FROM_VALUES in strings else -1)
+    from_values &= calls.start_ns[after] - stop[top] < _FOLLOWS_WITHIN_NS
+    return np.where(made, before, np.where(from_values, top, -1))
+
+
+def _same_shape(view: ProfileView, before: Ints, top: Ints) -> Bools:
+    """Whether the first input of ``top`` is as large as what an op in ``before`` filled; True where that is unknown."""
+    calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
+    first = {index: _first_shape(strings[index]) for index in np.unique(ops.shapes).tolist()}
+    shape = np.array([first[index] for index in ops.shapes.tolist()], dtype=object)[calls.op]
+    verdicts = []
+    for made, copied in zip(before.tolist(), top.tolist(), strict=True):
+        inside = [shape[made]]
+        row = made + 1
+        while row < len(calls) and calls.thread[row] == calls.thread[made] and calls.depth[row] > calls.depth[made]:
+            inside.append(shape[row])
+            row += 1
+        filled = [one for one in inside if one not in ("", "[]", "[0]")]
+        verdicts.append(not filled or not shape[copied] or shape[copied] in filled)
+    return np.array(verdicts, dtype=np.bool_)
+
+
+def _first_shape(shapes: str) -> str:
+    """ "[16, 32]" of "[[16, 32], [], []]"."""
+    inner = shapes.removeprefix("[").partition("]")[0]
+    return f"{inner}]" if inner.startswith("[") else ""
+
+
+def inner_op(view: ProfileView) -> Ints:
+    """Per call the string index of the innermost op around it (itself included), -1 for none."""
+    calls, ops = view.profile.calls, view.profile.ops
+    is_op = (ops.kind == CallKind.OP)[calls.op]
+    return inherit(np.where(is_op, ops.name[calls.op], -1), is_op, view.call_parent)
+
+
+def new_times(context: RuleContext, chosen: Copies, bytes_per_second: float) -> Floats:
+    """The time of each row of `Profile.launches` (ns) if these copies ran at this rate; none gets slower."""
+    times = context.profile.launches.duration_ns.astype(np.float64)
+    at_rate = np.maximum(chosen.bytes, 0) / bytes_per_second * 1e9
+    times[chosen.launch] = np.where(chosen.bytes >= 0, np.minimum(chosen.duration_ns, at_rate), chosen.duration_ns)
+    return times

@@ -1,0 +1,104 @@
+"""Tensors that are made on the CPU in each step only to be copied to the GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.evidence import call_rows, of_recorded_step, place_of
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.copies.copies import Copies, Fault, copies, rows_of_calls
+from tb_dlprof_plugin.advice.savings import saved, without_waits
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.intervals import union
+
+RULE = Rule(
+    id="extra_copies",
+    title="Tensors are made on the CPU and copied in each step",
+    looks_for="A copy to the GPU right behind the op that made its data on the CPU, in every other step or more often: "
+    "`torch.zeros(...).cuda()`, `torch.randn(...).to(device)`, `torch.tensor(values, device=device)`.",
+    why="The CPU fills memory, copies it and waits, for something that the GPU makes in microseconds or that does not "
+    "change from step to step.",
+    fix="Make the tensor on the GPU (`device=device`), or once before the loop.",
+    ignore_when="The random numbers must be those of the CPU's generator, or the values are new in each step and come "
+    "from Python.",
+    thresholds=("READS_PER_STEP", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
+    peers=(Peer("PyTorch", "Extra CUDA Copy Pattern"),),
+    references=(
+        Reference(
+            "PyTorch: create tensors directly on the target device",
+            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+            "#create-tensors-directly-on-the-target-device",
+        ),
+    ),
+)
+
+_CODE = """noise = torch.randn(inputs.shape, device=device)  # instead of torch.randn(inputs.shape).to(device)
+mask = torch.ones(batch, device=device)           # or once, before the loop
+"""
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where making such tensors and copying them takes a notable share of the step."""
+    if not context.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    found = copies(context.view, context.selection).of(Fault.EXTRA)
+    count = context.selection.count
+    per_step = len(found) / count
+    if not len(found):
+        return Silent("No copy to the GPU follows the op that made its data.")
+    if per_step < thresholds.READS_PER_STEP:
+        return Silent(f"{len(found)} tensors were made on the CPU and copied in {count} steps.")
+    made_and_copied = found.tops(context) | rows_of_calls(context, found.source)
+    calls = context.profile.calls
+    start, stop = union(
+        calls.start_ns[made_and_copied], calls.start_ns[made_and_copied] + calls.duration_ns[made_and_copied]
+    )
+    time = int((stop - start).sum()) // count
+    share = percent(time, context.recorded_step_ns) or 0.0
+    seen = f"{per_step:.3g} tensors a step are made on the CPU and copied to the GPU; both take the CPU "
+    f"{of_recorded_step(context, time)}"
+    if share < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"{seen}, {share:.1f} %.")
+    waits = found.waits(context)
+    estimate = saved(
+        context,
+        without_waits(context, waits, made_and_copied),
+        "The CPU neither makes nor copies them; what the GPU takes to make them is not counted.",
+    )
+    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"{seen}; without that the step would be {estimate.percent:.1f} % shorter.")
+    names = _names(context, found)
+    place = place_of(context, waits)
+    return RULE.finding(
+        title=f"{per_step:.3g} tensors a step are made on the CPU only to be copied",
+        seen=f"{seen}. They come from {names}." + (f" They are copied in {place}." if place else ""),
+        readings=[
+            Reading("Tensors made on the CPU and copied, per step", per_step, "count", thresholds.READS_PER_STEP),
+            Reading("CPU time for them, per step", time, "ns"),
+            Reading("Bytes copied per step", int(np.maximum(found.bytes, 0).sum()) // count, "bytes"),
+            Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
+        ],
+        evidence=call_rows(context, made_and_copied),
+        change=f"Give {names} device=..., or make the tensors once before the loop where they do not change."
+        + (f" They are copied in {place}." if place else ""),
+        code=_CODE,
+        saving=estimate,
+        confirm="Record again: the copies should be gone from the Kernels page, and the CPU's time for them from the "
+        "step.",
+        confidence="high" if context.step_was_timed else "medium",
+    )
+
+
+def _names(context: RuleContext, found: Copies) -> str:
+    """ "torch.randn and torch.ones", the slowest first."""
+    calls, ops, strings = context.profile.calls, context.profile.ops, context.profile.strings
+    time: dict[str, int] = {}
+    for row, top in zip(found.source.tolist(), found.top.tolist(), strict=True):
+        op = strings[ops.name[calls.op[row]]].removeprefix("aten::")
+        name = "torch.tensor" if row == top or op.startswith("detach") else f"torch.{op.rstrip('_')}"
+        time[name] = time.get(name, 0) + int(calls.duration_ns[row])
+    ordered = sorted(time, key=lambda name: -time[name])
+    return " and ".join(ordered[:3])

@@ -1,0 +1,119 @@
+"""Batches are copied to the GPU from pageable memory, through a staging buffer of the driver."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.evidence import op_rows, place_of
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.copies.copies import GIGABYTE, Fault, copies, link_bytes_per_second, new_times
+from tb_dlprof_plugin.advice.savings import saved, without_waits
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.profile_view import ProfileView
+
+RULE = Rule(
+    id="pageable_copies",
+    title="Batches are copied from pageable memory",
+    looks_for="Copies to the GPU, of 64 KiB or more, from memory that is not pinned, where they take a notable share "
+    "of the step.",
+    why="The GPU reads pinned memory itself. Of other memory the driver first copies every byte to a pinned buffer, "
+    "with the CPU: that is several times slower, and the CPU waits meanwhile even where it was told not to "
+    "(`non_blocking=True`).",
+    fix="Let the DataLoader pin its batches (`pin_memory=True`) and copy them with `non_blocking=True`.",
+    ignore_when="The machine is short of memory: pinned memory cannot be swapped out.",
+    thresholds=(
+        "SMALL_COPY_BYTES",
+        "PINNED_BYTES_PER_SECOND",
+        "WORTHWHILE_SAVING_PERCENT",
+        "REPLAYED_WAITS",
+    ),
+    peers=(
+        Peer("Nsight Systems", "CUDA Async Memcpy with Pageable Memory"),
+        Peer("nvprof / Visual Profiler", "Low Memcpy Throughput"),
+    ),
+    references=(
+        Reference(
+            "PyTorch: memory pinning",
+            "https://docs.pytorch.org/docs/stable/data.html#memory-pinning",
+        ),
+        Reference(
+            "PyTorch: pin_memory() and non_blocking",
+            "https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html",
+        ),
+    ),
+)
+
+_CODE = """loader = torch.utils.data.DataLoader(dataset, ..., pin_memory=True)
+for inputs, targets in loader:
+    inputs = inputs.to(device, non_blocking=True)
+    targets = targets.to(device, non_blocking=True)
+"""
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where pinned memory would shorten the step by a notable share."""
+    if not context.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    found = copies(context.view, context.selection).of(Fault.PAGEABLE)
+    if not len(found):
+        return Silent("No large copy to the GPU came from pageable memory.")
+    count = context.selection.count
+    time = int(found.duration_ns.sum()) // count
+    size = int(np.maximum(found.bytes, 0).sum()) // count
+    share = percent(time, context.step_ns) or 0.0
+    seen = f"{size / 1e6:.1f} MB a step are copied to the GPU from pageable memory, in {time / 1e6:.2f} ms"
+    if share < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"{seen}: {share:.1f} % of the step.")
+    link = link_bytes_per_second(context.view)
+    if link is None:
+        return Silent("How fast pinned memory would be is not known for this GPU.", applicable=False)
+    waits = found.waits(context)
+    rate = size / time * GIGABYTE if time else 0.0
+    faster = new_times(context, found, link)
+    estimate = saved(
+        context,
+        without_waits(context, waits, new_ns=faster),
+        f"From pinned memory the copies run at {link / GIGABYTE:.0f} instead of {rate / GIGABYTE:.1f} GB/s, and the "
+        "CPU launches on meanwhile.",
+        low=without_waits(context, np.zeros_like(waits), new_ns=faster),
+    )
+    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"{seen}; from pinned memory the step would be {estimate.percent:.1f} % shorter.")
+    loader = context.facts.dataloader
+    pinned = (
+        "" if loader is None or loader.pin_memory is None else f" The DataLoader has pin_memory={loader.pin_memory}."
+    )
+    place = place_of(context, waits)
+    return RULE.finding(
+        title=f"{size / 1e6:.0f} MB a step are copied from pageable memory at {rate / GIGABYTE:.1f} GB/s",
+        seen=f"{seen}: {rate / GIGABYTE:.1f} GB/s, where copies of pinned memory reach {link / GIGABYTE:.0f}. The step "
+        f"takes {context.step_ns / 1e6:.2f} ms.{pinned}" + (f" The copies are made in {place}." if place else ""),
+        readings=[
+            Reading("Copies from pageable memory, per step", time, "ns"),
+            Reading("Share of the step", share, "percent"),
+            Reading("Bytes per step", size, "bytes"),
+            Reading("Rate over that of pinned memory", rate / link, "ratio"),
+            Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
+        ],
+        evidence=op_rows(context, found.launches(context)),
+        change="Pin the batches: pin_memory=True for the DataLoader, or tensor.pin_memory() once for tensors that are "
+        "copied again and again; and give .to(device) non_blocking=True."
+        + (f" It is called in {place}." if place else ""),
+        code=_CODE,
+        saving=estimate,
+        confirm='Record again: the copies should be called "Pinned -> Device" on the Kernels page and take as much '
+        "less as given.",
+        confidence="high" if context.step_was_timed else "medium",
+    )
+
+
+def made(base: ProfileView, candidate: ProfileView) -> str:
+    """Memory that is pinned now."""
+    before, after = base.profile.facts.dataloader, candidate.profile.facts.dataloader
+    if before is not None and after is not None and before.pin_memory is False and after.pin_memory:
+        return "pin_memory on"
+    had, has = (len(copies(view, view.selection()).of(Fault.PAGEABLE)) for view in (base, candidate))
+    return "copies from pinned memory" if had and not has else ""

@@ -1,0 +1,1 @@
+"""Rules of the topic "Data loading", with the helpers that only they use."""

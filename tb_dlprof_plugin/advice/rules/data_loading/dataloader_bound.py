@@ -1,0 +1,142 @@
+"""The GPU, or on a CPU run the step, waits for the DataLoader."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.data_loading.dataloader import epoch_starts, settings_raised, worker_processes
+from tb_dlprof_plugin.advice.savings import (
+    Saving,
+    less_cpu,
+    partly,
+)
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.change import Change
+from tb_dlprof_plugin.simulation.pauses import loading_times
+
+RULE = Rule(
+    id="dataloader_bound",
+    title="The DataLoader holds up the step",
+    looks_for="Time in which the training thread waits in the DataLoader while the GPU is idle (on a CPU run: all "
+    "of that time). Where the DataLoader has no worker processes, that is the cause, and "
+    "[synchronous_dataloader](synchronous_dataloader.md) speaks instead; where it is the start of epochs, "
+    "[worker_restart](worker_restart.md).",
+    why="A GPU that waits for data computes nothing. Loading that overlaps with training costs nothing.",
+    fix="Load in more worker processes, or make each sample cheaper.",
+    ignore_when="The first batch of an epoch was recorded, and epochs are long.",
+    thresholds=("DATALOADER_SHARE_PERCENT", "WAIT_LEFT_WITH_MORE_WORKERS", "STEP_NOISE"),
+    peers=(
+        Peer("DLProf", "Dataloader Detector"),
+        Peer("torch-tb-profiler", "DataLoader recommendation"),
+    ),
+    references=(
+        Reference(
+            "PyTorch: DataLoader",
+            "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading",
+        ),
+        Reference(
+            "PyTorch: performance tuning guide",
+            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html",
+        ),
+    ),
+    facts=("workers",),
+)
+
+_WORKERS = 4
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where the training thread waits in the DataLoader, with the GPU idle, for a notable share of the step."""
+    waiting = context.steps.category_ns["dataloader"]
+    if waiting is None:
+        return Silent("DataLoader time was not recorded.", applicable=False)
+    time = waiting // context.selection.count
+    share = percent(time, context.step_ns) or 0.0
+    subject = "with the GPU idle" if context.profile.has_gpu else "of the CPU run"
+    if share < thresholds.DATALOADER_SHARE_PERCENT:
+        return Silent(f"{share:.1f} % of the step is spent waiting in the DataLoader {subject}.")
+    workers = worker_processes(context)
+    if workers == 0:
+        return Silent(
+            f"{time / 1e6:.2f} ms of the step are spent waiting in the DataLoader {subject}, which has no worker "
+            "processes: see synchronous_dataloader."
+        )
+    starts = epoch_starts(context)
+    at_starts = int((starts.waiting_ns + starts.ending_ns).sum()) // context.selection.count
+    rest = percent(max(0, time - at_starts), context.step_ns) or 0.0
+    if rest < thresholds.DATALOADER_SHARE_PERCENT:
+        return Silent(
+            f"{share:.1f} % of the step are spent waiting in the DataLoader {subject}, but all except {rest:.1f} % "
+            "where an epoch begins and worker processes start: see worker_restart."
+        )
+    estimate = _estimate(context, time, workers)
+    settings = "not recorded" if workers is None else f"num_workers={workers}"
+    return RULE.finding(
+        title=f"The step waits {share:.0f} % of its time for the DataLoader",
+        seen=f"{time / 1e6:.2f} ms of each {context.step_ns / 1e6:.2f} ms step are spent in the DataLoader {subject}. "
+        f"DataLoader settings: {settings}.",
+        readings=[
+            Reading("Share of the step", share, "percent", thresholds.DATALOADER_SHARE_PERCENT),
+            Reading("Waiting per step", time, "ns"),
+            Reading("Worker processes", workers, "count"),
+        ],
+        evidence=[EvidenceRow("Dataloader", time, share, "overview", "dataloader")],
+        change=_change(context, workers),
+        code=_code(context, workers),
+        saving=estimate,
+        confirm="Record again: the Dataloader share on the Overview should fall and the step get shorter by as much.",
+    )
+
+
+def made(base: ProfileView, candidate: ProfileView) -> str:
+    """The settings of the DataLoader that were raised or switched on."""
+    return settings_raised(base, candidate)
+
+
+def _estimate(context: RuleContext, waiting_ns: int, workers: int | None) -> Saving:
+    """Between a fifth of the waiting and all that loading costs the step."""
+    loading = loading_times(context.view, context.view.selection())
+    cores = context.profile.system.cpu_count
+    spread = workers is None or not cores or workers < cores - 1
+    more = "twice as many workers take half the time for a batch" if spread else "the workers have all cores already"
+    if not context.profile.has_gpu:
+        text = (
+            f"At most the {waiting_ns / 1e6:.2f} ms in which the step waits; a fifth to all of it goes, by how well "
+            "more or faster workers keep up."
+        )
+        return partly(context, less_cpu(loading), 0.2 * waiting_ns, 0.5 * waiting_ns, waiting_ns, text)
+    known = context.simulation
+    step_ns = known.estimate.ns
+    # Waiting for workers is what is left of their time per batch: it says nothing of how fast the CPU launches.
+    least, middle = (known.usual([Change(cpu=loading, keep_cpu=0.0)], end).ns for end in ("low", "expected"))
+    paced = step_ns * (thresholds.WAIT_LEFT_WITH_MORE_WORKERS if spread else 1.0)
+    low = min(0.2 * waiting_ns, max(0.0, step_ns - middle))
+    expected = max(low, step_ns - max(paced, middle))
+    high = max(expected, (1 + thresholds.STEP_NOISE) * step_ns - least)
+    text = (
+        f"The recorded launches, replayed as without the profiler and without waiting for a batch, take "
+        f"{middle / 1e6:.2f} ms a step, {least / 1e6:.2f} ms at least, of {step_ns / 1e6:.2f} ms: nothing that loading "
+        f"does can save more. Expected: {more}, until something else sets the pace. At least a fifth of the "
+        f"{waiting_ns / 1e6:.2f} ms goes in which the GPU waits."
+    )
+    return partly(context, less_cpu(loading), low, expected, high, text)
+
+
+def _change(context: RuleContext, workers: int | None) -> str:
+    loader = context.facts.dataloader
+    if loader is not None and loader.persistent_workers is False:
+        return "Raise num_workers, keep the workers between epochs, and move work out of the dataset's __getitem__."
+    return "Raise num_workers up to the number of CPU cores, or move work out of the dataset's __getitem__."
+
+
+def _code(context: RuleContext, workers: int | None) -> str:
+    cores = context.profile.system.cpu_count or _WORKERS
+    count = min(cores, _WORKERS if not workers else workers * 2)
+    pin = "\n    pin_memory=True," if context.profile.has_gpu else ""
+    return (
+        "loader = torch.utils.data.DataLoader(\n    dataset,\n    batch_size=...,\n"
+        f"    num_workers={count},{pin}\n    persistent_workers=True,\n    prefetch_factor=4,\n)\n"
+    )

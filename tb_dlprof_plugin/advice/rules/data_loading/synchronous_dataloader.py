@@ -1,0 +1,130 @@
+"""The training process loads its batches itself: ``num_workers=0``."""
+
+from __future__ import annotations
+
+import math
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.data_loading.dataloader import loading_ns, settings_raised, worker_processes
+from tb_dlprof_plugin.advice.savings import Saving, less_cpu, partly, saved
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.change import Change
+from tb_dlprof_plugin.simulation.pauses import loading_times
+
+RULE = Rule(
+    id="synchronous_dataloader",
+    title="The DataLoader has no worker processes",
+    looks_for="A DataLoader with `num_workers=0` whose loading leaves the GPU idle (on a CPU run: takes time) for a "
+    "notable share of the step. Loading that the GPU's work hides costs nothing, and the rule says nothing of it. "
+    "Where there are workers and they do not keep up, [dataloader_bound](dataloader_bound.md) speaks instead.",
+    why="Without workers loading and training alternate in one process: while a batch is loaded nothing is launched. "
+    "Worker processes load the next batches meanwhile.",
+    fix="Set `num_workers`, `persistent_workers=True` and `pin_memory=True`. The number given is what the time per "
+    "batch asks for.",
+    ignore_when="The machine has no core to spare.",
+    thresholds=("DATALOADER_SHARE_PERCENT", "WORKER_OVERHEAD", "WORTHWHILE_SAVING_PERCENT", "REPLAYED_WAITS"),
+    peers=(
+        Peer("PyTorch", "Synchronized DataLoader Pattern"),
+        Peer("torch-tb-profiler", "DataLoader recommendation"),
+        Peer("DLProf", "Dataloader Detector"),
+    ),
+    references=(
+        Reference(
+            "PyTorch: DataLoader",
+            "https://docs.pytorch.org/docs/stable/data.html#single-and-multi-process-data-loading",
+        ),
+        Reference(
+            "PyTorch: performance tuning guide",
+            "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html"
+            "#enable-asynchronous-data-loading-and-augmentation",
+        ),
+    ),
+    facts=("workers",),
+)
+
+_USUAL_WORKERS = 4
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where loading in the training process leaves the GPU idle for a notable share of the step."""
+    waiting = context.steps.category_ns["dataloader"]
+    workers = worker_processes(context)
+    loading = loading_ns(context)
+    if waiting is None or not loading:
+        return Silent("No DataLoader was recorded.", applicable=False)
+    if workers is None:
+        return Silent("Whether the DataLoader has worker processes was not recorded.", applicable=False)
+    if workers:
+        return Silent(f"The DataLoader has {workers} worker processes.")
+    time = waiting // context.selection.count
+    share = percent(time, context.step_ns) or 0.0
+    subject = "with the GPU idle" if context.profile.has_gpu else "of the CPU run"
+    seen = (
+        f"{loading / 1e6:.2f} ms of each {context.step_ns / 1e6:.2f} ms step are spent loading in the training process"
+    )
+    if share < thresholds.DATALOADER_SHARE_PERCENT:
+        return Silent(f"{seen}, but only {share:.1f} % of the step {subject}.")
+    estimate, count = _estimate(context, time, loading)
+    return RULE.finding(
+        title=f"The training process loads its batches itself, {loading / 1e6:.1f} ms a step",
+        seen=f"{seen}, {time / 1e6:.2f} ms ({share:.0f} %) {subject}: num_workers=0.",
+        readings=[
+            Reading("Share of the step", share, "percent", thresholds.DATALOADER_SHARE_PERCENT),
+            Reading("Waiting per step", time, "ns"),
+            Reading("Loading per step", loading, "ns"),
+            Reading("Worker processes", workers, "count"),
+        ],
+        evidence=[EvidenceRow("Dataloader", time, share, "overview", "dataloader")],
+        change=f"Load in {count} worker processes, so that the next batches are made while this one trains.",
+        code=_code(context, count),
+        saving=estimate,
+        confirm="Record again: the Dataloader share on the Overview should fall and the step get shorter by as much.",
+        confidence="high" if context.step_was_timed else "medium",
+    )
+
+
+def made(base: ProfileView, candidate: ProfileView) -> str:
+    """Worker processes, and what else was switched on with them."""
+    before, after = base.profile.facts.dataloader, candidate.profile.facts.dataloader
+    if before is None or after is None or before.num_workers != 0 or not after.num_workers:
+        return ""
+    return settings_raised(base, candidate)
+
+
+def _estimate(context: RuleContext, waiting_ns: int, loading_ns: int) -> tuple[Saving, int]:
+    """The saving, and how many workers it takes."""
+    loading = loading_times(context.view, context.view.selection())
+    cores = context.profile.system.cpu_count
+    spare = max(1, cores - 1) if cores else None
+    if not context.profile.has_gpu:
+        # The workers take the cores that the training computes on.
+        text = f"At most the {waiting_ns / 1e6:.2f} ms of loading; between half and all of it overlaps with training."
+        estimate = partly(context, less_cpu(loading), 0.5 * waiting_ns, 0.9 * waiting_ns, waiting_ns, text)
+        return estimate, min(_USUAL_WORKERS, cores or _USUAL_WORKERS)
+    best = saved(context, Change(cpu=loading, keep_cpu=0.0), "Without any loading in the training process.")
+    step_ns = context.step_ns
+    after_ns = max(step_ns - best.expected_ns, 1)
+    work_ns = loading_ns * thresholds.WORKER_OVERHEAD
+    count = max(1, math.ceil(work_ns / after_ns) + 1)
+    if spare is not None:
+        count = min(count, spare)
+    expected = max(0, step_ns - max(after_ns, round(work_ns / count)))
+    text = (
+        f"{best.derivation} {count} workers deliver a batch every {work_ns / count / 1e6:.2f} ms, if a worker takes "
+        f"{thresholds.WORKER_OVERHEAD:g} times as long for a batch as the training process."
+    )
+    return partly(
+        context, less_cpu(loading), min(best.low_ns, expected), expected, max(best.high_ns, expected), text
+    ), count
+
+
+def _code(context: RuleContext, count: int) -> str:
+    pin = "\n    pin_memory=True," if context.profile.has_gpu else ""
+    return (
+        "loader = torch.utils.data.DataLoader(\n    dataset,\n    batch_size=...,\n"
+        f"    num_workers={count},{pin}\n    persistent_workers=True,\n)\n"
+    )

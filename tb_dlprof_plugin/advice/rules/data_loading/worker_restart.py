@@ -1,0 +1,103 @@
+"""The DataLoader starts its worker processes anew for each epoch."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.data_loading.dataloader import epoch_starts, worker_processes
+from tb_dlprof_plugin.advice.savings import stated
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.profile_view import ProfileView
+
+RULE = Rule(
+    id="worker_restart",
+    title="Worker processes are started anew for each epoch",
+    looks_for="The start of an epoch in the recording, with time between the end of one DataLoader iterator and the "
+    "first batch of the next in which the GPU is idle, where `persistent_workers` is off.",
+    why="At the end of an epoch the workers are stopped, and for the next they are forked, which copies the page "
+    "tables of the training process for each, or started from nothing. Only then does the first batch begin to load. "
+    "Over a long epoch that is nothing; over one of a few steps it can be most of the time.",
+    fix="Set `persistent_workers=True`. Or make one long epoch of many short ones, with a sampler that repeats.",
+    ignore_when="Epochs are long. The price is given per step of the whole epoch where the length is known.",
+    thresholds=("WORTHWHILE_SAVING_PERCENT", "WORKERS_KEPT", "FIRST_BATCH_SOONER"),
+    references=(
+        Reference(
+            "PyTorch: DataLoader",
+            "https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader",
+        ),
+    ),
+    facts=("workers",),
+)
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where starting the workers takes a notable share of the time per step."""
+    loader = context.facts.dataloader
+    workers = worker_processes(context)
+    if workers == 0:
+        return Silent("The DataLoader has no worker processes.", applicable=False)
+    if loader is not None and loader.persistent_workers:
+        return Silent("persistent_workers is on.")
+    starts = epoch_starts(context)
+    if not len(starts):
+        return Silent("No epoch began in the recording.", applicable=False)
+    persistent = None if loader is None else loader.persistent_workers
+    if persistent is None and len(starts) < 2:
+        return Silent(
+            "One DataLoader iterator was made in the recording; whether its workers are kept was not recorded.",
+            applicable=False,
+        )
+    each = int((starts.starting_ns + starts.ending_ns).mean())
+    waiting = int(starts.waiting_ns.mean())
+    batches = None if loader is None else loader.batches
+    if batches:
+        steps, length = float(batches), f"an epoch has {batches} batches"
+    else:
+        steps = context.selection.count / len(starts)
+        length = f"{len(starts)} of {context.selection.count} recorded steps begin an epoch"
+    per_step = each / steps
+    share = percent(per_step, context.recorded_step_ns) or 0.0
+    seen = f"At the start of an epoch the GPU is idle for {each / 1e6:.2f} ms while workers stop and start; {length}"
+    if share < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(f"{seen}: {share:.1f} % of the time per step.")
+    kept = thresholds.WORKERS_KEPT
+    estimate = stated(
+        context,
+        per_step * kept.low,
+        per_step * kept.expected + thresholds.FIRST_BATCH_SOONER * waiting / steps,
+        per_step + waiting / steps,
+        f"{each / 1e6:.2f} ms of each epoch go, of which {100 * kept.low:.0f} to 100 % (expected "
+        f"{100 * kept.expected:.0f} %) are saved: workers that are kept are told to begin anew. Of the "
+        f"{waiting / 1e6:.2f} ms that the first batch keeps the GPU waiting as much as all may be the new workers' "
+        f"({100 * thresholds.FIRST_BATCH_SOONER:.0f} % expected), or none. {length[0].upper()}{length[1:]}.",
+    )
+    settings = "not recorded" if persistent is None else f"persistent_workers={persistent}"
+    return RULE.finding(
+        title=f"Each epoch begins with {each / 1e6:.0f} ms in which worker processes are started",
+        seen=f"{seen}. DataLoader settings: num_workers={'not recorded' if workers is None else workers}, {settings}.",
+        readings=[
+            Reading("Stopping and starting workers, per epoch", each, "ns"),
+            Reading("Waiting for the first batch, per epoch", waiting, "ns"),
+            Reading("Epochs begun in the recording", len(starts), "count"),
+            Reading("Batches per epoch", batches, "count"),
+            Reading("Share of the time per step", share, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
+        ],
+        evidence=[EvidenceRow("Python", round(per_step), share, "overview", "other")],
+        change="Keep the workers from epoch to epoch.",
+        code="loader = torch.utils.data.DataLoader(\n    dataset,\n    batch_size=...,\n"
+        f"    num_workers={workers or 4},\n    persistent_workers=True,\n)\n",
+        saving=estimate,
+        confirm="Record an epoch's start again: no time should lie between the end of one epoch and the first batch of "
+        "the next.",
+        confidence="high" if batches and persistent is False else "medium",
+    )
+
+
+def made(base: ProfileView, candidate: ProfileView) -> str:
+    """The setting."""
+    before, after = base.profile.facts.dataloader, candidate.profile.facts.dataloader
+    if before is None or after is None:
+        return ""
+    return "persistent_workers on" if before.persistent_workers is False and after.persistent_workers else ""

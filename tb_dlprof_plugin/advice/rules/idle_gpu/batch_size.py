@@ -1,0 +1,153 @@
+"""A larger batch fits into the GPU's memory and would train more samples a second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
+from tb_dlprof_plugin.planning.larger_batch import FACTORS, LargerBatch, larger_batch
+from tb_dlprof_plugin.profile_view import ProfileView
+
+RULE = Rule(
+    id="batch_size",
+    title="A larger batch would train faster",
+    looks_for="GPU memory that is left for a batch of at least twice the size, where the step is paced by the CPU or "
+    "by what does not grow with the batch.",
+    why="A step has costs that do not depend on the batch: the CPU launches the same ops, the optimizer updates the "
+    "same parameters. A GPU that idles meanwhile could work on more samples in the same time.",
+    fix="Raise the batch size in steps of two while samples per second rise.",
+    ignore_when="The batch size is given by the method: large batches need another learning rate and sometimes more "
+    "epochs, and batch statistics change with them. A batch of one in inference is a matter of latency.",
+    thresholds=("BATCH_GAIN", "BATCH_STEP_GAIN", "MEMORY_TO_FILL_PERCENT"),
+    peers=(Peer("DLProf", "Batch Size Detector"),),
+    references=(
+        Reference(
+            "Goyal et al., Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour",
+            "https://arxiv.org/abs/1706.02677",
+        ),
+    ),
+    facts=("batch_size",),
+)
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """Bytes: at the peak, of it independent of the batch (0 where unknown), and what the process could hold."""
+
+    peak: int
+    steady: int
+    available: int
+
+    @property
+    def largest_factor(self) -> float:
+        """Times the batch that fits."""
+        room = thresholds.MEMORY_TO_FILL_PERCENT / 100 * self.available - self.steady
+        return room / max(self.peak - self.steady, 1)
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where a batch that fits would train `BATCH_GAIN` times as many samples a second, at the least."""
+    if not context.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    batch = context.facts.batch_size
+    memory = _memory(context)
+    if not batch or memory is None:
+        what = "The batch size" if not batch else "The GPU's memory"
+        return Silent(f"{what} was not recorded.", applicable=False)
+    used = 100 * memory.peak / memory.available
+    held = f"{memory.peak / 2**30:.1f} of {memory.available / 2**30:.0f} GiB of GPU memory are used at the peak"
+    if memory.largest_factor < FACTORS[1]:
+        return Silent(f"{held}: a batch twice as large would not fit.")
+    known = context.simulation.estimate
+    larger = larger_batch(context.view, context.selection, known.ns)
+    index = _best(larger, memory.largest_factor)
+    least, most = larger.gain(index)
+    if index == 0 or least < thresholds.BATCH_GAIN:
+        tried = larger.gain(1)[0]
+        return Silent(
+            f"{held}, but twice the batch would train only {tried:.2f} times as many samples a second, or so."
+        )
+    factor = FACTORS[index]
+    rate = batch * 1e9 / known.ns
+    times = f"{least:.1f}" if round(least, 1) == round(most, 1) else f"{least:.1f} to {most:.1f}"
+    fits = _two_digits(int(batch * memory.largest_factor))
+    idle = context.idle_ns
+    return RULE.finding(
+        title=f"A batch of {batch * factor} instead of {batch} would train {times} times as many samples a second",
+        seen=f"{held} by batches of {batch}; about {fits:,} samples would fit. The GPU works "
+        f"{context.steps.gpu_utilization or 0:.0f} % of the step. Without the profiler a step takes "
+        f"{known.ns / 1e6:.2f} ms ({known.words}): {rate:,.0f} samples a second.",
+        readings=[
+            Reading("Times as many samples a second, at the least", least, "ratio", thresholds.BATCH_GAIN),
+            Reading("Times as many samples a second, at best", most, "ratio"),
+            Reading("Samples a second now", rate, "count"),
+            Reading("GPU memory used at the peak", memory.peak, "bytes"),
+            Reading("Of it independent of the batch", memory.steady or None, "bytes"),
+            Reading("GPU memory that the process could use", memory.available, "bytes"),
+            Reading("Memory per sample", (memory.peak - memory.steady) // batch, "bytes"),
+            Reading("Samples that would fit", fits, "count"),
+        ],
+        evidence=[
+            EvidenceRow("GPU idle", idle, percent(idle, context.step_ns), "launches", ""),
+            EvidenceRow("GPU memory at the peak", None, used, "memory", ""),
+        ],
+        change=f"Raise the batch size from {batch} to {batch * factor}, and the learning rate with it as your method "
+        "says. Input loading must keep up: it has as many more samples to load a second.",
+        code=f"loader = torch.utils.data.DataLoader(dataset, batch_size={batch * factor}, ...)\n",
+        saving_unknown_because="A larger batch makes the step longer, not shorter. What it gains is samples per "
+        f"second: {times} times as many by the launches of this run, where kernels that fill the GPU take as many "
+        "times longer as the batch is larger, and what does not depend on the batch as long as before.",
+        severity="high" if least >= thresholds.BATCH_LARGE_GAIN else "medium",
+        confidence="medium",
+        confirm="Record again with the larger batch and compare samples per second, not step times.",
+    )
+
+
+def made(base: ProfileView, candidate: ProfileView) -> str:
+    """The batch size, where it was raised."""
+    before, after = base.profile.facts.batch_size, candidate.profile.facts.batch_size
+    return f"batch size {before} to {after}" if before and after and after > before else ""
+
+
+def _best(larger: LargerBatch, most: float) -> int:
+    """The largest batch that fits and still gains on the one half as large."""
+    best = 0
+    for index in range(1, len(FACTORS)):
+        gained = larger.gain(index)[0] / larger.gain(index - 1)[0]
+        if FACTORS[index] > most or gained < thresholds.BATCH_STEP_GAIN:
+            break
+        best = index
+    return best
+
+
+def _two_digits(number: int) -> int:
+    """Rounded down: more would claim to know the memory of each sample."""
+    unit = int(10 ** max(len(str(number)) - 2, 0))
+    return number // unit * unit
+
+
+def _memory(context: RuleContext) -> _Memory | None:
+    facts, profile = context.facts, context.profile
+    used = profile.iterations.gpu_ids
+    total = next((gpu.memory_bytes for gpu in profile.system.gpus if gpu.id in used), None)
+    available = facts.available_memory_bytes or total
+    peak = _recorded_peak(context) or facts.peak_memory_allocated_bytes
+    if not peak or not available:
+        return None
+    # What stays between steps is taken for 0 where it is unknown: then too few samples seem to fit, not too many.
+    return _Memory(peak, min(facts.steady_memory_bytes or 0, peak), available)
+
+
+def _recorded_peak(context: RuleContext) -> int | None:
+    gpus = [device for device in recorded_devices(context.profile) if device != CPU]
+    peaks = []
+    for device in gpus:
+        memory = DeviceMemory(context.view, device)
+        if memory.has_totals:
+            peaks.append(memory.peak(memory.window(context.selection.first, context.selection.last)).allocated)
+    return max(peaks, default=None)

@@ -1,0 +1,75 @@
+"""How much of the GPU each kernel fills: its thread blocks against the multiprocessors, and whether it runs alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+
+_COMMUNICATION = "communication"
+_ALONE = 0.5
+"""A launch with other streams' kernels beside it for less than this share of its time runs alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """One row per row of `Profile.launches`.
+
+    Attributes:
+        kernels: kernels of the selected iterations that compute, not communicate, and whose grid is known.
+        blocks: thread blocks of each, 0 for others.
+        multiprocessors: of the GPU that it ran on, 0 where not known.
+        alone: no other stream's kernels run beside it for half of its time.
+        streams: streams with kernels per device, the most of any.
+    """
+
+    kernels: Bools
+    blocks: Ints
+    multiprocessors: Ints
+    alone: Bools
+    streams: int
+
+
+@per_selection
+def filling(view: ProfileView, selection: Selection) -> Filling:
+    """Of the kernels launched in the selected iterations."""
+    profile = view.profile
+    launches, kernels, strings = profile.launches, profile.kernels, profile.strings
+    grid = profile.launch_configs.grid
+    known = (grid > 0).all(axis=1) if len(grid) else np.zeros(0, dtype=np.bool_)
+    of_config = np.where(known, grid.prod(axis=1), 0) if len(grid) else np.zeros(0, dtype=np.int64)
+    config = launches.config
+    blocks = np.where(config >= 0, of_config[np.maximum(config, 0)], 0) if len(of_config) else np.zeros(len(launches))
+    communicates = np.array([strings[i] == _COMMUNICATION for i in kernels.family.tolist()], dtype=np.bool_)
+    computes = (kernels.kind == KernelKind.KERNEL) & ~communicates
+    counted = computes[launches.kernel] & (blocks > 0) & view.selected_launches(selection)
+    sizes = {gpu.id: gpu.sm_count or 0 for gpu in profile.system.gpus}
+    devices = np.unique(launches.device).tolist()
+    multiprocessors = np.zeros(len(launches), dtype=np.int64)
+    for device in devices:
+        multiprocessors[launches.device == device] = sizes.get(device, 0)
+    alone, streams = _alone(view, computes[launches.kernel])
+    return Filling(counted, np.where(counted, blocks, 0).astype(np.int64), multiprocessors, alone, streams)
+
+
+def _alone(view: ProfileView, computes: Bools) -> tuple[Bools, int]:
+    launches = view.profile.launches
+    alone = np.ones(len(launches), dtype=np.bool_)
+    most = 0
+    for device in np.unique(launches.device).tolist():
+        here = computes & (launches.device == device)
+        streams = np.unique(launches.stream[here]).tolist()
+        most = max(most, len(streams))
+        for stream in streams if len(streams) > 1 else ():
+            mine = np.flatnonzero(here & (launches.stream == stream))
+            others = here & (launches.stream != stream)
+            start = launches.start_ns[others]
+            beside = union(start, start + launches.duration_ns[others])
+            begin = launches.start_ns[mine]
+            inside = covered(beside, begin, begin + launches.duration_ns[mine])
+            alone[mine] = inside < _ALONE * np.maximum(launches.duration_ns[mine], 1)
+    return alone, most

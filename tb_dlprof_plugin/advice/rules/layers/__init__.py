@@ -1,0 +1,1 @@
+"""Rules of the topic "Layers", with the helpers that only they use."""

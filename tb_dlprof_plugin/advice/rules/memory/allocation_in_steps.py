@@ -1,0 +1,149 @@
+"""Steps allocate and free GPU memory by the driver's calls instead of using PyTorch's cache."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.evidence import call_rows, of_recorded_step
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.savings import Saving, stated
+from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.profile import Bools, CallKind
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.call_names import calls_named
+
+RULE = Rule(
+    id="allocation_in_steps",
+    title="Steps allocate GPU memory anew",
+    looks_for="Calls that allocate or free GPU memory, or pinned memory of the host, in most of the recorded steps.",
+    why="PyTorch keeps freed memory for the next request, so that a training allocates in its first steps only. A call "
+    "of the driver's takes up to a millisecond, and freeing waits until the GPU has done all of its work.",
+    fix="Take `torch.cuda.empty_cache()` out of the training loop. If PyTorch frees its cache because memory runs out, "
+    "use less memory, or set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`. Allocate pinned buffers once.",
+    ignore_when="Another process needs the memory between the steps.",
+    thresholds=("ALLOCATION_SHARE_PERCENT", "WORTHWHILE_SAVING_PERCENT"),
+    peers=(Peer("nvprof / Visual Profiler", "API time in cudaMalloc and cudaFree"),),
+    references=(
+        Reference(
+            "PyTorch: memory management",
+            "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management",
+        ),
+    ),
+)
+
+_ALLOCATES = frozenset(
+    (
+        *("cudaMalloc", "cudaMallocAsync", "cudaMallocManaged", "cudaMallocPitch", "cudaHostAlloc", "cudaMallocHost"),
+        *("cuMemAlloc_v2", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemHostAlloc", "hipMalloc", "hipHostMalloc"),
+    )
+)
+_FREES = frozenset(
+    (
+        *("cudaFree", "cudaFreeAsync", "cudaFreeHost", "cuMemFree_v2", "cuMemUnmap", "cuMemRelease", "cuMemFreeHost"),
+        *("hipFree", "hipHostFree"),
+    )
+)
+_PINNED = frozenset(("cudaHostAlloc", "cudaMallocHost", "cudaFreeHost", "cuMemHostAlloc", "cuMemFreeHost"))
+_NEARLY_FULL = 0.9
+_CERTAIN = 0.7
+"""Of the GPU's idle time in such calls: the rest may be launching that would have been late all the same. Ours."""
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where most steps hold such calls, they take a notable share, and the GPU idles for them."""
+    if not context.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    view, calls, count = context.view, context.profile.calls, context.selection.count
+    selected = view.selected_calls(context.selection)
+    allocates = calls_named(view, CallKind.RUNTIME, _ALLOCATES.__contains__) & selected
+    frees = calls_named(view, CallKind.RUNTIME, _FREES.__contains__) & selected
+    every = allocates | frees
+    if not every.any():
+        return Silent("No recorded step allocates or frees memory of the GPU.")
+    time = int(calls.duration_ns[every].sum()) // count
+    share = percent(time, context.recorded_step_ns) or 0.0
+    steps = len(np.unique(view.call_iteration[every]))
+    if share < thresholds.ALLOCATION_SHARE_PERCENT or 2 * steps < count:
+        return Silent(
+            f"{int(every.sum())} calls in {steps} of {count} steps allocate or free memory; they take {share:.1f} % of "
+            "the time."
+        )
+    estimate = _saving(context, every)
+    if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(
+            f"Allocating and freeing take {share:.1f} % of the time, but the GPU idles for {estimate.percent:.1f} %."
+        )
+    number_of_frees = int(frees.sum())
+    return RULE.finding(
+        title=f"Each step allocates and frees GPU memory anew: {time / 1e6:.1f} ms in the driver",
+        seen=f"{int(allocates.sum()) / count:.3g} calls a step allocate, {number_of_frees / count:.3g} free; together "
+        f"they take {of_recorded_step(context, time)}. They are in {steps} of {count} steps.",
+        readings=[
+            Reading("Calls that allocate, per step", int(allocates.sum()) / count, "count"),
+            Reading("Calls that free, per step", number_of_frees / count, "count"),
+            Reading("Time in them per step", time, "ns"),
+            Reading("Share of the recorded step", share, "percent", thresholds.ALLOCATION_SHARE_PERCENT),
+            Reading("Most memory reserved", context.facts.peak_memory_reserved_bytes, "bytes"),
+        ],
+        evidence=[*call_rows(context, every), EvidenceRow("Memory", None, None, "memory", "")],
+        change=_change(context, every, number_of_frees),
+        code="# Not in each step:\n# torch.cuda.empty_cache()\n",
+        saving=estimate,
+        confirm="Record again: the steps should hold no cudaMalloc and no cudaFree.",
+        confidence="high",
+    )
+
+
+def made(base: ProfileView, candidate: ProfileView) -> str:
+    """Frees in the steps of one run and not in those of the other."""
+    before, after = (bool(calls_named(view, CallKind.RUNTIME, _FREES.__contains__).any()) for view in (base, candidate))
+    return "memory kept between steps" if before and not after else ""
+
+
+def _saving(context: RuleContext, every: Bools) -> Saving:
+    """GPU idle time in the calls; at best all of the time that the GPU idles.
+
+    Freeing waits for the GPU, so that the CPU has nothing launched ahead afterwards: later gaps may go as well.
+    """
+    calls = context.profile.calls
+    within = union(calls.start_ns[every], calls.start_ns[every] + calls.duration_ns[every])
+    gaps = idle_gaps(context.view, context.selection)
+    gpus, count = max(1, len(context.profile.iterations.gpu_ids)), context.selection.count
+    inside = int(covered(within, gaps.start_ns, gaps.start_ns + gaps.duration_ns).sum()) // gpus // count
+    base, idle = context.step_ns, context.idle_ns
+    # The profiler makes the calls longer, in the proportion of the steps.
+    least = min(inside * min(1.0, base / max(context.recorded_step_ns, 1)), idle)
+    expected = (least + idle) / 2
+    return stated(
+        context,
+        _CERTAIN * least,
+        expected,
+        idle,
+        f"The GPU is idle for {inside / 1e6:.2f} ms of a recorded step while the CPU is in these calls, and "
+        f"for {idle / 1e6:.2f} of {base / 1e6:.2f} ms without the profiler. {100 * _CERTAIN:.0f} % of the first is "
+        "certain, all of the second possible; the middle of both is expected.",
+    )
+
+
+def _change(context: RuleContext, every: Bools, frees: int) -> str:
+    ops, strings = context.profile.ops, context.profile.strings
+    names = {strings[i] for i in ops.name[context.profile.calls.op[every]].tolist()}
+    if names <= _PINNED:
+        return (
+            "Allocate pinned buffers once and copy into them, or let the DataLoader pin its batches (pin_memory=True)."
+        )
+    reserved = context.facts.peak_memory_reserved_bytes
+    memory = next((gpu.memory_bytes for gpu in context.profile.system.gpus if gpu.memory_bytes), None)
+    if reserved and memory and reserved >= _NEARLY_FULL * memory:
+        return (
+            f"Memory is nearly full ({reserved / 1e9:.0f} of {memory / 1e9:.0f} GB reserved): PyTorch frees its cache "
+            "to make room. Use a smaller batch, activation checkpointing or expandable segments."
+        )
+    if frees:
+        return "Memory is not short, so something frees the cache in each step: take torch.cuda.empty_cache() out."
+    return "Sizes change from step to step, so that the cache does not fit: pad batches to a few sizes."

@@ -1,0 +1,1 @@
+"""Rules of the topic "Several GPUs", with the helpers that only they use."""

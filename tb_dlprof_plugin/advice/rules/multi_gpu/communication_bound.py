@@ -1,0 +1,290 @@
+"""Collectives between GPUs take time that no computation hides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.savings import Saving, stated
+from tb_dlprof_plugin.metrics.communication import Collectives, Waiting, collectives, is_collective, waiting
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.profile import Bools, CallKind
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.call_names import calls_named
+
+RULE = Rule(
+    id="communication_bound",
+    title="Communication is not hidden",
+    looks_for="Time in which a GPU runs collectives and nothing else. Where all ranks were recorded, only moving data "
+    "counts: the rest is waiting for a rank that comes later.",
+    why="DistributedDataParallel exchanges gradients while the backward pass still computes others. What is left after "
+    "its end, or is exchanged more often than needed, makes the step longer.",
+    fix="Exchange gradients once per optimizer step (`no_sync` around the other batches of an accumulation), exchange "
+    "fewer bytes (a compression hook), or give more computation to hide it (a larger batch).",
+    ignore_when="The ranks are connected by a slow network and the batch cannot grow: then this is its price.",
+    thresholds=("COMMUNICATION_SHARE_PERCENT", "COMPRESSED_SHARE"),
+    peers=(
+        Peer("torch-tb-profiler", "Communication recommendation"),
+        Peer("torch-tb-profiler", "DistributedDataParallel without NCCL recommendation"),
+        Peer("HTA", "Communication Computation Overlap"),
+    ),
+    references=(
+        Reference(
+            "PyTorch: DistributedDataParallel, no_sync",
+            "https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html",
+        ),
+        Reference("PyTorch: DDP communication hooks", "https://docs.pytorch.org/docs/stable/ddp_comm_hooks.html"),
+        Reference(
+            "Li et al., PyTorch Distributed: Experiences on Accelerating Data Parallel Training",
+            "https://arxiv.org/abs/2006.15704",
+        ),
+    ),
+)
+
+_SIZES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+_FP32 = ("float32",)
+_NO_SYNC = """for number, batch in enumerate(batches):
+    last = number == len(batches) - 1
+    with contextlib.nullcontext() if last else model.no_sync():
+        loss_of(model, batch).backward()
+optimizer.step()
+"""
+_COMPRESS = """from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook
+
+model.register_comm_hook(None, bf16_compress_hook)
+"""
+_LARGER_BATCH = "loader = torch.utils.data.DataLoader(dataset, batch_size=..., sampler=sampler)\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Per step (ns): in collectives, of it with nothing else running, of that moving data (None: not known).
+
+    ``rounds`` is how often all gradients were exchanged for one step of the optimizer, None where unknown, and
+    ``early_ns`` and ``early_hidden_ns`` the exposed and the hidden time of all rounds but the last.
+    """
+
+    collective_ns: int
+    exposed_ns: int
+    transfer_ns: int | None
+    waits: Waiting | None
+    bytes: int | None
+    rounds: int | None
+    early_ns: int
+    early_hidden_ns: int
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where collectives that nothing hides take `COMMUNICATION_SHARE_PERCENT` of the step."""
+    if not context.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    found = collectives(context.view, context.selection)
+    if not len(found) and context.facts.distributed_backend == "gloo" and (context.facts.world_size or 1) > 1:
+        return _through_the_cpu(context)
+    if not len(found):
+        return Silent("No collective ran on the GPU.", applicable=False)
+    if context.facts.parallel_wrapper == "DataParallel":
+        return Silent("The collectives are those of DataParallel, which has a rule of its own.", applicable=False)
+    seen = _seen(context, found)
+    share = percent(seen.exposed_ns, context.step_ns) or 0.0
+    numbers = (
+        f"Collectives take {seen.collective_ns / 1e6:.2f} ms of each {context.step_ns / 1e6:.2f} ms step, "
+        f"{seen.exposed_ns / 1e6:.2f} ms ({share:.1f} %) with nothing else running"
+    )
+    if seen.transfer_ns is not None:
+        share = percent(seen.transfer_ns, context.step_ns) or 0.0
+        numbers += (
+            f"; {seen.transfer_ns / 1e6:.2f} ms ({share:.1f} %) of that move data, the rest waits for other ranks"
+        )
+    if share < thresholds.COMMUNICATION_SHARE_PERCENT:
+        return Silent(f"{numbers}.")
+    accumulates = seen.rounds is not None and seen.rounds > 1
+    estimate = _of_rounds(context, seen) if accumulates else _of_compression(context, seen)
+    if (percent(estimate.high_ns, context.step_ns) or 0.0) < thresholds.WORTHWHILE_SAVING_PERCENT:
+        return Silent(
+            f"{numbers}. The CPU sets the pace: hiding it would save at most {estimate.high_ns / 1e6:.2f} ms."
+        )
+    change, code = _change(context, seen)
+    size = ""
+    if seen.bytes is not None:
+        size = f" Each rank gives {seen.bytes / 2**20:,.0f} MiB into {len(found) // context.selection.count} of "
+        "them per step"
+        size += f", {seen.rounds} times the gradients." if accumulates else "."
+    unsplit = " How much of it waits for other ranks cannot be told: only this rank was opened."
+    return RULE.finding(
+        title=f"Gradients are exchanged {seen.rounds} times for each optimizer step"
+        if accumulates
+        else f"{share:.0f} % of the step is communication that nothing hides",
+        seen=f"{numbers}.{size}{'' if seen.waits else unsplit}",
+        readings=[
+            Reading("Communication not hidden", share, "percent", thresholds.COMMUNICATION_SHARE_PERCENT),
+            Reading("Collectives per step", seen.collective_ns, "ns"),
+            Reading("With nothing else running", seen.exposed_ns, "ns"),
+            Reading("Of it moving data", seen.transfer_ns, "ns"),
+            Reading("Given into collectives per step", seen.bytes, "bytes"),
+            Reading("Exchanges of all gradients per optimizer step", seen.rounds, "count", 1),
+        ],
+        evidence=op_rows(context, is_collective(context.view) & context.view.selected_launches(context.selection)),
+        change=change,
+        code=code,
+        saving=estimate,
+        confidence="high" if accumulates else "medium",
+        confirm="Record all ranks again: less time in collectives with nothing else running, and a shorter step.",
+    )
+
+
+def made(base: ProfileView, candidate: ProfileView) -> str:
+    """A hook that compresses, the settings of DDP that were switched on, or fewer exchanges."""
+    before, after = base.profile.facts.ddp, candidate.profile.facts.ddp
+    changes = []
+    if before is not None and after is not None:
+        if after.comm_hook and after.comm_hook != before.comm_hook:
+            changes.append(f"communication hook {after.comm_hook}")
+        if before.gradient_as_bucket_view is False and after.gradient_as_bucket_view:
+            changes.append("gradient_as_bucket_view on")
+        if before.static_graph is False and after.static_graph:
+            changes.append("static_graph on")
+    rounds = [_rounds(view, collectives(view, view.selection())) for view in (base, candidate)]
+    if rounds[0] and rounds[1] and rounds[1] < rounds[0]:
+        changes.append(f"gradients exchanged {rounds[1]} instead of {rounds[0]} times")
+    return ", ".join(changes)
+
+
+def _seen(context: RuleContext, found: Collectives) -> _Seen:
+    count = context.selection.count
+    waits = waiting(context.ranks) if len(context.ranks) > 1 else None
+    transfer = None
+    if waits is not None:
+        own = [view is context.view for view in context.ranks].index(True)
+        transfer = waits.exposed_transfer_ns[own]
+    rounds = _rounds(context.view, found)
+    early = _not_last(found, rounds) if rounds and rounds > 1 else np.zeros(len(found), dtype=np.bool_)
+    exposed = int(found.exposed_ns[early].sum()) // count
+    return _Seen(
+        collective_ns=int(found.duration_ns.sum()) // count,
+        exposed_ns=int(found.exposed_ns.sum()) // count,
+        transfer_ns=transfer,
+        waits=waits,
+        bytes=int(found.bytes.sum()) // count if (found.bytes >= 0).all() else None,
+        rounds=rounds,
+        early_ns=exposed,
+        early_hidden_ns=int(found.duration_ns[early].sum()) // count - exposed,
+    )
+
+
+def _rounds(view: ProfileView, found: Collectives) -> int | None:
+    """Exchanges of all gradients per step of the optimizer, by their bytes; None where these are not known."""
+    facts, iterations = view.profile.facts, len(set(found.iteration.tolist()))
+    size = _SIZES.get(facts.parameter_dtypes[0]) if len(facts.parameter_dtypes) == 1 else None
+    if facts.parallel_wrapper != "DistributedDataParallel" or not facts.parameter_count or size is None:
+        return None
+    if not len(found) or (found.bytes < 0).any() or (facts.ddp is not None and facts.ddp.comm_hook):
+        return None
+    steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith("Optimizer.step#"))
+    updates = int((steps & np.isin(view.call_iteration, found.iteration)).sum())
+    if updates != iterations:
+        return None
+    return max(1, round(int(found.bytes.sum()) / iterations / (facts.parameter_count * size)))
+
+
+def _not_last(found: Collectives, rounds: int) -> Bools:
+    """Which collectives belong to any but the last exchange of their iteration; the launches are in order."""
+    result = np.zeros(len(found), dtype=np.bool_)
+    for iteration in np.unique(found.iteration).tolist():
+        rows = np.flatnonzero(found.iteration == iteration)
+        result[rows[: len(rows) - len(rows) // rounds]] = True
+    return result
+
+
+def _of_rounds(context: RuleContext, seen: _Seen) -> Saving:
+    """What exchanging once saves: the exposed time of the other rounds, and what they slowed down beside them."""
+    known = context.simulation
+    low, expected, high = (
+        seen.early_ns * 0.6,
+        seen.early_ns + 0.25 * seen.early_hidden_ns,
+        seen.early_ns + 0.75 * seen.early_hidden_ns,
+    )
+    room = max(context.step_ns - known.host_ends_ns[0], high if known.timed else 0.0)
+    low, expected, high = (min(value, room) for value in (low, expected, high))
+    return stated(
+        context,
+        low,
+        expected,
+        high,
+        f"All exchanges but the last one take {seen.early_ns / 1e6:.2f} ms a step with nothing else running. They also "
+        f"run for {seen.early_hidden_ns / 1e6:.2f} ms beside kernels, whose multiprocessors they share: a quarter of "
+        "that, at most three quarters, comes on top. At the least six tenths of the exposed time, because launches may "
+        "come late.",
+    )
+
+
+def _of_compression(context: RuleContext, seen: _Seen) -> Saving:
+    """What half the bytes save, where gradients are FP32; else what is exposed is the bound."""
+    least_cpu = context.simulation.host_ends_ns[0]
+    moved = seen.exposed_ns if seen.transfer_ns is None else seen.transfer_ns
+    factor = thresholds.COMPRESSED_SHARE
+    room = max(context.step_ns - least_cpu, 0.0)
+    low = 0.0 if seen.transfer_ns is None else moved * (1 - factor.high)
+    expected, high = moved * (1 - factor.expected), float(moved)
+    low, expected, high = (min(value, room) for value in (low, expected, high))
+    return stated(
+        context,
+        low,
+        expected,
+        high,
+        f"{moved / 1e6:.2f} ms of communication are not hidden"
+        + (", of which waiting for other ranks could not be told" if seen.transfer_ns is None else "")
+        + f". With half the bytes {100 * factor.expected:.0f} % stay, {100 * factor.high:.0f} % at worst because "
+        "casts come on top; at best more work hides all of it. A step cannot get shorter than the CPU needs for it, "
+        f"{least_cpu / 1e6:.2f} ms or more.",
+    )
+
+
+def _change(context: RuleContext, seen: _Seen) -> tuple[str, str]:
+    ddp, wrapper = context.facts.ddp, context.facts.parallel_wrapper
+    if seen.rounds is not None and seen.rounds > 1:
+        change = (
+            f"The optimizer steps once for {seen.rounds} backward passes, and each of them exchanges all gradients: "
+        )
+        return change + "put model.no_sync() around all but the last.", _NO_SYNC
+    settings = []
+    if ddp is not None and ddp.gradient_as_bucket_view is False:
+        settings.append("gradient_as_bucket_view=True saves copying gradients out of the buckets")
+    if ddp is not None and ddp.static_graph is False:
+        settings.append(
+            "static_graph=True, where every step uses the same parameters, lets DDP order its buckets better"
+        )
+    more = f" Settings of DistributedDataParallel: {'; '.join(settings)}." if settings else ""
+    compressible = wrapper == "DistributedDataParallel" and tuple(context.facts.parameter_dtypes) == _FP32
+    if compressible and (ddp is None or not ddp.comm_hook):
+        change = "Exchange gradients in BF16: half the bytes. Check that the loss falls as before. "
+        return f"{change}A larger batch per GPU hides more of it as well.{more}", _COMPRESS
+    if wrapper in ("FullyShardedDataParallel", "FSDPModule"):
+        change = (
+            "Shard within a node only (a 2-D device mesh, HSDP), prefetch the next layer's parameters, or give each "
+        )
+        return change + "GPU a larger batch.", _LARGER_BATCH
+    return f"Give each GPU a larger batch, so that there is more to compute while data moves.{more}", _LARGER_BATCH
+
+
+def _through_the_cpu(context: RuleContext) -> Finding:
+    """The gradients of GPUs, exchanged by gloo."""
+    return RULE.finding(
+        title="Gradients are exchanged through the CPU",
+        seen=f"The {context.facts.world_size or 'several'} ranks use the backend gloo, and no collective ran on the "
+        f"GPU: "
+        "gradients are copied to the CPU, added up there and copied back.",
+        readings=[Reading("Ranks", context.facts.world_size, "count")],
+        change="Use the backend nccl, which exchanges them between the GPUs.",
+        code='torch.distributed.init_process_group("nccl")\n',
+        saving_unknown_because="What the exchange would take between these GPUs does not show in this recording.",
+        severity="high",
+        confidence="high",
+        confirm="Record again: collectives run on the GPU, and the step is shorter.",
+    )

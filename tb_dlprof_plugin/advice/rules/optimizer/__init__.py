@@ -1,0 +1,1 @@
+"""Rules of the topic "Optimizer and gradients", with the helpers that only they use."""

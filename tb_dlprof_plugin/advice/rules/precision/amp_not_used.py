@@ -1,0 +1,145 @@
+"""Matrix work in FP32 or TF32 on a GPU whose Tensor Cores take half precision: AMP is not used."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.code_snippets import BF16, FP16
+from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import HALF_PRECISIONS, RuleContext
+from tb_dlprof_plugin.advice.savings import Saving, faster_kernels, of_forecast
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.precision_mode import precision_mode
+from tb_dlprof_plugin.metrics.precision_signals import HALF
+from tb_dlprof_plugin.model.profile import Bools
+from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
+from tb_dlprof_plugin.planning.candidates import forecasts
+from tb_dlprof_plugin.planning.forecast_text import gains, headline
+from tb_dlprof_plugin.profile_view import ProfileView
+
+RULE = Rule(
+    id="amp_not_used",
+    title="Automatic mixed precision is not used",
+    looks_for="Matrix products, convolutions and attention in FP32 or TF32 on a GPU whose Tensor Cores take half "
+    "precision, where a forecast says that autocast shortens the step.",
+    why="Tensor Cores multiply FP16 and BF16 many times as fast as the other units multiply FP32, and half the bytes "
+    "move. But autocast adds casts and CPU work: a step that the CPU paces gets longer by it. So the rule asks "
+    "the [forecast](../forecast.md) of the run first, and speaks only where it says that the step gets shorter by "
+    "3 % or more.",
+    fix="Run the forward pass and the loss under `torch.autocast`; with FP16 add a `GradScaler`.",
+    ignore_when="The model needs FP32 (check the loss), or the run is about something else than speed.",
+    thresholds=(
+        "HALF_PRECISION_SHARE_PERCENT",
+        "WORTHWHILE_SAVING_PERCENT",
+        "AMP_MATRIX_FROM_FP32",
+        "AMP_MATRIX_FROM_TF32",
+        "AMP_LAUNCH_OVERHEAD",
+    ),
+    peers=(
+        Peer("DLProf", "AMP Detector"),
+        Peer("torch-tb-profiler", "Tensor Cores recommendation"),
+    ),
+    references=(
+        Reference("PyTorch: automatic mixed precision", "https://docs.pytorch.org/docs/stable/amp.html"),
+        Reference(
+            "Daydream: estimating the gain of AMP",
+            "https://www.usenix.org/conference/atc20/presentation/zhu-hongyu",
+        ),
+    ),
+    facts=("precision",),
+)
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where most eligible kernel time is FP32 or TF32 and half precision should shorten the step."""
+    if not context.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    precisions = tensor_core_precisions(context.compute_capability)
+    if not precisions:
+        return Silent("The GPU has no Tensor Cores, or its compute capability was not recorded.", applicable=False)
+    matrix = context.kernel_launches & context.view.launch_in_matrix_op
+    eligible = context.per_step(matrix)
+    if not eligible:
+        return Silent("No op could use Tensor Cores.", applicable=False)
+    half = context.per_step(matrix & context.in_precision(*HALF_PRECISIONS))
+    half_share = percent(half, eligible) or 0.0
+    if half_share >= thresholds.HALF_PRECISION_SHARE_PERCENT:
+        return Silent(f"{half_share:.0f} % of the eligible kernel time is in half precision already.")
+    if half and context.facts.autocast:
+        return Silent(
+            f"Autocast is on, and {half_share:.0f} % of the eligible kernel time is in half precision; what stays in "
+            "FP32 has a rule of its own (amp_defeated)."
+        )
+
+    from_fp32 = context.product_launches & context.in_precision("fp32") & ~context.on_tensor_cores
+    from_tf32 = context.product_launches & context.in_precision("tf32", "3xtf32")
+    modern = "bf16" in precisions
+    found = forecasts(context.view).get("bf16" if modern else "fp16")
+    if found is not None:
+        estimate = of_forecast(context, found)
+        if not gains(found):
+            return Silent(f"Forecast: {headline(found)}")
+    else:
+        estimate = _by_factors(context, from_fp32, from_tf32)
+        if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+            return Silent(
+                f"Half precision should save only {estimate.percent:.1f} % of the step, because the CPU sets the pace: "
+                f"it needs {context.simulation.step().host_ns / 1e6:.2f} of the {context.step_ns / 1e6:.2f} ms."
+            )
+    rows = op_rows(context, from_fp32 | from_tf32)
+    return RULE.finding(
+        title=f"Automatic mixed precision is not used: {eligible / 1e6:.1f} ms of each step could run on Tensor Cores "
+        "in half precision",
+        seen=f"Ops that can use Tensor Cores take {eligible / 1e6:.2f} ms of kernel time a step; "
+        f"{half_share:.0f} % of it is in half precision.",
+        readings=[
+            Reading("Eligible kernel time per step", eligible, "ns"),
+            Reading("Of it in half precision", half_share, "percent", thresholds.HALF_PRECISION_SHARE_PERCENT),
+            Reading("Of it in FP32, off the Tensor Cores", context.per_step(from_fp32), "ns"),
+            Reading("Of it in TF32", context.per_step(from_tf32), "ns"),
+            Reading("Step time", context.step_ns, "ns"),
+        ],
+        evidence=rows,
+        change="Run the forward pass and the loss under torch.autocast. "
+        + (
+            "BF16 needs no gradient scaler; FP16 does."
+            if modern
+            else "This GPU's Tensor Cores take FP16, which needs a gradient scaler."
+        ),
+        code=BF16 if modern else FP16,
+        saving=estimate,
+        group="precision",
+        confirm="Record a run with autocast and open Compare: the step should be shorter by the amount given, and the "
+        "ops listed should use Tensor Cores in FP16 or BF16.",
+    )
+
+
+def made(base: ProfileView, candidate: ProfileView) -> str:
+    """Half precision, by whatever means."""
+    mode = precision_mode(candidate)
+    return mode.label if mode.precision in HALF and precision_mode(base).precision not in HALF else ""
+
+
+def _by_factors(context: RuleContext, from_fp32: Bools, from_tf32: Bools) -> Saving:
+    """Where there is no forecast: what matrix kernels should gain. Others gain as often as casts take it back."""
+    parts = [
+        ("FP32 matrix kernels", from_fp32, thresholds.AMP_MATRIX_FROM_FP32),
+        ("TF32 matrix kernels", from_tf32, thresholds.AMP_MATRIX_FROM_TF32),
+    ]
+    return faster_kernels(
+        context,
+        [(launches, factor) for _, launches, factor in parts],
+        ", ".join(
+            f"{context.per_step(launches) / 1e6:.2f} ms of {name} become {_range(factor)}"
+            for name, launches, factor in parts
+            if launches.any()
+        )
+        + " times as fast; casts and the gradient scaler make the CPU up to "
+        f"{thresholds.AMP_LAUNCH_OVERHEAD.high:g} times as slow.",
+        slower=thresholds.AMP_LAUNCH_OVERHEAD,
+    )
+
+
+def _range(speedup: thresholds.Speedup) -> str:
+    return f"{speedup.low:g} to {speedup.high:g} (expected {speedup.expected:g})"

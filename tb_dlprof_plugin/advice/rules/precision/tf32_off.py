@@ -1,0 +1,113 @@
+"""FP32 matrix work off the Tensor Cores on a GPU that has TF32, with the switches off."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.code_snippets import TF32
+from tb_dlprof_plugin.advice.evidence import op_rows
+from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.savings import faster_kernels, of_forecast
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.run_setup import precision_of
+from tb_dlprof_plugin.metrics.tensor_core_reasons import launch_of_cudnn, run_settings
+from tb_dlprof_plugin.model.profile import Bools
+from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
+from tb_dlprof_plugin.planning.candidates import forecasts
+from tb_dlprof_plugin.planning.forecast_text import gains, headline
+from tb_dlprof_plugin.profile_view import ProfileView
+
+_TF32 = ("tf32", "tf32-partly", "tf32-allowed")
+
+RULE = Rule(
+    id="tf32_off",
+    title="TF32 is not used for FP32 matrix work",
+    looks_for="Products of FP32 matrices and FP32 convolutions off the Tensor Cores on a GPU that has TF32, where TF32 "
+    "is off for their kind: `torch.backends.cuda.matmul.allow_tf32` for products, `torch.backends.cudnn.allow_tf32` "
+    "for convolutions and recurrent layers. A kernel that ran in TF32 shows that the switch of its kind is on.",
+    why="TF32 reads FP32 numbers, rounds them to 10 bits of mantissa and multiplies on Tensor Cores. It needs no "
+    "change of the model. PyTorch leaves it off for matrix products by default.",
+    fix="Allow TF32 in matrix products and convolutions.",
+    ignore_when="Products need all 23 bits of mantissa (ill-conditioned linear algebra), or mixed precision comes next "
+    "anyway.",
+    thresholds=("WORTHWHILE_SAVING_PERCENT", "TF32_MATRIX"),
+    peers=(Peer("PyTorch", "FP32MatMulPattern"),),
+    references=(
+        Reference(
+            "PyTorch: TF32 on Ampere and later",
+            "https://docs.pytorch.org/docs/stable/notes/cuda.html#tf32-on-ampere",
+        ),
+    ),
+    facts=("precision",),
+)
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where products run in FP32 although the GPU has TF32, and TF32 is off for products of their kind."""
+    if not context.profile.has_gpu:
+        return Silent("The run used no GPU.", applicable=False)
+    if "tf32" not in tensor_core_precisions(context.compute_capability):
+        return Silent("The GPU has no TF32, or its compute capability was not recorded.", applicable=False)
+    settings = run_settings(context.view)
+    of_cudnn = launch_of_cudnn(context.view)
+    # Fused attention in FP32 heeds no switch. Where a switch is on and a product is in FP32, the library chose so.
+    heeds_matmul = ~of_cudnn & ~_in_attention(context)
+    off = (of_cudnn & (settings.cudnn_tf32 is not True)) | (heeds_matmul & (settings.matmul_tf32 is not True))
+    launches = context.product_launches & context.in_precision("fp32") & ~context.on_tensor_cores & off
+    if settings.matmul_tf32 and settings.cudnn_tf32:
+        return Silent("TF32 is on for matrix products and for cuDNN.")
+    if not launches.any():
+        return Silent("No product runs in FP32 for which TF32 is off.")
+    time = context.per_step(launches)
+    share = percent(time, context.step_ns) or 0.0
+    found = forecasts(context.view).get("tf32")
+    if found is not None:
+        estimate = of_forecast(context, found)
+        if not gains(found):
+            return Silent(f"Forecast: {headline(found)}")
+    else:
+        estimate = faster_kernels(
+            context,
+            [(launches, thresholds.TF32_MATRIX)],
+            f"{time / 1e6:.2f} ms of FP32 matrix kernels become {thresholds.TF32_MATRIX.low:g} to "
+            f"{thresholds.TF32_MATRIX.high:g} (expected {thresholds.TF32_MATRIX.expected:g}) times as fast.",
+        )
+        if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
+            return Silent(
+                f"FP32 matrix kernels take {share:.1f} % of the step; TF32 should save {estimate.percent:.1f} %."
+            )
+    switches = ", ".join(
+        f"{name} is {'not recorded' if value is None else 'on' if value else 'off'}"
+        for name, value in (("matmul", settings.matmul_tf32), ("cuDNN", settings.cudnn_tf32))
+    )
+    return RULE.finding(
+        title=f"TF32 is not used: {time / 1e6:.1f} ms of FP32 matrix kernels in each step run off the Tensor Cores",
+        seen=f"FP32 matrix kernels off the Tensor Cores take {time / 1e6:.2f} ms a step ({share:.0f} %). "
+        f"TF32: {switches}.",
+        readings=[
+            Reading("FP32 matrix kernels off the Tensor Cores, per step", time, "ns"),
+            Reading("Share of the step", share, "percent"),
+            Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
+        ],
+        evidence=op_rows(context, launches),
+        change="Allow TF32: inputs keep FP32's range, products are rounded to 10 bits of mantissa. No other change is "
+        "needed. Mixed precision gains more, and the two savings do not add up.",
+        code=TF32,
+        saving=estimate,
+        group="precision",
+        confirm="Record a run with TF32 on and open Compare: the ops listed should use Tensor Cores in TF32.",
+    )
+
+
+def made(base: ProfileView, candidate: ProfileView) -> str:
+    """TF32, wholly or in part."""
+    return "TF32 on" if precision_of(candidate) in _TF32 and precision_of(base) not in _TF32 else ""
+
+
+def _in_attention(context: RuleContext) -> Bools:
+    kernels, strings = context.profile.kernels, context.profile.strings
+    attention = [strings[i] == "attention" for i in kernels.family.tolist()]
+    return np.array(attention, dtype=np.bool_)[context.profile.launches.kernel]

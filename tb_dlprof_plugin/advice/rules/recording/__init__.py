@@ -1,0 +1,1 @@
+"""Rules of the topic "The recording", with the helpers that only they use."""

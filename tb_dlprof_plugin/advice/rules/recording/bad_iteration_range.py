@@ -1,0 +1,181 @@
+"""Some of the selected iterations are unlike the others, and the averages speak of both."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.recording.startup_calls import once_only
+from tb_dlprof_plugin.metrics.iterations import category_sums, percent
+from tb_dlprof_plugin.metrics.outlier_steps import IterationSpread, iteration_spread
+from tb_dlprof_plugin.model.profile import CallKind, Ints, Role
+from tb_dlprof_plugin.profile_view import Selection, op_name
+
+RULE = Rule(
+    id="bad_iteration_range",
+    title="Some iterations are unlike the others",
+    looks_for="Selected iterations whose time is far from the median of all, or, where steps were timed without the "
+    "profiler, from those nearest to them: the first ones, which allocate memory, load code or try out algorithms, or "
+    "one that also validates, saves or logs.",
+    why="Every figure of every page is a mean over the selected iterations. One that takes five times as long as the "
+    "others moves them all, and savings are then stated for a step that no training takes.",
+    fix="Select the iterations that are like each other, or record later ones.",
+    ignore_when="The iterations differ by design, such as those of a training whose input sizes vary, and the mean "
+    "over all of them is what you want to know.",
+    thresholds=("STRAY_ITERATION_PERCENT", "STRAY_ITERATION_DEVIATIONS"),
+    peers=(Peer("DLProf", "Bad Iteration Range Detector"),),
+    references=(
+        Reference(
+            "DLProf User Guide: how do I choose a good iteration range to analyze?",
+            "https://docs.nvidia.com/deeplearning/frameworks/dlprof-user-guide/index.html",
+        ),
+    ),
+)
+
+_LABELS = {
+    "dataloader": "waiting for the DataLoader",
+    "cpu": "CPU work with the GPU idle",
+    "other": "Python with the GPU idle",
+    "tensor_core": "GPU kernels",
+    "other_kernels": "GPU kernels",
+    "memory": "copies and sets on the GPU",
+}
+_ROWS = 3
+_NOTABLE = 0.1
+"""Of the additional time, from which its cause is named."""
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where a selected iteration is far from the median, and names the longest range without such ones."""
+    selection, numbers = context.selection, context.profile.iterations.number
+    if selection.count < thresholds.FEWEST_ITERATIONS:
+        return Silent(
+            f"{selection.count} of the recorded iterations are selected: too few to tell which is unlike the others.",
+            applicable=False,
+        )
+    spread = iteration_spread(context.view, selection)
+    duration, stray = spread.duration_ns, spread.stray
+    middle = max(spread.middle_ns, 1.0)
+    furthest = int(np.argmax(np.abs(duration - middle)))
+    distance = 100 * (float(duration[furthest]) / middle - 1)
+    if not stray.any():
+        return Silent(
+            f"No iteration is unlike the others: the furthest takes {distance:+.0f} % of the median "
+            f"{middle / 1e6:.2f} ms more or less."
+        )
+    first, last = spread.kept
+    good = Selection(selection.first + first, selection.first + last)
+    mean = round(spread.kept_ns)
+    shift = 100 * (1 - mean / max(float(duration.mean()), 1.0))
+    rows = np.flatnonzero(stray) + selection.first
+    named = ", ".join(
+        f"{int(numbers[row])} ({int(context.profile.iterations.duration_ns[row]) / 1e6:.2f} ms)"
+        for row in rows[:5].tolist()
+    ) + (", ..." if len(rows) > 5 else "")
+    cause = _cause(context, rows, good)
+    steps = f"{int(numbers[good.first])} to {int(numbers[good.last])}"
+    some = good.count > 1
+    title = f"{len(rows)} of {selection.count} iterations {'is' if len(rows) == 1 else 'are'} unlike the others: "
+    return RULE.finding(
+        title=title + (f"use steps {steps}" if some else "record more"),
+        seen=f"{_usual(spread)}; unlike {'it' if spread.true_ns is None else 'them'}: {named}. {cause}"
+        f"The mean over all that are selected is {context.step_ns / 1e6:.2f} ms, "
+        + (
+            f"over steps {steps} {mean / 1e6:.2f} ms ({-shift:+.0f} %)." if some else "and no two neighbours are alike."
+        ),
+        readings=[
+            Reading("Furthest from the median", abs(distance), "percent", thresholds.STRAY_ITERATION_PERCENT),
+            Reading("Iterations unlike the others", len(rows), "count"),
+            Reading("Mean over the selected iterations", context.step_ns, "ns"),
+            Reading("Mean over the range to use", mean if some else None, "ns"),
+        ],
+        evidence=_only_there(context, rows) or _bars(context, rows),
+        change=_change(context, good, steps, rows),
+        code=f"tb-dlprof advise LOGDIR --first {good.first} --last {good.last}\n" if some else "",
+        saving_unknown_because="The range changes what is measured, not the training.",
+        severity="medium" if abs(shift) >= thresholds.MEDIUM_SEVERITY_PERCENT else "low",
+        confidence="high",
+        confirm="With that range selected this finding is gone, and the spread of the iteration times is small.",
+    )
+
+
+def _usual(spread: IterationSpread) -> str:
+    """What the stray iterations are unlike."""
+    if spread.true_ns is None:
+        return f"The median iteration takes {spread.middle_ns / 1e6:.2f} ms"
+    return (
+        f"Without the profiler a step takes {spread.true_ns / 1e6:.2f} ms, and the iterations nearest to that "
+        f"{spread.middle_ns / 1e6:.2f} ms"
+    )
+
+
+def _change(context: RuleContext, good: Selection, steps: str, rows: Ints) -> str:
+    if good.count < 2:
+        return "Record more iterations, after some that the schedule waits for."
+    later = (
+        "Or record later: the first ones do what is done only once."
+        if int(rows[-1]) == context.selection.first + len(rows) - 1
+        else "Or record a stretch without them."
+    )
+    return (
+        f"Select iterations {good.first} to {good.last} of the recording (steps {steps} of the training) at the top of "
+        "the page, or on the command line. That shows the usual step: what is unlike it but comes again and again is "
+        f"part of the training all the same. {later}"
+    )
+
+
+def _bars(context: RuleContext, rows: Ints) -> list[EvidenceRow]:
+    iterations = context.profile.iterations
+    return [
+        EvidenceRow(f"Step {int(iterations.number[row])}", int(iterations.duration_ns[row]), None, "overview", str(row))
+        for row in rows[:_ROWS].tolist()
+    ]
+
+
+def _cause(context: RuleContext, rows: Ints, good: Selection) -> str:
+    """What most of the additional time of the stray iterations is; "" where they are the shorter ones."""
+    usual = category_sums(context.view, slice(good.first, good.last + 1))
+    extra: dict[str, float] = {}
+    for name, value in usual.items():
+        mine = sum(category_sums(context.view, slice(row, row + 1))[name] or 0 for row in rows.tolist()) / len(rows)
+        if name in _LABELS:
+            extra[_LABELS[name]] = extra.get(_LABELS[name], 0.0) + mine - (value or 0) / good.count
+    total = float(context.profile.iterations.duration_ns[rows].mean())
+    total -= float(context.profile.iterations.duration_ns[good.first : good.last + 1].mean())
+    if total <= 0:
+        return ""
+    text = ""
+    if extra:
+        most = max(extra, key=lambda label: extra[label])
+        if extra[most] > 0:
+            text = f"{min(extra[most], total) / 1e6:.2f} ms of their additional {total / 1e6:.2f} ms are {most}. "
+    done = once_only(context.view, rows)
+    return f"{text}They hold {done.text}. " if done.time_ns > _NOTABLE * total * len(rows) else text
+
+
+def _only_there(context: RuleContext, rows: Ints) -> list[EvidenceRow]:
+    """Ops that no iteration but the stray ones runs, those with most CPU time first."""
+    profile, view = context.profile, context.view
+    calls, groups, strings = profile.calls, view.groups, profile.strings
+    top = (
+        profile.ops.top[calls.op] & view.selected_calls(context.selection) & (profile.ops.kind[calls.op] == CallKind.OP)
+    )
+    there = top & np.isin(view.call_iteration, rows)
+    only = np.bincount(view.call_group[there], minlength=len(groups)) > 0
+    only &= np.bincount(view.call_group[top & ~there], minlength=len(groups)) == 0
+    time = np.bincount(view.call_group[there], weights=calls.duration_ns[there], minlength=len(groups)) * only
+    return [
+        EvidenceRow(
+            f"Only there: {op_name(strings[groups.module[group]], strings[groups.op_type[group]])}"
+            + (" (bprop)" if groups.role[group] == Role.BACKWARD else ""),
+            int(time[group]) // len(rows),
+            percent(float(time[group]), float(profile.iterations.duration_ns[rows].sum())),
+            "ops",
+            groups.ids[group],
+        )
+        for group in np.argsort(-time, kind="stable")[:_ROWS].tolist()
+        if time[group] > 0
+    ]

@@ -1,0 +1,95 @@
+"""No module paths were recorded: ops have names of PyTorch's functions only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.run_setup import run_setup
+from tb_dlprof_plugin.model.profile import CallKind, Role
+from tb_dlprof_plugin.profile_view import op_name
+
+RULE = Rule(
+    id="missing_annotations",
+    title="Ops have no module names",
+    looks_for="A recording without the ranges that say which module of the model each op belongs to.",
+    why="Without them all convolutions of a model are one row, all linear layers another, and nobody can tell which "
+    "layer to change. The Modules page is empty, and findings cannot name a layer. DLProf needed `emit_nvtx()` for "
+    "the same.",
+    fix="Give the model to the hook: `profile(logdir, model=model)`. The ranges cost about 1 us per call of a module, "
+    "while the profiler records and at no other time.",
+    ignore_when="The code that was recorded calls functions only and has no `torch.nn.Module`.",
+    peers=(Peer("DLProf", "Emit NVTX Missing Detector"),),
+    references=(
+        Reference(
+            "PyTorch: torch.profiler, with_modules and with_stack",
+            "https://docs.pytorch.org/docs/stable/profiler.html",
+        ),
+    ),
+)
+
+_HOOK = """with tb_dlprof_plugin.profile(logdir, model=model) as prof:
+    ...
+"""
+_ROWS = 3
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where no module range was recorded."""
+    profile, view = context.profile, context.view
+    ops, calls, strings = profile.ops, profile.calls, profile.strings
+    modules = ops.kind == CallKind.MODULE
+    if modules.any():
+        return Silent(f"{len(np.unique(ops.module[modules]))} modules were recorded.")
+    if run_setup(view).compiled:
+        return Silent(
+            "The model was compiled: its modules are no longer apart in the code that runs.", applicable=False
+        )
+    if context.facts.parallel_wrapper == "DataParallel":
+        return Silent("DataParallel runs the model in threads of its own, which are not recorded.", applicable=False)
+    top = ops.top[calls.op] & view.selected_calls(context.selection)
+    top &= np.isin(ops.role[calls.op], (Role.FORWARD, Role.BACKWARD, Role.OTHER))
+    if not top.any():
+        return Silent("No op of a model was recorded.", applicable=False)
+    groups = view.groups
+    members = np.bincount(view.call_group[top], minlength=len(groups)) / context.selection.count
+    used = np.flatnonzero(members)
+    per_step = float(members.sum())
+    several = used[np.argsort(-members[used], kind="stable")][:_ROWS]
+    time = context.ops.gpu_ns if profile.has_gpu else context.ops.cpu_total_ns
+    whole = int(time.sum())
+    switched_off = context.facts.model is not None
+    return RULE.finding(
+        title="The recording has no module names",
+        seen=f"The {per_step:.0f} ops of a step are in {len(used)} rows, because nothing tells apart ops of one kind; "
+        "for example "
+        + ", ".join(f"{strings[groups.op_type[g]]} stands for {members[g]:.0f} calls" for g in several.tolist())
+        + ".",
+        readings=[
+            Reading("Ops per step", per_step, "count"),
+            Reading("Rows that they are shown in", len(used), "count"),
+        ],
+        evidence=[
+            EvidenceRow(
+                op_name(strings[groups.module[g]], strings[groups.op_type[g]])
+                + (" (bprop)" if groups.role[g] == Role.BACKWARD else ""),
+                int(time[g]) // context.selection.count,
+                percent(int(time[g]), whole),
+                "ops",
+                groups.ids[g],
+            )
+            for g in several.tolist()
+        ],
+        change="The hook knows the model but was told to leave it without ranges: drop module_ranges=False."
+        if switched_off
+        else "Pass the model to the hook. Where the trace was made without the hook, with_stack=True records "
+        "the classes of modules, without their paths.",
+        code=_HOOK,
+        saving_unknown_because="Names change what can be seen, not the training.",
+        severity="low",
+        confidence="high",
+        confirm="The Modules page shows the model, and ops are called after its layers.",
+    )

@@ -1,0 +1,87 @@
+"""No steps were marked, so the recording counts as one iteration."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.recording.step_detection import key_nodes, unmarked
+from tb_dlprof_plugin.metrics.iterations import percent
+
+RULE = Rule(
+    id="no_iterations",
+    title="No iterations were found",
+    looks_for="A recording without marks of steps: no `prof.step()` was called and no optimizer stepped. Names what "
+    "repeats as often as steps would: DLProf's key nodes.",
+    why="Without iterations there is no time per step, no spread, and nothing to compare: the whole recording counts "
+    "as one iteration, its beginning and its end included.",
+    fix="Call `prof.step()` at the end of each pass through the loop.",
+    ignore_when="The recorded block is meant to be seen as a whole.",
+    peers=(Peer("DLProf", "No Iteration Detector"),),
+    references=(
+        Reference("PyTorch: torch.profiler.schedule", "https://docs.pytorch.org/docs/stable/profiler.html"),
+        Reference(
+            "DLProf User Guide: how do I find a good key node?",
+            "https://docs.nvidia.com/deeplearning/frameworks/dlprof-user-guide/index.html",
+        ),
+    ),
+)
+
+_LOOP = """with tb_dlprof_plugin.profile(logdir, model=model) as prof:
+    for batch in loader:
+        ...
+        prof.step()  # ends the iteration
+"""
+_ROWS = 3
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Fires where nothing marks the steps."""
+    view = context.view
+    iterations = view.profile.iterations
+    if not unmarked(view):
+        how = {"profiler_step": "by prof.step()", "optimizer_step": "by the optimizer's steps"}
+        count = f"{len(iterations)} iterations were" if len(iterations) > 1 else "1 iteration was"
+        return Silent(f"{count} found {how.get(iterations.found_by, 'in the trace')}.")
+    nodes = key_nodes(view, view.selection())
+    duration = int(iterations.duration_ns.sum())
+    seen = f"Nothing marks a step: the {duration / 1e6:.2f} ms of the recording count as one iteration."
+    if nodes:
+        best = nodes[0]
+        seen += (
+            f" {best.name[0].upper()}{best.name[1:]} is called {best.calls} times, every "
+            f"{best.distance_ns / 1e6:.2f} ms, as are {len(nodes) - 1} other ops and modules: "
+            f"{best.calls} steps of that length, if each call is one."
+        )
+        change = f"Call prof.step() after each pass through the loop that calls {best.name}."
+        if key := next((node for node in nodes if node.key), None):
+            change += f" The reports of this recording can be cut at {key.name}: tb-dlprof report --key-node {key.key}."
+    else:
+        seen += " No op repeats at even distances."
+        change = "Call prof.step() after each pass through the loop."
+    return RULE.finding(
+        title=f"No iterations were found; {nodes[0].name} repeats {nodes[0].calls} times"
+        if nodes
+        else "No iterations were found",
+        seen=seen,
+        readings=[
+            Reading("Iterations", 0, "count", 1),
+            Reading("Repetitions of most ops", nodes[0].calls if nodes else None, "count"),
+            Reading("Time from one to the next", nodes[0].distance_ns if nodes else None, "ns"),
+        ],
+        evidence=[
+            EvidenceRow(
+                f"{node.name}, {node.calls} times",
+                node.distance_ns,
+                percent(node.distance_ns, duration),
+                "ops" if node.op else "modules",
+                node.op,
+            )
+            for node in nodes[:_ROWS]
+        ],
+        change=change,
+        code=_LOOP,
+        saving_unknown_because="Marks change what can be seen, not the training.",
+        confidence="high",
+        confirm="The Overview shows one bar for each iteration.",
+    )

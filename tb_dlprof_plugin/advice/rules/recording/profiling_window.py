@@ -1,0 +1,126 @@
+"""Too few steps were recorded, too many, or the first ones of the process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.advice import thresholds
+from tb_dlprof_plugin.advice.finding import EvidenceRow, Reading, Reference, Silent
+from tb_dlprof_plugin.advice.rule import Finding, Rule
+from tb_dlprof_plugin.advice.rule_context import RuleContext
+from tb_dlprof_plugin.advice.rules.recording.startup_calls import once_only
+from tb_dlprof_plugin.advice.rules.recording.step_detection import unmarked
+from tb_dlprof_plugin.metrics.iterations import percent
+
+RULE = Rule(
+    id="profiling_window",
+    title="Other steps should be recorded",
+    looks_for="A recording of one or two iterations, of so many events that reading it is a burden, or of the first "
+    "steps, in which memory is allocated and code is loaded.",
+    why="Two iterations give no interval for a mean: whether a change made the step faster cannot be told from chance. "
+    "The first steps of a process do what no later one does. And a recording of a hundred iterations says no more than "
+    "one of ten, in a file ten times as large.",
+    fix="Let the schedule wait for some steps, warm up for some, and record about ten.",
+    ignore_when="The start of the training is what you want to see.",
+    thresholds=("FEWEST_ITERATIONS", "MANY_EVENTS", "FIRST_STEPS", "ONCE_ONLY_SHARE_PERCENT"),
+    references=(Reference("PyTorch: torch.profiler.schedule", "https://docs.pytorch.org/docs/stable/profiler.html"),),
+)
+
+_ENOUGH = 10
+_MUCH_LONGER = 2.0
+"""Times the later steps that a first one takes which does more than they do."""
+
+
+def check(context: RuleContext) -> Finding | Silent:
+    """Looks at all iterations of the recording, whichever are selected."""
+    iterations, source = context.profile.iterations, context.profile.source
+    if unmarked(context.view):
+        return Silent("No iterations were found.", applicable=False)
+    count, events = len(iterations), source.trace_events
+    early = _early(context)
+    few = count < thresholds.FEWEST_ITERATIONS
+    many = events is not None and events > thresholds.MANY_EVENTS and count > 1
+    if not (few or many or early):
+        size = "" if events is None else f", {events:,} events"
+        return Silent(f"{count} iterations were recorded from step {int(iterations.number[0])} on{size}.")
+    seen, titles = [], []
+    readings = [
+        Reading("Iterations recorded", count, "count", thresholds.FEWEST_ITERATIONS),
+        Reading("First step recorded", int(iterations.number[0]), "count", thresholds.FIRST_STEPS),
+        Reading("Events in the trace", events, "count", thresholds.MANY_EVENTS),
+    ]
+    if early is not None:
+        titles.append("the first steps of the training were recorded")
+        seen.append(f"The recording begins with step {int(iterations.number[0])}. {early.text}")
+        readings.append(Reading("Done only once", early.percent, "percent", thresholds.ONCE_ONLY_SHARE_PERCENT))
+    if few:
+        titles.append(f"only {count} iteration{'s were' if count > 1 else ' was'} recorded")
+        seen.append(
+            "With one iteration there is no spread and no interval."
+            if count == 1
+            else f"Two iterations took {_times(context)} ms: the 95 % interval of their mean reaches six times their "
+            "difference to either side (Student's t is 12.7 for one degree of freedom)."
+        )
+    if many and events is not None:
+        titles.append(f"the recording is large: {events / 1e6:.1f} million events")
+        seen.append(
+            f"{count} iterations of {events // count:,} events each were recorded; {_enough(count, events)} are enough."
+        )
+    active = _enough(count, events) if many and events is not None else _ENOUGH
+    title = "; ".join(titles)
+    return RULE.finding(
+        title=title[0].upper() + title[1:],
+        seen=" ".join(seen),
+        readings=readings,
+        evidence=[
+            EvidenceRow(f"Step {int(iterations.number[i])}", int(iterations.duration_ns[i]), None, "overview", str(i))
+            for i in range(min(count, 3))
+        ],
+        change=f"Record {active} steps, after some that the schedule waits for (they allocate, load code, and are "
+        "timed without the profiler) and a few to warm up.",
+        code="with tb_dlprof_plugin.profile(\n    logdir,\n    model=model,\n"
+        f"    schedule=dict(wait=5, warmup=3, active={active}, repeat=1),\n) as prof:\n    ...\n",
+        saving_unknown_because="The schedule changes what is measured, not the training.",
+        severity="medium" if few or early else "low",
+        confidence="high",
+        confirm="Record again: the Overview should show iterations of nearly the same length.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Early:
+    """Percent of the recorded time that the first steps spend on what later ones do not do, and in words."""
+
+    percent: float
+    text: str
+
+
+def _early(context: RuleContext) -> _Early | None:
+    """Where the first steps were recorded and it is a notable part."""
+    iterations = context.profile.iterations
+    if iterations.found_by != "profiler_step" or int(iterations.number[0]) > thresholds.FIRST_STEPS:
+        return None
+    whole = int(iterations.duration_ns.sum())
+    done = once_only(context.view, np.arange(len(iterations)))
+    share = percent(done.time_ns, whole) or 0.0
+    text = f"It holds {done.text}, for what later steps do not do." if done.calls else ""
+    later = iterations.duration_ns[1:]
+    if len(later) and iterations.duration_ns[0] >= _MUCH_LONGER * np.median(later):
+        longer = int(iterations.duration_ns[0] - np.median(later))
+        share = max(share, percent(longer, whole) or 0.0)
+        times = (
+            f"The first step takes {iterations.duration_ns[0] / 1e6:.2f} ms, later ones {np.median(later) / 1e6:.2f}."
+        )
+        text = f"{times} {text}".strip()
+    return _Early(share, text) if share >= thresholds.ONCE_ONLY_SHARE_PERCENT else None
+
+
+def _times(context: RuleContext) -> str:
+    return " and ".join(f"{duration / 1e6:.2f}" for duration in context.profile.iterations.duration_ns.tolist())
+
+
+def _enough(count: int, events: int) -> int:
+    """Iterations that keep within the limit, at most `_ENOUGH` and at least the fewest that will do."""
+    return max(thresholds.FEWEST_ITERATIONS, min(_ENOUGH, thresholds.MANY_EVENTS * count // events))

@@ -1,0 +1,55 @@
+"""Which of the user's functions made a call that waits for the GPU or copies: from the Python frames around it.
+
+Only such calls get a place. They are few, and for them the op and the module do not tell where in the training loop
+they come from; a place for every call would make the profile of a long recording much larger.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_dlprof_plugin.analysis.call_tree import depths
+from tb_dlprof_plugin.model.profile import CallPlaces, Ints
+from tb_dlprof_plugin.model.string_table import StringTable
+from tb_dlprof_plugin.model.timeline import HostKind, Timeline
+from tb_dlprof_plugin.model.tree import inherit, parents
+
+_MARKS = ("Synchronize", "Memcpy", "Memset")
+_NO_WAIT = "MemsetAsync"
+
+
+class _Spans(NamedTuple):
+    thread: Ints
+    start_ns: Ints
+    duration_ns: Ints
+
+
+def call_places(timeline: Timeline) -> CallPlaces:
+    """The innermost of the user's functions around each waiting or copying call. Appends to ``timeline.strings``."""
+    host, frames, strings = timeline.host, timeline.frames, timeline.strings
+    if not len(frames):
+        return CallPlaces.none()
+    named = np.array([any(mark in text for mark in _MARKS) and _NO_WAIT not in text for text in strings], np.bool_)
+    calls = np.flatnonzero((host.kind == HostKind.RUNTIME) & named[host.name])
+    count = len(frames)
+    both = _Spans(
+        np.concatenate((frames.thread, host.thread[calls])),
+        np.concatenate((frames.start_ns, host.start_ns[calls])),
+        np.concatenate((frames.duration_ns, host.duration_ns[calls])),
+    )
+    # A call as long as the frame around it comes behind it.
+    rows = np.arange(len(both.thread))
+    order = np.lexsort((rows, -both.duration_ns, both.start_ns, both.thread))
+    parent = parents(depths(_Spans(*(column[order] for column in both))))
+    is_frame = order < count
+    around = inherit(np.where(is_frame, order, -1), is_frame, parent)
+    frame = np.full(len(rows), -1, dtype=np.int64)
+    frame[order] = around
+    frame = frame[count:]
+    known = frame >= 0
+    place = frames.place[frame[known]]
+    table = StringTable.over(strings)
+    text_of = {index: table.add(timeline.frame_places[index]) for index in np.unique(place).tolist()}
+    return CallPlaces(calls[known], np.array([text_of[index] for index in place.tolist()], dtype=np.int64))

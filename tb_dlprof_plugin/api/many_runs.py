@@ -1,0 +1,87 @@
+"""Profiles of any number of runs in; the tables of the Runs page out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tb_dlprof_plugin.api.page_result import Page
+from tb_dlprof_plugin.api.profiles import ReadProfile
+from tb_dlprof_plugin.model.natural_order import natural_order
+from tb_dlprof_plugin.pages.by_model import by_model_page
+from tb_dlprof_plugin.pages.recorded_run import RecordedRun, recorded_run
+from tb_dlprof_plugin.pages.runs import many_runs_page
+from tb_dlprof_plugin.pages.sweep import SweepChoice, sweep_page
+from tb_dlprof_plugin.profile_view import ProfileView
+
+
+def many_runs(runs: Iterable[ReadProfile], base: str | None = None) -> Page:
+    """All runs in one table, each against its base: step time, speedup with its interval, utilization, memory, advice.
+
+    Args:
+        runs: of `read_profiles`; of each run the newest session, its lowest rank and last cycle count.
+        base: the name of the run that all are held against; by default each model's own FP32 run.
+
+    Raises:
+        ValueError: there is no run of this name.
+    """
+    recorded = _recorded(runs)
+    names = [one.run.name for one in recorded]
+    if base is not None and base not in names:
+        raise ValueError(f"there is no run {base!r}; the runs are {', '.join(names)}")
+    return Page(many_runs_page(recorded, base))
+
+
+def by_model(runs: Iterable[ReadProfile]) -> Page:
+    """A row for each model: before and after mixed precision, and what to do next."""
+    return Page(by_model_page(_recorded(runs)))
+
+
+def sweep(
+    runs: Iterable[ReadProfile],
+    over: str | None = None,
+    measure: str | None = None,
+    *,
+    op: str | None = None,
+    direction: str | None = None,
+    kernel_group: str | None = None,
+) -> Page:
+    """A figure of many runs over one fact in which they differ, a line for each of the others.
+
+    Args:
+        runs: of `read_profiles`.
+        over: "batch_size", "model", "workers", "gpu" ...; by default the one in which most lines can be drawn.
+        measure: "step_time", "samples_per_second", "gpu_utilization" ...; "share" of `op` or `kernel_group`, which is
+            the default where one of them is given.
+        op: a type of op, such as "max_pool2d".
+        direction: of the op: "fprop" or "bprop"; both by default.
+        kernel_group: such as "convolution.winograd".
+
+    Raises:
+        ValueError: there is no such fact or measure; one sentence that says what there is.
+    """
+    chosen = measure or ("share" if op or kernel_group else "step_time")
+    return Page(sweep_page(_recorded(runs), SweepChoice(over, chosen, kernel_group, op, direction)))
+
+
+def _recorded(runs: Iterable[ReadProfile]) -> list[RecordedRun]:
+    newest: dict[str, ReadProfile] = {}
+    for run in runs:
+        if run.name not in newest or _age(newest[run.name]) <= _age(run):
+            newest[run.name] = run
+    return [_figures(newest[name]) for name in sorted(newest, key=natural_order)]
+
+
+def _figures(run: ReadProfile) -> RecordedRun:
+    """Its figures and findings, which take longer than the tables that are made of them."""
+    kept = run.kept.get("recorded_run")
+    if isinstance(kept, RecordedRun):
+        return kept
+    view = ProfileView(run.profile)
+    made = recorded_run(view, run.ref, view.selection())
+    run.kept["recorded_run"] = made
+    return made
+
+
+def _age(run: ReadProfile) -> tuple[str, int, int]:
+    source = run.profile.source
+    return (source.session, -source.rank, source.cycle)

@@ -1,0 +1,253 @@
+"""Profiles read from event files: each with its reports, its pages, and what it gives beside another.
+
+run, *others = tb_dlprof_plugin.read_profiles("runs")
+run.report("kernel", iter_start=5).to_pandas()
+run.page("roofline").to_pandas()
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.store import reclassify
+from tb_dlprof_plugin.store.event_file import StoredProfile
+from tb_dlprof_plugin.store.ranks import MOST_RANKS, ranks_together
+
+# Reading profiles is not to wait for what their tables import: that is imported where it is used.
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.api.page_result import Page
+    from tb_dlprof_plugin.pages.common import RunRef
+    from tb_dlprof_plugin.profile_view import ProfileView, Selection
+    from tb_dlprof_plugin.reports.table import Report
+
+_KEPT_FRAMES = 2 * MOST_RANKS
+
+
+def report(
+    profile: Profile,
+    name: str,
+    *,
+    key_node: str | None = None,
+    iter_start: int | None = None,
+    iter_stop: int | None = None,
+    run: str = "",
+) -> Report:
+    """One of DLProf's reports, or of ours, of a profile (docs/reports.md lists them and their columns).
+
+    Args:
+        profile: of `read_profiles` or `analyze`.
+        name: "summary", "detail", "iteration", "kernel", "tensor", "op_type", "group_node", "expert_systems",
+            "averages", "api", "copies" or "kernel_groups".
+        key_node: cut the recording into iterations where this op stops: its Op ID or Op Name in the Detailed Report.
+        iter_start: number of the first iteration to aggregate, as the training counts them; the first by default.
+        iter_stop: number of the last one, inclusive; the last by default.
+        run: a name for the recording.
+
+    Raises:
+        ValueError: there is no such report, iteration or key node; one sentence that says what there is.
+    """
+    return ReadProfile(Path(), profile, run).report(name, key_node=key_node, iter_start=iter_start, iter_stop=iter_stop)
+
+
+def page(
+    profile: Profile,
+    name: str,
+    *,
+    key_node: str | None = None,
+    iter_start: int | None = None,
+    iter_stop: int | None = None,
+    run: str = "",
+) -> Page:
+    """A page of the browser, of a profile: its first line and its tables (docs/python.md lists them).
+
+    Args:
+        profile: of `read_profiles` or `analyze`.
+        name: "overview", "ops", "modules", "kernels", "launches", "tensor_cores", "roofline", "memory" or "advice".
+        key_node: as for `report`.
+        iter_start: as for `report`.
+        iter_stop: as for `report`.
+        run: a name for the recording.
+
+    Raises:
+        ValueError: there is no such page, iteration or key node; one sentence that says what there is.
+    """
+    return ReadProfile(Path(), profile, run).page(name, key_node=key_node, iter_start=iter_start, iter_stop=iter_stop)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ReadProfile(StoredProfile):
+    """A profile, the event file it was read from, its reports and its pages.
+
+    Attributes:
+        path: the event file.
+        profile: all that is stored.
+        name: of the run, as TensorBoard has it.
+        ranks: the profiles of ranks of the same training and cycle, this one among them; empty where it is alone.
+        kept: what tables of many runs have computed of it.
+    """
+
+    name: str = ""
+    ranks: tuple[Profile, ...] = ()
+    kept: dict[str, object] = field(default_factory=dict, init=False, compare=False)
+
+    @property
+    def ref(self) -> RunRef:
+        """What names it on the pages: run, session, rank, cycle."""
+        from tb_dlprof_plugin.pages.common import RunRef
+
+        source = self.profile.source
+        return RunRef(self.name, source.session, source.rank, source.cycle)
+
+    def report(
+        self, name: str, *, key_node: str | None = None, iter_start: int | None = None, iter_stop: int | None = None
+    ) -> Report:
+        """`tb_dlprof_plugin.report` of this profile.
+
+        Raises:
+            ValueError: there is no such report, iteration or key node; one sentence that says what there is.
+        """
+        from tb_dlprof_plugin.reports.registry import ALIASES, REPORTS, make_report
+
+        if name not in REPORTS and name not in ALIASES:
+            raise ValueError(f"there is no report {name!r}; there are {', '.join(REPORTS)}")
+        view, selection = self._selected(key_node, iter_start, iter_stop)
+        return make_report(name, view, self.ref, selection)
+
+    def page(
+        self, name: str, *, key_node: str | None = None, iter_start: int | None = None, iter_stop: int | None = None
+    ) -> Page:
+        """`tb_dlprof_plugin.page` of this profile.
+
+        Raises:
+            ValueError: there is no such page, iteration or key node; one sentence that says what there is.
+        """
+        from tb_dlprof_plugin.api.page_result import Page
+        from tb_dlprof_plugin.pages.pages import PAGES
+
+        if name not in PAGES:
+            raise ValueError(f"there is no page {name!r}; there are {', '.join(PAGES)}")
+        view, selection = self._selected(key_node, iter_start, iter_stop)
+        return Page(PAGES[name](view, self.ref, selection))
+
+    def op(
+        self, name: str, *, key_node: str | None = None, iter_start: int | None = None, iter_stop: int | None = None
+    ) -> Page:
+        """One op: its kernels, its shapes, its times by iteration.
+
+        Args:
+            name: its id or its name on the page "ops"; a name that a forward and a backward op share is the forward's.
+            key_node: as for `report`.
+            iter_start: as for `report`.
+            iter_stop: as for `report`.
+
+        Raises:
+            ValueError: there is no such op, iteration or key node; one sentence that says what there is.
+        """
+        from tb_dlprof_plugin.api.page_result import Page
+        from tb_dlprof_plugin.pages.ops import op_detail, op_rows
+
+        view, selection = self._selected(key_node, iter_start, iter_stop)
+        rows = op_rows(view, selection)
+        found = [row for row in rows if name in (row.id, row.name)]
+        if not found:
+            longest = ", ".join(dict.fromkeys(row.name for row in rows[:8]))
+            raise ValueError(
+                f"no op {name!r} ran in {self.name or 'the recording'}; those with most time are {longest}"
+            )
+        chosen = next((row for row in found if row.direction == "fprop"), found[0])
+        return Page(op_detail(view, self.ref, selection, chosen.id))
+
+    def compare(self, candidate: ReadProfile) -> Page:
+        """Another run against this one as the base: what made the step shorter or longer, op by op."""
+        from tb_dlprof_plugin.api.page_result import Page
+        from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+
+        sides = []
+        for run in (self, candidate):
+            view, selection = run._selected(None, None, None)
+            sides.append(CompareInput(view, run.ref, selection))
+        return Page(compare_page(*sides))
+
+    def predict(self, precision: str, *, batch_size: int | None = None, gpu: str | None = None) -> Page:
+        """What another precision would make of the step of this FP32 run, with its interval, op by op.
+
+        Args:
+            precision: "tf32", "fp16" or "bf16".
+            batch_size: another batch size; the run's own by default.
+            gpu: another GPU's name; the run's own by default.
+
+        Raises:
+            ValueError: there is no forecast for this run or choice; the text says why.
+        """
+        from tb_dlprof_plugin.api.page_result import Page
+        from tb_dlprof_plugin.pages.forecast import forecast_page
+
+        view, _ = self._selected(None, None, None)
+        return Page(forecast_page(view, self.ref, precision, batch_size, gpu))
+
+    def _selected(
+        self, key_node: str | None, iter_start: int | None, iter_stop: int | None
+    ) -> tuple[ProfileView, Selection]:
+        from tb_dlprof_plugin.metrics.iteration_range import by_number
+
+        view = _frame(self.profile, key_node)
+        view.ranks = tuple(_frame(profile, key_node) for profile in self.ranks)
+        return view, by_number(view, iter_start, iter_stop)
+
+    def __repr__(self) -> str:
+        from tb_dlprof_plugin.store.header import header_of
+
+        header, source = header_of(self.profile), self.profile.source
+        facts = [header.model, header.precision, header.device, f"{len(self.profile.iterations)} iterations"]
+        facts += [f"rank {source.rank}"] if self.ranks else []
+        return f"<ReadProfile {self.name}: {', '.join(fact for fact in facts if fact)}>"
+
+
+_latest: list[tuple[Profile, str | None, ProfileView]] = []
+
+
+def _frame(profile: Profile, key_node: str | None) -> ProfileView:
+    """A profile's derived columns, kept for the next question about it."""
+    from tb_dlprof_plugin.metrics.key_node import with_key_node
+    from tb_dlprof_plugin.profile_view import ProfileView
+
+    for kept in _latest:
+        if kept[0] is profile and kept[1] == key_node:
+            return kept[2]
+    view = ProfileView(profile if key_node is None else with_key_node(profile, key_node))
+    _latest.append((profile, key_node, view))
+    del _latest[:-_KEPT_FRAMES]
+    return view
+
+
+def read_profiles(logdir: str | os.PathLike[str]) -> list[ReadProfile]:
+    """All profiles under a logdir (or in one event file), by path, each with today's verdicts.
+
+    Raises:
+        ProfileError: the path does not exist, or one of our event files cannot be read.
+    """
+    root = Path(logdir)
+    stored = reclassify.read_profiles(root)
+    return [ReadProfile(one.path, one.profile, _name(root, one.path), _ranks(one, stored)) for one in stored]
+
+
+def _name(root: Path, file: Path) -> str:
+    """The run of an event file, as TensorBoard names it; of a logdir that is a run, its directory's name."""
+    name = file.parent.relative_to(root).as_posix() if root.is_dir() else "."
+    return file.parent.resolve().name if name == "." else name
+
+
+def _ranks(own: StoredProfile, stored: Iterable[StoredProfile]) -> tuple[Profile, ...]:
+    source = own.profile.source
+    same = {
+        other.profile.source.rank: other.profile
+        for other in stored
+        if other.path.parent == own.path.parent
+        and (other.profile.source.session, other.profile.source.cycle) == (source.session, source.cycle)
+    }
+    return tuple(own.profile if rank == source.rank else same[rank] for rank in ranks_together(same, source.rank))

@@ -1,0 +1,75 @@
+"""What the training process hands to the analysis process: one JSON file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from tb_dlprof_plugin.model.run_facts import RunFacts, System
+from tb_dlprof_plugin.readers.trace_names import ORIGINALS
+
+NO_COPY = 3
+"""The analysis process' exit status where it wrote the profile, but not the copy for the PyTorch Profiler tab."""
+
+
+class LightTrace(msgspec.Struct):
+    """The trace of a light window, and the CPU times at which its steps begin and the last one ends."""
+
+    path: str
+    boundary_unix_ns: list[int]
+
+
+class AfterPart(msgspec.Struct):
+    """What was measured after the full window: durations of single steps, and the light window if it came last."""
+
+    unprofiled_ns: list[int] = []
+    light: LightTrace | None = None
+
+
+class Job(msgspec.Struct):
+    """One trace to analyse. All paths are absolute."""
+
+    trace: str
+    """The trace as the training process wrote it: plain JSON."""
+    final_trace: str
+    """Where the trace ends up: the same path, or another, which ends in ``.gz`` where it is to be compressed."""
+    keep_trace: bool
+    event_directory: str
+    facts: RunFacts
+    system: System
+    session: str
+    rank: int
+    cycle: int
+    worker: str
+    tab_copy: str = ""
+    """Where a copy of the trace that the PyTorch Profiler tab understands goes; "" for none."""
+    light: LightTrace | None = None
+    """Of the light window before the full one."""
+    awaits_after_s: float = 0.0
+    """How long to wait for an `AfterPart` on the standard input; the analysis goes on without it then."""
+    lock_fd: int | None = None
+    """An inherited file, locked during the analysis: one training process has one analysis running at a time."""
+
+    @property
+    def trace_file(self) -> str:
+        """What the profile calls its trace: relative to the directory that the hook writes to; "" if it is gone."""
+        if not self.keep_trace:
+            return os.path.basename(self.tab_copy)
+        folder, name = os.path.split(self.final_trace)
+        return f"{ORIGINALS}/{name}" if self.tab_copy and os.path.basename(folder) == ORIGINALS else name
+
+    @property
+    def compress(self) -> bool:
+        """Whether the trace is to be gzip'd."""
+        return self.final_trace.endswith(".gz")
+
+    def write(self, path: Path) -> None:
+        """Store the job. Raises OSError."""
+        path.write_bytes(msgspec.json.encode(self))
+
+    @classmethod
+    def read(cls, path: Path) -> Job:
+        """Raises OSError, or msgspec.MsgspecError for something that is no job."""
+        return msgspec.json.decode(path.read_bytes(), type=cls)

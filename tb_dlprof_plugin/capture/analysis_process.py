@@ -1,0 +1,200 @@
+"""The separate process: ``python -m tb_dlprof_plugin.capture.analysis_process job.json``. Imports no torch.
+
+A job file in, an event file out; then, if asked for, a copy of the trace for the PyTorch Profiler tab. What is measured
+after the recording comes through the standard input: the analysis begins when that is closed, also by the end of the
+training process. The trace is compressed or removed last. On success nothing else is left behind; on failure the last
+line on stderr says why, and the training process repeats it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import gzip
+import os
+import select
+import shutil
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tb_dlprof_plugin.capture.analysis_job import NO_COPY, AfterPart, Job, LightTrace
+from tb_dlprof_plugin.capture.system import complete_system
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.model.profile import Profile
+
+_GZIP_LEVEL = 6
+_NICENESS = 10
+_UNSCALE_OP = "aten::_amp_foreach_non_finite_check_and_unscale_"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The exit status: 0 if all went well, `NO_COPY` if only that failed, 2 for a wrong command line, 1 otherwise."""
+    if len(arguments) != 1:
+        print("usage: python -m tb_dlprof_plugin.capture.analysis_process JOB.json", file=sys.stderr)
+        return 2
+    job_file = Path(arguments[0])
+    job = Job.read(job_file)
+    job_file.unlink(missing_ok=True)
+    with contextlib.suppress(AttributeError, OSError):
+        os.nice(_NICENESS)
+    take_after_part(job)
+    with _alone(job.lock_fd):
+        made: list[Profile] = []
+        why = _attempt(lambda: made.append(analyze(job)))
+        why_copy = _attempt(lambda: copy_for_tab(job, made[0])) if made and job.tab_copy else None
+        # Also after a failed analysis: other tools may read the trace all the same.
+        why_trace = _attempt(lambda: finish_trace(job, analyzed=why is None))
+    if job.light is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(job.light.path)
+    if why or why_trace or why_copy:
+        print(why or why_trace or why_copy, file=sys.stderr)
+        return 1 if why or why_trace else NO_COPY
+    shutil.rmtree(job_file.parent, ignore_errors=True)
+    return 0
+
+
+def take_after_part(job: Job) -> None:
+    """Wait for what was measured after the recording, and put it into the job. What is damaged is left out."""
+    if not job.awaits_after_s:
+        return
+    try:
+        said = _read_all(0, job.awaits_after_s)
+        after = msgspec.json.decode(said, type=AfterPart) if said else AfterPart()
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return
+    job.facts.unprofiled_after_ns = after.unprofiled_ns
+    job.light = job.light or after.light
+
+
+def analyze(job: Job) -> Profile:
+    """Write the event file of the job's trace and return the profile. Raises TraceError, OSError."""
+    from tb_dlprof_plugin.analysis import analyze_trace
+    from tb_dlprof_plugin.store.event_file import write_profile
+
+    profile = analyze_trace(
+        job.trace,
+        facts=job.facts,
+        system=complete_system(job.system),
+        session=job.session,
+        rank=job.rank,
+        cycle=job.cycle,
+        worker=job.worker,
+    )
+    facts = profile.facts
+    if facts.grad_scaler is None and any(name.startswith(_UNSCALE_OP) for name in profile.strings):
+        # The hook looks at optimizer steps, and a GradScaler that finds inf skips them.
+        facts = msgspec.structs.replace(facts, grad_scaler=True)
+    # The name that the trace will have, not the one it has while it waits to be compressed.
+    source = dataclasses.replace(profile.source, trace_file=job.trace_file)
+    profile = dataclasses.replace(profile, source=source, facts=facts)
+    if job.light is not None:
+        profile = add_light_window(profile, job.light)
+    write_profile(Path(job.event_directory), profile)
+    return profile
+
+
+def add_light_window(profile: Profile, light: LightTrace) -> Profile:
+    """The profile with its light window. Whatever fails in there must not cost the full window: a note says why."""
+    from tb_dlprof_plugin.analysis.light_window import with_light_window
+    from tb_dlprof_plugin.model.profile import Note
+
+    try:
+        return with_light_window(profile, light.path, light.boundary_unix_ns)
+    except Exception as error:
+        traceback.print_exc()
+        note = Note("light_window", f"There is no light window: {_line(f'{type(error).__name__}: {error}')}.")
+        return dataclasses.replace(profile, notes=[*profile.notes, note])
+
+
+def copy_for_tab(job: Job, profile: Profile) -> None:
+    """Write the copy of the trace that the PyTorch Profiler tab understands. Raises TraceError, OSError."""
+    from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
+
+    write_tab_copy(profile, job.trace, job.tab_copy, job.trace_file if job.keep_trace else "")
+
+
+def finish_trace(job: Job, analyzed: bool) -> None:
+    """Compress the trace, or remove it if nobody wants to keep it and its profile is written. Raises OSError."""
+    if analyzed and not job.keep_trace:
+        os.unlink(job.trace)
+        return
+    if job.final_trace == job.trace:
+        return
+    os.makedirs(os.path.dirname(job.final_trace), exist_ok=True)
+    if not job.compress:
+        os.replace(job.trace, job.final_trace)
+        return
+    # No reader may see the final name before all of it is there.
+    temporary = job.trace + ".gz.tmp"
+    try:
+        with open(job.trace, "rb") as plain, gzip.open(temporary, "wb", compresslevel=_GZIP_LEVEL) as packed:
+            shutil.copyfileobj(plain, packed, 1 << 20)
+        os.replace(temporary, job.final_trace)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    os.unlink(job.trace)
+
+
+def _read_all(descriptor: int, longest_s: float) -> bytes:
+    """Up to the end of the stream; b"" where that does not come in time."""
+    until_s = time.monotonic() + longest_s
+    read = b""
+    while True:
+        if os.name == "posix" and not select.select([descriptor], [], [], max(0.0, until_s - time.monotonic()))[0]:
+            return b""
+        part = os.read(descriptor, 1 << 16)
+        if not part:
+            return read
+        read += part
+
+
+def _attempt(step: Callable[[], object]) -> str | None:
+    """Run ``step``; None if it went well, else one sentence that says what went wrong."""
+    from tb_dlprof_plugin.readers.errors import TraceError
+
+    try:
+        step()
+    except TraceError as error:
+        return _line(str(error))
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return "the disk is full"
+        where = f" {error.filename}" if error.filename else ""
+        return _line(f"{error.strerror or type(error).__name__}{where}")
+    except MemoryError:
+        return "the analysis ran out of memory"
+    except Exception as error:
+        traceback.print_exc()
+        return _line(f"{type(error).__name__}: {error}")
+    return None
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@contextlib.contextmanager
+def _alone(lock_fd: int | None) -> Iterator[None]:
+    """Lock the inherited file, if there is one and the system can lock; the end of the process unlocks it."""
+    with contextlib.suppress(ImportError, OSError):
+        import fcntl
+
+        if lock_fd is not None:
+            # Locks of this kind belong to the process: those of `flock` would be shared with the file's other heirs.
+            fcntl.lockf(lock_fd, fcntl.LOCK_EX)
+    yield
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

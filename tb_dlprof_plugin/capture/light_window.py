@@ -1,0 +1,106 @@
+"""The light window: a few steps recorded with GPU activities and CUDA calls alone.
+
+The CPU runs as fast as without a profiler, so the time line is the true one; what its kernels belong to is told by the
+full window. Nothing here raises: what fails is no light window.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity
+
+from tb_dlprof_plugin.capture.analysis_job import LightTrace
+from tb_dlprof_plugin.capture.export import ExportError, export_trace, remove
+from tb_dlprof_plugin.capture.warn import probe
+
+_ACTIVITIES = [ProfilerActivity.CUDA]
+
+
+def light_is_possible() -> bool:
+    """Whether a GPU is in use."""
+    return bool(torch.cuda.is_initialized() and torch.autograd.kineto_available())
+
+
+def another_profiler_runs() -> bool:
+    """Whether torch's profiler is on. torch lets a second one start, and both then lose their data."""
+    return bool(probe(lambda: torch._C._autograd._profiler_enabled()))
+
+
+def light_would_say_more(activities: Collection[ProfilerActivity]) -> bool:
+    """Whether a full window with these activities slows the CPU down, and records the GPU's as well."""
+    return {ProfilerActivity.CPU, ProfilerActivity.CUDA} <= set(activities)
+
+
+class LightRecording:
+    """One light window: `prepare`, `begin`, a `boundary` after each step but the last, then `finish`."""
+
+    def __init__(self) -> None:
+        self._profiler: Any = None
+        self._state = "idle"
+        self._boundary_unix_ns: list[int] = []
+
+    @property
+    def running(self) -> bool:
+        """Whether it records or warms up."""
+        return self._state != "idle"
+
+    def prepare(self) -> None:
+        """Begin to warm up, unless another profiler runs."""
+        if self.running or another_profiler_runs():
+            return
+        from torch.profiler.profiler import _KinetoProfile
+
+        self._boundary_unix_ns = []
+        try:
+            self._profiler = _KinetoProfile(activities=_ACTIVITIES)
+            self._profiler.prepare_trace()
+            self._state = "warm"
+        except Exception:
+            self._profiler = None
+
+    def begin(self) -> None:
+        """The first step begins."""
+        if self._state != "warm":
+            return
+        try:
+            self._profiler.start_trace()
+            self._state = "live"
+            self.boundary()
+        except Exception:
+            self.drop()
+
+    def boundary(self) -> None:
+        """A step ended."""
+        if self._state == "live":
+            self._boundary_unix_ns.append(time.time_ns())
+
+    def finish(self, path: str) -> LightTrace | None:
+        """The last step ended: write the trace. None where that failed; nothing is left behind then."""
+        if self._state != "live":
+            self.drop()
+            return None
+        self.boundary()
+        profiler, self._profiler, self._state = self._profiler, None, "idle"
+        try:
+            profiler.stop_trace()
+            export_trace(profiler, path)
+        except ExportError:
+            return None
+        except Exception:
+            remove(path)
+            return None
+        return LightTrace(path, self._boundary_unix_ns)
+
+    def drop(self) -> None:
+        """End without a trace."""
+        profiler, state, self._profiler, self._state = self._profiler, self._state, None, "idle"
+        if profiler is None:
+            return
+        if state == "warm":
+            # As torch ends a warm-up.
+            probe(profiler.start_trace)
+        probe(profiler.stop_trace)

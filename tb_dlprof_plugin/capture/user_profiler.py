@@ -1,0 +1,105 @@
+"""Follows a profiler that the user owns from the end of a recording on: the steps that come then are measured.
+
+torch's profiler has one function that it calls at each boundary of steps and at its end, with the actions before and
+after it. While a profiler is followed, that function of the class says so here first; profilers that are not followed
+pass through it. (An attribute of the one object would go along into its copies, and say there what happens here.)
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from torch.profiler import ProfilerAction, profile
+
+from tb_dlprof_plugin.capture.cycle import StepKind, kind_outside, steps_until_full
+from tb_dlprof_plugin.capture.light_window import light_is_possible, light_would_say_more
+from tb_dlprof_plugin.capture.warn import probe
+
+if TYPE_CHECKING:
+    from tb_dlprof_plugin.capture.handler import TraceHandler
+
+_FUNCTION = "_transit_action"
+_followed: weakref.WeakKeyDictionary[Any, _Follower] = weakref.WeakKeyDictionary()
+
+
+def follow(handler: TraceHandler, prof: Any) -> bool:
+    """Measure the steps after the recording that ``prof`` has just ended, for ``handler``; whether there may be any.
+
+    There are none where the block ends with the recording, where the next one follows at once, and where the profiler
+    has no schedule, so that nobody calls `step`.
+    """
+    if not isinstance(prof, profile) or not hasattr(profile, _FUNCTION) or not getattr(prof, "record_steps", False):
+        return False
+    if prof.current_action is not ProfilerAction.NONE:
+        return False
+    _followed[prof] = _Follower(handler, light_would_say_more(prof.activities))
+    if not hasattr(getattr(profile, _FUNCTION), "follows"):
+        setattr(profile, _FUNCTION, _following(getattr(profile, _FUNCTION)))
+    # Model and optimizer run as without us.
+    handler.set_hooks(on=False)
+    return True
+
+
+class _Follower:
+    """Of one profiler, which it does not keep alive."""
+
+    def __init__(self, handler: TraceHandler, light: bool) -> None:
+        self._handler = handler
+        self._light = light
+        self._since = 0
+
+    def boundary(self, prof: Any, following: ProfilerAction | None) -> None:
+        """A step ended, and one with this action begins; None where the profiler stops."""
+        handler, outside = self._handler, self._handler.outside
+        if following is None:
+            # Mostly in the middle of a step, or where none came any more.
+            self.leave(prof)
+            return
+        if following is not ProfilerAction.NONE:
+            outside.end(StepKind.FULL)
+            self.leave(prof)
+            return
+        self._since += 1
+        outside.turn(
+            kind_outside(
+                self._since,
+                steps_until_full(prof.schedule, prof.step_num),
+                leading=False,
+                light_after=outside.light_due,
+                light=self._light and light_is_possible(),
+            )
+        )
+        if outside.after_is_over() or not handler.awaits_after:
+            self.leave(prof)
+
+    def leave(self, prof: Any) -> None:
+        """Follow no more."""
+        _followed.pop(prof, None)
+        _restore()
+        self._handler.complete()
+        probe(self._handler.outside.drop)
+        self._handler.set_hooks(on=True)
+
+
+def _following(original: Any) -> Any:
+    @functools.wraps(original)
+    def transit_action(self: Any, prev_action: Any, current_action: Any) -> Any:
+        follower = _followed.get(self)
+        if follower is not None:
+            try:
+                follower.boundary(self, current_action)
+            except Exception:
+                probe(lambda: follower.leave(self))
+        return original(self, prev_action, current_action)
+
+    transit_action.follows = original  # type: ignore[attr-defined]
+    return transit_action
+
+
+def _restore() -> None:
+    """Put torch's own function back where nobody is followed, and nobody else has replaced it since."""
+    original = getattr(getattr(profile, _FUNCTION), "follows", None)
+    if not _followed and original is not None:
+        setattr(profile, _FUNCTION, original)

@@ -1,0 +1,186 @@
+"""The advice as text: the price of each finding first, coloured on a terminal, one line per paragraph in a pipe."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import textwrap
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, Reading, SavingItem
+from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
+from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.pages.advice import AdvicePage, RuleLine
+from tb_dlprof_plugin.pages.forecast import MixedPrecision, MixedPrecisionChoice
+
+_WIDTH = 110
+"""Longer lines are hard to read."""
+_INDENT = 3
+_LABEL = 9
+_PRICE = "bold green"
+_STYLES = {"high": "bold red", "medium": "yellow", "low": "dim"}
+_OUTCOMES = {"silent": "found nothing", "not_applicable": "does not apply", "failed": "failed"}
+
+
+def print_advice(page: AdvicePage, verbose: bool) -> None:
+    """Findings with what was seen, the change and its code; all the rest where ``verbose``."""
+    paper = _Paper()
+    paper.line(Text(page.title, style="bold"))
+    paper.paragraph(page.headline, 0)
+    for number, finding in enumerate(page.findings, 1):
+        paper.line(Text())
+        _finding(paper, number, finding, next(line for line in page.rules if line.rule == finding.rule), verbose)
+    if page.combined is not None and page.combined.findings > 1:
+        whole = page.combined
+        paper.line(Text())
+        price = f"save {time(whole.expected_ns)} a step ({percent(whole.percent)})"
+        paper.line(Text.assemble("All together ", (price, _PRICE), f"  {_between(whole)}"))
+        paper.paragraph(page.combined_text, _INDENT)
+    if verbose:
+        _print_forecasts(page.mixed_precision)
+        _silent(paper, page.rules)
+    else:
+        paper.line(Text())
+        paper.paragraph(_counts(page.rules), 0, "dim")
+
+
+class _Paper:
+    """Where the text goes: wrapped to a terminal's width, never in a pipe, so that it can be searched."""
+
+    def __init__(self) -> None:
+        colours = None if os.environ.get("NO_COLOR") else "auto"
+        self._console = Console(highlight=False, markup=False, color_system=colours)  # type: ignore[arg-type]
+        self._width = min(self._console.width, _WIDTH) if self._console.is_terminal else None
+
+    def line(self, text: Text) -> None:
+        self._console.print(text, soft_wrap=True)
+
+    def paragraph(self, text: str, indent: int, style: str = "", label: str = "") -> None:
+        """``label`` stands before the first line, in the place of its indent."""
+        lines = [text]
+        if self._width is not None:
+            # A number and its percent sign stay together: textwrap breaks only at ordinary spaces.
+            kept = text.replace(" %", "\u00a0%")
+            lines = textwrap.wrap(kept, max(20, self._width - indent), break_on_hyphens=False)
+        for number, line in enumerate(lines):
+            margin = "" if number else label
+            self.line(Text.assemble((margin.ljust(indent), "dim"), (line.replace("\u00a0", " "), style)))
+
+
+def _finding(paper: _Paper, number: int, finding: FindingItem, rule: RuleLine, verbose: bool) -> None:
+    saving = finding.saving
+    inner = _INDENT + _LABEL
+    head = Text.assemble((f"{number}".ljust(_INDENT), "bold"))
+    if saving is None:
+        head.append("saving unknown", style="bold")
+    else:
+        head.append(f"saves {time(saving.expected_ns)} a step ({percent(saving.percent)})", style=_PRICE)
+        head.append(f"  {_between(saving)}")
+    head.append("  [").append(finding.severity, style=_STYLES[finding.severity])
+    head.append(f", confidence {finding.confidence}]  ").append(finding.rule, style="dim")
+    paper.line(head)
+    paper.paragraph(finding.title, _INDENT, "bold")
+
+    def part(label: str, text: str) -> None:
+        if text:
+            paper.paragraph(text, inner, label=" " * _INDENT + label)
+
+    part("seen", finding.seen)
+    if verbose:
+        for reading in finding.readings:
+            limit = "" if reading.threshold is None else f" (threshold {_value(reading, reading.threshold)})"
+            paper.paragraph(f"- {reading.label}: {_value(reading, reading.value)}{limit}", inner)
+        for row in finding.evidence:
+            share = "" if row.percent is None else f", {percent(row.percent)}"
+            amount = f": {time(row.value_ns)} a step" if row.value_ns is not None else ""
+            paper.paragraph(f"- {row.label}{amount}{share}", inner)
+    part("change", finding.change)
+    for line in finding.code.rstrip().splitlines():
+        paper.line(Text(" " * (inner + 2)) + Text(line, style="cyan"))
+    if verbose:
+        part("saving", saving.derivation if saving else finding.saving_unknown_because)
+        part("confirm", finding.confirm)
+        part("leave", rule.ignore_when)
+        for reference in finding.references:
+            part("read", f"{reference.title}: {reference.url}")
+        part("peers", "; ".join(f"{peer.tool}: {peer.name}" for peer in finding.peers))
+    elif saving is None:
+        part("saving", finding.saving_unknown_because)
+
+
+def _between(saving: SavingItem | CombinedSaving) -> str:
+    return f"{time(saving.low_ns) if saving.low_ns else '0'} to {time(saving.high_ns)}"
+
+
+def _value(reading: Reading, value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    if reading.unit == "ns":
+        return time(value)
+    if reading.unit == "percent":
+        return percent(value)
+    if reading.unit == "bytes":
+        return byte_size(value)
+    return f"{value:.2f}" if reading.unit == "ratio" else f"{value:,g}"
+
+
+def _counts(rules: list[RuleLine]) -> str:
+    """How many rules are silent, and where to read of them."""
+    parts = []
+    for outcome, (one, many) in {
+        "silent": ("found nothing", "found nothing"),
+        "not_applicable": ("does not apply", "do not apply"),
+        "failed": ("failed", "failed"),
+    }.items():
+        count = sum(line.outcome == outcome for line in rules)
+        if count:
+            parts.append(f"{count} {one if count == 1 else many}")
+    said = f"Of {len(rules)} rules, {', '.join(parts)}. " if parts else ""
+    return f"{said}--verbose shows them, and evidence, derivation and confirmation of each finding."
+
+
+def _silent(paper: _Paper, rules: list[RuleLine]) -> None:
+    quiet = [line for line in rules if line.outcome != "fired"]
+    if quiet:
+        paper.line(Text("\nRules that found nothing:", style="bold"))
+    for topic, lines in itertools.groupby(quiet, key=lambda line: line.topic):
+        paper.line(Text(topic, style="dim"))
+        for line in lines:
+            paper.paragraph(f"{line.rule} ({_OUTCOMES[line.outcome]}): {line.why}", 4, label="  -")
+
+
+def _print_forecasts(found: MixedPrecision) -> None:
+    """A line for each precision; one sentence where there is no forecast at all."""
+    refusals = {choice.refusal for choice in found.choices}
+    if len(refusals) == 1 and "" not in refusals:
+        typer.echo(f"\nNo forecast of mixed precision: {refusals.pop()}")
+        return
+    typer.echo("\nWhat mixed precision would gain, a step without the profiler; tb-dlprof predict shows the ops:")
+    print_table(
+        (
+            ("precision", "left"),
+            ("now", "right"),
+            ("forecast", "right"),
+            ("between", "right"),
+            ("times as fast", "right"),
+            ("", "left"),
+        ),
+        [_forecast(choice) for choice in found.choices],
+    )
+
+
+def _forecast(choice: MixedPrecisionChoice) -> tuple[str, ...]:
+    found = choice.forecast
+    if found is None:
+        return (choice.label, "", "", "", "", choice.refusal)
+    return (
+        choice.label,
+        f"{found.unprofiled_step_ms:.2f} ms",
+        f"{found.predicted_step_ms:.2f} ms",
+        f"{found.low_ms:.2f} to {found.high_ms:.2f} ms",
+        f"{found.speedup:.2f}",
+        found.limit_text,
+    )

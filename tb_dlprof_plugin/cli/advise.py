@@ -1,0 +1,90 @@
+"""``tb-dlprof advise``: the Advice page on the terminal, and a limit for continuous integration."""
+
+from __future__ import annotations
+
+import difflib
+from enum import Enum
+from typing import Annotated
+
+import msgspec
+import typer
+
+from tb_dlprof_plugin.advice.engine import all_rules
+from tb_dlprof_plugin.advice.finding import FindingItem
+from tb_dlprof_plugin.cli.advice_text import print_advice
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.open_profile import choose
+from tb_dlprof_plugin.cli.options import Cycle, First, Format, Last, Output, Rank, Source, TableName
+from tb_dlprof_plugin.cli.printing import print_page
+from tb_dlprof_plugin.pages.advice import advice_page
+from tb_dlprof_plugin.reports.advice import advice_report
+
+FOUND = 1
+"""Exit status where a finding is as severe as not allowed."""
+
+
+class Severity(str, Enum):
+    """How much a finding matters, the worst first."""
+
+    high = "high"
+    medium = "medium"
+    low = "low"
+
+
+def advise(
+    source: Source,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose", "-v", help="Show evidence, how savings were computed, and what silent rules looked at."
+        ),
+    ] = False,
+    fail_on: Annotated[
+        Severity | None,
+        typer.Option(help="Exit with 1 if there is a finding of this severity or a higher one."),
+    ] = None,
+    ignore: Annotated[
+        str, typer.Option(metavar="RULES", help="Leave out the findings of these rules, separated by commas.")
+    ] = "",
+    cycle: Cycle = None,
+    rank: Rank = None,
+    first: First = None,
+    last: Last = None,
+    output: Output = Format.text,
+    table: TableName = None,
+) -> None:
+    """Say what to change and what it should save.
+
+    With what was seen and the code to change. CSV holds the findings.
+    """
+    ignored = _rules(ignore)
+    chosen = choose(source, cycle, rank, first, last)
+    page = advice_page(chosen.view, chosen.ref, chosen.selection, ignored)
+    page = msgspec.structs.replace(page, findings=[one for one in page.findings if one.rule not in ignored])
+    print_page(advice_report(page), output, table, text=lambda: print_advice(page, verbose))
+    if fail_on is not None:
+        _check(page.findings, fail_on)
+
+
+def _rules(text: str) -> frozenset[str]:
+    """Ids of rules; ends the command where one is not known."""
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    known = {one.rule.id for one in all_rules()}
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, sorted(known), n=3)
+            hint = f"did you mean {' or '.join(close)}?" if close else "--verbose names all rules."
+            refuse(f"there is no rule {name}; {hint}")
+    return frozenset(names)
+
+
+def _check(findings: list[FindingItem], limit: Severity) -> None:
+    """Ends the command where a finding passes the limit; said on stderr, so that JSON and CSV stay whole."""
+    order = list(Severity)
+    counted = order[: order.index(limit) + 1]
+    severe = [finding.rule for finding in findings if Severity(finding.severity) in counted]
+    if severe:
+        how = limit.value + ("" if limit is Severity.high else " or higher")
+        noun = "finding" if len(severe) == 1 else "findings"
+        typer.echo(f"tb-dlprof: {len(severe)} {noun} of severity {how}: {', '.join(severe)}.", err=True)
+        raise typer.Exit(FOUND)

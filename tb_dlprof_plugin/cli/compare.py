@@ -1,0 +1,277 @@
+"""``tb-dlprof compare``: the Compare page on the terminal, and a limit for continuous integration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.open_profile import choose
+from tb_dlprof_plugin.cli.options import Format, Limit, Output, TableName
+from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
+from tb_dlprof_plugin.pages.compare import CompareInput, CompareMetric, ComparePage, compare_page
+from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
+from tb_dlprof_plugin.pages.compare_text import signed
+from tb_dlprof_plugin.pages.realised_savings import KeptForecastPanel, KeptPromises, signed_duration
+
+SLOWER = 1
+"""Exit status where the candidate is slower than allowed."""
+
+
+def compare(
+    base: Annotated[Path, typer.Argument(help="The base run: its directory, an event file, or a trace.")],
+    candidate: Annotated[Path, typer.Argument(help="The candidate run, compared with the base run.")],
+    fail_if_slower: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="PERCENT",
+            help="Exit with 1 if the candidate's step without the profiler is longer by more than this, and the 95 % "
+            "interval of the speedup excludes that it is no slower.",
+        ),
+    ] = None,
+    limit: Limit = 20,
+    output: Output = Format.text,
+    table: TableName = None,
+) -> None:
+    """Compare two runs: the step time and what changed it.
+
+    With time categories, ops, Tensor Core time and memory, all per iteration. CSV holds the ops.
+    """
+    sides = [choose(path, None, None, None, None) for path in (base, candidate)]
+    page = compare_page(*(CompareInput(side.view, side.ref, side.selection) for side in sides))
+    print_page(page, output, table, text=lambda: _print_text(page, limit))
+    if fail_if_slower is not None:
+        _check(page, fail_if_slower)
+
+
+def _check(page: ComparePage, limit_percent: float) -> None:
+    """Ends the command where the limit is passed; what is said goes to stderr, so that JSON and CSV stay whole.
+
+    A build shall not fail for what may be noise: beyond the limit alone is not enough, the interval has to lie on the
+    slower side. Without an interval (recorded steps of a single iteration) the limit decides alone.
+    """
+    speedup = page.batches.speedup_per_sample if page.batches else page.speedup
+    what = "a sample" if page.batches else "a step"
+    if speedup is None:
+        refuse("a step time is unknown, so whether the candidate is slower is too")
+    slower = 100 / speedup - 100
+    if slower <= limit_percent:
+        return
+    said = f"the candidate takes {slower:.1f} % longer {what}, and the limit is {limit_percent:g} %"
+    low, high = _slower_interval(page)
+    if low is not None and high is not None and low <= 0:
+        typer.echo(
+            f"tb-dlprof: {said}; but its 95 % interval, {low:+.1f} to {high:+.1f} %, does not exclude that it is no "
+            "slower.",
+            err=True,
+        )
+        return
+    typer.echo(f"tb-dlprof: {said}.", err=True)
+    raise typer.Exit(SLOWER)
+
+
+def _slower_interval(page: ComparePage) -> tuple[float, float] | tuple[None, None]:
+    """How much longer the candidate takes, per sample where batch sizes differ (percent, 95 %); None without
+    interval."""
+    if page.speedup is None or page.speedup_low is None or page.speedup_high is None:
+        return None, None
+    per_sample = page.batches.speedup_per_sample if page.batches else None
+    scale = per_sample / page.speedup if per_sample else 1.0
+    return 100 / (scale * page.speedup_high) - 100, 100 / (scale * page.speedup_low) - 100
+
+
+def _print_text(page: ComparePage, limit: int) -> None:
+    typer.echo(f"Base: {page.a.title}\nCandidate: {page.b.title}\n{page.headline}")
+    for text in page.explanation:
+        typer.echo(f"- {text}")
+    typer.echo("")
+    print_table(
+        (("where the step goes", "left"), ("base", "right"), ("candidate", "right"), ("change", "right"), ("", "left")),
+        [
+            (
+                bucket.label,
+                time(bucket.base_ns),
+                time(bucket.candidate_ns),
+                signed(bucket.difference_ns),
+                "noise" if bucket.noise and bucket.difference_ns else "",
+            )
+            for bucket in page.buckets
+            if bucket.base_ns or bucket.candidate_ns
+        ]
+        + [
+            (
+                "Step without the profiler",
+                time(round(page.base_ms * 1e6)),
+                time(round(page.candidate_ms * 1e6)),
+                signed(page.step_difference_ns),
+                "noise" if page.noise else "",
+            )
+        ],
+    )
+    typer.echo("")
+    print_table(
+        (("per iteration", "left"), ("base", "right"), ("candidate", "right"), ("gain", "right")),
+        [(m.label, _value(m, m.a), _value(m, m.b), "-" if m.gain is None else f"{m.gain:.2f}") for m in page.metrics],
+    )
+    typer.echo("")
+    print_table(
+        (
+            (f"Op ({page.basis.upper()} time)", "left"),
+            ("direction", "left"),
+            ("base", "right"),
+            ("candidate", "right"),
+            ("speedup", "right"),
+            ("of change", "right"),
+            ("precision", "left"),
+            ("kernels", "right"),
+            ("of roof", "right"),
+            ("", "left"),
+        ),
+        [_op_line(op) for op in page.ops[:limit]],
+    )
+    _print_matching(page, limit)
+    if page.promises:
+        _print_promises(page.promises, limit)
+    for warning in page.warnings:
+        typer.echo(f"\nNote: {warning}")
+
+
+def _op_line(op: CompareOp) -> tuple[str, ...]:
+    return (
+        op.name,
+        op.direction,
+        "absent" if op.a_ns is None else time(op.a_ns),
+        "absent" if op.b_ns is None else time(op.b_ns),
+        "-" if op.speedup is None else f"{op.speedup:.2f}",
+        "-" if op.change_percent is None else f"{op.change_percent:.1f} %",
+        f"{op.a_precision or UNKNOWN} -> {op.b_precision or UNKNOWN}",
+        f"{_count(op.a_kernels)} -> {_count(op.b_kernels)}",
+        "-" if op.b_roof_percent is None else f"{_whole(op.a_roof_percent)} -> {_whole(op.b_roof_percent)}",
+        REASONS.get(op.reason, "") or ("noise" if op.noise and op.difference_ns else ""),
+    )
+
+
+def _print_matching(page: ComparePage, limit: int) -> None:
+    kind = "GPU" if page.basis == "gpu" else "CPU"
+    typer.echo("")
+    print_table(
+        ((f"of the {kind} time", "left"), ("base", "right"), ("candidate", "right")),
+        [
+            (label, percent(getattr(page.shares.base, name)), percent(getattr(page.shares.candidate, name)))
+            for name, label in (
+                ("matched", "matched"),
+                ("casts", "casts"),
+                ("scaler", "GradScaler"),
+                ("compiled", "torch.compile"),
+                ("unmatched", "not matched"),
+                ("unlinked", "launched by no op"),
+                ("matched_of_model", "matched, of all but casts and GradScaler"),
+            )
+        ],
+    )
+    left = [op for op in page.ops if op.reason not in ("", "casts", "scaler", "compiled")]
+    left.sort(key=lambda op: -max(op.a_ns or 0, op.b_ns or 0))
+    if left:
+        typer.echo("")
+        print_table(
+            (("not matched", "left"), ("direction", "left"), ("run", "left"), ("time", "right"), ("likely", "left")),
+            [
+                (
+                    op.name,
+                    op.direction,
+                    "base" if op.b_ns is None else "candidate",
+                    time(op.a_ns if op.b_ns is None else op.b_ns),
+                    REASONS[op.reason],
+                )
+                for op in left[:limit]
+            ],
+        )
+
+
+def _print_promises(promises: KeptPromises, limit: int) -> None:
+    """The forecast against what was measured, then the predicted savings against the measured."""
+    if promises.refusal:
+        typer.echo(f"\nNo forecast to hold against the candidate: {promises.refusal}")
+    if promises.forecast:
+        _print_forecast(promises.forecast, limit)
+    for row in promises.savings:
+        typer.echo(
+            f"\nAdvised for the base: {row.title}\n  Changed: {row.change}. Predicted saving: "
+            f"{signed_duration(row.expected_ns)} a "
+            f"step, between {signed_duration(row.low_ns)} and {signed_duration(row.high_ns)}.\n  {row.text}"
+        )
+
+
+def _print_forecast(panel: KeptForecastPanel, limit: int) -> None:
+    typer.echo(f"\n{panel.headline}")
+    if panel.note:
+        typer.echo(panel.note)
+    print_table(
+        (("per step", "left"), ("forecast", "right"), ("measured", "right"), ("error", "right")),
+        [
+            (
+                "step without the profiler",
+                _ms(panel.predicted_ms),
+                f"{'~' if panel.estimated else ''}{_ms(panel.step_ms)}",
+                _error(panel.error_percent),
+            ),
+            *(
+                (part.label, _ms(part.predicted_ms), _ms(part.measured_ms), _error(part.error_percent))
+                for part in panel.parts
+            ),
+        ],
+    )
+    typer.echo("")
+    worst = panel.ops[: max(1, limit // 2)]
+    print_table(
+        (
+            ("kernels that the forecast missed by most", "left"),
+            ("direction", "left"),
+            ("base", "right"),
+            ("forecast", "right"),
+            ("measured", "right"),
+            ("error", "right"),
+        ),
+        [
+            (
+                op.name,
+                op.direction,
+                _ms(op.before_ms),
+                _ms(op.predicted_ms),
+                "absent" if op.measured_ms is None else _ms(op.measured_ms),
+                _error(op.error_percent),
+            )
+            for op in worst
+        ],
+    )
+
+
+def _ms(value: float) -> str:
+    return time(round(value * 1e6))
+
+
+def _error(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.0f} %"
+
+
+def _value(metric: CompareMetric, value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    if metric.unit == "ns":
+        return time(value)
+    if metric.unit == "percent":
+        return percent(value)
+    if metric.unit == "bytes":
+        return f"{value / 2**30:.2f} GiB"
+    return f"{value:,.1f}" if metric.unit == "per_second" else f"{value:,.0f}"
+
+
+def _count(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def _whole(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.0f} %"

@@ -1,0 +1,200 @@
+"""``tb-dlprof import``: trace files in, runs that TensorBoard shows out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.options import Format, Output
+from tb_dlprof_plugin.cli.printing import print_page
+from tb_dlprof_plugin.cli.progress import Progress
+from tb_dlprof_plugin.cli.trace_files import trace_files
+from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.model.run_facts import RunFacts, System
+from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.readers.trace_names import copy_name, stem_of
+from tb_dlprof_plugin.store.codec import ProfileError
+from tb_dlprof_plugin.store.event_file import event_files, read_profiles, write_profile
+
+
+class ImportedProfile(msgspec.Struct, frozen=True):
+    """A profile that was written: of which trace, to which event file of which run."""
+
+    run: str
+    trace_file: str
+    event_file: str
+    session: str
+    rank: int
+    cycle: int
+    iterations: int
+
+
+class Imported(msgspec.Struct, frozen=True):
+    """Every profile that was written, in that order."""
+
+    profiles: list[ImportedProfile]
+
+
+def import_traces(
+    traces: Annotated[
+        list[Path],
+        typer.Argument(help="Trace files of torch.profiler, or directories of *.pt.trace.json[.gz] files."),
+    ],
+    logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory, in which the runs are made.")],
+    run: Annotated[
+        str | None,
+        typer.Option(help="Name of one run for all traces; by default each trace makes a run named after its file."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace profiles that the run already has.")] = False,
+    rank: Annotated[int | None, typer.Option(help="Rank; the traces' own by default.")] = None,
+    facts_from: Annotated[
+        Path | None,
+        typer.Option(help="Event file of the same run: keep what the hook recorded in it."),
+    ] = None,
+    pytorch_views: Annotated[
+        bool,
+        typer.Option("--pytorch-views", help="Also write a trace that the PyTorch Profiler tab can read into the run."),
+    ] = False,
+    output: Output = Format.text,
+) -> None:
+    """Make runs of trace files that exist already.
+
+    From any torch and any machine. What only the training process knows (autocast, TF32 switches, DataLoader
+    settings) is then unknown, unless --facts-from names an event file that holds it.
+    """
+    known = _known(facts_from)
+    files = _files(traces)
+    failed, written = False, []
+    groups = (
+        {run: files} if run is not None else {name: [file] for file, name in zip(files, _names(files), strict=True)}
+    )
+    for name, members in groups.items():
+        whole, profiles = _make_run(logdir / name, members, known, rank, force, pytorch_views)
+        failed |= not whole
+        for path, profile in profiles:
+            written.append(_imported(name, path, profile))
+            if output is Format.text:
+                typer.echo(f"{profile.source.trace_file} -> {path}")
+    if output is not Format.text:
+        print_page(Imported(written), output)
+    if failed:
+        raise typer.Exit(2)
+
+
+def _make_run(
+    folder: Path, traces: list[Path], known: Profile | None, rank: int | None, force: bool, pytorch_views: bool
+) -> tuple[bool, list[tuple[Path, Profile]]]:
+    """Writes the profiles of one run; False where any of its traces failed, which leaves the others.
+
+    The profiles that were written follow, each with its event file.
+    """
+    before = event_files(folder) if folder.is_dir() else []
+    if before and not force:
+        _tell(f"{folder} already has {len(before)} profiles; give --force to replace them, or another --run.")
+        return False, []
+    written: list[tuple[Path, Profile]] = []
+    profiles, whole = [], True
+    for trace in traces:
+        try:
+            with Progress(trace) as progress:
+                profiles.append(_analyzed(trace, known, rank, progress))
+            if pytorch_views:
+                folder.mkdir(parents=True, exist_ok=True)
+                write_tab_copy(profiles[-1], trace, folder / copy_name(stem_of(trace.name)))
+        except OSError as error:
+            _tell(f"{folder} cannot be written ({error.strerror}); give another --logdir.")
+            return False, []
+        except TraceError as error:
+            _tell(str(error))
+            whole = False
+    if before and not whole:
+        _tell(f"{folder} was left as it is.")
+        return False, []
+    try:
+        for profile in _as_cycles(profiles, known):
+            written.append((write_profile(folder, profile), profile))
+        for old in before:
+            old.unlink()
+    except OSError as error:
+        _tell(f"{folder} cannot be written ({error.strerror}); give another --logdir.")
+        return False, written
+    return whole, written
+
+
+def _imported(run: str, path: Path, profile: Profile) -> ImportedProfile:
+    source = profile.source
+    return ImportedProfile(
+        run=run,
+        trace_file=source.trace_file,
+        event_file=str(path),
+        session=source.session,
+        rank=source.rank,
+        cycle=source.cycle,
+        iterations=len(profile.iterations) if profile.iterations.found_by != "none" else 0,
+    )
+
+
+def _analyzed(trace: Path, known: Profile | None, rank: int | None, progress: Progress) -> Profile:
+    if known is None:
+        facts, system, session, worker = RunFacts(), System(), stem_of(trace.name), ""
+    else:
+        made_by = known.source
+        facts, system, session, worker = known.facts, known.system, made_by.session, made_by.worker
+        rank = made_by.rank if rank is None else rank
+    session = re.sub(r"[^A-Za-z0-9_.-]", "-", session) or "trace"
+    return analyze_trace(
+        trace, facts=facts, system=system, session=session, rank=rank, worker=worker, progress=progress.update
+    )
+
+
+def _as_cycles(profiles: list[Profile], known: Profile | None) -> list[Profile]:
+    """The traces of one run as one session: each rank's in order of time are its cycles."""
+    cycles: dict[int, int] = {}
+    result = []
+    for profile in sorted(profiles, key=lambda p: (p.source.rank, p.base_time_unix_ns)):
+        source = profile.source
+        first = known.source.cycle if known else 0
+        cycle = cycles[source.rank] = cycles.get(source.rank, first - 1) + 1
+        session = profiles[0].source.session
+        result.append(replace(profile, source=replace(source, session=session, cycle=cycle)))
+    return result
+
+
+def _files(traces: list[Path]) -> list[Path]:
+    try:
+        return trace_files(traces)
+    except FileNotFoundError as error:
+        refuse(f"{error.filename} holds no *.pt.trace.json[.gz] file; name the trace files themselves")
+
+
+def _names(files: list[Path]) -> list[str]:
+    """A run's name for each file, its stem; where stems repeat, with the directory before it."""
+    stems = [stem_of(file.name) for file in files]
+    return [
+        stem if stems.count(stem) == 1 else f"{file.resolve().parent.name}/{stem}"
+        for file, stem in zip(files, stems, strict=True)
+    ]
+
+
+def _known(event_file: Path | None) -> Profile | None:
+    if event_file is None:
+        return None
+    try:
+        stored = read_profiles(event_file)
+    except ProfileError as error:
+        refuse(error)
+    if not stored:
+        refuse(f"{event_file} holds no profile; name an event file of tb_dlprof_plugin")
+    return stored[0].profile
+
+
+def _tell(sentence: str) -> None:
+    typer.echo(f"tb-dlprof: {sentence}", err=True)

@@ -1,0 +1,62 @@
+"""``tb-dlprof info``: what was read, repaired, linked and orphaned."""
+
+from __future__ import annotations
+
+import typer
+
+from tb_dlprof_plugin.api.rows import rows_table
+from tb_dlprof_plugin.cli.open_profile import choose
+from tb_dlprof_plugin.cli.options import Cycle, Format, Output, Rank, Source, TableName
+from tb_dlprof_plugin.cli.printing import UNKNOWN, print_page, time
+from tb_dlprof_plugin.pages.info import Info, info_page
+
+
+def info(
+    source: Source,
+    cycle: Cycle = None,
+    rank: Rank = None,
+    output: Output = Format.text,
+    table: TableName = None,
+) -> None:
+    """Show what a recording holds and what is missing.
+
+    Events, steps and kernels, how much of the kernel time is tied to ops, and what was repaired.
+    """
+    chosen = choose(source, cycle, rank, None, None)
+    page = info_page(chosen.view, chosen.ref)
+    print_page(page, output, table, text=lambda: _text(page), main=lambda: rows_table(Info, [page]))
+
+
+def _text(page: Info) -> None:
+    for label, text in _lines(page):
+        typer.echo(f"{label:<22}{text}")
+    for note in page.notes:
+        typer.echo(f"note: {note.text}" + (f" ({note.count})" if note.count is not None else ""))
+
+
+def _lines(page: Info) -> list[tuple[str, str]]:
+    read = UNKNOWN if page.events is None else f"{page.events:,}"
+    found_by = {"profiler_step": "prof.step()", "optimizer_step": "optimizer steps", "none": "none marked"}
+    lines = [
+        ("trace file", page.trace_file or UNKNOWN),
+        ("run", f"{page.run}, session {page.session}, rank {page.rank}, cycle {page.cycle}"),
+        ("events", f"{read}, {UNKNOWN if page.repaired is None else f'{page.repaired:,}'} repaired"),
+        ("steps", f"{page.steps} ({found_by.get(page.steps_found_by, page.steps_found_by)})"),
+        ("host calls", f"{page.calls:,} on {page.threads} threads"),
+        ("memory events", f"{page.memory_events:,}"),
+    ]
+    if not page.gpus:
+        return [*lines, ("GPU", "nothing ran on a GPU")]
+    return [
+        *lines,
+        ("GPUs, streams", f"{', '.join(map(str, page.gpus))}; {page.streams}"),
+        ("kernels", f"{page.kernels:,}, {time(page.kernel_time_ns)}"),
+        ("  attributed to ops", _share(page.attributed_kernel_time_ns, page)),
+        ("  orphan", f"{_share(page.orphan_kernel_time_ns, page)}, launched before the recording"),
+        ("  unattributed", _share(page.unattributed_kernel_time_ns, page)),
+        ("copies, sets", f"{page.copies:,}, {time(page.copy_time_ns)}; {page.sets:,}, {time(page.set_time_ns)}"),
+    ]
+
+
+def _share(part_ns: int, page: Info) -> str:
+    return f"{time(part_ns)}" + (f" ({100 * part_ns / page.kernel_time_ns:.2f} %)" if page.kernel_time_ns else "")

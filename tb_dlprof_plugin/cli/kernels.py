@@ -1,0 +1,48 @@
+"""``tb-dlprof kernels``: the Kernels page on the terminal."""
+
+from __future__ import annotations
+
+import typer
+
+from tb_dlprof_plugin.cli.options import Limit
+from tb_dlprof_plugin.cli.page_command import page_command
+from tb_dlprof_plugin.cli.printing import percent, print_table, time
+from tb_dlprof_plugin.pages.kernels import KernelsPage, kernels_page
+
+
+@page_command(kernels_page)
+def kernels(page: KernelsPage, limit: Limit = 30) -> None:
+    """List kernels, copies and sets by time.
+
+    With the Tensor Core verdict of each and the rule that decided it.
+    """
+    typer.echo(f"{page.headline}\n")
+    print_table(
+        (
+            ("Kernel", "left"),
+            ("family", "left"),
+            ("calls", "right"),
+            ("total", "right"),
+            ("share", "right"),
+            ("average", "right"),
+            ("Tensor Cores", "left"),
+            ("precision", "left"),
+            ("rule", "left"),
+        ),
+        [
+            (
+                row.short_name,
+                row.family,
+                str(row.calls),
+                time(row.total_ns),
+                percent(row.percent),
+                time(row.average_ns),
+                row.tensor_core,
+                row.precision,
+                row.rule,
+            )
+            for row in page.rows[:limit]
+        ],
+    )
+    if page.total_rows > limit:
+        typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")

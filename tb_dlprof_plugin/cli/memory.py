@@ -1,0 +1,169 @@
+"""``tb-dlprof memory``: the Memory page on the terminal."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.options import Limit
+from tb_dlprof_plugin.cli.page_command import page_command
+from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table
+from tb_dlprof_plugin.model.formatting import byte_size, duration
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
+from tb_dlprof_plugin.pages.memory_tables import MemoryGroup
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+
+Device = Annotated[str | None, typer.Option(help="Number of a GPU, or cpu; the first recorded GPU by default.")]
+
+
+def _page(view: ProfileView, ref: RunRef, selection: Selection, device: Device = None) -> MemoryPage:
+    try:
+        return memory_page(view, ref, selection, device)
+    except KeyError:
+        refuse(f"{ref.run} holds no memory of device {device!r}; leave out --device")
+
+
+@page_command(_page)
+def memory(page: MemoryPage, limit: Limit = 15) -> None:
+    """Show what fills the memory at its peak.
+
+    By category, module and op; with the largest allocations, and what each step leaves allocated.
+    """
+    typer.echo(f"{page.headline}\n")
+    if page.figures is None:
+        typer.echo(page.how_to_record)
+        return
+    _print_figures(page)
+    if page.not_attributed:
+        _print_iterations(page, limit)
+        typer.echo(f"{page.not_attributed}\n")
+    else:
+        _print_categories(page)
+        _print_iterations(page, limit)
+        _print_groups("Module", page.modules, limit)
+        _print_groups("Op type", page.op_types, limit)
+        _print_allocations(page, limit)
+    for note in page.notes:
+        typer.echo(f"Note: {note}")
+
+
+def _print_figures(page: MemoryPage) -> None:
+    figures = page.figures
+    if figures is None:
+        return
+    rows = [
+        (
+            "Peak allocated" + (" above the lowest moment" if figures.relative else ""),
+            _share(figures.peak_allocated_bytes, figures.peak_allocated_percent),
+        ),
+        ("Peak reserved", _share(figures.peak_reserved_bytes, figures.peak_reserved_percent)),
+        ("Fragmentation at the peak", _size(figures.fragmentation_bytes)),
+        ("Memory of the device", _size(figures.device_memory_bytes)),
+        ("Growth per iteration", _change(figures.growth_bytes)),
+    ]
+    print_table((("Figure", "left"), ("", "right")), rows)
+    typer.echo("")
+
+
+def _print_categories(page: MemoryPage) -> None:
+    print_table(
+        (("Category", "left"), ("at the peak", "right"), ("share", "right"), ("own peak", "right")),
+        [(c.label, _size(c.bytes), percent(c.percent), _size(c.own_peak_bytes)) for c in page.categories],
+    )
+    typer.echo("")
+
+
+def _print_iterations(page: MemoryPage, limit: int) -> None:
+    print_table(
+        (
+            ("Iteration", "right"),
+            ("peak allocated", "right"),
+            ("peak reserved", "right"),
+            ("growth", "right"),
+            ("allocations", "right"),
+        ),
+        [
+            (
+                str(row.number),
+                _size(row.peak_allocated_bytes),
+                _size(row.peak_reserved_bytes),
+                _change(row.growth_bytes),
+                str(row.allocations),
+            )
+            for row in page.iterations[:limit]
+        ],
+    )
+    typer.echo("")
+
+
+def _print_groups(heading: str, groups: list[MemoryGroup], limit: int) -> None:
+    print_table(
+        (
+            (heading, "left"),
+            ("at the peak", "right"),
+            ("share", "right"),
+            ("allocations", "right"),
+            ("own peak", "right"),
+        ),
+        [
+            (
+                group_name(row) + (f" ({row.direction})" if row.direction else ""),
+                _size(row.bytes),
+                percent(row.percent),
+                "" if row.allocations is None else str(row.allocations),
+                _size(row.own_peak_bytes),
+            )
+            for row in groups[:limit]
+        ],
+    )
+    typer.echo("")
+
+
+def group_name(row: MemoryGroup) -> str:
+    """A group's name, in brackets where it stands for what has none."""
+    if row.kind == "before":
+        return "(before the recording)"
+    return "(outside every op)" if row.kind == "outside" else row.name or "(no module)"
+
+
+def _print_allocations(page: MemoryPage, limit: int) -> None:
+    print_table(
+        (
+            ("Largest allocations at the peak", "left"),
+            ("direction", "left"),
+            ("size", "right"),
+            ("category", "left"),
+            ("iteration", "right"),
+            ("freed in", "left"),
+            ("lived", "right"),
+        ),
+        [
+            (
+                row.op or "(outside every op)",
+                row.direction,
+                _size(row.bytes),
+                row.category.replace("_", " "),
+                "" if row.iteration is None else str(row.iteration),
+                row.freed or "not in the recording",
+                "" if row.lifetime_ns is None else duration(row.lifetime_ns),
+            )
+            for row in page.rows[:limit]
+        ],
+    )
+    if page.total_rows is not None and page.total_rows > limit:
+        typer.echo(f"\n{page.total_rows - limit} more; --limit prints more of each table.")
+
+
+def _size(value: int | None) -> str:
+    return UNKNOWN if value is None else byte_size(value)
+
+
+def _change(value: int) -> str:
+    return f"{'+' if value > 0 else ''}{byte_size(value)}"
+
+
+def _share(value: int | None, share: float | None) -> str:
+    return _size(value) + ("" if value is None or share is None else f" ({percent(share)})")

@@ -1,0 +1,50 @@
+"""``tb-dlprof ops``: the Ops page on the terminal."""
+
+from __future__ import annotations
+
+import typer
+
+from tb_dlprof_plugin.cli.options import Limit
+from tb_dlprof_plugin.cli.page_command import page_command
+from tb_dlprof_plugin.cli.printing import percent, print_table, time
+from tb_dlprof_plugin.pages.ops import OpsPage, ops_page
+
+
+@page_command(ops_page)
+def ops(page: OpsPage, limit: Limit = 30) -> None:
+    """List the ops of the model by GPU time.
+
+    With calls, times, Tensor Core eligibility and use, precision and shapes.
+    """
+    typer.echo(f"{page.headline}\n")
+    print_table(
+        (
+            ("Op", "left"),
+            ("direction", "left"),
+            ("calls", "right"),
+            ("GPU time", "right"),
+            ("share", "right"),
+            ("CPU time", "right"),
+            ("eligible", "left"),
+            ("using TC", "left"),
+            ("precision", "left"),
+            ("shapes", "left"),
+        ),
+        [
+            (
+                row.name,
+                row.direction,
+                str(row.calls),
+                time(row.gpu_ns),
+                percent(row.gpu_percent),
+                time(row.cpu_total_ns),
+                row.tc_eligible,
+                row.using_tc,
+                row.precision,
+                row.shapes,
+            )
+            for row in page.rows[:limit]
+        ],
+    )
+    if page.total_rows > limit:
+        typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")

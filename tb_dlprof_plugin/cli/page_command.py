@@ -1,0 +1,66 @@
+"""A page and the printer of its text in, a subcommand out: choosing the recording, the options and the formats."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+
+from tb_dlprof_plugin.cli.open_profile import choose
+from tb_dlprof_plugin.cli.options import Cycle, First, Format, Last, Output, Rank, Source, TableName
+from tb_dlprof_plugin.cli.printing import print_page
+from tb_dlprof_plugin.reports.table import Report
+
+Page = TypeVar("Page", bound=msgspec.Struct)
+
+
+def page_command(
+    view: Callable[..., Page], main: Callable[[Page], Report] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Turn the printer of a page's text into the subcommand that shows the page.
+
+    Args:
+        view: makes the page of a frame, what names it and a selection. Its further parameters become options.
+        main: makes the table that `--format csv` prints without `--table`, where it is not the page's first one.
+
+    The printer takes the page; its further parameters become options, too, and its docstring is the help.
+    """
+
+    def command_of(print_text: Callable[..., None]) -> Callable[..., None]:
+        of_view, of_text = _options(view, after=3), _options(print_text, after=1)
+
+        def command(
+            source: Source,
+            cycle: Cycle = None,
+            rank: Rank = None,
+            first: First = None,
+            last: Last = None,
+            output: Output = Format.text,
+            table: TableName = None,
+            **own: Any,
+        ) -> None:
+            chosen = choose(source, cycle, rank, first, last)
+            page = view(chosen.view, chosen.ref, chosen.selection, **{name: own[name] for name in of_view})
+            text = functools.partial(print_text, page, **{name: own[name] for name in of_text})
+            print_page(page, output, table, text, functools.partial(main, page) if main else None)
+
+        # Typer reads names, types and defaults of the options from the signature.
+        source, *shared = _options(command, after=0).values()
+        options = [source, *{**of_view, **of_text}.values(), *shared]
+        shown: Any = command
+        shown.__signature__ = inspect.Signature(options)
+        shown.__annotations__ = {option.name: option.annotation for option in options}
+        shown.__name__, shown.__doc__ = print_text.__name__, print_text.__doc__
+        return command
+
+    return command_of
+
+
+def _options(function: Callable[..., Any], after: int) -> dict[str, inspect.Parameter]:
+    """The parameters behind the first ones, with their types resolved; a collector of further ones is none."""
+    types = get_type_hints(function, include_extras=True)
+    named = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
+    return {one.name: one.replace(annotation=types[one.name], kind=one.KEYWORD_ONLY) for one in named[after:]}

@@ -1,0 +1,94 @@
+"""``tb-dlprof predict``: what a run would take in another precision, before it is tried."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.open_profile import choose
+from tb_dlprof_plugin.cli.options import Cycle, Format, Limit, Output, Rank, Source, TableName
+from tb_dlprof_plugin.cli.printing import print_page, print_table
+from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
+from tb_dlprof_plugin.planning import ForecastError
+
+
+class Precision(str, Enum):
+    """The precision to forecast."""
+
+    bf16 = "bf16"
+    fp16 = "fp16"
+    tf32 = "tf32"
+    fp32 = "fp32"
+
+
+def predict(
+    source: Source,
+    precision: Annotated[
+        Precision,
+        typer.Option(help="bf16 and fp16: autocast (fp16 with GradScaler); tf32: TF32 allowed; fp32: as recorded."),
+    ],
+    batch_size: Annotated[int | None, typer.Option(help="Batch size; that of the run by default.")] = None,
+    gpu: Annotated[
+        str | None, typer.Option(help="GPU, by the name that CUDA reports; that of the run by default.")
+    ] = None,
+    limit: Limit = 20,
+    cycle: Cycle = None,
+    rank: Rank = None,
+    output: Output = Format.text,
+    table: TableName = None,
+) -> None:
+    """Forecast the step time in another precision.
+
+    Of an FP32 run; with another batch size or on another GPU, too. CSV holds the ops.
+    """
+    chosen = choose(source, cycle, rank, None, None)
+    try:
+        page = forecast_page(chosen.view, chosen.ref, precision.value, batch_size, gpu)
+    except ForecastError as error:
+        refuse(f"{source}: {error}")
+    print_page(page, output, table, text=lambda: _print_text(page, limit))
+
+
+def _print_text(page: ForecastPage, limit: int) -> None:
+    typer.echo(f"{page.headline}\n")
+    print_table(
+        (("per step", "left"), ("now", "right"), (page.precision.upper(), "right")),
+        [
+            ("recorded", f"{page.measured_step_ms:.2f} ms", ""),
+            ("without the profiler", f"{page.unprofiled_step_ms:.2f} ms", f"{page.predicted_step_ms:.2f} ms"),
+            ("interval", "", f"{page.low_ms:.2f} to {page.high_ms:.2f} ms"),
+            ("kernels", f"{page.gpu_before_ms:.2f} ms", f"{page.gpu_ms:.2f} ms"),
+            ("CPU", "", f"{page.cpu_ms:.2f} ms"),
+            (f"casts ({page.casts})", "", f"{page.casts_ms:.2f} ms"),
+            *([("GradScaler", "", f"{page.scaler_ms:.2f} ms")] if page.scaler_ms else []),
+        ],
+    )
+    typer.echo("")
+    print_table(
+        (
+            ("Op", "left"),
+            ("direction", "left"),
+            ("kernels now", "right"),
+            ("forecast", "right"),
+            ("times as fast", "right"),
+            ("casts", "right"),
+            ("would run in", "left"),
+        ),
+        [
+            (
+                op.name,
+                op.direction,
+                f"{op.measured_ms:.3f} ms",
+                f"{op.predicted_ms:.3f} ms",
+                f"{op.measured_ms / op.predicted_ms:.2f}" if op.predicted_ms else "-",
+                f"{op.casts_ms:.3f} ms" if op.casts_ms else "",
+                op.precision.upper() or "as now",
+            )
+            for op in page.ops[:limit]
+        ],
+    )
+    if page.total_rows > limit:
+        typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")

@@ -1,0 +1,104 @@
+"""Tables, numbers, CSV and JSON on the terminal."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Callable, Sequence
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.options import Format
+from tb_dlprof_plugin.model.formatting import duration
+from tb_dlprof_plugin.reports.table import Report, csv_text, pretty
+
+UNKNOWN = "unknown"
+_PIPED_WIDTH = 240
+
+
+def console(piped_width: int = _PIPED_WIDTH) -> Console:
+    """The terminal; names from traces are never read as markup."""
+    # Piped output has no width to fit into: cells that wrap cannot be searched.
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else piped_width)
+
+
+def print_page(
+    page: msgspec.Struct,
+    output: Format,
+    table: str | None = None,
+    text: Callable[[], None] = lambda: None,
+    main: Callable[[], Report] | None = None,
+) -> None:
+    """Print a page in one of the formats.
+
+    Args:
+        page: its data, which JSON holds.
+        output: the format.
+        table: the table that CSV holds; None for the main one.
+        text: prints the page for reading; nothing is printed without it.
+        main: makes the main table, where it is not the page's first.
+    """
+    if table is not None and output is not Format.csv:
+        refuse("--table chooses what --format csv prints; add --format csv, or leave out --table")
+    if output is Format.json:
+        print_json(page)
+    elif output is Format.csv:
+        print_csv(main() if main is not None and table is None else table_of(page, table))
+    else:
+        text()
+
+
+def table_of(page: msgspec.Struct, name: str | None) -> Report:
+    """A table of a page, the page's first without a name; ends the command where it has none of this name."""
+    # All pages are imported with it: only CSV needs that.
+    from tb_dlprof_plugin.api.page_result import Page
+
+    try:
+        return Page(page).table(name)
+    except ValueError as error:
+        refuse(error)
+
+
+def print_json(value: object) -> None:
+    """The data, indented."""
+    sys.stdout.write(pretty(value))
+
+
+def print_csv(table: Report) -> None:
+    """Write the table to standard output and its notes to standard error.
+
+    Unknown is an empty cell, and no spreadsheet reads a name as a formula.
+    """
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(table.columns)
+    # Numbers keep all their digits here; a report rounds them.
+    writer.writerows([cell if isinstance(cell, float) else csv_text(cell) for cell in row] for row in table.rows)
+    for note in table.notes:
+        typer.echo(f"Note: {note}", err=True)
+
+
+def print_table(
+    columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], piped_width: int = _PIPED_WIDTH
+) -> None:
+    """Columns are (heading, "left" or "right"); cells are plain text. ``piped_width`` is in characters."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading, side in columns:
+        table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console(piped_width).print(table)
+
+
+def time(value_ns: float | None) -> str:
+    """A duration, or "unknown"."""
+    return UNKNOWN if value_ns is None else duration(value_ns)
+
+
+def percent(value: float | None) -> str:
+    """A percentage, or "unknown"."""
+    return UNKNOWN if value is None else f"{value:.1f} %"

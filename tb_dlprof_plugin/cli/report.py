@@ -1,0 +1,167 @@
+"""``tb-dlprof report``: DLProf's textual reports, and some of ours, as CSV and JSON files from a recorded run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.open_profile import choose
+from tb_dlprof_plugin.cli.options import Cycle, Format, Rank, Source
+from tb_dlprof_plugin.cli.printing import print_json, print_table
+from tb_dlprof_plugin.metrics.iteration_range import by_number
+from tb_dlprof_plugin.metrics.key_node import with_key_node
+from tb_dlprof_plugin.pages.report_titles import TITLES
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.reports.files import BASE_NAME, write_reports
+from tb_dlprof_plugin.reports.registry import ALIASES, REPORTS, make_report
+from tb_dlprof_plugin.reports.table import FORMATS, Report, csv_cells
+
+_PIPED_WIDTH = 100_000
+"""Characters: reports have many columns and the longest names, and none is cut in a file."""
+
+ReportNames = Annotated[
+    str, typer.Option("--reports", help=f"Reports, separated by commas: {', '.join(REPORTS)}; or all.")
+]
+FormatNames = Annotated[str, typer.Option("--formats", help="Formats of the files, separated by commas: csv, json.")]
+OutputPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--output-path", help="Directory for the files NAME_REPORT.FORMAT; made if missing. Old ones are replaced."
+    ),
+]
+BaseName = Annotated[
+    str | None,
+    typer.Option("--base-name", help=f"NAME in the file names and in the summary.  [default: {BASE_NAME}]"),
+]
+KeyNode = Annotated[
+    str | None,
+    typer.Option(
+        "--key-node", help="Op that separates iterations: its Op ID or Op Name in the detail report, or an annotation."
+    ),
+]
+IterStart = Annotated[
+    int | None, typer.Option("--iter-start", help="Number of the first iteration to aggregate, as in the training.")
+]
+Printed = Annotated[
+    Format | None,
+    typer.Option("--format", help="Print the reports instead of writing files; CSV holds one report."),
+]
+IterStop = Annotated[
+    int | None, typer.Option("--iter-stop", help="Number of the last iteration to aggregate, inclusive.")
+]
+
+
+def report(
+    source: Source,
+    reports: ReportNames = "all",
+    formats: FormatNames = "csv",
+    output_path: OutputPath = None,
+    base_name: BaseName = None,
+    key_node: KeyNode = None,
+    iter_start: IterStart = None,
+    iter_stop: IterStop = None,
+    cycle: Cycle = None,
+    rank: Rank = None,
+    output: Printed = None,
+) -> None:
+    """Write DLProf's reports from a recorded run.
+
+    `summary`, `detail`, `iteration`, `kernel`, `tensor`, `op_type`, `group_node` and `expert_systems` are DLProf's;
+    `averages` is torch's table, `api` has CUDA calls by name, `copies` copies by size, `kernel_groups` kernels by what
+    they do.
+
+    One report in one format is printed if neither a directory nor a name is given; else files are written.
+    """
+    names = report_names(reports)
+    kinds = format_names(formats)
+    check_base_name(base_name)
+    _check_printed(output, names, kinds, output_path)
+    chosen = choose(source, cycle, rank, None, None)
+    try:
+        view = chosen.view if key_node is None else ProfileView(with_key_node(chosen.view.profile, key_node))
+        selection = by_number(view, iter_start, iter_stop)
+    except ValueError as error:
+        refuse(f"{error}.")
+    made = {name: make_report(name, view, chosen.ref, selection, profile_name=base_name) for name in names}
+    if output is not None:
+        print_reports(made, output)
+    elif output_path is None and base_name is None and len(names) == len(kinds) == 1:
+        sys.stdout.write(FORMATS[kinds[0]](made[names[0]]))
+    else:
+        write(made, kinds, output_path or Path(), base_name or BASE_NAME)
+    print_notes(made.items())
+
+
+def report_names(text: str) -> list[str]:
+    """The reports that an option names; ends the command with one sentence where there is none of a name."""
+    if "all" in (part.strip() for part in text.split(",")):
+        return list(REPORTS)
+    return _chosen("report", text, REPORTS, [*REPORTS, *ALIASES])
+
+
+def format_names(text: str) -> list[str]:
+    """The formats that an option names; ends the command with one sentence where there is none of a name."""
+    return _chosen("format", text, FORMATS, FORMATS)
+
+
+def check_base_name(name: str | None) -> None:
+    """Ends the command with one sentence where the name cannot begin a file's name."""
+    if name is not None and (not name.strip() or Path(name).name != name):
+        refuse(f"the base name {name!r} cannot begin a file name; choose the folder with --output-path.")
+
+
+def write(reports: dict[str, Report], formats: list[str], folder: Path, base_name: str) -> None:
+    """Writes the files and prints their paths; ends the command with one sentence where that fails."""
+    try:
+        for path in write_reports(reports, formats, folder, base_name):
+            typer.echo(path)
+    except OSError as error:
+        refuse(f"{folder} cannot be written: {error}")
+
+
+def print_reports(reports: dict[str, Report], output: Format) -> None:
+    """Reports on standard output; several in JSON are one object with an entry for each."""
+    if output is Format.text:
+        for name, made in reports.items():
+            typer.echo(f"{TITLES[ALIASES.get(name, name)][0]}\n")
+            columns = [(column, "left") for column in made.columns]
+            print_table(columns, [csv_cells(row) for row in made.rows], _PIPED_WIDTH)
+            typer.echo("")
+    elif output is Format.json and len(reports) > 1:
+        print_json({name: msgspec.Raw(made.to_json().encode()) for name, made in reports.items()})
+    else:
+        for made in reports.values():
+            sys.stdout.write(FORMATS[output.value](made))
+
+
+def print_notes(reports: Iterable[tuple[str, Report]]) -> None:
+    """What could not be had, each sentence once with the reports it is about, on stderr."""
+    about: dict[str, list[str]] = {}
+    for name, made in reports:
+        for note in made.notes:
+            about.setdefault(note, []).append(name)
+    for note, names in about.items():
+        typer.echo(f"Note ({', '.join(names)}): {note}", err=True)
+
+
+def _check_printed(output: Format | None, names: list[str], kinds: list[str], folder: Path | None) -> None:
+    if output is None:
+        return
+    if folder is not None or kinds != ["csv"]:
+        refuse("--format prints and writes no file; leave it out, or leave out --formats and --output-path")
+    if output is Format.csv and len(names) > 1:
+        refuse("--format csv prints one report; name it with --reports")
+
+
+def _chosen(what: str, text: str, shown: Collection[str], known: Collection[str]) -> list[str]:
+    names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    wrong = [name for name in names if name not in known]
+    if wrong or not names:
+        refuse(f"no {what} {', '.join(wrong) or 'was named'}; there is {', '.join(shown)}.")
+    return names

@@ -1,0 +1,73 @@
+"""``tb-dlprof roofline``: the Roofline page on the terminal."""
+
+from __future__ import annotations
+
+import typer
+
+from tb_dlprof_plugin.cli.options import Limit
+from tb_dlprof_plugin.cli.page_command import page_command
+from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
+from tb_dlprof_plugin.model.formatting import byte_size, flop_count
+from tb_dlprof_plugin.pages.roofline import RooflineOp, RooflinePage, precision_label, roofline_page
+
+
+@page_command(roofline_page)
+def roofline(page: RooflinePage, limit: Limit = 30) -> None:
+    """Compare matrix ops with what the GPU can reach.
+
+    FLOPs, bytes and rate of each, against the peak rate and the memory bandwidth of the GPU.
+    """
+    typer.echo(f"{page.headline}\n")
+    if page.bytes_per_second is not None:
+        print_table(
+            ((page.gpu, "left"), ("reaches", "right")),
+            [
+                *((roof.label, _rate(roof.flops_per_second)) for roof in page.roofs),
+                ("memory", f"{page.bytes_per_second / 1e9:,.0f} GB/s"),
+            ],
+        )
+        typer.echo(f"Source: {page.source}\n")
+    if not page.ops:
+        return
+    print_table(
+        (
+            ("Op", "left"),
+            ("direction", "left"),
+            ("time", "right"),
+            ("FLOPs", "right"),
+            ("bytes", "right"),
+            ("FLOP/byte", "right"),
+            ("rate", "right"),
+            ("ran in", "left"),
+            ("roof", "right"),
+            ("bound by", "left"),
+            ("% of roof", "right"),
+            ("could run in", "left"),
+            ("% of that roof", "right"),
+        ),
+        [_cells(op) for op in page.ops[:limit]],
+    )
+    if page.total_rows > limit:
+        typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
+
+
+def _cells(op: RooflineOp) -> tuple[str, ...]:
+    return (
+        op.name,
+        op.direction,
+        time(op.gpu_ns),
+        UNKNOWN if op.flops is None else flop_count(op.flops),
+        UNKNOWN if op.bytes is None else byte_size(op.bytes),
+        UNKNOWN if op.flops_per_byte is None else f"{op.flops_per_byte:,.1f}",
+        _rate(op.flops_per_second),
+        precision_label(op.precision, op.tensor_cores == "yes") or UNKNOWN,
+        _rate(op.ceiling_flops_per_second),
+        op.bound,
+        percent(op.percent_of_ceiling),
+        op.possible_precision.upper() or UNKNOWN,
+        percent(op.percent_of_possible),
+    )
+
+
+def _rate(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{flop_count(value)}/s"

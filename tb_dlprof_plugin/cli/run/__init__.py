@@ -1,0 +1,1 @@
+"""`tb-dlprof run`: starts an unchanged training script with the hook and prints what was recorded."""

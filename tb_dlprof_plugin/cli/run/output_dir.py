@@ -1,0 +1,69 @@
+"""Where the profile of a ``tb-dlprof run`` goes."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.store.event_file import event_files
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The run's directory, absolute; the event files that were in it before; what the script is called."""
+
+    directory: Path
+    before: frozenset[Path]
+    script: str
+
+    def remove_if_empty(self) -> None:
+        """Remove a directory that nothing was written to."""
+        with contextlib.suppress(OSError):
+            self.directory.rmdir()
+
+
+def choose_place(logdir: Path, name: str | None, command: Sequence[str], force: bool) -> Place:
+    """Make the run's directory; ends the command with one sentence where that cannot be.
+
+    Without a name it is the script's; where that is taken, and not to be replaced, the next with a number.
+    """
+    script = script_name(command)
+    if name is None:
+        name = script.removesuffix(".py") or "run"
+        if not force:
+            names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+            name = next(one for one in names if not _profiles(logdir / one))
+    elif not name.strip() or Path(name).is_absolute() or ".." in Path(name).parts:
+        refuse(f"--run-name {name!r} is no name of a directory below the logdir")
+    directory = (logdir / name).absolute()
+    before = _profiles(directory)
+    if before and not force:
+        refuse(f"{logdir / name} holds a profile already; give another --run-name, or --force to replace it")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=directory).close()
+    except OSError as error:
+        refuse(f"{logdir / name} cannot be written ({error.strerror}); choose another --logdir")
+    return Place(directory, before, script)
+
+
+def script_name(command: Sequence[str]) -> str:
+    """What the script is called: the first Python file of the command, the module after -m, else the command."""
+    for word in command[1:]:
+        if word.endswith((".py", ".pyz")):
+            return Path(word).name
+    for before, word in itertools.pairwise(command):
+        if before == "-m":
+            return word
+    return Path(command[1] if len(command) > 1 and Path(command[1]).is_dir() else command[0]).name
+
+
+def _profiles(directory: Path) -> frozenset[Path]:
+    if not directory.is_dir():
+        return frozenset()
+    return frozenset(path for path in event_files(directory) if path.parent == directory)

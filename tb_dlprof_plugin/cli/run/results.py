@@ -1,0 +1,202 @@
+"""What became of a ``tb-dlprof run``: waits for the analyses, reads the profiles, says why there is none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tb_dlprof_plugin.capture.launcher.protocol import Analysis, Report
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.readers.trace_names import names_of, stem_of
+from tb_dlprof_plugin.store.codec import ProfileError
+from tb_dlprof_plugin.store.event_file import event_files, read_profiles
+from tb_dlprof_plugin.store.reclassify import renewed
+
+_QUIET_S = 1.0
+"""A wait shorter than this is not worth a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A profile of this run."""
+
+    view: ProfileView
+    ref: RunRef
+
+
+def wait_for_analyses(reports: list[Report], run_directory: Path, show_progress: bool) -> list[str]:
+    """Wait until all traces are analysed; a sentence for each that failed."""
+    running = [analysis for report in reports for analysis in report.analyses]
+    failures: list[str] = []
+    line = _ProgressLine(show_progress)
+    began_s = time.monotonic()
+    try:
+        while running:
+            for analysis in [one for one in running if _has_ended(one)]:
+                running.remove(analysis)
+                if os.path.isdir(analysis.folder):
+                    failures.append(_failure(analysis, run_directory))
+            waited_s = time.monotonic() - began_s
+            if running and waited_s > _QUIET_S:
+                traces = "the recording" if len(running) == 1 else f"{len(running)} recordings"
+                line.show(f"tb-dlprof: analysing {traces} ({_megabytes(running)}), {waited_s:.0f} s")
+            if running:
+                time.sleep(0.05 if waited_s < _QUIET_S else 0.2)
+    finally:
+        line.clear()
+    return failures
+
+
+def read_written(run_directory: Path, before: frozenset[Path]) -> list[Written]:
+    """The profiles of the event files that are not ``before``, by rank, each rank's newest.
+
+    Raises:
+        ProfileError: one cannot be read.
+    """
+    newest: dict[int, Written] = {}
+    for path in event_files(run_directory):
+        if path in before or path.parent != run_directory:
+            continue
+        for stored in read_profiles(path):
+            source = stored.profile.source
+            known = newest.get(source.rank)
+            if known is None or (source.session, source.cycle) >= (known.ref.session, known.ref.cycle):
+                ref = RunRef(run_directory.name, source.session, source.rank, source.cycle)
+                newest[source.rank] = Written(ProfileView(renewed(stored.profile)), ref)
+    found = [newest[rank] for rank in sorted(newest)]
+    session = found[0].ref.session if found else ""
+    together = tuple(one.view for one in found if one.ref.session == session)
+    for one in found:
+        if one.ref.session == session:
+            one.view.ranks = together
+    return found
+
+
+def remove_old(before: frozenset[Path]) -> None:
+    """Remove the event files of an earlier run, and the traces that they came from."""
+    for path in before:
+        traces: set[Path] = set()
+        with contextlib.suppress(ProfileError):
+            for stored in read_profiles(path):
+                name = stored.profile.source.trace_file
+                traces |= {path.parent / one for one in (name, *names_of(stem_of(name)))}
+        for old in (path, *traces):
+            # A directory, where a profile names no trace.
+            if old.is_file():
+                old.unlink()
+
+
+def why_nothing(reports: list[Report], script: str, ended_well: bool, between_marks: bool) -> str:
+    """One sentence that says why nothing was recorded, and what to do."""
+    if not reports:
+        return (
+            f"{script} did not import torch, so nothing was recorded; a Python that is started with -I, -E or -S, or "
+            "with another PYTHONPATH, cannot be watched."
+        )
+    for report in reports:
+        if report.phase == "left_alone":
+            return (
+                f"{script} was left alone: {report.said}; on_trace_ready=tb_dlprof_plugin.trace_handler(...) in it "
+                "makes profiles of that."
+            )
+        if report.phase == "failed":
+            return f"Nothing was recorded: {report.said}."
+    if between_marks and not any(report.phase == "recording" for report in reports):
+        return f"{script} did not call torch.cuda.profiler.start(), so nothing was recorded; leave out --profile-range."
+    waiting = [report for report in reports if report.phase == "waiting"]
+    if waiting:
+        report = max(waiting, key=lambda one: one.iterations)
+        return _too_short(report, script)
+    if any(report.phase == "recording" for report in reports):
+        return f"{script} was ended while it was recorded, so there is no profile."
+    if not ended_well:
+        return f"{script} ended before it called a model, so nothing was recorded."
+    return f"{script} imported torch, but no optimizer stepped and no model was called, so nothing was recorded."
+
+
+def _too_short(report: Report, script: str) -> str:
+    if not report.ended:
+        return f"{script} was ended before the recording began, so there is no profile."
+    unit = report.unit if report.iterations != 1 else report.unit.replace("steps", "step").replace("calls", "call")
+    seen = f"{report.iterations} {unit}"
+    start = f", and the recording begins with number {report.starts_at}" if report.starts_at is not None else ""
+    if report.iterations < 2:
+        return f"{script} ended after {seen}{start}: let it run for more of them."
+    first = min(3, report.iterations - 1)
+    return (
+        f"{script} ended after {seen}{start}, counted from 0: let it run longer, or give "
+        f"--iter-start {first} --iter-stop {report.iterations - 1}."
+    )
+
+
+def _has_ended(analysis: Analysis) -> bool:
+    """Its folder is gone once the profile is written; a process that failed leaves it."""
+    if not os.path.isdir(analysis.folder):
+        return True
+    try:
+        # One that nobody has waited for yet still has its number.
+        state = Path(f"/proc/{analysis.pid}/stat").read_text().rpartition(")")[2].split()
+        return state[0] == "Z"
+    except FileNotFoundError:
+        if os.path.isdir("/proc/self"):
+            return True
+    except (OSError, IndexError):
+        pass
+    try:
+        os.kill(analysis.pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _failure(analysis: Analysis, run_directory: Path) -> str:
+    why = "its analysis was ended"
+    with contextlib.suppress(OSError):
+        text = (Path(analysis.folder) / "stderr.log").read_text(errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        why = lines[-1].rstrip(".") if lines else why
+    trace = analysis.final_trace
+    if not os.path.exists(trace) and os.path.exists(analysis.trace):
+        trace = trace.removesuffix(".gz")
+        with contextlib.suppress(OSError):
+            os.replace(analysis.trace, trace)
+    shutil.rmtree(analysis.folder, ignore_errors=True)
+    command = f"tb-dlprof import {shlex.quote(trace)} --logdir {shlex.quote(str(run_directory.parent))}"
+    return f"The profile of {trace} was not written: {why}. Run `{command} --run {shlex.quote(run_directory.name)}`."
+
+
+def _megabytes(analyses: list[Analysis]) -> str:
+    total = 0
+    for analysis in analyses:
+        with contextlib.suppress(OSError):
+            total += os.path.getsize(analysis.trace)
+    return f"{total / 1e6:.0f} MB"
+
+
+class _ProgressLine:
+    """A line on standard error that is written over; one plain line where that is no terminal."""
+
+    def __init__(self, wanted: bool) -> None:
+        self._wanted = wanted
+        self._width = 0
+        self._terminal = sys.stderr.isatty()
+
+    def show(self, text: str) -> None:
+        if not self._wanted or (self._width and not self._terminal):
+            return
+        end = "" if self._terminal else " ...\n"
+        print(f"\r{text}" if self._terminal else text, end=end, file=sys.stderr, flush=True)
+        self._width = len(text)
+
+    def clear(self) -> None:
+        if self._width and self._terminal:
+            print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,134 @@
+"""Starts the script of ``tb-dlprof run`` and waits for its end.
+
+The script stays in the terminal's foreground group and has this process's standard streams: what it reads and writes,
+and Ctrl-C, reach it as they would without us.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tb_dlprof_plugin.capture.launcher.protocol import VARIABLE, read_reports
+from tb_dlprof_plugin.cli.run.signals import HeldSignals
+
+INJECTED = Path(__file__).resolve().parents[2] / "capture" / "launcher" / "inject"
+_POLL_S = 0.2
+_GRACE_S = 10.0
+"""Between SIGTERM and SIGKILL."""
+_KINETO_SILENT = "9"
+
+
+class ScriptError(Exception):
+    """The script cannot be started. The message says what to do."""
+
+
+def command_line(words: Sequence[str]) -> list[str]:
+    """What to execute: a Python file by this Python, anything else as it is.
+
+    Raises:
+        ScriptError: there is neither such a file nor such a command.
+    """
+    name = words[0]
+    path = Path(name)
+    if path.is_dir() and (path / "__main__.py").is_file():
+        return [sys.executable, *words]
+    if path.is_file() and (path.suffix in (".py", ".pyz") or not os.access(path, os.X_OK)):
+        return [sys.executable, *words]
+    if shutil.which(name):
+        return list(words)
+    # Of a virtual environment that is not activated.
+    beside = Path(sys.executable).parent / name
+    if path.name == name and os.access(beside, os.X_OK) and beside.is_file():
+        return [str(beside), *words[1:]]
+    if path.is_dir():
+        raise ScriptError(f"{name} is a directory; name the script in it.")
+    where = "" if path.is_absolute() else f" in {Path.cwd()}"
+    raise ScriptError(f"{name} was not found{where}; name a Python file, or a command after --.")
+
+
+class Script:
+    """The running script.
+
+    Raises:
+        ScriptError: it could not be started.
+    """
+
+    def __init__(self, command: Sequence[str], folder: Path) -> None:
+        self._folder = folder
+        self.stopped = False
+        """Whether it was ended by `stop`."""
+        self._kill_at_s: float | None = None
+        self._signals = HeldSignals()
+        self._signals.hold()
+        try:
+            self._process = subprocess.Popen(command, env=_environment(folder), preexec_fn=self._signals.free_in_child)
+        except (OSError, subprocess.SubprocessError) as error:
+            self._signals.let_go()
+            why = getattr(error, "strerror", None) or error
+            raise ScriptError(f"{command[0]} cannot be started: {why}.") from None
+
+    def wait(self, meanwhile: Callable[[], None]) -> int:
+        """Its exit status, negative for the signal that ended it. ``meanwhile`` is called now and then."""
+        try:
+            while (status := self._process.poll()) is None:
+                signo = self._signals.next_one(_POLL_S)
+                if signo is not None:
+                    self._process.send_signal(signo)
+                # Whatever fails there: the script must not be left alone.
+                with contextlib.suppress(Exception):
+                    meanwhile()
+                if self._kill_at_s is not None and time.monotonic() > self._kill_at_s:
+                    self._kill()
+            return status
+        finally:
+            self._signals.let_go()
+
+    def stop(self) -> None:
+        """End it: SIGTERM, and SIGKILL where that does not help. Returns at once."""
+        if not self.stopped:
+            self.stopped = True
+            self._kill_at_s = time.monotonic() + _GRACE_S
+            self._process.terminate()
+
+    def _kill(self) -> None:
+        self._kill_at_s = None
+        # A launcher that is killed leaves its workers behind.
+        for report in read_reports(self._folder):
+            if not report.ended and report.pid != self._process.pid:
+                with contextlib.suppress(OSError):
+                    os.kill(report.pid, signal.SIGKILL)
+        self._process.kill()
+
+
+def end_like(status: int) -> int:
+    """The exit status to end with; where a signal ended the script, the same signal ends this process right here."""
+    if status >= 0:
+        return status
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        # The script has left its core file, if any; ours would be of no use.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with contextlib.suppress(OSError, ValueError):
+        signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
+    return 128 - status
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    env = dict(os.environ)
+    env[VARIABLE] = str(folder)
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(INJECTED), env.get("PYTHONPATH"))))
+    # Kineto would write lines of its own to the script's standard error.
+    env.setdefault("KINETO_LOG_LEVEL", _KINETO_SILENT)
+    return env

@@ -1,0 +1,105 @@
+"""The end of ``tb-dlprof run`` on the terminal: what was recorded, what to change first, where to look. On stderr."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from tb_dlprof_plugin.advice import advise
+from tb_dlprof_plugin.advice.finding import FindingItem
+from tb_dlprof_plugin.capture.launcher.protocol import Report
+from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, time
+from tb_dlprof_plugin.cli.run.messages import tell
+from tb_dlprof_plugin.cli.run.results import Written
+from tb_dlprof_plugin.cli.trust_text import trust_lines
+from tb_dlprof_plugin.metrics.kernels import kernel_totals, time_split
+from tb_dlprof_plugin.model.formatting import short_kernel_name
+from tb_dlprof_plugin.model.profile import KernelKind
+from tb_dlprof_plugin.pages.overview import overview
+
+_TOP_FINDINGS = 3
+_TOP_KERNELS = 5
+
+
+def print_summary(written: list[Written], script: str, findings: int | None = _TOP_FINDINGS) -> None:
+    """What the lowest rank's profile says in a few lines; ``findings`` is how many are shown, all where None."""
+    view, ref = written[0].view, written[0].ref
+    selection = view.selection()
+    page = overview(view, ref, selection)
+    facts = page.summary
+    ranks = "" if len(written) == 1 else f", {len(written)} ranks; rank {ref.rank}:"
+    recorded = _recorded(facts.start_iteration, facts.stop_iteration, facts.total_iterations)
+    tell(f"\ntb-dlprof: {script}, {recorded}{ranks}")
+    tell(f"  {page.title}")
+    tell(f"  {page.headline}")
+    figures = [f"{time(facts.average_iteration_ns)} a step, {page.step_words}"]
+    if page.has_gpu:
+        figures.append(f"GPU utilization {percent(facts.gpu_utilization_percent)}")
+        figures.append(f"Tensor Core Kernel Utilization {percent(facts.tensor_core_kernel_utilization_percent)}")
+    tell(f"  {', '.join(figures)}")
+    for line in trust_lines(page.trust):
+        tell(f"  {line}")
+    found = advise(view, selection).findings
+    if not found:
+        tell("  No rule found anything to change.")
+        return
+    shown = found if findings is None else found[:findings]
+    tell("  What to change:")
+    for number, finding in enumerate(shown, 1):
+        tell(f"    {number}. [{finding.severity}] {finding.title}; {_saving(finding)}")
+    if len(found) > len(shown):
+        tell(f"    ... and {len(found) - len(shown)} more")
+
+
+def print_totals(written: list[Written], script: str) -> None:
+    """Simple mode's three totals and the kernels that take longest."""
+    view = written[0].view
+    selection = view.selection()
+    split = time_split(view, selection)
+    wall_ns = int(view.profile.iterations.duration_ns.sum())
+    tell(f"\ntb-dlprof: {script}, simple mode, times as recorded")
+    tell(f"  Total Wall Clock Time          {time(wall_ns)}")
+    tell(f"  Total GPU Time                 {time(split.kernel_ns + split.memory_ns)}")
+    unknown = f" (of {time(split.unknown_ns)} more it is not known)" if split.unknown_ns else ""
+    tell(f"  Total Tensor Core Kernel Time  {time(split.tensor_core_ns)}{unknown}")
+    kernels, strings = view.profile.kernels, view.profile.strings
+    totals = kernel_totals(view, selection)
+    rows = [row for row in totals.total_ns.argsort()[::-1].tolist() if kernels.kind[row] == KernelKind.KERNEL]
+    for row in rows[:_TOP_KERNELS]:
+        name = short_kernel_name(strings[kernels.name[row]])
+        tell(f"    {time(int(totals.total_ns[row])):>9}  {int(totals.calls[row])} times  {name}")
+
+
+def print_details(written: list[Written], reports: list[Report]) -> None:
+    """What was seen of the script's processes, and what the profiles note."""
+    for report in reports:
+        recorded = "" if report.first is None else f", {report.first} to {report.last} recorded"
+        model = f", {report.model}" if report.model else ""
+        tell(f"  Process {report.pid}, rank {report.rank}: {report.iterations} {report.unit}{recorded}{model}")
+    for one in written:
+        for note in one.view.profile.notes:
+            tell(f"  Note (rank {one.ref.rank}): {note.text}")
+
+
+def print_where(run_directory: Path, simple: bool = False) -> None:
+    """How to see more."""
+    logdir, run = shlex.quote(_near(run_directory.parent)), shlex.quote(_near(run_directory))
+    if not simple:
+        tell(f"  All of it:  tb-dlprof advise {run}")
+    tell(f"  In the browser:  tensorboard --logdir {logdir}  and then  http://localhost:6006/#tb_dlprof")
+
+
+def _near(path: Path) -> str:
+    """Relative to the working directory where it lies below it."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else str(path)
+
+
+def _recorded(first: int, last: int, count: int) -> str:
+    return f"iteration {first}" if count == 1 else f"{count} iterations ({first} to {last})"
+
+
+def _saving(finding: FindingItem) -> str:
+    if finding.saving is None:
+        return f"saving {UNKNOWN}"
+    return f"saves about {time(finding.saving.expected_ns)} ({percent(finding.saving.percent)}) a step"

@@ -1,0 +1,104 @@
+"""Logdirs, runs, event files or traces in; every run below them with its figures and findings out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.progress import Progress
+from tb_dlprof_plugin.model.natural_order import natural_order
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, recorded_run
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.store.codec import ProfileError, decode
+from tb_dlprof_plugin.store.event_file import StoredBlob, event_files, read_blobs
+from tb_dlprof_plugin.store.reclassify import renewed
+
+
+def read_runs(sources: Sequence[Path]) -> tuple[list[RecordedRun], list[FailedRun]]:
+    """All runs, one per directory with event files: its newest session, lowest rank and last cycle.
+
+    Ends the command with one sentence where there is no run.
+    """
+    places = places_of(sources)
+    if not places:
+        names = ", ".join(str(source) for source in sources)
+        refuse(f"{names} holds no profile; record one with tb_dlprof_plugin.profile(...)")
+    recorded, failed = [], []
+    with Progress(Path(f"{len(places)} runs")) as progress:
+        for number, (name, files) in enumerate(places.items()):
+            progress.update(number / len(places))
+            try:
+                recorded.append(_read(name, files))
+            except (ProfileError, TraceError, ValueError) as error:
+                failed.append(FailedRun(name, str(error)))
+    return recorded, failed
+
+
+def report_failed(failed: Sequence[FailedRun]) -> None:
+    """Says on stderr which runs could not be read."""
+    for one in failed:
+        typer.echo(f"tb-dlprof: {one.run} cannot be shown: {one.why}", err=True)
+
+
+def named_run(recorded: Sequence[RecordedRun], text: str) -> str:
+    """The run that a user named, by its name, its directory or the end of either; ends the command where none fits."""
+    wanted = text.rstrip("/")
+    names = [one.run.name for one in recorded]
+    fitting = [name for name in names if name == wanted] or [
+        name for name in names if name.endswith(f"/{wanted}") or wanted.endswith(f"/{name}")
+    ]
+    if len(fitting) != 1:
+        what = f"{len(fitting)} runs are named" if fitting else "there is no run"
+        refuse(f"{what} {text!r}; the runs are {', '.join(names)}")
+    return fitting[0]
+
+
+def places_of(sources: Sequence[Path]) -> dict[str, list[Path]]:
+    """Files by run, in natural order; a run is named by its directory below what all sources have in common."""
+    runs: dict[Path, list[Path]] = {}
+    roots = []
+    for source in sources:
+        if not source.exists():
+            refuse(f"{source} does not exist; give a logdir, runs or event files")
+        if source.is_dir():
+            roots.append(source.resolve())
+            for file in event_files(source):
+                runs.setdefault(file.parent.resolve(), []).append(file)
+        else:
+            place = source.parent if "tfevents" in source.name else source
+            roots.append(place.resolve())
+            runs.setdefault(place.resolve(), []).append(source)
+    if not runs:
+        return {}
+    # Several runs that were named themselves are told apart by what lies above them.
+    common = Path(os.path.commonpath([root if len(roots) == 1 else root.parent for root in roots]))
+    named = {
+        (path.relative_to(common).as_posix() if path != common else path.name): files for path, files in runs.items()
+    }
+    return {name: named[name] for name in sorted(named, key=natural_order)}
+
+
+def _read(name: str, files: Sequence[Path]) -> RecordedRun:
+    if "tfevents" not in files[0].name:
+        profile = analyze_trace(files[0])
+        made_by = profile.source
+        ref = RunRef(name, made_by.session, made_by.rank, made_by.cycle)
+    else:
+        newest = max((blob for file in files for blob in read_blobs(file)), key=_newest, default=None)
+        if newest is None:
+            raise ProfileError("its event files hold no profile")
+        profile = renewed(decode(newest.blob))
+        ref = RunRef(name, newest.tag.session, newest.tag.rank, newest.cycle)
+    view = ProfileView(profile)
+    return recorded_run(view, ref, view.selection())
+
+
+def _newest(stored: StoredBlob) -> tuple[str, int, int]:
+    return (stored.tag.session, -stored.tag.rank, stored.cycle)

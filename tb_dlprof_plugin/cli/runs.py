@@ -1,0 +1,153 @@
+"""``tb-dlprof runs``: any number of runs in one table, or a row for each model before and after mixed precision."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.options import Format, Output, Sources, TableName
+from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
+from tb_dlprof_plugin.cli.run_list import named_run, read_runs, report_failed
+from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.pages.by_model import ByModelPage, ModelRow, ModelSide, by_model_page
+from tb_dlprof_plugin.pages.runs import ManyRunsPage, RunRow, many_runs_page
+from tb_dlprof_plugin.reports.runs import by_model_report, runs_report
+
+
+def runs(
+    sources: Sources,
+    base: Annotated[
+        str | None,
+        typer.Option(help="Base run for all; by default each model's FP32 run at its batch size."),
+    ] = None,
+    by_model: Annotated[
+        bool, typer.Option("--by-model", help="A row per model: before and after mixed precision, and what to do next.")
+    ] = False,
+    output: Output = Format.text,
+    table: TableName = None,
+) -> None:
+    """List runs in one table, each against its base.
+
+    Step time, speedup and its noise, utilization, memory and the first advice.
+    """
+    if by_model and base is not None:
+        refuse("--by-model takes each model's own base; leave out --base or --by-model")
+    recorded, failed = read_runs(sources)
+    report_failed(failed)
+    if by_model:
+        models = by_model_page(recorded, failed)
+        print_page(models, output, table, lambda: _print_models(models), lambda: by_model_report(models))
+        return
+    page = many_runs_page(recorded, named_run(recorded, base) if base else None, failed)
+    print_page(page, output, table, lambda: _print_runs(page), lambda: runs_report(page))
+
+
+def _print_runs(page: ManyRunsPage) -> None:
+    typer.echo(f"{page.headline}\n")
+    several = len({row.gpu for row in page.rows}) > 1
+    print_table(
+        (
+            ("Run", "left"),
+            ("model", "left"),
+            ("precision", "left"),
+            ("batch", "right"),
+            *((("GPU", "left"),) if several else ()),
+            ("step", "right"),
+            ("recorded iterations", "right"),
+            ("samples/s", "right"),
+            ("speedup", "right"),
+            ("95 %", "left"),
+            ("base", "left"),
+            ("GPU util.", "right"),
+            ("TC util.", "right"),
+            ("kernels on TC", "right"),
+            ("memory", "right"),
+            ("first advice", "left"),
+        ),
+        [_cells(row, several) for row in page.rows],
+    )
+    typer.echo(f"\n{page.note}")
+    for why in dict.fromkeys(row.no_base for row in page.rows if row.no_base):
+        names = [row.ref.run for row in page.rows if row.no_base == why]
+        typer.echo(f"Without a base, because {why}: {', '.join(names)}.")
+
+
+def _cells(row: RunRow, with_gpu: bool) -> tuple[str, ...]:
+    base = row.base == row.ref.run
+    return (
+        row.ref.run,
+        row.model or UNKNOWN,
+        row.precision or UNKNOWN,
+        UNKNOWN if row.batch_size is None else str(row.batch_size),
+        *((row.gpu or UNKNOWN,) if with_gpu else ()),
+        _step(row.step_ns, row.step_source),
+        time(row.recorded_ns) + ("" if row.deviation_ns is None else f" ± {time(row.deviation_ns)}"),
+        UNKNOWN if row.samples_per_second is None else f"{row.samples_per_second:,.0f}",
+        "" if row.speedup is None else f"{row.speedup:.2f}" + (" a sample" if row.by_samples else ""),
+        _noise(row.low, row.high, row.change) if row.speedup is not None else "",
+        "is the base" if base else row.base or "none",
+        percent(row.gpu_utilization),
+        percent(row.tensor_core_utilization),
+        percent(row.tensor_core_share),
+        UNKNOWN if row.peak_memory_bytes is None else byte_size(row.peak_memory_bytes),
+        row.advice.problem if row.advice else "",
+    )
+
+
+def _step(step_ns: int, source: str) -> str:
+    return f"~{time(step_ns)}" if source == "simulated" else time(step_ns)
+
+
+def _noise(low: float | None, high: float | None, change: str) -> str:
+    if low is None or high is None:
+        return UNKNOWN
+    return f"{low:.2f} to {high:.2f}" + (", within noise" if change == "within noise" else "")
+
+
+def _print_models(page: ByModelPage) -> None:
+    typer.echo(f"{page.headline}\n")
+    print_table(
+        (
+            ("Model", "left"),
+            ("batch", "right"),
+            ("before", "left"),
+            ("after", "left"),
+            ("GPU util. before", "right"),
+            ("after", "right"),
+            ("TC util. before", "right"),
+            ("after", "right"),
+            ("step before", "right"),
+            ("after", "right"),
+            ("speedup", "right"),
+            ("95 %", "left"),
+        ),
+        [_model_cells(row) for row in page.rows],
+    )
+    typer.echo("")
+    for row in page.rows:
+        changes = f" ({'; '.join(row.changes)})" if row.changes else ""
+        typer.echo(f"{_model(row)}{changes}: {row.recommendation}")
+
+
+def _model_cells(row: ModelRow) -> tuple[str, ...]:
+    return (
+        row.model,
+        UNKNOWN if row.batch_size is None else str(row.batch_size),
+        _precision(row.before),
+        _precision(row.after),
+        *(percent(side.gpu_utilization) if side else "-" for side in (row.before, row.after)),
+        *(percent(side.tensor_core_utilization) if side else "-" for side in (row.before, row.after)),
+        *(_step(side.step_ns, side.step_source) if side else "-" for side in (row.before, row.after)),
+        "-" if row.speedup is None else f"{row.speedup:.2f}",
+        "" if row.speedup is None else _noise(row.low, row.high, row.change),
+    )
+
+
+def _model(row: ModelRow) -> str:
+    return row.model if row.batch_size is None else f"{row.model}, batch {row.batch_size}"
+
+
+def _precision(side: ModelSide | None) -> str:
+    return "not recorded" if side is None else side.precision or UNKNOWN

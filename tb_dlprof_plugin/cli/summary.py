@@ -1,0 +1,123 @@
+"""``tb-dlprof summary``: the Overview page on the terminal."""
+
+from __future__ import annotations
+
+import typer
+
+from tb_dlprof_plugin.api.rows import rows_table
+from tb_dlprof_plugin.cli.page_command import page_command
+from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
+from tb_dlprof_plugin.cli.trust_text import trust_lines
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.overview import Overview, PerformanceSummary, overview
+from tb_dlprof_plugin.reports.table import Report
+
+_SHOWN_REGIONS = 3
+
+
+def _figures(page: Overview) -> Report:
+    """One row: what names the run, and its figures."""
+    named, figures = rows_table(RunRef, [page.ref]), rows_table(PerformanceSummary, [page.summary])
+    return Report(named.columns + figures.columns, [named.rows[0] + figures.rows[0]])
+
+
+@page_command(overview, _figures)
+def summary(page: Overview) -> None:
+    """Show where the time of a step goes.
+
+    Step time, GPU and Tensor Core utilization, time categories, top ops, findings.
+    """
+    facts = page.summary
+    typer.echo(f"{page.title}\n{page.headline}\n")
+    for line in trust_lines(page.trust):
+        typer.echo(line)
+    typer.echo("")
+    print_table(
+        (("", "left"), ("", "right")),
+        [
+            ("Precision", page.precision.label or UNKNOWN),
+            ("Average iteration time", time(facts.average_iteration_ns)),
+            ("    between", f"{time(facts.step_low_ns)} and {time(facts.step_high_ns)}"),
+            ("    known how", page.step_words),
+            ("Recorded iteration time", time(facts.recorded_iteration_ns)),
+            ("    standard deviation", time(facts.iteration_deviation_ns)),
+            ("Iterations", f"{facts.aggregated_iterations} of {facts.total_iterations}"),
+            ("GPU utilization", percent(facts.gpu_utilization_percent)),
+            ("Tensor Core Kernel Utilization", percent(facts.tensor_core_kernel_utilization_percent)),
+        ],
+    )
+    if len(page.gpus) > 1:
+        typer.echo("")
+        print_table(
+            (("GPU", "left"), ("", "left"), ("utilization", "right"), ("on Tensor Cores", "right")),
+            [
+                (str(gpu.id), gpu.name or UNKNOWN, percent(gpu.utilization_percent), percent(gpu.tensor_core_percent))
+                for gpu in page.gpus
+            ],
+        )
+    for line in _precision_lines(page):
+        typer.echo(line)
+    for heading, slices in (("Time category", page.resource_usage), ("Part of the step", page.parts)):
+        typer.echo("")
+        print_table(
+            ((heading, "left"), ("per iteration", "right"), ("share", "right")),
+            [
+                (
+                    s.label,
+                    time(None if s.value_ns is None else s.value_ns / facts.aggregated_iterations),
+                    percent(s.percent),
+                )
+                for s in slices
+            ],
+        )
+    typer.echo("")
+    print_table(
+        (
+            (f"Top ops, total of {facts.aggregated_iterations} iterations", "left"),
+            ("direction", "left"),
+            ("GPU time", "right"),
+            ("CPU time", "right"),
+            ("TC", "left"),
+        ),
+        [
+            (op.name, op.direction, time(op.gpu_ns), time(op.cpu_total_ns), _tensor_cores(op.tc_eligible, op.using_tc))
+            for op in page.top_ops
+        ],
+    )
+    for finding in page.findings:
+        saving = UNKNOWN if finding.saving_ns is None else f"{time(finding.saving_ns)} a step"
+        typer.echo(f"\n[{finding.severity}] {finding.title}\n    estimated saving: {saving}")
+    for note in page.notes:
+        typer.echo(f"\nNote: {note.text}" + (f" ({note.count})" if note.count else ""))
+
+
+def _precision_lines(page: Overview) -> list[str]:
+    """What shows the precision, what was declared otherwise, and the numeric health where something is known of it."""
+    precision, health = page.precision, page.numeric_health
+    lines = ["", *(f"  {sentence}" for sentence in precision.evidence)]
+    lines += [f"  But: {sentence}" for sentence in precision.disagreements]
+    if precision.regions:
+        regions = ", ".join(f"{region.name} in {region.precision}" for region in precision.regions[:_SHOWN_REGIONS])
+        more = precision.regions_total - min(_SHOWN_REGIONS, len(precision.regions))
+        lines.append(f"  Otherwise: {regions}" + (f" and {more} more." if more else "."))
+    if health is not None:
+        lines += ["", f"Numeric health: {health.headline}"]
+        if health.skipped_iterations:
+            noun = "iteration" if len(health.skipped_iterations) == 1 else "iterations"
+            lines.append(f"  Skipped in {noun} {', '.join(map(str, health.skipped_iterations))}.")
+        if health.loss_scale is not None:
+            since = health.steps_since_change
+            lines.append(
+                f"  Loss scale {health.loss_scale:g}" + ("." if since is None else f", unchanged for {since} steps.")
+            )
+        if len(health.loss_scales) > 1:
+            lines.append(f"  Over cycles: {', '.join(f'{point.scale:g}' for point in health.loss_scales)}.")
+    return lines
+
+
+def _tensor_cores(eligible: str, using: str) -> str:
+    return (
+        f"eligible, {'using' if using == 'yes' else 'not using' if using == 'no' else 'unknown'}"
+        if (eligible == "yes")
+        else "-"
+    )

@@ -1,0 +1,108 @@
+"""``tb-dlprof tensor-cores``: the Tensor Cores page on the terminal."""
+
+from __future__ import annotations
+
+import typer
+
+from tb_dlprof_plugin.cli.options import Limit
+from tb_dlprof_plugin.cli.page_command import page_command
+from tb_dlprof_plugin.cli.printing import percent, print_table, time
+from tb_dlprof_plugin.pages.tensor_core_reasons import ReasonTotal
+from tb_dlprof_plugin.pages.tensor_cores import TensorCoreOp, TensorCoresPage, tensor_cores_page
+
+
+@page_command(tensor_cores_page)
+def tensor_cores(page: TensorCoresPage, limit: Limit = 30) -> None:
+    """List the ops that can use Tensor Cores.
+
+    Whether they do, at which precision, and if not, why.
+    """
+    typer.echo(f"{page.headline}\n")
+    if page.by_precision:
+        print_table(
+            (("Eligible kernel time", "left"), ("time", "right"), ("share", "right")),
+            [(s.label, time(s.value_ns), percent(s.percent)) for s in page.by_precision],
+        )
+        typer.echo("")
+    _print_reasons(page)
+    if page.ops:
+        print_table(
+            (
+                ("Op", "left"),
+                ("direction", "left"),
+                ("using TC", "left"),
+                ("precision", "left"),
+                ("kernel time", "right"),
+                ("on Tensor Cores", "right"),
+                ("could save", "right"),
+                ("reason", "left"),
+            ),
+            [
+                (
+                    op.name,
+                    op.direction,
+                    op.using_tc,
+                    op.precision,
+                    time(op.gpu_ns),
+                    percent(op.utilization_percent),
+                    "" if op.could_save == "nothing" else _could_save(op.saved_ns, op.at_most_ns),
+                    _reasons(op),
+                )
+                for op in page.ops[:limit]
+            ],
+        )
+    if page.total_rows > limit:
+        typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
+
+
+def _print_reasons(page: TensorCoresPage) -> None:
+    if page.by_reason:
+        print_table(
+            (
+                ("Off the Tensor Cores", "left"),
+                ("ops", "right"),
+                ("time", "right"),
+                ("share", "right"),
+                ("could save", "right"),
+                ("why", "left"),
+            ),
+            [(r.label, str(r.ops), time(r.time_ns), percent(r.percent), _total(r), r.text) for r in page.by_reason],
+        )
+        typer.echo("")
+    if page.saving is not None:
+        saving = page.saving
+        typer.echo(
+            f"Estimated saving a step: {time(saving.expected_ns)} ({percent(saving.percent)}), between "
+            f"{time(saving.low_ns)} and {time(saving.high_ns)}. {saving.derivation}\n"
+        )
+    if page.ineligible:
+        print_table(
+            (("Cannot use Tensor Cores", "left"), ("ops", "right"), ("time", "right"), ("why", "left")),
+            [(work.op_type, str(work.ops), time(work.time_ns), work.text) for work in page.ineligible],
+        )
+        typer.echo("")
+
+
+def _could_save(estimate_ns: int | None, at_most_ns: int | None) -> str:
+    """An estimate as it is, a bound as one, both in turn; "unknown" where there is neither."""
+    if at_most_ns is None:
+        return time(estimate_ns)
+    bound = f"at most {time(at_most_ns)}"
+    return bound if estimate_ns is None else f"{time(estimate_ns)} and {bound}"
+
+
+def _total(total: ReasonTotal) -> str:
+    # Kernels around a product are part of it: there is no remedy to speak of.
+    return "" if total.id == "helpers" else _could_save(total.saved_ns, total.at_most_ns)
+
+
+def _reasons(op: TensorCoreOp) -> str:
+    """The reason of most time, then the other reasons and what serves a product on Tensor Cores, with their times."""
+    others = [f"{reason.label} {time(reason.time_ns)}" for reason in op.reasons[1:]]
+    others += [
+        f"{what} {time(value)}"
+        for what, value in (("changing layouts", op.layout_ns), ("kernels around a product", op.helpers_ns))
+        if value
+    ]
+    also = ", ".join(others)
+    return f"{op.reason} Also: {also}." if op.reason and also else op.reason or also

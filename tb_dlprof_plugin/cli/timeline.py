@@ -1,0 +1,72 @@
+"""``tb-dlprof timeline``: one iteration on the terminal: its parts, longest gaps, GPU work and ops; or all events."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.open_profile import choose
+from tb_dlprof_plugin.cli.options import Cycle, First, Format, Last, Limit, Output, Rank, Source, TableName
+from tb_dlprof_plugin.cli.printing import percent, print_page, print_table, time
+from tb_dlprof_plugin.pages.timeline.page import LONGEST, LongEvent, TimelinePage, timeline_page
+from tb_dlprof_plugin.pages.timeline.rows import HEADINGS, event_rows
+from tb_dlprof_plugin.reports.table import Report
+
+Iteration = Annotated[int | None, typer.Option(help="Index of the iteration; the one of median length by default.")]
+
+
+def timeline(
+    source: Source,
+    iteration: Iteration = None,
+    limit: Limit = 10,
+    cycle: Cycle = None,
+    rank: Rank = None,
+    first: First = None,
+    last: Last = None,
+    output: Output = Format.text,
+    table: TableName = None,
+) -> None:
+    """Show one iteration: its parts and what takes longest.
+
+    The longest idle gaps, GPU activities and ops, with when they begin. CSV holds every event of the iteration.
+    """
+    chosen = choose(source, cycle, rank, first, last)
+    try:
+        page = timeline_page(chosen.view, chosen.ref, chosen.selection, iteration, max(limit, LONGEST))
+    except ValueError as error:
+        refuse(error)
+    print_page(
+        page,
+        output,
+        table,
+        text=lambda: _text(page, limit),
+        main=lambda: Report(HEADINGS, list(event_rows(chosen.view, chosen.selection, iteration))),
+    )
+
+
+def _text(page: TimelinePage, limit: int) -> None:
+    typer.echo(page.headline)
+    typer.echo(f"Drawn: {page.events:,} events in {time(page.window_ns)}, in {len(page.tracks)} rows\n")
+    print_table(
+        (("Part", "left"), ("time", "right"), ("share", "right")),
+        [(part.label, time(part.value_ns), percent(part.percent)) for part in page.parts],
+    )
+    _longest("Longest idle gaps", ("Why idle", "ended by"), page.longest_gaps, limit)
+    _longest("Longest on the GPU", ("On the GPU", "op"), page.longest_gpu, limit)
+    _longest("Longest ops on the CPU", ("Call", "op"), page.longest_ops, limit)
+
+
+def _longest(title: str, headings: tuple[str, str], rows: list[LongEvent], limit: int) -> None:
+    if not rows:
+        return
+    typer.echo(f"\n{title}\n")
+    name, op = headings
+    print_table(
+        ((name, "left"), ("at", "right"), ("duration", "right"), ("share", "right"), (op, "left")),
+        [
+            (row.spot.label, time(row.spot.start_ns), time(row.spot.duration_ns), percent(row.percent), row.op)
+            for row in rows[:limit]
+        ],
+    )

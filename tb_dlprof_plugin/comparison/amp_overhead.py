@@ -1,0 +1,182 @@
+"""Which calls are mixed precision's own work and not the model's: casts, and what GradScaler does. And which calls run
+code that torch.compile made.
+
+A run in FP32 has none of the first two, so they are buckets of their own and not a mismatch.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
+from tb_dlprof_plugin.model.tree import inherit
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.call_names import calls_named
+
+_FLOATS = frozenset(
+    ("float", "double", "c10::Half", "c10::BFloat16", "c10::Float8_e4m3fn", "c10::Float8_e5m2", "c10::Float8_e4m3fnuz")
+)
+_CONVERSIONS = ("aten::to", "aten::_to_copy")
+_CAST_KERNELS = ("float16_copy_kernel", "bfloat16_copy_kernel", "float8_copy_kernel")
+_AMP_PREFIX = "aten::_amp_"
+_BACKWARD_OF_SCALING = "autograd::engine::evaluate_function: MulBackward0"
+_BESIDE_UNSCALE = frozenset(
+    "aten::" + name
+    for name in (
+        "to",
+        "_to_copy",
+        "reciprocal",
+        "full",
+        "zeros",
+        "fill_",
+        "zero_",
+        "add",
+        "add_",
+        "sum",
+        "item",
+        "copy_",
+    )
+)
+"""What `GradScaler.unscale_`, `step` and `update` call on scalars, in a row with the ``_amp_`` ops."""
+_COMPILED_PREFIXES = ("Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph", "triton_")
+_COMPILED_NODE = "autograd::engine::evaluate_function: CompiledFunction"
+
+
+def cast_calls(view: ProfileView) -> Bools:
+    """Per row of `Profile.calls` whether it lies in a conversion from one floating-point type to another.
+
+    Told by the types of the ``aten::copy_`` inside; where types were not recorded, by the name of the kernel. What
+    comes from integers or booleans is the model's own work.
+    """
+    parent = view.call_parent
+    copy = calls_named(view, CallKind.OP, "aten::copy_".__eq__)
+    conversion = calls_named(view, CallKind.OP, _CONVERSIONS.__contains__)
+    inside = (copy & _between_floats(view)) | _launches_cast_kernel(view)
+    # From the copy up through the conversions around it; allocations beside it launch nothing.
+    for _ in range(len(_CONVERSIONS) + 1):
+        above = np.zeros(len(parent), dtype=np.bool_)
+        above[parent[inside & (parent >= 0)]] = True
+        inside = inside | (above & (conversion | (copy & _untyped(view))))
+    return inherit(inside, inside, parent)
+
+
+def scaler_calls(view: ProfileView) -> Bools:
+    """Per row of `Profile.calls` whether it lies in GradScaler's work: scaling the loss and its backward node,
+    unscaling, the check for overflow, the wait for its result, the new scale. None where no ``_amp_`` op ran."""
+    calls = view.profile.calls
+    amp = calls_named(view, CallKind.OP, lambda name: name.startswith(_AMP_PREFIX)) & _tops(view)
+    if not amp.any():
+        return np.zeros(len(calls), dtype=np.bool_)
+    found = amp | _scalings(view)
+    beside = calls_named(view, CallKind.OP, _BESIDE_UNSCALE.__contains__) & _scalar_inputs(view)
+    for thread in np.unique(calls.thread[amp]).tolist():
+        rows = np.flatnonzero(_tops(view) & (calls.thread == thread))
+        found[rows] |= _touching(amp[rows], beside[rows])
+    return inherit(found, found, view.call_parent)
+
+
+def compiled_calls(view: ProfileView) -> Bools:
+    """Per row of `Profile.calls` whether it lies in code that torch.compile made."""
+    compiled = np.array([text.startswith((*_COMPILED_PREFIXES, _COMPILED_NODE)) for text in view.profile.strings])
+    found: Bools = compiled[view.profile.ops.name[view.profile.calls.op]] & _not_steps(view)
+    return inherit(found, found, view.call_parent)
+
+
+def _tops(view: ProfileView) -> Bools:
+    result: Bools = view.profile.ops.top[view.profile.calls.op]
+    return result
+
+
+def _not_steps(view: ProfileView) -> Bools:
+    result: Bools = view.profile.ops.kind[view.profile.calls.op] != CallKind.MODULE
+    return result
+
+
+def _between_floats(view: ProfileView) -> Bools:
+    ops, strings = view.profile.ops, view.profile.strings
+    of_op = np.array([_changes_float(strings[types]) for types in ops.dtypes.tolist()], dtype=np.bool_)
+    result: Bools = of_op[view.profile.calls.op]
+    return result
+
+
+def _changes_float(dtypes: str) -> bool:
+    """Whether ``copy_(target, source)`` has two different floating-point types."""
+    names = _decoded(dtypes)
+    return len(names) >= 2 and names[0] != names[1] and names[0] in _FLOATS and names[1] in _FLOATS
+
+
+def _launches_cast_kernel(view: ProfileView) -> Bools:
+    """Calls that launched a kernel named after what it converts to."""
+    profile = view.profile
+    named = np.array(
+        [any(mark in profile.strings[name] for mark in _CAST_KERNELS) for name in profile.kernels.name.tolist()],
+        dtype=np.bool_,
+    )
+    result = np.zeros(len(profile.calls), dtype=np.bool_)
+    if len(named):
+        result[profile.launches.call[named[profile.launches.kernel] & (profile.launches.call >= 0)]] = True
+    return result
+
+
+def _untyped(view: ProfileView) -> Bools:
+    """Calls whose input types were not recorded."""
+    ops, strings = view.profile.ops, view.profile.strings
+    of_op = np.array([not _decoded(strings[types]) for types in ops.dtypes.tolist()], dtype=np.bool_)
+    result: Bools = of_op[view.profile.calls.op]
+    return result
+
+
+def _scalings(view: ProfileView) -> Bools:
+    """The product of loss and scale, the last op before a backward pass begins, and its backward node, the first."""
+    profile, calls = view.profile, view.profile.calls
+    tops = np.flatnonzero(_tops(view))
+    tops = tops[np.argsort(calls.start_ns[tops], kind="stable")]
+    role = profile.ops.role[calls.op[tops]]
+    product = calls_named(view, CallKind.OP, "aten::mul".__eq__)[tops] & _scalar_inputs(view)[tops]
+    product &= role != Role.BACKWARD
+    node = calls_named(view, CallKind.OP, _BACKWARD_OF_SCALING.__eq__)[tops]
+    result = np.zeros(len(calls), dtype=np.bool_)
+    products = np.flatnonzero(product)
+    begins = np.flatnonzero((role == Role.BACKWARD) & np.append(True, role[:-1] != Role.BACKWARD))
+    for begin in begins[node[begins]].tolist():
+        last = int(np.searchsorted(products, begin)) - 1
+        # Autograd makes the root gradient in between.
+        if last >= 0 and begin - products[last] <= 3:
+            result[tops[products[last]]] = result[tops[begin]] = True
+    return result
+
+
+def _scalar_inputs(view: ProfileView) -> Bools:
+    """Calls whose inputs have no dimensions, or whose shapes were not recorded."""
+    ops, strings = view.profile.ops, view.profile.strings
+    of_op = np.array(
+        [not any(char.isdigit() for char in strings[text]) for text in ops.shapes.tolist()], dtype=np.bool_
+    )
+    result: Bools = of_op[view.profile.calls.op]
+    return result
+
+
+def _touching(anchors: Bools, beside: Bools) -> Bools:
+    """Anchors, and the runs of ``beside`` that end or begin at one."""
+    chain = anchors | beside
+    number = np.cumsum(~chain)
+    anchored = np.unique(number[anchors])
+    result: Bools = chain & np.isin(number, anchored)
+    return result
+
+
+def _decoded(text: str) -> list[object]:
+    try:
+        names = msgspec.json.decode(text.encode()) if text else []
+    except msgspec.DecodeError:
+        return []
+    return names if isinstance(names, list) else []
+
+
+def in_calls(flags: Bools, call: Ints) -> Bools:
+    """Per launch the flag of its launching call, False where that is unknown."""
+    if not len(flags):
+        return np.zeros(len(call), dtype=np.bool_)
+    result: Bools = (call >= 0) & flags[np.maximum(call, 0)]
+    return result

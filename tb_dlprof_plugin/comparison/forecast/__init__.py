@@ -1,8 +1,0 @@
-"""What a run would take in another precision, from its FP32 recording alone."""
-
-from __future__ import annotations
-
-from tb_dlprof_plugin.comparison.forecast.predict import Forecast, OpForecast, forecast
-from tb_dlprof_plugin.comparison.forecast.target import PRECISIONS, ForecastError, Precision
-
-__all__ = ["PRECISIONS", "Forecast", "ForecastError", "OpForecast", "Precision", "forecast"]

@@ -1,0 +1,179 @@
+"""A recorded step's time split into buckets that exclude each other, by iteration and by op: a waterfall's parts.
+
+On a GPU a moment belongs to what runs there, by falling precedence: a Tensor Core kernel, another kernel,
+communication, a cast, GradScaler's work, a copy or set. Where nothing runs it belongs to what the CPU does meanwhile.
+Without a GPU it belongs to the part of the step that the CPU works on. By the clock, so that buckets sum to the step to
+the nanosecond.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tb_dlprof_plugin.comparison.op_sites import Run
+from tb_dlprof_plugin.comparison.time_sharing import Shares, disjoint, gaps, label, share_out
+from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES, split_by_activity
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role, Verdict
+
+Basis = Literal["gpu", "cpu"]
+
+GPU_BUCKETS = {
+    "tensor_core": "Tensor Core kernels",
+    "other_compute": "Other kernels",
+    "communication": "Communication",
+    "casts": "Casts",
+    "scaler": "GradScaler",
+    "copies": "Copies and sets",
+    "dataloader": "DataLoader",
+    "cpu_launch": "CPU launching work",
+    "python": "Python between ops",
+    "idle": "Other idle time",
+}
+"""Keys and names; the first six are time in which the GPU works, the others in which it waits."""
+
+_WORKING = 6
+WAITING = frozenset(list(GPU_BUCKETS)[_WORKING:])
+"""Those in which the GPU waits."""
+
+CPU_BUCKETS = {
+    "dataloader": "DataLoader",
+    "backward": "Backward",
+    "forward": "Forward",
+    "optimizer": "Optimizer",
+    "other": "Other",
+}
+"""Of a run without a GPU, by falling precedence as in `metrics.step_phases`."""
+
+_BUCKET_OF_ACTIVITY = {
+    "dataloader": "dataloader",
+    "synchronising": "idle",
+    "copying": "cpu_launch",
+    "launching": "cpu_launch",
+    "ops": "cpu_launch",
+    "python": "python",
+    "unknown": "idle",
+}
+_PARTS = {
+    "dataloader": Role.DATALOADER,
+    "backward": Role.BACKWARD,
+    "forward": Role.FORWARD,
+    "optimizer": Role.OPTIMIZER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BucketTimes:
+    """Times (ns), summed over the GPUs that the run used; divide by ``gpus`` for their mean.
+
+    Attributes:
+        labels: name by key, in the order of the columns.
+        by_iteration: shape (iterations, buckets); rows sum to ``gpus`` times the iteration's duration.
+        by_site: shape (sites, buckets), over all selected iterations: the part that belongs to an op.
+        gpus: number of GPUs, 1 without any.
+    """
+
+    labels: dict[str, str]
+    by_iteration: Ints
+    by_site: Ints
+    gpus: int
+
+
+def bucket_times(run: Run, basis: Basis) -> BucketTimes:
+    """The buckets of the selected iterations."""
+    return _on_gpu(run) if basis == "gpu" else _on_cpu(run)
+
+
+def _on_gpu(run: Run) -> BucketTimes:
+    profile = run.view.profile
+    launches = profile.launches
+    stop = launches.start_ns + launches.duration_ns
+    layer_of = _layer_of_launch(run)
+    site = run.launch_site
+    sums = _Sums(run, GPU_BUCKETS)
+    gpus = profile.iterations.gpu_ids or (-1,)
+    owners = _cpu_owners(run)
+    columns = [list(GPU_BUCKETS).index(_BUCKET_OF_ACTIVITY[activity]) for activity in ACTIVITIES]
+    for gpu in gpus:
+        rows = [np.flatnonzero((launches.device == gpu) & (layer_of == layer)) for layer in range(_WORKING)]
+        shares, busy = share_out([(launches.start_ns[chosen], stop[chosen]) for chosen in rows], run.windows)
+        for column, (chosen, share) in enumerate(zip(rows, shares, strict=True)):
+            sums.add(share, column, site[chosen[share.row]])
+        pieces, owner = label(gaps(busy, run.windows), owners)
+        by_activity = split_by_activity(run.view, pieces.start_ns, pieces.stop_ns)
+        for activity, column in enumerate(columns):
+            some = by_activity[:, activity] > 0
+            share = Shares(pieces.row[some], pieces.window[some], by_activity[some, activity])
+            # What no call explains is no op's, though an op on a thread that does not train may run meanwhile.
+            unowned = ACTIVITIES[activity] in ("dataloader", "python", "unknown")
+            sums.add(share, column, np.full(len(share.row), -1) if unowned else owner[some])
+    return sums.result(len(gpus))
+
+
+def _on_cpu(run: Run) -> BucketTimes:
+    profile = run.view.profile
+    calls, ops = profile.calls, profile.ops
+    role, kind = ops.role[calls.op], ops.kind[calls.op]
+    works = (kind == CallKind.OP) | (kind == CallKind.RUNTIME) | (role != Role.OTHER)
+    stop = calls.start_ns + calls.duration_ns
+    owned = run.sites.of_call >= 0
+    sums = _Sums(run, CPU_BUCKETS)
+    layers = [
+        (name, here) for name, part in _PARTS.items() for here in (owned & (role == part), works & (role == part))
+    ]
+    # An op outside every part is the rest's, but one knows which.
+    layers.append(("other", owned & (role == Role.OTHER)))
+    rows = [np.flatnonzero(here) for _, here in layers]
+    shares, _ = share_out([(calls.start_ns[chosen], stop[chosen]) for chosen in rows], run.windows)
+    for (name, _), chosen, share in zip(layers, rows, shares, strict=True):
+        sums.add(share, list(CPU_BUCKETS).index(name), run.sites.of_call[chosen[share.row]])
+    starts, stops = run.windows
+    rest = stops - starts - sums.by_iteration.sum(axis=1)
+    sums.by_iteration[:, list(CPU_BUCKETS).index("other")] += rest
+    return sums.result(1)
+
+
+class _Sums:
+    """Shares added up by iteration and by site."""
+
+    def __init__(self, run: Run, labels: dict[str, str]) -> None:
+        self.labels = labels
+        self.by_iteration = np.zeros((run.selection.count, len(labels)), dtype=np.int64)
+        self.by_site = np.zeros((len(run.sites), len(labels)), dtype=np.int64)
+
+    def add(self, share: Shares, column: int, site: Ints) -> None:
+        np.add.at(self.by_iteration[:, column], share.window, share.ns)
+        owned = site >= 0
+        np.add.at(self.by_site[:, column], site[owned], share.ns[owned])
+
+    def result(self, gpus: int) -> BucketTimes:
+        return BucketTimes(self.labels, self.by_iteration, self.by_site, gpus)
+
+
+def _layer_of_launch(run: Run) -> Ints:
+    """Per row of `Profile.launches` its bucket among the first six."""
+    launches, kernels, strings = run.view.profile.launches, run.view.profile.kernels, run.view.profile.strings
+    talks = np.array([strings[family] == "communication" for family in kernels.family.tolist()], dtype=np.bool_)
+    kernel: Bools = kernels.kind[launches.kernel] == KernelKind.KERNEL
+    keys = list(GPU_BUCKETS)
+    return np.select(
+        [
+            run.launch_scaler,
+            run.launch_cast & kernel,
+            ~kernel,
+            talks[launches.kernel],
+            kernels.tensor_core[launches.kernel] == Verdict.YES,
+        ],
+        [keys.index(name) for name in ("scaler", "casts", "copies", "communication", "tensor_core")],
+        keys.index("other_compute"),
+    ).astype(np.int64)
+
+
+def _cpu_owners(run: Run) -> tuple[Ints, Ints, Ints]:
+    """Site, start and stop of the outermost ops on the CPU, disjoint: where two threads work, what began first."""
+    calls, ops = run.view.profile.calls, run.view.profile.ops
+    tops = np.flatnonzero(ops.top[calls.op] & (run.sites.of_call >= 0))
+    row, start, stop = disjoint(calls.start_ns[tops], calls.start_ns[tops] + calls.duration_ns[tops])
+    return run.sites.of_call[tops[row]], start, stop

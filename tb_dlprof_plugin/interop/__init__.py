@@ -1,0 +1,1 @@
+"""Copies of recordings for viewers of other projects."""

@@ -1,5 +1,0 @@
-"""What a GPU kernel does, read off its name and its op: `classify_kernel`, and which ops could use Tensor Cores."""
-
-from tb_dlprof_plugin.kernels.classify import KernelClass, classify_kernel
-
-__all__ = ["KernelClass", "classify_kernel"]

@@ -1,0 +1,167 @@
+"""Collectives between GPUs: how long they take, how much of it nothing hides, and how much is waiting for other ranks.
+
+A collective ends on all ranks together, and a rank that comes early waits in it. So of the same collective on several
+ranks the shortest shows what the transfer takes, and the others' more is waiting. From one rank alone that cannot be
+told. Durations only are compared: the clocks of the ranks need not agree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.model.intervals import Intervals, covered, union
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
+from tb_dlprof_plugin.model.tree import nearest
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+
+_FAMILY = "communication"
+_RANGES = ("nccl:", "gloo:")
+_BYTES = {"double": 8, "long": 8, "long int": 8, "float": 4, "int": 4, "c10::Half": 2, "c10::BFloat16": 2}
+_ONE_BYTE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Collectives:
+    """The collective kernels of a selection in order of their start: columns.
+
+    Attributes:
+        launch: row of `Profile.launches`.
+        iteration: index of the iteration that launched it.
+        duration_ns: time from start to end.
+        exposed_ns: the part of it in which nothing else ran on its GPU.
+        bytes: what each rank gives into it, -1 where not recorded.
+    """
+
+    launch: Ints
+    iteration: Ints
+    duration_ns: Ints
+    exposed_ns: Ints
+    bytes: Ints
+
+    def __len__(self) -> int:
+        return len(self.launch)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Time in collectives of steps that all ranks recorded, one row per rank, means per step (ns).
+
+    Attributes:
+        steps: number of these steps.
+        collective_ns: in collectives.
+        waiting_ns: of it, for ranks that came later.
+        exposed_transfer_ns: in which data was moved and nothing else ran.
+    """
+
+    steps: int
+    collective_ns: tuple[int, ...]
+    waiting_ns: tuple[int, ...]
+    exposed_transfer_ns: tuple[int, ...]
+
+
+def is_collective(view: ProfileView) -> Bools:
+    """Per row of `Profile.launches`."""
+    strings, kernels = view.profile.strings, view.profile.kernels
+    of_kernel = np.array([strings[i] == _FAMILY for i in kernels.family.tolist()], dtype=np.bool_)
+    of_kernel &= kernels.kind == KernelKind.KERNEL
+    result: Bools = of_kernel[view.profile.launches.kernel]
+    return result
+
+
+@per_selection
+def collectives(view: ProfileView, selection: Selection) -> Collectives:
+    """The collective kernels that the selected iterations launched."""
+    launches = view.profile.launches
+    rows = np.flatnonzero(is_collective(view) & view.selected_launches(selection))
+    start = launches.start_ns[rows]
+    return Collectives(
+        launch=rows,
+        iteration=view.launch_iteration[rows],
+        duration_ns=launches.duration_ns[rows],
+        exposed_ns=_exposed(view, rows, start),
+        bytes=_bytes(view, rows),
+    )
+
+
+def other_work(view: ProfileView, device: int) -> Intervals:
+    """Times in which a GPU ran anything but collectives."""
+    launches = view.profile.launches
+    rows = ~is_collective(view) & (launches.device == device)
+    return union(launches.start_ns[rows], launches.start_ns[rows] + launches.duration_ns[rows])
+
+
+def waiting(frames: Sequence[ProfileView]) -> Waiting | None:
+    """How long ranks wait for each other, over the steps that all recorded with as many collectives each.
+
+    None where there is no such step, or none with collectives.
+    """
+    found = [collectives(view, view.selection()) for view in frames]
+    numbers = [view.profile.iterations.number for view in frames]
+    common = set(numbers[0].tolist()).intersection(*(set(own.tolist()) for own in numbers[1:]))
+    rows: list[list[Ints]] = []
+    for number in sorted(common):
+        mine = [
+            np.flatnonzero(one.iteration == int(np.flatnonzero(own == number)[0]))
+            for one, own in zip(found, numbers, strict=True)
+        ]
+        if len({len(each) for each in mine}) == 1 and len(mine[0]):
+            rows.append(mine)
+    if len(frames) < 2 or not rows:
+        return None
+    steps = len(rows)
+    of_rank = [np.concatenate([step[rank] for step in rows]) for rank in range(len(frames))]
+    duration = np.stack([one.duration_ns[each] for one, each in zip(found, of_rank, strict=True)])
+    transfer = duration.min(axis=0)
+    exposed = []
+    for view, one, each in zip(frames, found, of_rank, strict=True):
+        launch = one.launch[each]
+        stop = view.profile.launches.start_ns[launch] + one.duration_ns[each]
+        exposed.append(int(_exposed(view, launch, stop - transfer).sum()) // steps)
+    return Waiting(
+        steps=steps,
+        collective_ns=tuple((duration.sum(axis=1) // steps).tolist()),
+        waiting_ns=tuple(((duration - transfer).sum(axis=1) // steps).tolist()),
+        exposed_transfer_ns=tuple(exposed),
+    )
+
+
+def _exposed(view: ProfileView, rows: Ints, start: Ints) -> Ints:
+    """Of each activity from ``start`` to its end, the time in which its GPU ran nothing but collectives."""
+    launches = view.profile.launches
+    stop = launches.start_ns[rows] + launches.duration_ns[rows]
+    result = stop - start
+    for device in np.unique(launches.device[rows]).tolist():
+        here = launches.device[rows] == device
+        result[here] -= covered(other_work(view, device), start[here], stop[here])
+    return result
+
+
+def _bytes(view: ProfileView, rows: Ints) -> Ints:
+    """From the range that the process group puts around each collective."""
+    calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
+    sizes = np.array(
+        [
+            _size(strings[shapes], strings[dtypes]) if strings[name].startswith(_RANGES) else -1
+            for name, shapes, dtypes in zip(ops.name.tolist(), ops.shapes.tolist(), ops.dtypes.tolist(), strict=True)
+        ],
+        dtype=np.int64,
+    )
+    named = np.array([strings[name].startswith(_RANGES) for name in ops.name.tolist()], dtype=np.bool_)
+    if not named.any():
+        return np.full(len(rows), -1, dtype=np.int64)
+    around = nearest(named[calls.op] & (ops.kind[calls.op] == CallKind.ANNOTATION), view.call_parent)
+    call = view.profile.launches.call[rows]
+    holder = np.where(call >= 0, around[np.maximum(call, 0)], -1)
+    return np.where(holder >= 0, sizes[calls.op[np.maximum(holder, 0)]], -1)
+
+
+def _size(shapes: str, dtypes: str) -> int:
+    try:
+        dims, types = json.loads(shapes), json.loads(dtypes)
+        return sum(int(np.prod(shape)) * _BYTES.get(kind, _ONE_BYTE) for shape, kind in zip(dims, types, strict=True))
+    except (ValueError, TypeError):
+        return -1

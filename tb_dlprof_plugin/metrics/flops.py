@@ -1,0 +1,222 @@
+"""FLOPs and least bytes of each call of a matrix routine: from its shapes and, for convolutions, from its neighbours.
+
+Neither the size of a convolution's output nor which gradients its backward pass computes is among the recorded shapes
+(stride, padding and the output mask are no tensors). Both follow from calls nearby:
+
+- the output has the shape of the gradient with which the same convolution's backward pass begins or, where there is no
+  backward pass, that of the next op's input;
+- a gradient was computed if a later autograd node of the same backward pass takes one of its shape. So it is with the
+  weights of an RNN.
+
+Where these do not tell either, FLOPs are unknown.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.metrics.matrix_work import (
+    Shape,
+    Work,
+    backward_convolution,
+    backward_recurrent,
+    forward_convolution,
+    is_backward_convolution,
+    is_backward_recurrent,
+    is_forward_convolution,
+    is_matrix_routine,
+    recurrent_weights,
+    shape_at,
+    tensor_shapes,
+    work_of,
+)
+from tb_dlprof_plugin.model.profile import CallKind, Ints
+from tb_dlprof_plugin.model.tree import outermost, subtree_ends
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+
+UNKNOWN = -1
+_NODE_PREFIX = "autograd::engine::evaluate_function: "
+_CONVOLUTION_NODE = "ConvolutionBackward"
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCalls:
+    """The selected calls that run a matrix routine, the outermost where such ops call each other; `UNKNOWN` is -1.
+
+    ``call`` holds rows of `Profile.calls`; ``of_call`` gives for each call the row here that it is or lies in, -1 for
+    none.
+    """
+
+    call: Ints
+    flops: Ints
+    bytes: Ints
+    of_call: Ints
+
+    def __len__(self) -> int:
+        return len(self.call)
+
+
+@per_selection
+def matrix_calls(view: ProfileView, selection: Selection) -> MatrixCalls:
+    """FLOPs and bytes of the matrix routines that were called in the selected iterations."""
+    calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
+    routine = np.array(
+        [
+            kind == CallKind.OP and is_matrix_routine(strings[name])
+            for name, kind in zip(ops.name.tolist(), ops.kind.tolist(), strict=True)
+        ],
+        dtype=np.bool_,
+    )
+    owner = outermost(routine[calls.op], view.call_parent)
+    rows = np.flatnonzero((owner == np.arange(len(calls))) & view.selected_calls(selection))
+    place = np.full(len(calls) + 1, -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    neighbours = _Neighbours(view)
+    by_op: dict[int, Work | None] = {}
+    flops, moved = np.full(len(rows), UNKNOWN, dtype=np.int64), np.full(len(rows), UNKNOWN, dtype=np.int64)
+    for at, (row, op) in enumerate(zip(rows.tolist(), calls.op[rows].tolist(), strict=True)):
+        name = strings[ops.name[op]]
+        work: Work | None
+        if is_forward_convolution(name):
+            work = neighbours.forward(row, op)
+        elif is_backward_convolution(name):
+            work = neighbours.backward(row, op)
+        elif is_backward_recurrent(name):
+            work = neighbours.recurrent(row, op)
+        else:
+            if op not in by_op:
+                by_op[op] = work_of(name, strings[ops.shapes[op]], strings[ops.dtypes[op]])
+            work = by_op[op]
+        if work is not None:
+            flops[at] = work.flops
+            moved[at] = UNKNOWN if work.bytes is None else work.bytes
+    return MatrixCalls(rows, flops, moved, place[owner])
+
+
+class _Neighbours:
+    """What the calls around a convolution tell of it; each table is made when the first convolution asks for it."""
+
+    def __init__(self, view: ProfileView) -> None:
+        self._frame = view
+        self._calls, self._ops, self._strings = view.profile.calls, view.profile.ops, view.profile.strings
+        self._outputs: dict[tuple[int, Shape, Shape], set[Shape]] | None = None
+        self._received: dict[tuple[int, int, Shape], int] | None = None
+        self._ends: Ints | None = None
+
+    def forward(self, row: int, op: int) -> Work | None:
+        """The forward convolution of call ``row``."""
+        shapes, dtypes = self._texts(op)
+        dims = tensor_shapes(shapes)
+        image, weight = shape_at(dims, 0), shape_at(dims, 1)
+        if image is None or weight is None:
+            return None
+        module = int(self._ops.module[op])
+        found = self._output_shapes().get((module, image, weight), set())
+        if len(found) == 1:
+            return forward_convolution(shapes, dtypes, next(iter(found)))
+        if found:
+            return None
+        output = self._next_input(row, image)
+        return None if output is None else forward_convolution(shapes, dtypes, output)
+
+    def backward(self, row: int, op: int) -> Work | None:
+        """The ``aten::convolution_backward`` of call ``row``; unknown outside a convolution's own autograd node."""
+        parent = int(self._frame.call_parent[row])
+        if parent < 0 or _CONVOLUTION_NODE not in self._name(int(self._calls.op[parent])):
+            return None
+        shapes, dtypes = self._texts(op)
+        dims = tensor_shapes(shapes)
+        gradient, image, weight = (shape_at(dims, at) for at in range(3))
+        if gradient is None or image is None or weight is None:
+            return None
+        # Some recordings hold no shapes of autograd nodes: then no later node can tell.
+        if shape_at(tensor_shapes(self._texts(int(self._calls.op[parent]))[0]), 0) != gradient:
+            return None
+        transposed = self._is_transposed(row, gradient, image, weight)
+        if transposed is None:
+            return None
+        received = self._gradients_received()
+        thread, iteration = int(self._calls.thread[row]), int(self._frame.call_iteration[row])
+        computed = [received.get((thread, iteration, shape), -1) > row for shape in (image, weight)]
+        # Neither: the recording ends here rather than that only the bias is trained.
+        return backward_convolution(shapes, dtypes, transposed, *computed) if any(computed) else None
+
+    def recurrent(self, row: int, op: int) -> Work | None:
+        """The RNN backward of call ``row``; unknown where no later node takes a gradient of its weights' shapes."""
+        shapes, dtypes = self._texts(op)
+        received = self._gradients_received()
+        thread, iteration = int(self._calls.thread[row]), int(self._frame.call_iteration[row])
+        weights = recurrent_weights(tensor_shapes(shapes))
+        trained = any(received.get((thread, iteration, shape), -1) > row for shape in weights if len(shape) == 2)
+        return backward_recurrent(shapes, dtypes) if trained else None
+
+    def _is_transposed(self, row: int, gradient: Shape, image: Shape, weight: Shape) -> bool | None:
+        """By the channels, which the weight has in another order; by the forward op's name where they are equal."""
+        if gradient[1] != image[1]:
+            return {image[1]: True, gradient[1]: False}.get(weight[0])
+        top = int(self._frame.call_top[row])
+        return "transpose" in self._strings[self._ops.op_type[self._calls.op[top]]]
+
+    def _output_shapes(self) -> dict[tuple[int, Shape, Shape], set[Shape]]:
+        """Shapes of the output's gradient by module, image and weight of the convolution."""
+        if self._outputs is None:
+            self._outputs = defaultdict(set)
+            for op, name in enumerate(self._names()):
+                if not is_backward_convolution(name):
+                    continue
+                dims = tensor_shapes(self._texts(op)[0])
+                gradient, image, weight = (shape_at(dims, at) for at in range(3))
+                if gradient is not None and image is not None and weight is not None:
+                    self._outputs[int(self._ops.module[op]), image, weight].add(gradient)
+        return self._outputs
+
+    def _gradients_received(self) -> dict[tuple[int, int, Shape], int]:
+        """By thread, iteration and shape the last call of an autograd node that took a gradient of this shape."""
+        if self._received is None:
+            self._received = {}
+            is_engine = np.array([name.startswith(_NODE_PREFIX) for name in self._names()], dtype=np.bool_)
+            parent = self._frame.call_parent
+            inside = (parent >= 0) & is_engine[self._calls.op[np.maximum(parent, 0)]]
+            taken: dict[int, list[Shape]] = {}
+            rows = np.flatnonzero(inside)
+            columns = (rows, self._calls.op[rows], self._calls.thread[rows], self._frame.call_iteration[rows])
+            for row, op, thread, iteration in zip(*(column.tolist() for column in columns), strict=True):
+                if op not in taken:
+                    # An op that the engine itself runs, such as the sum of two gradients, takes them as a node does.
+                    dims = tensor_shapes(self._texts(op)[0]) or []
+                    shapes = (shape_at(dims, at) for at in range(len(dims)))
+                    taken[op] = [shape for shape in shapes if shape is not None]
+                for shape in taken[op]:
+                    self._received[thread, iteration, shape] = row
+        return self._received
+
+    def _next_input(self, row: int, image: Shape) -> Shape | None:
+        """First input of the next op on the thread, where it can be this convolution's output and not its input."""
+        if self._ends is None:
+            self._ends = subtree_ends(self._frame.call_parent)
+        is_op = self._ops.kind == CallKind.OP
+        for after in range(int(self._ends[row]), len(self._calls)):
+            op = int(self._calls.op[after])
+            if self._calls.thread[after] != self._calls.thread[row]:
+                return None
+            if not is_op[op]:
+                continue
+            shape = shape_at(tensor_shapes(self._texts(op)[0]), 0)
+            # A bias, which is added to the output, has one dimension.
+            if shape is not None and len(shape) > 1:
+                # Another convolution of the same image would look the same.
+                return None if shape == image and "conv" in self._name(op) else shape
+        return None
+
+    def _names(self) -> list[str]:
+        return [self._strings[name] for name in self._ops.name.tolist()]
+
+    def _name(self, op: int) -> str:
+        name: str = self._strings[self._ops.name[op]]
+        return name
+
+    def _texts(self, op: int) -> tuple[str, str]:
+        return self._strings[self._ops.shapes[op]], self._strings[self._ops.dtypes[op]]

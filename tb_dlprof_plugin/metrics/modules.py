@@ -1,0 +1,438 @@
+"""The module tree, and what each module took in the selected iterations: DLProf's group nodes.
+
+Every dotted prefix of a recorded module path is a node, the whole model (path "") above them all. A call belongs to the
+module whose forward ran it, a backward call to that of its forward op. A node's numbers include those of the modules
+below it. GPU times are flattened: the union of the intervals per GPU, iteration by iteration. CPU times are sums of
+self times, which is the union per thread: what a module calls by another path than its own counts there, on CPU and
+GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.metrics.ops import op_totals
+from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role, Verdict
+from tb_dlprof_plugin.model.tree import inherit
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+
+OUTSIDE_ROLES = (Role.FORWARD, Role.BACKWARD, Role.OPTIMIZER, Role.DATALOADER, Role.OTHER)
+"""The parts of a step whose work outside every module is told apart; rows of `ModuleTotals.outside` in this order."""
+
+_CELLS = 4_000_000
+"""Most cells of a (nodes, iterations) table that are held at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTree:
+    """Nodes in preorder, siblings in the order in which they were first called; node 0 is the whole model.
+
+    Attributes:
+        path: dotted path, "" for the whole model.
+        parent: node above, -1 for node 0.
+        depth: 0 for node 0.
+        end: the nodes below node ``n`` are ``n + 1`` to ``end[n] - 1``.
+        of_call: per row of `Profile.calls` its node, -1 outside every module.
+    """
+
+    path: list[str]
+    parent: Ints
+    depth: Ints
+    end: Ints
+    of_call: Ints
+
+    def __len__(self) -> int:
+        return len(self.path)
+
+    def rolled_up(self, own: Ints) -> Ints:
+        """Sums over each node and all below it; ``own`` has one row per node."""
+        before = np.zeros((len(own) + 1, *own.shape[1:]), dtype=np.int64)
+        np.cumsum(own, axis=0, out=before[1:])
+        return before[self.end] - before[:-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Time per node (ns): its sum over the iterations, and the least and most in one of them."""
+
+    total: Ints
+    low: Ints
+    high: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTotals:
+    """One row per node; times in ns.
+
+    ``gpu`` is flattened, ``gpu_sum_ns`` accumulated: they differ where kernels overlap. Of ``eligible_ns``, the time of
+    kernels in ops that can use Tensor Cores, ``tensor_core_ns`` ran on them and for ``eligible_unknown_ns`` it is not
+    known. ``ops`` counts rows of `ProfileView.groups`, ``op_calls`` outermost op calls.
+    """
+
+    gpu: Spread
+    gpu_sum_ns: Ints
+    cpu: Spread
+    kernel_calls: Ints
+    op_calls: Ints
+    ops: Ints
+    eligible_ops: Ints
+    tensor_core_ops: Ints
+    eligible_ns: Ints
+    tensor_core_ns: Ints
+    eligible_unknown_ns: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleTotals:
+    """What each node of the tree took, and what lies outside, by role.
+
+    ``inside.gpu_sum_ns[0] + outside.gpu_sum_ns.sum()`` is all linked GPU time of the selection (`op_totals`).
+
+    Attributes:
+        calls: forward calls of the module itself.
+        inside: a node with all below it.
+        own_gpu_ns, own_cpu_ns: the part in no module below it, GPU time flattened.
+        forward_gpu_ns, backward_gpu_ns: flattened each; their sum is over ``inside.gpu`` where the two overlap.
+        forward_cpu_ns, backward_cpu_ns: sum to ``inside.cpu``.
+        outside: rows follow `OUTSIDE_ROLES`.
+    """
+
+    calls: Ints
+    inside: NodeTotals
+    own_gpu_ns: Ints
+    own_cpu_ns: Ints
+    forward_gpu_ns: Ints
+    backward_gpu_ns: Ints
+    forward_cpu_ns: Ints
+    backward_cpu_ns: Ints
+    outside: NodeTotals
+
+
+def module_tree(view: ProfileView) -> ModuleTree | None:
+    """The modules of the whole recording, whatever iterations are selected; None where none was recorded."""
+    return _tree(view, view.selection())
+
+
+@per_selection
+def _tree(view: ProfileView, everything: Selection) -> ModuleTree | None:
+    profile = view.profile
+    ops, calls, strings = profile.ops, profile.calls, profile.strings
+    recorded = np.unique(ops.module[ops.module > 0]).tolist()
+    if not recorded and not (ops.kind == CallKind.MODULE).any():
+        return None
+    order = _preorder([strings[i] for i in recorded], _first_calls(view, recorded))
+    node = {path: index for index, path in enumerate(order)}
+    parent = np.array([node[_above(path)] if path else -1 for path in order], dtype=np.int64)
+    depth = np.array([path.count(".") + 1 if path else 0 for path in order], dtype=np.int64)
+    of_string = np.full(len(strings), -1, dtype=np.int64)
+    of_string[recorded] = [node[strings[i]] for i in recorded]
+    of_call = of_string[ops.module][calls.op]
+    of_call[_calls_of_the_whole_model(view)] = 0
+    return ModuleTree(path=order, parent=parent, depth=depth, end=_ends(parent), of_call=of_call)
+
+
+def _above(path: str) -> str:
+    return path.rpartition(".")[0]
+
+
+def _first_calls(view: ProfileView, recorded: list[int]) -> list[int]:
+    """When each module first ran (ns); where only its backward was recorded, after all others."""
+    profile = view.profile
+    ops, calls = profile.ops, profile.calls
+    first = np.full(len(profile.strings), np.iinfo(np.int64).max, dtype=np.int64)
+    forward = ops.role[calls.op] != Role.BACKWARD
+    np.minimum.at(first, ops.module[calls.op[forward]], calls.start_ns[forward])
+    return [int(first[i]) for i in recorded]
+
+
+def _preorder(paths: list[str], first: list[int]) -> list[str]:
+    """All paths and their prefixes, each right after the one above it or that one's other descendants."""
+    when: dict[str, int] = {"": 0}
+    for path, time_ns in zip(paths, first, strict=True):
+        while path:
+            when[path] = min(when.get(path, time_ns), time_ns)
+            path = _above(path)
+    below: dict[str, list[str]] = {}
+    for path in sorted(when, key=lambda p: (when[p], p)):
+        if path:
+            below.setdefault(_above(path), []).append(path)
+    order, waiting = [], [""]
+    while waiting:
+        path = waiting.pop()
+        order.append(path)
+        waiting.extend(reversed(below.get(path, ())))
+    return order
+
+
+def _ends(parent: Ints) -> Ints:
+    size = np.ones(len(parent), dtype=np.int64)
+    for node in range(len(parent) - 1, 0, -1):
+        size[parent[node]] += size[node]
+    return np.arange(len(parent), dtype=np.int64) + size
+
+
+def _calls_of_the_whole_model(view: ProfileView) -> Bools:
+    """Which calls the model's own forward made, outside the modules in it, and the backward of those.
+
+    Their module path is "", as is that of work outside the model. A forward call is the model's where it lies in a
+    module's range. Of a backward op the recording keeps only the type of its forward op: it is the model's where
+    forward ops of this type ran in the model and not outside.
+    """
+    profile = view.profile
+    ops, calls = profile.ops, profile.calls
+    unnamed = (ops.module == 0)[calls.op]
+    is_range = (ops.kind == CallKind.MODULE)[calls.op]
+    backward = (ops.role == Role.BACKWARD)[calls.op]
+    own = inherit(is_range, is_range, view.call_parent) & unnamed & ~backward
+
+    types_of = view.groups.op_type[np.maximum(view.call_group, 0)]
+    forward = unnamed & ~backward & (view.call_group >= 0)
+    of_model = np.zeros(len(profile.strings), dtype=np.bool_)
+    of_model[types_of[forward & own]] = True
+    of_model[types_of[forward & ~own]] = False
+    result: Bools = own | (unnamed & backward & (view.call_group >= 0) & of_model[types_of])
+    return result
+
+
+@per_selection
+def module_totals(view: ProfileView, selection: Selection) -> ModuleTotals | None:
+    """Totals of each node of `module_tree` over the selected iterations; None where no module was recorded."""
+    tree = module_tree(view)
+    if tree is None:
+        return None
+    work, host = _gpu_work(view, selection, tree), host_work(view, selection, tree)
+    count = len(tree)
+    own = _accumulated(view, selection, work, host, count)
+    inside, forward = host.node >= 0, host.role != Role.BACKWARD
+    own_forward_cpu = _sums(host.node[inside & forward], host.self_ns[inside & forward], count)
+    own_backward_cpu = _sums(host.node[inside & ~forward], host.self_ns[inside & ~forward], count)
+    return ModuleTotals(
+        calls=np.bincount(host.node[inside & forward & host.is_range], minlength=count).astype(np.int64),
+        inside=NodeTotals(
+            gpu=flattened_with_all_below(work.only(work.node >= 0), tree, selection.count),
+            cpu=host_spread(host.only(inside), tree, selection.count),
+            **{name: tree.rolled_up(column) for name, column in own.items()},
+        ),
+        own_gpu_ns=_flattened(work.only(work.node >= 0), count, selection.count).total,
+        own_cpu_ns=own_forward_cpu + own_backward_cpu,
+        forward_gpu_ns=flattened_with_all_below(work.only((work.node >= 0) & ~work.backward), tree, 0).total,
+        backward_gpu_ns=flattened_with_all_below(work.only((work.node >= 0) & work.backward), tree, 0).total,
+        forward_cpu_ns=tree.rolled_up(own_forward_cpu),
+        backward_cpu_ns=tree.rolled_up(own_backward_cpu),
+        outside=_outside(view, selection, work, host),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GpuWork:
+    """Linked activities of the selection in order of iteration, device and start; ``place`` numbers these pairs."""
+
+    node: Ints
+    role: Ints
+    place: Ints
+    iteration: Ints
+    start_ns: Ints
+    stop_ns: Ints
+    group: Ints
+    eligible: Bools
+    verdict: Ints
+
+    @property
+    def backward(self) -> Bools:
+        """Which were launched in the backward pass."""
+        backward: Bools = self.role == Role.BACKWARD
+        return backward
+
+    def only(self, rows: Bools) -> GpuWork:
+        """Some of the rows."""
+        return GpuWork(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    def keyed(self, node: Ints) -> GpuWork:
+        """With other nodes."""
+        return GpuWork(node, *(getattr(self, name) for name in self.__slots__[1:]))
+
+
+@dataclass(frozen=True, slots=True)
+class HostWork:
+    """Calls of the selection."""
+
+    node: Ints
+    role: Ints
+    iteration: Ints
+    self_ns: Ints
+    group: Ints
+    is_range: Bools
+    is_top: Bools
+    continues: Bools
+    counts: Bools
+
+    def only(self, rows: Bools) -> HostWork:
+        """Some of the rows."""
+        return HostWork(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    def keyed(self, node: Ints) -> HostWork:
+        """With other nodes."""
+        return HostWork(node, *(getattr(self, name) for name in self.__slots__[1:]))
+
+
+def _gpu_work(view: ProfileView, selection: Selection, tree: ModuleTree) -> GpuWork:
+    profile = view.profile
+    launches = profile.launches
+    rows = np.flatnonzero(view.selected_launches(selection) & (view.launch_group >= 0))
+    iteration = view.launch_iteration[rows] - selection.first
+    rows = rows[np.lexsort((launches.start_ns[rows], launches.device[rows], iteration))]
+    iteration = view.launch_iteration[rows] - selection.first
+    devices, device = np.unique(launches.device[rows], return_inverse=True)
+    call, kernel = launches.call[rows], launches.kernel[rows]
+    return GpuWork(
+        node=tree.of_call[call],
+        role=profile.ops.role[profile.calls.op[call]],
+        place=iteration * max(1, len(devices)) + device.reshape(-1),
+        iteration=iteration,
+        start_ns=launches.start_ns[rows],
+        stop_ns=launches.start_ns[rows] + launches.duration_ns[rows],
+        group=view.launch_group[rows],
+        eligible=view.launch_in_matrix_op[rows] & (profile.kernels.kind[kernel] == KernelKind.KERNEL),
+        verdict=profile.kernels.tensor_core[kernel],
+    )
+
+
+def host_work(view: ProfileView, selection: Selection, tree: ModuleTree) -> HostWork:
+    ops, calls = view.profile.ops, view.profile.calls
+    rows = np.flatnonzero(view.selected_calls(selection))
+    op = calls.op[rows]
+    role = ops.role[op]
+    return HostWork(
+        node=tree.of_call[rows],
+        role=role,
+        iteration=view.call_iteration[rows] - selection.first,
+        self_ns=view.call_self_ns[rows],
+        group=view.call_group[rows],
+        is_range=ops.kind[op] == CallKind.MODULE,
+        is_top=ops.top[op],
+        continues=ops.continuation[op],
+        # A step's own annotation is around everything: what it leaves is no one's work.
+        counts=(ops.kind[op] != CallKind.ANNOTATION) | (role != Role.OTHER),
+    )
+
+
+def _accumulated(view: ProfileView, selection: Selection, work: GpuWork, host: HostWork, count: int) -> dict[str, Ints]:
+    """The columns of `NodeTotals` that add up, of each node alone; what has node -1 is left out."""
+    work, host = work.only(work.node >= 0), host.only(host.node >= 0)
+    duration = work.stop_ns - work.start_ns
+    of_op = op_totals(view, selection)
+    top = host.only(host.is_top)
+    counted = top.only(~top.continues)
+    pairs = np.unique(top.node * len(view.groups) + top.group)
+    node, group = np.divmod(pairs, max(1, len(view.groups)))
+
+    def time_of(rows: Bools) -> Ints:
+        return _sums(work.node[rows], duration[rows], count)
+
+    def number_of(nodes: Ints) -> Ints:
+        return np.bincount(nodes, minlength=count).astype(np.int64)
+
+    return {
+        "gpu_sum_ns": _sums(work.node, duration, count),
+        "kernel_calls": number_of(work.node),
+        "op_calls": number_of(counted.node),
+        "ops": number_of(node),
+        "eligible_ops": number_of(node[of_op.eligible[group]]),
+        "tensor_core_ops": number_of(node[of_op.tensor_core_ns[group] > 0]),
+        "eligible_ns": time_of(work.eligible),
+        "tensor_core_ns": time_of(work.eligible & (work.verdict == Verdict.YES)),
+        "eligible_unknown_ns": time_of(work.eligible & (work.verdict == Verdict.UNKNOWN)),
+    }
+
+
+def _outside(view: ProfileView, selection: Selection, work: GpuWork, host: HostWork) -> NodeTotals:
+    """What lies in no module, by role: the roles take the place of the nodes."""
+    of_role = np.zeros(max(Role) + 1, dtype=np.int64)
+    of_role[list(OUTSIDE_ROLES)] = np.arange(len(OUTSIDE_ROLES))
+    work, host = work.only(work.node < 0), host.only((host.node < 0) & host.counts)
+    work, host = work.keyed(of_role[work.role]), host.keyed(of_role[host.role])
+    flat = _flat_tree(len(OUTSIDE_ROLES))
+    return NodeTotals(
+        gpu=_flattened(work, len(OUTSIDE_ROLES), selection.count),
+        cpu=host_spread(host, flat, selection.count),
+        **_accumulated(view, selection, work, host, len(OUTSIDE_ROLES)),
+    )
+
+
+def _flat_tree(count: int) -> ModuleTree:
+    """Nodes that hold no others."""
+    none = np.full(count, -1, dtype=np.int64)
+    rows = np.arange(count, dtype=np.int64)
+    return ModuleTree(path=[""] * count, parent=none, depth=rows * 0, end=rows + 1, of_call=rows[:0])
+
+
+def flattened_with_all_below(work: GpuWork, tree: ModuleTree, iterations: int) -> Spread:
+    """Flattened time of each node with all below it, level by level: all work of a level has one node there."""
+    result = Spread(*(np.zeros(len(tree), dtype=np.int64) for _ in range(3)))
+    node = work.node
+    for level in range(int(tree.depth.max(initial=0)), -1, -1):
+        node = np.where(tree.depth[node] > level, tree.parent[node], node)
+        here = _flattened(work.keyed(node).only(tree.depth[node] == level), len(tree), iterations)
+        at = tree.depth == level
+        for name in ("total", "low", "high"):
+            getattr(result, name)[at] = getattr(here, name)[at]
+    return result
+
+
+def _flattened(work: GpuWork, count: int, iterations: int) -> Spread:
+    """Union of each node's intervals per iteration and device, summed over devices; least and most of an iteration."""
+    result = Spread(*(np.zeros(count, dtype=np.int64) for _ in range(3)))
+    if not len(work.node):
+        return result
+    # Few nodes fit 16 bits, which numpy sorts by counting.
+    order = np.argsort(work.node.astype(np.uint16 if count <= 1 << 16 else np.int64), kind="stable")
+    node, place, iteration = work.node[order], work.place[order], work.iteration[order]
+    start, stop = work.start_ns[order], work.stop_ns[order]
+    first = _changes(node, place)
+    # Laid end to end, the intervals of all nodes and places are one line of time without overlap between them.
+    length = np.maximum.reduceat(stop, first) - start[first]
+    begin = np.cumsum(length) - length
+    shift = np.repeat(begin - start[first], np.diff(np.append(first, len(node))))
+    time_ns = covered(union(start + shift, stop + shift), begin, begin + length)
+
+    node, iteration = node[first], iteration[first]
+    first = _changes(node, iteration)
+    time_ns, node = np.add.reduceat(time_ns, first), node[first]
+    first = _changes(node, node)
+    node, found = node[first], np.diff(np.append(first, len(node)))
+    result.total[node] = np.add.reduceat(time_ns, first)
+    result.high[node] = np.maximum.reduceat(time_ns, first)
+    result.low[node] = np.where(found < iterations, 0, np.minimum.reduceat(time_ns, first))
+    return result
+
+
+def _changes(first: Ints, second: Ints) -> Ints:
+    """Rows at which the sorted pair of columns has a new value."""
+    changed = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    return np.flatnonzero(np.append(True, changed))
+
+
+def host_spread(host: HostWork, tree: ModuleTree, iterations: int) -> Spread:
+    """CPU time of each node with all below it; least and most of an iteration."""
+    count = len(tree)
+    total = tree.rolled_up(_sums(host.node, host.self_ns, count))
+    low, high = total, total * 0
+    for part in _parts(iterations, max(1, _CELLS // count)):
+        rows = (host.iteration >= part.start) & (host.iteration < part.stop)
+        cell = host.node[rows] * len(part) + (host.iteration[rows] - part.start)
+        table = tree.rolled_up(_sums(cell, host.self_ns[rows], count * len(part)).reshape(count, len(part)))
+        low, high = np.minimum(low, table.min(axis=1)), np.maximum(high, table.max(axis=1))
+    return Spread(total, low, high)
+
+
+def _parts(total: int, size: int) -> Iterable[range]:
+    return (range(at, min(total, at + size)) for at in range(0, total, size))
+
+
+def _sums(key: Ints, values: Ints, count: int) -> Ints:
+    # bincount sums in float64, which is exact below 2**53 ns, 104 days.
+    return np.bincount(key, weights=values, minlength=count).astype(np.int64)

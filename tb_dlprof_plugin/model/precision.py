@@ -1,0 +1,58 @@
+"""Which precision a run really computed in: read off the input types of its matrix ops, weighted by time."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.model.profile import KernelKind, Profile, Verdict
+from tb_dlprof_plugin.model.tree import nearest, parents
+
+_DOMINANT = 0.5
+_PRECISION_OF_DTYPE = {
+    "float": "fp32",
+    "c10::Half": "fp16",
+    "c10::BFloat16": "bf16",
+    "double": "fp64",
+    "c10::Float8_e4m3fn": "fp8",
+    "c10::Float8_e5m2": "fp8",
+}
+
+
+def precision_of_dtypes(dtypes: str) -> str:
+    """Precision of the first tensor input in Kineto's "Input type" text, "" where it names none."""
+    for part in dtypes.replace("[", "").replace("]", "").replace('"', "").split(","):
+        if precision := _PRECISION_OF_DTYPE.get(part.strip()):
+            return precision
+    return ""
+
+
+def observed_precision(profile: Profile) -> str:
+    """ "fp32", "tf32", "fp16", "bf16", "fp8", "fp64", "mixed", or "" where the profile does not show it.
+
+    The precision of the ops that could use Tensor Cores: by kernel time on a GPU (a TF32 kernel's inputs are FP32
+    tensors, so the kernel's precision wins), by CPU time otherwise.
+    """
+    ops, calls, kernels, launches = profile.ops, profile.calls, profile.kernels, profile.launches
+    # Without a GPU the eligibility of a matrix op is unknown, of any other op it is "no".
+    matrix = (ops.tensor_core_eligible != Verdict.NO)[calls.op]
+    of_op = [precision_of_dtypes(profile.strings[i]) for i in ops.dtypes.tolist()]
+    if profile.has_gpu:
+        linked = (launches.call >= 0) & (kernels.kind[launches.kernel] == KernelKind.KERNEL)
+        owner = nearest(matrix, parents(calls.depth))[launches.call[linked]]
+        inside = owner >= 0
+        kernel, op = launches.kernel[linked][inside], calls.op[owner[inside]]
+        of_kernel = [profile.strings[i] for i in kernels.precision.tolist()]
+        durations = launches.duration_ns[linked][inside]
+        names = [of_kernel[k] or of_op[o] for k, o in zip(kernel.tolist(), op.tolist(), strict=True)]
+    else:
+        durations = calls.duration_ns[matrix]
+        names = [of_op[o] for o in calls.op[matrix].tolist()]
+    times: dict[str, int] = {}
+    for name, duration in zip(names, durations.tolist(), strict=True):
+        times[name] = times.get(name, 0) + duration
+    times.pop("", None)
+    # Attention kernels make FP32 results from three TF32 products whatever the TF32 switches say.
+    if len(times) > 1:
+        times.pop("3xtf32", None)
+    if not times:
+        return ""
+    best = max(times, key=lambda name: times[name])
+    return best if times[best] > _DOMINANT * sum(times.values()) else "mixed"

@@ -1,0 +1,341 @@
+"""The Profile in memory: numpy columns and a string table, as `dlprof.proto` describes them.
+
+Everything a page or report shows is computed from these tables (`tb_dlprof_plugin.metrics`). Times are integer
+nanoseconds since ``base_time_unix_ns``. Columns of one table have the same length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from tb_dlprof_plugin.model.run_facts import RunFacts, System
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+SCHEMA_VERSION = 1
+
+TIME_CATEGORIES = ("tensor_core", "other_kernels", "memory", "dataloader", "io", "cpu", "other")
+"""DLProf's seven exclusive categories, by falling precedence."""
+
+
+class Role(IntEnum):
+    """The part of a training step that a call belongs to."""
+
+    OTHER = 0
+    FORWARD = 1
+    BACKWARD = 2
+    OPTIMIZER = 3
+    DATALOADER = 4
+
+
+class CallKind(IntEnum):
+    """What a call is."""
+
+    OP = 0
+    RUNTIME = 1
+    ANNOTATION = 2
+    MODULE = 3
+    OVERHEAD = 4
+
+
+class Verdict(IntEnum):
+    """Three-valued answer."""
+
+    UNKNOWN = 0
+    NO = 1
+    YES = 2
+
+
+class KernelKind(IntEnum):
+    """What ran on the GPU."""
+
+    KERNEL = 0
+    MEMCPY = 1
+    MEMSET = 2
+
+
+class Attribution(IntEnum):
+    """How a GPU activity was tied to an op."""
+
+    LINKED = 0
+    ORPHAN = 1
+    UNATTRIBUTED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the profile comes from."""
+
+    session: str
+    rank: int
+    cycle: int
+    worker: str
+    trace_file: str
+    created_unix_ns: int
+    plugin_version: str
+    trace_events: int | None = None
+    repaired_events: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """``category_ns`` has the shape (iterations, GPUs or 1, 7); ``number`` is the user's count of training steps.
+
+    ``host_start_ns`` to ``host_stop_ns`` is the step as the CPU ran it: calls belong to iterations by it. ``start_ns``
+    to ``stop_ns`` ends when the step's GPU work has ended too: times are measured by it.
+    """
+
+    number: Ints
+    start_ns: Ints
+    stop_ns: Ints
+    host_start_ns: Ints
+    host_stop_ns: Ints
+    category_ns: Ints
+    gpu_ids: tuple[int, ...]
+    found_by: str
+    unrecorded_categories: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def duration_ns(self) -> Ints:
+        """Wall time of each iteration."""
+        return self.stop_ns - self.start_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Ops:
+    """Unique ops; name columns index `Profile.strings`, enum columns hold the enums' values.
+
+    ``continuation`` marks the second and later backward nodes of one forward op: they add time, not calls.
+    """
+
+    name: Ints
+    kind: Ints
+    op_type: Ints
+    module: Ints
+    role: Ints
+    shapes: Ints
+    dtypes: Ints
+    top: Bools
+    tensor_core_eligible: Ints
+    continuation: Bools
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls in order of thread, start and depth; ``op`` is a row of `Ops`. The order and depth give the call tree."""
+
+    op: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    depth: Ints
+    thread: Ints
+
+    def __len__(self) -> int:
+        return len(self.op)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """Unique kernels, copies and sets; ``precision`` and ``rule`` (what decided ``tensor_core``) index the strings."""
+
+    name: Ints
+    kind: Ints
+    family: Ints
+    tensor_core: Ints
+    precision: Ints
+    rule: Ints
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Launches:
+    """GPU activities in order of start; ``call`` is a row of `Calls` or -1; ``bytes`` -1 where not recorded."""
+
+    kernel: Ints
+    call: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    device: Ints
+    stream: Ints
+    config: Ints
+    bytes: Ints
+    attribution: Ints
+
+    def __len__(self) -> int:
+        return len(self.kernel)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchConfigs:
+    """``grid`` and ``block`` have the shape (n, 3); -1 stands for "not recorded"."""
+
+    grid: Ints
+    block: Ints
+    registers_per_thread: Ints
+    shared_memory_bytes: Ints
+    occupancy_percent: Ints
+
+    def __len__(self) -> int:
+        return len(self.registers_per_thread)
+
+
+PARTNER_UNKNOWN = -2
+"""`Memory.partner` of an event without an address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Allocations (``bytes`` > 0) and frees (< 0) in order of time; empty where memory was not recorded.
+
+    ``allocated`` and ``reserved`` are the device's totals after the event, -1 where not recorded; ``device`` is -1 for
+    the CPU; ``call`` is the row in `Calls` of the innermost call around the event, -1 for none; ``partner`` is the row
+    of an allocation's free and of a free's allocation, -1 where it is not in the recording, `PARTNER_UNKNOWN` where no
+    address was recorded that would tell.
+    """
+
+    time_ns: Ints
+    bytes: Ints
+    allocated: Ints
+    reserved: Ints
+    device: Ints
+    call: Ints
+    partner: Ints
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    @classmethod
+    def none(cls) -> Memory:
+        """No memory was recorded."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(7)))
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlaces:
+    """Where in the user's files calls that wait for the GPU or copy come from; empty without Python stacks.
+
+    ``call`` are rows of `Calls`, rising; ``place`` the string index of "train.py:12 step": the innermost function
+    outside torch, with the line where it begins.
+    """
+
+    call: Ints
+    place: Ints
+
+    def __len__(self) -> int:
+        return len(self.call)
+
+    @classmethod
+    def none(cls) -> CallPlaces:
+        """No Python stacks were recorded."""
+        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(2)))
+
+
+@dataclass(frozen=True, slots=True)
+class LightCalls:
+    """CUDA calls of the light window in order of start; ``call`` is the row in `Calls` of the same call in the full
+    recording, -1 where unknown; ``name`` indexes `Profile.strings`."""
+
+    name: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    thread: Ints
+    call: Ints
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class LightLaunches:
+    """GPU activities of the light window in order of start; ``call`` is a row of `LightCalls` or -1, ``launch`` the row
+    in `Launches` of the same activity in the full recording, -1 where unknown."""
+
+    call: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    device: Ints
+    stream: Ints
+    launch: Ints
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class LightWindow:
+    """Steps recorded with GPU activities and CUDA calls alone, which slows the CPU down by next to nothing.
+
+    Times count from `Profile.base_time_unix_ns`. Empty where no such steps were recorded.
+
+    Attributes:
+        boundary_ns: CPU times at which the steps begin, and the end of the last: one more than there are steps.
+        iteration: index of the full recording's iteration that each step was matched with, -1 where their launches
+            differ.
+    """
+
+    boundary_ns: Ints
+    iteration: Ints
+    calls: LightCalls
+    launches: LightLaunches
+
+    def __len__(self) -> int:
+        return len(self.iteration)
+
+    @classmethod
+    def none(cls) -> LightWindow:
+        """No light window was recorded."""
+
+        def empty(columns: int) -> list[Ints]:
+            return [np.zeros(0, dtype=np.int64) for _ in range(columns)]
+
+        boundary, iteration = empty(2)
+        return cls(boundary, iteration, LightCalls(*empty(5)), LightLaunches(*empty(6)))
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What was repaired, lost or is not in the source; ``count`` is None where it cannot be counted."""
+
+    code: str
+    text: str
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One profiled rank and cycle."""
+
+    source: Source
+    base_time_unix_ns: int
+    strings: list[str]
+    system: System
+    facts: RunFacts
+    iterations: Iterations
+    ops: Ops
+    calls: Calls
+    kernels: Kernels
+    launches: Launches
+    launch_configs: LaunchConfigs
+    notes: list[Note] = field(default_factory=list)
+    memory: Memory = field(default_factory=Memory.none)
+    call_places: CallPlaces = field(default_factory=CallPlaces.none)
+    light_window: LightWindow = field(default_factory=LightWindow.none)
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether anything ran on a GPU."""
+        return len(self.launches) > 0

@@ -1,0 +1,186 @@
+"""Which ops could use Tensor Cores on a GPU: by op, input types and shapes.
+
+The ops listed are the ones that call a matrix routine themselves. Wrappers (``aten::conv2d``, ``aten::linear``,
+``aten::matmul``) are not: their casts and views must not count as eligible time. A wrapper is eligible through the op
+inside it.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import msgspec
+
+from tb_dlprof_plugin.model.profile import Verdict
+
+_CONVOLUTION = frozenset({
+    "aten::cudnn_convolution", "aten::cudnn_convolution_transpose", "aten::cudnn_convolution_relu",
+    "aten::cudnn_convolution_add_relu", "aten::convolution_backward", "aten::cudnn_convolution_backward",
+    "aten::cudnn_convolution_backward_input", "aten::cudnn_convolution_backward_weight",
+    "aten::cudnn_convolution_transpose_backward", "aten::slow_conv2d_forward", "aten::_slow_conv2d_forward",
+    "aten::_slow_conv2d_backward", "aten::slow_conv3d_forward", "aten::slow_conv_transpose2d",
+    "aten::slow_conv_dilated2d", "aten::mkldnn_convolution", "aten::mkldnn_convolution_backward",
+})  # fmt: skip
+_MATMUL = frozenset({
+    "aten::mm", "aten::addmm", "aten::addmm_", "aten::bmm", "aten::baddbmm", "aten::baddbmm_", "aten::addbmm",
+    "aten::_addmm_activation", "aten::_scaled_mm", "aten::_int_mm", "aten::_grouped_mm", "aten::_scaled_grouped_mm",
+    "aten::mkldnn_linear", "aten::_mkldnn_linear",
+})  # fmt: skip
+_ATTENTION = frozenset({
+    "aten::_flash_attention_forward", "aten::_flash_attention_backward", "aten::_efficient_attention_forward",
+    "aten::_efficient_attention_backward", "aten::_scaled_dot_product_flash_attention",
+    "aten::_scaled_dot_product_flash_attention_backward", "aten::_scaled_dot_product_efficient_attention",
+    "aten::_scaled_dot_product_efficient_attention_backward", "aten::_scaled_dot_product_cudnn_attention",
+    "aten::_scaled_dot_product_cudnn_attention_backward", "aten::_cudnn_attention_forward",
+    "aten::_cudnn_attention_backward", "aten::_scaled_dot_product_flash_attention_for_cpu",
+    "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+})  # fmt: skip
+_RNN = frozenset({"aten::_cudnn_rnn", "aten::_cudnn_rnn_backward"})
+_MATRIX_OPS = _CONVOLUTION | _MATMUL | _ATTENTION | _RNN
+_VECTOR_OPS = frozenset({
+    "aten::mv", "aten::addmv", "aten::addmv_", "aten::dot", "aten::vdot", "aten::addr", "aten::addr_", "aten::ger",
+    "aten::_conv_depthwise2d", "aten::_conv_depthwise2d_backward", "aten::conv_depthwise3d",
+})  # fmt: skip
+_COULD_RUN_IN = {
+    "fp32": ("tf32", "fp16", "bf16"), "fp16": ("fp16",), "bf16": ("bf16", "fp16"), "fp8": ("fp8",), "int8": ("int8",),
+    "fp64": ("fp64",),
+}  # fmt: skip
+_BACKWARD_CONVOLUTIONS = frozenset(op for op in _CONVOLUTION if "backward" in op)
+_FIRST_TENSOR_CORES = (7, 0)
+_FIRST_BLOCK_SCALED = (10, 0)
+_FP64_TENSOR_CORES = frozenset({(8, 0), (9, 0), (10, 0)})
+_COMPLEX_FLOAT = "c10::complex<float>"
+_FP64_TYPES = ('"double"', "c10::complex<double>")
+_PYTORCH_OPS = "aten::"
+_PRODUCT_FAMILIES = frozenset({"gemm", "convolution", "attention", "rnn"})
+_HELPER_RULES = frozenset({"flash-helper", "rnn-pointwise", "rocm-attention-helper"})
+"""Rules whose kernels are named after the product that they only prepare or finish."""
+_NO_MATRIX_RULES = frozenset({"gemv", "triangular", "conv-depthwise", "xmma-depthwise"})
+"""Rules whose kernels multiply, but no matrices of which a Tensor Core instruction's tile could be filled."""
+
+
+def eligible(op: str, shapes: str, dtypes: str, compute_capability: tuple[int, int] | None) -> Verdict:
+    """Whether the op could use Tensor Cores on this GPU, at its own precision or after a switch to TF32 or AMP.
+
+    Args:
+        op: name, such as "aten::mm".
+        shapes: Kineto's "Input Dims", "" where not recorded.
+        dtypes: Kineto's "Input type", "" where not recorded.
+        compute_capability: of the GPU; None (no GPU, or not recorded) makes a matrix op's answer unknown.
+    """
+    if op not in _MATRIX_OPS and not is_triton_template(op):
+        return Verdict.NO
+    if compute_capability is None:
+        return Verdict.UNKNOWN
+    if compute_capability < _FIRST_TENSOR_CORES:
+        return Verdict.NO
+    # cuBLAS and CUTLASS multiply complex matrices on Tensor Cores: FP32 ones in TF32 (c1688), FP64 ones in FP64 (z884).
+    if _COMPLEX_FLOAT in dtypes and "tf32" not in tensor_core_precisions(compute_capability):
+        return Verdict.NO
+    if any(name in dtypes for name in _FP64_TYPES) and compute_capability not in _FP64_TENSOR_CORES:
+        return Verdict.NO
+    if op in _CONVOLUTION and is_depthwise(op, shapes):
+        return Verdict.NO
+    return Verdict.YES
+
+
+def computes_product(family: str, rule: str) -> bool:
+    """Whether a kernel computes a matrix product, convolution, attention or recurrent layer, by what `classify` found.
+
+    Kernels that change a layout for a product or add up its parts do not.
+    """
+    return family in _PRODUCT_FAMILIES and rule not in _HELPER_RULES
+
+
+def eligible_by_kernel(op: str, family: str, rule: str, compute_capability: tuple[int, int] | None) -> Verdict:
+    """Whether a kernel is work for Tensor Cores although its op is none that `eligible` knows.
+
+    Args:
+        op: the innermost op around its launch. Of PyTorch's own ops the name decides, here the answer is then "no".
+        family: `KernelClass.kind`.
+        rule: `KernelClass.rule`.
+        compute_capability: of the GPU; None makes the answer unknown where it would be yes.
+    """
+    if not op or op.startswith(_PYTORCH_OPS) or not computes_product(family, rule) or rule in _NO_MATRIX_RULES:
+        return Verdict.NO
+    if compute_capability is None:
+        return Verdict.UNKNOWN
+    return Verdict.YES if compute_capability >= _FIRST_TENSOR_CORES else Verdict.NO
+
+
+def tensor_core_precisions(compute_capability: tuple[int, int] | None) -> tuple[str, ...]:
+    """What the Tensor Cores of a GPU compute in; () for a GPU without them or an unknown one.
+
+    Source: CUDA C++ Programming Guide, "Warp Matrix Functions" and the architecture white papers.
+    """
+    if compute_capability is None or compute_capability < _FIRST_TENSOR_CORES:
+        return ()
+    if compute_capability < (7, 5):
+        return ("fp16",)
+    if compute_capability < (8, 0):
+        return ("fp16", "int8")
+    base: tuple[str, ...] = ("fp16", "bf16", "tf32", "int8")
+    if compute_capability >= (8, 9):
+        base = (*base, "fp8")
+    if compute_capability >= _FIRST_BLOCK_SCALED:
+        base = (*base, "mxfp8", "mxfp4", "nvfp4")
+    return (*base, "fp64") if compute_capability in _FP64_TENSOR_CORES else base
+
+
+def possible_precisions(precision: str, compute_capability: tuple[int, int] | None) -> tuple[str, ...]:
+    """What the GPU's Tensor Cores could compute an op in, as it is or after a switch to TF32 or mixed precision.
+
+    Args:
+        precision: of the op's inputs ("fp32", "bf16" ...), "" where not recorded: then the answer is ().
+        compute_capability: of the GPU.
+    """
+    supported = tensor_core_precisions(compute_capability)
+    return tuple(name for name in _COULD_RUN_IN.get(precision, ()) if name in supported)
+
+
+def is_convolution(op: str) -> bool:
+    """Whether the op is a convolution, forward or backward."""
+    return op in _CONVOLUTION
+
+
+def is_recurrent(op: str) -> bool:
+    """Whether the op is a recurrent layer of cuDNN, forward or backward."""
+    return op in _RNN
+
+
+def is_attention(op: str) -> bool:
+    """Whether the op is a fused attention, forward or backward."""
+    return op in _ATTENTION
+
+
+def is_matrix_op(op: str) -> bool:
+    """Whether the op multiplies matrices, or matrices and vectors: what Tensor Cores might be asked about."""
+    return op in _MATRIX_OPS or is_triton_template(op) or is_vector_op(op)
+
+
+def is_triton_template(op: str) -> bool:
+    """Whether the op is a matrix routine that torch.compile made from one of its Triton templates."""
+    return op.startswith("triton_tem_")
+
+
+def is_vector_op(op: str) -> bool:
+    """Whether the op is a product with a vector, or a convolution of one channel a filter by its name."""
+    return op in _VECTOR_OPS
+
+
+@functools.lru_cache(maxsize=16384)
+def is_depthwise(op: str, shapes: str) -> bool:
+    """Whether each filter of a convolution sees one channel of several: no matrix product is left in it.
+
+    The weight is (out, in / groups, ...): one input channel a filter where the input has more means groups == channels.
+    """
+    try:
+        dims = msgspec.json.decode(shapes.encode()) if shapes else []
+    except msgspec.DecodeError:
+        return False
+    at = 1 if op in _BACKWARD_CONVOLUTIONS else 0
+    tensors = dims[at : at + 2]
+    if len(tensors) < 2 or any(not isinstance(t, list) or len(t) < 3 for t in tensors):
+        return False
+    channels, per_filter = tensors[0][1], tensors[1][1]
+    return bool(per_filter == 1 and isinstance(channels, int) and channels > 1)

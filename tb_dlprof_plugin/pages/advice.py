@@ -1,0 +1,144 @@
+"""The Advice page: the findings, what they save together, and what the silent rules looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TypeVar
+
+import msgspec
+
+from tb_dlprof_plugin.advice import advise
+from tb_dlprof_plugin.advice.engine import all_rules
+from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus, SavingItem
+from tb_dlprof_plugin.advice.topics import OTHER, place_of, topic_of
+from tb_dlprof_plugin.model.formatting import duration
+from tb_dlprof_plugin.pages.common import RunRef, SelectedRange, StepFigures, run_title, selected_range, step_figures
+from tb_dlprof_plugin.pages.forecast import MixedPrecision, mixed_precision
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.simulation.estimate import step_estimate
+
+_Saving = TypeVar("_Saving", SavingItem | None, CombinedSaving | None)
+
+
+class RuleLine(msgspec.Struct, frozen=True):
+    """A rule, what became of it and why; ``looks_for`` and ``ignore_when`` are what it says of itself, for any run."""
+
+    rule: str
+    title: str
+    topic: str
+    outcome: RuleOutcome
+    why: str
+    looks_for: str
+    ignore_when: str
+
+
+class AdvicePage(msgspec.Struct, frozen=True):
+    """``step`` is the one that savings shorten, without the profiler. ``findings`` by falling expected saving;
+    ``mixed_precision`` are the forecasts for this run, all iterations.
+
+    ``combined`` is what the open findings save together, ``combined_text`` says how that comes about. ``rules`` are
+    sorted by topic.
+    """
+
+    ref: RunRef
+    title: str
+    headline: str
+    range: SelectedRange
+    step: StepFigures
+    findings: list[FindingItem]
+    combined: CombinedSaving | None
+    combined_text: str
+    rules: list[RuleLine]
+    mixed_precision: MixedPrecision
+
+
+def advice_page(view: ProfileView, ref: RunRef, selection: Selection, set_aside: Collection[str] = ()) -> AdvicePage:
+    """The Advice page over the selected iterations.
+
+    Args:
+        view: of the profile.
+        ref: of the profile.
+        selection: of its iterations.
+        set_aside: rules whose findings the reader dismissed or has dealt with: the headline and the combined saving
+            leave them out.
+    """
+    advice = advise(view, selection, set_aside=set_aside)
+    step = step_estimate(view, selection)
+    findings = [
+        msgspec.structs.replace(finding, saving=_within_step(finding.saving, step.ns)) for finding in advice.findings
+    ]
+    combined = _within_step(advice.combined, step.ns)
+    left = [finding for finding in findings if finding.rule not in set_aside]
+    return AdvicePage(
+        ref=ref,
+        title=run_title(view),
+        headline=_headline(left, combined, len(findings) - len(left)),
+        range=selected_range(view, selection),
+        step=step_figures(step),
+        findings=findings,
+        combined=combined,
+        combined_text=_combined_text(combined),
+        rules=rule_lines(advice.rules),
+        mixed_precision=mixed_precision(view, ref),
+    )
+
+
+def _within_step(saving: _Saving, step_ns: float) -> _Saving:
+    """The saving, at most the step: some rules look at the recorded step, which may be longer."""
+    if saving is None or saving.high_ns <= step_ns:
+        return saving
+    low, expected, high = (min(ns, int(step_ns)) for ns in (saving.low_ns, saving.expected_ns, saving.high_ns))
+    share = saving.percent if expected == saving.expected_ns else 100.0
+    return msgspec.structs.replace(saving, low_ns=low, expected_ns=expected, high_ns=high, percent=share)
+
+
+def rule_lines(statuses: list[RuleStatus]) -> list[RuleLine]:
+    """What became of each rule, by topic."""
+    texts = {one.rule.id: one.rule for one in all_rules()}
+    lines = []
+    for status in sorted(statuses, key=lambda status: place_of(status.rule)):
+        rule = texts.get(status.rule)
+        lines.append(
+            RuleLine(
+                rule=status.rule,
+                title=status.title,
+                topic=topic_of(status.rule) if rule else OTHER,
+                outcome=status.outcome,
+                why=status.why,
+                looks_for=rule.looks_for if rule else "",
+                ignore_when=rule.ignore_when if rule else "",
+            )
+        )
+    return lines
+
+
+def _headline(findings: list[FindingItem], combined: CombinedSaving | None, set_aside: int) -> str:
+    aside = f" {set_aside} more {'is' if set_aside == 1 else 'are'} set aside." if set_aside else ""
+    if not findings:
+        return f"No finding is left.{aside}" if aside else "No rule found anything to change in this run."
+    best = findings[0]
+    count = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
+    if best.saving is None:
+        return f"{count}{':' if len(findings) == 1 else '; first:'} {best.title}.{aside}"
+    if combined is not None and combined.findings > 1:
+        return (
+            f"{count}; together they should save about {duration(combined.expected_ns)} "
+            f"({combined.percent:.0f} %) of each step, most of all: {best.title}.{aside}"
+        )
+    return (
+        f"{count}; {'it' if len(findings) == 1 else 'the first'} should save about "
+        f"{duration(best.saving.expected_ns)} ({best.saving.percent:.0f} %) of each step: {best.title}.{aside}"
+    )
+
+
+def _combined_text(combined: CombinedSaving | None) -> str:
+    """Why the whole is what it is; "" where there are not two savings to combine."""
+    if combined is None or combined.findings < 2:
+        return ""
+    whole, added_up = duration(combined.expected_ns), duration(combined.added_up_ns)
+    if whole == added_up:
+        return "They come out of different parts of the step, so they add up."
+    return (
+        f"Added up they would be {added_up}. They come to {whole} because of alternatives only one can be had, and a "
+        "change that shortens the same time as another has only the rest to shorten."
+    )

@@ -1,0 +1,168 @@
+"""Structs that several pages share."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.kernels import coverage
+from tb_dlprof_plugin.metrics.precision_mode import precision_mode
+from tb_dlprof_plugin.model.profile import Role as Roles
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.simulation.estimate import StepEstimate
+from tb_dlprof_plugin.store.header import header_of
+
+Verdict = Literal["yes", "no", "unknown"]
+Direction = Literal["fprop", "bprop", ""]
+Role = Literal["forward", "backward", "optimizer", "dataloader", "other"]
+CategoryKey = Literal["tensor_core", "other_kernels", "memory", "dataloader", "io", "cpu", "other"]
+
+
+class Slice(msgspec.Struct, frozen=True):
+    """One part of a donut or stacked bar; ``value_ns`` and ``percent`` are None where the source cannot tell."""
+
+    key: str
+    label: str
+    value_ns: int | None
+    percent: float | None
+
+
+class SelectedRange(msgspec.Struct, frozen=True):
+    """The iterations that were aggregated: indices ``first`` to ``last``, both inclusive, of ``total``.
+
+    ``first_number`` and ``last_number`` are the same two as the training counts them, which is how bars are labelled.
+    ``found_by`` says what told iterations apart: "profiler_step", "optimizer_step", "key_node", or "none" where nothing
+    did and the whole recording is one.
+    """
+
+    first: int
+    last: int
+    total: int
+    first_number: int
+    last_number: int
+    found_by: str
+
+
+class RunRef(msgspec.Struct, frozen=True):
+    """What names one profile: the TensorBoard run, the training process in it, its rank and the profiling cycle."""
+
+    run: str
+    session: str
+    rank: int
+    cycle: int
+
+
+class StepFigures(msgspec.Struct, frozen=True):
+    """The step without the profiler (ms) with its 95 % interval.
+
+    ``source`` says how it is known: "measured" (timed without the profiler), "light" (timed with GPU activities alone),
+    "simulated" (estimated) or "recorded" (as recorded). ``recorded_ms`` is the mean recorded step.
+    """
+
+    ms: float
+    low_ms: float
+    high_ms: float
+    source: str
+    recorded_ms: float
+
+
+class NoteItem(msgspec.Struct, frozen=True):
+    """Something that was repaired, lost or is not in the source; ``count`` is None where it cannot be counted."""
+
+    code: str
+    text: str
+    count: int | None
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """How much of the kernel, copy and set time on the GPU the op tables explain (ns, over the whole recording).
+
+    ``linked + orphan + unattributed == total``; ``outside`` is the part of ``linked`` launched outside every
+    iteration. Orphans were launched before the recording began and belong to no op.
+    """
+
+    total_ns: int
+    linked_ns: int
+    orphan_ns: int
+    unattributed_ns: int
+    outside_ns: int
+    linked_percent: float | None
+
+
+class OpRow(msgspec.Struct, frozen=True):
+    """One op of the model: all calls with the same module, type and direction in the selected iterations."""
+
+    id: str
+    name: str
+    module: str
+    op_type: str
+    direction: Direction
+    role: Role
+    calls: int
+    cpu_total_ns: int
+    cpu_self_ns: int
+    gpu_ns: int | None
+    gpu_percent: float | None
+    kernel_calls: int
+    tc_eligible: Verdict
+    using_tc: Verdict
+    precision: str
+    shapes: str
+    dtypes: str
+
+
+VERDICTS: dict[int, Verdict] = {0: "unknown", 1: "no", 2: "yes"}
+DIRECTIONS: dict[int, Direction] = {Roles.FORWARD: "fprop", Roles.BACKWARD: "bprop"}
+ROLES: dict[int, Role] = {
+    Roles.OTHER: "other",
+    Roles.FORWARD: "forward",
+    Roles.BACKWARD: "backward",
+    Roles.OPTIMIZER: "optimizer",
+    Roles.DATALOADER: "dataloader",
+}
+
+
+def step_figures(estimate: StepEstimate) -> StepFigures:
+    """The step as pages and JSON show it."""
+    return StepFigures(
+        ms=estimate.ns / 1e6,
+        low_ms=estimate.low_ns / 1e6,
+        high_ms=estimate.high_ns / 1e6,
+        source=estimate.source,
+        recorded_ms=estimate.recorded_ns / 1e6,
+    )
+
+
+def selected_range(view: ProfileView, selection: Selection) -> SelectedRange:
+    """The selection with the number of iterations it was taken from."""
+    numbers = view.profile.iterations.number
+    return SelectedRange(
+        first=selection.first,
+        last=selection.last,
+        total=len(numbers),
+        first_number=int(numbers[selection.first]),
+        last_number=int(numbers[selection.last]),
+        found_by=view.profile.iterations.found_by,
+    )
+
+
+def coverage_of(view: ProfileView) -> Coverage:
+    """How much of the GPU time the op tables explain."""
+    found = coverage(view)
+    return Coverage(
+        total_ns=found.total_ns,
+        linked_ns=found.linked_ns,
+        orphan_ns=found.orphan_ns,
+        unattributed_ns=found.unattributed_ns,
+        outside_ns=found.outside_ns,
+        linked_percent=percent(found.linked_ns, found.total_ns),
+    )
+
+
+def run_title(view: ProfileView) -> str:
+    """What the run is in a few words: "ResNet50, AMP FP16 (autocast), NVIDIA H200"."""
+    header = header_of(view.profile)
+    parts = (view.profile.facts.run_name, header.model, precision_mode(view).label, header.device)
+    return ", ".join(dict.fromkeys(part for part in parts if part))

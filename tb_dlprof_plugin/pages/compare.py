@@ -1,0 +1,476 @@
+"""The Compare page: two runs side by side."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.comparison import Comparison, compare
+from tb_dlprof_plugin.comparison.noise import is_noise
+from tb_dlprof_plugin.comparison.shares import Shares
+from tb_dlprof_plugin.metrics.iterations import StepTotals, percent, step_totals
+from tb_dlprof_plugin.metrics.kernels import TimeSplit, kernel_totals, time_split
+from tb_dlprof_plugin.metrics.memory import DeviceMemory, recorded_devices
+from tb_dlprof_plugin.metrics.ops import op_totals
+from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.model.formatting import duration
+from tb_dlprof_plugin.model.profile import Attribution
+from tb_dlprof_plugin.model.profile import Verdict as Verdicts
+from tb_dlprof_plugin.pages.common import (
+    RunRef,
+    SelectedRange,
+    Slice,
+    StepFigures,
+    run_title,
+    selected_range,
+    step_figures,
+)
+from tb_dlprof_plugin.pages.compare_ops import (
+    REASONS,
+    CompareModule,
+    CompareOp,
+    CompareOpDetail,
+    module_rows,
+    op_detail,
+    op_rows,
+    shown_modules,
+)
+from tb_dlprof_plugin.pages.compare_text import explanation, headline, recorded_text
+from tb_dlprof_plugin.pages.overview import CATEGORIES
+from tb_dlprof_plugin.pages.realised_savings import KeptPromises, kept_promises
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
+from tb_dlprof_plugin.store.header import header_of
+
+_Unit = Literal["ns", "percent", "count", "bytes", "per_second"]
+_Better = Literal["lower", "higher", ""]
+_ORPHAN_PERCENT = 5.0
+_UNEVEN_PERCENT = 20.0
+_WITHOUT_GPU = ("step_time", "recorded_step", "samples_per_second")
+_MS = 1e6
+
+
+class CompareSide(msgspec.Struct, frozen=True):
+    """One of the two runs; ``step_text`` says how its step is known, and what the recorder added."""
+
+    ref: RunRef
+    title: str
+    precision: str
+    model: str
+    device: str
+    range: SelectedRange
+    step_text: str
+
+
+class CompareMetric(msgspec.Struct, frozen=True):
+    """One measure of both runs; ``ratio`` is a / b for times (above 1: b is faster), None where either is unknown.
+
+    ``gain`` says how many times better b is, above 1 for better whatever the measure: a / b where lower is better and
+    b / a where higher is. None where neither is better, a side is unknown or the divisor is 0.
+    """
+
+    key: str
+    label: str
+    unit: _Unit
+    a: float | None
+    b: float | None
+    ratio: float | None
+    gain: float | None
+    better: _Better
+
+
+class CompareBucket(msgspec.Struct, frozen=True):
+    """One bar of the waterfall, per iteration: time of the step without the profiler that belongs to nothing else.
+
+    The buckets of a side sum to its step, to the nanosecond; what the recorder added is in none. ``low_ms`` to
+    ``high_ms`` is the 95 % interval of the difference, None where a run has a single iteration; ``noise`` says whether
+    0 lies in it. ``base_outside_ns`` and ``candidate_outside_ns`` lie in none of the page's ops: Python between ops,
+    views, what no op launched.
+    """
+
+    key: str
+    label: str
+    base_ns: int
+    candidate_ns: int
+    difference_ns: int
+    base_outside_ns: int
+    candidate_outside_ns: int
+    base_ms: float
+    candidate_ms: float
+    difference_ms: float
+    low_ms: float | None
+    high_ms: float | None
+    noise: bool | None
+
+
+class CompareShares(msgspec.Struct, frozen=True):
+    """Where one run's time is, in percent of its GPU time (of its ops' CPU time where a run has no GPU).
+
+    ``matched`` has a counterpart in the other run, ``unmatched`` has none and ``unlinked`` was launched by no recorded
+    op. ``matched_of_model`` is matched over all but casts and GradScaler's work, which only one precision has.
+    """
+
+    total_ns: int
+    matched: float | None
+    casts: float | None
+    scaler: float | None
+    compiled: float | None
+    unmatched: float | None
+    unlinked: float | None
+    matched_of_model: float | None
+
+
+class CompareBoth(msgspec.Struct, frozen=True):
+    """A percentage of both runs, None where unknown."""
+
+    base: float | None
+    candidate: float | None
+
+
+class CompareSharesOfBoth(msgspec.Struct, frozen=True):
+    """Of both runs."""
+
+    base: CompareShares
+    candidate: CompareShares
+
+
+class CompareBatches(msgspec.Struct, frozen=True):
+    """Batch sizes that differ; where ``recorded`` is false only their ratio is known, from the input dims."""
+
+    base: int
+    candidate: int
+    recorded: bool
+    speedup_per_sample: float | None
+
+
+class CompareKernelFamily(msgspec.Struct, frozen=True):
+    """Kernel time per iteration of one family of kernels."""
+
+    family: str
+    a_ns: int
+    b_ns: int
+    a_calls: float
+    b_calls: float
+    a_tensor_core_ns: int
+    b_tensor_core_ns: int
+
+
+class ComparePage(msgspec.Struct, frozen=True):
+    """``a`` is the base, ``b`` the candidate; everything is per iteration, so that ranges of other lengths compare.
+
+    ``base_ms`` and ``candidate_ms`` are the steps without the profiler; ``base_step`` and ``candidate_step`` say how
+    they are known. ``speedup_low`` to ``speedup_high`` is the 95 % interval of the speedup, ``noise`` whether it holds
+    1. ``matched_gpu_time_percent`` is `CompareShares.matched_of_model`, None where a run has no GPU. ``batches`` is
+    None where the batch sizes are the same, or unknown. ``modules`` are the first of ``total_modules``;
+    ``reason_texts`` says the ops' reasons in words. ``promises`` is what was promised of the candidate from the base
+    alone, None where nothing was.
+    """
+
+    a: CompareSide
+    b: CompareSide
+    headline: str
+    explanation: list[str]
+    basis: Literal["gpu", "cpu"]
+    base_ms: float
+    candidate_ms: float
+    base_step: StepFigures
+    candidate_step: StepFigures
+    step_difference_ns: int
+    speedup: float | None
+    speedup_low: float | None
+    speedup_high: float | None
+    noise: bool | None
+    batches: CompareBatches | None
+    matched_gpu_time_percent: CompareBoth
+    shares: CompareSharesOfBoth
+    buckets: list[CompareBucket]
+    metrics: list[CompareMetric]
+    a_categories: list[Slice]
+    b_categories: list[Slice]
+    families: list[CompareKernelFamily]
+    modules: list[CompareModule]
+    total_modules: int
+    ops: list[CompareOp]
+    total_rows: int
+    reason_texts: dict[str, str]
+    promises: KeptPromises | None
+    warnings: list[str]
+
+
+def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
+    """Run ``b`` against the base ``a``."""
+    comparison = _compared(a.view, b.view, a.selection, b.selection)
+    interval = comparison.speedup_interval
+    gpu = comparison.basis == "gpu"
+    ops, modules = op_rows(comparison), module_rows(comparison, a.view, b.view)
+    return ComparePage(
+        a=a.side(),
+        b=b.side(),
+        headline=headline(comparison),
+        explanation=explanation(comparison),
+        basis=comparison.basis,
+        base_ms=comparison.step_ns[0] / _MS,
+        candidate_ms=comparison.step_ns[1] / _MS,
+        base_step=step_figures(comparison.steps[0]),
+        candidate_step=step_figures(comparison.steps[1]),
+        step_difference_ns=comparison.step_ns[1] - comparison.step_ns[0],
+        speedup=comparison.speedup,
+        speedup_low=interval[0] if interval else None,
+        speedup_high=interval[1] if interval else None,
+        noise=comparison.step_noise,
+        batches=_batches(comparison),
+        matched_gpu_time_percent=CompareBoth(*(side.matched_percent if gpu else None for side in comparison.shares)),
+        shares=CompareSharesOfBoth(*(_shares(side) for side in comparison.shares)),
+        buckets=_buckets(comparison),
+        metrics=_metrics(a, b),
+        a_categories=a.categories(),
+        b_categories=b.categories(),
+        families=_families(a, b),
+        modules=shown_modules(modules),
+        total_modules=len(modules),
+        ops=ops,
+        total_rows=len(ops),
+        reason_texts=REASONS,
+        promises=kept_promises(comparison, a.view, b.view, a.selection, b.selection),
+        warnings=_warnings(a, b, comparison),
+    )
+
+
+def compare_op(a: CompareInput, b: CompareInput, id: str) -> CompareOpDetail:
+    """One op of both runs with its kernels before and after.
+
+    Raises:
+        KeyError: there is no op of this id.
+    """
+    return op_detail(_compared(a.view, b.view, a.selection, b.selection), id, a.view, b.view)
+
+
+@functools.lru_cache(maxsize=2)
+def _compared(a: ProfileView, b: ProfileView, a_selection: Selection, b_selection: Selection) -> Comparison:
+    """The last pairs are kept: whoever opens one op of a comparison opens others."""
+    return compare(a, b, a_selection, b_selection)
+
+
+class CompareInput:
+    """One run with everything the page needs of it."""
+
+    def __init__(self, view: ProfileView, ref: RunRef, selection: Selection) -> None:
+        self.view, self.ref, self.selection = view, ref, selection
+        self.steps: StepTotals = step_totals(view, selection)
+        self.step: StepEstimate = step_estimate(view, selection)
+        self.split: TimeSplit = time_split(view, selection)
+        totals = op_totals(view, selection)
+        self.tensor_cores: TensorCoreTotals = tensor_core_totals(totals)
+        self.kernel_calls = int(view.selected_launches(selection).sum())
+
+    def side(self) -> CompareSide:
+        header = header_of(self.view.profile)
+        return CompareSide(
+            ref=self.ref,
+            title=run_title(self.view),
+            precision=header.precision,
+            model=header.model,
+            device=header.device,
+            range=selected_range(self.view, self.selection),
+            step_text=recorded_text(self.step),
+        )
+
+    def categories(self) -> list[Slice]:
+        count, step = self.selection.count, self.steps.average_ns
+        per_step = {name: None if value is None else value // count for name, value in self.steps.category_ns.items()}
+        return [Slice(name, CATEGORIES[name][0], value, percent(value, step)) for name, value in per_step.items()]
+
+    def peak_memory(self, reserved: bool = False) -> int | None:
+        """Most bytes allocated, or reserved, on the GPU: as the hook read it, else as the allocator's events say."""
+        facts = self.view.profile.facts
+        read = facts.peak_memory_reserved_bytes if reserved else facts.peak_memory_allocated_bytes
+        gpus = [device for device in recorded_devices(self.view.profile) if device >= 0]
+        if read is not None or not gpus:
+            return read
+        memory = DeviceMemory(self.view, gpus[0])
+        if not memory.has_totals:
+            return None
+        window = memory.window(self.selection.first, self.selection.last)
+        return memory.peak_reserved(window) if reserved else memory.peak(window).allocated
+
+    def tensor_core_ns(self) -> float | None:
+        """Tensor Core kernel time per step."""
+        return self.per_step(self.split.tensor_core_ns)
+
+    def per_step(self, value_ns: int | None) -> float | None:
+        return None if value_ns is None or not self.view.profile.has_gpu else value_ns / self.selection.count
+
+
+def _metrics(a: CompareInput, b: CompareInput) -> list[CompareMetric]:
+    def both(read: Callable[[CompareInput], float | None]) -> tuple[float | None, float | None]:
+        return read(a), read(b)
+
+    rows: list[tuple[str, str, _Unit, _Better, tuple[float | None, float | None]]] = [
+        ("step_time", "Step time", "ns", "lower", both(lambda s: s.step.ns)),
+        ("recorded_step", "Recorded step", "ns", "", both(lambda s: s.step.recorded_ns)),
+        ("gpu_busy", "GPU busy per step", "ns", "lower", both(lambda s: s.per_step(s.steps.gpu_busy_ns))),
+        ("kernel_time", "Kernel time per step", "ns", "lower", both(lambda s: s.per_step(s.split.kernel_ns))),
+        ("tensor_core_time", "Tensor Core kernel time per step", "ns", "", both(CompareInput.tensor_core_ns)),
+        ("memory_time", "Copies and sets per step", "ns", "lower", both(lambda s: s.per_step(s.split.memory_ns))),
+        ("kernel_calls", "GPU launches per step", "count", "lower", both(lambda s: s.per_step(s.kernel_calls))),
+        ("gpu_utilization", "GPU utilization", "percent", "higher", both(lambda s: s.steps.gpu_utilization)),
+        (
+            "tensor_core_utilization",
+            "Tensor Core Kernel Utilization",
+            "percent",
+            "higher",
+            both(lambda s: s.tensor_cores.utilization),
+        ),
+        ("samples_per_second", "Samples per second", "per_second", "higher", both(_rate)),
+        (
+            "peak_memory",
+            "Peak memory allocated",
+            "bytes",
+            "lower",
+            both(CompareInput.peak_memory),
+        ),
+        (
+            "peak_memory_reserved",
+            "Peak memory reserved",
+            "bytes",
+            "lower",
+            both(lambda s: s.peak_memory(reserved=True)),
+        ),
+    ]
+    if not a.view.profile.has_gpu and not b.view.profile.has_gpu:
+        rows = [row for row in rows if row[0] in _WITHOUT_GPU]
+    return [
+        CompareMetric(
+            key,
+            label,
+            unit,
+            left,
+            right,
+            left / right if left is not None and right else None,
+            _gain(left, right, better),
+            better,
+        )
+        for key, label, unit, better, (left, right) in rows
+    ]
+
+
+def _gain(a: float | None, b: float | None, better: _Better) -> float | None:
+    if a is None or b is None or better == "":
+        return None
+    over, under = (a, b) if better == "lower" else (b, a)
+    return over / under if under else None
+
+
+def _rate(side: CompareInput) -> float | None:
+    batch = side.view.profile.facts.batch_size
+    return batch * 1e9 / side.step.ns if batch and side.step.ns else None
+
+
+def _families(a: CompareInput, b: CompareInput) -> list[CompareKernelFamily]:
+    left, right = _by_family(a), _by_family(b)
+    nothing = (0, 0.0, 0)
+    rows = []
+    for family in {**left, **right}:
+        (a_ns, a_calls, a_tc), (b_ns, b_calls, b_tc) = left.get(family, nothing), right.get(family, nothing)
+        rows.append(CompareKernelFamily(family, a_ns, b_ns, a_calls, b_calls, a_tc, b_tc))
+    return sorted(rows, key=lambda row: -max(row.a_ns, row.b_ns))
+
+
+def _by_family(side: CompareInput) -> dict[str, tuple[int, float, int]]:
+    """Per family: time per step, calls per step, Tensor Core time per step."""
+    profile, count = side.view.profile, side.selection.count
+    totals = kernel_totals(side.view, side.selection)
+    result: dict[str, tuple[int, float, int]] = {}
+    for family in np.unique(profile.kernels.family).tolist():
+        rows = profile.kernels.family == family
+        time = int(totals.total_ns[rows].sum())
+        tensor = int(totals.total_ns[rows & (profile.kernels.tensor_core == Verdicts.YES)].sum())
+        if time:
+            result[profile.strings[family]] = (time // count, int(totals.calls[rows].sum()) / count, tensor // count)
+    return result
+
+
+def _buckets(comparison: Comparison) -> list[CompareBucket]:
+    return [
+        CompareBucket(
+            key=bucket.key,
+            label=bucket.label,
+            base_ns=bucket.a_ns,
+            candidate_ns=bucket.b_ns,
+            difference_ns=bucket.difference_ns,
+            base_outside_ns=_outside(comparison, bucket.key, bucket.a_ns, 0),
+            candidate_outside_ns=_outside(comparison, bucket.key, bucket.b_ns, 1),
+            base_ms=bucket.a_ns / _MS,
+            candidate_ms=bucket.b_ns / _MS,
+            difference_ms=bucket.difference_ns / _MS,
+            low_ms=None if bucket.low_ns is None else bucket.low_ns / _MS,
+            high_ms=None if bucket.high_ns is None else bucket.high_ns / _MS,
+            noise=is_noise(bucket.low_ns, bucket.high_ns),
+        )
+        for bucket in comparison.buckets
+    ]
+
+
+def _outside(comparison: Comparison, key: str, whole_ns: int, side: int) -> int:
+    in_ops = sum(pair.buckets[key][side] for pair in comparison.pairs if key in pair.buckets)
+    # Ops are rounded one by one, so that their sum may be some nanoseconds above.
+    return max(0, whole_ns - in_ops)
+
+
+def _shares(side: Shares) -> CompareShares:
+    total = side.total_ns
+    return CompareShares(
+        total_ns=total,
+        matched=percent(side.matched_ns, total),
+        casts=percent(side.casts_ns, total),
+        scaler=percent(side.scaler_ns, total),
+        compiled=percent(side.compiled_ns, total),
+        unmatched=percent(side.unmatched_ns, total),
+        unlinked=percent(side.unlinked_ns, total),
+        matched_of_model=side.matched_percent,
+    )
+
+
+def _batches(comparison: Comparison) -> CompareBatches | None:
+    found = comparison.batches
+    if found is None or not found.differ:
+        return None
+    return CompareBatches(found.a, found.b, found.recorded, comparison.per_sample)
+
+
+def _warnings(a: CompareInput, b: CompareInput, comparison: Comparison) -> list[str]:
+    left, right = a.side(), b.side()
+    texts = []
+    if left.model and right.model and left.model != right.model:
+        texts.append(f"The models differ: {left.model} and {right.model}.")
+    if left.device != right.device:
+        texts.append(f"The devices differ: {left.device} and {right.device}.")
+    batches = comparison.batches
+    if batches and batches.differ and batches.recorded:
+        texts.append(f"The batch sizes differ: {batches.a} and {batches.b}; compare samples per second.")
+    elif batches and batches.differ:
+        times = batches.b / batches.a
+        texts.append(f"By the input dims the candidate's batch is {times:.3g} times the base's: compare per sample.")
+    for name, side in (("base", a), ("candidate", b)):
+        spread = percent(side.steps.deviation_ns, side.step.recorded_ns)
+        if spread is not None and spread > _UNEVEN_PERCENT:
+            texts.append(
+                f"The {name}'s recorded steps vary much, {duration(side.step.recorded_ns)} ± "
+                f"{duration(side.steps.deviation_ns or 0)}: pick a range of even iterations."
+            )
+        orphans = percent(_orphan_ns(side), int(side.view.profile.launches.duration_ns.sum()))
+        if orphans is not None and orphans > _ORPHAN_PERCENT:
+            texts.append(
+                f"{orphans:.0f} % of the {name}'s GPU time was launched before its recording began: "
+                "it lies in no op and in no iteration."
+            )
+    return texts
+
+
+def _orphan_ns(side: CompareInput) -> int:
+    launches = side.view.profile.launches
+    return int(launches.duration_ns[launches.attribution == Attribution.ORPHAN].sum())

@@ -1,0 +1,291 @@
+"""The ops and modules of two runs side by side, and what one op launched before and after."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Literal
+
+import msgspec
+
+from tb_dlprof_plugin.comparison import Comparison, OpPair, OpSide
+from tb_dlprof_plugin.comparison.match import modules_of
+from tb_dlprof_plugin.comparison.noise import is_noise
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.formatting import shapes_text, short_kernel_name
+from tb_dlprof_plugin.model.profile import KernelKind
+from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES, VERDICTS, Direction, Role, Verdict
+from tb_dlprof_plugin.profile_view import ProfileView, op_name
+
+How = Literal["module", "sequence", "resized", ""]
+Reason = Literal["", "casts", "scaler", "compiled", "layer", "replaced", "more_calls", "other_op"]
+Status = Literal["", "added", "removed"]
+
+REASONS: dict[str, str] = {
+    "casts": "casts of mixed precision",
+    "scaler": "GradScaler's work",
+    "compiled": "inside a region of torch.compile",
+    "layer": "the other run has no such module",
+    "replaced": "the module runs other ops in the other run",
+    "more_calls": "called more often here",
+    "other_op": "no such op in the other run",
+}
+"""What `CompareOp.reason` says in words."""
+
+_MOST_MODULES = 500
+
+
+class CompareOp(msgspec.Struct, frozen=True):
+    """One op of both runs, times per iteration. An op that only one run has carries None on the other side.
+
+    ``basis`` of the page is the time that ``difference_ns`` (b - a) and ``speedup`` (a / b) are of: GPU time where both
+    runs have a GPU, else CPU time; ``low_ns`` to ``high_ns`` is the 95 % interval of the difference, ``noise`` whether
+    0 lies in it. ``how`` tells how the pair was found, ``reason`` why one side is missing. ``a_buckets`` and
+    ``b_buckets`` are by the clock; ``change_ns`` is the difference of their sums, and ``change_percent`` its share of
+    the change of the step. ``a_roof_percent`` is how much of its roofline ceiling the op reached.
+    """
+
+    id: str
+    name: str
+    module: str
+    b_module: str
+    op_type: str
+    direction: Direction
+    role: Role
+    dims: str
+    how: How
+    reason: Reason
+    a_id: str | None
+    b_id: str | None
+    a_ns: int | None
+    b_ns: int | None
+    difference_ns: int | None
+    low_ns: int | None
+    high_ns: int | None
+    noise: bool | None
+    speedup: float | None
+    change_ns: int
+    change_percent: float | None
+    a_cast_ns: int | None
+    b_cast_ns: int | None
+    a_precision: str
+    b_precision: str
+    a_using_tc: Verdict
+    b_using_tc: Verdict
+    a_kernels: int | None
+    b_kernels: int | None
+    a_roof_percent: float | None
+    b_roof_percent: float | None
+    a_buckets: dict[str, int]
+    b_buckets: dict[str, int]
+
+
+class CompareModule(msgspec.Struct, frozen=True):
+    """The ops of one module itself, without the modules inside it; "" holds what lies in no module.
+
+    Times are sums over its ops, per iteration, None where a run has none of them; ``status`` says whether only one run
+    has the module. Precisions are those of the op with most time, roofs means of its ops that have one, weighted by
+    time.
+    """
+
+    module: str
+    status: Status
+    ops: int
+    a_ns: int | None
+    b_ns: int | None
+    difference_ns: int
+    low_ns: int | None
+    high_ns: int | None
+    noise: bool | None
+    speedup: float | None
+    change_ns: int
+    change_percent: float | None
+    a_precision: str
+    b_precision: str
+    a_kernels: int | None
+    b_kernels: int | None
+    a_roof_percent: float | None
+    b_roof_percent: float | None
+    a_buckets: dict[str, int]
+    b_buckets: dict[str, int]
+
+
+class CompareKernel(msgspec.Struct, frozen=True):
+    """A kernel, copy or set that an op launched: launches and time (ns) per iteration; ``cast`` marks casts."""
+
+    name: str
+    short_name: str
+    calls: float
+    ns: float
+    uses_tc: Verdict
+    precision: str
+    cast: bool
+
+
+class CompareOpDetail(msgspec.Struct, frozen=True):
+    """One op of both runs with what it launched before and after; ``reason_text`` says why a side is missing."""
+
+    op: CompareOp
+    reason_text: str
+    a_kernels: list[CompareKernel]
+    b_kernels: list[CompareKernel]
+
+
+def op_rows(comparison: Comparison) -> list[CompareOp]:
+    """All ops by falling absolute difference."""
+    step = comparison.step_ns[1] - comparison.step_ns[0]
+    return [_op(pair, step) for pair in comparison.pairs]
+
+
+def module_rows(comparison: Comparison, a: ProfileView, b: ProfileView) -> list[CompareModule]:
+    """Modules by falling absolute change of the step."""
+    step = comparison.step_ns[1] - comparison.step_ns[0]
+    there = tuple(modules_of(view) for view in (a, b))
+    by_module: dict[str, list[OpPair]] = defaultdict(list)
+    for pair in comparison.pairs:
+        by_module[pair.module].append(pair)
+    rows = [_module(comparison, name, pairs, step, there) for name, pairs in by_module.items()]
+    return sorted(rows, key=lambda row: (-abs(row.change_ns), row.module))
+
+
+def shown_modules(rows: list[CompareModule]) -> list[CompareModule]:
+    """As many as an answer has room for."""
+    return rows[:_MOST_MODULES]
+
+
+def op_detail(comparison: Comparison, id: str, a: ProfileView, b: ProfileView) -> CompareOpDetail:
+    """One op with its kernels.
+
+    Raises:
+        KeyError: there is no op of this id.
+    """
+    pair = comparison.pair(id)
+    before, after = comparison.kernels(pair)
+    step = comparison.step_ns[1] - comparison.step_ns[0]
+    return CompareOpDetail(
+        op=_op(pair, step),
+        reason_text=REASONS.get(pair.reason, ""),
+        a_kernels=[_kernel(a, *use) for use in before],
+        b_kernels=[_kernel(b, *use) for use in after],
+    )
+
+
+def _op(pair: OpPair, step_change_ns: int) -> CompareOp:
+    a, b = pair.a, pair.b
+    return CompareOp(
+        id=pair.id,
+        name=op_name(pair.module, pair.op_type),
+        module=pair.module,
+        b_module=pair.b_module,
+        op_type=pair.op_type,
+        direction=DIRECTIONS.get(pair.role, ""),
+        role=ROLES[pair.role],
+        dims=shapes_text(pair.dims),
+        how=pair.how or "",
+        reason=pair.reason,
+        a_id=a.id if a else None,
+        b_id=b.id if b else None,
+        a_ns=a.time_ns if a else None,
+        b_ns=b.time_ns if b else None,
+        difference_ns=b.time_ns - a.time_ns if a and b else None,
+        low_ns=None if pair.low_ns is None else round(pair.low_ns),
+        high_ns=None if pair.high_ns is None else round(pair.high_ns),
+        noise=pair.noise,
+        speedup=a.time_ns / b.time_ns if a and b and b.time_ns else None,
+        change_ns=pair.change_ns,
+        change_percent=percent(pair.change_ns, step_change_ns),
+        a_cast_ns=a.cast_ns if a else None,
+        b_cast_ns=b.cast_ns if b else None,
+        a_precision=a.precision if a else "",
+        b_precision=b.precision if b else "",
+        a_using_tc=_using(a),
+        b_using_tc=_using(b),
+        a_kernels=round(a.kernels) if a and a.kernels is not None else None,
+        b_kernels=round(b.kernels) if b and b.kernels is not None else None,
+        a_roof_percent=a.roof_percent if a else None,
+        b_roof_percent=b.roof_percent if b else None,
+        a_buckets={key: before for key, (before, _) in pair.buckets.items() if before},
+        b_buckets={key: after for key, (_, after) in pair.buckets.items() if after},
+    )
+
+
+def _module(
+    comparison: Comparison, name: str, pairs: list[OpPair], step_change_ns: int, there: tuple[set[str], ...]
+) -> CompareModule:
+    a, b = [pair.a for pair in pairs if pair.a], [pair.b for pair in pairs if pair.b]
+    a_ns, b_ns = (sum(side.time_ns for side in sides) for sides in (a, b))
+    interval = comparison.interval(pairs)
+    change = sum(pair.change_ns for pair in pairs)
+    status: Status = ""
+    if name and all(there):
+        # A module that was renamed is in neither run's list, and has two sides.
+        status = "removed" if name not in there[1] and not b else "added" if name not in there[0] and not a else ""
+    return CompareModule(
+        module=name,
+        status=status,
+        ops=len(pairs),
+        a_ns=a_ns if a else None,
+        b_ns=b_ns if b else None,
+        difference_ns=b_ns - a_ns,
+        low_ns=round(interval[0]) if interval else None,
+        high_ns=round(interval[1]) if interval else None,
+        noise=is_noise(*interval) if interval else None,
+        speedup=a_ns / b_ns if a_ns and b_ns else None,
+        change_ns=change,
+        change_percent=percent(change, step_change_ns),
+        a_precision=_main_precision(a),
+        b_precision=_main_precision(b),
+        a_kernels=_kernel_count(a),
+        b_kernels=_kernel_count(b),
+        a_roof_percent=_mean_roof(a),
+        b_roof_percent=_mean_roof(b),
+        a_buckets=_sums(pairs, 0),
+        b_buckets=_sums(pairs, 1),
+    )
+
+
+def _sums(pairs: list[OpPair], side: int) -> dict[str, int]:
+    result: dict[str, int] = defaultdict(int)
+    for pair in pairs:
+        for key, times in pair.buckets.items():
+            if times[side]:
+                result[key] += times[side]
+    return dict(result)
+
+
+def _main_precision(sides: list[OpSide]) -> str:
+    known = [side for side in sides if side.precision]
+    return max(known, key=lambda side: side.time_ns).precision if known else ""
+
+
+def _kernel_count(sides: list[OpSide]) -> int | None:
+    known = [side.kernels for side in sides if side.kernels is not None]
+    return round(sum(known)) if known else None
+
+
+def _mean_roof(sides: list[OpSide]) -> float | None:
+    known = [(side.roof_percent, side.time_ns) for side in sides if side.roof_percent is not None]
+    whole = sum(time for _, time in known)
+    return sum(roof * time for roof, time in known) / whole if whole else None
+
+
+def _using(side: OpSide | None) -> Verdict:
+    if side is None or side.kernels is None:
+        return "unknown"
+    if side.tensor_core_ns > 0:
+        return "yes"
+    return "unknown" if side.eligible_unknown_ns > 0 else "no"
+
+
+def _kernel(view: ProfileView, kernel: int, calls: float, time_ns: float, cast: bool) -> CompareKernel:
+    kernels, strings = view.profile.kernels, view.profile.strings
+    name = strings[kernels.name[kernel]]
+    is_kernel = kernels.kind[kernel] == KernelKind.KERNEL
+    return CompareKernel(
+        name=name,
+        short_name=short_kernel_name(name),
+        calls=calls,
+        ns=time_ns,
+        uses_tc=VERDICTS[int(kernels.tensor_core[kernel])] if is_kernel else "no",
+        precision=strings[kernels.precision[kernel]],
+        cast=cast,
+    )

@@ -1,0 +1,168 @@
+"""What a comparison says in sentences: how the step changed, how sure that is, and what made it change.
+
+Steps are those without the profiler. A sentence about steps of which one is estimated says so, once.
+"""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.comparison import Bucket, Comparison
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.formatting import duration
+from tb_dlprof_plugin.simulation.estimate import StepEstimate
+
+_SAME = 1.02
+_SURELY_SAME = 1.05
+"""A speedup below the first, either way, is called none where its interval stays below the second."""
+_RECORDER_SHARE = 0.01
+"""What the recorder added is told where it is this share of the step, or more."""
+_WORTH_NAMING = 0.05
+"""Buckets are named whose difference is this much of the sum of all differences, or more."""
+_WORTH_TELLING_PERCENT = 1.0
+_WAITS = ("cpu_launch", "python")
+_OWN = ("casts", "scaler")
+
+
+def headline(comparison: Comparison) -> str:
+    """One sentence about the steps."""
+    first, second = (
+        f"an estimated {duration(length)}" if step.estimated else duration(length)
+        for step, length in zip(comparison.steps, comparison.step_ns, strict=True)
+    )
+    if all(step.estimated for step in comparison.steps):
+        # Said once.
+        second = duration(comparison.step_ns[1])
+    speedup = comparison.speedup
+    if speedup is None:
+        return "One of the runs has no step time to compare."
+    if _same(comparison):
+        return f"Both runs take about the same: {first} and {second} a step."
+    if comparison.step_noise and comparison.speedup_interval is not None:
+        low, high = comparison.speedup_interval
+        return (
+            f"Whether the candidate is faster cannot be told: {first} and {second} a step, a speedup between {low:.3g} "
+            f"and {high:.3g}."
+        )
+    if speedup > 1:
+        return f"The candidate is {speedup:.2f} times as fast: {first} became {second} a step."
+    return f"The candidate is slower: {first} became {second} a step, {1 / speedup:.2f} times as long."
+
+
+def _same(comparison: Comparison) -> bool:
+    """Whether the steps are the same for all practical purposes."""
+    speedup, interval = comparison.speedup or 0.0, comparison.speedup_interval
+    near = 1 / _SAME <= speedup <= _SAME
+    return near and (interval is None or (interval[0] >= 1 / _SURELY_SAME and interval[1] <= _SURELY_SAME))
+
+
+def recorded_text(step: StepEstimate) -> str:
+    """How a step is known, and what the recorder added to it: "timed without the profiler; recorded 67.4 ms, ..."."""
+    added = step.recorder_ns
+    if added < _RECORDER_SHARE * step.ns:
+        return step.words
+    return f"{step.words}; recorded {duration(step.recorded_ns)}, of which the recorder added {duration(added)}"
+
+
+def explanation(comparison: Comparison) -> list[str]:
+    """What the difference is made of, most important first."""
+    return [
+        text
+        for text in (
+            _certainty(comparison),
+            _steps(comparison),
+            _moved(comparison),
+            _own_work(comparison),
+            _waiting(comparison),
+            _per_sample(comparison),
+            _not_matched(comparison),
+        )
+        if text
+    ]
+
+
+def signed(value_ns: int) -> str:
+    """A difference with its sign: "+1.20 ms"."""
+    return f"+{duration(value_ns)}" if value_ns > 0 else duration(value_ns).replace("-", "−")
+
+
+def _certainty(comparison: Comparison) -> str:
+    if comparison.speedup is None:
+        return ""
+    if comparison.speedup_interval is None:
+        return "One run has a single iteration: what is noise cannot be told."
+    low, high = comparison.speedup_interval
+    return f"The speedup lies between {low:.3g} and {high:.3g} (95 %, from how well both steps are known)."
+
+
+def _steps(comparison: Comparison) -> str:
+    sides = zip(("Base", "Candidate"), comparison.steps, comparison.step_ns, strict=True)
+    return " ".join(f"{name}: {duration(length)} a step, {recorded_text(step)}." for name, step, length in sides)
+
+
+def _moved(comparison: Comparison) -> str:
+    whole = sum(abs(bucket.difference_ns) for bucket in comparison.buckets)
+    moved = [
+        bucket
+        for bucket in sorted(comparison.buckets, key=lambda bucket: -abs(bucket.difference_ns))
+        if whole and abs(bucket.difference_ns) >= _WORTH_NAMING * whole
+    ]
+    if not moved:
+        return ""
+    parts = [f"{bucket.label} {signed(bucket.difference_ns)}{' (noise)' if bucket.noise else ''}" for bucket in moved]
+    change = signed(comparison.step_ns[1] - comparison.step_ns[0])
+    return f"The change of {change} a step is made of: {', '.join(parts)}."
+
+
+def _own_work(comparison: Comparison) -> str:
+    buckets = {bucket.key: bucket for bucket in comparison.buckets}
+    added = sum(max(0, buckets[key].difference_ns) for key in _OWN if key in buckets)
+    if added < 0.01 * comparison.step_ns[1] or not comparison.step_ns[1]:
+        return ""
+    share = 100 * added / comparison.step_ns[1]
+    return f"Casts and GradScaler take {duration(added)} more, {share:.1f} % of the candidate's step."
+
+
+def _waiting(comparison: Comparison) -> str:
+    """Says where the GPU's saving became waiting for the CPU."""
+    buckets = {bucket.key: bucket for bucket in comparison.buckets}
+    if not set(_WAITS) <= set(buckets):
+        return ""
+    waits = [buckets[key] for key in _WAITS]
+    before, after = (sum(read(bucket) for bucket in waits) for read in (_a_ns, _b_ns))
+    step = comparison.step_ns[1]
+    if after < 0.2 * step or not step:
+        return ""
+    grown = f", {signed(after - before)} against the base" if abs(after - before) > 0.05 * step else ""
+    return (
+        f"In {duration(after)} of the candidate's step ({100 * after / step:.0f} %) the GPU waits for the CPU{grown}: "
+        "faster kernels cannot shorten that."
+    )
+
+
+def _per_sample(comparison: Comparison) -> str:
+    if comparison.batches is None or not comparison.batches.differ or comparison.per_sample is None:
+        return ""
+    return f"Per sample the candidate is {comparison.per_sample:.2f} times as fast: the batch sizes differ."
+
+
+def _not_matched(comparison: Comparison) -> str:
+    what = "GPU time" if comparison.basis == "gpu" else "CPU time of ops"
+    texts = []
+    for name, side in zip(("base", "candidate"), comparison.shares, strict=True):
+        left = percent(side.unmatched_ns + side.unlinked_ns, side.total_ns)
+        if left is not None and left > _WORTH_TELLING_PERCENT:
+            texts.append(f"{left:.1f} % of the {name}'s {what} has no counterpart.")
+    compiled = [percent(side.compiled_ns, side.total_ns) or 0 for side in comparison.shares]
+    if max(compiled) > _WORTH_TELLING_PERCENT:
+        texts.append(
+            f"Regions of torch.compile have no modules to match: {compiled[0]:.1f} % of the base's {what} and "
+            f"{compiled[1]:.1f} % of the candidate's can be compared as a whole only."
+        )
+    return " ".join(texts)
+
+
+def _a_ns(bucket: Bucket) -> int:
+    return bucket.a_ns
+
+
+def _b_ns(bucket: Bucket) -> int:
+    return bucket.b_ns

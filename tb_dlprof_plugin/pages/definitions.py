@@ -1,0 +1,441 @@
+"""One sentence for each number that a page shows: the text behind its label, which hovering, focus and a tap bring up.
+
+The one source of them: `pages/definition_files.py` makes the frontend's table and docs/definitions.md of it.
+The formulas are in docs/metrics.md.
+"""
+
+from __future__ import annotations
+
+DEFINITIONS: dict[str, str] = {
+    "stepTime": (
+        "What a step takes without the profiler: timed before and after the recording, timed while GPU "
+        "activities alone were recorded, or estimated from the recorded launches."
+    ),
+    "stepInterval": "The interval of 95 % in which the step without the profiler should lie.",
+    "recordedStep": "Mean wall-clock time of the selected iterations while they were recorded.",
+    "recorder": (
+        "What the profiler added to the recorded steps: their time less that of as many steps without it. It is "
+        "no part of the step, and of no share."
+    ),
+    "stepDeviation": "Standard deviation of the recorded iteration times in the selected range.",
+    "wallClock": "Time of as many steps without the profiler as iterations are selected.",
+    "gpuUtilization": (
+        "Share of the step without the profiler during which at least one kernel, copy or set runs, as a mean "
+        "over the GPUs that the process used."
+    ),
+    "tcUtilization": (
+        "Tensor Core kernel utilization: time of Tensor Core kernels over the time of all kernels in Tensor "
+        "Core eligible ops."
+    ),
+    "gpuBusy": "Time during which at least one kernel, copy or set ran: the union of their intervals.",
+    "samples": "Samples processed per second: batch size over the step without the profiler, where it is known.",
+    "peakMemory": "Highest GPU memory in use during the recording.",
+    "gpuMemory": "Total memory of the GPU.",
+    "totalIterations": "Iterations in the recording.",
+    "aggregatedIterations": "Iterations that the numbers on this page add up.",
+    "startIteration": "Number of the first selected iteration.",
+    "stopIteration": "Number of the last selected iteration.",
+    "resourceUsage": (
+        "The step without the profiler, split exclusively, in this order of precedence: Tensor Cores, other "
+        "kernels, memory, dataloader, I/O, CPU, other."
+    ),
+    "parts": (
+        "The step without the profiler by the part that the GPU works on or, where it is idle, the CPU: they "
+        "sum to the step."
+    ),
+    "kernelTime": "Summed time of all kernels, copies and sets on the GPU, by what they use.",
+    "tcEfficiency": "Kernel time in Tensor Core eligible ops: on Tensor Cores, and not.",
+    "iterations": (
+        "Recorded wall-clock time of each iteration, split into the exclusive time categories and what the "
+        "recorder added. The line is the step without the profiler."
+    ),
+    "gpuTime": "Summed time of the kernels, copies and sets that the op launched, in the selected iterations.",
+    "gpuPercent": "Share of the GPU time of all ops in the selected iterations.",
+    "cpuTotal": "CPU time from the start to the end of the op, children included.",
+    "cpuSelf": "CPU time of the op without the ops it called.",
+    "calls": "How often it was called in the selected iterations.",
+    "kernelCalls": "Kernels, copies and sets that the op launched in the selected iterations.",
+    "opName": "The op and, where the hook recorded it, the module it belongs to.",
+    "module": "Path of the module that called the op.",
+    "opTypeGpu": "Summed time of the kernels, copies and sets that all ops of a type launched, forward and backward.",
+    "opTypeCpu": "CPU time of all ops of a type without the ops they called, forward and backward.",
+    "opType": "The framework function behind the op.",
+    "direction": "fprop: forward pass; bprop: backward pass.",
+    "role": "The phase of the iteration: forward, backward, optimizer, dataloader or other.",
+    "tcEligible": "Whether Tensor Cores could run this op, given its type, shapes and data types.",
+    "usingTc": "Whether a kernel of this op ran on Tensor Cores.",
+    "precision": "Precision of the matrix math, as the kernels imply it.",
+    "precisionMode": (
+        "What the matrix work of the run was computed in, and how it came to that, recognised from the trace. "
+        "What was declared otherwise stands below."
+    ),
+    "lossScaling": "Whether the loss was multiplied so that small FP16 gradients do not vanish: GradScaler, or Apex.",
+    "numericHealth": (
+        "How loss scaling fared. A scaler skips the optimizer's step where a gradient is inf or NaN, and "
+        "lowers its scale."
+    ),
+    "skippedSteps": "Optimizer steps that were skipped because a gradient was inf or NaN, in the selected iterations.",
+    "lossScale": "The factor on the loss when the recording's cycle ended.",
+    "stepsSinceChange": "Steps in a row without a skip when the cycle ended; a dynamic scale grows after many of them.",
+    "kernelPrecision": "Precision of the matrix math on Tensor Cores; – for kernels that do not use them.",
+    "shapes": "Shapes of the op's inputs.",
+    "dtypes": "Data types of the op's inputs.",
+    "kernelName": "Name of the kernel as the driver reports it.",
+    "kernelKind": "Kernel, copy or set.",
+    "kernelFamily": "The kind of work that the kernel's name stands for.",
+    "kernelTc": "Whether the kernel runs matrix math on Tensor Cores, decided from its name and context.",
+    "kernelRule": "The rule that decided whether the kernel uses Tensor Cores.",
+    "totalTime": "Summed time in the selected iterations.",
+    "averageTime": "Mean time of one call.",
+    "minTime": "Shortest call.",
+    "maxTime": "Longest call.",
+    "kernelPercent": "Share of the summed time of all kernels, copies and sets.",
+    "occupancy": (
+        "Achieved occupancy as the profiler estimates it: resident warps over the most that fit. Kernels for "
+        "which it gives none are unknown."
+    ),
+    "grid": "Thread blocks in the launch.",
+    "block": "Threads in one block.",
+    "registers": "Registers per thread.",
+    "sharedMemory": "Shared memory per block.",
+    "bytes": "Bytes that a copy or set moved.",
+    "kernelOps": "The ops that launched this kernel.",
+    "eligibleTime": "GPU time of the Tensor Core eligible ops.",
+    "usingTime": "Kernel time of eligible ops that ran on Tensor Cores.",
+    "notUsingTime": "Kernel time of eligible ops that did not run on Tensor Cores.",
+    "unknownTime": "Kernel time of eligible ops for which the names do not tell.",
+    "flops": (
+        "Floating-point operations of the matrix routines, a multiply-add counted as two, as "
+        "torch.utils.flop_counter counts them."
+    ),
+    "leastBytes": "Least bytes to move: every input read once, every output written once.",
+    "intensity": "FLOPs per byte: on the left of its roof's bend memory is the limit, on the right arithmetic.",
+    "flopRate": "FLOPs over the time of all kernels that the matrix routines launched.",
+    "matrixTime": "Time of the kernels that matrix products, convolutions and attention launched.",
+    "ranIn": "The precision in which its Tensor Core kernels spent most time; that of its inputs where none ran.",
+    "roof": (
+        "The most that the GPU can do at this precision and intensity: peak rate, or intensity times memory "
+        "bandwidth if that is less."
+    ),
+    "roofPercent": (
+        "Achieved rate over the roof. Winograd and FFT convolutions need fewer multiplications than the FLOPs "
+        "say and can exceed 100 %."
+    ),
+    "bound": "What sets the roof: arithmetic (compute) or memory bandwidth.",
+    "couldRunIn": (
+        "The fastest precision for the op on this GPU: FP16 or BF16 for FP32 inputs that Tensor Cores could take."
+    ),
+    "possiblePercent": "Achieved rate over the roof at the precision that it could run in.",
+    "unknownFlops": "Share of the matrix kernels' time whose FLOPs the recorded shapes do not tell.",
+    "tcTime": "Time of the op's kernels that ran on Tensor Cores.",
+    "nonTcTime": "Time of the op's kernels that did not run on Tensor Cores.",
+    "opUtilization": "Tensor Core time of the op over its GPU time.",
+    "reason": "Why the op does not run on Tensor Cores.",
+    "saving": "Estimated time saved per iteration, with the interval it should lie in.",
+    "combinedSaving": (
+        "What following all findings together should save per iteration. Savings that come out of the same "
+        "time, or of which only one can be had, are not counted twice, and none goes beyond the step."
+    ),
+    "severity": (
+        "How much the finding matters, by the share of the step that it should save; one step less where the "
+        "step may as well get longer."
+    ),
+    "confidence": "How sure the finding is. High: measured or proven. Medium: an estimate. Low: a guess from signs.",
+    "forecast": (
+        "What a step would take in another precision, from this run alone: its launches replayed with kernel "
+        "times of similar measured ops, with the casts and the GradScaler that autocast would add."
+    ),
+    "forecastNow": "What the recorded step takes without the profiler, by the same replay. Speedups are against it.",
+    "forecastCpu": (
+        "What the CPU needs for a step without waiting and without the profiler: below it no GPU can make the "
+        "step shorter."
+    ),
+    "forecastCasts": (
+        "Kernels that turn the op's inputs, and in the backward pass their gradients, into the other "
+        "precision; they come on top."
+    ),
+    "forecastPrecision": "What the op's kernels would compute in; as now where autocast keeps FP32.",
+    "promises": (
+        "What was predicted of the candidate before it was recorded, from the base alone, and what was measured: the "
+        "forecast of its step, and the savings of the advice whose change it made."
+    ),
+    "promiseError": "Forecast less measured: above 0, the forecast was too long.",
+    "speedup": (
+        "Step of the base over step of the candidate, both without the profiler: above 1, the candidate is faster."
+    ),
+    "gain": (
+        "How many times better the candidate is: above 1 it is better, below 1 worse, whichever way the measure counts."
+    ),
+    "matched": (
+        "Share of the time in ops for which the other run has a counterpart, of all but casts and GradScaler's work."
+    ),
+    "waterfall": (
+        "Where a step's time is, by the clock, in buckets that exclude each other: on each side they add up "
+        "to the step without the profiler. First what the GPU works on, Tensor Core kernels before other kernels; "
+        "where it is idle, what the CPU does, less what the recorder added."
+    ),
+    "noise": (
+        "There may be no difference: its 95 % interval holds that. The interval of the steps follows from how well "
+        "each is known without the profiler, that of ops from how much single iterations vary (Welch). Two recordings "
+        "may differ by more: clocks, temperature and neighbours change."
+    ),
+    "changeShare": (
+        "How much of the step's change is this one's, by the clock, the GPU waiting for its launches included."
+    ),
+    "ofRoof": "How much of its roofline ceiling the op reached, in the precision that it ran in.",
+    "difference": "Candidate minus base, per iteration: negative is faster.",
+    "perIteration": "Per iteration, so that ranges of different length compare.",
+    "modulePath": "The module; its numbers include those of the modules inside it.",
+    "moduleType": "Class of the module, where it was recorded.",
+    "moduleGpu": (
+        "Time in which kernels, copies and sets of the module ran, forward and backward: the union of their intervals."
+    ),
+    "moduleShare": "Share of the summed GPU time of all linked work in the selected iterations.",
+    "moduleForward": "The part launched by the module's forward.",
+    "moduleBackward": "The part launched by the backward of the module's ops.",
+    "moduleOwn": "The part that lies in none of the modules inside it.",
+    "moduleCalls": "How often the module's forward ran in one iteration, on average.",
+    "moduleAllCalls": "How often the module's forward ran in the selected iterations.",
+    "moduleGpuSum": "Summed time of all kernels, copies and sets; above the GPU time where they overlap.",
+    "moduleAverage": "Time in one iteration, on average.",
+    "moduleMin": "Time in the iteration that took least.",
+    "moduleMax": "Time in the iteration that took most.",
+    "moduleCpu": "CPU time inside the module's forward and in the backward of its ops: the union per thread.",
+    "moduleCpuShare": "Share of the CPU time of all modules and of the work outside them.",
+    "moduleKernels": "Kernels, copies and sets launched in the selected iterations.",
+    "moduleOpCalls": "Calls of outermost ops in the selected iterations.",
+    "moduleOps": "Different ops: module, type and direction.",
+    "moduleEligibleOps": "Ops that Tensor Cores could run.",
+    "moduleUsingOps": "Ops of which a kernel ran on Tensor Cores.",
+    "moduleEligible": "Summed time of the kernels in ops that Tensor Cores could run.",
+    "moduleTc": "The part of the eligible time that ran on Tensor Cores.",
+    "moduleUtilization": "Tensor Core time over eligible time; – where nothing is eligible.",
+    "gpuIdle": (
+        "Share of the step without the profiler in which nothing runs on the GPU: it waits for the CPU. Over "
+        "several GPUs their mean."
+    ),
+    "recordedIdle": "Share of the recorded iteration in which nothing ran on the GPU.",
+    "launchedLate": (
+        "Share of the recorded iteration in which the GPU was idle and its next work was launched only after "
+        "that began."
+    ),
+    "cpuSlack": (
+        "Share of the step that the CPU does not need: it waits in CUDA calls (from their 50th microsecond on) "
+        "or is ahead of the GPU. What a faster GPU could save at most."
+    ),
+    "pace": (
+        "gpu: less than 5 % of the recorded iteration is idle time before work launched late. cpu: more is, and "
+        "the CPU needs more than 90 % of the time itself. mixed: more is, and the CPU waits too."
+    ),
+    "idleActivity": (
+        "Time in which nothing runs on the GPU, by what the CPU does meanwhile: the first that applies of "
+        "DataLoader, synchronising, copying, launching, other ops and CUDA calls, Python. What the recorder "
+        "added is taken out."
+    ),
+    "idleKind": (
+        "The same time by why the gap was there: whether the next work was launched late, or was queued already."
+    ),
+    "gapNumber": "Idle gaps of the GPU in the iteration.",
+    "gapLongest": "The longest idle gap of the iteration.",
+    "gapStart": "When the gap began, counted from the iteration's start.",
+    "gapDuration": "Time in which nothing ran on this GPU, cut at the iteration's boundaries.",
+    "gapMeanwhile": "What the CPU did for most of the gap; the bar shows all of it.",
+    "gapEnded": "The kernel, copy or set that ended the gap.",
+    "gapOp": "The op that launched it.",
+    "launchDelay": (
+        "From the end of the launch call to the start of the work, 0 where it began before the call returned. "
+        "A long delay is a long queue: harmless while the GPU is busy."
+    ),
+    "launchQueue": (
+        "Work of the same stream that was launched and had not begun when this launch call began, itself "
+        "included: 1 where nothing else waited."
+    ),
+    "launchCall": "Mean duration of the calls that launched it.",
+    "launchShort": "Share of calls that took less time on the GPU than the call that launched them took on the CPU.",
+    "eventKind": "What this event of the timeline is: its colour stands for the same.",
+    "eventRow": "The thread, the stream or what else of the timeline the event is drawn on.",
+    "eventDuration": "From the start to the end of this one event.",
+    "eventStart": "When it began, counted from where the drawing begins.",
+    "eventIteration": "The iteration that called or launched it; it is drawn because it runs beside the one shown.",
+    "eventLaunch": "The CUDA call that launched it; the op, where only that was recorded.",
+    "eventLaunchTime": "Time that this one launch call took on the CPU.",
+    "copyRate": "Bytes that this one copy or set moved per second while it ran.",
+    "syncCalls": (
+        "Calls that make the CPU wait for the GPU: waits for a stream, event or device, copies that return "
+        "when they are done, asynchronous copies of pageable memory."
+    ),
+    "syncTime": "Time inside these calls, summed over the selected iterations.",
+    "syncKind": (
+        "wait: a call whose purpose is to wait; copy: one that returns when it is done; pageable copy: "
+        "asynchronous by name only, because the memory is not pinned; scalar read: .item() without a recorded "
+        "call inside."
+    ),
+    "syncInside": "The innermost op around the call.",
+    "syncOp": "The outermost op around the call with its module; none for a call straight from Python.",
+    "runName": "The directory of the run, below the log directory.",
+    "runModel": "The model's class, with its number of parameters (millions) where there are models of several sizes.",
+    "runPrecision": (
+        "What the run computed in: AMP with FP32 parameters, FP16 or BF16 with parameters in half precision."
+    ),
+    "runStep": "A step without the profiler; ~ marks one that is estimated.",
+    "runSource": "How the step is known: timed without the profiler or with GPU activities alone, estimated, recorded.",
+    "runRecorded": "Mean of the recorded iterations, profiler included, and their standard deviation.",
+    "runSpeedup": (
+        "Step of the base over that of the run, both without the profiler, above 1 for faster; where the batch sizes "
+        "differ, samples per second over the base's."
+    ),
+    "runNoise": (
+        "The interval of 95 % around the speedup, from how well both steps are known. Where it holds 1, the difference "
+        "is noise."
+    ),
+    "runBase": "What the run is held against.",
+    "runChanges": "The recorded facts in which the run differs from its base.",
+    "runTcShare": "Share of the kernel time that Tensor Core kernels take.",
+    "runMemory": (
+        "Most memory allocated on the GPU: in the recorded iterations or, marked with *, in the whole process "
+        "until then."
+    ),
+    "runFlops": "Floating-point operations of the matrix ops per step; unknown where the shapes of any do not tell.",
+    "runAdvice": "The finding with the largest expected saving.",
+    "coverage": "How much of the GPU time the op tables explain.",
+    "memoryCurve": (
+        "What the allocator had handed out at each moment, by category; the dashed line is what it had taken "
+        "from the GPU."
+    ),
+    "memoryCurvePlain": "What the allocator had handed out at each moment.",
+    "memoryAtPeak": (
+        "Bytes alive at the moment when most was allocated in the selected iterations: they add up to the peak."
+    ),
+    "memoryOwnPeak": (
+        "The most that it held at any moment of the selected iterations; these moments differ, so they do not add up."
+    ),
+    "memoryPercent": "Share of what was allocated at the peak.",
+    "memoryCategory": "Decided by the part of the step that allocated it and by how long it lived.",
+    "memoryAlive": "Allocations alive at the peak.",
+    "memoryModule": (
+        "Path of the module that the allocating op belongs to; backward ops belong to that of their forward op."
+    ),
+    "memoryOp": "The outermost op that allocated it.",
+    "memorySize": "Bytes that the allocator gave: on a GPU rounded up to 512.",
+    "memoryFreed": "The iteration that freed it.",
+    "memoryLifetime": "Time from the allocation to the free, on the CPU.",
+    "memoryPeakAllocated": "Most bytes that tensors and workspace held at one moment.",
+    "memoryKnownBefore": (
+        "By so much what was freed exceeded what had been allocated since the recording began: it was there "
+        "before. How much more was there is unknown."
+    ),
+    "memoryPeakReserved": "Most bytes that PyTorch's allocator had taken from the GPU, in use or not.",
+    "memoryFragmentation": (
+        "Reserved less allocated at the moment of the peak: taken from the GPU and of no use to tensors then."
+    ),
+    "memoryGrowth": "Allocated at the end of the iteration less at its start; the mean where it stands for several.",
+    "forecastPace": "What the step would wait for most: the GPU's kernels, or the CPU that launches them.",
+    "forecastGpuNow": "Summed time of the kernels, copies and sets that a recorded step launched.",
+    "forecastGpu": "The same, with the kernels' times in the other precision and with what autocast adds.",
+    "forecastScaler": "Kernels that scale the loss, unscale the gradients and look for inf and NaN.",
+    "checkedSteps": "Optimizer steps of the selected iterations before which a scaler looked for inf and NaN.",
+    "gpuNumber": "Number of the GPU, as CUDA counts them in this process.",
+    "gpuUse": "Share of the wall-clock time in which at least one kernel, copy or set ran on this GPU.",
+    "gpuTensorCores": "Share of the wall-clock time in which a Tensor Core kernel ran on this GPU.",
+    "gpuCapability": "What the GPU can do: Tensor Cores came with 7.0, TF32 and BF16 with 8.0, FP8 with 8.9.",
+    "gpuSms": "Streaming multiprocessors: the units that kernels' blocks run on.",
+    "gpuRates": "Peak rates of this GPU as its maker publishes them, without sparsity: the roofs.",
+    "supportedPrecisions": "Precisions that the Tensor Cores of this GPU compute in, by its compute capability.",
+    "gpuName": "The GPU as its driver names it.",
+    "gpuBandwidth": "Peak rate of the GPU's memory, as its maker publishes it.",
+    "rateSource": "Where the GPU's rates were published.",
+    "perSample": "Time of the base for one sample over that of the candidate: above 1, the candidate is faster.",
+}
+"""By the name that the frontend has for it."""
+
+SLICES: dict[str, dict[str, str]] = {
+    "gpu_utilization": {
+        "using": "At least one kernel, copy or set runs on the GPU.",
+        "idle": "Nothing runs on the GPU.",
+    },
+    "kernel_time": {
+        "tensor_core": "Summed time of kernels that run matrix math on Tensor Cores.",
+        "other_kernels": "Summed time of all other kernels; of one that cannot be told, too.",
+        "memory": "Summed time of copies and sets.",
+    },
+    "tensor_core_efficiency": {
+        "using": "Time of Tensor Core kernels in ops that Tensor Cores could run.",
+        "not_using": "Time of the other kernels in these ops.",
+        "unknown": "Time of kernels in these ops of which it cannot be told.",
+    },
+    "parts": {
+        "forward": "The GPU works on what the forward pass launched or, idle, waits while the CPU is in it.",
+        "backward": "The same for the backward pass.",
+        "optimizer": "The same for the optimizer's step.",
+        "dataloader": "The training thread waits for the next batch, or the GPU copies what loading launched.",
+        "other": "None of these: copies of the batch, Python between ops, the loop itself.",
+    },
+    "by_precision": {
+        "fp16": "Kernel time of eligible ops on Tensor Cores in FP16: 5 bits of exponent, 10 of mantissa.",
+        "bf16": "Kernel time of eligible ops on Tensor Cores in BF16: 8 bits of exponent, 7 of mantissa.",
+        "tf32": "Kernel time of eligible ops on Tensor Cores in TF32: FP32 multiplied with 10 bits of mantissa.",
+        "3xtf32": "Kernel time of eligible ops on Tensor Cores in three TF32 products, about as exact as FP32.",
+        "fp8": "Kernel time of eligible ops on Tensor Cores in 8-bit floating point.",
+        "mxfp8": "Kernel time of eligible ops on Tensor Cores in 8-bit floating point, 32 numbers sharing a scale.",
+        "mxfp4": "Kernel time of eligible ops on Tensor Cores in 4-bit floating point, 32 numbers sharing a scale.",
+        "nvfp4": "Kernel time of eligible ops on Tensor Cores in 4-bit floating point, 16 numbers sharing a scale.",
+        "int8": "Kernel time of eligible ops on Tensor Cores in 8-bit integers.",
+        "fp64": "Kernel time of eligible ops on Tensor Cores in FP64.",
+        "none": "Kernel time of eligible ops that did not run on Tensor Cores.",
+        "unknown": "Kernel time of eligible ops for which the names do not tell.",
+    },
+    "ran_in": {
+        "fp32": "Matrix math in FP32, without Tensor Cores.",
+        "tf32": "FP32 tensors, multiplied on Tensor Cores with 10 bits of mantissa.",
+        "3xtf32": "FP32 tensors, multiplied on Tensor Cores in three TF32 products.",
+        "fp16": "Matrix math in FP16: 5 bits of exponent, 10 of mantissa.",
+        "bf16": "Matrix math in BF16: 8 bits of exponent, 7 of mantissa.",
+        "fp8": "Matrix math in 8-bit floating point.",
+        "mxfp8": "Matrix math in 8-bit floating point, 32 numbers sharing a scale.",
+        "mxfp4": "Matrix math in 4-bit floating point, 32 numbers sharing a scale.",
+        "nvfp4": "Matrix math in 4-bit floating point, 16 numbers sharing a scale.",
+        "int8": "Matrix math in 8-bit integers.",
+        "fp64": "Matrix math in FP64.",
+        "unknown": "Matrix math whose precision the names do not tell.",
+    },
+    "family": {
+        "convolution": "Convolutions, forward and backward, and what their algorithms need.",
+        "gemm": "Matrix products.",
+        "attention": "Fused attention.",
+        "normalization": "Batch, layer, group and instance norm.",
+        "elementwise": "Work on each element by itself: activations, additions, casts.",
+        "reduction": "Sums, means, maxima over a dimension.",
+        "pooling": "Max and average pooling.",
+        "softmax": "Softmax and log-softmax.",
+        "transpose": "Changes of a tensor's layout in memory.",
+        "optimizer": "The optimizer's update of the parameters.",
+        "random": "Random numbers, such as dropout's.",
+        "communication": "Collectives and exchanges between GPUs: NCCL's and RCCL's, and those of symmetric memory.",
+        "copy": "Copies between CPU and GPU, or on the GPU.",
+        "set": "Fills of memory with one value.",
+        "other": "Kernels whose name stands for none of these.",
+    },
+    "compare": {
+        "step_time": "A step without the profiler.",
+        "recorded_step": "Mean wall-clock time of the recorded iterations, profiler included.",
+        "gpu_busy": "Time in which at least one kernel, copy or set ran, per step.",
+        "kernel_time": "Summed time of all kernels, per step.",
+        "tensor_core_time": "Summed time of kernels on Tensor Cores, per step.",
+        "memory_time": "Summed time of copies and sets, per step.",
+        "kernel_calls": "Kernels, copies and sets launched, per step.",
+        "gpu_utilization": "Share of the step without the profiler in which at least one kernel, copy or set ran.",
+        "tensor_core_utilization": "Time of Tensor Core kernels over that of all kernels in eligible ops.",
+        "samples_per_second": "Batch size over the step without the profiler.",
+        "peak_memory": "Most memory that tensors held on the GPU.",
+        "peak_memory_reserved": "Most memory that PyTorch's allocator had taken from the GPU.",
+    },
+    "matching": {
+        "matched": "In ops for which the other run has a counterpart.",
+        "casts": "In casts to and from another precision, which autocast adds.",
+        "scaler": "In the work of the GradScaler.",
+        "compiled": "In regions of torch.compile, whose ops have other names in each compilation.",
+        "unmatched": "In ops for which the other run has no counterpart.",
+        "unlinked": "In kernels, copies and sets that no recorded op launched.",
+    },
+}
+"""What the parts of a figure are, by figure and key; one that has none takes the sentence that its page data brings."""

@@ -1,0 +1,166 @@
+"""What a run would take in another precision: one forecast with its ops, or those of mixed precision side by side."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_dlprof_plugin.advice.code_snippets import BF16, FP16, TF32
+from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction, RunRef
+from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, forecast
+from tb_dlprof_plugin.planning.candidates import MIXED, forecasts
+from tb_dlprof_plugin.planning.forecast_text import LIMITS, headline
+from tb_dlprof_plugin.profile_view import ProfileView, op_name
+from tb_dlprof_plugin.store.header import header_of
+
+_MS = 1e6
+_REMEDIES: dict[Precision, tuple[str, str, str]] = {
+    "tf32": ("TF32", "Allow TF32: FP32 tensors stay, products are rounded to 10 bits of mantissa.", TF32),
+    "fp16": ("FP16 (autocast)", "Forward pass and loss under torch.autocast, the loss scaled by GradScaler.", FP16),
+    "bf16": ("BF16 (autocast)", "Forward pass and loss under torch.autocast; BF16 needs no scaler.", BF16),
+}
+"""How each precision is called, what to change for it, and the code."""
+
+
+class ForecastOp(msgspec.Struct, frozen=True):
+    """Kernel time of one op per iteration, as measured and as forecast; ``casts_ms`` comes on top.
+
+    ``precision`` is what its kernels would compute in, "" for an op that keeps its time.
+    """
+
+    id: str
+    name: str
+    module: str
+    op_type: str
+    direction: Direction
+    measured_ms: float
+    predicted_ms: float
+    casts_ms: float
+    precision: str
+
+
+class ForecastPage(msgspec.Struct, frozen=True):
+    """Times per step in ms. ``measured_step_ms`` is the recorded step, which the profiler made longer where the CPU
+    sets the pace; ``unprofiled_step_ms`` is the estimate of it without the profiler, which ``speedup`` is against.
+    """
+
+    ref: RunRef
+    model: str
+    gpu: str
+    precision: str
+    batch_size: int | None
+    headline: str
+    measured_step_ms: float
+    unprofiled_step_ms: float
+    predicted_step_ms: float
+    low_ms: float
+    high_ms: float
+    speedup: float
+    speedup_low: float
+    speedup_high: float
+    limited_by: str
+    limit_text: str
+    gpu_ms: float
+    gpu_before_ms: float
+    cpu_ms: float
+    casts: int
+    casts_ms: float
+    scaler_ms: float
+    total_rows: int
+    ops: list[ForecastOp]
+
+
+class MixedPrecisionChoice(msgspec.Struct, frozen=True):
+    """One precision that an FP32 run could go to: what to change, and its forecast without the ops.
+
+    Where there is no forecast, ``refusal`` says why and ``forecast`` is None.
+    """
+
+    precision: str
+    label: str
+    change: str
+    code: str
+    refusal: str
+    forecast: ForecastPage | None
+
+
+class MixedPrecision(msgspec.Struct, frozen=True):
+    """What mixed precision would gain, over all recorded iterations; ``choices`` are TF32, FP16, BF16."""
+
+    choices: list[MixedPrecisionChoice]
+    iterations: int
+
+
+def forecast_page(
+    view: ProfileView, ref: RunRef, precision: str, batch_size: int | None = None, gpu: str | None = None
+) -> ForecastPage:
+    """The forecast of a run.
+
+    Raises:
+        ForecastError: there is none; the text says why.
+    """
+    if batch_size is None and gpu is None and precision in MIXED:
+        return _page(view, ref, forecasts(view).of(precision))
+    return _page(view, ref, forecast(view, precision, batch_size, gpu), batch_size)
+
+
+def mixed_precision(view: ProfileView, ref: RunRef) -> MixedPrecision:
+    """The forecasts of a run in all of `MIXED` side by side, without their ops."""
+    return MixedPrecision([_choice(view, ref, precision) for precision in MIXED], len(view.profile.iterations))
+
+
+def _choice(view: ProfileView, ref: RunRef, precision: Precision) -> MixedPrecisionChoice:
+    label, change, code = _REMEDIES[precision]
+    try:
+        page = _page(view, ref, forecasts(view).of(precision))
+    except ForecastError as error:
+        return MixedPrecisionChoice(precision, label, change, code, str(error), None)
+    return MixedPrecisionChoice(precision, label, change, code, "", msgspec.structs.replace(page, ops=[]))
+
+
+def _page(view: ProfileView, ref: RunRef, found: Forecast, batch_size: int | None = None) -> ForecastPage:
+    header, groups, strings = header_of(view.profile), view.groups, view.profile.strings
+    ops = [
+        ForecastOp(
+            id=groups.ids[op.group],
+            name=op_name(strings[groups.module[op.group]], strings[groups.op_type[op.group]]),
+            module=strings[groups.module[op.group]],
+            op_type=strings[groups.op_type[op.group]],
+            direction=DIRECTIONS.get(int(groups.role[op.group]), ""),
+            measured_ms=_ms(op.measured_ns),
+            predicted_ms=_ms(op.predicted_ns),
+            casts_ms=_ms(op.casts_ns),
+            precision=op.precision,
+        )
+        for op in found.ops
+    ]
+    recorded = view.profile.facts.batch_size
+    return ForecastPage(
+        ref=ref,
+        model=header.model,
+        gpu=found.target.new_gpu,
+        precision=found.target.precision,
+        batch_size=batch_size or recorded,
+        headline=headline(found),
+        measured_step_ms=_ms(found.measured_ns),
+        unprofiled_step_ms=_ms(found.base_ns),
+        predicted_step_ms=_ms(found.predicted_ns),
+        low_ms=_ms(found.low_ns),
+        high_ms=_ms(found.high_ns),
+        speedup=round(found.speedup, 3),
+        speedup_low=round(found.base_ns / found.high_ns, 3),
+        speedup_high=round(found.base_ns / found.low_ns, 3),
+        limited_by=found.limited_by,
+        limit_text=LIMITS[found.limited_by],
+        gpu_ms=_ms(found.gpu_ns),
+        gpu_before_ms=_ms(found.base_gpu_ns),
+        cpu_ms=_ms(found.host_ns),
+        casts=round(found.casts),
+        casts_ms=_ms(found.cast_ns),
+        scaler_ms=_ms(found.scaler_ns),
+        total_rows=len(ops),
+        ops=ops,
+    )
+
+
+def _ms(nanoseconds: float) -> float:
+    return round(nanoseconds / _MS, 4)

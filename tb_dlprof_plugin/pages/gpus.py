@@ -1,0 +1,55 @@
+"""Each GPU that the process used: what it is, and how its time went. DLProf's "GPUs" page."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_dlprof_plugin.metrics.gpu_busy import gpu_busy_ns
+from tb_dlprof_plugin.metrics.iterations import percent, step_totals
+from tb_dlprof_plugin.metrics.kernels import time_split
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+
+
+class GpuUse(msgspec.Struct, frozen=True):
+    """One GPU over the selected iterations; what was not recorded of it is None.
+
+    ``busy_ns`` is the time in which a kernel, copy or set ran on it, ``tensor_core_ns`` that in which a Tensor Core
+    kernel did; the percentages are of the wall clock time without the profiler.
+    """
+
+    id: int
+    name: str | None
+    compute_capability: str | None
+    sm_count: int | None
+    memory_bytes: int | None
+    busy_ns: int
+    utilization_percent: float | None
+    tensor_core_ns: int
+    tensor_core_percent: float | None
+
+
+def gpus(view: ProfileView, selection: Selection) -> list[GpuUse]:
+    """The GPUs by number; none where nothing ran on one."""
+    iterations = view.profile.iterations
+    wall = step_totals(view, selection).wall_ns
+    known = {gpu.id: gpu for gpu in view.profile.system.gpus}
+    told = time_split(view, selection).tensor_cores_known
+    found = []
+    for number, times in zip(iterations.gpu_ids, gpu_busy_ns(view, selection).tolist(), strict=True):
+        busy, tensor_cores = sum(times), times[0]
+        gpu = known.get(number)
+        capability = gpu.compute_capability if gpu else None
+        found.append(
+            GpuUse(
+                id=number,
+                name=gpu.name if gpu else None,
+                compute_capability=f"{capability[0]}.{capability[1]}" if capability else None,
+                sm_count=gpu.sm_count if gpu else None,
+                memory_bytes=gpu.memory_bytes if gpu else None,
+                busy_ns=busy,
+                utilization_percent=percent(busy, wall),
+                tensor_core_ns=tensor_cores,
+                tensor_core_percent=percent(tensor_cores, wall) if told else None,
+            )
+        )
+    return found

@@ -1,0 +1,90 @@
+"""What a trace held: events, kernels, how much of their time is tied to ops, what was repaired, the notes."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.model.profile import Attribution, KernelKind
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.profile_view import ProfileView
+
+
+class InfoNote(msgspec.Struct, frozen=True):
+    """A note; ``count`` is None where it cannot be counted."""
+
+    code: str
+    text: str
+    count: int | None
+
+
+class Info(msgspec.Struct, frozen=True):
+    """The accounts of one recording. Times in ns, over the whole recording.
+
+    ``events`` counts all events of the trace file and ``repaired`` those that were mended, both None for a profile that
+    an older version stored. Kernels are kernels alone; copies and sets are counted apart.
+    ``attributed + orphan + unattributed_kernel_time_ns = kernel_time_ns``.
+    """
+
+    run: str
+    session: str
+    rank: int
+    cycle: int
+    trace_file: str
+    events: int | None
+    repaired: int | None
+    steps: int
+    steps_found_by: str
+    calls: int
+    threads: int
+    gpus: list[int]
+    streams: int
+    kernels: int
+    kernel_time_ns: int
+    attributed_kernel_time_ns: int
+    orphan_kernel_time_ns: int
+    unattributed_kernel_time_ns: int
+    copies: int
+    copy_time_ns: int
+    sets: int
+    set_time_ns: int
+    memory_events: int
+    notes: list[InfoNote]
+
+
+def info_page(view: ProfileView, ref: RunRef) -> Info:
+    """The accounts of a profile."""
+    profile, launches = view.profile, view.profile.launches
+    kind = profile.kernels.kind[launches.kernel]
+    amounts = {k: (kind == k, int(launches.duration_ns[kind == k].sum())) for k in KernelKind}
+    kernels, kernel_time = amounts[KernelKind.KERNEL]
+
+    def kernel_ns(attribution: Attribution) -> int:
+        return int(launches.duration_ns[kernels & (launches.attribution == attribution)].sum())
+
+    return Info(
+        run=ref.run,
+        session=ref.session,
+        rank=ref.rank,
+        cycle=ref.cycle,
+        trace_file=profile.source.trace_file,
+        events=profile.source.trace_events,
+        repaired=profile.source.repaired_events,
+        steps=len(profile.iterations) if profile.iterations.found_by != "none" else 0,
+        steps_found_by=profile.iterations.found_by,
+        calls=len(profile.calls),
+        threads=len(np.unique(profile.calls.thread)),
+        gpus=list(profile.iterations.gpu_ids),
+        streams=len(np.unique(np.stack((launches.device, launches.stream)), axis=1).T),
+        kernels=int(kernels.sum()),
+        kernel_time_ns=kernel_time,
+        attributed_kernel_time_ns=kernel_ns(Attribution.LINKED),
+        orphan_kernel_time_ns=kernel_ns(Attribution.ORPHAN),
+        unattributed_kernel_time_ns=kernel_ns(Attribution.UNATTRIBUTED),
+        copies=int(amounts[KernelKind.MEMCPY][0].sum()),
+        copy_time_ns=amounts[KernelKind.MEMCPY][1],
+        sets=int(amounts[KernelKind.MEMSET][0].sum()),
+        set_time_ns=amounts[KernelKind.MEMSET][1],
+        memory_events=len(profile.memory),
+        notes=[InfoNote(note.code, note.text, note.count) for note in profile.notes],
+    )

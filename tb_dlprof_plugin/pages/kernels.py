@@ -1,0 +1,181 @@
+"""The Kernels page: every kernel, copy and set that the selected iterations launched."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTotals, kernel_totals
+from tb_dlprof_plugin.model.formatting import share, short_kernel_name
+from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
+from tb_dlprof_plugin.pages.common import (
+    VERDICTS,
+    Coverage,
+    RunRef,
+    SelectedRange,
+    Slice,
+    Verdict,
+    coverage_of,
+    selected_range,
+)
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+
+
+class KernelOp(msgspec.Struct, frozen=True):
+    """An op that launched the kernel."""
+
+    id: str
+    name: str
+    total_ns: int
+
+
+class KernelRow(msgspec.Struct, frozen=True):
+    """One kernel name; ``rule`` says what decided its Tensor Core verdict. Times in ns over the selected iterations."""
+
+    id: str
+    name: str
+    short_name: str
+    kind: str
+    family: str
+    tensor_core: Verdict
+    precision: str
+    rule: str
+    calls: int
+    total_ns: int
+    average_ns: int
+    min_ns: int
+    max_ns: int
+    percent: float | None
+    occupancy_percent: float | None
+    grid: str
+    block: str
+    registers_per_thread: int | None
+    shared_memory_bytes: int | None
+    bytes: int | None
+    ops: list[KernelOp]
+
+
+class KernelsPage(msgspec.Struct, frozen=True):
+    """``rows`` by falling time; ``by_family`` sums them per kind of work."""
+
+    ref: RunRef
+    headline: str
+    range: SelectedRange
+    has_gpu: bool
+    by_family: list[Slice]
+    rows: list[KernelRow]
+    total_rows: int
+    coverage: Coverage
+
+
+_OPS_PER_KERNEL = 5
+
+
+def kernels_page(view: ProfileView, ref: RunRef, selection: Selection) -> KernelsPage:
+    """All kernels, copies and sets that the selected iterations launched."""
+    profile, strings, kernels = view.profile, view.profile.strings, view.profile.kernels
+    totals = kernel_totals(view, selection)
+    whole = int(totals.total_ns.sum())
+    called = np.flatnonzero(totals.calls > 0)
+    called = called[np.argsort(-totals.total_ns[called], kind="stable")]
+    selected = view.selected_launches(selection)
+    rows = [_row(view, selected, totals, int(kernel), whole) for kernel in called]
+    families = np.bincount(kernels.family, weights=totals.total_ns, minlength=len(strings)).astype(np.int64)
+    by_family = [
+        Slice(strings[i], strings[i], int(families[i]), percent(int(families[i]), whole))
+        for i in np.argsort(-families, kind="stable").tolist()
+        if families[i] > 0
+    ]
+    return KernelsPage(
+        ref=ref,
+        headline=_headline(rows, by_family, profile.has_gpu),
+        range=selected_range(view, selection),
+        has_gpu=profile.has_gpu,
+        by_family=by_family,
+        rows=rows,
+        total_rows=len(rows),
+        coverage=coverage_of(view),
+    )
+
+
+def _row(view: ProfileView, selected: Bools, totals: KernelTotals, kernel: int, whole: int) -> KernelRow:
+    profile, strings = view.profile, view.profile.strings
+    launches, kernels = profile.launches, profile.kernels
+    mine = np.flatnonzero(selected & (launches.kernel == kernel))
+    name = strings[kernels.name[kernel]]
+    usual = int(np.bincount(launches.config[mine]).argmax())
+    return KernelRow(
+        id=kernel_id(view, kernel),
+        name=name,
+        short_name=short_kernel_name(name),
+        kind=KernelKind(int(kernels.kind[kernel])).name.lower(),
+        family=strings[kernels.family[kernel]],
+        tensor_core=VERDICTS[int(kernels.tensor_core[kernel])],
+        precision=strings[kernels.precision[kernel]],
+        rule=strings[kernels.rule[kernel]],
+        calls=int(totals.calls[kernel]),
+        total_ns=int(totals.total_ns[kernel]),
+        average_ns=int(totals.total_ns[kernel] // totals.calls[kernel]),
+        min_ns=int(totals.min_ns[kernel]),
+        max_ns=int(totals.max_ns[kernel]),
+        percent=percent(int(totals.total_ns[kernel]), whole),
+        occupancy_percent=_occupancy(view, mine),
+        grid=_dimensions(profile.launch_configs.grid[usual]),
+        block=_dimensions(profile.launch_configs.block[usual]),
+        registers_per_thread=_known(profile.launch_configs.registers_per_thread[usual]),
+        shared_memory_bytes=_known(profile.launch_configs.shared_memory_bytes[usual]),
+        bytes=int(totals.bytes[kernel]) or None,
+        ops=_ops(view, mine),
+    )
+
+
+def _ops(view: ProfileView, launches: Ints) -> list[KernelOp]:
+    profile, groups, strings = view.profile, view.groups, view.profile.strings
+    group = view.launch_group[launches]
+    known = group >= 0
+    time = np.bincount(
+        group[known], weights=profile.launches.duration_ns[launches[known]], minlength=len(groups)
+    ).astype(np.int64)
+    return [
+        KernelOp(groups.ids[g], op_name(strings[groups.module[g]], strings[groups.op_type[g]]), int(time[g]))
+        for g in np.argsort(-time, kind="stable")[:_OPS_PER_KERNEL].tolist()
+        if time[g] > 0
+    ]
+
+
+def _occupancy(view: ProfileView, launches: Ints) -> float | None:
+    """Kineto's estimate, the mean weighted by time over the launches that have one; None where none has."""
+    occupancy = view.profile.launch_configs.occupancy_percent[view.profile.launches.config[launches]]
+    weight = view.profile.launches.duration_ns[launches]
+    # Kineto writes 0 where it could not tell or where its estimate rounds to nothing; a kernel that ran has some.
+    known = (occupancy > 0) & (weight > 0)
+    return float(np.average(occupancy[known], weights=weight[known])) if known.any() else None
+
+
+def _dimensions(values: Ints) -> str:
+    return "" if (values < 0).any() else "×".join(str(v) for v in values.tolist())
+
+
+def _known(value: np.int64) -> int | None:
+    return None if value < 0 else int(value)
+
+
+_FAMILIES = {"copy": "copies", "set": "sets", "gemm": "matrix products", "other": "kernels of no known family"}
+_NOTABLE_UNKNOWN_PERCENT = 1.0
+
+
+def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool) -> str:
+    if not has_gpu:
+        return "Nothing ran on a GPU in this recording."
+    if not rows:
+        return "No kernel was launched in the selected iterations."
+    time = {verdict: sum(row.total_ns for row in rows if row.tensor_core == verdict) for verdict in VERDICTS.values()}
+    first = families[0].label
+    what = _FAMILIES.get(first, f"{first} kernels")
+    text = f"{what.capitalize()} take {share(families[0].percent)} of the GPU time, "
+    unknown = percent(time["unknown"], sum(time.values())) or 0.0
+    known = unknown < UNKNOWN_KERNELS_PERCENT
+    text += f"Tensor Core kernels {share(percent(time['yes'], sum(time.values())) if known else None)}"
+    text += f"; for {share(unknown)} it cannot be told" if unknown >= _NOTABLE_UNKNOWN_PERCENT else ""
+    return f"{text}. {'1 kernel' if len(rows) == 1 else f'{len(rows)} kernels'} ran."

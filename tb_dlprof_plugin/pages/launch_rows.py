@@ -1,0 +1,221 @@
+"""The rows of the Launches page's tables: kernels with their delays, synchronising calls, the largest idle gaps."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
+from tb_dlprof_plugin.metrics.idle_gaps import GapKind, IdleGaps
+from tb_dlprof_plugin.metrics.iteration_pace import Pace as Paces
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.kernels import kernel_totals
+from tb_dlprof_plugin.metrics.launches import launch_totals
+from tb_dlprof_plugin.model.formatting import short_kernel_name
+from tb_dlprof_plugin.model.profile import Ints, KernelKind
+from tb_dlprof_plugin.pages.common import ROLES, Role
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+from tb_dlprof_plugin.simulation.synchronisation import SyncGroups, SyncKind
+
+Pace = Literal["gpu", "cpu", "mixed", "unknown"]
+GapKindName = Literal["host_wait", "kernel_wait", "other", "unknown"]
+SyncKindName = Literal["wait", "copy", "pageable copy", "scalar read"]
+
+KERNEL_ROWS = 400
+SYNC_ROWS = 300
+GAP_ROWS = 200
+_NAME_LENGTH = 300
+
+PACES: dict[int, Pace] = {Paces.UNKNOWN: "unknown", Paces.GPU: "gpu", Paces.CPU: "cpu", Paces.MIXED: "mixed"}
+GAP_KINDS: dict[int, GapKindName] = {
+    GapKind.HOST_WAIT: "host_wait",
+    GapKind.KERNEL_WAIT: "kernel_wait",
+    GapKind.OTHER: "other",
+    GapKind.UNKNOWN: "unknown",
+}
+_SYNC_KINDS: dict[int, SyncKindName] = {
+    SyncKind.WAIT: "wait",
+    SyncKind.COPY: "copy",
+    SyncKind.PAGEABLE_COPY: "pageable copy",
+    SyncKind.SCALAR: "scalar read",
+}
+
+
+class LaunchedKernel(msgspec.Struct, frozen=True):
+    """One kernel, copy or set by name: how long it waited between launch and start, and how deep the queue was.
+
+    Times in ns. Delay, queue and call are None where no launch call was recorded. ``short_percent`` is the share of
+    calls that took less time than the call which launched them.
+    """
+
+    id: str
+    name: str
+    short_name: str
+    kind: str
+    calls: int
+    average_ns: int
+    mean_delay_ns: int | None
+    max_delay_ns: int | None
+    mean_queue: float | None
+    max_queue: int | None
+    mean_call_ns: int | None
+    short_percent: float | None
+
+
+class SyncRow(msgspec.Struct, frozen=True):
+    """Synchronising calls of one name in one op: ``op`` is the outermost (its id "" for a call from Python),
+    ``inner_op`` the innermost. ``time_ns`` is the time inside the calls, ``percent`` its share of the recorded
+    iterations."""
+
+    call: str
+    kind: SyncKindName
+    op: str
+    op_id: str
+    inner_op: str
+    module: str
+    role: Role
+    calls: int
+    calls_per_iteration: float
+    time_ns: int
+    ns_per_iteration: int
+    average_ns: int
+    max_ns: int
+    percent: float | None
+
+
+class GapRow(msgspec.Struct, frozen=True):
+    """An idle gap of one GPU in the recording: from ``start_ns`` after the iteration's start. ``activity_ns`` in the
+    order of the page's activities sums to ``duration_ns``; ``meanwhile`` is the largest. What ended it is "" where the
+    iteration did. ``event`` is its id on the timeline of its iteration."""
+
+    index: int
+    number: int
+    gpu: int
+    start_ns: int
+    duration_ns: int
+    percent: float | None
+    kind: GapKindName
+    meanwhile: str
+    activity_ns: list[int]
+    kernel: str
+    kernel_id: str
+    op: str
+    op_id: str
+    module: str
+    event: str
+
+
+def kernel_rows(view: ProfileView, selection: Selection) -> tuple[list[LaunchedKernel], int]:
+    """Kernels by falling mean delay, those of unknown delay last; and how many there are."""
+    kernels, strings = view.profile.kernels, view.profile.strings
+    totals, time = launch_totals(view, selection), kernel_totals(view, selection)
+    called = np.flatnonzero(totals.calls > 0)
+    mean = np.where(totals.delays > 0, totals.delay_ns / np.maximum(totals.delays, 1), -1)
+    order = called[np.lexsort((-time.total_ns[called], -mean[called]))]
+    rows = []
+    for kernel in order[:KERNEL_ROWS].tolist():
+        name = strings[kernels.name[kernel]]
+        timed, queued = int(totals.delays[kernel]), int(totals.queued[kernel])
+        rows.append(
+            LaunchedKernel(
+                id=kernel_id(view, kernel),
+                name=_cut(name),
+                short_name=_cut(short_kernel_name(name)),
+                kind=KernelKind(int(kernels.kind[kernel])).name.lower(),
+                calls=int(totals.calls[kernel]),
+                average_ns=int(time.total_ns[kernel] // totals.calls[kernel]),
+                mean_delay_ns=round(int(totals.delay_ns[kernel]) / timed) if timed else None,
+                max_delay_ns=int(totals.max_delay_ns[kernel]) if timed else None,
+                mean_queue=int(totals.queue[kernel]) / queued if queued else None,
+                max_queue=int(totals.max_queue[kernel]) if queued else None,
+                mean_call_ns=round(int(totals.call_ns[kernel]) / queued) if queued else None,
+                short_percent=percent(int(totals.short[kernel]), queued),
+            )
+        )
+    return rows, len(called)
+
+
+def sync_rows(view: ProfileView, selection: Selection, found: SyncGroups) -> tuple[list[SyncRow], int]:
+    """Synchronising calls by falling time, and how many rows there are."""
+    strings, iterations = view.profile.strings, view.profile.iterations
+    wall = int(iterations.duration_ns[selection.first : selection.last + 1].sum())
+    rows = []
+    for at in range(min(len(found), SYNC_ROWS)):
+        op, op_id, module = _op(view, int(found.group[at]))
+        calls, time_ns = int(found.calls[at]), int(found.time_ns[at])
+        rows.append(
+            SyncRow(
+                call=_cut(strings[found.name[at]]),
+                kind=_SYNC_KINDS[int(found.kind[at])],
+                op=op,
+                op_id=op_id,
+                inner_op=_cut(strings[found.op[at]]) if found.op[at] >= 0 else "",
+                module=module or _cut(strings[found.module[at]]),
+                role=ROLES[int(found.role[at])],
+                calls=calls,
+                calls_per_iteration=calls / selection.count,
+                time_ns=time_ns,
+                ns_per_iteration=round(time_ns / selection.count),
+                average_ns=time_ns // calls,
+                max_ns=int(found.max_ns[at]),
+                percent=percent(time_ns, wall),
+            )
+        )
+    return rows, len(found)
+
+
+def gap_rows(view: ProfileView, gaps: IdleGaps) -> tuple[list[GapRow], int]:
+    """The largest gaps, and how many there are."""
+    profile = view.profile
+    iterations, strings = profile.iterations, profile.strings
+    in_iteration = _place_in_iteration(gaps)
+    rows = []
+    for at in np.argsort(-gaps.duration_ns, kind="stable")[:GAP_ROWS].tolist():
+        index, following = int(gaps.iteration[at]), int(gaps.next[at])
+        kernel = int(profile.launches.kernel[following]) if following >= 0 else -1
+        op, op_id, module = _op(view, int(view.launch_group[following]) if following >= 0 else -1)
+        duration = int(gaps.duration_ns[at])
+        rows.append(
+            GapRow(
+                index=index,
+                number=int(iterations.number[index]),
+                gpu=iterations.gpu_ids[int(gaps.gpu[at])],
+                start_ns=int(gaps.start_ns[at] - iterations.start_ns[index]),
+                duration_ns=duration,
+                percent=percent(duration, int(iterations.duration_ns[index])),
+                kind=GAP_KINDS[int(gaps.kind[at])],
+                meanwhile=ACTIVITIES[int(np.argmax(gaps.activity_ns[at]))],
+                activity_ns=gaps.activity_ns[at].tolist(),
+                kernel=_cut(short_kernel_name(strings[profile.kernels.name[kernel]])) if kernel >= 0 else "",
+                kernel_id=kernel_id(view, kernel) if kernel >= 0 else "",
+                op=op,
+                op_id=op_id,
+                module=module,
+                event=f"i{int(in_iteration[at])}",
+            )
+        )
+    return rows, len(gaps)
+
+
+def _place_in_iteration(gaps: IdleGaps) -> Ints:
+    """Per gap its row among those of its iteration alone."""
+    order = np.argsort(gaps.iteration, kind="stable")
+    result = np.empty(len(gaps), dtype=np.int64)
+    result[order] = np.arange(len(gaps)) - np.searchsorted(gaps.iteration[order], gaps.iteration[order])
+    return result
+
+
+def _op(view: ProfileView, group: int) -> tuple[str, str, str]:
+    """Name, id and module path of a row of `ProfileView.groups`; empty for none."""
+    if group < 0:
+        return "", "", ""
+    groups, strings = view.groups, view.profile.strings
+    module = strings[groups.module[group]]
+    return _cut(op_name(module, strings[groups.op_type[group]])), groups.ids[group], _cut(module)
+
+
+def _cut(name: str) -> str:
+    """Names are a stranger's text; a whole one is on the page that the row's id leads to."""
+    return name if len(name) <= _NAME_LENGTH else name[: _NAME_LENGTH - 1] + "…"

@@ -1,0 +1,413 @@
+"""The Memory page: what was allocated over the selected iterations, and what was alive when it was most."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, growth, kept_allocations, recorded_devices
+from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.pages.common import Direction, RunRef, SelectedRange, selected_range
+from tb_dlprof_plugin.pages.memory_tables import (
+    Allocators,
+    MemoryAllocation,
+    MemoryCategoryKey,
+    MemoryGroup,
+    allocation_rows,
+    module_rows,
+    op_type_rows,
+)
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+
+HOW_TO_RECORD = """\
+with tb_dlprof_plugin.profile(
+    "runs/memory", model=model, dataloader=loader, profile_memory=True
+) as prof:
+    for inputs, targets in loader:
+        train_step(inputs, targets)
+        prof.step()
+"""
+
+_POINTS = 2000
+_ROWS = 200
+_GROUPS = 500
+_ITERATIONS = 500
+_NOT_ATTRIBUTED = (
+    "Categories, modules, types of op and the allocations alive at the peak are unknown: the memory events of this "
+    "recording have no addresses (torch 1.8 and 1.9 write none), so nobody can tell which allocation a free ends."
+)
+_GROWING_ITERATIONS = 3
+"""Fewer iterations that all grow may do so by chance: the first ones fill caches."""
+
+_LABELS: dict[MemoryCategoryKey, tuple[str, str]] = {
+    "before": (
+        "Before the recording",
+        "What the device's total holds beyond recorded allocations: weights, optimizer state and other older memory.",
+    ),
+    "activations": (
+        "Activations",
+        "Allocated by an op of the forward pass and kept when that op had ended: what the backward pass needs.",
+    ),
+    "gradients": (
+        "Gradients",
+        "Allocated by an op of the backward pass and kept when that op had ended: of weights, and between layers.",
+    ),
+    "optimizer_state": (
+        "Optimizer state",
+        "Allocated in the optimizer's step and kept when the step had ended, such as momentum.",
+    ),
+    "temporary": (
+        "Temporary",
+        "Freed within the op that allocated it, or within the optimizer's step: workspace and intermediate results.",
+    ),
+    "other": ("Input and other", "The rest: batches, losses that are kept, allocations outside of any op."),
+}
+
+
+class MemoryDevice(msgspec.Struct, frozen=True):
+    """A device whose memory was recorded; ``key`` is what the route's parameter ``device`` takes."""
+
+    key: str
+    label: str
+
+
+class MemoryFigures(msgspec.Struct, frozen=True):
+    """The selected iterations in numbers (bytes). ``fragmentation_bytes`` is reserved less allocated at the peak.
+
+    Percents are of the device's memory. ``growth_bytes`` is the mean per iteration; ``grows`` says that each grew.
+    ``relative`` says that neither addresses nor totals were recorded: allocated bytes then count from the lowest moment
+    of the recording, when the total is unknown, and so is its share; at least ``known_before_bytes`` were allocated
+    when the recording began.
+    """
+
+    peak_allocated_bytes: int
+    peak_allocated_percent: float | None
+    peak_reserved_bytes: int | None
+    peak_reserved_percent: float | None
+    fragmentation_bytes: int | None
+    fragmentation_percent: float | None
+    device_memory_bytes: int | None
+    growth_bytes: int
+    grows: bool
+    relative: bool
+    known_before_bytes: int
+
+
+class MemoryMoment(msgspec.Struct, frozen=True):
+    """When most was allocated: ns after the first selected iteration began, and the op that led to it ("" for none)."""
+
+    time_ns: int
+    iteration_number: int
+    op: str
+    op_id: str | None
+    direction: Direction
+    allocated_bytes: int
+
+
+class MemoryCategory(msgspec.Struct, frozen=True):
+    """One category: bytes at the peak (they sum to it) and the most it held at any moment; None where unknown."""
+
+    key: MemoryCategoryKey
+    label: str
+    definition: str
+    bytes: int | None
+    percent: float | None
+    own_peak_bytes: int | None
+
+
+class MemoryCurve(msgspec.Struct, frozen=True):
+    """Columns with one entry per moment; each holds from its time (ns after the start) to the next one's.
+
+    ``categories`` has one column per category of the page, empty where it is unknown, and none where all are;
+    ``reserved`` is empty where it was not recorded. ``moments`` counts those of the recording, of which the highest and
+    lowest were kept.
+    """
+
+    time_ns: list[int]
+    allocated: list[int]
+    reserved: list[int]
+    categories: list[list[int]]
+    stop_ns: int
+    moments: int
+
+
+class MemoryIteration(msgspec.Struct, frozen=True):
+    """One selected iteration: from ``start_ns`` after the first; ``category_bytes`` at its own peak, or empty."""
+
+    index: int
+    number: int
+    start_ns: int
+    peak_allocated_bytes: int
+    peak_reserved_bytes: int | None
+    category_bytes: list[int | None]
+    growth_bytes: int
+    allocations: int
+
+
+class MemoryPage(msgspec.Struct, frozen=True):
+    """Memory of one device; all but the headline and ``how_to_record`` is empty where none was recorded.
+
+    ``rows`` are the largest of the ``total_rows`` allocations alive at the peak, ``iterations`` at most the first 500
+    selected ones. Where the recording does not tell what is alive, ``not_attributed`` says why, and ``categories``,
+    ``modules``, ``op_types`` and ``rows`` are empty; else it is "".
+    """
+
+    ref: RunRef
+    headline: str
+    range: SelectedRange
+    how_to_record: str
+    devices: list[MemoryDevice]
+    device: str | None
+    figures: MemoryFigures | None
+    peak: MemoryMoment | None
+    categories: list[MemoryCategory]
+    curve: MemoryCurve | None
+    iterations: list[MemoryIteration]
+    not_attributed: str
+    modules: list[MemoryGroup]
+    op_types: list[MemoryGroup]
+    rows: list[MemoryAllocation]
+    total_rows: int | None
+    notes: list[str]
+
+
+def memory_page(view: ProfileView, ref: RunRef, selection: Selection, device: str | None = None) -> MemoryPage:
+    """Memory of a device ("0", "cpu"); by default of the first GPU, and of the CPU where no GPU's was recorded.
+
+    Raises:
+        KeyError: memory of that device was not recorded.
+    """
+    found = {device_key(number): number for number in recorded_devices(view.profile)}
+    if device is not None and device not in found:
+        raise KeyError(device)
+    if not found:
+        return _nothing_recorded(view, ref, selection)
+    key = device if device is not None else next(iter(found))
+    return _Builder(view, selection, found[key]).page(ref, [_device(view, number) for number in found.values()], key)
+
+
+def device_key(device: int) -> str:
+    """A device's name in addresses and options: "cpu", or the GPU's number."""
+    return "cpu" if device == CPU else str(device)
+
+
+def _device(view: ProfileView, device: int) -> MemoryDevice:
+    name = next((gpu.name for gpu in view.profile.system.gpus if gpu.id == device), None)
+    label = "CPU" if device == CPU else f"GPU {device}" + (f" ({name})" if name else "")
+    return MemoryDevice(device_key(device), label)
+
+
+def _nothing_recorded(view: ProfileView, ref: RunRef, selection: Selection) -> MemoryPage:
+    return MemoryPage(
+        ref=ref,
+        headline="Memory was not recorded: give profile_memory=True to tb_dlprof_plugin.profile(...), or to your own "
+        "torch.profiler.profile(...), and record again.",
+        range=selected_range(view, selection),
+        how_to_record=HOW_TO_RECORD,
+        devices=[], device=None, figures=None, peak=None, categories=[], curve=None, iterations=[], not_attributed="",
+        modules=[], op_types=[], rows=[], total_rows=None, notes=[],
+    )  # fmt: skip
+
+
+class _Builder:
+    """The page of one device and selection, part by part."""
+
+    def __init__(self, view: ProfileView, selection: Selection, device: int) -> None:
+        self.view, self.selection, self.device = view, selection, device
+        self.memory = DeviceMemory(view, device)
+        self.made_by = Allocators(self.memory)
+        self.window = self.memory.window(selection.first, selection.last)
+        self.peak = self.memory.peak(self.window)
+        self.growth = growth(self.memory, selection)
+
+    def page(self, ref: RunRef, devices: list[MemoryDevice], key: str) -> MemoryPage:
+        """All parts together."""
+        figures, moment, categories = self._figures(), self._moment(), self._categories()
+        modules, op_types, rows, total_rows = self._tables()
+        label = next(item.label for item in devices if item.key == key)
+        return MemoryPage(
+            ref=ref,
+            headline=self._headline(label, figures, moment, categories, modules),
+            range=selected_range(self.view, self.selection),
+            how_to_record=HOW_TO_RECORD,
+            devices=devices,
+            device=key,
+            figures=figures,
+            peak=moment,
+            categories=categories,
+            curve=self._curve(),
+            iterations=self._iterations(),
+            not_attributed="" if self.memory.partners_known else _NOT_ATTRIBUTED,
+            modules=modules[:_GROUPS],
+            op_types=op_types[:_GROUPS],
+            rows=rows,
+            total_rows=total_rows,
+            notes=self._notes(),
+        )
+
+    def _tables(self) -> tuple[list[MemoryGroup], list[MemoryGroup], list[MemoryAllocation], int | None]:
+        """Modules, types of op and the largest allocations alive at the peak with their number: nothing if unknown."""
+        memory, made_by, peak = self.memory, self.made_by, self.peak
+        if not memory.partners_known:
+            return [], [], [], None
+        alive = np.flatnonzero(memory.alive(peak.state))
+        largest = alive[np.argsort(-memory.bytes[alive], kind="stable")[:_ROWS]]
+        modules, op_types = module_rows(made_by, peak, self.window), op_type_rows(made_by, peak, self.window)
+        return modules, op_types, allocation_rows(made_by, peak, largest), len(alive)
+
+    def _figures(self) -> MemoryFigures:
+        peak, reserved = self.peak, self.memory.peak_reserved(self.window)
+        gpu = next((gpu for gpu in self.view.profile.system.gpus if gpu.id == self.device), None)
+        limit = gpu.memory_bytes if gpu else None
+        whole = not self.memory.relative
+        fragmentation = peak.reserved - peak.allocated if whole and peak.reserved is not None else None
+        return MemoryFigures(
+            peak_allocated_bytes=peak.allocated,
+            peak_allocated_percent=percent(peak.allocated, limit) if whole else None,
+            peak_reserved_bytes=reserved,
+            peak_reserved_percent=percent(reserved, limit),
+            fragmentation_bytes=fragmentation,
+            fragmentation_percent=percent(fragmentation, peak.reserved),
+            device_memory_bytes=limit,
+            growth_bytes=round(sum(self.growth) / len(self.growth)),
+            grows=len(self.growth) >= _GROWING_ITERATIONS and min(self.growth) > 0,
+            relative=self.memory.relative,
+            known_before_bytes=self.memory.known_before,
+        )
+
+    def _moment(self) -> MemoryMoment:
+        peak, iterations = self.peak, self.view.profile.iterations
+        index = int(self.view.iteration_at(np.array([peak.time_ns]))[0])
+        # A peak that was carried into the window has no event of its own in it.
+        event = peak.state - 1 if peak.call >= 0 else None
+        return MemoryMoment(
+            time_ns=peak.time_ns - self.window.start_ns,
+            iteration_number=int(iterations.number[max(index, self.selection.first)]),
+            op="" if event is None else self.made_by.op(event),
+            op_id=None if event is None else self.made_by.op_id(event),
+            direction="" if event is None else self.made_by.direction(event),
+            allocated_bytes=peak.allocated,
+        )
+
+    def _categories(self) -> list[MemoryCategory]:
+        if not self.memory.partners_known:
+            return []
+        own = self.memory.own_category_peaks(self.window)
+        return [
+            MemoryCategory(key, *_LABELS[key], at_peak, percent(at_peak, self.peak.allocated), highest)
+            for key, at_peak, highest in zip(_LABELS, self.peak.category_bytes, own, strict=True)
+        ]
+
+    def _curve(self) -> MemoryCurve:
+        memory, window = self.memory, self.window
+        states = memory.curve_states(window, _POINTS)
+        time = memory.time_ns[np.maximum(states - 1, 0)] - window.start_ns
+        time[0] = 0
+        columns = memory.category_bytes[:, states].tolist() if memory.partners_known else []
+        if columns and not memory.before_known:
+            columns[CATEGORIES.index("before")] = []
+        return MemoryCurve(
+            time_ns=time.tolist(),
+            allocated=memory.allocated[states].tolist(),
+            reserved=[] if memory.reserved is None else memory.reserved[states].tolist(),
+            categories=columns,
+            stop_ns=window.stop_ns - window.start_ns,
+            moments=window.last - window.first + 1,
+        )
+
+    def _iterations(self) -> list[MemoryIteration]:
+        memory, iterations = self.memory, self.view.profile.iterations
+        shown = range(self.selection.first, min(self.selection.last, self.selection.first + _ITERATIONS - 1) + 1)
+        result = []
+        for index, grown in zip(shown, self.growth, strict=False):
+            window = memory.window(index, index)
+            peak = memory.peak(window)
+            result.append(
+                MemoryIteration(
+                    index=index,
+                    number=int(iterations.number[index]),
+                    start_ns=window.start_ns - self.window.start_ns,
+                    peak_allocated_bytes=peak.allocated,
+                    peak_reserved_bytes=memory.peak_reserved(window),
+                    category_bytes=peak.category_bytes if memory.partners_known else [],
+                    growth_bytes=grown,
+                    allocations=int(memory.is_allocation[window.first : window.last].sum()),
+                )
+            )
+        return result
+
+    def _headline(
+        self,
+        label: str,
+        figures: MemoryFigures,
+        moment: MemoryMoment,
+        categories: list[MemoryCategory],
+        modules: list[MemoryGroup],
+    ) -> str:
+        size = byte_size(figures.peak_allocated_bytes)
+        if figures.device_memory_bytes and figures.peak_allocated_percent is not None:
+            share = "under 0.1" if figures.peak_allocated_percent < 0.1 else f"{figures.peak_allocated_percent:.1f}"
+            size += f", {share} % of the {byte_size(figures.device_memory_bytes)} it has"
+        if figures.known_before_bytes:
+            size += " above its lowest moment"
+        elif figures.relative:
+            size += " above what was there before the recording, which is unknown"
+        elif not self.memory.before_known:
+            size += " of what was allocated while it recorded"
+        sentence = f"{label} holds at most {size}, in iteration {moment.iteration_number}"
+        sentence += f" during {moment.op}{f' ({moment.direction})' if moment.direction else ''}" if moment.op else ""
+        largest = max(categories, key=lambda category: category.bytes or 0, default=None)
+        if largest is not None and largest.bytes:
+            verb = "was there" if largest.key == "before" else f"is {largest.label.lower()}"
+            what = "before the recording began" if largest.key == "before" else ""
+            sentence += f"; {largest.percent:.1f} % of it {verb} {what}".rstrip()
+            module = next((row for row in modules if row.kind == "group" and row.name), None)
+            if module is not None and module.bytes:
+                sentence += f", and {module.name} is the module that holds most, {module.percent:.1f} %"
+        if figures.known_before_bytes:
+            sentence += (
+                f"; what was there before the recording is unknown, at least {byte_size(figures.known_before_bytes)}"
+            )
+        return f"{sentence}.{self._growth_sentence(figures)}"
+
+    def _growth_sentence(self, figures: MemoryFigures) -> str:
+        """The hint at a leak, only where every iteration leaves more than it found."""
+        if not figures.grows:
+            return ""
+        text = f" Memory grows in each iteration, by {byte_size(figures.growth_bytes)} on average"
+        text += ": something keeps tensors from step to step"
+        if not self.memory.partners_known:
+            return f"{text}; which op made them is unknown."
+        kept = np.flatnonzero(kept_allocations(self.memory, self.selection) & (self.made_by.op_type >= 0))
+        if not len(kept):
+            return f"{text}."
+        event = self.made_by.most_bytes(kept)
+        direction = self.made_by.direction(event)
+        return f"{text}, most of them made by {self.made_by.op(event)}{f' ({direction})' if direction else ''}."
+
+    def _notes(self) -> list[str]:
+        memory = self.memory
+        notes = []
+        if self.device == CPU:
+            notes.append(
+                "torch counts the CPU's memory only while it records: weights and all else allocated before are in no "
+                "figure."
+            )
+            if memory.before_known:
+                notes.append("What an earlier recording of this process left counts as from before the recording.")
+        elif memory.relative:
+            notes.append(
+                "The device's totals were not recorded: allocated is the running sum of the events, counted from its "
+                "lowest moment. Its share of the device's memory is unknown."
+            )
+        elif not memory.has_totals:
+            notes.append("The device's totals were not recorded: the figures count recorded allocations only.")
+        if memory.contradictions:
+            notes.append(
+                f"{memory.contradictions} of {len(memory)} events do not fit the device's total: the difference counts "
+                "as memory from before the recording."
+            )
+        if memory.partners_known and not self.made_by.modules_recorded:
+            notes.append("Module names were not recorded: give model= to the hook.")
+        return notes

@@ -1,0 +1,250 @@
+"""The Modules page: the module tree with flattened times, calls and Tensor Core use, and what lies outside of it."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.modules import (
+    OUTSIDE_ROLES,
+    ModuleTotals,
+    ModuleTree,
+    NodeTotals,
+    module_totals,
+    module_tree,
+)
+from tb_dlprof_plugin.metrics.tensor_cores import utilization
+from tb_dlprof_plugin.pages.common import ROLES, Coverage, Role, RunRef, SelectedRange, coverage_of, selected_range
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+
+NOTE_FROM_STACKS = "modules_from_stacks"
+"""Code of the note that module paths were made of Python stack views."""
+
+_INSTANCE_NUMBER = re.compile(r"_\d+$")
+
+
+class ModuleRow(msgspec.Struct, frozen=True):
+    """One module with all modules below it, or (``role`` set, ``path`` empty) what one role did in no module.
+
+    Path "" without a role is the whole model. ``order`` counts modules as they were first called, each before those in
+    it; ``children`` counts the modules right below. GPU times are flattened but for ``gpu_sum_ns`` and its share
+    ``gpu_percent``; they are None without a GPU. Calls, forward and backward times are None for a role.
+    """
+
+    path: str
+    order: int
+    role: Role | None
+    type: str
+    children: int
+    calls: int | None
+    calls_per_iteration: float | None
+    gpu_ns: int | None
+    gpu_percent: float | None
+    gpu_forward_ns: int | None
+    gpu_backward_ns: int | None
+    gpu_own_ns: int | None
+    gpu_sum_ns: int | None
+    gpu_average_ns: int | None
+    gpu_min_ns: int | None
+    gpu_max_ns: int | None
+    cpu_ns: int
+    cpu_percent: float | None
+    cpu_forward_ns: int | None
+    cpu_backward_ns: int | None
+    cpu_own_ns: int
+    cpu_average_ns: int
+    cpu_min_ns: int
+    cpu_max_ns: int
+    kernel_calls: int | None
+    op_calls: int
+    ops: int
+    tc_eligible_ops: int | None
+    tc_using_ops: int | None
+    eligible_ns: int | None
+    tc_ns: int | None
+    utilization_percent: float | None
+
+
+class ModulesPage(msgspec.Struct, frozen=True):
+    """``rows`` by falling GPU time (CPU time without a GPU), a module always before those below it.
+
+    So the first of them are a tree too; ``total_rows`` counts them before the row limit. Without recorded modules there
+    are no rows. ``model`` names the root. ``from_stacks``: paths are made of Python stack views, "ResNet_0.Conv2d_3".
+    """
+
+    ref: RunRef
+    headline: str
+    range: SelectedRange
+    has_gpu: bool
+    model: str
+    from_stacks: bool
+    rows: list[ModuleRow]
+    outside: list[ModuleRow]
+    total_rows: int
+    coverage: Coverage
+
+
+def modules_page(view: ProfileView, ref: RunRef, selection: Selection) -> ModulesPage:
+    """All modules that ran in the selected iterations."""
+    from_stacks = any(note.code == NOTE_FROM_STACKS for note in view.profile.notes)
+    model = "all modules" if from_stacks else (view.profile.facts.model or "whole model")
+    tree, totals = module_tree(view), module_totals(view, selection)
+    rows: list[ModuleRow] = []
+    outside: list[ModuleRow] = []
+    if tree is not None and totals is not None:
+        cells = _Cells(view, selection, totals)
+        rows = _module_rows(view, tree, totals, cells, from_stacks)
+        outside = _outside_rows(totals, cells)
+    return ModulesPage(
+        ref=ref,
+        headline=_headline(rows, model, view.profile.has_gpu),
+        range=selected_range(view, selection),
+        has_gpu=view.profile.has_gpu,
+        model=model,
+        from_stacks=from_stacks,
+        rows=rows,
+        outside=outside,
+        total_rows=len(rows),
+        coverage=coverage_of(view),
+    )
+
+
+class _Cells:
+    """The columns that modules and roles share, and what their shares are shares of."""
+
+    def __init__(self, view: ProfileView, selection: Selection, totals: ModuleTotals) -> None:
+        self.has_gpu = view.profile.has_gpu
+        self.iterations = selection.count
+        self.knows_gpu = self.has_gpu and view.compute_capability is not None
+        self.all_gpu_ns = int(totals.inside.gpu_sum_ns[0] + totals.outside.gpu_sum_ns.sum())
+        self.all_cpu_ns = int(totals.inside.cpu.total[0] + totals.outside.cpu.total.sum())
+
+    def row(
+        self,
+        of: NodeTotals,
+        node: int,
+        *,
+        path: str = "",
+        order: int = 0,
+        role: Role | None = None,
+        type: str = "",
+        children: int = 0,
+        calls: int | None = None,
+        own_ns: tuple[int, int] | None = None,
+        gpu_halves_ns: tuple[int, int] | None = None,
+        cpu_halves_ns: tuple[int, int] | None = None,
+    ) -> ModuleRow:
+        """One row; the pairs are (GPU, CPU) and (forward, backward), by default all and unknown."""
+        gpu, cpu = of.gpu, of.cpu
+        gpu_ns, cpu_ns, gpu_sum = int(gpu.total[node]), int(cpu.total[node]), int(of.gpu_sum_ns[node])
+        own_gpu, own_cpu = own_ns or (gpu_ns, cpu_ns)
+        gpu_forward, gpu_backward = gpu_halves_ns or (None, None)
+        cpu_forward, cpu_backward = cpu_halves_ns or (None, None)
+        has_gpu = self.has_gpu
+        return ModuleRow(
+            path=path,
+            order=order,
+            role=role,
+            type=type,
+            children=children,
+            calls=calls,
+            calls_per_iteration=None if calls is None else calls / self.iterations,
+            gpu_ns=gpu_ns if has_gpu else None,
+            gpu_percent=percent(gpu_sum, self.all_gpu_ns) if has_gpu else None,
+            gpu_forward_ns=gpu_forward if has_gpu else None,
+            gpu_backward_ns=gpu_backward if has_gpu else None,
+            gpu_own_ns=own_gpu if has_gpu else None,
+            gpu_sum_ns=gpu_sum if has_gpu else None,
+            gpu_average_ns=round(gpu_ns / self.iterations) if has_gpu else None,
+            gpu_min_ns=int(gpu.low[node]) if has_gpu else None,
+            gpu_max_ns=int(gpu.high[node]) if has_gpu else None,
+            cpu_ns=cpu_ns,
+            cpu_percent=percent(cpu_ns, self.all_cpu_ns),
+            cpu_forward_ns=cpu_forward,
+            cpu_backward_ns=cpu_backward,
+            cpu_own_ns=own_cpu,
+            cpu_average_ns=round(cpu_ns / self.iterations),
+            cpu_min_ns=int(cpu.low[node]),
+            cpu_max_ns=int(cpu.high[node]),
+            kernel_calls=int(of.kernel_calls[node]) if has_gpu else None,
+            op_calls=int(of.op_calls[node]),
+            ops=int(of.ops[node]),
+            tc_eligible_ops=int(of.eligible_ops[node]) if self.knows_gpu else None,
+            tc_using_ops=int(of.tensor_core_ops[node]) if has_gpu else None,
+            eligible_ns=int(of.eligible_ns[node]) if has_gpu else None,
+            tc_ns=int(of.tensor_core_ns[node]) if has_gpu else None,
+            utilization_percent=(
+                utilization(int(of.tensor_core_ns[node]), int(of.eligible_unknown_ns[node]), int(of.eligible_ns[node]))
+                if has_gpu
+                else None
+            ),
+        )
+
+
+def _module_rows(
+    view: ProfileView, tree: ModuleTree, totals: ModuleTotals, cells: _Cells, from_stacks: bool
+) -> list[ModuleRow]:
+    inside = totals.inside
+    ran = (tree.rolled_up(totals.calls) > 0) | (inside.op_calls > 0) | (inside.cpu.total > 0) | (inside.gpu.total > 0)
+    ran[0] = True
+    children = np.bincount(tree.parent[1:][ran[1:]], minlength=len(tree))
+    gpu, cpu, nodes = inside.gpu.total, inside.cpu.total, np.flatnonzero(ran)
+    # By GPU time, then CPU time, then depth: neither time of a module is below that of one inside it.
+    order = nodes[np.lexsort((tree.depth[nodes], -cpu[nodes], -gpu[nodes]))]
+    return [
+        cells.row(
+            inside,
+            node,
+            path=tree.path[node],
+            order=node,
+            type=_type_of(view, tree.path[node], from_stacks),
+            children=int(children[node]),
+            # Above several outermost views there is no module that could be called.
+            calls=None if from_stacks and not tree.path[node] else int(totals.calls[node]),
+            own_ns=(int(totals.own_gpu_ns[node]), int(totals.own_cpu_ns[node])),
+            gpu_halves_ns=(int(totals.forward_gpu_ns[node]), int(totals.backward_gpu_ns[node])),
+            cpu_halves_ns=(int(totals.forward_cpu_ns[node]), int(totals.backward_cpu_ns[node])),
+        )
+        for node in order.tolist()
+    ]
+
+
+def _outside_rows(totals: ModuleTotals, cells: _Cells) -> list[ModuleRow]:
+    of = totals.outside
+    time = of.gpu.total if cells.has_gpu else of.cpu.total
+    return [
+        cells.row(of, index, role=ROLES[OUTSIDE_ROLES[index]])
+        for index in np.argsort(-time, kind="stable").tolist()
+        if of.cpu.total[index] or of.gpu.total[index] or of.op_calls[index]
+    ]
+
+
+def _type_of(view: ProfileView, path: str, from_stacks: bool) -> str:
+    """The module's class, "" where it was not recorded: stacks name views "Conv2d_3", the hook knows the model's."""
+    if from_stacks:
+        return _INSTANCE_NUMBER.sub("", path.rpartition(".")[2])
+    return (view.profile.facts.model or "") if not path else ""
+
+
+def _headline(rows: list[ModuleRow], model: str, has_gpu: bool) -> str:
+    if not rows:
+        return "Module names were not recorded, so the time cannot be shown by module."
+    unit = "GPU" if has_gpu else "CPU"
+    share = {row.path: (row.gpu_percent if has_gpu else row.cpu_percent) or 0.0 for row in rows}
+    if len(rows) == 1:
+        return f"{model} took {share['']:.1f} % of the {unit} time; no module inside it was recorded."
+    below: dict[str, list[str]] = {}
+    for row in rows[1:]:
+        below.setdefault(row.path.rpartition(".")[0], []).append(row.path)
+    # Modules that only hold one other say nothing.
+    first = below[""]
+    while len(first) == 1 and first[0] in below:
+        first = below[first[0]]
+    count = "1 module" if len(rows) == 2 else f"{len(rows) - 1} modules"
+    return (
+        f"{count} ran and took {share['']:.1f} % of the {unit} time; "
+        f"{first[0]} takes the most, {share[first[0]]:.1f} %."
+    )

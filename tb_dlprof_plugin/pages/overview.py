@@ -1,0 +1,321 @@
+"""The Overview page: DLProf's dashboard."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_dlprof_plugin.advice import advise
+from tb_dlprof_plugin.metrics.iterations import (
+    StepTotals,
+    category_sums,
+    iterations_with_recorder,
+    percent,
+    step_totals,
+)
+from tb_dlprof_plugin.metrics.kernels import time_split
+from tb_dlprof_plugin.metrics.ops import op_totals
+from tb_dlprof_plugin.metrics.step_phases import step_parts
+from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.model.formatting import duration, share
+from tb_dlprof_plugin.model.profile import Role
+from tb_dlprof_plugin.pages.common import (
+    Coverage,
+    NoteItem,
+    OpRow,
+    RunRef,
+    SelectedRange,
+    Slice,
+    StepFigures,
+    coverage_of,
+    run_title,
+    selected_range,
+    step_figures,
+)
+from tb_dlprof_plugin.pages.gpus import GpuUse, gpus
+from tb_dlprof_plugin.pages.idle_text import idle_words
+from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar
+from tb_dlprof_plugin.pages.ops import op_rows
+from tb_dlprof_plugin.pages.precision import (
+    NumericHealthPanel,
+    PrecisionSummary,
+    numeric_health_panel,
+    precision_summary,
+)
+from tb_dlprof_plugin.pages.step_text import step_words
+from tb_dlprof_plugin.pages.system import SystemItem, system_items
+from tb_dlprof_plugin.pages.trust import TrustVerdict, trust_verdict
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.simulation.estimate import StepSource
+
+
+class PerformanceSummary(msgspec.Struct, frozen=True):
+    """DLProf's performance summary over the selected iterations; percentages 0 to 100, None where unknown.
+
+    ``tensor_core_time_percent`` is of the time of all kernels, copies and sets.
+    Times and percentages are those of steps without the profiler, ``wall_clock_ns`` of as many as were selected;
+    ``step_low_ns`` and ``step_high_ns`` are the ends of the interval of ``average_iteration_ns``. The recorded steps
+    took ``recorded_iteration_ns`` on average, with ``iteration_deviation_ns`` among them; ``recorder_ns`` is what the
+    recorder added to all of them.
+    """
+
+    wall_clock_ns: int
+    gpu_utilization_percent: float | None
+    tensor_core_kernel_utilization_percent: float | None
+    tensor_core_time_percent: float | None
+    gpu_busy_ns: int | None
+    total_iterations: int
+    aggregated_iterations: int
+    start_iteration: int
+    stop_iteration: int
+    average_iteration_ns: int
+    step_low_ns: int
+    step_high_ns: int
+    step_source: StepSource
+    recorded_iteration_ns: int
+    recorded_wall_clock_ns: int
+    recorder_ns: int
+    iteration_deviation_ns: int | None
+    samples_per_second: float | None
+    peak_memory_bytes: int | None
+    memory_bytes: int | None
+
+
+class Category(msgspec.Struct, frozen=True):
+    """A time category, its label and one sentence that defines it."""
+
+    key: str
+    label: str
+    definition: str
+    recorded: bool
+
+
+class FindingLine(msgspec.Struct, frozen=True):
+    """A finding in one line; the Advice page has the rest."""
+
+    id: str
+    rule: str
+    severity: str
+    title: str
+    saving_ns: int | None
+    saving_percent: float | None
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """Everything on the Overview page. ``headline`` answers "where did the time go?" in one sentence.
+
+    ``step_words`` says how the step's length is known. Shares are of steps without the profiler;
+    ``iterations`` are as recorded, with the recorder's part as the last of ``categories``. ``bars_note`` says what a
+    bar of them stands for, empty where it is one iteration.
+    """
+
+    ref: RunRef
+    title: str
+    headline: str
+    trust: TrustVerdict
+    step: StepFigures
+    step_words: str
+    range: SelectedRange
+    has_gpu: bool
+    precision: PrecisionSummary
+    numeric_health: NumericHealthPanel | None
+    summary: PerformanceSummary
+    categories: list[Category]
+    gpu_utilization: list[Slice]
+    gpus: list[GpuUse]
+    resource_usage: list[Slice]
+    parts: list[Slice]
+    kernel_time: list[Slice]
+    tensor_core_efficiency: list[Slice]
+    iterations: list[IterationBar]
+    bars_note: str
+    top_ops: list[OpRow]
+    system: list[SystemItem]
+    findings: list[FindingLine]
+    coverage: Coverage
+    notes: list[NoteItem]
+
+
+_TOP_OPS = 10
+_PARTS = {
+    Role.FORWARD: "Forward",
+    Role.BACKWARD: "Backward",
+    Role.OPTIMIZER: "Optimizer",
+    Role.DATALOADER: "Data loading",
+    Role.OTHER: "Other",
+}
+CATEGORIES: dict[str, tuple[str, str]] = {
+    "tensor_core": ("Tensor Cores", "A Tensor Core kernel runs on the GPU."),
+    "other_kernels": ("Other kernels", "Another kernel runs and no Tensor Core kernel does."),
+    "memory": ("Memory", "A copy or set runs on the GPU and no kernel does."),
+    "dataloader": ("Dataloader", "The GPU is idle and the training thread waits in the DataLoader."),
+    "io": ("I/O", "The CPU reads or writes files and none of the above applies. PyTorch traces do not record it."),
+    "cpu": ("CPU", "An op or CUDA call runs on the CPU and none of the above applies."),
+    "other": ("Other", "None of the above: Python between ops, or waiting outside PyTorch."),
+}
+RECORDER = Category(
+    "recorder", "Recorder", "What the profiler added to the recorded step: no part of the step without it.", True
+)
+
+
+def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
+    """The Overview page over the selected iterations."""
+    profile = view.profile
+    steps = step_totals(view, selection)
+    totals = op_totals(view, selection)
+    tensor_cores = tensor_core_totals(totals)
+    has_gpu = profile.has_gpu
+    return Overview(
+        ref=ref,
+        title=run_title(view),
+        headline=_headline(view, selection, steps),
+        trust=trust_verdict(view, selection),
+        step=step_figures(steps.estimate),
+        step_words=step_words(steps.estimate),
+        range=selected_range(view, selection),
+        has_gpu=has_gpu,
+        precision=precision_summary(view, ref.run),
+        numeric_health=numeric_health_panel(view, selection),
+        summary=_summary(view, selection, steps, tensor_cores),
+        categories=_categories(view, steps),
+        gpu_utilization=_utilization(steps),
+        gpus=gpus(view, selection),
+        resource_usage=_resource_usage(view, selection, steps),
+        parts=_parts(view, selection, steps.wall_ns),
+        kernel_time=_kernel_time(view, selection) if has_gpu else [],
+        tensor_core_efficiency=_efficiency(tensor_cores) if has_gpu else [],
+        iterations=_bars(view, selection, steps),
+        bars_note=bars_note(len(view.profile.iterations)),
+        top_ops=op_rows(view, selection)[:_TOP_OPS],
+        system=system_items(view),
+        findings=[
+            FindingLine(
+                f.id,
+                f.rule,
+                f.severity,
+                f.title,
+                f.saving.expected_ns if f.saving else None,
+                f.saving.percent if f.saving else None,
+            )
+            for f in advise(view, selection).findings
+        ],
+        coverage=coverage_of(view),
+        notes=[NoteItem(n.code, n.text, n.count) for n in profile.notes],
+    )
+
+
+def _summary(
+    view: ProfileView, selection: Selection, steps: StepTotals, tensor_cores: TensorCoreTotals
+) -> PerformanceSummary:
+    profile = view.profile
+    numbers = profile.iterations.number
+    facts = profile.facts
+    gpu = next((g for g in profile.system.gpus if g.id in profile.iterations.gpu_ids), None)
+    return PerformanceSummary(
+        wall_clock_ns=steps.wall_ns,
+        gpu_utilization_percent=steps.gpu_utilization,
+        tensor_core_kernel_utilization_percent=tensor_cores.utilization if profile.has_gpu else None,
+        tensor_core_time_percent=time_split(view, selection).tensor_core_percent,
+        gpu_busy_ns=steps.gpu_busy_ns,
+        total_iterations=len(profile.iterations),
+        aggregated_iterations=selection.count,
+        start_iteration=int(numbers[selection.first]),
+        stop_iteration=int(numbers[selection.last]),
+        average_iteration_ns=steps.average_ns,
+        step_low_ns=round(steps.estimate.low_ns),
+        step_high_ns=round(steps.estimate.high_ns),
+        step_source=steps.estimate.source,
+        recorded_iteration_ns=steps.recorded_ns,
+        recorded_wall_clock_ns=steps.recorded_wall_ns,
+        recorder_ns=steps.recorder_ns,
+        iteration_deviation_ns=steps.deviation_ns,
+        samples_per_second=steps.samples_per_second(facts.batch_size),
+        peak_memory_bytes=facts.peak_memory_allocated_bytes,
+        memory_bytes=gpu.memory_bytes if gpu else None,
+    )
+
+
+def _resource_usage(view: ProfileView, selection: Selection, steps: StepTotals) -> list[Slice]:
+    """The step by category; the two of kernels together where it is not known which of them use Tensor Cores."""
+    times = dict(steps.category_ns)
+    labels = {name: label for name, (label, _) in CATEGORIES.items()}
+    if not time_split(view, selection).tensor_cores_known:
+        times["other_kernels"] = (times["other_kernels"] or 0) + (times["tensor_core"] or 0)
+        times["tensor_core"] = None
+        labels["other_kernels"] = "Kernels, on Tensor Cores or not"
+    return [Slice(name, labels[name], value, percent(value, steps.wall_ns)) for name, value in times.items()]
+
+
+def _parts(view: ProfileView, selection: Selection, wall_ns: int) -> list[Slice]:
+    parts = step_parts(view, selection)
+    labels = dict(_PARTS)
+    if parts[Role.FORWARD] is None:
+        labels[Role.OTHER] = "Forward and other"
+    return [Slice(part.name.lower(), labels[part], value, percent(value, wall_ns)) for part, value in parts.items()]
+
+
+def _categories(view: ProfileView, steps: StepTotals) -> list[Category]:
+    known = category_sums(view, slice(None))
+    return [
+        Category(name, label, definition, known[name] is not None) for name, (label, definition) in CATEGORIES.items()
+    ] + ([RECORDER] if steps.recorder_ns else [])
+
+
+def _utilization(steps: StepTotals) -> list[Slice]:
+    if steps.gpu_busy_ns is None:
+        return []
+    return [
+        Slice("using", "Using", steps.gpu_busy_ns, steps.gpu_utilization),
+        Slice("idle", "Idle", steps.gpu_idle_ns, steps.gpu_idle_percent),
+    ]
+
+
+def _kernel_time(view: ProfileView, selection: Selection) -> list[Slice]:
+    split = time_split(view, selection)
+    whole = split.kernel_ns + split.memory_ns
+    parts = [
+        ("tensor_core", "Tensor Core kernels", split.tensor_core_ns),
+        ("other_kernels", "Other kernels", split.other_ns),
+        ("memory", "Memory", split.memory_ns),
+    ]
+    if split.unknown_ns:
+        parts.append(("unknown", "Unknown kernels", split.unknown_ns))
+    return [Slice(key, label, value, percent(value, whole)) for key, label, value in parts]
+
+
+def _efficiency(totals: TensorCoreTotals) -> list[Slice]:
+    parts = [
+        ("using", "Using Tensor Cores", totals.using_ns),
+        ("not_using", "Eligible, not using", totals.not_using_ns),
+    ]
+    if totals.unknown_ns:
+        parts.append(("unknown", "Eligible, unknown", totals.unknown_ns))
+    return [Slice(key, label, value, percent(value, totals.eligible_ns)) for key, label, value in parts]
+
+
+def _bars(view: ProfileView, selection: Selection, steps: StepTotals) -> list[IterationBar]:
+    times = iterations_with_recorder(view, selection)
+    shown = [category.recorded for category in _categories(view, steps)]
+
+    def bar(first: int, last: int) -> IterationBar:
+        sums = times[first : last + 1].sum(axis=0).tolist()
+        known = [value if recorded else None for value, recorded in zip(sums, shown, strict=False)]
+        return iteration_bar(view, selection, (first, last), known, takes_rounding=list(CATEGORIES).index("other"))
+
+    return [bar(*span) for span in bar_spans(len(view.profile.iterations))]
+
+
+def _headline(view: ProfileView, selection: Selection, steps: StepTotals) -> str:
+    average = duration(steps.average_ns)
+    known = {name: value for name, value in steps.category_ns.items() if value is not None}
+    if not view.profile.has_gpu:
+        first = max(known, key=lambda name: known[name])
+        part = share(percent(known[first], steps.wall_ns))
+        return f"Each step takes {average} on the CPU; the largest part is {CATEGORIES[first][0]}, {part}."
+    told = time_split(view, selection).tensor_cores_known
+    tensor = share(percent(known.get("tensor_core"), steps.wall_ns) if told else None)
+    works = f"works {share(steps.gpu_utilization)}"
+    idle = idle_words(view, selection)
+    if idle is not None and (steps.gpu_idle_percent or 0.0) > (steps.gpu_utilization or 0.0):
+        return f"The GPU {idle} of each {average} step; it {works}, {tensor} on Tensor Cores."
+    text = f"The GPU {works} of each {average} step, {tensor} on Tensor Cores"
+    return f"{text}, and {idle}." if idle else f"{text}."

@@ -1,0 +1,95 @@
+"""An op, a kernel or a module in; the ops, kernels and modules that belong to it out.
+
+So a selection goes with the reader from page to page: every page shows the rows whose ids are named here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.model.formatting import short_kernel_name
+from tb_dlprof_plugin.model.profile import Bools
+from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES, RunRef
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+
+SubjectKind = Literal["op", "kernel", "module"]
+
+
+class Related(msgspec.Struct, frozen=True):
+    """What belongs to the ``kind`` of thing with this ``id``, in the selected iterations.
+
+    ``ops`` and ``kernels`` are ids. ``modules`` are keys as the Modules page has them: a path, or ":role" for what one
+    part of the step does in no module. Of an op: itself, the kernels that it launched and its module. Of a kernel: the
+    ops that launched it and their modules. Of a module: all ops in it and in the modules below it.
+    """
+
+    ref: RunRef
+    kind: SubjectKind
+    id: str
+    name: str
+    ops: list[str]
+    kernels: list[str]
+    modules: list[str]
+
+
+def related(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectKind, subject: str) -> Related:
+    """What belongs to an op, a kernel (by id) or a module (by key).
+
+    Raises:
+        KeyError: there is nothing of this kind and id in the recording.
+    """
+    launches = view.profile.launches
+    rows = np.flatnonzero(view.selected_launches(selection) & (view.launch_group >= 0))
+    groups, kernels = np.unique(np.stack((view.launch_group[rows], launches.kernel[rows])), axis=1)
+    if kind == "kernel":
+        used = np.unique(launches.kernel).tolist()
+        wanted = next((kernel for kernel in used if kernel_id(view, kernel) == subject), None)
+        if wanted is None:
+            raise KeyError(subject)
+        mine = np.zeros(len(view.groups), dtype=np.bool_)
+        mine[groups[kernels == wanted]] = True
+        name = short_kernel_name(view.profile.strings[view.profile.kernels.name[wanted]])
+        launched = [wanted]
+    else:
+        mine, name = _op(view, subject) if kind == "op" else _module(view, subject)
+        launched = np.unique(kernels[mine[groups]]).tolist()
+    members = np.flatnonzero(mine).tolist()
+    return Related(
+        ref=ref,
+        kind=kind,
+        id=subject,
+        name=name,
+        ops=[view.groups.ids[group] for group in members],
+        kernels=[kernel_id(view, kernel) for kernel in launched],
+        modules=[subject] if kind == "module" else sorted({_module_key(view, group) for group in members}),
+    )
+
+
+def _op(view: ProfileView, subject: str) -> tuple[Bools, str]:
+    if subject not in view.groups.ids:
+        raise KeyError(subject)
+    group = view.groups.ids.index(subject)
+    mine = np.zeros(len(view.groups), dtype=np.bool_)
+    mine[group] = True
+    strings, groups = view.profile.strings, view.groups
+    direction = DIRECTIONS.get(int(groups.role[group]), "")
+    name = op_name(strings[groups.module[group]], strings[groups.op_type[group]])
+    return mine, f"{name} ({direction})" if direction else name
+
+
+def _module(view: ProfileView, subject: str) -> tuple[Bools, str]:
+    keys = [_module_key(view, group) for group in range(len(view.groups))]
+    if subject == ".":
+        return np.array([not key.startswith(":") for key in keys], dtype=np.bool_), "the whole model"
+    mine = np.array([key == subject or key.startswith(f"{subject}.") for key in keys], dtype=np.bool_)
+    if not mine.any():
+        raise KeyError(subject)
+    return mine, f"outside modules: {subject[1:]}" if subject.startswith(":") else subject
+
+
+def _module_key(view: ProfileView, group: int) -> str:
+    module = view.profile.strings[view.groups.module[group]]
+    return module or f":{ROLES[int(view.groups.role[group])]}"

@@ -1,0 +1,190 @@
+"""The Roofline page: FLOPs, bytes and rate of each op with a matrix routine, against what the GPU can reach."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.roofline import Roofline, RooflineRow, roofline
+from tb_dlprof_plugin.model.formatting import dtypes_text, flop_count, shapes_text
+from tb_dlprof_plugin.names.gpu_peaks import Ceilings
+from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction, RunRef, SelectedRange, Verdict, selected_range
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
+
+Bound = Literal["compute", "memory", "unknown"]
+
+_MAX_ROWS = 1500
+"""About 600 bytes each: a page is at most 1 MB."""
+_NOTABLE_UNKNOWN = 5.0
+
+
+class RooflineOp(msgspec.Struct, frozen=True):
+    """An op whose matrix routines ran on the GPU; None is unknown.
+
+    ``gpu_ns`` is the time of the kernels of its matrix routines. ``percent_of_ceiling`` may exceed 100: Winograd and
+    FFT convolutions multiply less often than the count of FLOPs assumes. ``bound`` says which roof is the lower one.
+    """
+
+    id: str
+    name: str
+    module: str
+    op_type: str
+    direction: Direction
+    calls: int
+    gpu_ns: int
+    flops: int | None
+    bytes: int | None
+    flops_per_second: float | None
+    flops_per_byte: float | None
+    precision: str
+    tensor_cores: Verdict
+    ceiling_flops_per_second: float | None
+    percent_of_ceiling: float | None
+    bound: Bound
+    possible_precision: str
+    percent_of_possible: float | None
+    shapes: str
+    dtypes: str
+
+
+class Roof(msgspec.Struct, frozen=True):
+    """A peak rate of the GPU; ``precision`` and ``tensor_cores`` are those of the ops below it."""
+
+    precision: str
+    tensor_cores: bool
+    label: str
+    flops_per_second: float
+
+
+class RooflinePage(msgspec.Struct, frozen=True):
+    """``ops`` by falling time. ``flops`` and ``flops_per_iteration`` sum the matrix routines whose FLOPs are known.
+
+    ``gpu`` is "" where none was used or several kinds; ``bytes_per_second``, ``roofs`` and ``source`` are empty where
+    its ceilings are unknown. ``unknown_percent`` is the share of ``matrix_ns`` in ops whose FLOPs are unknown.
+    ``percent_of_ceiling`` is over all ops whose ceiling is known, weighted by their time.
+    """
+
+    ref: RunRef
+    headline: str
+    range: SelectedRange
+    has_gpu: bool
+    gpu: str
+    source: str
+    bytes_per_second: float | None
+    roofs: list[Roof]
+    calls: int
+    unknown_calls: int
+    flops: int | None
+    flops_per_iteration: float | None
+    flops_per_second: float | None
+    matrix_ns: int | None
+    unknown_ns: int | None
+    unknown_percent: float | None
+    percent_of_ceiling: float | None
+    ops: list[RooflineOp]
+    total_rows: int
+
+
+def roofline_page(view: ProfileView, ref: RunRef, selection: Selection) -> RooflinePage:
+    """The matrix ops of the selected iterations against the roofs of the GPU."""
+    found = roofline(view, selection)
+    has_gpu = view.profile.has_gpu
+    ceilings = found.ceilings
+    flops = found.flops if found.calls > found.unknown_calls else None
+    known = [row for row in found.rows if row.flops is not None]
+    known_ns = sum(row.time_ns for row in known)
+    overall = _overall(found.rows)
+    return RooflinePage(
+        ref=ref,
+        headline=_headline(found, has_gpu, flops, selection.count, overall),
+        range=selected_range(view, selection),
+        has_gpu=has_gpu,
+        gpu=found.gpu,
+        source=ceilings.source if ceilings else "",
+        bytes_per_second=ceilings.bytes_per_second if ceilings else None,
+        roofs=_roofs(found.rows, ceilings) if ceilings else [],
+        calls=found.calls,
+        unknown_calls=found.unknown_calls,
+        flops=flops,
+        flops_per_iteration=None if flops is None else flops / selection.count,
+        flops_per_second=sum(row.flops or 0 for row in known) * 1e9 / known_ns if known_ns else None,
+        matrix_ns=found.time_ns if has_gpu else None,
+        unknown_ns=found.unknown_ns if has_gpu else None,
+        unknown_percent=percent(found.unknown_ns, found.time_ns) if has_gpu else None,
+        percent_of_ceiling=overall,
+        ops=[_op(view, row) for row in found.rows[:_MAX_ROWS]],
+        total_rows=len(found.rows),
+    )
+
+
+def precision_label(precision: str, tensor_cores: bool) -> str:
+    """Such as "TF32", or "FP32 without Tensor Cores"; "" where unknown."""
+    if not precision:
+        return ""
+    return precision.upper().replace("X", "x") + ("" if tensor_cores else " without Tensor Cores")
+
+
+def _op(view: ProfileView, row: RooflineRow) -> RooflineOp:
+    groups, strings, ops = view.groups, view.profile.strings, view.profile.ops
+    module, op_type = strings[groups.module[row.group]], strings[groups.op_type[row.group]]
+    return RooflineOp(
+        id=groups.ids[row.group],
+        name=op_name(module, op_type),
+        module=module,
+        op_type=op_type,
+        direction=DIRECTIONS.get(int(groups.role[row.group]), ""),
+        calls=row.calls,
+        gpu_ns=row.time_ns,
+        flops=row.flops,
+        bytes=row.bytes,
+        flops_per_second=row.rate,
+        flops_per_byte=row.intensity,
+        precision=row.precision,
+        tensor_cores="unknown" if row.tensor_cores is None else "yes" if row.tensor_cores else "no",
+        ceiling_flops_per_second=row.ceiling,
+        percent_of_ceiling=row.percent,
+        bound="unknown" if row.memory_bound is None else "memory" if row.memory_bound else "compute",
+        possible_precision=row.possible_precision,
+        percent_of_possible=row.possible_percent,
+        shapes=shapes_text(strings[ops.shapes[row.op]]),
+        dtypes=dtypes_text(strings[ops.dtypes[row.op]]),
+    )
+
+
+def _overall(rows: list[RooflineRow]) -> float | None:
+    known = [(row.percent, row.time_ns) for row in rows if row.percent is not None]
+    time = sum(ns for _, ns in known)
+    return sum(share * ns for share, ns in known) / time if time else None
+
+
+def _roofs(rows: list[RooflineRow], ceilings: Ceilings) -> list[Roof]:
+    """Of the precisions that the ops ran in and could run in, the highest first."""
+    wanted = {(row.precision, bool(row.tensor_cores)) for row in rows if row.tensor_cores is not None}
+    wanted |= {
+        (row.possible_precision, True) for row in rows if row.possible_precision and row.tensor_cores is not None
+    }
+    rates = {key: ceilings.flops_per_second(*key) for key in wanted}
+    return [
+        Roof(precision, tensor_cores, precision_label(precision, tensor_cores), rate)
+        for (precision, tensor_cores), rate in sorted(rates.items(), key=lambda item: (-(item[1] or 0), item[0]))
+        if rate is not None
+    ]
+
+
+def _headline(found: Roofline, has_gpu: bool, flops: int | None, iterations: int, overall: float | None) -> str:
+    if not found.calls:
+        return "No matrix product, convolution or attention ran in the selected iterations."
+    if flops is None:
+        return "FLOPs are unknown: input shapes were not recorded, or do not tell."
+    amount = f"{flop_count(flops / iterations)} an iteration"
+    if not has_gpu:
+        return f"{amount}; the run used no GPU, so there is no roof to compare with."
+    if found.ceilings is None:
+        return f"{amount}; what {found.gpu or 'this GPU'} can reach is not known."
+    if overall is None:
+        return f"{amount}; which of the GPU's peak rates apply is not known."
+    text = f"{amount}; matrix kernels reach {overall:.0f} % of what {found.gpu} can in the precision they ran in"
+    share = percent(found.unknown_ns, found.time_ns) or 0.0
+    return text + (f"; {share:.0f} % of their time has unknown FLOPs." if share > _NOTABLE_UNKNOWN else ".")

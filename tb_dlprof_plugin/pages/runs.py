@@ -1,0 +1,185 @@
+"""The Runs page: any number of runs in one table, each against its base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tb_dlprof_plugin.comparison.run_table import Against, Change, against_base
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.recorded_run import (
+    FailedRun,
+    RecordedRun,
+    RunAdvice,
+    ambiguous_models,
+    changes_text,
+    model_label,
+    precision_label,
+)
+
+NOISE_NOTE = (
+    "Steps are without the profiler; ~ marks those that are estimated. The interval of 95 % comes from how well both "
+    "steps are known; what differs from one recording to the next is not in it. Deviations are those of the recorded "
+    "iterations."
+)
+
+
+class RunRow(msgspec.Struct, frozen=True):
+    """One run, per iteration; None is unknown, and so is an empty text.
+
+    ``step_ns`` is the step without the profiler, ``step_low_ns`` to ``step_high_ns`` its interval and ``step_source``
+    how it is known, as in `StepFigures.source`, ``step_words`` the same in words. ``recorded_ns`` is the mean recorded
+    iteration, ``deviation_ns`` the standard deviation of these. ``precision_key`` is what most matrix work was computed
+    in, the same in AMP and with half parameters; it gives the colour. ``base`` names the run that it is held against,
+    its own for a base; where it is "", ``no_base`` says why. ``changes`` are the facts in which it differs from the
+    base. ``low`` to ``high`` is the interval of ``speedup``. ``advice`` is the first finding.
+    """
+
+    ref: RunRef
+    model: str
+    precision: str
+    precision_key: str
+    batch_size: int | None
+    workers: int | None
+    gpu: str
+    gpus: int
+    iterations: int
+    step_ns: int
+    step_low_ns: int
+    step_high_ns: int
+    step_source: str
+    step_words: str
+    recorded_ns: int
+    deviation_ns: int | None
+    samples_per_second: float | None
+    base: str
+    no_base: str
+    changes: list[str]
+    speedup: float | None
+    low: float | None
+    high: float | None
+    by_samples: bool
+    change: Change
+    gpu_utilization: float | None
+    tensor_core_utilization: float | None
+    tensor_core_share: float | None
+    peak_memory_bytes: int | None
+    peak_memory_of: str
+    flops: float | None
+    launches: float | None
+    advice: RunAdvice | None
+
+
+class ManyRunsPage(msgspec.Struct, frozen=True):
+    """``done`` of ``total`` runs have been read; the page asks again until all are."""
+
+    headline: str
+    note: str
+    base: str
+    done: int
+    total: int
+    rows: list[RunRow]
+    total_rows: int
+    failed: list[FailedRun]
+
+
+def many_runs_page(
+    recorded: Sequence[RecordedRun],
+    base: str | None = None,
+    failed: Sequence[FailedRun] = (),
+    total: int | None = None,
+) -> ManyRunsPage:
+    """The runs, in the order given.
+
+    Args:
+        recorded: those that have been read.
+        base: name of the run that all are held against; by default the FP32 run of each model and batch size.
+        failed: those that cannot be read.
+        total: number of all runs; by default those given.
+
+    Raises:
+        KeyError: there is no run of that name among those that have been read.
+    """
+    runs = list(recorded)
+    done = len(runs) + len(failed)
+    ambiguous = ambiguous_models(runs)
+    against = against_base([one.run for one in runs], base)
+    rows = [_row(one, held, ambiguous) for one, held in zip(runs, against, strict=True)]
+    return ManyRunsPage(
+        headline=_headline(rows, done if total is None else total),
+        note=NOISE_NOTE,
+        base=base or "",
+        done=done,
+        total=done if total is None else total,
+        rows=rows,
+        total_rows=len(rows),
+        failed=list(failed),
+    )
+
+
+def _row(recorded: RecordedRun, held: Against, ambiguous: frozenset[str]) -> RunRow:
+    figures, setup, gained = recorded.run.figures, recorded.run.figures.setup, held.speedup
+    return RunRow(
+        ref=recorded.ref,
+        model=model_label(setup.model, setup.parameters, ambiguous),
+        precision=precision_label(setup.precision),
+        precision_key=_computed_in(setup.precision),
+        batch_size=setup.batch_size,
+        workers=setup.workers,
+        gpu=setup.gpu or "",
+        gpus=setup.gpus,
+        iterations=figures.iterations,
+        step_ns=round(figures.step.ns),
+        step_low_ns=round(figures.step.low_ns),
+        step_high_ns=round(figures.step.high_ns),
+        step_source=figures.step.source,
+        step_words=figures.step.words,
+        recorded_ns=round(figures.step.recorded_ns),
+        deviation_ns=figures.deviation_ns,
+        samples_per_second=figures.samples_per_second,
+        base=held.base.name if held.base else "",
+        no_base=held.why,
+        changes=changes_text(held.differs, setup, held.base.figures.setup, ambiguous) if held.base else [],
+        speedup=gained.ratio if gained else None,
+        low=gained.low if gained else None,
+        high=gained.high if gained else None,
+        by_samples=gained is not None and gained.of == "samples_per_second",
+        change=gained.change if gained else "unknown",
+        gpu_utilization=figures.gpu_utilization,
+        tensor_core_utilization=figures.tensor_core_utilization,
+        tensor_core_share=figures.tensor_core_share,
+        peak_memory_bytes=figures.peak_memory_bytes,
+        peak_memory_of=figures.peak_memory_of,
+        flops=figures.flops,
+        launches=figures.launches,
+        advice=recorded.advice[0] if recorded.advice else None,
+    )
+
+
+def _computed_in(precision: str | None) -> str:
+    if precision is None:
+        return ""
+    return "fp32" if precision in ("tf32-allowed", "tf32-partly") else precision.removeprefix("amp-")
+
+
+def _headline(rows: list[RunRow], total: int) -> str:
+    if not rows:
+        return "No run holds a profile that can be read." if total else "There is no run yet."
+    if total == 1:
+        return "One run: record another one beside it, with mixed precision for example, and they are compared here."
+    held = [row for row in rows if row.speedup is not None]
+    counts = [(name, sum(row.change == name for row in held)) for name in ("faster", "slower", "within noise")]
+    known = [f"{count} {name}" for name, count in counts if count]
+    text = f"{len(rows)} runs"
+    if known:
+        text += f"; {', '.join(known)} than their base" if "within noise" not in known[-1] else _with_noise(known)
+    best = max((row for row in held if row.change == "faster"), key=lambda row: row.speedup or 0.0, default=None)
+    if best is not None:
+        text += f". Fastest against its base: {best.ref.run}, {best.speedup:.2f} times as fast"
+    return text + "."
+
+
+def _with_noise(known: list[str]) -> str:
+    *others, noise = known
+    return f"; {', '.join(others)} than their base, {noise}" if others else f"; {noise} of their base"

@@ -1,0 +1,190 @@
+"""A few words in, what has them in its name out: ops, kernels, modules, rules of the advice and reports of one run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.advice.engine import all_rules
+from tb_dlprof_plugin.advice.topics import topic_of
+from tb_dlprof_plugin.metrics.kernels import kernel_totals
+from tb_dlprof_plugin.metrics.modules import module_totals, module_tree
+from tb_dlprof_plugin.metrics.ops import op_totals
+from tb_dlprof_plugin.model.formatting import short_kernel_name
+from tb_dlprof_plugin.model.profile import KernelKind
+from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES, RunRef
+from tb_dlprof_plugin.pages.report_titles import TITLES
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name, per_selection
+
+HitKind = Literal["op", "module", "kernel", "rule", "report"]
+
+HITS_PER_KIND = 12
+_PARTS = re.compile(r"[^./:_<>\s]+")
+_WHOLE_PARTS = re.compile(r"[^./:\s]+")
+"""A name is made of these: "layer1.0.conv2/max_pool2d" of layer1, 0, conv2, max_pool2d, and of max and pool2d."""
+
+
+class SearchHit(msgspec.Struct, frozen=True):
+    """Something with the words in its name. ``id`` is what the pages' addresses carry: an op's id, a module's path.
+
+    ``fit`` says how well: for each word 0 where a part of the name is that word, 1 where one begins with it, 2 for the
+    rest. ``value_ns`` is its time in the selected iterations, on the GPU or, without one, on the CPU; None where it has
+    none.
+    """
+
+    kind: HitKind
+    id: str
+    label: str
+    detail: str
+    value_ns: int | None
+    fit: int
+
+
+class SearchPage(msgspec.Struct, frozen=True):
+    """``hits`` of each kind by fit, then by falling time, at most `HITS_PER_KIND`; ``found`` counts all."""
+
+    ref: RunRef
+    text: str
+    hits: list[SearchHit]
+    found: dict[str, int]
+
+
+class _Name(msgspec.Struct, frozen=True, gc=False):
+    """What is searched, in lower case; the first line of ``text`` is the name itself."""
+
+    text: str
+    weight: int
+    index: int
+
+
+def search_page(view: ProfileView, ref: RunRef, selection: Selection, text: str) -> SearchPage:
+    """What has every word of ``text`` in its name, its type or its direction; nothing for no words."""
+    words = text.lower().split()
+    hits: list[SearchHit] = []
+    found: dict[str, int] = {}
+    sources = (
+        ("op", _op_names, _op_hit),
+        ("module", _module_names, _module_hit),
+        ("kernel", _kernel_names, _kernel_hit),
+    )
+    for kind, names, hit in sources:
+        # For no words as well: the page asks so when its search box opens, and the first word finds the names ready.
+        searched = names(view, selection)
+        if words:
+            best = _matching(searched, words)
+            found[kind] = len(best)
+            hits += [hit(view, selection, index, fit) for fit, _, index in best[:HITS_PER_KIND]]
+    if words:
+        for kind, fixed in (("rule", _rule_hits(words)), ("report", _report_hits(words))):
+            found[kind] = len(fixed)
+            hits += fixed[:HITS_PER_KIND]
+    return SearchPage(ref, text, hits, found)
+
+
+def _matching(names: list[_Name], words: list[str]) -> list[tuple[int, int, int]]:
+    """(fit, minus weight, index) of the names that hold all words, the best first."""
+    first, *others = words
+    held = [name for name in names if first in name.text and all(word in name.text for word in others)]
+    return sorted((_fit(name.text, words), -name.weight, name.index) for name in held)
+
+
+def _fit(text: str, words: list[str]) -> int:
+    name = text.partition("\n")[0]
+    parts = {*_PARTS.findall(name), *_WHOLE_PARTS.findall(name)}
+    return sum(
+        0 if word in parts else 1 if name.startswith(word) or any(part.startswith(word) for part in parts) else 2
+        for word in words
+    )
+
+
+@per_selection
+def _op_names(view: ProfileView, selection: Selection) -> list[_Name]:
+    groups, strings = view.groups, view.profile.strings
+    totals = op_totals(view, selection)
+    weight = totals.gpu_ns if view.profile.has_gpu else totals.cpu_total_ns
+    called = np.flatnonzero((totals.calls > 0) | (totals.cpu_total_ns > 0) | (totals.kernel_calls > 0))
+    return [
+        _Name(
+            f"{op_name(strings[groups.module[g]], strings[groups.op_type[g]])}\n"
+            f"{DIRECTIONS.get(int(groups.role[g]), '')} {ROLES[int(groups.role[g])]} {groups.ids[g]}".lower(),
+            int(weight[g]),
+            g,
+        )
+        for g in called.tolist()
+    ]
+
+
+def _op_hit(view: ProfileView, selection: Selection, group: int, fit: int) -> SearchHit:
+    groups, strings = view.groups, view.profile.strings
+    totals, role = op_totals(view, selection), int(groups.role[group])
+    weight = totals.gpu_ns if view.profile.has_gpu else totals.cpu_total_ns
+    label = op_name(strings[groups.module[group]], strings[groups.op_type[group]])
+    return SearchHit("op", groups.ids[group], label, DIRECTIONS.get(role, "") or ROLES[role], int(weight[group]), fit)
+
+
+@per_selection
+def _module_names(view: ProfileView, selection: Selection) -> list[_Name]:
+    tree, totals = module_tree(view), module_totals(view, selection)
+    if tree is None or totals is None:
+        return []
+    weight = totals.inside.gpu.total if view.profile.has_gpu else totals.inside.cpu.total
+    ran = (totals.inside.op_calls > 0) | (totals.calls > 0)
+    return [_Name(path.lower(), int(weight[i]), i) for i, path in enumerate(tree.path) if path and ran[i]]
+
+
+def _module_hit(view: ProfileView, selection: Selection, node: int, fit: int) -> SearchHit:
+    tree, totals = module_tree(view), module_totals(view, selection)
+    assert tree is not None
+    assert totals is not None
+    weight = totals.inside.gpu.total if view.profile.has_gpu else totals.inside.cpu.total
+    ops = int(totals.inside.ops[node])
+    path = tree.path[node]
+    return SearchHit("module", path, path, f"{ops} op{'' if ops == 1 else 's'}", int(weight[node]), fit)
+
+
+@per_selection
+def _kernel_names(view: ProfileView, selection: Selection) -> list[_Name]:
+    kernels, strings = view.profile.kernels, view.profile.strings
+    totals = kernel_totals(view, selection)
+    found = []
+    for kernel in np.flatnonzero(totals.calls > 0).tolist():
+        name, family = strings[kernels.name[kernel]], strings[kernels.family[kernel]]
+        text = f"{short_kernel_name(name)}\n{name} {family}".lower()
+        found.append(_Name(text, int(totals.total_ns[kernel]), kernel))
+    return found
+
+
+def _kernel_hit(view: ProfileView, selection: Selection, kernel: int, fit: int) -> SearchHit:
+    kernels, strings = view.profile.kernels, view.profile.strings
+    name, kind = strings[kernels.name[kernel]], KernelKind(int(kernels.kind[kernel])).name.lower()
+    total = int(kernel_totals(view, selection).total_ns[kernel])
+    detail = strings[kernels.family[kernel]] or kind
+    return SearchHit("kernel", kernel_id(view, kernel), short_kernel_name(name), detail, total, fit)
+
+
+def _rule_hits(words: list[str]) -> list[SearchHit]:
+    texts = ((one.rule, f"{one.rule.title}\n{one.rule.id} {topic_of(one.rule.id)}".lower()) for one in all_rules())
+    return _by_fit(
+        SearchHit("rule", rule.id, rule.title, topic_of(rule.id), None, _fit(text, words))
+        for rule, text in texts
+        if all(word in text for word in words)
+    )
+
+
+def _report_hits(words: list[str]) -> list[SearchHit]:
+    texts = (
+        (name, title, question, f"{title}\n{question} {name}".lower()) for name, (title, question) in TITLES.items()
+    )
+    return _by_fit(
+        SearchHit("report", name, title, question, None, _fit(text, words))
+        for name, title, question, text in texts
+        if all(word in text for word in words)
+    )
+
+
+def _by_fit(hits: Iterator[SearchHit]) -> list[SearchHit]:
+    return sorted(hits, key=lambda hit: (hit.fit, hit.label))

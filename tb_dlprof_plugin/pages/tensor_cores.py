@@ -1,0 +1,329 @@
+"""The Tensor Cores page: which eligible ops use them, at which precision, and which do not and why."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.advice.finding import SavingItem
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.kernels import time_split
+from tb_dlprof_plugin.metrics.ops import OpTotals, input_precisions, op_totals
+from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.model.formatting import duration, short_kernel_name
+from tb_dlprof_plugin.model.profile import Bools, KernelKind
+from tb_dlprof_plugin.model.profile import Verdict as Verdicts
+from tb_dlprof_plugin.names.tensor_core_eligibility import possible_precisions, tensor_core_precisions
+from tb_dlprof_plugin.pages.common import VERDICTS, Direction, RunRef, SelectedRange, Slice, Verdict, selected_range
+from tb_dlprof_plugin.pages.ops import op_rows, using_tensor_cores
+from tb_dlprof_plugin.pages.tensor_core_reasons import (
+    IneligibleWork,
+    OpReasons,
+    ReasonTotal,
+    TensorCoreReason,
+    ineligible_work,
+    reason_totals,
+    reasons_by_group,
+    step_saving,
+)
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id
+
+CouldSave = Literal["estimate", "at most", "estimate and at most", "nothing", "unknown"]
+
+
+class TensorCoreOp(msgspec.Struct, frozen=True):
+    """An eligible op: ``tc_ns + non_tc_ns + unknown_ns == gpu_ns``.
+
+    ``reason`` says why most of what is off the Tensor Cores is; ``reasons`` holds all, by falling time, and with
+    ``layout_ns`` and ``helpers_ns``, the kernels that serve a product on Tensor Cores, sums to ``non_tc_ns +
+    unknown_ns``. ``saved_ns`` is an estimate of kernel time, None where no remedy has a known factor; ``at_most_ns``
+    bounds what the others could save. ``could_save_ns`` adds them up, ``could_save`` says which of them it is made of.
+    """
+
+    id: str
+    name: str
+    module: str
+    op_type: str
+    direction: Direction
+    using_tc: Verdict
+    precision: str
+    calls: int
+    gpu_ns: int
+    tc_ns: int
+    non_tc_ns: int
+    unknown_ns: int
+    utilization_percent: float | None
+    tc_kernels: list[str]
+    non_tc_kernels: list[str]
+    unknown_kernels: list[str]
+    dtypes: str
+    shapes: str
+    possible_precisions: list[str]
+    reason: str
+    reasons: list[TensorCoreReason]
+    layout_ns: int
+    helpers_ns: int
+    saved_ns: int | None
+    at_most_ns: int | None
+    could_save_ns: int | None
+    could_save: CouldSave
+
+
+class TensorCoreKernel(msgspec.Struct, frozen=True):
+    """A kernel inside eligible ops; ``rule`` decided its verdict, ``percent`` is of the eligible kernel time."""
+
+    id: str
+    name: str
+    tensor_core: Verdict
+    precision: str
+    rule: str
+    family: str
+    calls: int
+    total_ns: int
+    percent: float | None
+
+
+class TensorCoresPage(msgspec.Struct, frozen=True):
+    """``by_precision`` splits the kernel time of eligible ops, ``by_reason`` the part of it off the Tensor Cores.
+
+    ``ops`` are by the time that could be saved, a bound taken as if all of it could be; those where it is unknown
+    follow, by the time off the Tensor Cores. ``kernels`` are by time. ``saving`` is what the known remedies together
+    should save per step.
+    """
+
+    ref: RunRef
+    headline: str
+    range: SelectedRange
+    has_gpu: bool
+    supported_precisions: list[str]
+    utilization_percent: float | None
+    eligible_ns: int | None
+    using_ns: int | None
+    not_using_ns: int | None
+    unknown_ns: int | None
+    by_precision: list[Slice]
+    by_reason: list[ReasonTotal]
+    saving: SavingItem | None
+    ops: list[TensorCoreOp]
+    total_rows: int
+    kernels: list[TensorCoreKernel]
+    ineligible: list[IneligibleWork]
+
+
+def tensor_cores_page(view: ProfileView, ref: RunRef, selection: Selection) -> TensorCoresPage:
+    """Tensor Core use of the eligible ops of the selected iterations."""
+    profile = view.profile
+    totals = op_totals(view, selection)
+    sums = tensor_core_totals(totals)
+    by_group = reasons_by_group(view, selection)
+    by_reason = reason_totals(view, by_group, sums.eligible_ns)
+    ops = _ops(view, selection, totals, by_group)
+    has_gpu = profile.has_gpu
+    return TensorCoresPage(
+        ref=ref,
+        headline=_headline(view, selection, sums, ops, by_reason),
+        range=selected_range(view, selection),
+        has_gpu=has_gpu,
+        supported_precisions=list(supported_precisions(view)),
+        utilization_percent=sums.utilization,
+        eligible_ns=sums.eligible_ns if has_gpu else None,
+        using_ns=sums.using_ns if has_gpu else None,
+        not_using_ns=sums.not_using_ns if has_gpu else None,
+        unknown_ns=sums.unknown_ns if has_gpu else None,
+        by_precision=_by_precision(view, selection, sums) if has_gpu else [],
+        by_reason=by_reason,
+        saving=step_saving(view, selection) if has_gpu else None,
+        ops=ops,
+        total_rows=len(ops),
+        kernels=_kernels(view, selection, sums.eligible_ns),
+        ineligible=ineligible_work(view, selection),
+    )
+
+
+def supported_precisions(view: ProfileView) -> tuple[str, ...]:
+    """What the Tensor Cores of the run's GPU can compute in; nothing for a GPU that is unknown or has none."""
+    return tensor_core_precisions(view.compute_capability)
+
+
+def _ops(
+    view: ProfileView, selection: Selection, totals: OpTotals, by_group: dict[int, OpReasons]
+) -> list[TensorCoreOp]:
+    eligible_rows = {view.groups.ids[group]: group for group in np.flatnonzero(totals.eligible_ns > 0).tolist()}
+    inputs = input_precisions(view, selection)
+    kernel_names = eligible_kernel_names(view, selection)
+    result = []
+    for row in op_rows(view, selection):
+        group = eligible_rows.get(row.id)
+        if group is None:
+            continue
+        names = kernel_names[row.id]
+        why = by_group.get(group, OpReasons())
+        gpu = int(totals.eligible_ns[group])
+        tc = int(totals.tensor_core_ns[group])
+        unknown = int(totals.eligible_unknown_ns[group])
+        result.append(
+            TensorCoreOp(
+                id=row.id,
+                name=row.name,
+                module=row.module,
+                op_type=row.op_type,
+                direction=row.direction,
+                using_tc=using_tensor_cores(totals, group),
+                precision=row.precision,
+                calls=row.calls,
+                gpu_ns=gpu,
+                tc_ns=tc,
+                non_tc_ns=int(totals.eligible_non_tensor_core_ns[group]),
+                unknown_ns=unknown,
+                utilization_percent=None if unknown > tc else percent(tc, gpu),
+                tc_kernels=_short(names["yes"]),
+                non_tc_kernels=_short(names["no"]),
+                unknown_kernels=_short(names["unknown"]),
+                dtypes=row.dtypes,
+                shapes=row.shapes,
+                possible_precisions=list(possible_precisions(inputs[group], view.compute_capability)),
+                reason=why.reasons[0].text if why.reasons else "",
+                reasons=why.reasons,
+                layout_ns=why.layout_ns,
+                helpers_ns=why.helpers_ns,
+                saved_ns=why.saved_ns,
+                at_most_ns=why.at_most_ns,
+                could_save_ns=_together(why),
+                could_save=_could_save(why),
+            )
+        )
+    return sorted(result, key=_by_saving)
+
+
+def _by_saving(op: TensorCoreOp) -> tuple[int, int, int]:
+    """What may save most first, then what may save an unknown time, then what has nothing to save."""
+    kind = 1 if op.could_save_ns is None else 0 if op.could_save_ns else 2
+    return (kind, -(op.could_save_ns or 0), -(op.gpu_ns - op.tc_ns))
+
+
+def _together(why: OpReasons) -> int | None:
+    known = [value for value in (why.saved_ns, why.at_most_ns) if value is not None]
+    return sum(known) if known else None
+
+
+def _could_save(why: OpReasons) -> CouldSave:
+    if why.at_most_ns is not None:
+        return "estimate and at most" if why.saved_ns is not None else "at most"
+    if why.saved_ns is None:
+        return "unknown"
+    return "estimate" if why.reasons else "nothing"
+
+
+def _in_eligible_ops(view: ProfileView, selection: Selection) -> Bools:
+    kernels = view.profile.kernels
+    rows: Bools = (
+        view.selected_launches(selection)
+        & (view.launch_group >= 0)
+        & view.launch_in_matrix_op
+        & (kernels.kind[view.profile.launches.kernel] == KernelKind.KERNEL)
+    )
+    return rows
+
+
+def eligible_kernel_names(view: ProfileView, selection: Selection) -> dict[str, dict[Verdict, list[str]]]:
+    """By op id the different names, in full, of the kernels inside eligible ops, by their verdict."""
+    profile, kernels = view.profile, view.profile.kernels
+    rows = _in_eligible_ops(view, selection)
+    pairs = np.unique(np.stack((view.launch_group[rows], profile.launches.kernel[rows])), axis=1)
+    found: dict[str, dict[Verdict, list[str]]] = {}
+    for group, kernel in pairs.T.tolist():
+        by_verdict = found.setdefault(view.groups.ids[group], {"yes": [], "no": [], "unknown": []})
+        names = by_verdict[VERDICTS[int(kernels.tensor_core[kernel])]]
+        if (name := profile.strings[kernels.name[kernel]]) not in names:
+            names.append(name)
+    return found
+
+
+def _short(names: list[str]) -> list[str]:
+    return list(dict.fromkeys(short_kernel_name(name) for name in names))
+
+
+def _kernels(view: ProfileView, selection: Selection, eligible_ns: int) -> list[TensorCoreKernel]:
+    kernels, launches, strings = view.profile.kernels, view.profile.launches, view.profile.strings
+    rows = _in_eligible_ops(view, selection)
+    calls = np.bincount(launches.kernel[rows], minlength=len(kernels))
+    time = np.bincount(launches.kernel[rows], weights=launches.duration_ns[rows], minlength=len(kernels))
+    time = time.astype(np.int64)
+    return [
+        TensorCoreKernel(
+            id=kernel_id(view, kernel),
+            name=short_kernel_name(strings[kernels.name[kernel]]),
+            tensor_core=VERDICTS[int(kernels.tensor_core[kernel])],
+            precision=strings[kernels.precision[kernel]],
+            rule=strings[kernels.rule[kernel]],
+            family=strings[kernels.family[kernel]],
+            calls=int(calls[kernel]),
+            total_ns=int(time[kernel]),
+            percent=percent(int(time[kernel]), eligible_ns),
+        )
+        for kernel in np.argsort(-time, kind="stable").tolist()
+        if calls[kernel]
+    ]
+
+
+def _by_precision(view: ProfileView, selection: Selection, sums: TensorCoreTotals) -> list[Slice]:
+    profile, launches, kernels = view.profile, view.profile.launches, view.profile.kernels
+    rows = (
+        view.selected_launches(selection)
+        & view.launch_in_matrix_op
+        & (view.launch_group >= 0)
+        & (kernels.tensor_core[launches.kernel] == Verdicts.YES)
+    )
+    time = np.bincount(
+        kernels.precision[launches.kernel[rows]], weights=launches.duration_ns[rows], minlength=len(profile.strings)
+    ).astype(np.int64)
+    parts = [
+        (profile.strings[i] or "tensor_core", profile.strings[i].upper() or "precision unknown", int(time[i]))
+        for i in np.argsort(-time, kind="stable").tolist()
+        if time[i] > 0
+    ]
+    parts += [("none", "not on Tensor Cores", sums.not_using_ns), ("unknown", "unknown", sums.unknown_ns)]
+    return [Slice(key, label, value, percent(value, sums.eligible_ns)) for key, label, value in parts if value]
+
+
+def _headline(
+    view: ProfileView,
+    selection: Selection,
+    sums: TensorCoreTotals,
+    ops: list[TensorCoreOp],
+    by_reason: list[ReasonTotal],
+) -> str:
+    if not view.profile.has_gpu:
+        return "The run used no GPU, so there are no Tensor Cores to use."
+    if not supported_precisions(view):
+        return "This GPU has no Tensor Cores, or its compute capability was not recorded."
+    if not sums.eligible_ns:
+        return "No op of the selected iterations could use Tensor Cores."
+    idle = sum(1 for op in ops if op.using_tc == "no")
+    in_part = ", some only in part" if any(op.reasons for op in ops) else ""
+    if sums.utilization is None or not time_split(view, selection).tensor_cores_known:
+        return f"{len(ops)} ops could use Tensor Cores; too many of their kernels are unknown to say how far they do."
+    if not sums.using_ns:
+        return f"{len(ops)} ops could use Tensor Cores; none does." + _main_reason("Main reason", by_reason)
+    unknown = sum(1 for op in ops if op.using_tc == "unknown")
+    use = (
+        f"{idle} of {len(ops)} ops do not use them at all."
+        if idle
+        else f"of {unknown} of {len(ops)} ops it is not known."
+        if unknown
+        else f"every eligible op uses them{in_part}."
+    )
+    return (
+        f"Tensor Cores run for {sums.utilization:.1f} % of the kernel time that could use them; {use}"
+        + _main_reason("Off them mostly", by_reason)
+    )
+
+
+def _main_reason(lead: str, by_reason: list[ReasonTotal]) -> str:
+    """What most of the time off the Tensor Cores is due to."""
+    if not by_reason:
+        return ""
+    first = max(by_reason, key=lambda total: total.time_ns)
+    return f" {lead}: {first.label} ({duration(first.time_ns)} of kernel time)."

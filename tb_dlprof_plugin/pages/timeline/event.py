@@ -1,0 +1,265 @@
+"""One event of the timeline in full: its op, its launch, what is around it."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
+from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.launches import launch_columns
+from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text
+from tb_dlprof_plugin.model.profile import CallKind, Ints
+from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, Role, RunRef, Slice, Verdict
+from tb_dlprof_plugin.pages.launches import activity_definitions
+from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, find, spot, spots_of
+from tb_dlprof_plugin.pages.timeline.events import MEANWHILE, TimelineEvents, timeline_events
+from tb_dlprof_plugin.pages.timeline.iteration import one_iteration
+from tb_dlprof_plugin.pages.timeline.kinds import call_label
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+
+
+class TimelineLaunch(msgspec.Struct, frozen=True):
+    """How one GPU activity came to run, as the Launches page has it; None where it was not recorded.
+
+    ``call`` is the launching CUDA call (or the op, where only that is known), ``delay_ns`` the time from its end to the
+    activity's start, ``queue`` how much work of the stream waited, this one included. ``early``: it began before the
+    call returned; ``clock_disagrees``: before the call began.
+    """
+
+    call: TimelineSpot | None
+    call_ns: int | None
+    delay_ns: int | None
+    queue: int | None
+    early: bool
+    clock_disagrees: bool
+
+
+class TimelineGpuWork(msgspec.Struct, frozen=True):
+    """What is known of a kernel, copy or set; None or "" where it was not recorded."""
+
+    kernel_id: str
+    kind: str
+    tensor_core: Verdict
+    precision: str
+    grid: str
+    block: str
+    registers_per_thread: int | None
+    shared_memory_bytes: int | None
+    occupancy_percent: int | None
+    bytes: int | None
+    bytes_per_second: float | None
+    launch: TimelineLaunch
+
+
+class TimelineGap(msgspec.Struct, frozen=True):
+    """What the CPU did during an idle gap, and the work that ended it (None where the iteration did). ``definitions``
+    are those of the slices, by key."""
+
+    meanwhile: list[Slice]
+    definitions: dict[str, str]
+    ended_by: TimelineSpot | None
+
+
+class TimelineEvent(msgspec.Struct, frozen=True):
+    """``around`` are the calls around it, the outermost first: of GPU work those around its launching call, that call
+    being the last. ``launched`` is the GPU work of a call and of all calls in it: the first ones of
+    ``launched_total``, which take ``launched_ns`` together. ``iteration`` is the number of the one that it belongs to.
+    """
+
+    ref: RunRef
+    spot: TimelineSpot
+    name: str
+    track: str
+    iteration: int | None
+    previous: TimelineSpot | None
+    next: TimelineSpot | None
+    inside: TimelineSpot | None
+    around: list[TimelineSpot]
+    op: str
+    op_id: str
+    module: str
+    role: Role
+    shapes: str
+    dtypes: str
+    self_ns: int | None
+    launched: list[TimelineSpot]
+    launched_total: int
+    launched_ns: int
+    gpu: TimelineGpuWork | None
+    gap: TimelineGap | None
+
+
+_LAUNCHED = 100
+
+
+def timeline_event(
+    view: ProfileView, ref: RunRef, selection: Selection, iteration: int | None, event_id: str
+) -> TimelineEvent:
+    """The event ``event_id`` of one iteration's window.
+
+    Raises:
+        KeyError: the window has no such event.
+        ValueError: there is no such iteration.
+    """
+    one = one_iteration(view, selection, iteration)
+    events = timeline_events(view, one)
+    at = find(events, event_id)
+    row, source = int(events.row[at]), events.tracks[int(events.track[at])].source
+    same_lane = np.flatnonzero((events.track == events.track[at]) & (events.level == events.level[at]))
+    place = int(np.searchsorted(same_lane, at))
+    basis = TimelineEvent(
+        ref=ref,
+        spot=spot(events, at),
+        name=events.labels[int(events.name[at])],
+        track=events.tracks[int(events.track[at])].label,
+        iteration=_number(view, one.first),
+        previous=spot(events, int(same_lane[place - 1])) if place else None,
+        next=spot(events, int(same_lane[place + 1])) if place + 1 < len(same_lane) else None,
+        inside=None,
+        around=[],
+        op="",
+        op_id="",
+        module="",
+        role="other",
+        shapes="",
+        dtypes="",
+        self_ns=None,
+        launched=[],
+        launched_total=0,
+        launched_ns=0,
+        gpu=None,
+        gap=None,
+    )
+    if source == "c":
+        return _of_call(view, events, basis, row)
+    if source == "g":
+        return _of_launch(view, events, basis, row)
+    if source == "i":
+        return _of_gap(view, one, events, basis, row)
+    return basis
+
+
+def _of_call(view: ProfileView, events: TimelineEvents, basis: TimelineEvent, row: int) -> TimelineEvent:
+    profile = view.profile
+    calls, ops, strings = profile.calls, profile.ops, profile.strings
+    op = int(calls.op[row])
+    end = _subtree_end(view, row)
+    launched = np.flatnonzero((profile.launches.call >= row) & (profile.launches.call < end))
+    inner = spots_of(view, events, "c", np.array([row + 1])) if end > row + 1 else []
+    name = call_label(view, op) if ops.kind[op] == CallKind.MODULE else strings[ops.name[op]]
+    return msgspec.structs.replace(
+        basis,
+        name=name,
+        iteration=_number(view, int(view.call_iteration[row])),
+        inside=next((one for one in inner if one.track >= 0), None),
+        around=_around(view, events, int(view.call_parent[row])),
+        shapes=shapes_text(strings[ops.shapes[op]]),
+        dtypes=dtypes_text(strings[ops.dtypes[op]]),
+        self_ns=int(view.call_self_ns[row]),
+        launched=spots_of(view, events, "g", launched[:_LAUNCHED]),
+        launched_total=len(launched),
+        launched_ns=int(profile.launches.duration_ns[launched].sum()),
+        role=ROLES[int(ops.role[op])],
+        **_op(view, int(view.call_group[row]), strings[ops.module[op]]),
+    )
+
+
+def _of_launch(view: ProfileView, events: TimelineEvents, basis: TimelineEvent, row: int) -> TimelineEvent:
+    profile = view.profile
+    launches, kernels, configs, strings = profile.launches, profile.kernels, profile.launch_configs, profile.strings
+    kernel, config, call = int(launches.kernel[row]), int(launches.config[row]), int(launches.call[row])
+    moved, time = _known(launches.bytes[row]), int(launches.duration_ns[row])
+    around = _around(view, events, call)
+    role = ROLES[int(profile.ops.role[profile.calls.op[call]])] if call >= 0 else "other"
+    module = strings[profile.ops.module[profile.calls.op[call]]] if call >= 0 else ""
+    return msgspec.structs.replace(
+        basis,
+        name=strings[kernels.name[kernel]],
+        iteration=_number(view, int(view.launch_iteration[row])),
+        around=around,
+        role=role,
+        gpu=TimelineGpuWork(
+            kernel_id=kernel_id(view, kernel),
+            kind=("kernel", "copy", "set")[int(kernels.kind[kernel])],
+            tensor_core=VERDICTS[int(kernels.tensor_core[kernel])],
+            precision=strings[kernels.precision[kernel]],
+            grid=_dimensions(configs.grid[config]),
+            block=_dimensions(configs.block[config]),
+            registers_per_thread=_known(configs.registers_per_thread[config]),
+            shared_memory_bytes=_known(configs.shared_memory_bytes[config]),
+            # Kineto writes 0 where it could not tell.
+            occupancy_percent=_known(configs.occupancy_percent[config]) or None,
+            bytes=moved,
+            bytes_per_second=moved * 1e9 / time if moved is not None and time else None,
+            launch=_launch(view, around, row),
+        ),
+        **_op(view, int(view.launch_group[row]), module),
+    )
+
+
+def _launch(view: ProfileView, around: list[TimelineSpot], row: int) -> TimelineLaunch:
+    columns = launch_columns(view, view.selection())
+    return TimelineLaunch(
+        call=around[-1] if around else None,
+        call_ns=_known(columns.call_ns[row]),
+        delay_ns=_known(columns.delay_ns[row]),
+        queue=_known(columns.queue[row]),
+        early=bool(columns.early[row]),
+        clock_disagrees=bool(columns.clock[row]),
+    )
+
+
+def _of_gap(view: ProfileView, one: Selection, events: TimelineEvents, basis: TimelineEvent, row: int) -> TimelineEvent:
+    gaps = idle_gaps(view, one)
+    following, length = int(gaps.next[row]), int(gaps.duration_ns[row])
+    ended_by = spots_of(view, events, "g", np.array([following]))[0] if following >= 0 else None
+    times = zip(ACTIVITIES, gaps.activity_ns[row].tolist(), strict=True)
+    meanwhile = [
+        Slice(activity, MEANWHILE[activity][0].upper() + MEANWHILE[activity][1:], time, percent(time, length))
+        for activity, time in times
+        if time
+    ]
+    found = _op(view, int(view.launch_group[following]) if following >= 0 else -1, "")
+    return msgspec.structs.replace(basis, gap=TimelineGap(meanwhile, activity_definitions(), ended_by), **found)
+
+
+def _around(view: ProfileView, events: TimelineEvents, call: int) -> list[TimelineSpot]:
+    """``call`` and the calls around it, the outermost first; none for -1."""
+    rows: list[int] = []
+    while call >= 0 and len(rows) < _LAUNCHED:
+        rows.append(call)
+        call = int(view.call_parent[call])
+    return spots_of(view, events, "c", np.array(rows[::-1], dtype=np.int64))
+
+
+def _subtree_end(view: ProfileView, row: int) -> int:
+    """The row behind the calls inside a call; calls stand in order of thread, parents first."""
+    depth = view.profile.calls.depth
+    out = depth[row + 1 :] <= depth[row]
+    return row + 1 + (int(np.argmax(out)) if out.any() else len(out))
+
+
+def _op(view: ProfileView, group: int, module: str) -> dict[str, str]:
+    if group < 0:
+        return {"op": "", "op_id": "", "module": module}
+    groups, strings = view.groups, view.profile.strings
+    path = strings[groups.module[group]]
+    return {
+        "op": op_name(path, strings[groups.op_type[group]]),
+        "op_id": groups.ids[group],
+        "module": path or module,
+    }
+
+
+def _number(view: ProfileView, index: int) -> int | None:
+    return int(view.profile.iterations.number[index]) if index >= 0 else None
+
+
+def _known(value: np.int64) -> int | None:
+    return None if value < 0 else int(value)
+
+
+def _dimensions(values: Ints) -> str:
+    return "" if (values < 0).any() else "×".join(str(v) for v in values.tolist())

@@ -1,0 +1,313 @@
+"""The events of one iteration, flat: every call, GPU activity and idle gap that touches its window, by track and level.
+
+The window reaches from where the CPU or the GPU began the iteration to where both are done with it. The CPU often runs
+ahead, so the window also holds work of the iterations around: it is drawn paler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Literal
+
+import numpy as np
+
+from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
+from tb_dlprof_plugin.metrics.idle_gaps import GapKind, IdleGaps, idle_gaps
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role
+from tb_dlprof_plugin.pages.timeline.kinds import (
+    GAP_EVENT_KINDS,
+    ROLE_KINDS,
+    ROLE_LABELS,
+    EventKind,
+    Named,
+    named_calls,
+    named_launches,
+)
+from tb_dlprof_plugin.pages.timeline.parts import Stretches, cpu_stretches, gpu_stretches
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+
+TrackKind = Literal["parts", "idle", "stream", "thread"]
+Source = Literal["c", "g", "i", "p"]
+"""Whose rows the ids of a track count: calls, GPU activities, idle gaps of the iteration, stretches of parts."""
+
+MOST_LEVELS = 48
+"""Calls nested deeper are left out of the drawing, and counted: recursion can go half a million deep."""
+_MOST_STREAM_LEVELS = 8
+
+GAP_LABELS = {
+    GapKind.HOST_WAIT: "Launched late",
+    GapKind.KERNEL_WAIT: "Between queued work",
+    GapKind.OTHER: "Waits for another stream or device",
+    GapKind.UNKNOWN: "Idle",
+}
+MEANWHILE = {
+    "dataloader": "DataLoader",
+    "synchronising": "a synchronising call",
+    "copying": "copying",
+    "launching": "launching",
+    "ops": "other ops and CUDA calls",
+    "python": "Python",
+    "unknown": "not recorded",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A row of the drawing; ``levels`` are its lines, ``detail`` says in words what is in it."""
+
+    key: str
+    kind: TrackKind
+    source: Source
+    label: str
+    detail: str
+    gpu: int | None
+    levels: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEvents:
+    """Columns in order of track, level and start; times in ns since ``origin_ns``.
+
+    ``row`` counts the track's source; ``name`` is a row of ``labels`` and ``kinds``, `own` says whether the event
+    belongs to this iteration; ``deeper`` counts calls that are nested too deep to be drawn.
+    """
+
+    origin_ns: int
+    length_ns: int
+    tracks: list[Track]
+    track: Ints
+    level: Ints
+    row: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    name: Ints
+    own: Bools
+    labels: list[str]
+    kinds: list[EventKind]
+    deeper: int
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The events of one track."""
+
+    track: Track
+    level: Ints
+    row: Ints
+    start_ns: Ints
+    duration_ns: Ints
+    named: Named
+    own: Bools
+
+
+@per_selection
+def timeline_events(view: ProfileView, selection: Selection) -> TimelineEvents:
+    """The events of the one iteration ``selection``."""
+    index = selection.first
+    iterations = view.profile.iterations
+    origin = int(min(iterations.start_ns[index], iterations.host_start_ns[index]))
+    end = int(max(iterations.stop_ns[index], iterations.host_stop_ns[index]))
+    calls, launches = view.profile.calls, view.profile.launches
+    called = _touching(calls.start_ns, calls.duration_ns, origin, end)
+    ran = _touching(launches.start_ns, launches.duration_ns, origin, end)
+    deep = calls.depth[called] >= MOST_LEVELS
+    parts = [
+        *_step_parts(view, called[view.call_iteration[called] == index], ran[view.launch_iteration[ran] == index]),
+        *_gpu_tracks(view, selection, ran),
+        *_thread_tracks(view, index, called[~deep]),
+    ]
+    return _together(parts, origin, end, int(deep.sum()))
+
+
+def _touching(start_ns: Ints, duration_ns: Ints, begin: int, end: int) -> Ints:
+    """Rows that run in the window, or are a moment in it."""
+    stop = start_ns + duration_ns
+    return np.flatnonzero((start_ns < end) & ((stop > begin) | ((duration_ns == 0) & (start_ns >= begin))))
+
+
+def _step_parts(view: ProfileView, called: Ints, ran: Ints) -> list[_Part]:
+    device = view.profile.launches.device
+    tracks: list[tuple[str, str, int | None, Stretches]] = [
+        ("p:cpu", "CPU works on", None, cpu_stretches(view, called)),
+        *(
+            (f"p:{gpu}", f"GPU {gpu} works on", gpu, gpu_stretches(view, ran[device[ran] == gpu]))
+            for gpu in view.profile.iterations.gpu_ids
+        ),
+    ]
+    parts: list[_Part] = []
+    count = 0
+    for key, label, gpu, (start, stop, role) in tracks:
+        if not len(start):
+            continue
+        detail = "the part of the step that launched it" if gpu is not None else "the part of the step that it runs"
+        # Their ids count on from track to track.
+        rows = count + np.arange(len(start))
+        count += len(start)
+        own = np.ones(len(start), dtype=np.bool_)
+        named = Named(role, [ROLE_LABELS[Role(r)] for r in Role], [ROLE_KINDS[Role(r)] for r in Role])
+        track = Track(key, "parts", "p", label, detail, gpu, 1)
+        parts.append(_Part(track, _zeros(len(start)), rows, start, stop - start, named, own))
+    return parts
+
+
+def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_Part]:
+    launches, kernels = view.profile.launches, view.profile.kernels
+    gaps = idle_gaps(view, selection)
+    gpus = view.profile.iterations.gpu_ids
+    parts = []
+    for place, gpu in enumerate(gpus):
+        parts.append(_idle_track(gaps, place, gpu))
+        here = ran[launches.device[ran] == gpu]
+        streams, time = np.unique(launches.stream[here], return_inverse=True)
+        busy = np.bincount(time.reshape(-1), weights=launches.duration_ns[here], minlength=len(streams))
+        for stream in streams[np.argsort(-busy, kind="stable")].tolist():
+            rows = here[launches.stream[here] == stream]
+            kernel = int((kernels.kind[launches.kernel[rows]] == KernelKind.KERNEL).sum())
+            level = _levels(launches.start_ns[rows], launches.duration_ns[rows])
+            track = Track(
+                key=f"g:{gpu}:{stream}",
+                kind="stream",
+                source="g",
+                label=f"GPU {gpu}, stream {stream}",
+                detail=_counts((kernel, "kernel", "kernels"), (len(rows) - kernel, "copy or set", "copies and sets")),
+                gpu=gpu,
+                levels=int(level.max(initial=0)) + 1,
+            )
+            named = named_launches(view, rows)
+            own = view.launch_iteration[rows] == selection.first
+            parts.append(_Part(track, level, rows, launches.start_ns[rows], launches.duration_ns[rows], named, own))
+    return parts
+
+
+def _idle_track(gaps: IdleGaps, place: int, gpu: int) -> _Part:
+    rows = np.flatnonzero(gaps.gpu == place)
+    meanwhile = gaps.activity_ns[rows].argmax(axis=1) if len(rows) else rows
+    key = gaps.kind[rows] * len(ACTIVITIES) + meanwhile
+    unique, of = np.unique(key, return_inverse=True)
+    labels, kinds = [], []
+    for value in unique.tolist():
+        kind, activity = divmod(value, len(ACTIVITIES))
+        labels.append(gap_label(kind, ACTIVITIES[activity]))
+        kinds.append(GAP_EVENT_KINDS[kind])
+    track = Track(f"i:{gpu}", "idle", "i", f"GPU {gpu} idle", _counts((len(rows), "gap", "gaps")), gpu, 1)
+    named = Named(of.reshape(-1), labels, kinds)
+    own = np.ones(len(rows), dtype=np.bool_)
+    return _Part(track, _zeros(len(rows)), rows, gaps.start_ns[rows], gaps.duration_ns[rows], named, own)
+
+
+def gap_label(kind: int, activity: str) -> str:
+    """Such as "Launched late: Python"; between queued work the CPU delays nothing."""
+    label = GAP_LABELS[GapKind(kind)]
+    return label if kind == GapKind.KERNEL_WAIT else f"{label}: {MEANWHILE[activity]}"
+
+
+def _thread_tracks(view: ProfileView, index: int, called: Ints) -> list[_Part]:
+    calls = view.profile.calls
+    threads = np.unique(calls.thread[called])
+    parts = []
+    for thread in threads.tolist():
+        rows = called[calls.thread[called] == thread]
+        label, weight = _thread_label(view, thread, rows)
+        named = named_calls(view, rows)
+        track = Track(
+            key=f"c:{thread}",
+            kind="thread",
+            source="c",
+            label=label,
+            detail=_counts((len(rows), "call", "calls")),
+            gpu=None,
+            levels=int(calls.depth[rows].max(initial=0)) + 1,
+        )
+        own = view.call_iteration[rows] == index
+        part = _Part(track, calls.depth[rows], rows, calls.start_ns[rows], calls.duration_ns[rows], named, own)
+        parts.append((weight, part))
+    return [part for _, part in sorted(parts, key=lambda item: item[0])]
+
+
+def _thread_label(view: ProfileView, thread: int, rows: Ints) -> tuple[str, tuple[int, int]]:
+    """What a thread does, and its place among the others. The trace gives threads numbers, no names."""
+    ops = view.profile.ops
+    op = view.profile.calls.op[rows]
+    kind, role = ops.kind[op], ops.role[op]
+    training = ((kind == CallKind.MODULE) | ((kind == CallKind.OP) & (role == Role.FORWARD))).any()
+    backward = ((kind == CallKind.OP) & (role == Role.BACKWARD)).any()
+    if training:
+        return f"CPU thread {thread}: training", (0, -len(rows))
+    if backward:
+        return f"CPU thread {thread}: backward", (1, -len(rows))
+    if (kind == CallKind.OP).any():
+        return f"CPU thread {thread}: other ops", (2, -len(rows))
+    if (kind == CallKind.OVERHEAD).all():
+        return f"CPU thread {thread}: profiler", (4, -len(rows))
+    return f"CPU thread {thread}: CUDA calls", (3, -len(rows))
+
+
+def _levels(start_ns: Ints, duration_ns: Ints) -> Ints:
+    """The first line on which each event, in order of start, overlaps none before it; events of a stream rarely do."""
+    stop = start_ns + duration_ns
+    level = _zeros(len(start_ns))
+    if len(start_ns) < 2 or (start_ns[1:] >= np.maximum.accumulate(stop)[:-1]).all():
+        return level
+    free: list[int] = []
+    running: list[tuple[int, int]] = []
+    used = 0
+    for at, (begin, end) in enumerate(zip(start_ns.tolist(), stop.tolist(), strict=True)):
+        while running and running[0][0] <= begin:
+            heappush(free, heappop(running)[1])
+        if free:
+            line = heappop(free)
+        else:
+            line, used = used, used + 1
+        heappush(running, (end, line))
+        level[at] = min(line, _MOST_STREAM_LEVELS - 1)
+    return level
+
+
+def _together(parts: list[_Part], origin: int, end: int, deeper: int) -> TimelineEvents:
+    labels: list[str] = []
+    kinds: list[EventKind] = []
+    places: dict[tuple[str, EventKind], int] = {}
+    columns: list[tuple[Ints, ...]] = []
+    for number, part in enumerate(parts):
+        again = []
+        for key in zip(part.named.labels, part.named.kinds, strict=True):
+            again.append(places.setdefault(key, len(places)))
+        order = np.lexsort((part.start_ns, part.level))
+        name = np.array(again, dtype=np.int64)[part.named.of] if again else part.named.of
+        own = part.own.astype(np.int64)
+        wide = (np.full(len(part.row), number), part.level, part.row, part.start_ns, part.duration_ns, name, own)
+        columns.append(tuple(column[order] for column in wide))
+    for label, kind in places:
+        labels.append(label)
+        kinds.append(kind)
+    empty = _zeros(0)
+    track, level, row, start, duration, name, own = (
+        np.concatenate(column).astype(np.int64) for column in zip((empty,) * 7, *columns, strict=True)
+    )
+    return TimelineEvents(
+        origin_ns=origin,
+        length_ns=max(1, end - origin),
+        tracks=[part.track for part in parts],
+        track=track,
+        level=level,
+        row=row,
+        start_ns=start - origin,
+        duration_ns=duration,
+        name=name,
+        own=own.astype(np.bool_),
+        labels=labels,
+        kinds=kinds,
+        deeper=deeper,
+    )
+
+
+def _counts(*counted: tuple[int, str, str]) -> str:
+    return ", ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in counted if count)
+
+
+def _zeros(count: int) -> Ints:
+    return np.zeros(count, dtype=np.int64)

@@ -1,0 +1,155 @@
+"""What an event is, as far as its colour and its name go: one kind and one label per event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from tb_dlprof_plugin.metrics.idle_gaps import GapKind
+from tb_dlprof_plugin.model.formatting import short_kernel_name
+from tb_dlprof_plugin.model.profile import CallKind, Ints, KernelKind, Role, Verdict
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
+from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
+from tb_dlprof_plugin.store.header import header_of
+
+EventKind = Literal[
+    "forward",
+    "backward",
+    "optimizer",
+    "dataloader",
+    "other",
+    "launch",
+    "wait",
+    "copy",
+    "runtime",
+    "module",
+    "annotation",
+    "overhead",
+    "tensor_core",
+    "other_kernels",
+    "unknown_kernels",
+    "memory",
+    "host_wait",
+    "kernel_wait",
+    "gap_other",
+    "gap_unknown",
+]
+"""Ops by their part of the step, other calls by what they do, GPU work as on every page, idle gaps by their cause."""
+
+KINDS: tuple[EventKind, ...] = get_args(EventKind)
+NUMBER: dict[EventKind, int] = {kind: number for number, kind in enumerate(KINDS)}
+
+LABEL_LENGTH = 90
+"""Characters of a label: more than a wide screen shows of one event. The whole name is in the event's details."""
+
+ROLE_KINDS: dict[Role, EventKind] = {
+    Role.FORWARD: "forward",
+    Role.BACKWARD: "backward",
+    Role.OPTIMIZER: "optimizer",
+    Role.DATALOADER: "dataloader",
+    Role.OTHER: "other",
+}
+ROLE_LABELS = {
+    Role.FORWARD: "Forward",
+    Role.BACKWARD: "Backward",
+    Role.OPTIMIZER: "Optimizer",
+    Role.DATALOADER: "Data loading",
+    Role.OTHER: "Other",
+}
+GAP_EVENT_KINDS: dict[int, EventKind] = {
+    GapKind.HOST_WAIT: "host_wait",
+    GapKind.KERNEL_WAIT: "kernel_wait",
+    GapKind.OTHER: "gap_other",
+    GapKind.UNKNOWN: "gap_unknown",
+}
+_PREFIXES = ("autograd::engine::evaluate_function: ", "torch::autograd::", "aten::")
+"""What labels leave out, because it would be all that fits into a narrow event."""
+_LAUNCH_MARKS = ("LaunchKernel", "GraphLaunch", "LaunchCooperative", "ModuleLaunch")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Per event a row of ``labels`` and ``kinds``."""
+
+    of: Ints
+    labels: list[str]
+    kinds: list[EventKind]
+
+
+def named_calls(view: ProfileView, rows: Ints) -> Named:
+    """Labels and kinds of some rows of `Profile.calls`."""
+    op = view.profile.calls.op[rows]
+    kind = _call_kinds(view)[rows]
+    return _distinct(op, kind, lambda row: call_label(view, row))
+
+
+def named_launches(view: ProfileView, rows: Ints) -> Named:
+    """Labels and kinds of some rows of `Profile.launches`."""
+    kernels, strings = view.profile.kernels, view.profile.strings
+    kernel = view.profile.launches.kernel[rows]
+    of_kernel = np.select(
+        [
+            kernels.kind != KernelKind.KERNEL,
+            kernels.tensor_core == Verdict.YES,
+            kernels.tensor_core == Verdict.NO,
+        ],
+        [NUMBER["memory"], NUMBER["tensor_core"], NUMBER["other_kernels"]],
+        NUMBER["unknown_kernels"],
+    )
+    return _distinct(kernel, of_kernel[kernel], lambda row: cut(short_kernel_name(strings[kernels.name[row]])))
+
+
+def call_label(view: ProfileView, op: int) -> str:
+    """What a row of `Profile.ops` is called: a module by its path, the model itself by its name."""
+    ops, strings = view.profile.ops, view.profile.strings
+    if ops.kind[op] == CallKind.MODULE:
+        return cut(strings[ops.module[op]] or header_of(view.profile).model or "model")
+    name = strings[ops.name[op]]
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    return cut(name)
+
+
+def cut(text: str) -> str:
+    """Names are a stranger's text and may be of any length."""
+    return text if len(text) <= LABEL_LENGTH else text[: LABEL_LENGTH - 1] + "…"
+
+
+def _call_kinds(view: ProfileView) -> Ints:
+    """Per row of `Profile.calls` the number of its kind."""
+    calls, ops = view.profile.calls, view.profile.ops
+    kind, role = ops.kind[calls.op], ops.role[calls.op]
+    by_role = np.zeros(len(Role), dtype=np.int64)
+    for part, name in ROLE_KINDS.items():
+        by_role[part] = NUMBER[name]
+    runtime = kind == CallKind.RUNTIME
+    launch = runtime & (
+        launching_calls(view)
+        | calls_named(view, CallKind.RUNTIME, lambda name: any(mark in name for mark in _LAUNCH_MARKS))
+    )
+    copies = calls_named(view, CallKind.RUNTIME, lambda name: "Memcpy" in name or "Memset" in name)
+    waits = runtime & (sync_kinds(view, view.selection()) != SyncKind.NONE)
+    plain_mark = (kind == CallKind.ANNOTATION) & (role == Role.OTHER)
+    return np.select(
+        [waits, copies, launch, runtime, kind == CallKind.MODULE, kind == CallKind.OVERHEAD, plain_mark],
+        [NUMBER[name] for name in ("wait", "copy", "launch", "runtime", "module", "overhead", "annotation")],
+        by_role[role],
+    ).astype(np.int64)
+
+
+def _distinct(thing: Ints, kind: Ints, label_of: Callable[[int], str]) -> Named:
+    """Names of things that look the same are one."""
+    if not len(thing):
+        return Named(thing, [], [])
+    unique, of = np.unique(np.stack((thing, kind)), axis=1, return_inverse=True)
+    places: dict[tuple[str, int], int] = {}
+    again = [places.setdefault((label_of(row), number), len(places)) for row, number in unique.T.tolist()]
+    return Named(
+        of=np.array(again, dtype=np.int64)[of.reshape(-1)],
+        labels=[label for label, _ in places],
+        kinds=[KINDS[number] for _, number in places],
+    )

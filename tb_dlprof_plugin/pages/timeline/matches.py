@@ -1,0 +1,142 @@
+"""Where in an iteration something runs: events whose name holds a text, all of an op, all of a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.model.profile import Bools, Ints
+from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, places, spot
+from tb_dlprof_plugin.pages.timeline.events import TimelineEvents, timeline_events
+from tb_dlprof_plugin.pages.timeline.iteration import one_iteration
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id
+
+
+class MatchLane(msgspec.Struct, frozen=True):
+    """Matches in one track, in order of start, in all its levels; columns as those of `TimelineLane`."""
+
+    track: int
+    level: list[int]
+    id: list[int]
+    start: list[int]
+    duration: list[int]
+
+
+class TimelineMatches(msgspec.Struct, frozen=True):
+    """``count`` events match, of which the first ``shown`` in time are in ``lanes``; ``on_gpu`` of them are GPU work,
+    which takes ``gpu_ns``. ``first`` is the one to look at first: the longest outermost call of an op or the longest
+    launch of a kernel, the first in time of a text."""
+
+    count: int
+    shown: int
+    on_gpu: int
+    gpu_ns: int
+    first: TimelineSpot | None
+    lanes: list[MatchLane]
+
+
+MOST_MATCHES = 20_000
+
+
+def timeline_matches(
+    view: ProfileView,
+    selection: Selection,
+    iteration: int | None,
+    *,
+    text: str | None = None,
+    op: str | None = None,
+    kernel: str | None = None,
+) -> TimelineMatches:
+    """The events that match one of a text in their name (any case), an op's id, a kernel's id; of this iteration only
+    where it is an op or a kernel.
+
+    Raises:
+        ValueError: there is no such iteration.
+    """
+    one = one_iteration(view, selection, iteration)
+    events = timeline_events(view, one)
+    if op is not None:
+        found, first = _of_op(view, events, op)
+    elif kernel is not None:
+        found = _of_kernel(view, events, kernel)
+        first = _longest(events, found)
+    else:
+        found = _with_text(view, events, text or "")
+        first = found[np.argmin(events.start_ns[found])] if len(found) else -1
+    gpu = np.intersect1d(found, places(events, "g"))
+    shown = found
+    if len(found) > MOST_MATCHES:
+        shown = np.sort(found[np.argsort(events.start_ns[found], kind="stable")[:MOST_MATCHES]])
+    return TimelineMatches(
+        count=len(found),
+        shown=len(shown),
+        on_gpu=len(gpu),
+        gpu_ns=int(events.duration_ns[gpu].sum()),
+        first=spot(events, int(first)) if first >= 0 else None,
+        lanes=_lanes(events, shown),
+    )
+
+
+def _of_op(view: ProfileView, events: TimelineEvents, op: str) -> tuple[Ints, int]:
+    calls, launched = places(events, "c"), places(events, "g")
+    if op not in view.groups.ids:
+        return np.zeros(0, dtype=np.int64), -1
+    group = view.groups.ids.index(op)
+    row = events.row[calls]
+    outermost = calls[(view.call_group[row] == group) & (view.call_top[row] == row) & events.own[calls]]
+    work = launched[(view.launch_group[events.row[launched]] == group) & events.own[launched]]
+    return np.sort(np.concatenate((outermost, work))), _longest(events, outermost if len(outermost) else work)
+
+
+def _of_kernel(view: ProfileView, events: TimelineEvents, kernel: str) -> Ints:
+    rows = places(events, "g")
+    rows = rows[events.own[rows]]
+    of = view.profile.launches.kernel[events.row[rows]]
+    same = [value for value in np.unique(of).tolist() if kernel_id(view, value) == kernel]
+    result: Ints = rows[np.isin(of, same)]
+    return result
+
+
+def _with_text(view: ProfileView, events: TimelineEvents, text: str) -> Ints:
+    wanted = text.casefold().strip()
+    if not wanted:
+        return np.zeros(0, dtype=np.int64)
+    profile, strings = view.profile, view.profile.strings
+    hit = np.array([wanted in label.casefold() for label in events.labels], dtype=np.bool_)
+    result = hit[events.name] if len(hit) else np.zeros(0, dtype=np.bool_)
+
+    def whole(source: Ints, column: Ints, name: Callable[[int], str]) -> None:
+        """Full names, too: labels are short."""
+        named: Bools = np.zeros(int(column.max(initial=0)) + 1, dtype=np.bool_)
+        for value in np.unique(column).tolist():
+            named[value] = wanted in name(value).casefold()
+        result[source] |= named[column]
+
+    calls, work = places(events, "c"), places(events, "g")
+    whole(calls, profile.calls.op[events.row[calls]], lambda op: strings[profile.ops.name[op]])
+    kernels = profile.launches.kernel[events.row[work]]
+    whole(work, kernels, lambda kernel: strings[profile.kernels.name[kernel]])
+    return np.flatnonzero(result)
+
+
+def _longest(events: TimelineEvents, rows: Ints) -> int:
+    return int(rows[np.argmax(events.duration_ns[rows])]) if len(rows) else -1
+
+
+def _lanes(events: TimelineEvents, rows: Ints) -> list[MatchLane]:
+    lanes = []
+    for track in np.unique(events.track[rows]).tolist():
+        mine = rows[events.track[rows] == track]
+        mine = mine[np.argsort(events.start_ns[mine], kind="stable")]
+        lanes.append(
+            MatchLane(
+                track=track,
+                level=events.level[mine].tolist(),
+                id=np.diff(events.row[mine], prepend=0).tolist(),
+                start=np.diff(events.start_ns[mine], prepend=0).tolist(),
+                duration=events.duration_ns[mine].tolist(),
+            )
+        )
+    return lanes

@@ -1,0 +1,113 @@
+"""Where the trace behind a profile lies, for whoever wants to open it in Perfetto, HTA or the PyTorch Profiler tab.
+
+The files of the run's directory and what the profile says of its trace in; which file is meant, and what to do where
+there is none, out.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Literal
+
+import msgspec
+
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.readers.trace_names import stem_of, worker_of
+
+TabTrace = Literal["copy", "original"]
+_KEEP = "Record with keep_trace=True (the default) to keep it"
+
+
+class TraceFile(msgspec.Struct, frozen=True):
+    """One trace in the run's directory.
+
+    ``name`` is relative to that directory, ``path`` absolute on the machine that TensorBoard runs on; ``version`` tells
+    a file from one that was written over it. ``copy`` is a trace that was rewritten for the PyTorch Profiler tab;
+    ``of_profile`` says whether the profile that is shown was made of it.
+    """
+
+    name: str
+    path: str
+    size_bytes: int
+    version: str
+    copy: bool
+    of_profile: bool
+
+
+class PytorchTab(msgspec.Struct, frozen=True):
+    """What to choose in the PyTorch Profiler tab to see this profile there.
+
+    ``span`` is None where the worker has one trace. ``reads`` is "copy" where the tab finds a trace that it
+    understands, "original" where it finds what torch wrote, of which it reads no device times; ``remedy`` is the
+    command that makes the copy.
+    """
+
+    run: str
+    worker: str
+    span: int | None
+    reads: TabTrace
+    remedy: str
+
+
+class TraceLinks(msgspec.Struct, frozen=True):
+    """``files``: those of this profile first; ``missing`` says why there is no trace of it, and what to do."""
+
+    ref: RunRef
+    files: list[TraceFile]
+    missing: str | None
+    pytorch_tab: PytorchTab | None
+
+
+def trace_links(
+    profile: Profile, ref: RunRef, directory: str, tab_run: str, files: list[tuple[str, str, int, str, bool]]
+) -> TraceLinks:
+    """The traces of a run.
+
+    Args:
+        directory: the run's directory, as a person would name it.
+        tab_run: what the PyTorch Profiler tab calls that directory.
+        files: name, path, size in bytes, version and whether it is a copy, of each trace in it.
+    """
+    known = profile.source.trace_file
+    stem = stem_of(known) if known else None
+    items = [TraceFile(*file, of_profile=stem_of(file[0]) == stem) for file in files]
+    # The original before the copy: it is what every other tool reads.
+    items.sort(key=lambda item: (not item.of_profile, item.copy, item.name))
+    return TraceLinks(
+        ref=ref,
+        files=items,
+        missing=None if any(item.of_profile for item in items) else _why_missing(known, directory),
+        pytorch_tab=_tab(items, tab_run, directory),
+    )
+
+
+def no_trace_links(ref: RunRef, missing: str) -> TraceLinks:
+    """Where the run's directory cannot be looked into."""
+    return TraceLinks(ref=ref, files=[], missing=missing, pytorch_tab=None)
+
+
+def _why_missing(known: str, directory: str) -> str:
+    if not known:
+        return f"The trace of this profile was not kept. {_KEEP}."
+    return (
+        f"The trace {known!r} is not in {directory}: it was removed, or is a link, or was imported from elsewhere. "
+        "Copy it there to open it from here."
+    )
+
+
+def _tab(items: list[TraceFile], run: str, directory: str) -> PytorchTab | None:
+    """The tab reads what lies in the directory itself and has its kind of name."""
+    read = [item for item in items if "/" not in item.name]
+    mine = next((item for item in read if item.of_profile), None)
+    if mine is None:
+        return None
+    worker = worker_of(mine.name)
+    spans = sorted(item.name for item in read if worker_of(item.name) == worker)
+    return PytorchTab(
+        run=run,
+        worker=worker,
+        span=spans.index(mine.name) + 1 if len(spans) > 1 else None,
+        reads="copy" if mine.copy else "original",
+        remedy=f"tb-dlprof pytorch-views {shlex.quote(directory)}",
+    )

@@ -1,0 +1,50 @@
+"""What every page shows below its title: whether the recording can be trusted, and why."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tb_dlprof_plugin.metrics.trust import TrustLevel, trust
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+
+__all__ = ["TrustLevel", "TrustPage", "TrustReason", "TrustVerdict", "trust_page", "trust_verdict"]
+
+
+class TrustReason(msgspec.Struct, frozen=True):
+    """One reason for the verdict; ``severity`` is the best verdict that it leaves, "good" where it speaks for it."""
+
+    code: str
+    severity: TrustLevel
+    text: str
+
+
+class TrustVerdict(msgspec.Struct, frozen=True):
+    """Whether the recording can be trusted; ``reasons`` come worst first.
+
+    "good": its figures can be taken as they are; "fair": some of them cannot; "poor": most of them are not those of the
+    program without the profiler.
+    """
+
+    verdict: TrustLevel
+    reasons: list[TrustReason]
+
+
+class TrustPage(msgspec.Struct, frozen=True):
+    """The verdict on one recording, which any page about it shows."""
+
+    ref: RunRef
+    verdict: TrustLevel
+    reasons: list[TrustReason]
+
+
+def trust_verdict(view: ProfileView, selection: Selection) -> TrustVerdict:
+    """Of the selected iterations."""
+    found = trust(view, selection)
+    return TrustVerdict(found.verdict, [TrustReason(r.code, r.severity, r.sentence) for r in found.reasons])
+
+
+def trust_page(view: ProfileView, ref: RunRef, selection: Selection) -> TrustPage:
+    """Of the selected iterations."""
+    found = trust_verdict(view, selection)
+    return TrustPage(ref, found.verdict, found.reasons)

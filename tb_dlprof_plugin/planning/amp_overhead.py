@@ -1,0 +1,113 @@
+"""What mixed precision adds to a step: casts, and for FP16 the GradScaler.
+
+A cast is a kernel and a few ops of the CPU, before the op that needs it and, where it is differentiated, once more in
+the backward pass of that op. The GradScaler unscales all gradients in one pass and makes the CPU wait for the result
+before the optimizer begins (``GradScaler.step`` reads ``found_inf``).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_dlprof_plugin.model.profile import Role
+from tb_dlprof_plugin.planning.calibration import Calibration
+from tb_dlprof_plugin.planning.dtype_flow import Flow
+from tb_dlprof_plugin.planning.launch_sequence import Launched
+from tb_dlprof_plugin.planning.target import Target
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.change import Added
+
+FORWARD_CAST_OPS, BACKWARD_CAST_OPS = 4, 6
+"""Ops that a cast adds to a trace: to, _to_copy, empty_strided, copy_; in the backward pass the autograd node and its
+function as well."""
+SCALER_OPS = 12
+_CAST_BYTES = 6
+_UNSCALE_BYTES = 8
+
+
+@dataclass(frozen=True)
+class AddedWork:
+    """``before`` holds what is added before rows of `Profile.launches`; times and counts are per iteration.
+
+    ``group_ns`` is the kernel time of casts by op group.
+    """
+
+    before: dict[int, list[Added]]
+    casts: float
+    cast_ns: float
+    scaler_ns: float
+    group_ns: dict[int, float]
+
+
+def added_work(
+    view: ProfileView, work: Launched, flow: Flow, target: Target, host_ns_per_op: float, calibration: Calibration
+) -> AddedWork:
+    """The casts of ``flow`` and, for FP16, the GradScaler's work.
+
+    Args:
+        view: the run.
+        work: its launches.
+        flow: the data types of its tensors.
+        target: the precision that is asked about.
+        host_ns_per_op: what an op of the run takes the CPU, without waits, in the time that is replayed.
+        calibration: what casts cost.
+    """
+    rate = target.new_ceilings.bytes_per_second * calibration.cast_bandwidth / 1e9
+    host_ns = calibration.cast_op_share * host_ns_per_op
+    forward: dict[int, list[float]] = defaultdict(list)
+    backward: dict[int, list[float]] = defaultdict(list)
+    partner = _backward_groups(view)
+    for op in flow.ops:
+        group = int(view.call_group[op.call])
+        for cast in op.casts:
+            elements = cast.elements * (1.0 if cast.parameter else target.batch_ratio)
+            forward[group].append(calibration.forward_cast_ns + _CAST_BYTES * elements / rate)
+            if cast.differentiated and group in partner:
+                backward[partner[group]].append(calibration.backward_cast_ns + _CAST_BYTES * elements / rate)
+    before: dict[int, list[Added]] = defaultdict(list)
+    for row in _first_rows(view, work, {*forward, *backward}):
+        group = int(view.call_group[work.call[row]])
+        ops, kernels = (FORWARD_CAST_OPS, forward[group]) if group in forward else (BACKWARD_CAST_OPS, backward[group])
+        before[int(work.launch[row])] += [Added(host_ns * ops, kernel) for kernel in kernels]
+    iterations = max(len(view.profile.iterations), 1)
+    cast_ns = sum(one.gpu_ns for row in before.values() for one in row) / iterations
+    casts = sum(len(row) for row in before.values()) / iterations
+    unscale = max(calibration.forward_cast_ns, _UNSCALE_BYTES * flow.parameter_elements / rate)
+    if target.precision == "fp16":
+        for row in _first_optimizer_rows(view, work):
+            before[int(work.launch[row])].append(Added(host_ns * SCALER_OPS, unscale, wait=True))
+    group_ns = {group: sum(kernels) for group, kernels in (*backward.items(), *forward.items())}
+    return AddedWork(dict(before), casts, cast_ns, unscale if target.precision == "fp16" else 0.0, group_ns)
+
+
+def _backward_groups(view: ProfileView) -> dict[int, int]:
+    """Forward op group to the backward group of the same module and op type."""
+    groups = view.groups
+    rows = list(zip(groups.module.tolist(), groups.op_type.tolist(), groups.role.tolist(), strict=True))
+    backward = {(module, op): index for index, (module, op, role) in enumerate(rows) if role == Role.BACKWARD}
+    return {
+        index: backward[module, op]
+        for index, (module, op, role) in enumerate(rows)
+        if role != Role.BACKWARD and (module, op) in backward
+    }
+
+
+def _first_rows(view: ProfileView, work: Launched, wanted: set[int]) -> list[int]:
+    """The first row of each wanted op group in each iteration."""
+    found: dict[tuple[int, int], int] = {}
+    for row, (group, iteration) in enumerate(
+        zip(view.call_group[work.call].tolist(), work.iteration.tolist(), strict=True)
+    ):
+        if group in wanted:
+            found.setdefault((iteration, group), row)
+    return list(found.values())
+
+
+def _first_optimizer_rows(view: ProfileView, work: Launched) -> list[int]:
+    role = view.profile.ops.role[view.profile.calls.op]
+    rows = np.flatnonzero(role[work.call] == Role.OPTIMIZER)
+    _, first = np.unique(work.iteration[rows], return_index=True)
+    return [int(row) for row in rows[first]]

@@ -1,0 +1,52 @@
+"""The forecasts of one run, each made once: rules, pages and promises ask for the same."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, forecast
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+
+MIXED: tuple[Precision, ...] = ("tf32", "fp16", "bf16")
+"""What an FP32 run could go to, in the order in which pages show it."""
+
+
+class Forecasts:
+    """The run's forecasts with its own batch size and GPU, over all recorded iterations."""
+
+    def __init__(self, view: ProfileView) -> None:
+        self._frame = view
+        self._found: dict[Precision, Forecast | ForecastError] = {}
+
+    def of(self, precision: Precision) -> Forecast:
+        """The forecast in a precision.
+
+        Raises:
+            ForecastError: there is none; the text says why.
+        """
+        found = self._found.get(precision)
+        if found is None:
+            try:
+                found = forecast(self._frame, precision)
+            except ForecastError as error:
+                found = error
+            self._found[precision] = found
+        if isinstance(found, ForecastError):
+            # A new one: an exception that is raised again would collect the tracebacks of all its raisers.
+            raise ForecastError(str(found))
+        return found
+
+    def get(self, precision: Precision) -> Forecast | None:
+        """The forecast in a precision; None where there is none."""
+        try:
+            return self.of(precision)
+        except ForecastError:
+            return None
+
+
+def forecasts(view: ProfileView) -> Forecasts:
+    """The forecasts of a run, kept with it."""
+    return _of_recording(view, Selection(0, len(view.profile.iterations) - 1))
+
+
+@per_selection
+def _of_recording(view: ProfileView, _: Selection) -> Forecasts:
+    return Forecasts(view)

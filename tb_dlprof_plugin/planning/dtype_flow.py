@@ -1,0 +1,213 @@
+"""Which ops of an FP32 run would compute in half precision under autocast, and which casts that needs.
+
+A trace knows shapes and not tensors. So the ops of the forward pass are walked in order, and each input is taken for
+the last output that fits its shape and that nothing took yet, else for the last that fits: it has the type that
+autocast would have given it. A parameter is what the backward pass accumulates a gradient for. Of an addition with two
+inputs of one shape one is a residual: it is taken for the last sum of that shape, or for the first tensor of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import deque
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.metrics.matrix_work import shape_at, tensor_shapes
+from tb_dlprof_plugin.model.profile import CallKind, Role
+from tb_dlprof_plugin.planning.autocast_rules import rule_of
+from tb_dlprof_plugin.planning.outputs import VIEWS, Output, Shape, output_shape
+from tb_dlprof_plugin.profile_view import ProfileView
+
+_ACCUMULATE = "torch::autograd::AccumulateGrad"
+_SUMS = frozenset({"add", "add_", "__add__", "__iadd__"})
+_REMEMBERED = 64
+"""Outputs that an input may be: it is rarely older, but for residuals."""
+_MOVES = ("to", "_to_copy", "copy_")
+
+
+@dataclass(slots=True)
+class Cast:
+    """A tensor that autocast converts: ``elements``; ``parameter``: a weight, converted once an iteration."""
+
+    elements: int
+    parameter: bool
+    differentiated: bool
+
+
+@dataclass(slots=True)
+class FlowOp:
+    """An op call that autocast decides on: ``half`` where it computes in half precision."""
+
+    call: int
+    half: bool
+    casts: list[Cast]
+
+
+@dataclass(slots=True)
+class Flow:
+    """The forward ops of one iteration; ``backward_half`` is by module and op type (rows of strings).
+
+    ``parameter_elements`` is the number of elements of all parameters that got a gradient, ``parameters`` how many,
+    and ``parameter_shapes`` their different shapes.
+    """
+
+    ops: list[FlowOp] = field(default_factory=list)
+    backward_half: dict[tuple[int, int], bool] = field(default_factory=dict)
+    parameter_elements: int = 0
+    parameters: int = 0
+    parameter_shapes: frozenset[Shape] = frozenset()
+
+
+@functools.lru_cache(maxsize=65536)
+def float_shapes(shapes: str, dtypes: str) -> tuple[Shape, ...]:
+    """Shapes of the inputs that are FP32 tensors."""
+    if not shapes or not dtypes:
+        return ()
+    try:
+        dims, types = msgspec.json.decode(shapes.encode()), msgspec.json.decode(dtypes.encode())
+    except msgspec.DecodeError:
+        return ()
+    return tuple(
+        tuple(shape)
+        for shape, dtype in zip(dims, types, strict=False)
+        if dtype == "float" and isinstance(shape, list) and all(isinstance(size, int) for size in shape)
+    )
+
+
+def _first_shape(shapes: str) -> Shape | None:
+    """Shape of a first input that is a tensor of any type."""
+    dims = tensor_shapes(shapes)
+    return (shape_at(dims, 0) or ()) if dims else None
+
+
+def flow(view: ProfileView, iteration: int) -> Flow:
+    """The forward pass of one iteration, as autocast would run it."""
+    return _Walk(view, iteration).flow
+
+
+class _Walk:
+    def __init__(self, view: ProfileView, iteration: int) -> None:
+        profile = view.profile
+        self._ops, self._strings, self._calls = profile.ops, profile.strings, profile.calls
+        self.flow = Flow()
+        self._outputs: deque[Output] = deque(maxlen=_REMEMBERED)
+        self._first: dict[Shape, bool] = {}
+        self._sum: dict[Shape, bool] = {}
+        rows = np.flatnonzero(view.call_iteration == iteration)
+        rows = rows[np.argsort(self._calls.start_ns[rows], kind="stable")]
+        self._parameters = self.flow.parameter_shapes = self._accumulated(rows)
+        votes: dict[tuple[int, int], list[bool]] = {}
+        until = -1
+        role, kind = self._ops.role, self._ops.kind
+        for row in rows.tolist():
+            op = int(self._calls.op[row])
+            if kind[op] != CallKind.OP or role[op] not in (Role.FORWARD, Role.OTHER):
+                continue
+            start = int(self._calls.start_ns[row])
+            if start < until:
+                continue
+            name = self._strings[self._ops.name[op]]
+            if not name.startswith("aten::"):
+                continue
+            plain = name.removeprefix("aten::")
+            if rule_of(plain) == "follow" and self._is_composite(row, plain):
+                continue
+            until = start + int(self._calls.duration_ns[row])
+            half = self._visit(row, op, plain)
+            top = view.call_top[row]
+            key_op = int(self._calls.op[top]) if top >= 0 else op
+            key = (int(self._ops.module[key_op]), int(self._ops.op_type[key_op]))
+            votes.setdefault(key, []).append(half)
+        self.flow.backward_half = {key: 2 * sum(v) > len(v) for key, v in votes.items()}
+
+    def _accumulated(self, rows: np.ndarray) -> frozenset[Shape]:  # type: ignore[type-arg]
+        shapes: list[Shape] = []
+        for row in rows.tolist():
+            op = int(self._calls.op[row])
+            if self._strings[self._ops.name[op]] == _ACCUMULATE:
+                shapes += self._inputs(op)[:1]
+        self.flow.parameters = len(shapes)
+        self.flow.parameter_elements = sum(math.prod(shape) for shape in shapes)
+        return frozenset(shapes)
+
+    def _inputs(self, op: int) -> tuple[Shape, ...]:
+        return float_shapes(self._strings[self._ops.shapes[op]], self._strings[self._ops.dtypes[op]])
+
+    def _is_composite(self, row: int, name: str) -> bool:
+        """Whether an op that autocast has no rule for contains one that it has a rule for: that decides then."""
+        depth, calls = int(self._calls.depth[row]), self._calls
+        for inner in range(row + 1, min(row + 64, len(calls.depth))):
+            if calls.depth[inner] <= depth:
+                return False
+            op = int(calls.op[inner])
+            if self._ops.kind[op] == CallKind.OP and rule_of(self._strings[self._ops.name[op]]) != "follow":
+                return True
+        return False
+
+    def _visit(self, row: int, op: int, name: str) -> bool:
+        inputs = self._inputs(op)
+        if name in _MOVES:
+            # Data that comes from the CPU or from integers is FP32, and has no gradient.
+            shape = _first_shape(self._strings[self._ops.shapes[op]])
+            self._outputs.append(Output(shape, None, False, differentiated=False))
+            return False
+        rule = rule_of(name)
+        taken = list(zip(inputs, self._taken(name, inputs), strict=True))
+        casts: list[Cast] = []
+        if rule == "half":
+            half = bool(inputs)
+            casts = [self._cast(shape, gradient) for shape, (is_half, gradient) in taken if not is_half and shape]
+        elif rule == "fp32":
+            half = False
+            casts = [self._cast(shape, gradient) for shape, (is_half, gradient) in taken if is_half]
+        else:
+            types = [is_half for shape, (is_half, _) in taken if shape not in self._parameters or len(shape) > 1]
+            # The widest type wins, except that a batch norm computes in that of its images.
+            half = bool(types) and (types[0] if "batch_norm" in name else all(types))
+        if inputs:
+            differentiated = any(gradient for _, (_, gradient) in taken)
+            self._produce(name, inputs, half, differentiated)
+            self.flow.ops.append(FlowOp(row, half, casts))
+        return half
+
+    def _cast(self, shape: Shape, differentiated: bool) -> Cast:
+        parameter = shape in self._parameters
+        return Cast(math.prod(shape), parameter, parameter or differentiated)
+
+    def _taken(self, name: str, inputs: tuple[Shape, ...]) -> list[tuple[bool, bool]]:
+        """Of each input whether it is in half precision, and whether it has a gradient."""
+        seen: set[Shape] = set()
+        taken = []
+        for shape in inputs:
+            if shape in self._parameters:
+                taken.append((False, True))
+            elif shape in seen and name in _SUMS:
+                taken.append((self._sum.get(shape, self._first.get(shape, False)), True))
+            else:
+                output = self._find(shape)
+                taken.append((output.half, output.differentiated) if output else (False, True))
+            seen.add(shape)
+        return taken
+
+    def _find(self, shape: Shape) -> Output | None:
+        """The output that an input of this shape is taken for."""
+        fitting = [output for output in reversed(self._outputs) if output.fits(shape)]
+        found = next((output for output in fitting if not output.taken), fitting[0] if fitting else None)
+        if found is None:
+            return None
+        found.taken, found.shape = True, shape
+        self._first.setdefault(shape, found.half)
+        return found
+
+    def _produce(self, name: str, inputs: tuple[Shape, ...], half: bool, differentiated: bool) -> None:
+        shape = output_shape(name, inputs)
+        count = math.prod(inputs[0]) if name in VIEWS else None
+        self._outputs.append(Output(shape, count, half, differentiated))
+        if shape is not None:
+            self._first.setdefault(shape, half)
+            if name in _SUMS:
+                self._sum[shape] = half

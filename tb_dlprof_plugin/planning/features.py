@@ -1,0 +1,196 @@
+"""What decides how much faster an op gets in another precision: its kind and a few numbers of its size.
+
+The same numbers are computed of the ops that were measured one by one (`benchmarks/op_speed`) and of the ops of a
+run, so that a run's ops find the measured ones most like them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Sequence
+from typing import Any
+
+from tb_dlprof_plugin.names.gpu_peaks import Ceilings
+
+Features = tuple[float, ...]
+
+_ALIGNMENTS = 8
+_FEW_CHANNELS = 8
+_MOSTLY = 0.75
+_ALIGNMENT_WEIGHT = 1.0
+_LAYOUT_WEIGHT = 6.0
+"""Images with channels last and such with channels first share no neighbours: converting costs as much as the op."""
+_NS = 1e9
+_MICROSECOND = 1e3
+TIME, SLOWNESS = 0, 1
+"""Places in the features of a matrix routine: logarithms of its time in µs, and of that over the least time."""
+
+
+def matrix_kind(op: str, shapes: Sequence[Any], flops: int) -> str:
+    """The kind of a matrix routine; "" where the shapes do not tell.
+
+    The backward pass of a first layer computes one gradient, that of its weights; the FLOPs tell.
+    """
+    if "conv" in op:
+        sizes = _convolution(op, shapes)
+        if sizes is None:
+            return ""
+        _, channels, filters, window, groups = sizes
+        direction = "bprop" if "backward" in op else "fprop"
+        if groups > 1:
+            what = "depthwise" if channels == 1 and filters == 1 else "grouped"
+        elif channels < _FEW_CHANNELS:
+            what = "first"
+        else:
+            what = "1x1" if window == 1 else "wide"
+        if direction == "bprop" and what == "first" and isinstance(shapes[0], list):
+            both = 4 * math.prod(shapes[0]) * channels * window
+            direction = "bprop of weights" if flops < _MOSTLY * both else direction
+        return f"convolution {what} {direction}"
+    if "attention" in op:
+        return f"attention {'bprop' if 'backward' in op else 'fprop'}"
+    sizes_of = _product(shapes)
+    if sizes_of is None:
+        return ""
+    return "batched product" if sizes_of[3] > 1 else "product"
+
+
+def is_matrix_kind(kind: str) -> bool:
+    """Whether ops of this kind have the features of matrix routines."""
+    return kind.split(" ")[0] in ("convolution", "attention", "batched", "product")
+
+
+def matrix_features(
+    op: str, shapes: Sequence[Any], flops: int, moved: int, time_ns: float, ceilings: Ceilings, channels_last: bool
+) -> Features:
+    """Sizes, intensity, time and measured efficiency of a matrix routine in FP32, as logarithms with weights.
+
+    Args:
+        op: name of the routine.
+        shapes: of its inputs.
+        flops: of the call.
+        moved: least bytes of the call.
+        time_ns: its kernel time in FP32, or in TF32 for ratios relative to that.
+        ceilings: of the GPU that took this time.
+        channels_last: layout of the images.
+    """
+    least = least_ns(flops, moved, ceilings)
+    first, second, third, fourth, aligned = _sizes(op, shapes)
+    log = math.log
+    return (
+        log(time_ns / _MICROSECOND),
+        log(time_ns / least),
+        0.5 * log(flops / moved),
+        0.7 * log(first),
+        0.7 * log(second),
+        log(third),
+        0.7 * log(fourth),
+        _ALIGNMENT_WEIGHT * math.log2(aligned),
+        _LAYOUT_WEIGHT * channels_last,
+        *_pixels(op, shapes, flops),
+    )
+
+
+def least_ns(flops: float, moved: float, ceilings: Ceilings) -> float:
+    """Least time in FP32 of so many FLOPs and bytes: by the peak rate or by the memory's."""
+    peak = (ceilings.fp32 or 1.0) * 1e12
+    return max(flops / peak, moved / ceilings.bytes_per_second) * _NS
+
+
+def parameter_elements(kind: str, shapes: Sequence[Any], parameters: Container[tuple[int, ...]]) -> int:
+    """Elements of parameters and of their gradients that a matrix routine reads and writes.
+
+    Args:
+        kind: of the routine.
+        shapes: of its inputs.
+        parameters: shapes of all parameters. One matrix of a product may be one, also transposed, or its gradient.
+    """
+    if kind.startswith("convolution"):
+        weight: int = math.prod(shapes[2 if "bprop" in kind else 1])
+        return 2 * weight if kind.endswith("bprop") else weight
+    matrices = _matrices(shapes)
+    if kind != "product" or len(matrices) < 2:
+        return 0
+    left, right = (tuple(shape) for shape in matrices[-2:])
+    among = (right, (*left[:-1], right[-1]), left)
+    return next((math.prod(shape) for shape in among if shape in parameters or shape[::-1] in parameters), 0)
+
+
+def _pixels(op: str, shapes: Sequence[Any], flops: int) -> Features:
+    """Of a convolution: how many input pixels there are for each output pixel, and the alignment of an image's size."""
+    if "conv" not in op:
+        return ()
+    sizes = _convolution(op, shapes)
+    assert sizes is not None
+    pixels, channels, filters, window, groups = sizes
+    image = shapes[1 if "backward" in op else 0]
+    if "backward" in op and isinstance(shapes[0], list):
+        outputs = shapes[0][0] * math.prod(shapes[0][2:])
+    else:
+        outputs = flops / (2 * channels * filters * groups * window)
+    return 0.7 * math.log(max(pixels / max(outputs, 1), 0.1)), 0.5 * math.log2(_alignment(math.prod(image[2:])))
+
+
+def other_features(time_ns: float, per_channel: float, channels_last: bool) -> Features:
+    """Of an op that multiplies no matrices: its time, and of a batch norm the values per channel (else 1)."""
+    return (
+        math.log(time_ns / _MICROSECOND),
+        0.3 * math.log(max(per_channel, 1.0)),
+        _LAYOUT_WEIGHT * 0.5 * channels_last,
+    )
+
+
+def _sizes(op: str, shapes: Sequence[Any]) -> tuple[float, float, float, float, int]:
+    """Four sizes and the alignment in elements (1 to 8) of the dimensions that Tensor Core kernels want aligned."""
+    if "conv" in op:
+        sizes = _convolution(op, shapes)
+        assert sizes is not None
+        pixels, channels, filters, window, _ = sizes
+        return channels, filters, window, pixels, min(_alignment(channels), _alignment(filters))
+    if "attention" in op:
+        query = next(shape for shape in shapes[("backward" in op) :] if len(shape) == 4)
+        batch, one, other, depth = query
+        return depth, one * other, max(one, other), batch, _alignment(depth)
+    sizes_of = _product(shapes)
+    assert sizes_of is not None
+    rows, inner, columns, batch = sizes_of
+    return (
+        rows,
+        columns,
+        inner,
+        batch,
+        min(_alignment(columns), _alignment(inner), _alignment(rows) if batch > 1 else 8),
+    )
+
+
+def _alignment(size: float) -> int:
+    return math.gcd(int(size), _ALIGNMENTS)
+
+
+def _convolution(op: str, shapes: Sequence[Any]) -> tuple[float, float, float, float, int] | None:
+    """Input pixels, channels and filters of a group, window, groups."""
+    at = 1 if "backward" in op else 0
+    tensors = shapes[at : at + 2]
+    if len(tensors) < 2 or any(not isinstance(t, list) or len(t) < 3 for t in tensors):
+        return None
+    image, weight = tensors
+    if not weight[1] or image[1] % weight[1]:
+        return None
+    groups = image[1] // weight[1]
+    pixels = image[0] * math.prod(image[2:])
+    return pixels, weight[1], weight[0] / groups, math.prod(weight[2:]), groups
+
+
+def _product(shapes: Sequence[Any]) -> tuple[float, float, float, float] | None:
+    """Rows, inner size, columns and batch of a matrix product: of the last two matrices among its inputs."""
+    matrices = _matrices(shapes)
+    if len(matrices) < 2:
+        return None
+    left, right = matrices[-2:]
+    batch = math.prod(left[:-2])
+    sizes = (left[-2], left[-1], right[-1], batch)
+    return sizes if all(sizes) else None
+
+
+def _matrices(shapes: Sequence[Any]) -> list[list[int]]:
+    return [shape for shape in shapes if isinstance(shape, list) and len(shape) >= 2]

@@ -1,0 +1,36 @@
+"""A forecast in words, the same on every page: what would change, from what to what, and what sets the pace."""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.planning import Forecast
+
+SAME = 0.03
+"""A predicted difference below this share is called none: CPU-paced steps vary more from run to run."""
+LIMITS = {
+    "gpu": "the GPU's kernels set the pace",
+    "cpu": "the CPU sets the pace: it launches kernels more slowly than the GPU runs them",
+    "dataloader": "the loading of data sets the pace",
+    "both": "CPU and GPU wait for each other in turns",
+}
+_MS = 1e6
+
+
+def gains(found: Forecast) -> bool:
+    """Whether the step should get shorter by enough to speak of."""
+    return found.speedup >= 1 + SAME
+
+
+def headline(found: Forecast) -> str:
+    """One sentence: "BF16 would make the step 2.62 times as fast: ..."."""
+    name = found.target.precision.upper()
+    times = (
+        f"{found.predicted_ns / _MS:.2f} ms a step ({found.low_ns / _MS:.2f} to {found.high_ns / _MS:.2f}), "
+        f"{found.base_ns / _MS:.2f} ms now"
+    )
+    if abs(found.speedup - 1) < SAME:
+        change = "would change little"
+    elif found.speedup > 1:
+        change = f"would make the step {found.speedup:.2f} times as fast"
+    else:
+        change = f"would make the step {100 * (1 / found.speedup - 1):.0f} % longer"
+    return f"{name} {change}: {times}; {LIMITS[found.limited_by]}."

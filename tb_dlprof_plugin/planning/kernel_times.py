@@ -1,0 +1,297 @@
+"""New kernel times of a run's launches in another precision.
+
+A unit is a matrix routine or another op of the model; all its kernels get the same factor. Matrix routines and ops that
+autocast runs in half precision take the factor of the measured ops most like them (`op_times`); everything else keeps
+its time. In TF32 only matrix routines change.
+
+A run may compute in FP32, in TF32 or in some of each: a routine whose kernels ran in TF32 takes the ratio to its time
+in TF32. One that ran in FP32 although TF32 is on for its kind stays so: the library chose it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.metrics.flops import UNKNOWN, matrix_calls
+from tb_dlprof_plugin.metrics.tensor_core_reasons import run_settings
+from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Role
+from tb_dlprof_plugin.model.tree import inherit, nearest
+from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_recurrent
+from tb_dlprof_plugin.planning.dtype_flow import Flow
+from tb_dlprof_plugin.planning.features import (
+    Features,
+    least_ns,
+    matrix_features,
+    matrix_kind,
+    other_features,
+    parameter_elements,
+)
+from tb_dlprof_plugin.planning.launch_sequence import Launched, recorded_ns
+from tb_dlprof_plugin.planning.op_times import OpTimes, Ratio
+from tb_dlprof_plugin.planning.scaling import batch_factor, gpu_factor
+from tb_dlprof_plugin.planning.target import Precision, Target
+from tb_dlprof_plugin.profile_view import ProfileView
+
+SHORTEST_KERNEL_NS = 1_200.0
+"""No kernel of the recordings is shorter."""
+_POINTWISE = "mul"
+"""Measured stand-in for ops that were not measured: reads and writes each value."""
+_UNCHANGED = Ratio(1.0, 0.0)
+_UNKNOWN_SPREAD = 0.5
+_SAME_TIME = 0.02
+"""Logarithms of times are rounded to this: kernels of one op differ by as much from iteration to iteration."""
+_FP32_BYTES = 4
+_NEAR = 8
+"""Calls below an autograd node among which the op itself is found."""
+
+
+@dataclass(frozen=True)
+class KernelTimes:
+    """Per row of `Launched`: new time (ns), its logarithm's spread, whether it changes with the precision, and whether
+    with the batch size or the GPU."""
+
+    gpu_ns: np.ndarray  # type: ignore[type-arg]
+    spread: np.ndarray  # type: ignore[type-arg]
+    changed: np.ndarray  # type: ignore[type-arg]
+    scaled: np.ndarray  # type: ignore[type-arg]
+
+
+@dataclass(frozen=True, slots=True)
+class _Routine:
+    """A matrix routine: its kind among the measured ones, shapes of its inputs, FLOPs, and least bytes."""
+
+    kind: str
+    name: str
+    shapes: list[Any]
+    flops: int
+    moved: int
+
+
+class KernelTimesOf:
+    """Gives the kernel times of a run's launches in one precision, batch size and GPU."""
+
+    def __init__(self, view: ProfileView, flow: Flow, precision: Precision, times: OpTimes, target: Target) -> None:
+        self._frame, self._flow, self._target = view, flow, target
+        self._precision, self._times = precision, times
+        self._matrix = matrix_calls(view, view.selection())
+        self._channels_last = self._modules_with_channels_last()
+        self._half_calls = self._half()
+        self._ratios: dict[tuple[int, int, int], Ratio] = {}
+        self._found: dict[tuple[str, Features, str], Ratio | None] = {}
+
+    def of(self, work: Launched) -> KernelTimes:
+        """In the new precision, with the new batch size, on the new GPU."""
+        old, units = recorded_ns(self._frame, work), self._units(work)
+        new, spread = old.copy(), np.zeros(len(old))
+        if self._precision != "fp32":
+            rows = np.flatnonzero(units >= 0)
+            unit, number = np.unique(units[rows], return_inverse=True)
+            total = np.bincount(number, weights=old[rows], minlength=len(unit))
+            ratios = [self._ratio(*one) for one in zip(unit.tolist(), total.tolist(), strict=True)]
+            value = np.array([ratio.value for ratio in ratios])[number]
+            new[rows] = np.maximum(old[rows] * value, np.minimum(SHORTEST_KERNEL_NS, old[rows]))
+            spread[rows] = np.array([ratio.spread for ratio in ratios])[number]
+        # What a kernel takes above the shortest grows.
+        shortest = np.minimum(new, SHORTEST_KERNEL_NS)
+        scaled = shortest + (new - shortest) * self._factor(work, units)
+        return KernelTimes(scaled, spread, changed=new != old, scaled=scaled != new)
+
+    def _factor(self, work: Launched, units: Ints) -> np.ndarray:  # type: ignore[type-arg]
+        """By the batch size and the GPU."""
+        target, precision = self._target, self._precision
+        factor = batch_factor(self._frame, work, units, target.batch_ratio, self._growth)
+        if target.new_gpu != target.gpu:
+            factor = factor * gpu_factor(work, self._matrix, target, precision)
+        return factor
+
+    def _half(self) -> Ints:
+        """Per call 1 in an op that runs in half precision, 0 in one that does not, -1 where nothing decided."""
+        ops, calls = self._frame.profile.ops, self._frame.profile.calls
+        votes: dict[int, list[bool]] = defaultdict(list)
+        for op in self._flow.ops:
+            votes[int(calls.op[op.call])].append(op.half)
+        of_op = np.full(len(ops), -1, dtype=np.int64)
+        for row, answers in votes.items():
+            of_op[row] = int(2 * sum(answers) > len(answers))
+        return inherit(of_op[calls.op], of_op[calls.op] >= 0, self._frame.call_parent)
+
+    def _units(self, work: Launched) -> Ints:
+        """Per row the call that is its unit, -1 for none: the matrix routine, else the outermost op."""
+        view = self._frame
+        kernels = view.profile.kernels
+        matrix = self._matrix.of_call[work.call]
+        routine = np.where(matrix >= 0, self._matrix.call[np.maximum(matrix, 0)], -1) if len(self._matrix) else matrix
+        other = self._unit_of_call[work.call]
+        is_kernel = kernels.kind[view.profile.launches.kernel[work.launch]] == KernelKind.KERNEL
+        return np.where(is_kernel, np.where(routine >= 0, routine, other), -1)
+
+    @cached_property
+    def _unit_of_call(self) -> Ints:
+        """The op that autocast decides on around a forward call; the outermost op around a backward one."""
+        view = self._frame
+        decides = np.zeros(len(view.profile.calls.op), dtype=np.bool_)
+        decides[[op.call for op in self._flow.ops]] = True
+        deciding = nearest(decides, view.call_parent)
+        return np.where(deciding >= 0, deciding, view.call_top)
+
+    def _ratio(self, call: int, time_ns: float) -> Ratio:
+        """Of a unit; those of one op whose times are hardly different share an answer."""
+        if time_ns <= 0:
+            return _UNCHANGED
+        step = round(math.log(time_ns) / _SAME_TIME)
+        calls, top = self._frame.profile.calls, int(self._frame.call_top[call])
+        key = (int(calls.op[call]), int(calls.op[top]) if top >= 0 else -1, step)
+        if key not in self._ratios:
+            self._ratios[key] = self._looked_up(call, math.exp(step * _SAME_TIME))
+        return self._ratios[key]
+
+    def _looked_up(self, call: int, time_ns: float) -> Ratio:
+        matrix = int(self._matrix.of_call[call]) if len(self._matrix) else -1
+        if matrix >= 0:
+            return self._matrix_ratio(matrix, call, time_ns)
+        if self._precision == "tf32" or not self._is_half(call):
+            return _UNCHANGED
+        view, ops, strings = self._frame, self._frame.profile.ops, self._frame.profile.strings
+        op = int(view.profile.calls.op[call])
+        backward = int(ops.role[op]) == Role.BACKWARD
+        name = strings[ops.op_type[op]].rstrip("_")
+        direction = "bprop" if backward else "fprop"
+        last = int(ops.module[op]) in self._channels_last
+        found = self._measured(f"{name} {direction}", other_features(time_ns, self._per_channel(call), last))
+        if found is None:
+            found = self._measured(f"{_POINTWISE} {direction}", other_features(time_ns, 1.0, False))
+        return found or _UNCHANGED
+
+    def _measured(self, kind: str, features: Features, base: str = "fp32") -> Ratio | None:
+        """By the measured ops; layers that are alike ask for the same."""
+        key = (kind, features, base)
+        if key not in self._found:
+            self._found[key] = self._times.ratio(kind, self._precision, features, base)
+        return self._found[key]
+
+    def _matrix_ratio(self, matrix: int, call: int, time_ns: float) -> Ratio:
+        base = self._base(call)
+        if self._precision == "tf32" and (base == "tf32" or self._is_library_choice(call)):
+            return _UNCHANGED
+        if self._precision != "tf32" and not self._is_half(call):
+            return _UNCHANGED
+        found = self._routine(matrix, call)
+        if found is None:
+            return Ratio(1.0, _UNKNOWN_SPREAD)
+        last = int(self._frame.profile.ops.module[self._frame.profile.calls.op[call]]) in self._channels_last
+        features = matrix_features(
+            found.name, found.shapes, found.flops, found.moved, time_ns, self._target.ceilings, last
+        )
+        return self._measured(found.kind, features, base) or Ratio(1.0, _UNKNOWN_SPREAD)
+
+    def _base(self, call: int) -> str:
+        """What a routine ran in."""
+        return "tf32" if self._in_tf32[int(self._frame.profile.calls.op[call])] else "fp32"
+
+    @cached_property
+    def _in_tf32(self) -> Bools:
+        """Per row of `Profile.ops` whether most of the time of the products in its calls was in TF32."""
+        view, profile = self._frame, self._frame.profile
+        launches, matrix = profile.launches, self._matrix
+        rows = np.flatnonzero(view.launch_computes_product & (launches.call >= 0))
+        routine = matrix.of_call[launches.call[rows]] if len(matrix) else np.full(len(rows), -1)
+        rows, routine = rows[routine >= 0], routine[routine >= 0]
+        op = profile.calls.op[matrix.call[routine]] if len(matrix) else routine
+        tf32 = np.array([profile.strings[i] == "tf32" for i in profile.kernels.precision.tolist()], dtype=np.bool_)
+        every = np.bincount(op, weights=launches.duration_ns[rows], minlength=len(profile.ops))
+        part = np.bincount(
+            op, weights=launches.duration_ns[rows] * tf32[launches.kernel[rows]], minlength=len(profile.ops)
+        )
+        mostly: Bools = 2 * part > every
+        return mostly
+
+    def _is_library_choice(self, call: int) -> bool:
+        """Whether TF32 is on for products of this kind."""
+        ops, strings = self._frame.profile.ops, self._frame.profile.strings
+        name = strings[ops.name[int(self._frame.profile.calls.op[call])]]
+        of_cudnn = is_convolution(name) or is_recurrent(name)
+        settings = run_settings(self._frame)
+        return bool(settings.cudnn_tf32 if of_cudnn else settings.matmul_tf32)
+
+    def _growth(self, call: int) -> float:
+        """How many times as long a unit takes with the new batch size."""
+        target = self._target
+        matrix = int(self._matrix.of_call[call]) if len(self._matrix) else -1
+        found = self._routine(matrix, call) if matrix >= 0 else None
+        if found is None:
+            return target.batch_ratio
+        ratio, ceilings = target.batch_ratio, target.ceilings
+        fixed = _FP32_BYTES * parameter_elements(found.kind, found.shapes, self._flow.parameter_shapes)
+        before = least_ns(found.flops, found.moved, ceilings)
+        after = least_ns(found.flops * ratio, fixed + (found.moved - fixed) * ratio, ceilings)
+        precision = self._precision if self._precision == "tf32" or self._is_half(call) else self._base(call)
+        return self._times.growth(found.kind, precision, before, after)
+
+    def _routine(self, matrix: int, call: int) -> _Routine | None:
+        """None where its work or its kind is not known."""
+        ops, strings = self._frame.profile.ops, self._frame.profile.strings
+        op = int(self._frame.profile.calls.op[call])
+        flops, moved = int(self._matrix.flops[matrix]), int(self._matrix.bytes[matrix])
+        if flops == UNKNOWN or moved == UNKNOWN or flops <= 0 or moved <= 0:
+            return None
+        name, shapes = strings[ops.name[op]], msgspec.json.decode(strings[ops.shapes[op]].encode())
+        kind = matrix_kind(name, shapes, flops)
+        return _Routine(kind, name, shapes, flops, moved) if kind else None
+
+    def _is_half(self, call: int) -> bool:
+        view, ops = self._frame, self._frame.profile.ops
+        top = int(view.call_top[call])
+        op = int(view.profile.calls.op[top if top >= 0 else call])
+        if int(ops.role[op]) == Role.BACKWARD:
+            return self._flow.backward_half.get((int(ops.module[op]), int(ops.op_type[op])), False)
+        return int(self._half_calls[call]) == 1
+
+    def _per_channel(self, call: int) -> float:
+        """Values per channel of a batch norm's images, else 1. Autograd nodes have no shapes: the ops inside have."""
+        view, ops, strings = self._frame, self._frame.profile.ops, self._frame.profile.strings
+        calls = view.profile.calls
+        if strings[ops.op_type[calls.op[call]]] != "batch_norm":
+            return 1.0
+        for row in range(call, min(call + _NEAR, len(calls.op))):
+            if row > call and calls.depth[row] <= calls.depth[call]:
+                break
+            text = strings[ops.shapes[calls.op[row]]]
+            shapes = msgspec.json.decode(text.encode()) if text else []
+            images = next((s for s in shapes if isinstance(s, list) and len(s) == 4), None)
+            if images and images[1]:
+                return float(math.prod(images)) / int(images[1])
+        return 1.0
+
+    def _modules_with_channels_last(self) -> frozenset[int]:
+        """Modules whose images have their channels last.
+
+        A forward convolution shows it by its kernels' names; what comes after it takes its layout, until the next one.
+        """
+        view, strings = self._frame, self._frame.profile.strings
+        profile, ops = view.profile, view.profile.ops
+        named = np.array(["nhwc" in strings[name].lower() for name in profile.kernels.name], dtype=np.bool_)
+        if not len(named) or not named.any():
+            return frozenset()
+        is_convolution = np.array(["conv" in strings[name] for name in ops.name.tolist()], dtype=np.bool_)
+        convolution = is_convolution & (ops.role != Role.BACKWARD)
+        op = view.launch_op
+        # cuDNN's kernels in TF32 want the channels last, whatever the images have: it then converts them itself.
+        converts = np.zeros(len(ops), dtype=np.bool_)
+        layout = np.array([strings[family] == "transpose" for family in profile.kernels.family], dtype=np.bool_)
+        converts[op[layout[profile.launches.kernel] & (op >= 0)]] = True
+        shows = named[profile.launches.kernel] & (op >= 0)
+        shows &= (convolution & ~(converts & self._in_tf32))[np.maximum(op, 0)]
+        last = np.unique(ops.module[op[shows]])
+        # Calls are in order of time: each takes the answer of the last convolution before it.
+        called = profile.calls.op
+        rows = np.flatnonzero(convolution[called])
+        before = np.searchsorted(rows, np.arange(len(called)), side="right") - 1
+        follows = (before >= 0) & np.isin(ops.module[called[rows]], last)[np.maximum(before, 0)]
+        return frozenset(np.unique(ops.module[called[follows & (ops.role[called] == Role.FORWARD)]]).tolist())

@@ -1,0 +1,180 @@
+"""How many times as long an op takes in another precision, from ops that were measured one by one.
+
+``op_times.json.gz`` holds thousands of ops, drawn at random over the sizes that training uses and from no particular
+model, with their kernel times in FP32, TF32, FP16 and BF16 on one GPU (`benchmarks/op_speed` records and makes it).
+An op of a run gets what a Gaussian process says from the measured ops of its kind that are most like it: in size, in
+time and in how far they stay below the GPU's ceilings in FP32. How much each of these numbers counts (the process's
+hyperparameters) was chosen by the likelihood of the measured ops alone (`benchmarks/op_speed/fit.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+import math
+from dataclasses import dataclass, field
+from importlib import resources
+
+import numpy as np
+
+from tb_dlprof_plugin.model.profile import Floats
+from tb_dlprof_plugin.planning.features import SLOWNESS, TIME, Features, is_matrix_kind
+
+NEIGHBOURS = 64
+"""With more, the error of measured ops left out in turn falls by a hundredth; numpy solves so few without threads."""
+_NEAR = 0.5
+"""Of the logarithm of least times; gave the least error when each measured op was left out in turn."""
+_SQRT3 = math.sqrt(3.0)
+_DATA = "op_times.json.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """New time over that of the base; ``spread`` is the standard deviation of its logarithm."""
+
+    value: float
+    spread: float
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A Gaussian process over features: Matern 3/2 with a length for each, a linear trend, and noise.
+
+    Rasmussen and Williams, Gaussian Processes for Machine Learning (2006), equations 2.23, 2.24 and 4.17. ``lengths``
+    are in the features' units; ``amplitude``, ``trend`` (per squared length) and ``noise`` are variances of the
+    logarithm of the ratio.
+    """
+
+    lengths: tuple[float, ...]
+    amplitude: float
+    trend: float
+    noise: float
+
+    def covariance(self, left: Floats, right: Floats) -> Floats:
+        """Between rows of features, which are in lengths."""
+        distance = _SQRT3 * np.sqrt(np.maximum(((left[:, None] - right[None]) ** 2).sum(axis=2), 0.0))
+        near: Floats = self.amplitude * (1 + distance) * np.exp(-distance)
+        return near + self.trend * (left @ right.T)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Measured ops of one kind in one precision: a row of features and the logarithm of the ratio of each.
+
+    A feature that is the same in all of them (the layout of images, of a product) says nothing about others.
+    """
+
+    features: Floats
+    logarithms: Floats
+    process: Process
+    _center: Floats = field(init=False)
+    _per_unit: Floats = field(init=False)
+    _scaled: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        differs = np.ptp(self.features, axis=0) > 0
+        object.__setattr__(self, "_center", self.features.mean(axis=0))
+        object.__setattr__(self, "_per_unit", np.where(differs, 1.0 / np.asarray(self.process.lengths), 0.0))
+        object.__setattr__(self, "_scaled", (self.features - self._center) * self._per_unit)
+
+    def ratio(self, features: Features) -> Ratio:
+        """Of an op with these features; never beyond the ratios of the ops it was told by."""
+        process = self.process
+        at = ((np.asarray(features) - self._center) * self._per_unit)[None]
+        distance = ((self._scaled - at) ** 2).sum(axis=1)
+        nearest = np.argsort(distance, kind="stable")[:NEIGHBOURS]
+        near, known = self._scaled[nearest], self.logarithms[nearest]
+        mean = float(known.mean())
+        noisy = process.covariance(near, near) + process.noise * np.eye(len(near))
+        shared = process.covariance(near, at)
+        weight = np.linalg.solve(noisy, shared)[:, 0]
+        value = float(np.clip(mean + weight @ (known - mean), known.min(), known.max()))
+        own = float(process.covariance(at, at)[0, 0]) + process.noise
+        variance = own - float(weight @ shared[:, 0])
+        return Ratio(math.exp(value), math.sqrt(max(variance, 0.0)))
+
+    def slowness(self, least_ns: float, in_fp32: bool) -> float:
+        """Of matrix routines whose least time is about this: mean logarithm of the time over the least one.
+
+        In FP32, or in the table's precision; over the least time in FP32 in both.
+        """
+        slowness = self.features[:, SLOWNESS]
+        away = (self.features[:, TIME] - slowness - math.log(least_ns / 1e3)) / _NEAR
+        weight = np.exp(0.5 * ((away**2).min() - away**2))
+        return float(np.average(slowness if in_fp32 else slowness + self.logarithms, weights=weight))
+
+
+@dataclass(frozen=True)
+class OpTimes:
+    """``gpu`` is the one that the ops were measured on; the tables are by kind and precision.
+
+    ``from_tf32`` holds those of the matrix routines once more, told by their times in TF32 and relative to those.
+    """
+
+    gpu: str
+    tables: dict[tuple[str, str], Table]
+    from_tf32: dict[tuple[str, str], Table] = field(default_factory=dict)
+
+    def ratio(self, kind: str, precision: str, features: Features, base: str = "fp32") -> Ratio | None:
+        """Of an op of this kind in "tf32", "fp16" or "bf16"; None for a kind that was not measured.
+
+        Args:
+            kind: of the op.
+            precision: in which it would run.
+            features: with its time in ``base``.
+            base: what it ran in, "fp32" or (matrix routines alone) "tf32".
+        """
+        table = (self.from_tf32 if base == "tf32" else self.tables).get((kind, precision))
+        return table.ratio(features) if table is not None else None
+
+    def growth(self, kind: str, precision: str, before_ns: float, after_ns: float) -> float:
+        """How many times as long a matrix routine takes whose least time in FP32 gets longer from ``before_ns``.
+
+        Small ones leave a part of the GPU empty, and grow by less: as the measured ones of their kind do. None grows by
+        more than its least time.
+        """
+        in_fp32, times = precision == "fp32", after_ns / before_ns
+        table = self.tables.get((kind, "tf32" if in_fp32 else precision))
+        if table is None:
+            return times
+        faster = table.slowness(before_ns, in_fp32) - table.slowness(after_ns, in_fp32)
+        return times * math.exp(-max(faster, 0.0) if times > 1 else -min(faster, 0.0))
+
+
+@functools.cache
+def measured() -> OpTimes:
+    """The ops that the package brings."""
+    return read_op_times(resources.files(__package__).joinpath(_DATA).read_bytes())
+
+
+def read_op_times(packed: bytes) -> OpTimes:
+    """A table as `benchmarks.op_speed.fit` writes it."""
+    data = json.loads(gzip.decompress(packed))
+    tables: dict[tuple[str, str], Table] = {}
+    from_tf32: dict[tuple[str, str], Table] = {}
+    for kind, columns in data["kinds"].items():
+        features = np.array(columns["features"], dtype=np.float64)
+        in_precision = {
+            precision: np.array([math.nan if ratio is None else ratio for ratio in ratios], dtype=np.float64)
+            for precision, ratios in columns["ratios"].items()
+        }
+        for precision, values in in_precision.items():
+            *lengths, amplitude, trend, noise = columns["processes"][precision]
+            process = Process(tuple(lengths), amplitude, trend, noise)
+            known = ~np.isnan(values)
+            tables[kind, precision] = Table(features[known], np.log(values[known]), process)
+            if precision != "tf32" and "tf32" in in_precision and is_matrix_kind(kind):
+                from_tf32[kind, precision] = _relative(features, np.log(values), np.log(in_precision["tf32"]), process)
+    return OpTimes(data["gpu"], tables, from_tf32)
+
+
+def _relative(features: Floats, logarithms: Floats, in_tf32: Floats, process: Process) -> Table:
+    """A table of ops told by their times in TF32.
+
+    How much each feature counts stays as it was found for times in FP32: the ops are as much alike.
+    """
+    known = ~np.isnan(logarithms) & ~np.isnan(in_tf32)
+    moved = features[known].copy()
+    moved[:, [TIME, SLOWNESS]] += in_tf32[known, None]
+    return Table(moved, (logarithms - in_tf32)[known], process)

@@ -1,0 +1,251 @@
+"""The forecast: an FP32 run in, the step time in another precision out, with an interval and what it consists of.
+
+The step is simulated (`simulation`) with new kernel times (`kernel_times`), with the casts that autocast would add and,
+for FP16, the GradScaler (`added`). Nothing of the other run is known. The interval comes from two more simulations: one
+with kernels as fast and a CPU as little slowed down by the profiler as the measurements allow, one with the opposite.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from tb_dlprof_plugin.model.intervals import covered
+from tb_dlprof_plugin.model.profile import CallKind, Profile
+from tb_dlprof_plugin.planning.amp_overhead import AddedWork, added_work
+from tb_dlprof_plugin.planning.calibration import CALIBRATION
+from tb_dlprof_plugin.planning.dataloader import Loading, loading
+from tb_dlprof_plugin.planning.dtype_flow import Flow, flow
+from tb_dlprof_plugin.planning.kernel_times import KernelTimes, KernelTimesOf
+from tb_dlprof_plugin.planning.launch_sequence import launched, recorded_ns
+from tb_dlprof_plugin.planning.op_times import OpTimes, measured
+from tb_dlprof_plugin.planning.target import Target, target_of
+from tb_dlprof_plugin.profile_view import ProfileView, per_selection
+from tb_dlprof_plugin.simulation.change import Change
+from tb_dlprof_plugin.simulation.pauses import loading_times
+from tb_dlprof_plugin.simulation.simulator import SimulatedStep, simulation
+
+Limit = Literal["gpu", "cpu", "dataloader", "both"]
+
+_LIMITS = 0.9
+"""A CPU that is busy for this share of a step limits it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpForecast:
+    """Kernel time per iteration (ns) of one op group, as measured and as forecast; ``casts_ns`` comes on top.
+
+    ``precision`` is what its kernels would compute in: "" where it keeps its time.
+    """
+
+    group: int
+    measured_ns: float
+    predicted_ns: float
+    casts_ns: float
+    precision: str
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Times of a step in ns; ``measured_ns`` is the recorded step, ``base_ns`` the one without the profiler.
+
+    ``low_ns`` and ``high_ns`` hold what is not known of the base as well. ``least_share`` and ``most_share`` are what
+    is left of the step, at least and at most, whatever the base. ``casts`` counts kernels per step. ``change`` is what
+    becomes of the step, for simulating it together with other changes.
+    """
+
+    target: Target
+    measured_ns: float
+    base_ns: float
+    predicted_ns: float
+    low_ns: float
+    high_ns: float
+    least_share: float
+    most_share: float
+    limited_by: Limit
+    gpu_ns: float
+    host_ns: float
+    base_gpu_ns: float
+    casts: float
+    cast_ns: float
+    scaler_ns: float
+    ops: list[OpForecast]
+    change: Change = field(compare=False)
+
+    @property
+    def speedup(self) -> float:
+        """How many times shorter the step gets; below 1 it gets longer."""
+        return self.base_ns / self.predicted_ns
+
+
+def forecast(
+    run: Profile | ProfileView,
+    precision: str,
+    batch_size: int | None = None,
+    gpu: str | None = None,
+    op_times: OpTimes | None = None,
+) -> Forecast:
+    """What a step of an FP32 run would take in another precision, with another batch size or on another GPU.
+
+    Args:
+        run: recorded on a GPU whose peak rates are known, with shapes.
+        precision: "fp32" (as it is), "tf32", "fp16" or "bf16"; the last two by ``torch.autocast``.
+        batch_size: kernels grow with it, and what the CPU does per step does not.
+        gpu: by the name that CUDA reports.
+        op_times: measured ops other than those of the package.
+
+    Raises:
+        ForecastError: what the run lacks, or what is wrong with what is asked.
+    """
+    view = run if isinstance(run, ProfileView) else ProfileView(run)
+    target = target_of(view, precision, batch_size, gpu)
+    return _Forecaster(view, target, op_times or measured()).forecast()
+
+
+@dataclass(frozen=True)
+class _Changed:
+    """What becomes of the step, with the kernel times and the added work that make it so."""
+
+    change: Change
+    times: KernelTimes
+    added: AddedWork | None
+
+
+@per_selection
+def _flow(view: ProfileView, selection: object) -> Flow:
+    return flow(view, min(1, len(view.profile.iterations) - 1))
+
+
+class _Forecaster:
+    def __init__(self, view: ProfileView, target: Target, op_times: OpTimes) -> None:
+        self._frame, self._target = view, target
+        self._flow = _flow(view, view.selection())
+        self._measured_on = op_times.gpu
+        self._times = KernelTimesOf(view, self._flow, target.precision, op_times, target)
+        self._work = launched(view, view.selection())
+        self._simulation = simulation(view, view.selection())
+
+    def forecast(self) -> Forecast:
+        target, share, least = self._target, self._simulation.share, self._loading.least_step_ns
+        base, steps = self._simulation.step(), self._simulation.estimate
+        expected = self._changed(share.expected, 0.0)
+        middle = self._simulation.step([expected.change])
+        low = self._end(share.low, -CALIBRATION.spreads)
+        high = self._end(share.high, CALIBRATION.spreads)
+        most = self._share(share.high, CALIBRATION.spreads)
+        if self._loading.hidden:
+            # The workers keep up with the step as it is; a shorter one may have to wait for them.
+            high, most = max(high, steps.ns), max(most, 1.0)
+        predicted_ns = max(middle.ns, least)
+        return Forecast(
+            target=target,
+            measured_ns=steps.recorded_ns,
+            base_ns=steps.ns,
+            predicted_ns=predicted_ns,
+            low_ns=min(max(low, least), predicted_ns),
+            high_ns=max(high, predicted_ns),
+            least_share=min(
+                max(self._share(share.low, -CALIBRATION.spreads), least / steps.ns), predicted_ns / steps.ns
+            ),
+            most_share=max(most, predicted_ns / steps.ns),
+            limited_by="dataloader" if middle.ns < least else self._limit(middle),
+            gpu_ns=middle.gpu_ns,
+            host_ns=middle.host_ns,
+            base_gpu_ns=base.gpu_ns,
+            casts=expected.added.casts if expected.added else 0.0,
+            cast_ns=expected.added.cast_ns if expected.added else 0.0,
+            scaler_ns=expected.added.scaler_ns if expected.added else 0.0,
+            ops=self._ops(expected),
+            change=expected.change,
+        )
+
+    def _share(self, share: float, spreads: float) -> float:
+        """What is left of the step at one end."""
+        return self._simulation.step([self._changed(share, spreads).change], share).ns / self._simulation.estimate.ns
+
+    def _end(self, share: float, spreads: float) -> float:
+        """The step at one end: with kernels and a CPU as fast, or as slow, as the measurements allow (ns)."""
+        simulated, steps = self._simulation, self._simulation.estimate
+        if steps.source == "measured":
+            return self._share(share, spreads) * (steps.low_ns if spreads < 0 else steps.high_ns)
+        return simulated.absolute([self._changed(share, spreads).change], share).ns
+
+    def _changed(self, share: float, spreads: float) -> _Changed:
+        """The change, with all kernel times shifted by so many of their spreads."""
+        view, target, work, known = self._frame, self._target, self._work, CALIBRATION
+        times = self._kernel_times
+        moved = target.new_gpu != target.gpu
+        extra = known.other_gpu_spread if moved or target.gpu != self._measured_on else 0.0
+        doublings = abs(math.log2(target.batch_ratio))
+        spread = times.spread + np.where(times.changed | moved, extra, 0.0)
+        spread += np.where(times.scaled, known.batch_spread * doublings, 0.0)
+        gpu = np.ones(len(view.profile.launches))
+        gpu[work.launch] = times.gpu_ns * np.exp(spreads * spread) / np.maximum(recorded_ns(view, work), 1.0)
+        added = None
+        if target.precision in ("fp16", "bf16"):
+            per_op = self._simulation.replayed_host_ns(share) / max(self._ops_per_step, 1.0)
+            added = added_work(view, work, self._flow, target, per_op, known)
+        # What the workers of the DataLoader are waited for is no work of the CPU.
+        limits = self._loading.hidden or self._loading.least_step_ns
+        waits = self._loading.waits if limits else None
+        change = Change(cpu=waits, keep_cpu=0.0, gpu=gpu, added=added.before if added else {})
+        return _Changed(change, times, added)
+
+    @cached_property
+    def _loading(self) -> Loading:
+        return loading(self._frame, self._frame.selection())
+
+    @cached_property
+    def _ops_per_step(self) -> float:
+        view = self._frame
+        is_op = view.profile.ops.kind[view.profile.calls.op] == CallKind.OP
+        return float((is_op & (view.call_iteration >= 0)).sum()) / len(view.profile.iterations)
+
+    @cached_property
+    def _kernel_times(self) -> KernelTimes:
+        return self._times.of(self._work)
+
+    def _limit(self, step: SimulatedStep) -> Limit:
+        if step.gpu_paced:
+            return "gpu"
+        if step.host_ns < _LIMITS * step.ns:
+            return "both"
+        return "dataloader" if 2 * self._loading_ns() > step.host_ns else "cpu"
+
+    def _loading_ns(self) -> float:
+        """Time per iteration in which the training thread loads data itself."""
+        iterations = self._frame.profile.iterations
+        spans = loading_times(self._frame, self._frame.selection())
+        whole, waits = (
+            covered(one, iterations.host_start_ns, iterations.host_stop_ns) for one in (spans, self._loading.waits)
+        )
+        return float((whole - waits).mean())
+
+    def _ops(self, expected: _Changed) -> list[OpForecast]:
+        work, count = self._work, max(len(self._frame.profile.iterations), 1)
+        group = self._frame.call_group[work.call]
+        rows = np.flatnonzero(group >= 0)
+        size = len(self._frame.groups)
+
+        def total(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+            return np.bincount(group[rows], weights=values[rows], minlength=size) / count
+
+        measured_ns, predicted_ns = total(recorded_ns(self._frame, work)), total(expected.times.gpu_ns)
+        changed = total(expected.times.changed.astype(np.float64)) > 0
+        casts = expected.added.group_ns if expected.added else {}
+        result = [
+            OpForecast(
+                group=which,
+                measured_ns=float(measured_ns[which]),
+                predicted_ns=float(predicted_ns[which]),
+                casts_ns=casts.get(which, 0.0),
+                precision=self._target.precision if changed[which] else "",
+            )
+            for which in range(size)
+            if measured_ns[which] > 0 or which in casts
+        ]
+        return sorted(result, key=lambda op: -(op.measured_ns + op.casts_ns))

@@ -1,0 +1,142 @@
+"""What is asked of a forecast, and whether a run allows it: each refusal is one sentence that says what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from tb_dlprof_plugin.metrics.precision_mode import precision_mode
+from tb_dlprof_plugin.metrics.roofline import gpu_name
+from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
+from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
+from tb_dlprof_plugin.profile_view import ProfileView
+
+Precision = Literal["fp32", "tf32", "fp16", "bf16"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+
+_BASES = ("fp32", "tf32", "3xtf32")
+_MOSTLY_BASE_PERCENT = 97.0
+"""Of the matrix time, in `_BASES`: a run that is neither mostly FP32 nor mostly TF32 has some of each."""
+_OPAQUE = 0.03
+"""Compiled FP32 runs spend 5 to 10 % of their kernel time in Triton kernels, and others none."""
+
+
+class ForecastError(ValueError):
+    """There is no forecast for this run; the text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The step that is asked about: its precision, batch size and GPU, with what the run had.
+
+    ``batch_ratio`` is the new batch size over the run's; ``ceilings`` are those of the run's GPU and ``new_ceilings``
+    those of the one asked about.
+    """
+
+    precision: Precision
+    batch_ratio: float
+    gpu: str
+    ceilings: Ceilings
+    new_gpu: str
+    new_ceilings: Ceilings
+
+
+def target_of(view: ProfileView, precision: str, batch_size: int | None = None, gpu: str | None = None) -> Target:
+    """Checks what is asked against what was recorded.
+
+    Raises:
+        ForecastError: the run, the precision, the batch size or the GPU allows no forecast.
+    """
+    if precision not in PRECISIONS:
+        raise ForecastError(f"there is no precision {precision!r}; there is {', '.join(PRECISIONS)}.")
+    profile = view.profile
+    if not profile.has_gpu:
+        raise ForecastError("the run recorded no GPU work; forecasts are about kernels. Record it on a GPU.")
+    name = gpu_name(view)
+    ceilings = ceilings_of(name)
+    if ceilings is None or ceilings.fp32 is None:
+        known = f"the peak rates of {name!r} are not known" if name else "the run does not say which one GPU it used"
+        raise ForecastError(f"{known}, and a forecast needs them (docs/metrics.md lists the GPUs).")
+    _check_precision(view)
+    _check_as_it_is(view, precision)
+    if not any(profile.strings[shapes] for shapes in profile.ops.shapes.tolist()):
+        raise ForecastError(
+            "the shapes of the ops' inputs were not recorded; record the run with record_shapes=True "
+            "(tb_dlprof_plugin.profile does)."
+        )
+    _check_launches(view)
+    capability = view.compute_capability
+    new_ceilings = ceilings if gpu is None else _ceilings_of(gpu)
+    if precision in ("fp16", "bf16", "tf32"):
+        rate = new_ceilings.flops_per_second(precision, tensor_cores=True)
+        supported = gpu is not None or precision in tensor_core_precisions(capability) or capability is None
+        if rate is None or not supported:
+            raise ForecastError(f"the {gpu or name} has no Tensor Cores for {precision.upper()}.")
+    return Target(precision, _batch_ratio(view, batch_size), name, ceilings, gpu or name, new_ceilings)
+
+
+def _check_launches(view: ProfileView) -> None:
+    """Autocast decides by ATen ops: of kernels that others launched it cannot be told what they would become."""
+    profile, launches, calls = view.profile, view.profile.launches, view.profile.calls
+    gpus = len(profile.iterations.gpu_ids)
+    if gpus > 1:
+        raise ForecastError(f"one process used {gpus} GPUs, and a forecast is about one: record a process per GPU.")
+    inside = view.launch_iteration >= 0
+    total = int(launches.duration_ns[inside].sum())
+    if 2 * total < int(launches.duration_ns.sum()) or not total:
+        raise ForecastError("most of its GPU work was launched before the recording began: record more iterations.")
+    triton = np.array([name.startswith("triton_") for name in profile.strings], dtype=np.bool_)
+    graph = np.array(["GraphLaunch" in name for name in profile.strings], dtype=np.bool_)
+    call_name = profile.ops.name[calls.op[np.maximum(launches.call, 0)]]
+    op_name = profile.ops.name[np.maximum(view.launch_op, 0)]
+    opaque = inside & ((graph[call_name] & (launches.call >= 0)) | (triton[op_name] & (view.launch_op >= 0)))
+    if int(launches.duration_ns[opaque].sum()) > _OPAQUE * total:
+        raise ForecastError(
+            "it ran kernels of torch.compile or CUDA graphs, and autocast decides by ATen ops: of those kernels it "
+            "cannot be told what they would become. Record the run without them."
+        )
+
+
+def _check_precision(view: ProfileView) -> None:
+    """What a run computed in must be FP32, TF32, or some of each: both have FP32 tensors, and autocast changes both."""
+    mode = precision_mode(view)
+    if not mode.precision:
+        raise ForecastError("what the run computed in cannot be told, and a forecast starts from FP32 or TF32.")
+    base = sum(share.percent for share in mode.shares if share.precision in _BASES)
+    if mode.precision not in ("fp32", "tf32") and base < _MOSTLY_BASE_PERCENT:
+        raise ForecastError(
+            f"the run computed in {mode.label or mode.precision.upper()}, and a forecast starts from FP32 or TF32: "
+            "record one without autocast."
+        )
+
+
+def _check_as_it_is(view: ProfileView, precision: str) -> None:
+    mode = precision_mode(view)
+    if precision == "fp32" and mode.precision != "fp32":
+        raise ForecastError(
+            f"the run computed in {mode.label or mode.precision.upper()}, and what it would take in FP32 is not "
+            "forecast: tf32 stands for the run as it is."
+        )
+
+
+def _ceilings_of(gpu: str) -> Ceilings:
+    found = ceilings_of(gpu)
+    if found is None or found.fp32 is None:
+        raise ForecastError(
+            f"the peak rates of {gpu!r} are not known; name a GPU as CUDA does, such as 'NVIDIA A100-SXM4-80GB' "
+            "(docs/metrics.md lists them)."
+        )
+    return found
+
+
+def _batch_ratio(view: ProfileView, batch_size: int | None) -> float:
+    if batch_size is None:
+        return 1.0
+    if batch_size < 1:
+        raise ForecastError("a batch has at least one sample.")
+    recorded = view.profile.facts.batch_size
+    if not recorded:
+        raise ForecastError("the run's own batch size was not recorded; pass batch_size= to tb_dlprof_plugin.profile.")
+    return batch_size / recorded

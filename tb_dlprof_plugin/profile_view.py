@@ -1,0 +1,286 @@
+"""A profile with the columns that follow from it, each computed once on first use."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Profile, Role, Verdict
+from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, nearest, parents, self_time
+from tb_dlprof_plugin.names.tensor_core_eligibility import computes_product, eligible_by_kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Iterations ``first`` to ``last``, indices, both inclusive."""
+
+    first: int
+    last: int
+
+    @property
+    def count(self) -> int:
+        """Number of iterations."""
+        return self.last - self.first + 1
+
+
+@dataclass(frozen=True, slots=True)
+class OpGroups:
+    """The ops of the model: outermost ops with the same module, type and role. Columns have one row per group.
+
+    ``of_op`` gives the group of each row of `Profile.ops`, -1 for ops inside other ops.
+    """
+
+    of_op: Ints
+    module: Ints
+    op_type: Ints
+    role: Ints
+    ids: list[str]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+_KEPT_ANSWERS = 64
+_Totals = TypeVar("_Totals")
+
+
+def per_selection(function: Callable[[ProfileView, Selection], _Totals]) -> Callable[[ProfileView, Selection], _Totals]:
+    """Keeps a function's last answers with the view: one page asks for the same totals from several places.
+
+    The answers are shared, so callers must not change them.
+    """
+
+    @functools.wraps(function)
+    def remembered(view: ProfileView, selection: Selection) -> _Totals:
+        key = (function, selection)
+        answer: _Totals | None = view.answers.get(key)
+        if answer is None:
+            answer = function(view, selection)
+            if len(view.answers) >= _KEPT_ANSWERS:
+                # Begun anew rather than thinned out: requests run in several threads.
+                view.answers = {}
+            view.answers[key] = answer
+        return answer
+
+    return remembered
+
+
+class ProfileView:
+    """A profile and its derived columns. Columns follow `Profile.calls` or `Profile.launches`, as their names say.
+
+    ``ranks`` are the profiles of ranks of the same session and cycle, this one among them, by rank; whoever opens the
+    profile sets them. Empty where there is only this one, or the others were not opened.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.ranks: tuple[ProfileView, ...] = ()
+        self.answers: dict[tuple[object, Selection], Any] = {}
+
+    def selection(self, first: int | None = None, last: int | None = None) -> Selection:
+        """The selection from ``first`` to ``last``, by default and at most all iterations.
+
+        Raises:
+            ValueError: the range is empty or outside the recording.
+        """
+        total = len(self.profile.iterations)
+        low = 0 if first is None else first
+        high = total - 1 if last is None else last
+        if not 0 <= low <= high < total:
+            raise ValueError(f"iterations {low} to {high} are not in this recording, which has 0 to {total - 1}")
+        return Selection(low, high)
+
+    @property
+    def compute_capability(self) -> tuple[int, int] | None:
+        """Of the first GPU that the run used; None without one, or where it was not recorded."""
+        return self.profile.system.compute_capability_of(self.profile.iterations.gpu_ids)
+
+    @cached_property
+    def call_parent(self) -> Ints:
+        """Row of the parent call, -1 for outermost calls."""
+        return parents(self.profile.calls.depth)
+
+    @cached_property
+    def call_self_ns(self) -> Ints:
+        """Duration less that of the direct children."""
+        return self_time(self.profile.calls.duration_ns, self.call_parent)
+
+    @cached_property
+    def call_top(self) -> Ints:
+        """Row of the outermost op around the call (itself included), -1 where there is none."""
+        return nearest(self.profile.ops.top[self.profile.calls.op], self.call_parent)
+
+    @cached_property
+    def call_group(self) -> Ints:
+        """The call's row in `groups`, that of the outermost op around it; -1 outside every op."""
+        of_call = self.groups.of_op[self.profile.calls.op]
+        return np.where(self.call_top >= 0, of_call[np.maximum(self.call_top, 0)], -1)
+
+    @cached_property
+    def call_iteration(self) -> Ints:
+        """Index of the iteration in which the call started, -1 outside all."""
+        return self.iteration_at(self.profile.calls.start_ns)
+
+    @cached_property
+    def call_in_matrix_op(self) -> Bools:
+        """Whether the call is, or lies in, an op that can use Tensor Cores (or could, if the GPU were known)."""
+        calls = self.profile.calls
+        matrix = (self.profile.ops.tensor_core_eligible != Verdict.NO)[calls.op]
+        return inherit(matrix, matrix, self.call_parent)
+
+    @cached_property
+    def call_has_matrix_op(self) -> Bools:
+        """Whether the call is, or contains, an op that can use Tensor Cores, or launches a kernel that does."""
+        matrix = (self.profile.ops.tensor_core_eligible == Verdict.YES)[self.profile.calls.op]
+        return any_in_subtree(self._with_callers(matrix, self.launch_by_kernel == Verdict.YES), self.call_parent)
+
+    @cached_property
+    def launch_iteration(self) -> Ints:
+        """Index of the iteration in which the activity was launched, -1 where unknown or outside all."""
+        call = self.profile.launches.call
+        return np.where(call >= 0, self._of_launch_call(self.call_iteration), -1)
+
+    @cached_property
+    def launch_group(self) -> Ints:
+        """Row in `groups` of the op that launched the activity, -1 for none."""
+        call = self.profile.launches.call
+        return np.where(call >= 0, self._of_launch_call(self.call_group), -1)
+
+    @cached_property
+    def launch_in_matrix_op(self) -> Bools:
+        """Whether the activity was launched by an op that can use Tensor Cores, or is such work without such an op."""
+        call = self.profile.launches.call
+        inside: Bools = (call >= 0) & (self._of_launch_call(self.call_in_matrix_op.astype(np.int64)) > 0)
+        inside |= self.launch_by_kernel != Verdict.NO
+        return inside
+
+    @cached_property
+    def launch_computes_product(self) -> Bools:
+        """Whether the activity is a kernel that computes a product: see `computes_product`."""
+        kernels, strings = self.profile.kernels, self.profile.strings
+        product = np.array(
+            [
+                computes_product(strings[family], strings[rule])
+                for family, rule in zip(kernels.family.tolist(), kernels.rule.tolist(), strict=True)
+            ],
+            dtype=np.bool_,
+        )
+        computes: Bools = (product & (kernels.kind == KernelKind.KERNEL))[self.profile.launches.kernel]
+        return computes
+
+    @cached_property
+    def launch_by_kernel(self) -> Ints:
+        """Per activity a `Verdict`: whether it is work for Tensor Cores by its kernel alone, see `eligible_by_kernel`.
+
+        "No" for all that an op decides about.
+        """
+        kernels, launches, strings = self.profile.kernels, self.profile.launches, self.profile.strings
+        result = np.full(len(launches), int(Verdict.NO), dtype=np.int64)
+        rows = np.flatnonzero(self.launch_computes_product & (self.launch_op >= 0))
+        if not len(rows):
+            return result
+        pairs, inverse = np.unique(
+            np.stack((self.profile.ops.name[self.launch_op[rows]], launches.kernel[rows])), axis=1, return_inverse=True
+        )
+        verdicts = [
+            eligible_by_kernel(
+                strings[op], strings[kernels.family[kernel]], strings[kernels.rule[kernel]], self.compute_capability
+            )
+            for op, kernel in pairs.T.tolist()
+        ]
+        result[rows] = np.array(verdicts, dtype=np.int64)[inverse.reshape(-1)]
+        # An op around the generated code has decided already.
+        result[self._of_launch_call(self.call_in_matrix_op.astype(np.int64)) > 0] = int(Verdict.NO)
+        return result
+
+    @cached_property
+    def launch_op(self) -> Ints:
+        """Row in `Profile.ops` of the innermost op that launched the activity, -1 for none."""
+        calls, call = self.profile.calls, self.profile.launches.call
+        is_op = (self.profile.ops.kind == CallKind.OP)[calls.op]
+        innermost = inherit(np.where(is_op, calls.op, -1), is_op, self.call_parent)
+        return np.where(call >= 0, self._of_launch_call(innermost), -1)
+
+    @cached_property
+    def groups(self) -> OpGroups:
+        """The ops of the model."""
+        ops, strings = self.profile.ops, self.profile.strings
+        rows = np.flatnonzero(ops.top)
+        keys = np.stack((ops.module[rows], ops.op_type[rows], ops.role[rows]))
+        unique, inverse = np.unique(keys, axis=1, return_inverse=True)
+        of_op = np.full(len(ops), -1, dtype=np.int64)
+        of_op[rows] = inverse.reshape(-1)
+        return OpGroups(
+            of_op=of_op,
+            module=unique[0],
+            op_type=unique[1],
+            role=unique[2],
+            ids=[
+                stable_id(strings[module], strings[op_type], Role(role).name)
+                for module, op_type, role in unique.T.tolist()
+            ],
+        )
+
+    @cached_property
+    def groups_with_matrix_op(self) -> Bools:
+        """Per group, whether it contains an op that multiplies matrices, on any device."""
+        calls = self.profile.calls
+        matrix = (self.profile.ops.tensor_core_eligible != Verdict.NO)[calls.op]
+        matrix = self._with_callers(matrix, self.launch_by_kernel != Verdict.NO)
+        inside = any_in_subtree(matrix, self.call_parent) & self.profile.ops.top[calls.op]
+        result = np.zeros(len(self.groups), dtype=np.bool_)
+        result[self.call_group[inside]] = True
+        return result
+
+    def selected_calls(self, selection: Selection) -> Bools:
+        """Which calls started in the selected iterations."""
+        return (self.call_iteration >= selection.first) & (self.call_iteration <= selection.last)
+
+    def selected_launches(self, selection: Selection) -> Bools:
+        """Which GPU activities were launched in the selected iterations."""
+        return (self.launch_iteration >= selection.first) & (self.launch_iteration <= selection.last)
+
+    def iteration_at(self, time_ns: Ints) -> Ints:
+        """Index of the iteration whose host window holds each time, -1 outside all."""
+        iterations = self.profile.iterations
+        index = np.searchsorted(iterations.host_start_ns, time_ns, side="right") - 1
+        inside = (index >= 0) & (time_ns < iterations.host_stop_ns[np.maximum(index, 0)])
+        return np.where(inside, index, -1)
+
+    def _with_callers(self, calls: Bools, launches: Bools) -> Bools:
+        """The calls, and those that launched any of the activities."""
+        result = calls.copy()
+        result[self.profile.launches.call[launches]] = True
+        return result
+
+    def _of_launch_call(self, column: Ints) -> Ints:
+        if not len(column):
+            return np.full(len(self.profile.launches), -1, dtype=np.int64)
+        return column[np.maximum(self.profile.launches.call, 0)]
+
+
+def op_name(module: str, op_type: str) -> str:
+    """An op's name as DLProf writes it: its place in the model and its type."""
+    return f"{module}/{op_type}" if module else op_type
+
+
+def stable_id(*parts: str) -> str:
+    """A short id that names the same thing in every run and version: the page's links carry it."""
+    return hashlib.blake2s("\0".join(parts).encode(), digest_size=6).hexdigest()
+
+
+def kernel_id(view: ProfileView, kernel: int) -> str:
+    """`stable_id` of a row of `Profile.kernels`; what the op around it decided is part of it."""
+    kernels, strings = view.profile.kernels, view.profile.strings
+    return stable_id(
+        strings[kernels.name[kernel]],
+        str(int(kernels.kind[kernel])),
+        str(int(kernels.tensor_core[kernel])),
+        *(strings[column[kernel]] for column in (kernels.precision, kernels.family, kernels.rule)),
+    )

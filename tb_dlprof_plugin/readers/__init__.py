@@ -1,0 +1,1 @@
+"""Trace files in, `model.timeline.Timeline` out: one package per format."""

@@ -1,0 +1,273 @@
+"""Reads the JSON that Kineto writes (``export_chrome_trace``, ``tensorboard_trace_handler``), plain or gzip.
+
+Complete events ("ph": "X") of the categories that `tb_dlprof_plugin.readers.kineto.columns` lists and ``[memory]``
+events become
+rows; flows and metadata are not needed, because launches join by ``correlation`` and forward to backward by
+``Sequence number``. ``ts`` and ``dur`` are microseconds with nanosecond digits. Rounding them to integer nanoseconds is
+exact below 2**43 microseconds, where neighbouring float64 values lie closer than a nanosecond: newer traces count from
+``baseTimeNanoseconds`` and stay below. Starts that count from 1970 and have a fraction are read digit by digit.
+
+A file is read run by run (`tb_dlprof_plugin.readers.kineto.split`); a run that is not valid JSON goes through
+`tb_dlprof_plugin.readers.kineto.json_recovery.stream`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from tb_dlprof_plugin.model.string_table import StringTable
+from tb_dlprof_plugin.model.timeline import (
+    DeviceEvents,
+    DeviceProperties,
+    HostEvents,
+    Ints,
+    MemoryEvents,
+    PythonFrames,
+    Timeline,
+)
+from tb_dlprof_plugin.readers.errors import UNDECODABLE, TraceError
+from tb_dlprof_plugin.readers.kineto.blocks import read_blocks
+from tb_dlprof_plugin.readers.kineto.columns import UNKNOWN_TIME, ColumnBuilder
+from tb_dlprof_plugin.readers.kineto.json_recovery.event import mend_json
+from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
+from tb_dlprof_plugin.readers.kineto.json_recovery.stream import Repair
+from tb_dlprof_plugin.readers.kineto.python_exporter import by_thread
+from tb_dlprof_plugin.readers.kineto.records import (
+    EVENT,
+    EXACT_EVENT,
+    Complete,
+    Device,
+    Distributed,
+    ExactComplete,
+    ExactInstant,
+    Header,
+    Instant,
+)
+from tb_dlprof_plugin.readers.kineto.split import TRUNCATED, event_runs, open_events
+from tb_dlprof_plugin.readers.trace_names import COPY_MARK, ORIGINALS
+
+_TIME_WITH_FRACTION = re.compile(rb'"ts"\s*:\s*"?(\d{1,19})\.\d*[1-9]')
+_INEXACT_FROM_US = 2**43
+_T = TypeVar("_T", HostEvents, DeviceEvents, PythonFrames)
+_LOST = ("gzip_cut", "gzip_damaged", "cut_short", "events_lost", "oversized")
+_LONGEST_RECORDING_NS = 2**46  # 19.5 hours: what starts or lasts longer is a broken clock
+
+
+def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] | None = None) -> Timeline:
+    """The Timeline of a Kineto trace file. What was mended or lost is in its notes.
+
+    Args:
+        path: the file.
+        progress: is told now and then which part of it has been read, from 0 to 1.
+
+    Raises:
+        TraceError: the file is missing, empty, not a Kineto trace, or holds no event that counts.
+    """
+    source = Path(path)
+    damage = Damage()
+    # Closed at once also where this raises: an error's traceback keeps the reading thread until the interpreter ends.
+    with contextlib.closing(read_blocks(source, damage, progress)) as blocks:
+        head, text = open_events(source, blocks, damage)
+        if COPY_MARK.encode() in head:
+            raise TraceError(
+                f"{source} is a copy for the PyTorch Profiler tab, with other kernel names and steps; pass the trace "
+                f"that it was made of, which the hook keeps in the directory {ORIGINALS} beside it."
+            )
+        reader = _Reader(_is_inexact(text), damage)
+        header = reader.read(head, text, blocks)
+    return _timeline(source, reader, header)
+
+
+class _Reader:
+    """Decodes the runs of one file into columns."""
+
+    def __init__(self, exact: bool, damage: Damage) -> None:
+        self.strings = StringTable()
+        self.columns = ColumnBuilder(self.strings)
+        self.damage = damage
+        self.events = 0
+        self._repair = Repair(self._decode, self._take, damage)
+        event: Any = EXACT_EVENT if exact else EVENT
+        self._complete: Any = ExactComplete if exact else Complete
+        self._instant: Any = ExactInstant if exact else Instant
+        # Numbers in quotes are read by the second.
+        self._decoders = [msgspec.json.Decoder(list[event], strict=strict) for strict in (True, False)]
+        self._document: Any = msgspec.json.Decoder(
+            msgspec.defstruct("Document", [("traceEvents", list[event])], bases=(Header,), kw_only=True)
+        )
+
+    def read(self, head: bytes, text: bytes, blocks: Iterator[bytes]) -> Header:
+        """Reads all events; ``text`` is what was already read of them. Returns the header."""
+        rest, ended = event_runs(text, blocks, self._accept, lambda run: self._repair.read(run, False), self.damage)
+        rest = rest.rstrip(b"\0")  # what a crash of the machine leaves
+        is_list = not head.startswith(b"{")
+        header = Header() if is_list else self._header(head + b"]}")
+        if not ended:
+            try:
+                if is_list:
+                    self._take(self._decoders[0].decode(b"[" + rest))
+                else:
+                    document = self._document.decode(b'{"traceEvents":[' + rest)
+                    self._take(document.traceEvents)
+                    header.fill(document)
+                return header
+            except UNDECODABLE:
+                stop, ended = self._repair.read(rest, True)
+                rest = rest[stop:]
+        if not ended:
+            self._cut_short()
+        elif not is_list:
+            header.fill(self._header(b'{"traceEvents":[]' + rest))
+        elif rest.strip():
+            self.damage.add("text_behind")
+        return header
+
+    def _cut_short(self) -> None:
+        if not any(self.damage.has(code) for code in ("oversized", "gzip_cut", "gzip_damaged")):
+            self.damage.add("cut_short")
+
+    def _accept(self, text: bytes) -> bool:
+        events = self._decode(text)
+        if events is not None:
+            self._take(events)
+        return events is not None
+
+    def _decode(self, text: bytes) -> list[Any] | None:
+        for decoder in self._decoders:
+            try:
+                return decoder.decode(text)
+            except msgspec.ValidationError:
+                continue
+            except UNDECODABLE:
+                return None
+        return None
+
+    def _take(self, events: list[Any]) -> None:
+        self.events += len(events)
+        complete, instant = self._complete, self._instant
+        self.columns.add(
+            [event for event in events if type(event) is complete],
+            [event for event in events if type(event) is instant and event.name == "[memory]"],
+        )
+
+    def _header(self, text: bytes) -> Header:
+        try:
+            return msgspec.json.decode(text, type=Header)
+        except UNDECODABLE as error:
+            truncated = str(error) == TRUNCATED
+        header = Header()
+        mended = mend_json(text)
+        if truncated and mended is None:
+            self._cut_short()
+            return header
+        if mended is None:
+            self.damage.add("header_damaged")
+            return header
+        self.damage.add("header_mended", bool(mended.codes))
+        if mended.rest.strip():
+            self.damage.add("text_behind")
+        for field in msgspec.structs.fields(Header):
+            raw = msgspec.json.encode(mended.value.get(field.name))
+            try:
+                setattr(header, field.name, msgspec.json.decode(raw, type=field.type, strict=False))
+            except UNDECODABLE:
+                self.damage.add("header_damaged")
+        return header
+
+
+def _is_inexact(text: bytes) -> bool:
+    """Whether a float64 is too coarse for the file's starts, by the first of them that has a fraction."""
+    first = _TIME_WITH_FRACTION.search(text)
+    return first is not None and int(first[1]) >= _INEXACT_FROM_US
+
+
+def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
+    columns, damage = reader.columns, reader.damage
+    host, device = columns.host_events(), columns.device_events()
+    if columns.unlabelled and not len(device):
+        host, device = by_thread(host, reader.strings.values)
+        damage.add("python_exporter")
+    middle = _middle(host, device)
+    host = _sound(host, middle, damage)
+    device = _sound(device, middle, damage)
+    memory = columns.memory_events()
+    memory = MemoryEvents(*(c[np.abs(memory.time_ns - middle) < _LONGEST_RECORDING_NS] for c in _columns_of(memory)))
+    frames = _sound(columns.frames(), middle, damage)
+    damage.add("python_frames", columns.python_frames)
+    if not len(host) and not len(device):
+        raise TraceError(f"{source} {_nothing_found(reader)}.")
+    # Times count from the first event: what follows then fits any integer width and delta coding starts small.
+    first = min(int(table.start_ns.min()) for table in (host, device) if len(table))
+    for start in (host.start_ns, device.start_ns, memory.time_ns, frames.start_ns):
+        start -= first
+    rank = header.distributedInfo or Distributed()
+    return Timeline(
+        source=str(source),
+        base_time_unix_ns=(header.baseTimeNanoseconds or 0) + first,
+        strings=reader.strings.values,
+        host=host,
+        device=device,
+        launch_configs=columns.launch_configs(),
+        device_properties=[_properties(device) for device in header.deviceProperties or []],
+        rank=rank.rank,
+        world_size=rank.world_size,
+        cuda_runtime_version=header.cuda_runtime_version,
+        cuda_driver_version=header.cuda_driver_version,
+        record_shapes=None if header.record_shapes is None else bool(header.record_shapes),
+        notes=damage.notes(),
+        memory=memory,
+        frames=frames,
+        frame_places=columns.frame_places(),
+        events=reader.events,
+        repaired=damage.repaired,
+    )
+
+
+def _nothing_found(reader: _Reader) -> str:
+    """What to say of a file without an event that counts: first what is wrong with it."""
+    reasons = reader.damage.reasons()
+    if reasons and not reader.events and not any(reader.damage.has(code) for code in _LOST):
+        return "is not a PyTorch profiler trace; pass the *.pt.trace.json[.gz] file that torch.profiler wrote"
+    if reasons:
+        return f"{reasons}, and no op and no kernel is left; record it again, or copy it again"
+    return "holds no op and no kernel; check that the profiler ran during training steps"
+
+
+def _properties(device: Device) -> DeviceProperties:
+    return DeviceProperties(
+        device.id, device.name, device.computeMajor, device.computeMinor, device.numSms, device.totalGlobalMem
+    )
+
+
+def _middle(host: HostEvents, device: DeviceEvents) -> int:
+    starts: Ints = np.concatenate((host.start_ns, device.start_ns))
+    starts = starts[starts != UNKNOWN_TIME]
+    return int(np.sort(starts)[len(starts) // 2]) if len(starts) else 0
+
+
+def _sound(events: _T, middle: int, damage: Damage) -> _T:
+    """The events with usable times, and durations of at least 0."""
+    duration = events.duration_ns
+    negative = (duration < 0) & (duration != UNKNOWN_TIME)
+    damage.add("negative_duration", int(negative.sum()))
+    duration[negative] = 0
+    kept = (
+        (events.start_ns != UNKNOWN_TIME)
+        & (duration != UNKNOWN_TIME)
+        & (np.abs(events.start_ns - middle) < _LONGEST_RECORDING_NS)
+        & (duration < _LONGEST_RECORDING_NS)
+    )
+    damage.add("absurd_time", int((~kept).sum()))
+    return events if kept.all() else type(events)(*(column[kept] for column in _columns_of(events)))
+
+
+def _columns_of(table: Any) -> list[Any]:
+    return [getattr(table, name) for name in type(table).__slots__]

@@ -1,0 +1,43 @@
+"""DLProf's Expert Systems Report (User Guide 1.8, section 10.9): the problems found, and what to do about each.
+
+The first two columns are DLProf's. Added are what a finding should save per step (ns, and in percent of the step), its
+severity and confidence, what was seen and what a second run should show.
+"""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.pages.advice import advice_page
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.reports.table import Report
+
+COLUMNS = (
+    "Problem", "Recommendation", "Saving", "Saving Low", "Saving High", "Saving (%)", "Severity", "Confidence", "Seen",
+    "Code", "Confirm", "Rule",
+)  # fmt: skip
+KEYS = {"Saving": "saving_ns", "Saving Low": "saving_low_ns", "Saving High": "saving_high_ns"}
+
+
+def expert_systems_report(view: ProfileView, ref: RunRef, selection: Selection) -> Report:
+    """One row per finding, in the order of the Advice page."""
+    return Report(
+        COLUMNS,
+        [
+            (
+                finding.title,
+                finding.change,
+                finding.saving.expected_ns if finding.saving else None,
+                finding.saving.low_ns if finding.saving else None,
+                finding.saving.high_ns if finding.saving else None,
+                finding.saving.percent if finding.saving else None,
+                finding.severity,
+                finding.confidence,
+                finding.seen,
+                finding.code,
+                finding.confirm,
+                finding.rule,
+            )
+            for finding in advice_page(view, ref, selection).findings
+        ],
+        KEYS,
+    )

@@ -1,0 +1,53 @@
+"""DLProf's Kernel Report (User Guide 1.8, section 10.5): each kernel of each op with its GPU and API times.
+
+Copies and sets are rows, too. Behind DLProf's columns are those that PyTorch gives besides.
+"""
+
+from __future__ import annotations
+
+from tb_dlprof_plugin.metrics.op_kernels import op_kernels
+from tb_dlprof_plugin.model.formatting import short_kernel_name
+from tb_dlprof_plugin.model.profile import KernelKind
+from tb_dlprof_plugin.pages.common import VERDICTS, RunRef
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.reports.detail import ANSWERS
+from tb_dlprof_plugin.reports.op_names import op_names
+from tb_dlprof_plugin.reports.table import Report
+
+COLUMNS = (
+    "Kernel Name", "Op ID", "Op Name", "Direction", "Uses TC", "Total GPU Time (ns)", "Avg. GPU Time (ns)",
+    "Min GPU Time (ns)", "Max GPU Time (ns)", "Total API Time (ns)", "Avg. API Time (ns)", "Min API Time (ns)",
+    "Max API Time (ns)",
+    "No. Calls", "Kind", "Family", "Precision", "Occupancy (%)", "Copied or Set (bytes)", "Module", "Long Kernel Name",
+)  # fmt: skip
+NO_GPU = "The report has no rows: nothing ran on a GPU."
+
+
+def kernel_report(view: ProfileView, ref: RunRef, selection: Selection) -> Report:
+    """One row per kernel and op of the selected iterations, by falling GPU time."""
+    profile, strings, kernels = view.profile, view.profile.strings, view.profile.kernels
+    names, found = op_names(view), op_kernels(view, selection)
+    rows = []
+    for row in range(len(found)):
+        kernel, op = int(found.kernel[row]), names[int(found.op[row])]
+        name = strings[kernels.name[kernel]]
+        rows.append(
+            (
+                short_kernel_name(name),
+                op.id,
+                op.name,
+                op.direction,
+                ANSWERS[VERDICTS[int(kernels.tensor_core[kernel])]],
+                *found.gpu.of(row),
+                *found.api.of(row),
+                int(found.launches[row]),
+                KernelKind(int(kernels.kind[kernel])).name.lower(),
+                strings[kernels.family[kernel]],
+                strings[kernels.precision[kernel]] or None,
+                found.occupancy_percent[row],
+                int(found.bytes[row]) or None,
+                op.module,
+                name,
+            )
+        )
+    return Report(COLUMNS, list(rows), notes=() if profile.has_gpu else (NO_GPU,))

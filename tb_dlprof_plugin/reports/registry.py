@@ -1,0 +1,61 @@
+"""Every report by the name that DLProf's ``--reports`` has for it, and those that DLProf did not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.reports.api import api_report
+from tb_dlprof_plugin.reports.averages import averages_report
+from tb_dlprof_plugin.reports.copies import copies_report
+from tb_dlprof_plugin.reports.detail import detail_report
+from tb_dlprof_plugin.reports.expert_systems import expert_systems_report
+from tb_dlprof_plugin.reports.group_node import group_node_report
+from tb_dlprof_plugin.reports.iteration import iteration_report
+from tb_dlprof_plugin.reports.kernel import kernel_report
+from tb_dlprof_plugin.reports.kernel_groups import kernel_groups_report
+from tb_dlprof_plugin.reports.op_type import op_type_report
+from tb_dlprof_plugin.reports.summary import summary_report
+from tb_dlprof_plugin.reports.table import Report
+from tb_dlprof_plugin.reports.tensor import tensor_report
+
+REPORTS: dict[str, Callable[[ProfileView, RunRef, Selection], Report]] = {
+    "summary": summary_report,
+    "detail": detail_report,
+    "iteration": iteration_report,
+    "kernel": kernel_report,
+    "tensor": tensor_report,
+    "op_type": op_type_report,
+    "group_node": group_node_report,
+    "expert_systems": expert_systems_report,
+    "averages": averages_report,
+    "api": api_report,
+    "copies": copies_report,
+    "kernel_groups": kernel_groups_report,
+}
+"""In the order of DLProf's guide, then ours."""
+
+ALIASES = {"node_op": "op_type", "detailed": "detail"}
+"""Other names that the guide has for a report."""
+
+
+def make_report(
+    name: str, view: ProfileView, ref: RunRef, selection: Selection, *, profile_name: str | None = None
+) -> Report:
+    """One report by its name or alias.
+
+    Args:
+        name: a key of `REPORTS` or `ALIASES`.
+        view: the recording.
+        ref: what names it.
+        selection: the iterations to aggregate.
+        profile_name: the user's name for the profile, which the summary shows.
+
+    Raises:
+        KeyError: there is no report of this name.
+    """
+    make = REPORTS[ALIASES.get(name, name)]
+    if make is summary_report:
+        return summary_report(view, ref, selection, profile_name)
+    return make(view, ref, selection)

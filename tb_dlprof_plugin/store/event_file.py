@@ -1,0 +1,177 @@
+"""Event files: one immutable file per profile, written whole and moved into place, and read back without TensorBoard.
+
+The format is TensorFlow's record format: length (uint64), masked CRC of the length, data, masked CRC of the data; each
+record an ``Event`` message. google-crc32c computes the checksums, because TensorBoard's own runs at about 12 MB/s.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import google_crc32c
+from google.protobuf.message import DecodeError
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.compat.proto.summary_pb2 import DATA_CLASS_BLOB_SEQUENCE, Summary, SummaryMetadata
+from tensorboard.compat.proto.tensor_pb2 import TensorProto
+from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+from tensorboard.compat.proto.types_pb2 import DT_STRING
+
+from tb_dlprof_plugin.model.profile import Profile
+from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
+from tb_dlprof_plugin.store.header import header_of
+from tb_dlprof_plugin.store.tags import PLUGIN_NAME, Tag
+
+_MASK_DELTA = 0xA282EAD8
+_SUFFIX = ".tb_dlprof"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredProfile:
+    """A profile and the file it was read from."""
+
+    path: Path
+    profile: Profile
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBlob:
+    """A profile as it lies in an event file, not decoded yet; ``blob`` is what `codec.decode` takes."""
+
+    path: Path
+    tag: Tag
+    cycle: int
+    blob: bytes
+
+
+def write_profile(directory: str | os.PathLike[str], profile: Profile) -> Path:
+    """Writes one event file into ``directory`` (made if missing) and returns its path.
+
+    The name sorts after older event files of the directory, to the nanosecond: TensorBoard's Python loader polls only
+    the last, and its Rust loader drops the cycles before one that a later name holds with a lower number.
+
+    Raises:
+        OSError: the directory cannot be written. Nothing is left behind under a name that TensorBoard reads.
+    """
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    now_ns = time.time_ns()
+    now = now_ns / 1e9
+    seconds, fraction = divmod(now_ns, 1_000_000_000)
+    maker = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
+    name = f"events.out.tfevents.{seconds:010d}.{fraction:09d}.{maker}{_SUFFIX}"
+    records = [Event(wall_time=now, file_version="brain.Event:2"), _event(profile, now)]
+    data = b"".join(_record(event.SerializeToString()) for event in records)
+    # TensorBoard reads any file with "tfevents" in its name: the temporary name must not have it.
+    temporary = folder / f".{secrets.token_hex(8)}.tb_dlprof.tmp"
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(folder / name)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    return folder / name
+
+
+def read_event_file(path: str | os.PathLike[str]) -> Iterator[Profile]:
+    """The profiles in an event file, in order.
+
+    Raises:
+        ProfileError: the file is cut short or damaged, or a profile in it is.
+    """
+    for stored in read_blobs(path):
+        try:
+            yield decode(stored.blob)
+        except ProfileError as error:
+            raise ProfileError(f"{stored.path}: {error}.") from None
+
+
+def read_blobs(path: str | os.PathLike[str]) -> Iterator[StoredBlob]:
+    """What an event file holds, in order, with the names by which the newest of many is found before decoding it.
+
+    Raises:
+        ProfileError: the file is cut short or damaged.
+    """
+    source = Path(path)
+    for data in _records(source):
+        try:
+            event = Event.FromString(data)
+        except DecodeError:
+            raise ProfileError(f"{source} holds a record that is no event; record the run again.") from None
+        for value in event.summary.value:
+            tag = Tag.parse(value.tag)
+            if value.metadata.plugin_data.plugin_name == PLUGIN_NAME and tag is not None:
+                for blob in value.tensor.string_val:
+                    yield StoredBlob(source, tag, event.step, blob)
+
+
+def read_profiles(logdir: str | os.PathLike[str]) -> list[StoredProfile]:
+    """All profiles under a logdir (or in one event file), by path; event files of other writers are passed over.
+
+    Raises:
+        ProfileError: the path does not exist, or one of our event files cannot be read.
+    """
+    root = Path(logdir)
+    if not root.exists():
+        raise ProfileError(f"{root} does not exist; give a logdir or an event file.")
+    files = [root] if root.is_file() else event_files(root)
+    return [StoredProfile(path, profile) for path in files for profile in read_event_file(path)]
+
+
+def event_files(logdir: Path) -> list[Path]:
+    """Our event files under a directory, by path."""
+    return sorted(logdir.rglob(f"*tfevents*{_SUFFIX}"))
+
+
+def _event(profile: Profile, wall_time: float) -> Event:
+    tag = Tag(profile.source.session, profile.source.rank)
+    metadata = SummaryMetadata(
+        plugin_data=SummaryMetadata.PluginData(plugin_name=PLUGIN_NAME, content=header_of(profile).SerializeToString()),
+        data_class=DATA_CLASS_BLOB_SEQUENCE,
+        display_name=str(tag),
+    )
+    # Rank 1: the Python loader answers 500 for a scalar blob.
+    tensor = TensorProto(
+        dtype=DT_STRING,
+        tensor_shape=TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)]),
+        string_val=[encode(profile)],
+    )
+    value = Summary.Value(tag=str(tag), metadata=metadata, tensor=tensor)
+    return Event(wall_time=wall_time, step=profile.source.cycle, summary=Summary(value=[value]))
+
+
+def _record(data: bytes) -> bytes:
+    length = struct.pack("<Q", len(data))
+    return b"".join((length, _masked_crc(length), data, _masked_crc(data)))
+
+
+def _masked_crc(data: bytes) -> bytes:
+    crc = google_crc32c.value(data)
+    return struct.pack("<I", (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF)
+
+
+def _records(source: Path) -> Iterator[bytes]:
+    try:
+        data = source.read_bytes()
+    except OSError as error:
+        raise ProfileError(f"{source} cannot be read ({error.strerror}); check the path.") from None
+    offset = 0
+    while offset < len(data):
+        header = data[offset : offset + 12]
+        if len(header) < 12:
+            raise ProfileError(f"{source} is cut short at byte {offset}; record the run again.")
+        (length,) = struct.unpack("<Q", header[:8])
+        body = data[offset + 12 : offset + 12 + length]
+        check = data[offset + 12 + length : offset + 16 + length]
+        if offset == 0 and header[8:] != _masked_crc(header[:8]):
+            raise ProfileError(f"{source} is no event file, or its start is damaged; give a run's directory.")
+        if header[8:] != _masked_crc(header[:8]) or len(check) < 4 or check != _masked_crc(body):
+            raise ProfileError(f"{source} is damaged or cut short at byte {offset}; record the run again.")
+        yield body
+        offset += 16 + length

@@ -1,0 +1,130 @@
+"""What a file has to be able to answer: the questions that the page asks about runs, before and after an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tb_dlprof_plugin.pages.sweep import MEASURES
+from tb_dlprof_plugin.reports.registry import REPORTS
+from tb_dlprof_plugin.web.routes import ROUTES
+
+Query = dict[str, str]
+
+MOST_OPS = 1_000
+"""Whose details a file holds, of a run and of a pair: those that come first on the page, which have most time."""
+MOST_COMPARED = 4
+"""Runs of which each pair is compared; of more, each with its base alone, as the Runs page does."""
+MOST_CHUNKS = 6
+"""Parts of a timeline's events, of at most 20,000 events each."""
+
+NOT_HELD = frozenset({"key_nodes", "search", "timeline_matches", "trace_links"})
+"""Routes whose answers are of no use in a file: they lead to what it does not have, or depend on what is typed (the
+search of the page goes over the pages in the file instead)."""
+_OF_ALL = ("runs", "many_runs", "by_model", "sweep")
+_OF_PAIRS = ("compare", "compare_op")
+_OF_PARTS = ("op", "related", "report", "forecast", "timeline_events", "timeline_event")
+"""Routes that take more than a run's name. Every other route is asked with that alone, a new page's too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A route and its query, and the runs that it is about: none for a question about all runs."""
+
+    route: str
+    query: Query
+    runs: tuple[str, ...] = ()
+
+
+def about_run(run: str) -> list[Question]:
+    """The pages of one run over all its iterations, and its reports."""
+    otherwise = {*NOT_HELD, *_OF_ALL, *_OF_PAIRS, *_OF_PARTS}
+    pages = [Question(route, {"run": run}, (run,)) for route in ROUTES if route not in otherwise]
+    return pages + [Question("report", {"run": run, "name": name}, (run,)) for name in REPORTS]
+
+
+def about_pair(base: str, candidate: str) -> list[Question]:
+    """The comparison of two runs."""
+    return [Question("compare", {"a.run": base, "b.run": candidate}, (base, candidate))]
+
+
+def about_all(names: Sequence[str]) -> list[Question]:
+    """The list of runs and the Runs page, held against each model's base and against each run."""
+    held = [Question("many_runs", {"base": name}) for name in names]
+    return [Question("runs", {}), Question("many_runs", {}), *held, Question("by_model", {}), Question("sweep", {})]
+
+
+def following(question: Question, page: Any) -> Iterable[Question]:
+    """What can be asked next, by what an answer offers to choose."""
+    follow = _FOLLOWING.get(question.route)
+    return follow(question, page) if follow and question.query.keys() <= _FIRST.get(question.route, {"run"}) else ()
+
+
+_FIRST: dict[str, set[str]] = {"compare": {"a.run", "b.run"}, "sweep": set()}
+"""The parameters of a first question: those that follow it lead no further."""
+
+
+def _ops(question: Question, page: Any) -> Iterable[Question]:
+    ids = [row.id for row in page.rows[:MOST_OPS]]
+    return [*_about(question, "op", "id", ids), *_related(question, "op", ids)]
+
+
+def _kernels(question: Question, page: Any) -> Iterable[Question]:
+    return _related(question, "kernel", [row.id for row in page.rows[:MOST_OPS]])
+
+
+def _modules(question: Question, page: Any) -> Iterable[Question]:
+    keys = [row.path or (f":{row.role}" if row.role else ".") for row in page.rows[:MOST_OPS]]
+    return _related(question, "module", keys)
+
+
+def _related(question: Question, kind: str, ids: Iterable[str]) -> Iterable[Question]:
+    return [Question("related", {**question.query, "kind": kind, "id": id}, question.runs) for id in ids]
+
+
+def _compared_ops(question: Question, page: Any) -> Iterable[Question]:
+    return _about(question, "compare_op", "id", [op.id for op in page.ops[:MOST_OPS]])
+
+
+def _devices(question: Question, page: Any) -> Iterable[Question]:
+    return _about(question, "memory", "device", [device.key for device in page.devices])
+
+
+def _timeline(question: Question, page: Any) -> Iterable[Question]:
+    """The drawing of the median iteration in full, and the longest events in detail."""
+    one = Question("timeline", {**question.query, "iteration": str(page.iteration.index)}, question.runs)
+    longest = [row.spot.id for rows in (page.longest_gaps, page.longest_gpu, page.longest_ops) for row in rows]
+    chunks = [str(chunk) for chunk in range(min(len(page.chunks), MOST_CHUNKS))]
+    return [*_about(one, "timeline_events", "chunk", chunks), *_about(one, "timeline_event", "id", longest)]
+
+
+def _forecasts(question: Question, page: Any) -> Iterable[Question]:
+    choices = page.mixed_precision.choices
+    return _about(question, "forecast", "precision", [choice.precision for choice in choices if choice.forecast])
+
+
+def _sweeps(question: Question, page: Any) -> Iterable[Question]:
+    groups = [{"measure": "share", "kernel_group": option.key} for option in page.kernel_groups]
+    drawn: list[Query] = [{}, *({"measure": name} for name in MEASURES if name != "share"), *groups]
+    overs: list[Query] = [{}, *({"over": option.key} for option in page.overs)]
+    for over in overs:
+        for measure in drawn:
+            if over or measure:
+                yield Question("sweep", {**over, **measure})
+
+
+def _about(question: Question, route: str, name: str, values: Iterable[str]) -> Iterable[Question]:
+    return [Question(route, {**question.query, name: value}, question.runs) for value in values]
+
+
+_FOLLOWING: dict[str, Callable[[Question, Any], Iterable[Question]]] = {
+    "ops": _ops,
+    "kernels": _kernels,
+    "modules": _modules,
+    "memory": _devices,
+    "timeline": _timeline,
+    "advice": _forecasts,
+    "compare": _compared_ops,
+    "sweep": _sweeps,
+}

@@ -1,0 +1,204 @@
+"""Page structs in, TypeScript declarations out: the frontend's `src/api/types.ts` is written here, never by hand.
+
+Each root in `PAGES` is the answer of one HTTP route. Every struct that a root reaches becomes an interface, and every
+``Literal`` with a public name in their modules a type alias; docstrings become TSDoc comments.
+
+    python -m tb_dlprof_plugin.web.typescript            # print
+    python -m tb_dlprof_plugin.web.typescript --write    # update frontend/src/api/types.ts
+    python -m tb_dlprof_plugin.web.typescript --check    # exit 1 when that file is stale
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import sys
+import typing
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+import msgspec.inspect as mi
+
+from tb_dlprof_plugin.pages import (
+    advice,
+    by_model,
+    compare,
+    compare_ops,
+    forecast,
+    kernels,
+    key_nodes,
+    launches,
+    memory,
+    modules,
+    ops,
+    overview,
+    related,
+    roofline,
+    run_index,
+    runs,
+    search,
+    sweep,
+    tensor_cores,
+    trace_links,
+    trust,
+)
+from tb_dlprof_plugin.pages.timeline import chunk as timeline_chunk
+from tb_dlprof_plugin.pages.timeline import event as timeline_event
+from tb_dlprof_plugin.pages.timeline import matches as timeline_matches
+from tb_dlprof_plugin.pages.timeline import page as timeline
+from tb_dlprof_plugin.reports import page
+
+PAGES: tuple[type[msgspec.Struct], ...] = (
+    run_index.RunIndex,
+    overview.Overview,
+    ops.OpsPage,
+    ops.OpDetail,
+    modules.ModulesPage,
+    kernels.KernelsPage,
+    launches.LaunchesPage,
+    timeline.TimelinePage,
+    timeline_chunk.TimelineEventsPage,
+    timeline_event.TimelineEvent,
+    timeline_matches.TimelineMatches,
+    tensor_cores.TensorCoresPage,
+    roofline.RooflinePage,
+    memory.MemoryPage,
+    key_nodes.KeyNodesPage,
+    search.SearchPage,
+    related.Related,
+    page.ReportPage,
+    advice.AdvicePage,
+    compare.ComparePage,
+    compare_ops.CompareOpDetail,
+    forecast.ForecastPage,
+    runs.ManyRunsPage,
+    by_model.ByModelPage,
+    sweep.SweepPage,
+    trace_links.TraceLinks,
+    trust.TrustPage,
+)
+TARGET = Path(__file__).resolve().parents[2] / "frontend" / "src" / "api" / "types.ts"
+
+_HEADER = """\
+// Generated from the page structs in tb_dlprof_plugin/pages by `python -m tb_dlprof_plugin.web.typescript --write`.
+// Do not edit. What the routes answer: one interface per struct, field for field.
+"""
+
+
+def render() -> str:
+    """The whole of types.ts, ending in a newline."""
+    structs = _reachable(PAGES)
+    aliases = _named_literals(structs)
+    names = {frozenset(values): name for name, values in aliases.items()}
+    parts = [_HEADER]
+    parts += [f"export type {name} = {_union(values)};\n" for name, values in aliases.items()]
+    parts += [_interface(struct, names) for struct in structs]
+    return "\n".join(parts)
+
+
+def _named_literals(structs: Iterable[type[msgspec.Struct]]) -> dict[str, tuple[str, ...]]:
+    """Public module-level ``Name = Literal[...]`` of the modules that define ``structs``, by name."""
+    found: dict[str, tuple[str, ...]] = {}
+    for module in {struct.__module__ for struct in structs}:
+        for name, value in vars(sys.modules[module]).items():
+            if not name.startswith("_") and typing.get_origin(value) is typing.Literal:
+                found[name] = typing.get_args(value)
+    return dict(sorted(found.items()))
+
+
+def _reachable(roots: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
+    """The structs that ``roots`` mention at any depth, each after those it is made of."""
+    done: dict[type[msgspec.Struct], None] = {}
+
+    def visit(kind: mi.Type) -> None:
+        if isinstance(kind, mi.StructType):
+            if kind.cls not in done:
+                for field in kind.fields:
+                    visit(field.type)
+                done[kind.cls] = None
+        elif isinstance(kind, mi.ListType):
+            visit(kind.item_type)
+        elif isinstance(kind, mi.DictType):
+            visit(kind.value_type)
+        elif isinstance(kind, mi.UnionType):
+            for part in kind.types:
+                visit(part)
+
+    for root in roots:
+        visit(mi.type_info(root))
+    return list(done)
+
+
+def _interface(struct: type[msgspec.Struct], names: dict[frozenset[str], str]) -> str:
+    """One exported interface with its docstring."""
+    info = mi.type_info(struct)
+    assert isinstance(info, mi.StructType)
+    lines = [*_tsdoc(inspect.getdoc(struct) or ""), f"export interface {struct.__name__} {{"]
+    lines += [f"  {field.encode_name}: {_type(field.type, names)};" for field in info.fields]
+    return "\n".join([*lines, "}", ""])
+
+
+def _type(kind: mi.Type, names: dict[frozenset[str], str]) -> str:
+    """The TypeScript spelling of a msgspec type; a TypeError for one that no page may use."""
+    if isinstance(kind, mi.StructType):
+        return kind.cls.__name__
+    if isinstance(kind, mi.StrType):
+        return "string"
+    if isinstance(kind, mi.IntType | mi.FloatType):
+        return "number"
+    if isinstance(kind, mi.BoolType):
+        return "boolean"
+    if isinstance(kind, mi.NoneType):
+        return "null"
+    if isinstance(kind, mi.LiteralType):
+        # msgspec sorts the values, so names are looked up by set.
+        return names.get(frozenset(str(value) for value in kind.values)) or _union(kind.values)
+    if isinstance(kind, mi.ListType):
+        item = _type(kind.item_type, names)
+        return f"({item})[]" if "|" in item else f"{item}[]"
+    if isinstance(kind, mi.DictType) and isinstance(kind.key_type, mi.StrType):
+        return f"Record<string, {_type(kind.value_type, names)}>"
+    if isinstance(kind, mi.UnionType):
+        parts = sorted((_type(part, names) for part in kind.types), key=lambda part: part == "null")
+        return " | ".join(dict.fromkeys(parts))
+    raise TypeError(f"no TypeScript type for {kind!r}: use strings, numbers, booleans, None, lists, dicts and structs")
+
+
+def _union(values: Iterable[str | int | bool | None]) -> str:
+    return " | ".join(json.dumps(value) for value in values)
+
+
+def _tsdoc(text: str) -> list[str]:
+    """A docstring as a TSDoc block; reST's double backticks become Markdown's single ones."""
+    lines = text.replace("``", "`").replace("*/", "*\\/").strip().splitlines()
+    if len(lines) <= 1:
+        return [f"/** {lines[0]} */"] if lines else []
+    return ["/**", *(f" * {line}".rstrip() for line in lines), " */"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tb_dlprof_plugin.web.typescript", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--write", action="store_true", help="update the committed file")
+    choice.add_argument("--check", action="store_true", help="fail when the committed file is stale")
+    options = parser.parse_args(arguments)
+    text = render()
+    if options.check:
+        if TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text:
+            return 0
+        print(f"{TARGET} is stale: run python -m tb_dlprof_plugin.web.typescript --write", file=sys.stderr)
+        return 1
+    if options.write:
+        TARGET.parent.mkdir(parents=True, exist_ok=True)
+        TARGET.write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

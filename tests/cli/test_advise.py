@@ -1,0 +1,196 @@
+"""``tb-dlprof advise``: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from tb_dlprof_plugin.cli import advice_text
+from tb_dlprof_plugin.cli.main import app
+from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.reports.advice import advice_report
+from tb_dlprof_plugin.store.event_file import read_profiles, write_profile
+
+Advise = Callable[..., Result]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory, training) -> Path:
+    """A run with a finding of high severity and one of medium."""
+    folder = tmp_path_factory.mktemp("advise") / "fp32"
+    write_profile(folder, training("fp32").profile(session="s"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(source: Path) -> AdvicePage:
+    (stored,) = read_profiles(source)
+    view = ProfileView(stored.profile)
+    return advice_page(view, RunRef("fp32", "s", 0, 0), view.selection())
+
+
+@pytest.fixture
+def advise(source: Path) -> Advise:
+    return lambda *args: CliRunner().invoke(app, ["advise", str(source), *map(str, args)])
+
+
+def test_the_other_ranks_of_the_same_session_are_looked_at_too(tmp_path: Path, training) -> None:
+    for rank in range(2):
+        write_profile(tmp_path, training("fp16").profile(session="s", rank=rank))
+    write_profile(tmp_path, training("fp16").profile(session="earlier", rank=2))
+    result = CliRunner().invoke(app, ["advise", str(tmp_path), "--rank", "1", "--json"])
+    (rule,) = [rule for rule in json.loads(result.stdout)["rules"] if rule["rule"] == "imbalanced_gpu"]
+    assert rule["outcome"] == "silent"
+    assert "rank 0 works" in rule["why"]
+
+
+def test_the_price_comes_first_and_what_was_seen_the_change_and_its_code_follow(
+    advise: Advise, page: AdvicePage
+) -> None:
+    result = advise()
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[1] == page.headline
+    for number, finding in enumerate(page.findings, 1):
+        start = next(i for i, line in enumerate(lines) if line.startswith(f"{number}  "))
+        assert finding.rule in lines[start]
+        assert f"[{finding.severity}, confidence {finding.confidence}]" in lines[start]
+        assert lines[start + 1].strip() == finding.title
+        assert lines[start + 2].strip() == f"seen     {finding.seen}"
+        assert lines[start + 3].strip() == f"change   {finding.change}"
+        code = [line.strip() for line in finding.code.splitlines() if line.strip()]
+        assert [line.strip() for line in lines[start + 4 : start + 4 + len(code)]] == code
+    assert "\x1b" not in result.stdout
+    assert "leave" not in result.stdout
+
+
+def test_verbose_adds_evidence_derivation_and_the_silent_rules(advise: Advise, page: AdvicePage) -> None:
+    shown = advise("--verbose").stdout
+    finding = page.findings[0]
+    assert finding.saving is not None
+    assert finding.saving.derivation in shown
+    assert f"- {finding.readings[0].label}: " in shown
+    assert finding.evidence[0].label in shown
+    assert "What mixed precision would gain" in shown
+    for line in page.rules:
+        if line.outcome != "fired":
+            assert line.why in shown
+
+
+def test_a_saving_that_is_not_known_says_why(page: AdvicePage, capsys: pytest.CaptureFixture[str]) -> None:
+    unknown = msgspec.structs.replace(page.findings[0], saving=None, saving_unknown_because="It depends.")
+    advice_text.print_advice(msgspec.structs.replace(page, findings=[unknown]), verbose=False)
+    shown = capsys.readouterr().out
+    assert "saving unknown" in shown
+    assert "saving   It depends." in shown
+
+
+def test_a_terminal_gets_colours_and_its_width_but_not_under_no_color(
+    page: AdvicePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def on_terminal() -> str:
+        out = io.StringIO()
+        monkeypatch.setattr(
+            advice_text, "Console", lambda **options: Console(file=out, force_terminal=True, width=60, **options)
+        )
+        advice_text.print_advice(page, verbose=False)
+        return out.getvalue()
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[1;32msaves " in on_terminal()
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = on_terminal()
+    assert "\x1b" not in plain
+    headline = plain.splitlines()[1 : plain.splitlines().index("")]
+    assert " ".join(headline) == page.headline
+    assert max(map(len, headline)) <= 60
+    assert not any(line.startswith("%") for line in headline)
+
+
+def test_json_has_an_entry_for_each_finding_and_each_rule(advise: Advise, page: AdvicePage) -> None:
+    report = json.loads(advise("--format", "json").stdout)
+    assert report == json.loads(msgspec.json.encode(advice_report(page)))
+    assert report == json.loads(advise("--json").stdout)
+    assert [entry["rule"] for entry in report["findings"]] == [finding.rule for finding in page.findings]
+    entry, finding = report["findings"][0], page.findings[0]
+    assert finding.saving is not None
+    assert entry["saving_ms"] == pytest.approx(finding.saving.expected_ns / 1e6)
+    assert entry["saving_low_ms"] <= entry["saving_ms"] <= entry["saving_high_ms"]
+    assert {"severity", "title", "evidence", "change", "code", "confidence"} <= set(entry)
+    assert page.combined is not None
+    assert report["combined"]["saving_ms"] == pytest.approx(page.combined.expected_ns / 1e6)
+    assert {rule["rule"]: rule["outcome"] for rule in report["rules"]}["synchronous_dataloader"] == "fired"
+
+
+def test_csv_has_a_row_for_each_finding_with_the_figures_of_the_json(advise: Advise) -> None:
+    rows = list(csv.DictReader(io.StringIO(advise("--format", "csv").stdout)))
+    entries = json.loads(advise("--format", "json").stdout)["findings"]
+    names = ("saving_ms", "saving_low_ms", "saving_high_ms", "step_ms")
+    assert [(row["rule"], *(float(row[name]) if row[name] else None for name in names)) for row in rows] == [
+        (entry["rule"], *(entry[name] for name in names)) for entry in entries
+    ]
+
+
+def test_the_step_is_the_one_without_the_profiler_and_no_saving_exceeds_it(training, tmp_path: Path) -> None:
+    # GIVEN steps that take a tenth of what was recorded
+    recorded = training("fp32").profile(session="s")
+    facts = msgspec.structs.replace(recorded.facts, unprofiled_step_ns=100_000, unprofiled_steps=20)
+    write_profile(tmp_path, dataclasses.replace(recorded, facts=facts))
+    report = json.loads(CliRunner().invoke(app, ["advise", str(tmp_path), "--format", "json"]).stdout)
+    step = report["step"]
+    assert (step["ms"], step["source"], step["recorded_ms"]) == (0.1, "measured", 1.0)
+    assert step["low_ms"] < step["ms"] < step["high_ms"]
+    priced = [finding for finding in report["findings"] if finding["saving_ms"] is not None]
+    assert priced
+    for finding in priced:
+        assert finding["step_ms"] == 0.1
+        assert finding["saving_low_ms"] <= finding["saving_ms"] <= finding["saving_high_ms"] <= finding["step_ms"]
+        assert finding["saving_percent"] <= 100
+    assert report["combined"]["saving_high_ms"] <= 0.1
+
+
+@pytest.mark.parametrize("limit", ["high", "medium", "low"])
+def test_it_ends_with_1_where_a_finding_is_as_severe_as_the_limit(advise: Advise, page: AdvicePage, limit: str) -> None:
+    order = ("high", "medium", "low")
+    severe = [f.rule for f in page.findings if order.index(f.severity) <= order.index(limit)]
+    result = advise("--format", "json", "--fail-on", limit)
+    assert result.exit_code == (1 if severe else 0)
+    assert len(json.loads(result.stdout)["findings"]) == len(page.findings)
+    assert all(rule in result.stderr for rule in severe)
+    ignored = advise("--fail-on", limit, "--ignore", ",".join(severe))
+    assert (ignored.exit_code, ignored.stderr) == (0, "")
+
+
+def test_an_ignored_finding_is_neither_shown_nor_counted(advise: Advise, page: AdvicePage) -> None:
+    first = page.findings[0]
+    report = json.loads(advise("--format", "json", "--ignore", first.rule).stdout)
+    assert [entry["rule"] for entry in report["findings"]] == [f.rule for f in page.findings[1:]]
+    assert "1 more is set aside." in report["headline"]
+    assert report["combined"]["findings"] == len([f for f in page.findings[1:] if f.saving])
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("amp_not_user", "did you mean amp_not_used"), ("zzz", "--verbose names all rules.")]
+)
+def test_a_rule_that_does_not_exist_is_refused(advise: Advise, name: str, hint: str) -> None:
+    result = advise("--ignore", f"tf32_off,{name}")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"tb-dlprof: there is no rule {name}; {hint}" in result.stderr
+
+
+def test_its_former_name_still_works_and_is_not_listed(source: Path, advise: Advise) -> None:
+    former = CliRunner().invoke(app, ["advice", str(source), "--json"])
+    assert former.stdout == advise("--json").stdout
+    assert "  advice " not in CliRunner().invoke(app, ["--help"]).stdout

@@ -1,0 +1,331 @@
+"""``tb-dlprof`` from outside: a process, its output, its exit status."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner, Result
+
+from tb_dlprof_plugin.cli.main import app
+from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.kernels import kernels_page
+from tb_dlprof_plugin.pages.launches import launches_page
+from tb_dlprof_plugin.pages.memory import memory_page
+from tb_dlprof_plugin.pages.modules import modules_page
+from tb_dlprof_plugin.pages.ops import ops_page
+from tb_dlprof_plugin.pages.overview import overview
+from tb_dlprof_plugin.pages.roofline import roofline_page
+from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
+from tb_dlprof_plugin.pages.timeline.page import timeline_page
+from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.event_file import read_profiles, write_profile
+from tb_dlprof_plugin.version import __version__
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {
+    "summary": overview,
+    "ops": ops_page,
+    "modules": modules_page,
+    "kernels": kernels_page,
+    "launches": launches_page,
+    "timeline": timeline_page,
+    "tensor-cores": tensor_cores_page,
+    "roofline": roofline_page,
+    "memory": memory_page,
+}
+
+
+@pytest.fixture(scope="module")
+def logdir(tmp_path_factory: pytest.TempPathFactory, training) -> Path:
+    """Run "fp32" with two cycles, run "fp16" with one."""
+    folder = tmp_path_factory.mktemp("logdir")
+    facts = RunFacts(unprofiled_before_ns=[1_000_000] * 4)
+    for cycle in range(2):
+        write_profile(folder / "fp32", training("fp32").profile(session="s", cycle=cycle, facts=facts))
+    write_profile(folder / "fp16", training("fp16").profile(session="s"))
+    return folder
+
+
+def _process(*args: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tb_dlprof_plugin.cli.main", *map(str, args)],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, env={**os.environ, "COLUMNS": "200"},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.setenv("COLUMNS", "300")
+    return lambda *args: CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+def test_help_lists_every_subcommand() -> None:
+    done = _process("--help")
+    assert done.returncode == 0
+    assert [name for name in (*PAGES, "advise", "compare", "import", "info") if f"  {name} " not in done.stdout] == []
+
+
+@pytest.mark.parametrize("command", [*PAGES, "advise", "advice", "compare", "import", "info"])
+def test_every_subcommand_explains_itself(run, command: str) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert "Usage: " in result.stdout
+
+
+def test_the_version_is_printed(run) -> None:
+    assert run("--version").stdout == f"{__version__}\n"
+
+
+@pytest.mark.parametrize("command", PAGES)
+def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
+    view = ProfileView(read_profiles(logdir / "fp32")[1].profile)
+    expected = PAGES[command](view, RunRef("fp32", "s", 0, 1), view.selection(1, 1))
+    result = run(command, logdir / "fp32", "--first", 1, "--last", 1, "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == json.loads(msgspec.json.encode(expected))
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            "summary",
+            [
+                "1.00 ms",
+                "timed without the profiler",
+                "76.2 %",
+                "Dataloader",
+                "10.0 %",
+                "conv1/conv2d",
+                "unknown",
+                "Note: ",
+            ],
+        ),
+        ("ops", ["8 ops ran; conv1/conv2d (bprop)", "900 µs", "8×3×32×32, 16×3×3×3", "fp32"]),
+        ("modules", ["2 modules ran", "whole model", "  conv1", "1.50 ms", "outside modules: optimizer", "0.0 %"]),
+        ("kernels", ["Convolution kernels take", "xmma-ffma", "Memcpy HtoD (Pageable -> Device)"]),
+        (
+            "launches",
+            [
+                "CPU and GPU wait for each other; the GPU waits for the CPU 24 %",
+                "cudaStreamSynchronize",
+                "DataLoader",
+                "xmma",
+            ],
+        ),
+        (
+            "timeline",
+            ["Iteration 6, the median one, took 1.00 ms", "Launched late: Python", "fc/linear", "Backward"],
+        ),
+        ("tensor-cores", ["4 ops could use Tensor Cores; none does", "Its inputs are FP32"]),
+        ("roofline", ["conv1/conv2d", "FP32 without Tensor Cores", "67.0 TFLOP/s", "4,800 GB/s", "unknown"]),
+        ("memory", ["Memory was not recorded", "profile_memory=True"]),
+    ],
+)
+def test_the_terminal_shows_what_the_page_holds(run, logdir: Path, command: str, words: list[str]) -> None:
+    result = run(command, logdir / "fp32")
+    assert result.exit_code == 0
+    assert [word for word in words if word not in result.stdout] == []
+
+
+def test_every_event_of_an_iteration_is_printed_as_csv(run, logdir: Path) -> None:
+    lines = run("timeline", logdir / "fp32", "--iteration", 0, "--csv").stdout.splitlines()
+    assert lines[0] == "id,row,level,name,kind,start_ns,duration_ns,of_iteration"
+    assert any(",conv2d,forward,125000,60000,1" in line for line in lines)
+    refused = run("timeline", logdir / "fp32", "--iteration", 3)
+    assert (refused.exit_code, refused.stderr) == (
+        2,
+        "tb-dlprof: iteration 3 is not in this recording, which has 0 to 2.\n",
+    )
+
+
+def test_memory_of_a_device_is_shown_where_it_was_recorded(run, new_trace) -> None:
+    trace = new_trace()
+    trace.gpu()
+    trace.step(7, 0, 100)
+    trace.module("fc", 10, 30)
+    trace.op("aten::linear", 12, 18, seq=1)
+    trace.memory(14, 1 << 20, 1, allocated=3 << 20, reserved=4 << 20, device=0)
+    trace.memory(95, 512, 2, allocated=512)
+    trace.backward("AddmmBackward0", 50, 20, 1)
+    file = trace.write("memory.pt.trace.json")
+    shown = run("memory", file).stdout
+    words = [
+        "GPU 0 (NVIDIA H200) holds at most 3.00 MiB",
+        "Activations",
+        "(before the recording)",
+        "fc/linear",
+        "33.3 %",
+    ]
+    assert [word for word in words if word not in shown] == []
+    assert "CPU holds at most 512 B" in run("memory", file, "--device", "cpu").stdout
+    missing = run("memory", file, "--device", "3")
+    assert (missing.exit_code, "no memory of device '3'" in missing.stderr) == (2, True)
+
+
+def test_memory_without_addresses_is_the_running_sum_and_the_rest_is_called_unknown(run) -> None:
+    file = ROOT / "tests" / "traces" / "torch_1_9_cpu_memory.pt.trace.json.gz"
+    shown = run("memory", file).stdout
+    words = ["above what was there before the recording, which is unknown", "Peak allocated above the lowest moment"]
+    words += ["have no addresses", "5.75 MiB", "Growth per iteration"]
+    assert [word for word in words if word not in shown] == []
+    assert [word for word in ("Category", "Activations", "Module", "(before") if word in shown] == []
+    page = json.loads(run("memory", file, "--json").stdout)
+    assert (page["figures"]["relative"], page["categories"], page["total_rows"]) == (True, [], None)
+
+
+def test_a_limit_says_how_many_rows_are_left_out(run, logdir: Path) -> None:
+    result = run("ops", logdir / "fp32", "--limit", 3)
+    assert "5 more; --limit 8 prints all." in result.stdout
+
+
+def test_modules_are_a_tree_of_the_depth_asked_for(run, new_trace) -> None:
+    trace = new_trace()
+    trace.step(0, 0, 1000)
+    for index, path in enumerate(("stem.conv", "head.small", "head.large.fc")):
+        trace.module(path, 100 * index + 10, 30 + 20 * index)
+        trace.op("aten::add", 100 * index + 12, 10)
+    file = trace.write("tree.pt.trace.json")
+    lines = [
+        line.split("  ")[0] if line[:1] != " " else line[:10].rstrip()
+        for line in run("modules", file).stdout.splitlines()
+    ]
+    assert lines[3:9] == ["whole model", "  head", "    large", "    small", "  stem", "    conv"]
+    shallow = run("modules", file, "--depth", 1).stdout
+    assert "large" not in shallow
+    assert "4 more lie deeper; --depth 3 prints all." in shallow
+
+
+def test_a_recording_without_modules_says_how_to_get_them(run, new_trace) -> None:
+    trace = new_trace()
+    trace.step(0, 0, 100)
+    trace.op("aten::add", 10, 10)
+    result = run("modules", trace.write("bare.pt.trace.json"))
+    assert result.exit_code == 0
+    assert "model=model" in result.stdout
+
+
+def test_cycles_are_chosen_and_the_last_is_the_default(run, logdir: Path) -> None:
+    for options, cycle in (((), 1), (("--cycle", 0), 0), (("--cycle", 1), 1)):
+        assert json.loads(run("ops", logdir / "fp32", *options, "--json").stdout)["ref"]["cycle"] == cycle
+
+
+def test_compare_is_the_page_and_a_table(run, logdir: Path) -> None:
+    a, b = (ProfileView(read_profiles(logdir / name)[-1].profile) for name in ("fp32", "fp16"))
+    expected = compare_page(
+        CompareInput(a, RunRef("fp32", "s", 0, 1), a.selection()),
+        CompareInput(b, RunRef("fp16", "s", 0, 0), b.selection()),
+    )
+    paths = (logdir / "fp32", logdir / "fp16")
+    assert json.loads(run("compare", *paths, "--json").stdout) == json.loads(msgspec.json.encode(expected))
+    assert run("compare", *paths, "--format", "json").stdout == run("compare", *paths, "--json").stdout
+    text = run("compare", *paths).stdout
+    assert "fp32 -> fp16" in text
+    assert "5.00" in text
+    assert "where the step goes" in text
+    assert "Casts" in text
+    assert "launched by no op" in text
+
+
+def test_compare_in_csv_has_a_line_for_each_op(run, logdir: Path) -> None:
+    result = run("compare", logdir / "fp32", logdir / "fp16", "--format", "csv")
+    header, *lines = csv.reader(result.stdout.splitlines())
+    assert len(lines) == 7
+    rows = [dict(zip(header, line, strict=True)) for line in lines]
+    conv = next(row for row in rows if (row["name"], row["direction"]) == ("conv1/conv2d", "bprop"))
+    assert (conv["a_ns"], conv["b_ns"], conv["speedup"]) == ("300000", "60000", "5.0")
+    assert (conv["a_other_compute_ns"], conv["b_tensor_core_ns"]) == ("300000", "60000")
+
+
+def _slowed(training, factor: float, name: str, tmp_path: Path, spread: float = 0) -> Path:
+    """A run whose steps take ``factor`` ms, one more and one less by ``spread``."""
+    trace = training()
+    trace.events = []
+    at = 0.0
+    for index, length in enumerate((factor - spread, factor, factor + spread)):
+        trace.step(index, at, 1000 * length)
+        trace.op("aten::relu", at + 1, 1000 * length - 2)
+        at += 1000 * length
+    path = tmp_path / f"{name}.pt.trace.json"
+    return trace.write().rename(path)
+
+
+@pytest.mark.parametrize(
+    ("factor", "spread", "limit", "status", "words"),
+    [
+        (1.1, 0, 5, 1, "takes 10.0 % longer a step, and the limit is 5 %."),
+        (1.1, 0, 15, 0, ""),
+        (0.9, 0, 0, 0, ""),
+        (1.1, 0.4, 5, 0, "does not exclude that it is no slower."),
+        (1.8, 0.1, 5, 1, "takes 80.0 % longer"),
+    ],
+)
+def test_a_slower_candidate_ends_with_1_beyond_limit_and_noise(
+    run, training, tmp_path: Path, factor: float, spread: float, limit: int, status: int, words: str
+) -> None:
+    base = _slowed(training, 1, "base", tmp_path)
+    candidate = _slowed(training, factor, "candidate", tmp_path, spread)
+    result = run("compare", base, candidate, "--format", "json", "--fail-if-slower", limit)
+    assert result.exit_code == status
+    page = json.loads(result.stdout)
+    assert (page["base_ms"], page["candidate_ms"]) == (1.0, pytest.approx(factor))
+    assert page["speedup_low"] <= page["speedup"] <= page["speedup_high"]
+    assert sum(bucket["candidate_ns"] for bucket in page["buckets"]) == round(1e6 * page["candidate_ms"])
+    assert words in result.stderr
+    assert bool(result.stderr) is bool(words)
+
+
+def test_a_trace_file_is_read_directly(run, cpu_trace) -> None:
+    result = run("summary", cpu_trace.write("direct.pt.trace.json.gz"))
+    assert result.exit_code == 0
+    assert "on the CPU" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("summary", "missing"), "missing does not exist"),
+        (("summary", "empty"), "holds no profile"),
+        (("summary", "logdir"), "holds 2 runs; name one of them: fp16, fp32."),
+        (("ops", "logdir/fp32", "--first", "7"), "which has 0 to 2"),
+        (("ops", "logdir/fp32", "--cycle", "9"), "no profile of that rank and cycle"),
+        (("kernels", "logdir/fp32", "--rank", "9"), "no profile of that rank and cycle"),
+        (("summary", "broken.pt.trace.json"), "ends in the middle of the JSON"),
+        (("summary", "notes.txt"), "is not JSON"),
+        (("compare", "logdir/fp32", "missing"), "missing does not exist"),
+        (("import", "broken.pt.trace.json", "--logdir", "new"), "ends in the middle of the JSON"),
+        (("import", "empty", "--logdir", "new"), "holds no *.pt.trace.json"),
+        (("info", "two"), "holds 2 traces but no profile"),
+    ],
+)
+def test_an_error_is_one_sentence_and_status_2(run, logdir: Path, tmp_path: Path, args, words: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "logdir").symlink_to(logdir)
+    (tmp_path / "broken.pt.trace.json").write_text("{")
+    (tmp_path / "two").mkdir()
+    for name in ("a", "b"):
+        (tmp_path / "two" / f"{name}.pt.trace.json").write_text("{")
+    (tmp_path / "notes.txt").write_text("these are my notes, not an event file")
+    command, *rest = args
+    result = run(command, *(arg if arg.startswith("-") or arg.isdigit() else tmp_path / arg for arg in rest))
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert words in result.stderr
+    assert result.stderr.startswith("tb-dlprof: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_no_traceback_reaches_the_terminal(tmp_path: Path) -> None:
+    done = _process("summary", tmp_path / "missing")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,16 @@
+"""What the commands write for other programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_dlprof_plugin.cli.printing import print_csv
+from tb_dlprof_plugin.reports.table import Cell, Report
+
+
+def test_no_spreadsheet_reads_a_name_as_a_formula_and_numbers_keep_their_digits(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows: list[tuple[Cell, ...]] = [("=1+1", 0.123456789, None, 3), ("conv1/conv2d", -1.5, 2.0, -4)]
+    print_csv(Report(("name", "ms", "share", "calls"), rows))
+    assert capsys.readouterr().out == "name,ms,share,calls\n'=1+1,0.123456789,,3\nconv1/conv2d,-1.5,2.0,-4\n"

@@ -1,0 +1,417 @@
+"""``tb-dlprof run``: what it refuses, where it writes, what it says, and that it stays out of the script's way."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from support.script_runs import (
+    SCRIPTS,
+    TB_DLPROF,
+    environment,
+    execute,
+    numbers,
+    profiles,
+    run,
+    write,
+)
+
+from tb_dlprof_plugin.cli.run.output_dir import script_name
+from tb_dlprof_plugin.cli.run.results import Written
+from tb_dlprof_plugin.cli.run.summary import print_summary, print_totals
+from tb_dlprof_plugin.version import __version__
+
+LOOP = textwrap.dedent("""
+    import signal, time
+
+    steps = 0
+    try:
+        while True:
+            train(1, model, optimizer)
+            time.sleep(0.01)
+            steps += 1
+            if steps in (1, 40):
+                print(f"{steps} steps", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        raise
+""")
+"""Trains until it is ended."""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory):
+    """A run with all that can be written, and its folder."""
+    folder = tmp_path_factory.mktemp("recorded")
+    script = write(folder, "train(26, model, optimizer)\nprint('out')\nprint('err', file=sys.stderr)\nsys.exit(3)\n")
+    return folder, run(
+        "--reports", "summary,iteration,op_type", "--formats", "csv,json", "--output-path", "new/reports",
+        "--base-name", "my name", "--dump-model-data", script, cwd=folder,
+    )  # fmt: skip
+
+
+# ---- what is refused, before anything is started
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "name a script, as in `tb-dlprof run train.py`"),
+        (("nowhere.py",), "nowhere.py was not found in "),
+        (("no-such-command", "x"), "no-such-command was not found in "),
+        (("folder",), "folder is a directory; name the script in it"),
+        (("--delay", "-1", "train.py"), "--delay is -1; it must be 0 seconds or more"),
+        (("--duration", "0", "train.py"), "--duration is 0; it must be more than 0 seconds"),
+        (("--iter-start", "-2", "train.py"), "--iter-start is -2; iterations are counted from 0"),
+        (("--iter-start", "5", "--iter-stop", "4", "train.py"), "--iter-stop 4 comes before --iter-start 5"),
+        (("--profile-range", "--delay", "3", "train.py"), "leave out --delay, --iter-start and --iter-stop"),
+        (("--reports", "sumary", "train.py"), "no report sumary; there is summary, detail"),
+        (("--formats", "xml", "train.py"), "no format xml; there is csv, json"),
+        (("--mode", "simple", "--reports", "detail", "train.py"), "--mode simple has the kernel report only"),
+        (("--run-name", "../up", "train.py"), "--run-name '../up' is no name of a directory below the logdir"),
+        (("--logdir", "/proc/runs", "train.py"), "choose another --logdir"),
+        (("--reports", "all", "--output-path", "/proc/out", "train.py"), "choose another --output-path"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_what_to_do(tmp_path: Path, arguments, sentence: str) -> None:
+    (tmp_path / "folder").mkdir()
+    write(tmp_path, "print('started')", training=False)
+    done = run(*arguments, cwd=tmp_path)
+    assert (done.status, done.out) == (2, "")
+    assert sentence in done.err
+    assert len(done.err.splitlines()) == 1
+    assert not (tmp_path / "runs").exists() or list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_file_that_cannot_be_executed_is_told(tmp_path: Path) -> None:
+    (tmp_path / "program").write_text("\x7fELF, but no more")
+    (tmp_path / "program").chmod(0o755)
+    done = run("./program", cwd=tmp_path)
+    assert done.status == 2
+    assert "./program cannot be started" in done.err
+
+
+def test_a_script_without_torch_is_one_sentence(tmp_path: Path) -> None:
+    script = write(tmp_path, "print('out')", training=False)
+    done = run(script, cwd=tmp_path)
+    assert (done.status, done.out) == (0, "out\n")
+    assert "train.py did not import torch, so nothing was recorded" in done.err
+    assert len(done.err.splitlines()) == 1
+    assert not list((tmp_path / "runs").iterdir())
+
+
+# ---- the script's own words
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (["python", "train.py", "data.py"], "train.py"),
+        (["torchrun", "--nproc-per-node", "2", "a/train.py"], "train.py"),
+        (["python", "-m", "pkg.train", "--x"], "pkg.train"),
+        (["/bin/go.sh"], "go.sh"),
+    ],
+)
+def test_the_script_is_known_by_its_name(command, name: str) -> None:
+    assert script_name(command) == name
+
+
+@pytest.mark.slow
+def test_arguments_environment_and_standard_input_pass_through(tmp_path: Path) -> None:
+    text = """
+        import os, sys
+        print(sys.argv, sys.stdin.read(), os.environ["MINE"], sys.argv[0] == __file__, __name__)
+    """
+    script = write(tmp_path, text, training=False)
+    words = ["--logdir", "x", "--", "--help", "-v", "a b", ""]
+    env = environment(MINE="yes")
+    options = {"capture_output": True, "text": True, "input": "typed", "cwd": tmp_path, "env": env}
+    plain = subprocess.run([sys.executable, script, *words], **options)
+    profiled = subprocess.run([*TB_DLPROF, "run", "-v", "quiet", script, *words], **options)
+    assert plain.stdout == profiled.stdout
+    assert "typed yes True __main__" in plain.stdout
+
+
+@pytest.mark.slow
+def test_output_and_status_are_the_scripts_own(recorded) -> None:
+    _, done = recorded
+    assert (done.status, done.out) == (3, "out\n")
+    assert "err\n" in done.err
+
+
+# ---- signals
+
+
+def started(folder: Path, *options: str, prepare: str = "") -> subprocess.Popen[str]:
+    """A script that trains until it is ended, after its first step."""
+    script = write(folder, prepare + LOOP)
+    process = subprocess.Popen(
+        [*TB_DLPROF, "run", "--run-name", "r", *options, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, cwd=folder, env=environment(), stdin=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "1 steps\n"
+    return process
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_script_and_what_was_recorded_is_kept(tmp_path: Path) -> None:
+    process = started(tmp_path)
+    assert process.stdout.readline() == "40 steps\n"
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (-signal.SIGINT, "interrupted\n")
+    assert "KeyboardInterrupt" in err
+    (profile,) = profiles(tmp_path / "runs" / "r")
+    assert numbers(profile) == list(range(12, 22))
+
+
+@pytest.mark.slow
+def test_sigterm_reaches_the_script(tmp_path: Path) -> None:
+    process = started(tmp_path)
+    os.kill(process.pid, signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGTERM
+
+
+@pytest.mark.slow
+def test_a_script_that_handles_sigterm_ends_as_it_likes(tmp_path: Path) -> None:
+    handler = "import signal\nsignal.signal(signal.SIGTERM, lambda *_: (print('saving', flush=True), sys.exit(7)))\n"
+    process = started(tmp_path, prepare=handler)
+    os.kill(process.pid, signal.SIGTERM)
+    out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (7, "saving\n")
+
+
+@pytest.mark.slow
+def test_duration_writes_the_profile_and_stops_the_script(tmp_path: Path) -> None:
+    script = write(tmp_path, LOOP)
+    begun = time.monotonic()
+    done = run("--run-name", "r", "--duration", "1", script, cwd=tmp_path)
+    assert (done.status, time.monotonic() - begun < 60) == (0, True)
+    assert "are recorded; the script is stopped." in done.err
+    (profile,) = profiles(tmp_path / "runs" / "r")
+    recorded_ns = int(profile.iterations.host_stop_ns[-1] - profile.iterations.host_start_ns[0])
+    assert 0.9e9 < recorded_ns < 3e9
+
+
+@pytest.mark.slow
+def test_a_script_that_does_not_mind_sigterm_is_killed(tmp_path: Path) -> None:
+    script = write(tmp_path, "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + LOOP)
+    begun = time.monotonic()
+    done = run("--run-name", "r", "--duration", "0.3", script, cwd=tmp_path)
+    assert (done.status, time.monotonic() - begun > 10) == (0, True)
+    assert len(profiles(tmp_path / "runs" / "r")) == 1
+
+
+@pytest.mark.slow
+def test_delay_begins_after_that_time(tmp_path: Path) -> None:
+    script = write(tmp_path, "open('begun', 'w').write(str(__import__('time').time()))\n" + LOOP)
+    before = time.time()
+    run("--run-name", "r", "--delay", "12", "--duration", "0.3", script, cwd=tmp_path)
+    (profile,) = profiles(tmp_path / "runs" / "r")
+    first_s = profile.base_time_unix_ns / 1e9 + float(profile.iterations.host_start_ns[0]) / 1e9
+    # From then on two iterations of warm-up; on a busy machine the profiler alone takes seconds to start.
+    assert 12 < first_s - before < 60
+    assert numbers(profile)[0] > 12
+
+
+# ---- torchrun
+
+
+@pytest.mark.slow
+def test_torchrun_records_every_rank_and_the_training_is_the_same(tmp_path: Path) -> None:
+    command = ("torchrun", "--nproc-per-node", 2, "--master-port", 29533, SCRIPTS / "imagenet.py", "--epochs", 1)
+    torchrun = Path(sys.executable).parent / "torchrun"
+    plain = execute(torchrun, *command[1:], "--batches", 24, "--save", "plain.pt", cwd=tmp_path)
+    done = run("--run-name", "r", "--", *command, "--batches", 24, "--save", "profiled.pt", cwd=tmp_path)
+    assert (done.status, done.out) == (0, plain.out)
+    found = profiles(tmp_path / "runs" / "r")
+    assert [(profile.source.rank, profile.facts.world_size) for profile in found] == [(0, 2), (1, 2)]
+    assert [numbers(profile) for profile in found] == [list(range(12, 22))] * 2
+    assert len({profile.source.session for profile in found}) == 1
+    assert (tmp_path / "plain.pt").read_bytes()[:2] == (tmp_path / "profiled.pt").read_bytes()[:2]
+    import torch
+
+    weights = [torch.load(tmp_path / name) for name in ("plain.pt", "profiled.pt")]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+
+
+# ---- where it writes
+
+
+@pytest.mark.slow
+def test_reports_and_model_data_are_written(recorded) -> None:
+    folder, done = recorded
+    names = {path.name for path in (folder / "new" / "reports").iterdir()}
+    assert names == {
+        "my_name_summary.csv", "my_name_summary.json", "my_name_iteration.csv", "my_name_iteration.json",
+        "my_name_op_type.csv", "my_name_op_type.json", "my_name_model_data.json",
+    }  # fmt: skip
+    assert list(csv.reader((folder / "new/reports/my_name_op_type.csv").open()))[1:]
+    assert "my_name_model_data.json" in done.err
+
+
+@pytest.mark.slow
+def test_the_model_data_are_the_calls_of_the_profile(recorded) -> None:
+    folder, _ = recorded
+    data = json.loads((folder / "new/reports/my_name_model_data.json").read_text())
+    (profile,) = profiles(folder / "runs" / "train")
+    assert [one["number"] for one in data["iterations"]] == numbers(profile)
+    heads = [row for row, op in enumerate(data["ops"]) if op["name"] == "head/linear" and op["direction"] == "fprop"]
+    inner = [op for op in data["ops"] if op["name"] == "head/addmm"]
+    assert len(heads) == len([op for op in data["ops"] if op["name"] == "head/linear" and not op["inner"]]) - len(
+        [op for op in data["ops"] if op["name"] == "head/linear" and op["direction"] == "bprop"]
+    )
+    assert inner
+    assert all(op["inner"] for op in inner)
+    assert sum(op in heads for op in data["calls"]["op"]) == len(numbers(profile))
+    parents = data["calls"]["parent"]
+    for row, parent in enumerate(parents):
+        assert parent < row
+        if parent >= 0:
+            calls = data["calls"]
+            assert calls["start_ns"][parent] <= calls["start_ns"][row]
+
+
+@pytest.mark.slow
+def test_a_taken_name_is_numbered_refused_or_replaced(tmp_path: Path) -> None:
+    script = write(tmp_path, "train(3, model, optimizer)\n")
+    short = ("-v", "quiet", "--iter-start", "0", "--iter-stop", "1")
+    for _ in range(2):
+        assert run(*short, script, cwd=tmp_path).status == 0
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["train", "train-2"]
+    refused = run(*short, "--run-name", "train", script, cwd=tmp_path)
+    assert refused.status == 2
+    assert "runs/train holds a profile already; give another --run-name, or --force to replace it" in refused.err
+    (old,) = profiles(tmp_path / "runs" / "train")
+    before = set((tmp_path / "runs" / "train").iterdir())
+    assert run(*short, "--force", "--run-name", "train", script, cwd=tmp_path).status == 0
+    (new,) = profiles(tmp_path / "runs" / "train")
+    assert new.source.session != old.source.session
+    after = set((tmp_path / "runs" / "train").iterdir())
+    assert len(after) == len(before) == 2
+    assert not after & before
+
+
+@pytest.mark.slow
+def test_a_forced_run_that_records_nothing_leaves_the_old_one(tmp_path: Path) -> None:
+    write(tmp_path, "train(3, model, optimizer)\n")
+    run("-v", "quiet", "--iter-start", "0", "--iter-stop", "1", "train.py", cwd=tmp_path)
+    write(tmp_path, "print('no torch')", training=False)
+    run("-v", "quiet", "--force", "train.py", cwd=tmp_path)
+    assert len(profiles(tmp_path / "runs" / "train")) == 1
+
+
+# ---- what it says
+
+
+@pytest.mark.slow
+def test_the_end_says_what_was_recorded_what_to_change_and_where_to_look(recorded) -> None:
+    folder, done = recorded
+    assert "tb-dlprof: train.py, 10 iterations (12 to 21)" in done.err
+    assert "Net, FP32" in done.err
+    assert " a step, timed without the profiler; " in done.err
+    assert "tb-dlprof advise runs/train" in done.err
+    assert "tensorboard --logdir runs " in done.err
+    summary = execute(*TB_DLPROF, "summary", "runs/train", cwd=folder)
+    assert summary.status == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("verbosity", "lines"), [("quiet", []), ("minimal", ["tb-dlprof: the profile is in {}."])])
+def test_less_can_be_said(tmp_path: Path, verbosity: str, lines: list[str]) -> None:
+    script = write(tmp_path, "train(3, model, optimizer)\n")
+    done = run("-v", verbosity, "--iter-start", "1", "--iter-stop", "1", script, cwd=tmp_path)
+    assert done.err.splitlines() == [line.format(tmp_path / "runs" / "train") for line in lines]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verbosity", ["verbose", "diagnostic"])
+def test_more_can_be_said(tmp_path: Path, verbosity: str) -> None:
+    script = write(tmp_path, "train(3, model, optimizer)\n")
+    done = run(f"--verbosity={verbosity}", "--iter_start=1", "--iter_stop=1", script, cwd=tmp_path)
+    assert f"tb-dlprof: {sys.executable} {script}" in done.err
+    assert "rank 0: 3 optimizer steps, 1 to 1 recorded, Net" in done.err
+
+
+@pytest.mark.slow
+def test_a_script_that_is_too_short_says_which_iterations_there_are(tmp_path: Path) -> None:
+    script = write(tmp_path, "train(6, model, optimizer)\n")
+    done = run(script, cwd=tmp_path)
+    assert (
+        "train.py ended after 6 optimizer steps, and the recording begins with number 12, counted from 0: let it run "
+        "longer, or give --iter-start 3 --iter-stop 5."
+    ) in done.err
+    again = run("--iter-start", 3, "--iter-stop", 5, script, cwd=tmp_path)
+    assert "3 iterations (3 to 5)" in again.err
+
+
+@pytest.mark.slow
+def test_a_script_that_fails_before_its_first_step_says_so(tmp_path: Path) -> None:
+    done = run(write(tmp_path, "raise SystemExit('no data')\n"), cwd=tmp_path)
+    assert done.status == 1
+    assert "train.py ended before it called a model, so nothing was recorded." in done.err
+
+
+@pytest.mark.slow
+def test_simple_mode_needs_a_gpu_and_says_so(tmp_path: Path) -> None:
+    done = run("--mode", "simple", write(tmp_path, "train(26, model, optimizer)\n"), cwd=tmp_path)
+    assert done.status == 0
+    assert "--mode simple records GPU kernels, and torch sees no GPU here: leave it out." in done.err
+
+
+def test_a_gpus_figures_and_findings_are_in_the_summary(gpu_frame, ref, capsys) -> None:
+    print_summary([Written(gpu_frame, ref)], "train.py")
+    text = capsys.readouterr().err
+    assert "tb-dlprof: train.py, 3 iterations (5 to 7)" in text
+    assert "GPU utilization " in text
+    assert "Tensor Core Kernel Utilization 0.0 %" in text
+    # What is printed of it first is the worst.
+    assert "\n  Recording: " in text
+    assert "    1. [" in text
+    assert "    4. [" not in text
+
+
+def test_simple_modes_totals(gpu_frame, ref, capsys) -> None:
+    print_totals([Written(gpu_frame, ref)], "train.py")
+    lines = [line.split("  ")[-1].strip() for line in capsys.readouterr().err.splitlines()]
+    # Three iterations of 740 µs of kernels and 20 of copies, and a kernel of 5 µs that no op launched.
+    assert lines[2:5] == ["3.00 ms", "2.29 ms", "0 ns"]
+
+
+# ---- the command line
+
+
+def test_the_help_names_every_option(tmp_path: Path) -> None:
+    text = execute(*TB_DLPROF, "run", "--help", cwd=tmp_path, COLUMNS="200").out
+    for option in (
+        "--logdir", "--run-name", "--force", "--mode", "--delay", "--duration", "--iter-start", "--iter-stop",
+        "--profile-range", "--reports", "--formats", "--output-path", "--base-name", "--dump-model-data",
+        "--verbosity", "--version",
+    ):  # fmt: skip
+        assert option in text
+    assert "tb-dlprof run -- torchrun --nproc-per-node 2 train.py" in text
+
+
+def test_the_version(tmp_path: Path) -> None:
+    for words in (("--version",), ("run", "--version"), ("run", "-V")):
+        assert execute(*TB_DLPROF, *words, cwd=tmp_path).out == f"{__version__}\n"
+
+
+@pytest.mark.parametrize(("typed", "completed"), [("tb-dlprof ru", "run"), ("tb-dlprof run --dur", "--duration")])
+def test_the_shell_completes_it(tmp_path: Path, typed: str, completed: str) -> None:
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1), "_TB_DLPROF_COMPLETE": "complete_bash"}
+    program = Path(sys.executable).parent / "tb-dlprof"
+    assert completed in execute(program, cwd=tmp_path, **words).out.split()

@@ -1,0 +1,33 @@
+"""Definitions have one source, and say something."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.definition_files import TARGETS, stale
+from tb_dlprof_plugin.pages.definitions import DEFINITIONS, SLICES
+
+
+def test_the_generated_files_are_those_of_the_table() -> None:
+    if not TARGETS["typescript"].parent.is_dir():
+        pytest.skip("no frontend sources beside this package")
+    assert stale() == [], "run: python -m tb_dlprof_plugin.pages.definition_files --write"
+
+
+def test_every_definition_is_a_sentence_and_is_used() -> None:
+    sources = TARGETS["typescript"].parents[1]
+    if not sources.is_dir():
+        pytest.skip("no frontend sources beside this package")
+    pages = "\n".join(path.read_text() for path in sources.rglob("*.ts*") if path.name != "definitions.ts")
+    for key, text in DEFINITIONS.items():
+        assert re.search(rf'DEFINITIONS\.{key}\b|"{key}"', pages), f"nothing shows {key}"
+        assert re.fullmatch(r"\S.*[.]", text), key
+    assert all(re.fullmatch(r"\S.*[.]", text) for parts in SLICES.values() for text in parts.values())
+
+
+def test_every_measure_of_a_comparison_is_defined(gpu_frame, ref) -> None:  # type: ignore[no-untyped-def]
+    side = CompareInput(gpu_frame, ref, gpu_frame.selection())
+    assert {metric.key for metric in compare_page(side, side).metrics} == set(SLICES["compare"])

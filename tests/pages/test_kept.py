@@ -1,0 +1,105 @@
+"""Promises on the Compare page and in ``tb-dlprof compare``: the engine's numbers, in sentences that fit them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+import tb_dlprof_plugin
+from tb_dlprof_plugin.cli.main import app
+from tb_dlprof_plugin.pages.advice import advice_page
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
+from tb_dlprof_plugin.pages.forecast import forecast_page
+from tb_dlprof_plugin.pages.realised_savings import KeptPromises
+from tb_dlprof_plugin.profile_view import ProfileView
+
+RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
+
+
+def recorded(run: str) -> CompareInput:
+    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
+    view = ProfileView(stored.profile)
+    return CompareInput(view, RunRef(run, "", 0, 0), view.selection())
+
+
+def promises(base: str, candidate: str) -> KeptPromises | None:
+    return compare_page(recorded(base), recorded(candidate)).promises
+
+
+def test_advice_forecast_and_promise_say_the_same() -> None:
+    base = recorded("custom/fp32")
+    forecast = forecast_page(base.view, base.ref, "tf32")
+    advice = advice_page(base.view, base.ref, base.selection)
+    found = promises("custom/fp32", "custom/tf32")
+    assert found is not None
+    assert found.forecast is not None
+    panel = found.forecast
+    step = (forecast.unprofiled_step_ms, forecast.predicted_step_ms, forecast.low_ms, forecast.high_ms)
+    assert (panel.base_ms, panel.predicted_ms, panel.low_ms, panel.high_ms) == step
+    choice = next(choice for choice in advice.mixed_precision.choices if choice.precision == "tf32")
+    assert choice.forecast == msgspec.structs.replace(forecast, ops=[])
+    assert {(op.id, op.predicted_ms) for op in panel.ops} == {(op.id, op.predicted_ms) for op in forecast.ops}
+    assert panel.total_rows == len(panel.ops)
+    errors = [abs(op.error_ms or 0) for op in panel.ops]
+    assert errors == sorted(errors, reverse=True)
+    (saving,) = found.savings
+    stated = next(finding.saving for finding in advice.findings if finding.rule == "tf32_off")
+    assert stated is not None
+    assert (saving.low_ns, saving.expected_ns, saving.high_ns) == (stated.low_ns, stated.expected_ns, stated.high_ns)
+    assert saving.expected_ns / 1e6 == pytest.approx(step[0] - step[1], abs=0.001)
+
+
+def test_where_the_cpu_sets_the_pace_the_overhead_in_the_recorded_step_is_named() -> None:
+    found = promises("custom/fp32", "custom/amp-fp16")
+    assert found is not None
+    assert found.forecast is not None
+    panel = found.forecast
+    assert panel.estimated
+    assert "holds what the profiler added" in panel.note
+    assert panel.step_low_ms <= panel.step_ms <= panel.step_high_ms <= panel.recorded_ms
+    assert "without the profiler, as estimated" in panel.headline
+    assert [part.key for part in panel.parts] == ["kernels", "casts", "scaler"]
+
+
+def test_a_saving_stated_for_another_half_precision_says_so() -> None:
+    for precision, said in (("amp-fp16", True), ("amp-bf16", False)):
+        found = promises("custom/fp32", f"custom/{precision}")
+        assert found is not None
+        assert ("It was stated for BF16." in found.savings[0].text) is said
+
+
+def test_there_is_no_section_where_nothing_was_promised() -> None:
+    assert promises("lenet/amp-fp16", "lenet/amp-bf16") is None
+    assert promises("vgg16/fp32", "vgg16/fp32") is None
+
+
+def test_why_there_is_no_forecast_to_hold_is_said() -> None:
+    found = promises("vgg16/fp32", "alexnet/tf32")
+    assert found is not None
+    assert found.forecast is None
+    assert "differ in more than the precision" in found.refusal
+
+
+def test_runs_that_no_forecast_starts_from_say_why_on_the_advice_page(cpu_frame: ProfileView, ref: RunRef) -> None:
+    amp = recorded("lenet/amp-bf16")
+    for view, why in ((cpu_frame, "no GPU work"), (amp.view, "a forecast starts from FP32 or TF32")):
+        choices = advice_page(view, ref, view.selection()).mixed_precision.choices
+        assert [choice.precision for choice in choices] == ["tf32", "fp16", "bf16"]
+        assert all(choice.forecast is None and why in choice.refusal for choice in choices)
+
+
+def test_the_terminal_prints_promises() -> None:
+    runs = [str(RECORDED / "resnet50" / precision) for precision in ("fp32", "amp-bf16")]
+    text = CliRunner().invoke(app, ["compare", *runs]).output
+    found = promises("resnet50/fp32", "resnet50/amp-bf16")
+    assert found is not None
+    assert found.forecast is not None
+    assert found.forecast.headline in text
+    assert "kernels that the forecast missed by most" in text
+    assert found.savings[0].text in text
+    page = msgspec.json.decode(CliRunner().invoke(app, ["compare", *runs, "--format", "json"]).output)
+    assert page["promises"]["forecast"]["outcome"] == "within"

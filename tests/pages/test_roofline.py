@@ -1,0 +1,87 @@
+"""The Roofline page: its answer in words, its sums, and what it says where nothing is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tb_dlprof_plugin import read_profiles
+from tb_dlprof_plugin.pages.common import RunRef
+from tb_dlprof_plugin.pages.ops import op_detail
+from tb_dlprof_plugin.pages.roofline import roofline_page
+from tb_dlprof_plugin.profile_view import ProfileView
+
+RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
+
+
+def _recorded(run: str) -> ProfileView:
+    (stored,) = read_profiles(RECORDED / run)
+    return ProfileView(stored.profile)
+
+
+def test_the_first_line_says_how_much_of_the_roof_is_reached(ref: RunRef) -> None:
+    view = _recorded("resnet50/tf32")
+    page = roofline_page(view, ref, view.selection())
+    assert page.headline == (
+        f"3.11 TFLOP an iteration; matrix kernels reach {page.percent_of_ceiling:.0f} % of what NVIDIA H200 can in the "
+        "precision they ran in."
+    )
+    assert page.flops_per_iteration == 3_110_281_936_896
+    assert page.source == "NVIDIA H200 Tensor Core GPU data sheet"
+    assert [(roof.label, roof.flops_per_second) for roof in page.roofs] == [("FP16", 989.5e12), ("TF32", 494.5e12)]
+
+
+def test_rows_sum_to_the_page_and_lead_to_their_ops(ref: RunRef) -> None:
+    view = _recorded("custom/amp-fp16")
+    selection = view.selection(0, 2)
+    page = roofline_page(view, ref, selection)
+    assert sum(op.gpu_ns for op in page.ops) == page.matrix_ns
+    assert sum(op.flops or 0 for op in page.ops) == page.flops
+    assert page.total_rows == len(page.ops)
+    assert [op.gpu_ns for op in page.ops] == sorted((op.gpu_ns for op in page.ops), reverse=True)
+    assert op_detail(view, ref, selection, page.ops[0].id).row.name == page.ops[0].name
+    known = [op for op in page.ops if op.percent_of_ceiling is not None]
+    assert page.percent_of_ceiling == pytest.approx(
+        sum((op.percent_of_ceiling or 0) * op.gpu_ns for op in known) / sum(op.gpu_ns for op in known)
+    )
+
+
+def test_unknown_flops_are_unknown_and_said(gpu_frame: ProfileView, ref: RunRef) -> None:
+    page = roofline_page(gpu_frame, ref, gpu_frame.selection())
+    backward = next(op for op in page.ops if op.direction == "bprop" and op.op_type == "conv2d")
+    assert (backward.flops, backward.flops_per_second, backward.percent_of_ceiling, backward.bound) == (
+        None, None, None, "unknown",
+    )  # fmt: skip
+    assert page.unknown_percent == pytest.approx(100 * 900 / 2100)
+    assert page.headline.endswith("43 % of their time has unknown FLOPs.")
+
+
+def test_a_run_without_a_gpu_has_flops_and_no_roof(cpu_frame: ProfileView, ref: RunRef) -> None:
+    page = roofline_page(cpu_frame, ref, cpu_frame.selection())
+    assert page.has_gpu is False
+    assert (page.ops, page.roofs, page.matrix_ns, page.percent_of_ceiling) == ([], [], None, None)
+    assert "no GPU" in page.headline or "unknown" in page.headline
+
+
+def test_a_gpu_that_is_not_in_the_table_has_no_roof(new_trace, ref: RunRef) -> None:
+    trace = new_trace()
+    trace.gpu(name="NVIDIA Unheard")
+    trace.step(0, 0, 100)
+    trace.op("aten::mm", 10, 20, dims=[[64, 64], [64, 64]], types=["float", "float"])
+    trace.launch("ampere_sgemm_128x64_nn", 12, 40, 50)
+    view = trace.view()
+    page = roofline_page(view, ref, view.selection())
+    assert page.headline == "524 kFLOP an iteration; what NVIDIA Unheard can reach is not known."
+    assert (page.roofs, page.bytes_per_second, page.source) == ([], None, "")
+    assert page.ops[0].flops_per_second == pytest.approx(2 * 64**3 / 50e-6)
+
+
+def test_a_run_without_matrix_routines_says_so(new_trace, ref: RunRef) -> None:
+    trace = new_trace()
+    trace.step(0, 0, 100)
+    trace.op("aten::relu", 10, 20, dims=[[64, 64]], types=["float"])
+    view = trace.view()
+    page = roofline_page(view, ref, view.selection())
+    assert page.headline == "No matrix product, convolution or attention ran in the selected iterations."
+    assert page.flops is None

@@ -1,0 +1,46 @@
+"""The committed TypeScript types say what the page structs say."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tb_dlprof_plugin.web import typescript
+
+
+def test_the_committed_types_are_those_of_the_structs() -> None:
+    if not typescript.TARGET.parent.is_dir():
+        pytest.skip("no frontend sources beside this package")
+    assert typescript.main(["--check"]) == 0, "run: python -m tb_dlprof_plugin.web.typescript --write"
+
+
+def test_every_page_becomes_an_interface_with_its_docstring() -> None:
+    text = typescript.render()
+    for page in typescript.PAGES:
+        assert f"export interface {page.__name__} {{" in text
+    assert "is where it is several. */\nexport interface OpDetail {" in text
+
+
+def test_none_becomes_null_and_named_literals_keep_their_name() -> None:
+    text = typescript.render()
+    assert "  gpu_ns: number | null;" in text
+    assert "  category_ns: (number | null)[];" in text
+    assert 'export type Verdict = "yes" | "no" | "unknown";' in text
+    assert "  using_tc: Verdict;" in text
+
+
+def test_a_type_that_json_cannot_carry_is_refused() -> None:
+    class Odd(msgspec.Struct):
+        value: set[bytes]
+
+    with pytest.raises(TypeError, match="no TypeScript type"):
+        typescript._interface(Odd, {})
+
+
+def test_check_fails_when_the_file_is_stale(tmp_path, monkeypatch, capsys) -> None:  # type: ignore[no-untyped-def]
+    target = tmp_path / "types.ts"
+    monkeypatch.setattr(typescript, "TARGET", target)
+    assert typescript.main(["--check"]) == 1
+    assert "is stale" in capsys.readouterr().err
+    assert typescript.main(["--write"]) == 0
+    assert typescript.main(["--check"]) == 0
