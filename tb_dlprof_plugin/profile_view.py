@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, nearest, parents, self_time
+from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
 from tb_dlprof_plugin.names.tensor_core_eligibility import computes_product, eligible_by_kernel
 
 
@@ -110,6 +111,18 @@ class ProfileView:
     def call_self_ns(self) -> Ints:
         """Duration less that of the direct children."""
         return self_time(self.profile.calls.duration_ns, self.call_parent)
+
+    @cached_property
+    def call_cuda(self) -> Ints:
+        """What the call does where it is one of the CUDA runtime, the driver or HIP: a `CudaCall`; else 0."""
+        ops = self.profile.ops
+        runtime = ops.kind == CallKind.RUNTIME
+        of_name = cuda_call_column(self.profile.strings, ops.name[runtime].tolist())
+        return np.where(runtime, of_name[ops.name], 0)[self.profile.calls.op]
+
+    def is_cuda_call(self, *meanings: CudaCall) -> Bools:
+        """Which calls are CUDA calls that do any of this."""
+        return np.isin(self.call_cuda, meanings)
 
     @cached_property
     def call_top(self) -> Ints:
