@@ -106,7 +106,9 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     contexts = launch_contexts(
         device.name, device.kind, call, parent, roles.kind == CallKind.OP, host.name, host.dtypes
     )
-    kernels, kernel_of_launch = build_kernels(contexts, timeline.strings, capability, is_rocm(timeline))
+    kernels, kernel_of_launch = build_kernels(
+        contexts, timeline.strings, timeline.input_dtypes, capability, is_rocm(timeline)
+    )
     working = (roles.kind == CallKind.OP) & (roles.role != Role.DATALOADER)
     if not working.any() and not len(device):
         raise TraceError(
@@ -154,6 +156,8 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         notes=_notes(timeline, steps.found_by, attribution, len(found.number) - len(steps.number), roles.kind),
         memory=build_memory(timeline, parent),
         call_places=call_places(timeline),
+        input_shapes=timeline.input_shapes,
+        input_dtypes=timeline.input_dtypes,
     )
 
 

@@ -127,7 +127,7 @@ def precision_label(precision: str, tensor_cores: bool) -> str:
 
 
 def _op(view: ProfileView, row: RooflineRow) -> RooflineOp:
-    groups, strings, ops = view.groups, view.profile.strings, view.profile.ops
+    groups, strings, _ops = view.groups, view.profile.strings, view.profile.ops
     module, op_type = strings[groups.module[row.group]], strings[groups.op_type[row.group]]
     return RooflineOp(
         id=groups.ids[row.group],
@@ -148,8 +148,8 @@ def _op(view: ProfileView, row: RooflineRow) -> RooflineOp:
         bound="unknown" if row.memory_bound is None else "memory" if row.memory_bound else "compute",
         possible_precision=row.possible_precision,
         percent_of_possible=row.possible_percent,
-        shapes=shapes_text(strings[ops.shapes[row.op]]),
-        dtypes=dtypes_text(strings[ops.dtypes[row.op]]),
+        shapes=shapes_text(view.profile.shapes_of(row.op)),
+        dtypes=dtypes_text(view.profile.dtypes_of(row.op)),
     )
 
 

@@ -62,7 +62,7 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
         raise ForecastError(f"{known}, and a forecast needs them (docs/metrics.md lists the GPUs).")
     _check_precision(view)
     _check_as_it_is(view, precision)
-    if not any(profile.strings[shapes] for shapes in profile.ops.shapes.tolist()):
+    if not profile.ops.shapes.any():
         raise ForecastError(
             "the shapes of the ops' inputs were not recorded; record the run with record_shapes=True "
             "(tb_dlprof_plugin.profile does)."

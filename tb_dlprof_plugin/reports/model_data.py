@@ -142,8 +142,8 @@ def _op(view: ProfileView, row: int) -> ModelOp:
         direction=DIRECTIONS.get(role, ""),
         role=ROLES[role],
         inner=not bool(ops.top[row]),
-        shapes=shapes_text(strings[ops.shapes[row]]),
-        dtypes=dtypes_text(strings[ops.dtypes[row]]),
+        shapes=shapes_text(view.profile.shapes_of(row)),
+        dtypes=dtypes_text(view.profile.dtypes_of(row)),
         tc_eligible=VERDICTS[int(ops.tensor_core_eligible[row])],
     )
 

@@ -56,7 +56,7 @@ def _renewed(profile: Profile) -> Profile:
         ops.name[calls.op],
         ops.dtypes[calls.op],
     )
-    kernels, kernel_of_launch = build_kernels(contexts, strings, capability, _is_rocm(profile))
+    kernels, kernel_of_launch = build_kernels(contexts, strings, profile.input_dtypes, capability, _is_rocm(profile))
     tensor_core = kernels.tensor_core[kernel_of_launch] if len(launches) else np.zeros(0, dtype=np.int64)
     categories = time_categories(
         (calls, kind, ops.role[calls.op]),
@@ -69,7 +69,12 @@ def _renewed(profile: Profile) -> Profile:
         strings=strings,
         kernels=kernels,
         launches=replace(launches, kernel=kernel_of_launch),
-        ops=replace(ops, tensor_core_eligible=eligibility_of(ops, strings, capability if len(launches) else None)),
+        ops=replace(
+            ops,
+            tensor_core_eligible=eligibility_of(
+                ops, strings, profile.input_shapes, profile.input_dtypes, capability if len(launches) else None
+            ),
+        ),
         iterations=replace(iterations, category_ns=categories),
     )
 

@@ -228,6 +228,8 @@ def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
         frame_places=columns.frame_places(),
         events=reader.events,
         repaired=damage.repaired,
+        input_shapes=columns.input_shapes(),
+        input_dtypes=columns.input_dtypes(),
     )
 
 
