@@ -63,12 +63,9 @@ class ProfileError(Exception):
 
 def encode(profile: Profile) -> bytes:
     """The gzip'd protobuf message of a profile."""
-    strings = list(profile.strings)
-    # First, because it may add names to the strings.
-    input_dtypes = encode_dtypes(profile.input_dtypes, strings)
     message = pb.Profile(
         schema_version=SCHEMA_VERSION,
-        strings=strings,
+        strings=profile.strings,
         base_time_unix_ns=profile.base_time_unix_ns,
         source=pb.Source(
             **{name: value for name in Source.__slots__ if (value := getattr(profile.source, name)) is not None}
@@ -87,7 +84,7 @@ def encode(profile: Profile) -> bytes:
         ),
         light_window=_encode_light(profile.light_window),
         input_shapes=encode_shapes(profile.input_shapes),
-        input_dtypes=input_dtypes,
+        input_dtypes=encode_dtypes(profile.input_dtypes),
         notes=[pb.Note(code=n.code, text=n.text, count=n.count or 0) for n in profile.notes],
     )
     _fill(message.system, profile.system)
@@ -134,6 +131,9 @@ def _check_columns(profile: Profile) -> None:
         columns = [getattr(table, name) for name in type(table).__slots__]
         if len({len(column) for column in columns if isinstance(column, np.ndarray)}) > 1:
             raise ValueError(f"the columns of {type(table).__name__} differ in length")
+    for column, inputs in ((profile.ops.shapes, profile.input_shapes), (profile.ops.dtypes, profile.input_dtypes)):
+        if column.max(initial=0) >= len(inputs):
+            raise ValueError("ops have inputs that are not in the table")
     light = profile.light_window
     if len(light) and len(light.boundary_ns) != len(light) + 1:
         raise ValueError("the light window's steps and their boundaries differ in number")
@@ -212,7 +212,7 @@ def _decode_ops(message: Any, strings: list[str]) -> tuple[Ops, list[InputShapes
     columns: dict[str, Any] = {name: _bools(getattr(ops, name)) for name in flags}
     columns |= {name: _ints(getattr(ops, _OPS_FIELDS.get(name, name))) for name in Ops.__slots__ if name not in flags}
     if message.schema_version > 1:
-        return Ops(**columns), decode_shapes(message.input_shapes), decode_dtypes(message.input_dtypes, strings)
+        return Ops(**columns), decode_shapes(message.input_shapes), decode_dtypes(message.input_dtypes)
     columns["shapes"], input_shapes = shapes_of_schema_1(_ints(ops.shapes), strings)
     columns["dtypes"], input_dtypes = dtypes_of_schema_1(_ints(ops.dtypes), strings)
     return Ops(**columns), input_shapes, input_dtypes

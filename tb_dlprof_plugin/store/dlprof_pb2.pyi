@@ -392,12 +392,14 @@ class InputShapes(_message.Message):
     def __init__(self, inputs: _Optional[_Iterable[int]] = ..., dimensions: _Optional[_Iterable[int]] = ..., sizes: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class InputDtypes(_message.Message):
-    __slots__ = ("inputs", "name")
+    __slots__ = ("inputs", "names", "name")
     INPUTS_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     inputs: _containers.RepeatedScalarFieldContainer[int]
+    names: _containers.RepeatedScalarFieldContainer[str]
     name: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, inputs: _Optional[_Iterable[int]] = ..., name: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, inputs: _Optional[_Iterable[int]] = ..., names: _Optional[_Iterable[str]] = ..., name: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Calls(_message.Message):
     __slots__ = ("op", "start_ns_delta", "duration_ns", "depth", "thread", "thread_calls")

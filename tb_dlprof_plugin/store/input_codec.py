@@ -60,23 +60,22 @@ def decode_shapes(message: Any) -> list[InputShapes]:
     return table
 
 
-def encode_dtypes(table: list[InputDtypes], strings: list[str]) -> Any:
-    """All rows but that of "not recorded". Appends to ``strings``."""
-    names = StringTable.over(strings)
-    return pb.InputDtypes(
-        inputs=[len(dtypes) for dtypes in table[1:]],
-        name=[names.add(dtype.name) for dtypes in table[1:] for dtype in dtypes],
-    )
+def encode_dtypes(table: list[InputDtypes]) -> Any:
+    """All rows but that of "not recorded"."""
+    names = StringTable()
+    name = [names.add(dtype.name) for dtypes in table[1:] for dtype in dtypes]
+    return pb.InputDtypes(inputs=[len(dtypes) for dtypes in table[1:]], names=names.values, name=name)
 
 
-def decode_dtypes(message: Any, strings: list[str]) -> list[InputDtypes]:
+def decode_dtypes(message: Any) -> list[InputDtypes]:
     """The table of a message.
 
     Raises:
         ValueError: the columns do not fit together.
-        IndexError: a name is outside the strings.
+        IndexError: an input has a name that is not listed.
     """
-    found = (dtype_named(strings[name]) for name in message.name)
+    named = [dtype_named(name) for name in message.names]
+    found = (named[name] for name in message.name)
     table: list[InputDtypes] = [(), *(tuple(_taken(found, inputs)) for inputs in message.inputs)]
     if next(found, None) is not None:
         raise ValueError("data types without inputs")
