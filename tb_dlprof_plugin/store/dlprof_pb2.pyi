@@ -382,14 +382,16 @@ class Ops(_message.Message):
     def __init__(self, name: _Optional[_Iterable[int]] = ..., kind: _Optional[_Iterable[int]] = ..., op_type: _Optional[_Iterable[int]] = ..., module: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., shapes: _Optional[_Iterable[int]] = ..., dtypes: _Optional[_Iterable[int]] = ..., top: _Optional[_Iterable[bool]] = ..., tensor_core_eligible: _Optional[_Iterable[int]] = ..., continuation: _Optional[_Iterable[bool]] = ..., input_shapes: _Optional[_Iterable[int]] = ..., input_dtypes: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class InputShapes(_message.Message):
-    __slots__ = ("inputs", "dimensions", "sizes")
+    __slots__ = ("inputs", "shape", "dimensions", "sizes")
     INPUTS_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     SIZES_FIELD_NUMBER: _ClassVar[int]
     inputs: _containers.RepeatedScalarFieldContainer[int]
+    shape: _containers.RepeatedScalarFieldContainer[int]
     dimensions: _containers.RepeatedScalarFieldContainer[int]
     sizes: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, inputs: _Optional[_Iterable[int]] = ..., dimensions: _Optional[_Iterable[int]] = ..., sizes: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, inputs: _Optional[_Iterable[int]] = ..., shape: _Optional[_Iterable[int]] = ..., dimensions: _Optional[_Iterable[int]] = ..., sizes: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class InputDtypes(_message.Message):
     __slots__ = ("inputs", "names", "name")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,24 +15,25 @@ from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.readers.kineto.input_text import parse_dtypes, parse_shapes
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 
-_Row = TypeVar("_Row")
+_Input = TypeVar("_Input")
 
 
 def encode_shapes(table: list[InputShapes]) -> Any:
     """All rows but that of "not recorded"."""
+    different: dict[InputShape, int] = {}
+    shape = [different.setdefault(one, len(different)) for shapes in table[1:] for one in shapes]
     dimensions: list[int] = []
     sizes: list[int] = []
-    for shapes in table[1:]:
-        for one in shapes:
-            if one is None:
-                dimensions.append(-1)
-                continue
-            if isinstance(one, TensorList):
-                dimensions.append(-1 - len(one))
-            for shape in one if isinstance(one, TensorList) else (one,):
-                dimensions.append(len(shape))
-                sizes += shape
-    return pb.InputShapes(inputs=[len(shapes) for shapes in table[1:]], dimensions=dimensions, sizes=sizes)
+    for one in different:
+        if one is None:
+            dimensions.append(-1)
+            continue
+        if isinstance(one, TensorList):
+            dimensions.append(-1 - len(one))
+        for tensor in one if isinstance(one, TensorList) else (one,):
+            dimensions.append(len(tensor))
+            sizes += tensor
+    return pb.InputShapes(inputs=[len(shapes) for shapes in table[1:]], shape=shape, dimensions=dimensions, sizes=sizes)
 
 
 def decode_shapes(message: Any) -> list[InputShapes]:
@@ -40,24 +41,35 @@ def decode_shapes(message: Any) -> list[InputShapes]:
 
     Raises:
         ValueError: the columns do not fit together.
+        IndexError: an input has a shape that is not listed.
     """
-    dimensions, sizes = iter(message.dimensions), iter(message.sizes)
+    different = _different_shapes(list(message.dimensions), list(message.sizes))
+    return [(), *_lists([different[index] for index in message.shape], message.inputs)]
+
+
+def _different_shapes(dimensions: list[int], sizes: list[int]) -> list[InputShape]:
+    begin = 0
 
     def tensor(count: int) -> Shape:
-        return tuple(_taken(sizes, count))
+        nonlocal begin
+        begin += count
+        return tuple(sizes[begin - count : begin])
 
-    def one() -> InputShape:
-        count = next(dimensions, None)
-        if count is None:
-            raise ValueError("inputs without shapes")
+    found: list[InputShape] = []
+    at = 0
+    while at < len(dimensions):
+        count = dimensions[at]
+        at += 1
         if count >= 0:
-            return tensor(count)
-        return TensorList(map(tensor, _taken(dimensions, -1 - count))) if count < -1 else None
-
-    table: list[InputShapes] = [(), *(tuple(one() for _ in range(inputs)) for inputs in message.inputs)]
-    if next(dimensions, None) is not None or next(sizes, None) is not None:
-        raise ValueError("shapes without inputs")
-    return table
+            found.append(tensor(count))
+        elif count == -1:
+            found.append(None)
+        else:
+            found.append(TensorList(map(tensor, dimensions[at : at - 1 - count])))
+            at += -1 - count
+    if (at, begin) != (len(dimensions), len(sizes)):
+        raise ValueError("the shapes of inputs do not fit together")
+    return found
 
 
 def encode_dtypes(table: list[InputDtypes]) -> Any:
@@ -75,11 +87,15 @@ def decode_dtypes(message: Any) -> list[InputDtypes]:
         IndexError: an input has a name that is not listed.
     """
     named = [dtype_named(name) for name in message.names]
-    found = (named[name] for name in message.name)
-    table: list[InputDtypes] = [(), *(tuple(_taken(found, inputs)) for inputs in message.inputs)]
-    if next(found, None) is not None:
-        raise ValueError("data types without inputs")
-    return table
+    return [(), *_lists([named[index] for index in message.name], message.inputs)]
+
+
+def _lists(inputs: list[_Input], lengths: Iterable[int]) -> Iterator[tuple[_Input, ...]]:
+    """The inputs cut into lists."""
+    ends = list(accumulate(lengths, initial=0))
+    if ends[-1] != len(inputs):
+        raise ValueError("the lists of inputs do not fit together")
+    return (tuple(inputs[begin:end]) for begin, end in pairwise(ends))
 
 
 def shapes_of_schema_1(column: Ints, strings: list[str]) -> tuple[Ints, list[InputShapes]]:
@@ -89,7 +105,7 @@ def shapes_of_schema_1(column: Ints, strings: list[str]) -> tuple[Ints, list[Inp
         IndexError: a text is outside the strings.
     """
     table: InputTable[InputShapes] = InputTable(())
-    return _rows(column, {index: table.add(parse_shapes(strings[index])) for index in _texts(column)}), table.values
+    return _rows(column, strings, lambda text: table.add(parse_shapes(text))), table.values
 
 
 def dtypes_of_schema_1(column: Ints, strings: list[str]) -> tuple[Ints, list[InputDtypes]]:
@@ -99,25 +115,12 @@ def dtypes_of_schema_1(column: Ints, strings: list[str]) -> tuple[Ints, list[Inp
         IndexError: a text is outside the strings.
     """
     table: InputTable[InputDtypes] = InputTable(())
-    return _rows(column, {index: table.add(parse_dtypes(strings[index])) for index in _texts(column)}), table.values
+    return _rows(column, strings, lambda text: table.add(parse_dtypes(text))), table.values
 
 
-def _texts(column: Ints) -> list[int]:
-    found: list[int] = np.unique(column).tolist()
-    return found
-
-
-def _rows(column: Ints, row_of: dict[int, int]) -> Ints:
-    return np.array([row_of[index] for index in column.tolist()], dtype=np.int64)
-
-
-def _taken(values: Iterator[_Row], count: int) -> list[_Row]:
-    """The next values.
-
-    Raises:
-        ValueError: there are not so many.
-    """
-    found = list(islice(values, count))
-    if len(found) < count:
-        raise ValueError("inputs without their columns")
-    return found
+def _rows(column: Ints, strings: list[str], row_of: Callable[[str], int]) -> Ints:
+    """The row of each text; each different text is looked at once."""
+    rows = np.zeros(len(strings), dtype=np.int64)
+    for index in np.unique(column).tolist():
+        rows[index] = row_of(strings[index])
+    return rows[column]

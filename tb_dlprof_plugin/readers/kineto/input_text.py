@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -10,12 +10,21 @@ from tb_dlprof_plugin.model.dtypes import InputDtypes, dtype_named
 from tb_dlprof_plugin.model.shapes import InputShape, InputShapes, TensorList
 
 _LARGEST = 2**63 - 1
+_Size = Annotated[int, msgspec.Meta(ge=-_LARGEST, le=_LARGEST)]
+_TENSORS: msgspec.json.Decoder[list[tuple[_Size, ...]]] = msgspec.json.Decoder(list[tuple[_Size, ...]])
+_NAMES: msgspec.json.Decoder[list[str]] = msgspec.json.Decoder(list[str])
 
 
 def parse_shapes(text: bytes | str) -> InputShapes | None:
     """The shapes of "[[64, 3, 7, 7], [], [[2, 3], [4]]]"; None where the text is no list."""
-    inputs = _decoded(text)
-    return tuple(map(_shape, inputs)) if isinstance(inputs, list) else None
+    if not text:
+        return None
+    try:
+        # Hardly an op takes a list of tensors.
+        return tuple(_TENSORS.decode(text))
+    except msgspec.DecodeError:
+        inputs = _decoded(text)
+        return tuple(map(_shape, inputs)) if isinstance(inputs, list) else None
 
 
 def parse_dtypes(text: bytes | str) -> InputDtypes | None:
@@ -23,7 +32,12 @@ def parse_dtypes(text: bytes | str) -> InputDtypes | None:
 
     An input that is a list of types counts as its first.
     """
-    names = _decoded(text)
+    if not text:
+        return None
+    try:
+        return tuple(map(dtype_named, _NAMES.decode(text)))
+    except msgspec.DecodeError:
+        names = _decoded(text)
     if not isinstance(names, list):
         return None
     first = (name[0] if isinstance(name, list) and name else name for name in names)
@@ -43,8 +57,6 @@ def _are_sizes(values: list[Any]) -> bool:
 
 
 def _decoded(text: bytes | str) -> object:
-    if not text:
-        return None
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:
