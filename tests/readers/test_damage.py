@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -176,12 +177,11 @@ def test_what_no_torch_writes_loses_the_event_or_the_one_behind_it_and_is_counte
 def test_where_nothing_else_is_there_the_file_is_named(tmp_path: Path, case: str) -> None:
     damage = (LOST.get(case) or NOT_REPAIRED[case])[0]
     path = write(tmp_path, document([damage(event(BAD))]))
-    try:
-        timeline = read_kineto(path)
-    except TraceError as error:
-        assert str(error).startswith(f"{path} holds ")
+    if case in ("a bracket too many behind", "a word behind"):
+        assert len(read_kineto(path).host) == 1, "what is damaged stands behind the event"
     else:
-        assert len(timeline.host) == 1, "what is damaged stands behind the event"
+        with pytest.raises(TraceError, match=f"^{re.escape(str(path))} holds "):
+            read_kineto(path)
 
 
 def test_half_a_character_costs_the_text_and_not_the_event(tmp_path: Path) -> None:

@@ -27,12 +27,14 @@ from tb_dlprof_plugin.readers.kineto.split import cuts_of
 
 _LARGEST_REPAIRED_EVENT = 1 << 20  # bytes: no event is as long, but what a damaged file makes of many may be
 _MOST_REPAIRED_ALONE = 300_000
-"""Events repaired one by one in a file, at up to 0.1 ms each. Those that follow are left out, so that the time for a
+"""Events repaired one by one in a file, at up to 0.1 ms each. Then stretches are left out whole, so that the time for a
 file is bounded: no exporter writes as many that need it."""
+_LOST_AT_ONCE = 64
 
 _LIST_ENDS = re.compile(r'[\s,\0]*\](?P<behind>)\s*(?:[^,\]{\s]|,\s*"|,?\s*\Z)')
+_BLANK = re.compile(r"[\s,\0]*")
 _SCAN = json.JSONDecoder(strict=False, parse_int=len, parse_float=len).raw_decode
-_WINDOW = 1 << 13
+_WINDOW = 1 << 11
 _LONGEST_WORD = len("-Infinity")
 _MAYBE_LIST_ENDS = re.compile(rb'\](?=\s*(?:\}|,\s*"|\Z))')
 _SEPARATORS = b" \t\r\n,\0"
@@ -93,6 +95,9 @@ class Repair:
                 reach *= 2
             elif reach > 1:
                 reach = min(reach, len(taken)) // 4 or 1
+            elif self._alone >= _MOST_REPAIRED_ALONE and len(repaired) - at > _LOST_AT_ONCE:
+                self._damage.add("events_lost", _LOST_AT_ONCE)
+                at += _LOST_AT_ONCE
             else:
                 start = starts[at]
                 end = _end_of_object(run, start)
@@ -166,9 +171,8 @@ def _end_of_object(run: bytes, start: int) -> int | None:
     while True:
         # In a part of the run, because an error counts the lines before it; one character a byte keeps places.
         part = run[start : start + window].decode("latin-1")
-        blank = len(part) - len(part.lstrip(" \t\r\n,\0"))
         try:
-            return start + _SCAN(part, blank)[1]
+            return start + _SCAN(part, _BLANK.match(part).end())[1]  # type: ignore[union-attr]
         except RecursionError:
             return 0
         except json.JSONDecodeError as error:
