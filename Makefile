@@ -7,7 +7,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports frontend frontend-checks rule clean
+.PHONY: help demo docs test lint types imports frontend frontend-checks rule clean
 
 PYTHON ?= python3
 # The torch that the tests are known to pass with. It is installed before anything that would pull another one.
@@ -33,6 +33,11 @@ help: ## List the targets
 demo: $(STAMPS)/python $(BUNDLE) ## Train two small runs here, then show them beside the recorded ones in TensorBoard
 	$(call step,demo: train and serve (Ctrl-C ends it))
 	@$(PY) demo/run.py --port $(PORT)
+
+docs: $(STAMPS)/python-dev ## Build the pages that are made from the code: docs/rules/, docs/definitions.md
+	$(call step,docs)
+	@$(PY) docs/rule_pages.py
+	@$(PY) -m tb_dlprof_plugin.pages.definition_files --write
 
 test: lint types imports frontend-checks $(BUNDLE) $(STAMPS)/chromium ## Run every check and every test
 	$(call step,Python tests)
@@ -65,7 +70,8 @@ rule: $(STAMPS)/python-dev ## Start a rule of the advice, with its test: make ru
 
 clean: ## Remove what the targets made, the virtual environment too
 	rm -rf $(VENV) $(STAMPS) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .import_linter_cache \
-		.hypothesis test-results tb_dlprof_plugin/static frontend/node_modules frontend/dist frontend/coverage demo/runs
+		.hypothesis test-results tb_dlprof_plugin/static frontend/node_modules frontend/dist frontend/coverage demo/runs \
+		docs/rules docs/definitions.md
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---- what the targets above need

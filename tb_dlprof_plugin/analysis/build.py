@@ -40,7 +40,7 @@ from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 from tb_dlprof_plugin.model.tree import parents
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.kineto.reader import read_kineto
+from tb_dlprof_plugin.readers.registry import read_trace
 from tb_dlprof_plugin.version import __version__
 
 
@@ -55,10 +55,10 @@ def analyze_trace(
     worker: str = "",
     progress: Callable[[float], None] | None = None,
 ) -> Profile:
-    """The profile of a Kineto trace file.
+    """The profile of a trace file.
 
     Args:
-        trace_path: ``*.pt.trace.json`` or ``.json.gz``.
+        trace_path: a file of any format that `tb_dlprof_plugin.readers.registry` knows.
         facts: what the hook read in the training process, if it ran.
         system: what it read off the machine; completed from the trace.
         session: names the training process within its run.
@@ -70,7 +70,7 @@ def analyze_trace(
     Raises:
         TraceError: the file cannot be read or is not a trace; the message names it and says what to do.
     """
-    timeline = read_kineto(trace_path, progress)
+    timeline = read_trace(trace_path, progress)
     source = Source(
         trace_events=timeline.events,
         repaired_events=timeline.repaired,

@@ -301,7 +301,7 @@ def test_a_trace_file_is_read_directly(run, cpu_trace) -> None:
         (("ops", "logdir/fp32", "--cycle", "9"), "no profile of that rank and cycle"),
         (("kernels", "logdir/fp32", "--rank", "9"), "no profile of that rank and cycle"),
         (("summary", "broken.pt.trace.json"), "ends in the middle of the JSON"),
-        (("summary", "notes.txt"), "is not JSON"),
+        (("summary", "notes.txt"), "is no trace in a known format"),
         (("compare", "logdir/fp32", "missing"), "missing does not exist"),
         (("import", "broken.pt.trace.json", "--logdir", "new"), "ends in the middle of the JSON"),
         (("import", "empty", "--logdir", "new"), "holds no *.pt.trace.json"),

@@ -113,8 +113,8 @@ def check(context: RuleContext) -> Finding | Silent:
     change, code = _change(context, seen)
     size = ""
     if seen.bytes is not None:
-        size = f" Each rank gives {seen.bytes / 2**20:,.0f} MiB into {len(found) // context.selection.count} of "
-        "them per step"
+        per_step = len(found) // context.selection.count
+        size = f" Each rank gives {seen.bytes / 2**20:,.0f} MiB into {per_step} of them per step"
         size += f", {seen.rounds} times the gradients." if accumulates else "."
     unsplit = " How much of it waits for other ranks cannot be told: only this rank was opened."
     return RULE.finding(
