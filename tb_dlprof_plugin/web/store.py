@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from tensorboard.data.provider import RunTagFilter
 
 from tb_dlprof_plugin.metrics.key_node import KeyNodeError, with_key_node
@@ -68,18 +70,35 @@ class ProfileStore:
             key=lambda one: (places[one[0]], one[1].session, one[1].rank),
         )
         shown = found[offset : offset + INDEX_ENTRIES]
+        # The first answer speaks for all runs: by its revision, the page knows whether to ask for any of them again.
+        read = found if offset == 0 else shown
         data = self._provider.read_blob_sequences(
             context,
             experiment_id=experiment,
             plugin_name=PLUGIN_NAME,
             downsample=_MAX_CYCLES,
-            run_tag_filter=RunTagFilter(runs=sorted({run for run, _, _ in shown})),
+            run_tag_filter=RunTagFilter(runs=sorted({run for run, _, _ in read})),
         )
-        entries = []
-        for run, tag, text in shown:
-            cycles = sorted({datum.step for datum in data.get(run, {}).get(text, ())})
-            entries.append(_entry(run, tag, cycles, parse_header(series[run][text].plugin_content)))
-        return RunIndex(plugin_version=__version__, logdir=self._logdir, runs=entries, offset=offset, total=len(found))
+        cycles = [sorted({datum.step for datum in data.get(run, {}).get(text, ())}) for run, _, text in read]
+        entries = [
+            _entry(run, tag, held, parse_header(series[run][text].plugin_content))
+            for (run, tag, text), held in zip(shown, cycles, strict=False)
+        ]
+        revision = ""
+        if offset == 0:
+            parts = [
+                (run, text, held, series[run][text].plugin_content)
+                for (run, _, text), held in zip(read, cycles, strict=True)
+            ]
+            revision = hashlib.blake2s(msgspec.msgpack.encode(parts), digest_size=12).hexdigest()
+        return RunIndex(
+            plugin_version=__version__,
+            logdir=self._logdir,
+            runs=entries,
+            offset=offset,
+            total=len(found),
+            revision=revision,
+        )
 
     def latest(self, context: Any, experiment: str) -> list[Latest]:
         """One profile of every run that has any, in natural order; no profile is read."""

@@ -44,6 +44,7 @@ from tb_dlprof_plugin.pages import (
     trace_links,
     trust,
 )
+from tb_dlprof_plugin.pages.pages import PAGES as RUN_PAGES
 from tb_dlprof_plugin.pages.timeline import chunk as timeline_chunk
 from tb_dlprof_plugin.pages.timeline import event as timeline_event
 from tb_dlprof_plugin.pages.timeline import matches as timeline_matches
@@ -94,6 +95,8 @@ def render() -> str:
     names = {frozenset(values): name for name, values in aliases.items()}
     parts = [_HEADER]
     parts += [f"export type {name} = {_union(values)};\n" for name, values in aliases.items()]
+    names_in_address = "/** The pages of one run and a range, by their names in the address. */"
+    parts.append(f"{names_in_address}\nexport type RunPage = {_union(RUN_PAGES)};\n")
     parts += [_interface(struct, names) for struct in structs]
     return "\n".join(parts)
 

@@ -178,7 +178,7 @@ def test_a_module_leads_to_its_ops(server: Server, watched: Watched) -> None:
     expect(detail.locator(f"[title='{expected.gpu_ns:,} ns']").first).to_be_visible()
     assert "p.tb_dlprof.module=features.0" in watched.page.evaluate("location.hash")
     detail.get_by_test_id("module-ops").click()
-    expect(frame.get_by_test_id("about")).to_contain_text("features.0")
+    expect(frame.get_by_test_id("page-filter")).to_contain_text("features.0")
     expect(frame.get_by_test_id("ops-table").locator("tbody tr")).to_have_count(expected.ops)
     nothing_went_wrong(watched)
 

@@ -55,6 +55,13 @@ def test_a_list_of_thousands_of_profiles_comes_in_pieces_and_is_whole() -> None:
     recorded = dataclasses.replace(recorded, ranks=dict.fromkeys(range(RANKS), recorded.ranks[0]))
     names = [f"experiments/learning-rates/of-a-name-that-is-long/run-{number}" for number in range(RUNS)]
     answers = Answers(_OfManyRanks([dataclasses.replace(recorded, name=name) for name in reversed(names)]), "")
+    first = _answer(answers, "runs", {})
+    assert len(first["runs"]) < RUNS * RANKS
+    # What is beyond the first answer is part of its revision: the page asks for the rest again by that alone.
+    last = dataclasses.replace(recorded, name=names[-1], cycle=7)
+    grown = _OfManyRanks([last, *(dataclasses.replace(recorded, name=name) for name in names[:-1])])
+    assert _answer(answers, "runs", {})["revision"] == first["revision"]
+    assert _answer(Answers(grown, ""), "runs", {})["revision"] != first["revision"]
     entries: list[dict[str, Any]] = []
     while len(entries) < RUNS * RANKS:
         piece = _answer(answers, "runs", {"offset": str(len(entries))})

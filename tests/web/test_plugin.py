@@ -233,10 +233,13 @@ def test_the_tab_is_inactive_without_data_until_data_comes(start_tensorboard, pr
     server = start_tensorboard(tmp_path, load_fast=True)
     assert _listing(server)["tb_dlprof"]["enabled"] is False
     nothing = {"plugin_version": __version__, "logdir": str(tmp_path), "runs": [], "offset": 0, "total": 0}
-    assert server.page("runs") == (200, nothing)
+    status, index = server.page("runs")
+    revision = index.pop("revision")
+    assert (status, index) == (200, nothing)
     write_profile(tmp_path / "new", profiles["fp16"])
     server.wait_for(lambda: _listing(server)["tb_dlprof"]["enabled"])
     assert server.page("overview", run="new")[0] == 200
+    assert server.page("runs")[1]["revision"] != revision
 
 
 BROKEN = """

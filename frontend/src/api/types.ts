@@ -63,6 +63,9 @@ export type TrustLevel = "good" | "fair" | "poor";
 
 export type Verdict = "yes" | "no" | "unknown";
 
+/** The pages of one run and a range, by their names in the address. */
+export type RunPage = "overview" | "ops" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "advice" | "trust";
+
 /**
  * One (run, session, rank); `cycles` are ascending. Facts are None where the writer did not know them.
  *
@@ -84,7 +87,8 @@ export interface RunEntry {
 /**
  * `runs` in natural order of run, then session, rank: from the `offset`-th on as many as fit into an answer.
  *
- * There are `total`; the page asks for the next ones until it has all.
+ * There are `total`; the page asks for the next ones until it has all. `revision` changes with any of them, those
+ * beyond this answer too; it is empty in the answers that continue the first.
  */
 export interface RunIndex {
   plugin_version: string;
@@ -92,6 +96,7 @@ export interface RunIndex {
   runs: RunEntry[];
   offset: number;
   total: number;
+  revision: string;
 }
 
 /** What names one profile: the TensorBoard run, the training process in it, its rank and the profiling cycle. */
