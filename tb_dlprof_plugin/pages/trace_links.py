@@ -12,8 +12,8 @@ from typing import Literal
 import msgspec
 
 from tb_dlprof_plugin.model.profile import Profile
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.readers.trace_names import stem_of, worker_of
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 TabTrace = Literal["copy", "original"]
 _KEEP = "Record with keep_trace=True (the default) to keep it"
