@@ -49,9 +49,6 @@ class Change:
     keep_rest: float = 1.0
 
 
-NO_CHANGE = Change()
-
-
 def without_calls(view: ProfileView, gone: Bools, gpu: Floats | None = None) -> Change:
     """Calls that are not made, with all that is in them: their CPU time, their waits, what they launch.
 

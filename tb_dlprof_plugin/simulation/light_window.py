@@ -134,10 +134,9 @@ class _Builder:
 
     def __init__(self, view: ProfileView, window: LightWindow, instead: Sequence[_Instead | None]) -> None:
         self._frame, self._window, self._instead = view, window, instead
-        boundary = window.boundary_ns
-        self._step = np.searchsorted(boundary, window.calls.start_ns, side="right") - 1
-        launched = window.launches.call
-        self._launch_step = np.where(launched >= 0, self._step[np.maximum(launched, 0)], -1)
+        self._step = window.step_of_calls()
+        # What was launched before the window is no step's.
+        self._launch_step = np.where(window.launches.call >= 0, window.step_of_launches(), -1)
         self._call = self._mapped(window.calls.call, self._step, "calls")
         self._launch = self._mapped(window.launches.launch, self._launch_step, "launches")
 

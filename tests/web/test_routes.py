@@ -37,7 +37,7 @@ def test_the_query_is_what_the_handler_takes_and_the_page_what_it_answers(route:
 
 
 def test_the_documented_routes_are_those_of_the_table() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text()
+    text = (ROOT / "docs" / "routes.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", text, re.MULTILINE)
     documented = {name: answer for name, answer in rows if name in ROUTES}
     assert set(documented) == set(ROUTES)
