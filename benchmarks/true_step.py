@@ -254,7 +254,7 @@ def shown(directory: Path) -> list[Shown]:
     from tb_dlprof_plugin.metrics.iterations import step_totals
     from tb_dlprof_plugin.profile_view import ProfileView
     from tb_dlprof_plugin.simulation.estimate import step_estimate
-    from tb_dlprof_plugin.store.event_file import read_profiles
+    from tb_dlprof_plugin.store.logdir import read_profiles
 
     result = []
     for row in json.loads((directory / "recording.json").read_text())["runs"]:

@@ -23,7 +23,8 @@ from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.trace_names import stem_of
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.event_file import event_files, read_profiles, write_profile
+from tb_dlprof_plugin.store.event_file import event_files, write_profile
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 
 class ImportedProfile(msgspec.Struct, frozen=True):

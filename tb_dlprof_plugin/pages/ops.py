@@ -16,7 +16,6 @@ from tb_dlprof_plugin.pages.common import (
     VERDICTS,
     Coverage,
     OpRow,
-    RunRef,
     SelectedRange,
     Slice,
     Verdict,
@@ -26,6 +25,7 @@ from tb_dlprof_plugin.pages.common import (
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
 from tb_dlprof_plugin.pages.tensor_core_reasons import main_reason
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class OpsPage(msgspec.Struct, frozen=True):

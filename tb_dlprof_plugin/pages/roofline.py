@@ -10,8 +10,9 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.roofline import Roofline, RooflineRow, roofline
 from tb_dlprof_plugin.model.formatting import dtypes_text, flop_count, shapes_text
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings
-from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction, RunRef, SelectedRange, Verdict, selected_range
+from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction, SelectedRange, Verdict, selected_range
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 Bound = Literal["compute", "memory", "unknown"]
 

@@ -10,8 +10,8 @@ import msgspec
 
 from tb_dlprof_plugin.interop.torch_tb_profiler.tab_link import PytorchTab, pytorch_tab
 from tb_dlprof_plugin.model.profile import Profile
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.readers.trace_names import stem_of
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 _KEEP = "Record with keep_trace=True (the default) to keep it"
 

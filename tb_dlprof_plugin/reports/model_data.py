@@ -14,8 +14,9 @@ import numpy as np
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text
 from tb_dlprof_plugin.model.profile import CallKind, KernelKind
 from tb_dlprof_plugin.model.tree import nearest
-from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES, VERDICTS, Direction, Role, RunRef, Verdict
+from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES, VERDICTS, Direction, Role, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class ModelOp(msgspec.Struct, frozen=True):

@@ -18,10 +18,11 @@ from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.cli import advice_text
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.advice import advice_report
-from tb_dlprof_plugin.store.event_file import read_profiles, write_profile
+from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 Advise = Callable[..., Result]
 

@@ -12,11 +12,11 @@ from support.tensorboard import RECORDED, Server, Watched
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.modules import modules_page
 from tb_dlprof_plugin.pages.overview import Overview, overview
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 FP32, AMP = "vgg16/fp32", "vgg16/amp-fp16"
 _PAGE_MS = 30_000

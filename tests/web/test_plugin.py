@@ -9,17 +9,17 @@ import msgspec
 import pytest
 
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.ops import op_detail, op_rows
-from tb_dlprof_plugin.pages.pages import PAGES
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
 from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
 from tb_dlprof_plugin.pages.timeline.page import timeline_page
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.page import report_page
 from tb_dlprof_plugin.reports.registry import REPORTS
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.version import __version__
+from tb_dlprof_plugin.web.routes import PAGES
 
 
 def _json(page: msgspec.Struct) -> object:
@@ -44,7 +44,7 @@ def test_all_runs_are_listed_with_every_cycle_and_in_natural_order(server) -> No
 @pytest.mark.parametrize("route", sorted(PAGES))
 def test_each_page_is_what_its_view_makes(server, profiles, route: str) -> None:
     frame = ProfileView(profiles["fp32"])
-    view = PAGES[route]
+    view = PAGES[route].load_page()
     assert server.page(route, run="fp32") == (200, _json(view(frame, RunRef("fp32", "s1", 0, 11), frame.selection())))
     assert server.page(route, run="fp32", first=1, last=1) == (
         200,

@@ -11,13 +11,14 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.launches import launch_columns
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text
 from tb_dlprof_plugin.model.profile import CallKind, Ints
-from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, Role, RunRef, Slice, Verdict
+from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, Role, Slice, Verdict
 from tb_dlprof_plugin.pages.launches import activity_definitions
 from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, find, spot, spots_of
 from tb_dlprof_plugin.pages.timeline.events import MEANWHILE, TimelineEvents, timeline_events
 from tb_dlprof_plugin.pages.timeline.iteration import one_iteration
 from tb_dlprof_plugin.pages.timeline.kinds import call_label
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class TimelineLaunch(msgspec.Struct, frozen=True):
