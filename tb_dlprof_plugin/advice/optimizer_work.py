@@ -13,10 +13,10 @@ from tb_dlprof_plugin.model.intervals import Intervals, covered, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, KernelKind
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList, tensors_of
 from tb_dlprof_plugin.model.tree import nearest
+from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP, ZERO_GRAD
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named
 
-_STEP, _ZERO_GRAD = "Optimizer.step#", "Optimizer.zero_grad#"
 _LISTS = "aten::_foreach_"
 _FUSED = "aten::_fused_"
 _TENSOR_LIST = dtype_named("TensorList")
@@ -59,7 +59,7 @@ def optimizer_work(view: ProfileView, selection: Selection) -> OptimizerWork:
     """The steps that begin in the selected iterations."""
     profile = view.profile
     calls, launches, strings = profile.calls, profile.launches, profile.strings
-    steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(_STEP))
+    steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(OPTIMIZER_STEP))
     steps &= view.selected_calls(selection)
     windows = union(calls.start_ns[steps], calls.start_ns[steps] + calls.duration_ns[steps])
     inside = within(view, windows) & (profile.kernels.kind[launches.kernel] == KernelKind.KERNEL)
@@ -76,7 +76,7 @@ def optimizer_work(view: ProfileView, selection: Selection) -> OptimizerWork:
         others=inside & (op < 0),
         cpu_ns=float((windows[1] - windows[0]).sum()) / selection.count,
         list_ops=int((of_lists & (covered(windows, calls.start_ns, calls.start_ns + 1) > 0)).sum()) / selection.count,
-        optimizer=min(names, default="").removeprefix(_STEP).partition(".")[0],
+        optimizer=min(names, default="").removeprefix(OPTIMIZER_STEP).partition(".")[0],
     )
 
 
@@ -84,7 +84,7 @@ def optimizer_work(view: ProfileView, selection: Selection) -> OptimizerWork:
 def zeroing(view: ProfileView, selection: Selection) -> Intervals:
     """Times of the CPU in ``Optimizer.zero_grad`` in the selected iterations (ns), disjoint and in order."""
     calls = view.profile.calls
-    rows = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(_ZERO_GRAD))
+    rows = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(ZERO_GRAD))
     rows &= view.selected_calls(selection)
     return union(calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows])
 

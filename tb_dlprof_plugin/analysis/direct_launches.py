@@ -17,8 +17,7 @@ from tb_dlprof_plugin.model.profile import CallKind, Ints
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 from tb_dlprof_plugin.model.tree import inherit
 from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
-
-_STEP_PREFIX = "ProfilerStep#"
+from tb_dlprof_plugin.names.ops import PROFILER_STEP
 
 
 def adopt_direct_launches(timeline: Timeline, roles: Roles, call: Ints, parent: Ints) -> tuple[Roles, Ints]:
@@ -36,7 +35,7 @@ def adopt_direct_launches(timeline: Timeline, roles: Roles, call: Ints, parent: 
     rows = rows[(host.kind[rows] == HostKind.RUNTIME) & (roles.top_call[rows] < 0)]
     if not len(rows):
         return roles, lent
-    step = np.array([text.startswith(_STEP_PREFIX) for text in strings], dtype=np.bool_)
+    step = np.array([text.startswith(PROFILER_STEP) for text in strings], dtype=np.bool_)
     graph = cuda_call_column(strings, host.name[rows].tolist()) == CudaCall.GRAPH_LAUNCH
     named = (roles.kind == CallKind.ANNOTATION) & ~step[host.name]
     annotation = inherit(np.where(named, host.name, -1), named, parent)[rows]

@@ -14,9 +14,8 @@ from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Ops, Role, Ver
 from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import Timeline
+from tb_dlprof_plugin.names.ops import short_op_name
 from tb_dlprof_plugin.names.tensor_core_eligibility import eligible
-
-_BACKWARD_PREFIX = "autograd::engine::evaluate_function: "
 
 
 def build_ops(
@@ -88,11 +87,6 @@ def eligibility_of(
     return np.array(verdicts, dtype=np.int64)
 
 
-def type_of(name: str) -> str:
-    """The op type in DLProf's sense: "aten::conv2d" is "conv2d", an autograd node's evaluation its node."""
-    return name.removeprefix(_BACKWARD_PREFIX).removeprefix("torch::autograd::").removeprefix("aten::")
-
-
 def _op_types(timeline: Timeline, roles: Roles, lent_names: Ints) -> Ints:
     """String index per call: its own type, for a backward node that of the forward op it belongs to."""
     strings = timeline.strings
@@ -100,7 +94,7 @@ def _op_types(timeline: Timeline, roles: Roles, lent_names: Ints) -> Ints:
     # Only names of host events: kernel names would double the table.
     used = distinct(timeline.host.name)
     of_name = np.zeros(len(strings), dtype=np.int64)
-    of_name[used] = [table.add(type_of(strings[i])) for i in used.tolist()]
+    of_name[used] = [table.add(short_op_name(strings[i])) for i in used.tolist()]
     names = timeline.host.name.copy()
     linked = roles.forward_call >= 0
     names[linked] = names[roles.forward_call[linked]]

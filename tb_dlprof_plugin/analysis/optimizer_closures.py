@@ -14,14 +14,13 @@ import numpy as np
 from tb_dlprof_plugin.analysis.steps import annotation_rows
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.timeline import HostEvents, Timeline
-
-_STEP_PREFIX, _OPTIMIZER_PREFIX = "ProfilerStep#", "Optimizer.step#"
+from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP, PROFILER_STEP
 
 
 def with_steps_around_closures(timeline: Timeline) -> Timeline:
     """The timeline with each such step beginning where the optimizer's step does, and the one before ending there."""
     host = timeline.host
-    steps, optimizers = annotation_rows(timeline, _STEP_PREFIX), annotation_rows(timeline, _OPTIMIZER_PREFIX)
+    steps, optimizers = annotation_rows(timeline, PROFILER_STEP), annotation_rows(timeline, OPTIMIZER_STEP)
     start, stop = host.start_ns.copy(), host.start_ns + host.duration_ns
     begins, ends = start[steps], stop[steps]
     moved = False

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX, module_paths
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
 from tb_dlprof_plugin.model.tree import inherit, outermost
+from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE, OPTIMIZER_STEP, PROFILER_STEP, ZERO_GRAD
 
 _KINDS = {
     HostKind.RUNTIME: CallKind.RUNTIME,
@@ -22,8 +23,7 @@ _KINDS = {
     HostKind.OVERHEAD: CallKind.OVERHEAD,
     HostKind.PYTHON_MODULE: CallKind.MODULE,
 }
-_BACKWARD_PREFIX = "autograd::engine::evaluate_function: "
-_OPTIMIZER_PREFIXES = ("Optimizer.step#", "Optimizer.zero_grad#")
+_OPTIMIZER_PREFIXES = (OPTIMIZER_STEP, ZERO_GRAD)
 _AMP_PREFIX = "aten::_amp_"
 _DATALOADER_PREFIX = "enumerate(DataLoader)#"
 
@@ -81,7 +81,7 @@ def _kinds(timeline: Timeline, parent: Ints) -> Ints:
     for index, text in enumerate(timeline.strings):
         if text.startswith(MODULE_PREFIX):
             of_name[index] = CallKind.MODULE
-        elif text.startswith(("ProfilerStep#", _DATALOADER_PREFIX, *_OPTIMIZER_PREFIXES)):
+        elif text.startswith((PROFILER_STEP, _DATALOADER_PREFIX, *_OPTIMIZER_PREFIXES)):
             # Older torch recorded annotations as ops.
             of_name[index] = CallKind.ANNOTATION
     known = of_name[host.name] >= 0
@@ -109,7 +109,7 @@ def _seed_roles(timeline: Timeline, kind: Ints) -> Ints:
     host = timeline.host
     of_name = np.zeros(len(timeline.strings), dtype=np.int64)
     for index, text in enumerate(timeline.strings):
-        if text.startswith(_BACKWARD_PREFIX):
+        if text.startswith(AUTOGRAD_NODE):
             of_name[index] = Role.BACKWARD
         elif text.startswith(_OPTIMIZER_PREFIXES) or text.startswith(_AMP_PREFIX):
             of_name[index] = Role.OPTIMIZER

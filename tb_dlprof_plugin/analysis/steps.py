@@ -13,10 +13,9 @@ import numpy as np
 
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
+from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP, PROFILER_STEP
 
-_STEP_PREFIX = "ProfilerStep#"
 _MOST_DIGITS = 18  # a number of as many digits fits 64 bits
-_OPTIMIZER_PREFIX = "Optimizer.step#"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +56,10 @@ def without_unfinished_step(steps: Steps, op_start_ns: Ints) -> Steps:
 
 
 def _profiler_steps(timeline: Timeline) -> Steps | None:
-    rows = annotation_rows(timeline, _STEP_PREFIX)
+    rows = annotation_rows(timeline, PROFILER_STEP)
     numbered: dict[int, tuple[int, int]] = {}
     for row in rows:
-        text = timeline.strings[timeline.host.name[row]].removeprefix(_STEP_PREFIX)
+        text = timeline.strings[timeline.host.name[row]].removeprefix(PROFILER_STEP)
         if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
             start = int(timeline.host.start_ns[row])
             numbered.setdefault(int(text), (start, start + int(timeline.host.duration_ns[row])))
@@ -77,7 +76,7 @@ def _profiler_steps(timeline: Timeline) -> Steps | None:
 
 
 def _optimizer_steps(timeline: Timeline) -> Steps | None:
-    rows = annotation_rows(timeline, _OPTIMIZER_PREFIX)
+    rows = annotation_rows(timeline, OPTIMIZER_STEP)
     if not len(rows):
         return None
     host = timeline.host

@@ -12,13 +12,14 @@ from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.shapes import has_sizes
 from tb_dlprof_plugin.model.tree import inherit
+from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE, COPY
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 
 _CONVERSIONS = ("aten::to", "aten::_to_copy")
 _CAST_KERNELS = ("float16_copy_kernel", "bfloat16_copy_kernel", "float8_copy_kernel")
 _AMP_PREFIX = "aten::_amp_"
-_BACKWARD_OF_SCALING = "autograd::engine::evaluate_function: MulBackward0"
+_BACKWARD_OF_SCALING = f"{AUTOGRAD_NODE}MulBackward0"
 _BESIDE_UNSCALE = frozenset(
     "aten::" + name
     for name in (
@@ -38,7 +39,7 @@ _BESIDE_UNSCALE = frozenset(
 )
 """What `GradScaler.unscale_`, `step` and `update` call on scalars, in a row with the ``_amp_`` ops."""
 _COMPILED_PREFIXES = ("Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph", "triton_")
-_COMPILED_NODE = "autograd::engine::evaluate_function: CompiledFunction"
+_COMPILED_NODE = f"{AUTOGRAD_NODE}CompiledFunction"
 
 
 def cast_calls(view: ProfileView) -> Bools:
@@ -48,7 +49,7 @@ def cast_calls(view: ProfileView) -> Bools:
     comes from integers or booleans is the model's own work.
     """
     parent = view.call_parent
-    copy = calls_named(view, CallKind.OP, "aten::copy_".__eq__)
+    copy = calls_named(view, CallKind.OP, COPY.__eq__)
     conversion = calls_named(view, CallKind.OP, _CONVERSIONS.__contains__)
     inside = (copy & _between_floats(view)) | _launches_cast_kernel(view)
     # From the copy up through the conversions around it; allocations beside it launch nothing.

@@ -15,9 +15,9 @@ from tb_dlprof_plugin.metrics.duration_stats import figure
 from tb_dlprof_plugin.metrics.unattributed_ops import selected_activities
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.model.tree import climb, inherit, self_time
+from tb_dlprof_plugin.names.ops import PROFILER_STEP
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
-_STEP_PREFIX = "ProfilerStep#"
 _FRAME_PREFIXES = ("nn.Module: ",)
 """Python views, which are none of torch's events."""
 _ASYNC_PREFIXES = ("nccl:", "gloo:", "ucc:", "mpi:")
@@ -105,7 +105,7 @@ def _names(view: ProfileView, kind: Ints) -> Ints:
     """Name per call, a module's its path; all steps share one, as "ProfilerStep*" in torch."""
     ops, calls = view.profile.ops, view.profile.calls
     name = np.where(kind == CallKind.MODULE, ops.module[calls.op], ops.name[calls.op])
-    steps = [i for i, text in enumerate(view.profile.strings) if text.startswith(_STEP_PREFIX)]
+    steps = [i for i, text in enumerate(view.profile.strings) if text.startswith(PROFILER_STEP)]
     if steps:
         name[np.isin(name, steps)] = steps[0]
     return name
@@ -167,4 +167,4 @@ def _hand_up(values: Ints, merged: Bools, parent: Ints) -> Ints:
 
 
 def _display(name: str) -> str:
-    return "ProfilerStep*" if name.startswith(_STEP_PREFIX) else name
+    return "ProfilerStep*" if name.startswith(PROFILER_STEP) else name

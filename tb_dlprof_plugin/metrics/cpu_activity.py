@@ -13,6 +13,7 @@ from tb_dlprof_plugin.model.intervals import Intervals, exclusive, merge, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role
 from tb_dlprof_plugin.model.tree import any_in_subtree
 from tb_dlprof_plugin.names.cuda_calls import COPIES, LAUNCHES_KERNELS
+from tb_dlprof_plugin.names.ops import COPY
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, scalar_reads, sync_kinds
@@ -89,7 +90,7 @@ def _copying_ops(view: ProfileView) -> Bools:
     """``aten::copy_`` ops that launched a copy, unlike those that launch a kernel to change a data type."""
     profile = view.profile
     calls, launches = profile.calls, profile.launches
-    copy_op = calls_named(view, CallKind.OP, lambda name: name == "aten::copy_")
+    copy_op = calls_named(view, CallKind.OP, COPY.__eq__)
     copies = (profile.kernels.kind[launches.kernel] == KernelKind.MEMCPY) & (launches.call >= 0)
     if not copy_op.any() or not copies.any():
         return np.zeros(len(calls), dtype=np.bool_)

@@ -34,10 +34,10 @@ from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.profile import CallKind, Ints
 from tb_dlprof_plugin.model.shapes import InputShapes, Shape, shape_at, tensors_of
 from tb_dlprof_plugin.model.tree import outermost, subtree_ends
+from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 UNKNOWN = -1
-_NODE_PREFIX = "autograd::engine::evaluate_function: "
 _CONVOLUTION_NODE = "ConvolutionBackward"
 
 
@@ -174,7 +174,7 @@ class _Neighbours:
         """By thread, iteration and shape the last call of an autograd node that took a gradient of this shape."""
         if self._received is None:
             self._received = {}
-            is_engine = np.array([name.startswith(_NODE_PREFIX) for name in self._names()], dtype=np.bool_)
+            is_engine = np.array([name.startswith(AUTOGRAD_NODE) for name in self._names()], dtype=np.bool_)
             parent = self._frame.call_parent
             inside = (parent >= 0) & is_engine[self._calls.op[np.maximum(parent, 0)]]
             taken: dict[int, list[Shape]] = {}

@@ -17,10 +17,10 @@ from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.precision_signals import apex_conversion
 from tb_dlprof_plugin.model.profile import Ints, Role
 from tb_dlprof_plugin.model.run_facts import LossScale
+from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 _UPDATE, _UNSCALE = "aten::_amp_update_scale_", "aten::_amp_foreach_non_finite_check_and_unscale_"
-_STEP = "Optimizer.step#"
 _ZERO_GRAD = "Optimizer.zero_grad#"
 _COMPILED = ("Torch-Compiled Region", "## Call CompiledFxGraph", "CompiledFunction")
 _FUSED = "aten::_fused_"
@@ -96,7 +96,7 @@ class _Recorded:
             wanted = np.array([name.startswith(prefixes) for name in names], dtype=np.bool_)
             return np.sort(calls.start_ns[wanted[calls.op]])
 
-        steps = starts(_STEP)
+        steps = starts(OPTIMIZER_STEP)
         self.rounds = starts(_UPDATE)
         unscales = starts(_UNSCALE)
         if not len(self.rounds):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tb_dlprof_plugin.metrics.precision_signals import HALF, Signals, precision_signals
+from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -282,10 +283,10 @@ def _disagreements(view: ProfileView, precision: str, means: Means, signals: Sig
         return ()
     found = []
     any_half = _ran(signals, *HALF)
-    dtype = {"float16": "fp16", "bfloat16": "bf16"}.get(facts.autocast_dtype or "", "")
+    dtype = dtype_named(facts.autocast_dtype or "").precision
     if facts.autocast and not any_half:
         found.append(Disagreement("autocast", facts.autocast_dtype or ""))
-    elif facts.autocast and precision in HALF and dtype and dtype != precision:
+    elif facts.autocast and precision in HALF and dtype in HALF and dtype != precision:
         found.append(Disagreement("autocast_dtype", facts.autocast_dtype or ""))
     elif facts.autocast is False and means == "autocast":
         found.append(Disagreement("autocast_off", ""))

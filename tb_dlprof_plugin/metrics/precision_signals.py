@@ -27,6 +27,7 @@ from tb_dlprof_plugin.model.dtypes import FLOAT, dtype_named, precision_of_dtype
 from tb_dlprof_plugin.model.profile import Attribution, Bools, CallKind, Ints, KernelKind, Role, Verdict
 from tb_dlprof_plugin.model.shapes import shape_at
 from tb_dlprof_plugin.model.tree import any_in_subtree, nearest, outermost
+from tb_dlprof_plugin.names.ops import COPY, OPTIMIZER_STEP
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_depthwise, is_matrix_op, is_vector_op
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -40,7 +41,6 @@ _TRANSFORMER_ENGINE_OPS = frozenset({
 _TRANSFORMER_ENGINE_PREFIXES = ("tex_ts::", "transformer_engine::")
 _APEX_FUNCTOR = re.compile(r"\b(\w+Functor)<(?:([\w:]+)(?:, ?([\w:]+))?)?")
 _AMP_C_SCALING = frozenset({"ScaleFunctor", "AxpbyFunctor", "UnscaleFunctor"})
-_OPTIMIZER_STEP = "Optimizer.step#"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def precision_signals(view: ProfileView) -> Signals:
         scaled_products=count([name == "aten::_scaled_mm" for name in names]),
         compiled_kernels=compiled,
         casting_compiled_kernels=casting,
-        optimizer_steps=count([name.startswith(_OPTIMIZER_STEP) for name in names]),
+        optimizer_steps=count([name.startswith(OPTIMIZER_STEP) for name in names]),
     )
 
 
@@ -246,7 +246,7 @@ def _casts(view: ProfileView, names: list[str]) -> tuple[set[tuple[int, ...]], d
     calls_of_op = np.bincount(profile.calls.op, minlength=len(ops))
     shapes: set[tuple[int, ...]] = set()
     casts: Counter[str] = Counter()
-    for op in np.flatnonzero(np.array([name == "aten::copy_" for name in names], dtype=np.bool_)).tolist():
+    for op in np.flatnonzero(np.array([name == COPY for name in names], dtype=np.bool_)).tolist():
         # The first input is written, the second is read.
         types = profile.dtypes_of(op)
         if len(types) < 2 or types[1] != FLOAT or types[0].precision not in HALF:

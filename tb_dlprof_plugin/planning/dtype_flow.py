@@ -17,11 +17,11 @@ import numpy as np
 from tb_dlprof_plugin.model.dtypes import FLOAT, InputDtypes
 from tb_dlprof_plugin.model.profile import CallKind, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, TensorList, shape_at
+from tb_dlprof_plugin.names.ops import ACCUMULATE_GRAD
 from tb_dlprof_plugin.planning.autocast_rules import rule_of
 from tb_dlprof_plugin.planning.outputs import VIEWS, Output, Shape, output_shape
 from tb_dlprof_plugin.profile_view import ProfileView
 
-_ACCUMULATE = "torch::autograd::AccumulateGrad"
 _SUMS = frozenset({"add", "add_", "__add__", "__iadd__"})
 _REMEMBERED = 64
 """Outputs that an input may be: it is rarely older, but for residuals."""
@@ -119,7 +119,7 @@ class _Walk:
         shapes: list[Shape] = []
         for row in rows.tolist():
             op = int(self._calls.op[row])
-            if self._strings[self._ops.name[op]] == _ACCUMULATE:
+            if self._strings[self._ops.name[op]] == ACCUMULATE_GRAD:
                 shapes += self._inputs(op)[:1]
         self.flow.parameters = len(shapes)
         self.flow.parameter_elements = sum(math.prod(shape) for shape in shapes)

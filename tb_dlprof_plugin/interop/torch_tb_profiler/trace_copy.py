@@ -39,6 +39,7 @@ from tb_dlprof_plugin.interop.torch_tb_profiler.communication import PREFIX, Com
 from tb_dlprof_plugin.interop.torch_tb_profiler.kernel_names import tab_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.rewrite import Changes, Event, rewrite_trace
 from tb_dlprof_plugin.model.profile import CallKind, KernelKind, Profile, Verdict
+from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP, PROFILER_STEP
 from tb_dlprof_plugin.readers.trace_names import COPY_MARK
 
 MADE_FOR = "torch-tb-profiler 0.4.3"
@@ -49,8 +50,6 @@ _LAUNCHES = frozenset({"cuda_runtime", "cuda_driver", "runtime"})
 _ON_GPU = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"})
 _AS_OPS = ("enumerate(DataLoader)#", "DataParallel.forward", "DistributedDataParallel.forward")
 _COLLECTIVES = (PREFIX, "gloo:")
-_STEP = "ProfilerStep#"
-_OPTIMIZER = "Optimizer.step#"
 _ANNOTATED, _BY_OPTIMIZER = "profiler_step", "optimizer_step"
 """What told iterations apart."""
 _CLOCK_NS = 512
@@ -149,12 +148,12 @@ class _Translation:
             event["cat"] = "cpu_op"
         elif name.startswith(_COLLECTIVES):
             self._communication.annotation(event, self._ns_of(event))
-        elif name.startswith(_STEP) and self._steps:
+        elif name.startswith(PROFILER_STEP) and self._steps:
             if name in self._steps and self._found_by == _ANNOTATED:
                 event.update(self._time_of(name))
             else:
                 event["cat"] = "unfinished_step"
-        elif name.startswith(_OPTIMIZER) and self._steps_thread is None:
+        elif name.startswith(OPTIMIZER_STEP) and self._steps_thread is None:
             self._steps_thread = {"pid": event.get("pid"), "tid": event.get("tid")}
 
     def more(self) -> list[Event]:
@@ -231,7 +230,7 @@ def _steps(profile: Profile) -> dict[str, tuple[int, int]]:
         return {}
     columns = (iterations.number, iterations.host_start_ns, iterations.host_stop_ns)
     return {
-        f"{_STEP}{number}": (start, stop)
+        f"{PROFILER_STEP}{number}": (start, stop)
         for number, start, stop in zip(*(column.tolist() for column in columns), strict=True)
     }
 

@@ -12,6 +12,7 @@ from tb_dlprof_plugin.metrics.idle_gaps import GapKind
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import CallKind, Ints, KernelKind, Role, Verdict
 from tb_dlprof_plugin.names.cuda_calls import COPIES, LAUNCHES_KERNELS, SETS
+from tb_dlprof_plugin.names.ops import short_op_name
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import launching_calls
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
@@ -67,8 +68,6 @@ GAP_EVENT_KINDS: dict[int, EventKind] = {
     GapKind.OTHER: "gap_other",
     GapKind.UNKNOWN: "gap_unknown",
 }
-_PREFIXES = ("autograd::engine::evaluate_function: ", "torch::autograd::", "aten::")
-"""What labels leave out, because it would be all that fits into a narrow event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +107,8 @@ def call_label(view: ProfileView, op: int) -> str:
     ops, strings = view.profile.ops, view.profile.strings
     if ops.kind[op] == CallKind.MODULE:
         return cut(strings[ops.module[op]] or header_of(view.profile).model or "model")
-    name = strings[ops.name[op]]
-    for prefix in _PREFIXES:
-        name = name.removeprefix(prefix)
-    return cut(name)
+    # The namespaces would be all that fits into a narrow event.
+    return cut(short_op_name(strings[ops.name[op]]))
 
 
 def cut(text: str) -> str:

@@ -11,6 +11,7 @@ import re
 import numpy as np
 
 from tb_dlprof_plugin.model.timeline import Bools, DeviceEvents, DeviceKind, HostEvents, HostKind
+from tb_dlprof_plugin.names.ops import PROFILER_STEP
 
 PROCESSES = ("CPU functions", "CUDA functions")
 """What such a file has for ``pid``; torch up to 1.8 wrote the second for kernels."""
@@ -18,7 +19,7 @@ PROCESSES = ("CPU functions", "CUDA functions")
 _ON_A_STREAM = re.compile(
     r"(?P<memcpy>Memcpy )|(?P<memset>Memset )|(?P<kernel>void |\w+<.*>\(|(?:ampere|volta|sm\d\d)_)"
 )
-_ANNOTATIONS = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)#")
+_ANNOTATIONS = (PROFILER_STEP, "Optimizer.", "enumerate(DataLoader)#")
 
 
 def by_thread(host: HostEvents, strings: list[str]) -> tuple[HostEvents, DeviceEvents]:

@@ -17,14 +17,14 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints, KernelKind, Role
 from tb_dlprof_plugin.model.shapes import first_tensor
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit
+from tb_dlprof_plugin.names.ops import COPY, PROFILER_STEP
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
 
-_COPY_OPS = ("aten::copy_", "aten::_copy_from", "aten::_pin_memory")
+_COPY_OPS = (COPY, "aten::_copy_from", "aten::_pin_memory")
 _ASKED_FOR = (*_COPY_OPS, "aten::to", "aten::_to_copy", "aten::pin_memory", "aten::contiguous", "aten::clone")
 """Outermost ops that copy because they were asked to; other ops copy to find something out."""
-_STEP = "ProfilerStep#"
 _CREATING = frozenset(
     f"aten::{name}{ending}"
     for name in (
@@ -182,7 +182,7 @@ def link_bytes_per_second(view: ProfileView) -> float | None:
 def _beside_the_loop(view: ProfileView) -> Bools:
     """Per call whether it lies in another thread than the steps: there DDP copies what it wants to know."""
     calls = view.profile.calls
-    steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(_STEP))
+    steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(PROFILER_STEP))
     return ~np.isin(calls.thread, calls.thread[steps]) if steps.any() else steps
 
 

@@ -14,6 +14,7 @@ from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.tree import inherit
+from tb_dlprof_plugin.names.ops import COPY
 from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
 
@@ -133,7 +134,7 @@ def _waits(context: RuleContext) -> Bools:
     waits &= view.selected_calls(context.selection) & (view.call_top >= 0)
     waits &= (ops.role[calls.op] != Role.DATALOADER) & ~copy_waits(view, view.selection())
     # What DDP copies in the backward pass is its own.
-    alone = calls_named(view, CallKind.OP, "aten::copy_".__eq__) & (view.call_parent < 0)
+    alone = calls_named(view, CallKind.OP, COPY.__eq__) & (view.call_parent < 0)
     waits &= ~inherit(alone, alone, view.call_parent)
     other = calls_named(view, CallKind.OP, lambda name: name.startswith(_NOT_READS))
     inside: Bools = waits & ~inherit(other, other, view.call_parent)
@@ -145,7 +146,7 @@ def _after_scaler(context: RuleContext) -> Bools:
     view = context.view
     tops = np.flatnonzero(view.call_top == np.arange(len(view.call_top)))
     scaler = calls_named(view, CallKind.OP, _SCALER.__eq__)[tops]
-    copying = calls_named(view, CallKind.OP, ("aten::to", "aten::copy_").__contains__)[tops]
+    copying = calls_named(view, CallKind.OP, ("aten::to", COPY).__contains__)[tops]
     result = np.zeros(len(view.call_top), dtype=np.bool_)
     # Between the check and the read the results of several devices may be brought together.
     behind = np.concatenate(([False], scaler[:-1]))

@@ -14,6 +14,7 @@ from tb_dlprof_plugin.advice.rules.idle_gpu.index_loops import IndexLoop, IndexL
 from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Bools, Floats
+from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
@@ -108,7 +109,7 @@ def _turn(context: RuleContext, loop: IndexLoop) -> str:
     """The ops of one turn by name, each once."""
     ops, strings = context.profile.ops, context.profile.strings
     names = [strings[i] for i in ops.name[context.profile.calls.op[loop.calls[: loop.period]]].tolist()]
-    plain = [name.removeprefix("autograd::engine::evaluate_function: ").removeprefix("aten::") for name in names]
+    plain = [name.removeprefix(AUTOGRAD_NODE).removeprefix("aten::") for name in names]
     return ", ".join(dict.fromkeys(plain))
 
 

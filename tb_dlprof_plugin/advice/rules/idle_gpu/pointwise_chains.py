@@ -19,12 +19,12 @@ from tb_dlprof_plugin.model.dtypes import InputDtypes, element_bytes
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, shape_at
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
+from tb_dlprof_plugin.names.ops import COPY
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 _POINTWISE = frozenset(("elementwise", "copy", "random"))
 _BARRIERS = frozenset(("gemm", "convolution", "attention"))
 _NOT_IN_CHAINS = frozenset(("aten::fill_", "aten::zero_", "aten::ones_like", "aten::zeros_like"))
-_CAST = "aten::copy_"
 _FUSED = "triton_"
 _REACHED = 0.8
 """Share of the memory bandwidth that a fused kernel over large tensors reaches; recorded pointwise kernels on an H200
@@ -100,7 +100,7 @@ def chains(view: ProfileView, selection: Selection) -> Chains:
     rate = _rate(view, moved, time)
     bytes_moved = np.stack((ends, ends + further / 2, ends + further + between / 2), axis=1)
     fused = np.minimum(bytes_moved / rate[:, None], time[:, None])
-    copies = np.isin(traffic.name[op], [i for i, name in enumerate(view.profile.strings) if name == _CAST])
+    copies = np.isin(traffic.name[op], [i for i, name in enumerate(view.profile.strings) if name == COPY])
     computing = number - np.bincount(chain[copies], minlength=count)
     kept = (computing >= CHAIN_KERNELS) & (time >= CHAIN_NS * number)
     order = np.flatnonzero(kept)[np.argsort(-time[kept], kind="stable")]
@@ -169,7 +169,7 @@ def _of_op(name: str, shapes: InputShapes, dtypes: InputDtypes) -> tuple[int, in
     if most <= 1:
         return 0, 0, 0, 0
     full = [size for number, size in numbers if number == most]
-    if name == _CAST:
+    if name == COPY:
         # The destination comes first: it is written, not read.
         read = full[1:2] or full[:1]
         return most, most * read[0], most * read[0], most * full[0]

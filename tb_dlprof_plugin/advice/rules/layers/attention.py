@@ -16,12 +16,13 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Role
 from tb_dlprof_plugin.model.shapes import InputShapes, Shape, shape_at, tensors_of
+from tb_dlprof_plugin.names.ops import COPY
 
 MATH = "aten::_scaled_dot_product_attention_math"
 _SOFTMAX = frozenset({"aten::_softmax", "aten::_safe_softmax"})
 _PRODUCTS = {"aten::bmm": 0, "aten::baddbmm": 1, "aten::baddbmm_": 1}
 """Batched products, with the position of their first factor."""
-_MEAN, _COPY = "aten::mean", "aten::copy_"
+_MEAN = "aten::mean"
 _MASKS = frozenset({"aten::masked_fill", "aten::masked_fill_", "aten::where"})
 _DROPOUT = frozenset({"aten::native_dropout", "aten::bernoulli_", "aten::dropout"})
 _LEAST_DIMENSIONS = 3
@@ -165,7 +166,7 @@ def _copies(context: RuleContext, products: Bools) -> Bools:
     copies = np.zeros(len(ops) + 1, dtype=np.bool_)
     for op in np.unique(row[np.isin(top, np.unique(top[products])) & (top >= 0) & (row >= 0)]).tolist():
         types = context.profile.dtypes_of(op)
-        copies[op] = strings[ops.name[op]] == _COPY and types[0] == types[1]
+        copies[op] = strings[ops.name[op]] == COPY and types[0] == types[1]
     around: Bools = np.isin(top, np.unique(top[products])) & (top >= 0) & copies[row]
     return around
 

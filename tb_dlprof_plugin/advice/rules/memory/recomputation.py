@@ -22,6 +22,7 @@ from tb_dlprof_plugin.model.dtypes import element_bytes
 from tb_dlprof_plugin.model.profile import Bools, CallKind
 from tb_dlprof_plugin.model.shapes import shape_at
 from tb_dlprof_plugin.model.tree import nearest, outermost
+from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
 
 RULE = Rule(
     id="recomputation",
@@ -44,7 +45,6 @@ RULE = Rule(
     ),
 )
 
-_NODE = "autograd::engine::evaluate_function: "
 _FORWARD_ONLY = frozenset(
     f"aten::{name}"
     for name in (
@@ -148,7 +148,7 @@ def _recomputed(context: RuleContext) -> Bools:
     """The outermost calls of the selected iterations that run forward code under an autograd node."""
     view, ops = context.view, context.profile.ops
     calls = context.profile.calls
-    nodes = ops_named(context, lambda name: name.startswith(_NODE))[calls.op]
+    nodes = ops_named(context, lambda name: name.startswith(AUTOGRAD_NODE))[calls.op]
     module = (ops.kind == CallKind.MODULE)[calls.op]
     forward = (module | ops_named(context, _FORWARD_ONLY.__contains__)[calls.op]) & view.selected_calls(
         context.selection

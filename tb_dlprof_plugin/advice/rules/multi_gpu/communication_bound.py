@@ -16,6 +16,7 @@ from tb_dlprof_plugin.metrics.communication import Collectives, Waiting, collect
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.profile import Bools, CallKind
+from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 
@@ -186,7 +187,7 @@ def _rounds(view: ProfileView, found: Collectives) -> int | None:
         return None
     if not len(found) or (found.bytes < 0).any() or (facts.ddp is not None and facts.ddp.comm_hook):
         return None
-    steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith("Optimizer.step#"))
+    steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(OPTIMIZER_STEP))
     updates = int((steps & np.isin(view.call_iteration, found.iteration)).sum())
     if updates != iterations:
         return None

@@ -14,6 +14,7 @@ from tb_dlprof_plugin.metrics.communication import other_work
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import covered, union
 from tb_dlprof_plugin.model.profile import CallKind
+from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 
@@ -38,7 +39,7 @@ RULE = Rule(
 
 _FORWARD = "DataParallel.forward"
 _REPLICATES = ("Broadcast", "Scatter", "Gather")
-_BACKWARD = tuple(f"autograd::engine::evaluate_function: {name}Backward" for name in _REPLICATES)
+_BACKWARD = tuple(f"{AUTOGRAD_NODE}{name}Backward" for name in _REPLICATES)
 _CODE = """torch.distributed.init_process_group("nccl")
 device = int(os.environ["LOCAL_RANK"])
 torch.cuda.set_device(device)

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import Intervals, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind
 from tb_dlprof_plugin.model.tree import nearest
+from tb_dlprof_plugin.names.ops import ACCUMULATE_GRAD
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.change import Change
@@ -44,7 +45,6 @@ RULE = Rule(
 )
 
 _ZEROING_OPS = ("aten::zero_", "aten::_foreach_zero_")
-_ACCUMULATE = "torch::autograd::AccumulateGrad"
 _CPU_LEFT = {"low": 0.8, "expected": 0.4, "high": 0.2}
 """Of the CPU's time in zeroing and accumulating: references are dropped and handed over all the same. Ours."""
 
@@ -128,7 +128,7 @@ def _empty(context: RuleContext) -> int:
 def _adds(context: RuleContext) -> tuple[Bools, Intervals]:
     """Launches of ops that add to a gradient, and when the CPU accumulates gradients."""
     view, calls = context.view, context.profile.calls
-    accumulate = calls_named(view, CallKind.OP, lambda name: name == _ACCUMULATE) & view.selected_calls(
+    accumulate = calls_named(view, CallKind.OP, lambda name: name == ACCUMULATE_GRAD) & view.selected_calls(
         context.selection
     )
     around = nearest(accumulate, view.call_parent)

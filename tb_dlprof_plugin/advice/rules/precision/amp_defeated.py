@@ -21,6 +21,7 @@ from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.precision_signals import HALF
 from tb_dlprof_plugin.model.profile import Bools, Floats, Role
 from tb_dlprof_plugin.model.shapes import Shape, shape_at, tensors_of
+from tb_dlprof_plugin.names.ops import COPY
 from tb_dlprof_plugin.profile_view import op_name
 
 RULE = Rule(
@@ -46,7 +47,7 @@ RULE = Rule(
     ),
 )
 
-_CASTS = frozenset({"aten::copy_"})
+_CASTS = frozenset({COPY})
 _CAREFUL = frozenset(
     f"aten::{name}"
     for name in (

@@ -21,6 +21,7 @@ from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.precision_signals import HALF
 from tb_dlprof_plugin.model.profile import Bools, Floats
 from tb_dlprof_plugin.model.tree import any_in_subtree, outermost
+from tb_dlprof_plugin.names.ops import COPY
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, tensor_core_precisions
 from tb_dlprof_plugin.planning import ForecastError
 from tb_dlprof_plugin.planning.candidates import forecasts
@@ -204,7 +205,7 @@ def _casts(context: RuleContext) -> Bools:
     profile, parent = context.profile, context.view.call_parent
     ops, _strings, calls = profile.ops, profile.strings, profile.calls
     copies = np.zeros(len(ops), dtype=np.bool_)
-    for op in np.flatnonzero(ops_named(context, lambda name: name == "aten::copy_")).tolist():
+    for op in np.flatnonzero(ops_named(context, COPY.__eq__)).tolist():
         types = {dtype.precision for dtype in profile.dtypes_of(op)[:2]}
         copies[op] = "fp32" in types and bool(types & set(HALF))
     holds = any_in_subtree(copies[calls.op], parent)

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.advice.savings import Saving, saved, stated
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Role
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
+from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.change import without_calls
@@ -40,7 +41,6 @@ RULE = Rule(
     ),
 )
 
-_NODE = "autograd::engine::evaluate_function: "
 _CHECKS = ("aten::isnan", "aten::_is_any_true", "aten::any", "aten::item")
 _EMPTY = ("aten::empty", "aten::resize_")
 _STACK_AFTER_NS = 20_000
@@ -191,7 +191,7 @@ def _switches(context: RuleContext) -> list[_Aid]:
 
 def _checks(view: ProfileView) -> Bools:
     """The calls with which autograd checks the gradients of a node, directly inside its evaluation."""
-    nodes = calls_named(view, CallKind.OP, lambda name: name.startswith(_NODE))
+    nodes = calls_named(view, CallKind.OP, lambda name: name.startswith(AUTOGRAD_NODE))
     parent = view.call_parent
     result: Bools = calls_named(view, CallKind.OP, _CHECKS.__contains__)
     result &= (parent >= 0) & nodes[np.maximum(parent, 0)]
@@ -201,7 +201,9 @@ def _checks(view: ProfileView) -> Bools:
 def _checked_share(context: RuleContext) -> float | None:
     """Percent of the selected backward nodes in which a gradient is checked; None without any."""
     view = context.view
-    nodes = calls_named(view, CallKind.OP, lambda name: name.startswith(_NODE)) & view.selected_calls(context.selection)
+    nodes = calls_named(view, CallKind.OP, lambda name: name.startswith(AUTOGRAD_NODE)) & view.selected_calls(
+        context.selection
+    )
     isnan = calls_named(view, CallKind.OP, lambda name: name == "aten::isnan") & _checks(view)
     checked = np.zeros(len(nodes), dtype=np.bool_)
     checked[view.call_parent[isnan]] = True

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
+from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name, per_selection
 
 FEWEST = 3
@@ -14,7 +15,6 @@ FEWEST = 3
 _UNEVEN = 3.0
 """Times their median that the longest distance between repetitions may be."""
 _MAJORITY = 0.5
-_OPTIMIZER = "Optimizer.step#"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def unmarked(view: ProfileView) -> bool:
     if iterations.found_by != "profiler_step" or len(iterations) > 1:
         return False
     strings = view.profile.strings
-    if any(strings[name].startswith(_OPTIMIZER) for name in view.profile.ops.name.tolist()):
+    if any(strings[name].startswith(OPTIMIZER_STEP) for name in view.profile.ops.name.tolist()):
         return False
     return bool(key_nodes(view, view.selection()))
 
