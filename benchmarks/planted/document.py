@@ -23,8 +23,8 @@ from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import FindingItem, Reading
 from tb_dlprof_plugin.advice.rule import Rule
-from tb_dlprof_plugin.advice.thresholds import Speedup
-from tb_dlprof_plugin.advice.topics import place_of, topic_of
+from tb_dlprof_plugin.advice.thresholds import SpeedupRange
+from tb_dlprof_plugin.advice.topics import sort_key, topic_of
 from tb_dlprof_plugin.model.formatting import byte_size, duration
 
 from . import studies
@@ -60,11 +60,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def all_pages(recorded: Path = RECORDED) -> dict[str, str]:
     """Name and text of each page in docs/rules."""
-    rules = sorted((one.rule for one in all_rules()), key=lambda rule: place_of(rule.id))
+    rules = sorted((one.rule for one in all_rules()), key=lambda rule: sort_key(rule.id))
     planted = {one.rule: one for one in all_held(recorded)}
     pages = {f"{rule.id}.md": rule_page(rule, planted.get(rule.id)) for rule in rules}
     rows = [planted[rule.id] for rule in rules if rule.id in planted]
-    larger = sorted(all_held(LARGER), key=lambda one: place_of(one.rule))
+    larger = sorted(all_held(LARGER), key=lambda one: sort_key(one.rule))
     parts = {
         "index": _index(rules),
         "larger": markdown(PLANTED_COLUMNS, [planted_row(one, _link) for one in larger]) + f"\n{totals(larger)}\n",
@@ -199,7 +199,7 @@ SOURCES = _sources()
 
 
 def _value(value: object) -> str:
-    if isinstance(value, Speedup):
+    if isinstance(value, SpeedupRange):
         return f"{value.expected:g} ({value.low:g} to {value.high:g})"
     return f"{value:,g}" if isinstance(value, (int, float)) else str(value)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tb_dlprof_plugin.advice.finding import SavingItem
-from tb_dlprof_plugin.advice.topics import place_of
+from tb_dlprof_plugin.advice.topics import sort_key
 
 from .held import Held, Run
 
@@ -52,7 +52,7 @@ def demo_rows(link: Callable[[str], str] = str, demo: Path = DEMO) -> list[tuple
         found = Run(directory).advice.findings
         texts = [
             f"{link(one.rule)} {interval_text(one.saving) if one.saving else '(no estimate)'}"
-            for one in sorted(found, key=lambda one: place_of(one.rule))
+            for one in sorted(found, key=lambda one: sort_key(one.rule))
         ]
         rows.append((directory.relative_to(demo).as_posix(), "; ".join(texts) or "none"))
     return rows

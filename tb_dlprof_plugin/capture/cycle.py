@@ -1,4 +1,4 @@
-"""What is measured in each step of a cycle: a plan that depends on the profiler's schedule alone.
+"""Decides what is measured in each step of a cycle, from the profiler's schedule alone.
 
 A cycle has three parts: steps without the profiler, which are timed, a light window of steps recorded with GPU
 activities alone, and the full window. All ranks of a distributed training make the same plan.
@@ -15,11 +15,11 @@ from tb_dlprof_plugin.capture.schedule import Schedule
 LIGHT_STEPS = 3
 LIGHT_AND_WARMUP = LIGHT_STEPS + 1
 LEAST_TIMED = 3
-"""With fewer timed steps on one side of the full window nothing is known of their spread."""
+"""With fewer timed steps on one side of the full window their spread is unknown."""
 MOST_TIMED = 512
-"""Steps on one side of the full window: as many of a millisecond as say how fast the CPU is over half a second."""
+"""Steps on one side of the full window: at 1 ms each, enough to cover the CPU's speed over half a second."""
 LOOK_AHEAD = 16
-"""Steps. A stretch without the profiler that goes on for longer is as good as endless."""
+"""Steps. A longer stretch without the profiler is treated as endless."""
 
 
 class StepKind(enum.Enum):
@@ -58,12 +58,13 @@ def kind_outside(since: int, until: int | None, *, leading: bool, light_after: b
 
 
 def steps_until_full(schedule: Schedule, step: int) -> int | None:
-    """Steps from this one to the next that is not left alone; None where that is not in sight, or cannot be asked."""
+    """Steps from this one to the next that the schedule profiles; None if that is beyond the look-ahead, or the
+    schedule cannot be queried."""
     if not can_be_asked(schedule):
         return None
     return next((n for n in range(LOOK_AHEAD + 1) if schedule(step + n) is not ProfilerAction.NONE), None)
 
 
 def can_be_asked(schedule: Schedule) -> bool:
-    """Whether asking for steps to come changes nothing: Lightning's schedules count how often they are asked."""
+    """Whether querying future steps has no side effect: Lightning's schedules count their calls."""
     return getattr(schedule, "__module__", "") == "torch.profiler.profiler"

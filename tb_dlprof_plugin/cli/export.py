@@ -18,7 +18,7 @@ from tb_dlprof_plugin.cli.run_list import places_of
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.web.export import AnsweredRuns, ExportedRun, ExportError, Made, answer_all, html_file
+from tb_dlprof_plugin.web.export import AnsweredRuns, ExportedRun, Made, PageExportError, answer_all, html_file
 
 _ENDINGS = (".html", ".htm")
 _MOST_RUNS = 50
@@ -74,7 +74,7 @@ def export(
             answered = answer_all(runs, progress.update)
         made = html_file(answered, title or answered.title, datetime.now().astimezone())
         _write(target, made.text)
-    except (ProfileError, TraceError, ExportError) as error:
+    except (ProfileError, TraceError, PageExportError) as error:
         refuse(str(error))
     except OSError as error:
         refuse(f"{target} cannot be written ({error.strerror})")

@@ -10,7 +10,7 @@ import msgspec
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus, SavingItem
-from tb_dlprof_plugin.advice.topics import OTHER, place_of, topic_of
+from tb_dlprof_plugin.advice.topics import OTHER, sort_key, topic_of
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.pages.common import RunRef, SelectedRange, StepFigures, run_title, selected_range, step_figures
 from tb_dlprof_plugin.pages.forecast import MixedPrecision, mixed_precision
@@ -96,7 +96,7 @@ def rule_lines(statuses: list[RuleStatus]) -> list[RuleLine]:
     """What became of each rule, by topic."""
     texts = {one.rule.id: one.rule for one in all_rules()}
     lines = []
-    for status in sorted(statuses, key=lambda status: place_of(status.rule)):
+    for status in sorted(statuses, key=lambda status: sort_key(status.rule)):
         rule = texts.get(status.rule)
         lines.append(
             RuleLine(

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from tb_dlprof_plugin.advice.realised_savings import KeptSaving, kept_savings
+from tb_dlprof_plugin.advice.realised_savings import RealisedSaving, realised_savings
 from tb_dlprof_plugin.comparison import Comparison
 from tb_dlprof_plugin.comparison.forecast_check import KeptForecast, NotComparableError, kept_forecast
 from tb_dlprof_plugin.model.formatting import duration
@@ -127,7 +127,7 @@ def kept_promises(
         refusal = str(error)
     else:
         panel = _panel(found, a) if found else None
-    savings = [_saving(kept) for kept in kept_savings(comparison, a, b, of_a, of_b)]
+    savings = [_saving(kept) for kept in realised_savings(comparison, a, b, of_a, of_b)]
     return KeptPromises(panel, refusal, savings) if panel or refusal or savings else None
 
 
@@ -209,7 +209,7 @@ def _ops(found: KeptForecast, base: ProfileView) -> list[KeptOpRow]:
     return rows[:_MOST_OPS]
 
 
-def _saving(kept: KeptSaving) -> KeptSavingRow:
+def _saving(kept: RealisedSaving) -> KeptSavingRow:
     return KeptSavingRow(
         rule=kept.finding.rule,
         title=kept.finding.title,
@@ -226,7 +226,7 @@ def _saving(kept: KeptSaving) -> KeptSavingRow:
     )
 
 
-def _text(kept: KeptSaving) -> str:
+def _text(kept: RealisedSaving) -> str:
     """What became of the saving, in a sentence or three."""
     realised = duration(abs(kept.realised_ns))
     said = {

@@ -13,13 +13,13 @@ from typing import Annotated
 
 import typer
 
-from tb_dlprof_plugin.capture.launcher.protocol import Order
+from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.report import BaseName, FormatNames, check_base_name, format_names, report_names
 from tb_dlprof_plugin.cli.run.messages import Level
-from tb_dlprof_plugin.cli.run.output_dir import choose_place
+from tb_dlprof_plugin.cli.run.output_dir import choose_output_directory
 from tb_dlprof_plugin.cli.run.script import ScriptError, command_line, end_like
-from tb_dlprof_plugin.cli.run.session import Job
+from tb_dlprof_plugin.cli.run.session import RunSession
 from tb_dlprof_plugin.reports.files import BASE_NAME
 from tb_dlprof_plugin.version import __version__
 
@@ -152,9 +152,9 @@ def run(
         refuse(str(error))
     if names or dump_model_data:
         _make_folder(output_path, "--output-path")
-    place = choose_place(logdir, run_name, line, force)
-    order = Order(
-        run_directory=str(place.directory),
+    output = choose_output_directory(logdir, run_name, line, force)
+    request = RunRequest(
+        run_directory=str(output.directory),
         began_s=time.time(),
         session=f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}",
         first=iter_start,
@@ -166,16 +166,16 @@ def run(
     )
     folder = Path(tempfile.mkdtemp(prefix="tb_dlprof_run_"))
     try:
-        job = Job(
-            line, place, order, folder, verbosity.level, names, kinds, output_path, base_name or BASE_NAME,
+        session = RunSession(
+            line, output, request, folder, verbosity.level, names, kinds, output_path, base_name or BASE_NAME,
             dump_model_data,
         )  # fmt: skip
-        status = job.run()
+        status = session.run()
     except ScriptError as error:
         refuse(str(error))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        place.remove_if_empty()
+        output.remove_if_empty()
     raise typer.Exit(end_like(status))
 
 

@@ -14,7 +14,7 @@ from tb_dlprof_plugin.store.event_file import event_files
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OutputDirectory:
     """The run's directory, absolute; the event files that were in it before; what the script is called."""
 
     directory: Path
@@ -27,7 +27,7 @@ class Place:
             self.directory.rmdir()
 
 
-def choose_place(logdir: Path, name: str | None, command: Sequence[str], force: bool) -> Place:
+def choose_output_directory(logdir: Path, name: str | None, command: Sequence[str], force: bool) -> OutputDirectory:
     """Make the run's directory; ends the command with one sentence where that cannot be.
 
     Without a name it is the script's; where that is taken, and not to be replaced, the next with a number.
@@ -49,7 +49,7 @@ def choose_place(logdir: Path, name: str | None, command: Sequence[str], force: 
         tempfile.TemporaryFile(dir=directory).close()
     except OSError as error:
         refuse(f"{logdir / name} cannot be written ({error.strerror}); choose another --logdir")
-    return Place(directory, before, script)
+    return OutputDirectory(directory, before, script)
 
 
 def script_name(command: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tb_dlprof_plugin.capture.launcher.protocol import VARIABLE, read_reports
+from tb_dlprof_plugin.capture.launcher.protocol import VARIABLE, read_statuses
 from tb_dlprof_plugin.cli.run.signals import HeldSignals
 
 INJECTED = Path(__file__).resolve().parents[2] / "capture" / "launcher" / "inject"
@@ -101,10 +101,10 @@ class Script:
     def _kill(self) -> None:
         self._kill_at_s = None
         # A launcher that is killed leaves its workers behind.
-        for report in read_reports(self._folder):
-            if not report.ended and report.pid != self._process.pid:
+        for process in read_statuses(self._folder):
+            if not process.ended and process.pid != self._process.pid:
                 with contextlib.suppress(OSError):
-                    os.kill(report.pid, signal.SIGKILL)
+                    os.kill(process.pid, signal.SIGKILL)
         self._process.kill()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.finding import FindingItem
-from tb_dlprof_plugin.capture.launcher.protocol import Report
+from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, time
 from tb_dlprof_plugin.cli.run.messages import tell
 from tb_dlprof_plugin.cli.run.results import Written
@@ -70,12 +70,12 @@ def print_totals(written: list[Written], script: str) -> None:
         tell(f"    {time(int(totals.total_ns[row])):>9}  {int(totals.calls[row])} times  {name}")
 
 
-def print_details(written: list[Written], reports: list[Report]) -> None:
+def print_details(written: list[Written], processes: list[ProcessStatus]) -> None:
     """What was seen of the script's processes, and what the profiles note."""
-    for report in reports:
-        recorded = "" if report.first is None else f", {report.first} to {report.last} recorded"
-        model = f", {report.model}" if report.model else ""
-        tell(f"  Process {report.pid}, rank {report.rank}: {report.iterations} {report.unit}{recorded}{model}")
+    for process in processes:
+        recorded = "" if process.first is None else f", {process.first} to {process.last} recorded"
+        model = f", {process.model}" if process.model else ""
+        tell(f"  Process {process.pid}, rank {process.rank}: {process.iterations} {process.unit}{recorded}{model}")
     for one in written:
         for note in one.view.profile.notes:
             tell(f"  Note (rank {one.ref.rank}): {note.text}")

@@ -34,7 +34,7 @@ _POLICY = (
 )
 
 
-class ExportError(Exception):
+class PageExportError(Exception):
     """A file that cannot be made; the message says why and what to do."""
 
 
@@ -69,7 +69,7 @@ def html_file(answered: AnsweredRuns, title: str, made: datetime) -> Made:
     """
     modules = chunks()
     if not modules:
-        raise ExportError(
+        raise PageExportError(
             "the browser page is not built: run `make frontend` in the repository, or install the package again"
         )
     contents = _Contents(

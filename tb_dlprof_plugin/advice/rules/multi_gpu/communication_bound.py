@@ -139,7 +139,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """A hook that compresses, the settings of DDP that were switched on, or fewer exchanges."""
     before, after = base.profile.facts.ddp, candidate.profile.facts.ddp
     changes = []
@@ -203,7 +203,7 @@ def _not_last(found: Collectives, rounds: int) -> Bools:
 
 
 def _of_rounds(context: RuleContext, seen: _Seen) -> Saving:
-    """What exchanging once saves: the exposed time of the other rounds, and what they slowed down beside them."""
+    """What exchanging once saves: the exposed time of the other rounds, and what they slowed down in parallel."""
     known = context.simulation
     low, expected, high = (
         seen.early_ns * 0.6,
@@ -218,8 +218,8 @@ def _of_rounds(context: RuleContext, seen: _Seen) -> Saving:
         expected,
         high,
         f"All exchanges but the last one take {seen.early_ns / 1e6:.2f} ms a step with nothing else running. They also "
-        f"run for {seen.early_hidden_ns / 1e6:.2f} ms beside kernels, whose multiprocessors they share: a quarter of "
-        "that, at most three quarters, comes on top. At the least six tenths of the exposed time, because launches may "
+        f"run for {seen.early_hidden_ns / 1e6:.2f} ms in parallel with kernels, whose multiprocessors they share: a "
+        "quarter of that, at most three quarters, comes on top. At the least six tenths of the exposed time, because launches may "
         "come late.",
     )
 

@@ -42,7 +42,7 @@ _ROWS = 4
 _SELDOM_EVEN = 0.6
 """Of the difference that is evened out at the least: sizes of samples leave a rest."""
 _SLOWED = 0.5
-"""Of the work beside collectives that goes at best, once they do not wait."""
+"""Of the work parallel to collectives, the most that is saved once they do not wait."""
 _SMALL_SHARES = 1.1
 
 
@@ -50,7 +50,7 @@ _SMALL_SHARES = 1.1
 class _Work:
     """One GPU: its name in texts, the profile that shows it, and its work per step (ns) without collectives.
 
-    ``beside_ns`` is the part of the work that ran while a collective did.
+    ``beside_ns`` is the part of the work that ran during a collective.
     """
 
     name: str
@@ -137,7 +137,7 @@ def _of_process(context: RuleContext) -> list[_Work]:
 
 
 def _busy(view: ProfileView, gpu: int, rows: Bools) -> tuple[int, int]:
-    """Work per step of these iterations, and the part of it beside collectives (ns)."""
+    """Work per step of these iterations, and the part of it during collectives (ns)."""
     iterations, launches = view.profile.iterations, view.profile.launches
     count = max(int(rows.sum()), 1)
     start, stop = iterations.start_ns[rows], iterations.stop_ns[rows]
@@ -173,7 +173,7 @@ def _saving(context: RuleContext, gpus: list[_Work], waits: Waiting | None) -> S
         f"With equal shares each GPU would work {work / len(gpus) / 1e6:.2f} ms a step instead of the "
         f"{most / 1e6:.2f} ms of the busiest, and the step of {step / 1e6:.2f} ms without the profiler would "
         f"be shorter in proportion. Less where the shares get {100 * _SELDOM_EVEN:.0f} % of the way. More because "
-        f"{beside / 1e6:.2f} ms of the work ran beside collectives that waited, which share the multiprocessors with "
+        f"{beside / 1e6:.2f} ms of the work ran during collectives that waited, which share the multiprocessors with "
         "it, and read up to twice too long, and because small shares are less efficient (a tenth). The CPU needs "
         f"{cpu / 1e6:.2f} ms of a step or less.",
     )

@@ -57,9 +57,9 @@ _TILE = 64
 
 @dataclass(frozen=True)
 class _Layer:
-    """A layer with odd sizes; ``place`` is its module and type."""
+    """A layer with odd sizes; ``layer_key`` is its module and type."""
 
-    place: tuple[int, int]
+    layer_key: tuple[int, int]
     name: str
     sizes: tuple[Size, ...]
     precision: str
@@ -130,9 +130,9 @@ def _layers(context: RuleContext) -> list[_Layer]:
         precision = _target(context, PRECISIONS[index], strings[ops.dtypes[op]], strings[ops.name[op]])
         sizes = _odd(strings[ops.name[op]], strings[ops.shapes[op]], precision)
         if sizes:
-            place = (int(groups.module[of_group]), int(groups.op_type[of_group]))
-            name = op_name(strings[place[0]], strings[place[1]])
-            found[(*place, sizes)] = _Layer(place, name, sizes, precision)
+            layer_key = (int(groups.module[of_group]), int(groups.op_type[of_group]))
+            name = op_name(strings[layer_key[0]], strings[layer_key[1]])
+            found[(*layer_key, sizes)] = _Layer(layer_key, name, sizes, precision)
     return list(found.values())
 
 
@@ -160,7 +160,7 @@ def _launches(context: RuleContext, layers: list[_Layer]) -> Bools:
     row, group = context.view.launch_op, context.view.launch_group
     values: dict[tuple[int, int], set[int]] = {}
     for layer in layers:
-        values.setdefault(layer.place, set()).update(size.value for size in layer.sizes)
+        values.setdefault(layer.layer_key, set()).update(size.value for size in layer.sizes)
     matrix = context.kernel_launches & context.view.launch_in_matrix_op & (row >= 0)
     keys, inverse = np.unique(np.stack((row[matrix], group[matrix])), axis=1, return_inverse=True)
     chosen = np.zeros(keys.shape[1], dtype=np.bool_)

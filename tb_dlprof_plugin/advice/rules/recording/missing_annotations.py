@@ -16,7 +16,7 @@ RULE = Rule(
     id="missing_annotations",
     title="Ops have no module names",
     looks_for="A recording without the ranges that say which module of the model each op belongs to.",
-    why="Without them all convolutions of a model are one row, all linear layers another, and nobody can tell which "
+    why="Without them all convolutions of a model are one row, all linear layers another, and it does not show which "
     "layer to change. The Modules page is empty, and findings cannot name a layer. DLProf needed `emit_nvtx()` for "
     "the same.",
     fix="Give the model to the hook: `profile(logdir, model=model)`. The ranges cost about 1 us per call of a module, "
@@ -83,7 +83,7 @@ def check(context: RuleContext) -> Finding | Silent:
             )
             for g in several.tolist()
         ],
-        change="The hook knows the model but was told to leave it without ranges: drop module_ranges=False."
+        change="The hook has the model, but module_ranges=False switches the ranges off: drop it."
         if switched_off
         else "Pass the model to the hook. Where the trace was made without the hook, with_stack=True records "
         "the classes of modules, without their paths.",

@@ -37,7 +37,7 @@ def check(context: RuleContext) -> Finding | Silent:
     if step.source not in ("measured", "light"):
         return Silent("No step without the profiler was timed: the schedule waited for too few.", applicable=False)
     selection = context.selection
-    # One stray iteration is another rule's subject.
+    # A single outlier is covered by bad_iteration_range.
     recorded = int(np.median(context.profile.iterations.duration_ns[selection.first : selection.last + 1]))
     ratio = recorded / timed
     numbers = f"The recorded step takes {recorded / 1e6:.2f} ms, without the profiler it takes {timed / 1e6:.2f} ms"
