@@ -277,10 +277,10 @@ def without_waits(
     """
     stays = None if new_ns is None else new_ns / np.maximum(context.profile.launches.duration_ns, 1)
     if gone is None:
-        return Change(gpu=stays, waits_gone=waits)
+        return Change(gpu=stays, removed_waits=waits)
     found = without_calls(context.view, gone, stays)
-    assert found.waits_gone is not None
-    return replace(found, waits_gone=found.waits_gone | waits)
+    assert found.removed_waits is not None
+    return replace(found, removed_waits=found.removed_waits | waits)
 
 
 def less_cpu(times: Intervals) -> Callable[[float], Change]:

@@ -9,7 +9,7 @@ import msgspec
 
 from tb_dlprof_plugin.advice.realised_savings import RealisedSaving, realised_savings
 from tb_dlprof_plugin.comparison import Comparison
-from tb_dlprof_plugin.comparison.forecast_check import KeptForecast, NotComparableError, kept_forecast
+from tb_dlprof_plugin.comparison.forecast_check import ForecastCheck, NotComparableError, check_forecast
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction
 from tb_dlprof_plugin.planning import ForecastError
@@ -122,7 +122,7 @@ def kept_promises(
     """What was predicted of ``b`` from ``a`` alone, and what was measured; None where nothing was predicted."""
     refusal, panel = "", None
     try:
-        found = kept_forecast(comparison, a, b, of_b)
+        found = check_forecast(comparison, a, b, of_b)
     except (ForecastError, NotComparableError) as error:
         refusal = str(error)
     else:
@@ -131,7 +131,7 @@ def kept_promises(
     return KeptPromises(panel, refusal, savings) if panel or refusal or savings else None
 
 
-def _panel(found: KeptForecast, base: ProfileView) -> KeptForecastPanel:
+def _panel(found: ForecastCheck, base: ProfileView) -> KeptForecastPanel:
     made, step = found.forecast, found.step
     parts = [
         ("kernels", "GPU work", made.gpu_ns, found.kernel_ns),
@@ -172,7 +172,7 @@ def _panel(found: KeptForecast, base: ProfileView) -> KeptForecastPanel:
     )
 
 
-def _headline(found: KeptForecast) -> str:
+def _headline(found: ForecastCheck) -> str:
     made, step = found.forecast, found.step
     measured = "without the profiler, as estimated" if step.estimated else "measured"
     error = abs(found.error_percent)
@@ -184,7 +184,7 @@ def _headline(found: KeptForecast) -> str:
     )
 
 
-def _ops(found: KeptForecast, base: ProfileView) -> list[KeptOpRow]:
+def _ops(found: ForecastCheck, base: ProfileView) -> list[KeptOpRow]:
     """As many as an answer has room for, by falling error."""
     groups, strings = base.groups, base.profile.strings
     rows = []

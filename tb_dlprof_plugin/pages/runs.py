@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tb_dlprof_plugin.comparison.run_table import Against, Change, against_base
+from tb_dlprof_plugin.comparison.run_table import Change, RunWithBase, against_base
 from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
@@ -105,7 +105,7 @@ def many_runs_page(
     done = len(runs) + len(failed)
     ambiguous = ambiguous_models(runs)
     against = against_base([one.run for one in runs], base)
-    rows = [_row(one, held, ambiguous) for one, held in zip(runs, against, strict=True)]
+    rows = [_row(one, compared, ambiguous) for one, compared in zip(runs, against, strict=True)]
     return ManyRunsPage(
         headline=_headline(rows, done if total is None else total),
         note=NOISE_NOTE,
@@ -118,8 +118,8 @@ def many_runs_page(
     )
 
 
-def _row(recorded: RecordedRun, held: Against, ambiguous: frozenset[str]) -> RunRow:
-    figures, setup, gained = recorded.run.figures, recorded.run.figures.setup, held.speedup
+def _row(recorded: RecordedRun, compared: RunWithBase, ambiguous: frozenset[str]) -> RunRow:
+    figures, setup, gained = recorded.run.figures, recorded.run.figures.setup, compared.speedup
     return RunRow(
         ref=recorded.ref,
         model=model_label(setup.model, setup.parameters, ambiguous),
@@ -138,9 +138,9 @@ def _row(recorded: RecordedRun, held: Against, ambiguous: frozenset[str]) -> Run
         recorded_ns=round(figures.step.recorded_ns),
         deviation_ns=figures.deviation_ns,
         samples_per_second=figures.samples_per_second,
-        base=held.base.name if held.base else "",
-        no_base=held.why,
-        changes=changes_text(held.differs, setup, held.base.figures.setup, ambiguous) if held.base else [],
+        base=compared.base.name if compared.base else "",
+        no_base=compared.why,
+        changes=changes_text(compared.differs, setup, compared.base.figures.setup, ambiguous) if compared.base else [],
         speedup=gained.ratio if gained else None,
         low=gained.low if gained else None,
         high=gained.high if gained else None,
@@ -168,13 +168,13 @@ def _headline(rows: list[RunRow], total: int) -> str:
         return "No run holds a profile that can be read." if total else "There is no run yet."
     if total == 1:
         return "One run: record another one beside it, with mixed precision for example, and they are compared here."
-    held = [row for row in rows if row.speedup is not None]
-    counts = [(name, sum(row.change == name for row in held)) for name in ("faster", "slower", "within noise")]
+    compared = [row for row in rows if row.speedup is not None]
+    counts = [(name, sum(row.change == name for row in compared)) for name in ("faster", "slower", "within noise")]
     known = [f"{count} {name}" for name, count in counts if count]
     text = f"{len(rows)} runs"
     if known:
         text += f"; {', '.join(known)} than their base" if "within noise" not in known[-1] else _with_noise(known)
-    best = max((row for row in held if row.change == "faster"), key=lambda row: row.speedup or 0.0, default=None)
+    best = max((row for row in compared if row.change == "faster"), key=lambda row: row.speedup or 0.0, default=None)
     if best is not None:
         text += f". Fastest against its base: {best.ref.run}, {best.speedup:.2f} times as fast"
     return text + "."

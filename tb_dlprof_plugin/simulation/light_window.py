@@ -1,7 +1,7 @@
 """The light window as a run of its own, and how rows of the full recording become its rows.
 
-The light window has the true times of launches, waits and GPU activities, and nothing else; rules and forecasts speak
-of the full recording's ops, calls and times. A change that is made to the one is made to the same calls of the other.
+The light window has the true times of launches, waits and GPU activities, and nothing else; rules and forecasts refer
+to the full recording's ops, calls and times. A change to the one is translated to the same calls of the other.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class Light:
     def translated(self, change: Change) -> Change:
         """A change of the full recording as one of the light window."""
         known_launch, known_call = self.launch >= 0, self.call >= 0
-        gpu = beside = waits_gone = cpu = None
+        gpu = beside = removed_waits = cpu = None
         if change.gpu is not None and len(change.gpu):
             gpu = np.where(known_launch, change.gpu[np.maximum(self.launch, 0)], 1.0)
-        if change.beside is not None and len(change.beside):
-            beside = known_launch & change.beside[np.maximum(self.launch, 0)]
-        if change.waits_gone is not None and len(change.waits_gone):
-            waits_gone = known_call & change.waits_gone[np.maximum(self.call, 0)]
+        if change.concurrent is not None and len(change.concurrent):
+            beside = known_launch & change.concurrent[np.maximum(self.launch, 0)]
+        if change.removed_waits is not None and len(change.removed_waits):
+            removed_waits = known_call & change.removed_waits[np.maximum(self.call, 0)]
         if change.cpu is not None:
             starts, stops = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
             for full, light in zip(self.full_ns, self.light_ns, strict=True):
@@ -65,51 +65,51 @@ class Light:
             cpu = union(np.concatenate(starts), np.concatenate(stops))
         mine = {full: row for row, full in enumerate(self.launch.tolist()) if full >= 0}
         added = {mine[row]: more for row, more in change.added.items() if row in mine}
-        return replace(change, gpu=gpu, beside=beside, waits_gone=waits_gone, cpu=cpu, added=added)
+        return replace(change, gpu=gpu, beside=beside, removed_waits=removed_waits, cpu=cpu, added=added)
 
 
 @per_selection
 def light(view: ProfileView, selection: Selection) -> Light | None:
     """The steps of the light window that were matched with selected iterations; None with fewer than two of them.
 
-    Where none of its iterations is selected, selected ones with the same calls stand in for them.
+    If none of its iterations is selected, selected ones with the same calls replace them.
     """
     window = view.profile.light_window
     if len(window) < _LEAST_STEPS or not len(window.launches):
         return None
-    instead = _iterations(view, window, selection)
-    steps = [step for step, found in enumerate(instead) if found is not None]
+    substitutes = _iterations(view, window, selection)
+    steps = [step for step, found in enumerate(substitutes) if found is not None]
     if len(steps) < _LEAST_STEPS:
         return None
     if steps[0] == 0 and len(steps) > _LEAST_STEPS:
-        # The first step behind a profiler's start is longer than the others.
+        # The first step after a profiler's start is longer than the others.
         steps = steps[1:]
-    return _Builder(view, window, instead).light(steps)
+    return _Builder(view, window, substitutes).light(steps)
 
 
 @dataclass(frozen=True, slots=True)
-class _Instead:
-    """The iteration that stands for a step, with the rows of calls and launches of the matched one and its own."""
+class _Substitute:
+    """The iteration that represents a step, with the rows of calls and launches of the matched one and its own."""
 
     iteration: int
     calls: tuple[Ints, Ints] | None = None
     launches: tuple[Ints, Ints] | None = None
 
 
-def _iterations(view: ProfileView, window: LightWindow, selection: Selection) -> list[_Instead | None]:
-    """Per step of the window the selected iteration that it is held to; None where there is none."""
+def _iterations(view: ProfileView, window: LightWindow, selection: Selection) -> list[_Substitute | None]:
+    """Per step of the window the selected iteration that it is matched with; None if there is none."""
     matched: list[int] = window.iteration.tolist()
-    chosen = [_Instead(one) if selection.first <= one <= selection.last else None for one in matched]
+    chosen = [_Substitute(one) if selection.first <= one <= selection.last else None for one in matched]
     if sum(one is not None for one in chosen) >= _LEAST_STEPS:
         return chosen
-    result: list[_Instead | None] = []
+    result: list[_Substitute | None] = []
     for place, one in enumerate(matched):
         like = selection.first + place % selection.count
         result.append(chosen[place] or (_like(view, one, like) if one >= 0 else None))
     return result
 
 
-def _like(view: ProfileView, matched: int, like: int) -> _Instead | None:
+def _like(view: ProfileView, matched: int, like: int) -> _Substitute | None:
     """An iteration in place of another, if both launch the same kernels."""
     calls, ops, launches = view.profile.calls, view.profile.ops, view.profile.launches
     runtime = ops.kind[calls.op] == CallKind.RUNTIME
@@ -126,14 +126,14 @@ def _like(view: ProfileView, matched: int, like: int) -> _Instead | None:
         return None
     if not np.array_equal(ops.name[calls.op[calls_a]], ops.name[calls.op[calls_b]]):
         calls_a, calls_b = launches.call[launches_a], launches.call[launches_b]
-    return _Instead(like, (calls_a, calls_b), (launches_a, launches_b))
+    return _Substitute(like, (calls_a, calls_b), (launches_a, launches_b))
 
 
 class _Builder:
     """Makes a profile of some steps of the window."""
 
-    def __init__(self, view: ProfileView, window: LightWindow, instead: Sequence[_Instead | None]) -> None:
-        self._frame, self._window, self._instead = view, window, instead
+    def __init__(self, view: ProfileView, window: LightWindow, substitutes: Sequence[_Substitute | None]) -> None:
+        self._frame, self._window, self._instead = view, window, substitutes
         boundary = window.boundary_ns
         self._step = np.searchsorted(boundary, window.calls.start_ns, side="right") - 1
         launched = window.launches.call
@@ -187,7 +187,7 @@ class _Builder:
         )
 
     def _mapped(self, full: Ints, step: Ints, what: str) -> Ints:
-        """Rows of the full recording, those of iterations that stand in for the matched ones where there are such."""
+        """Rows of the full recording, from the substitute iterations if there are any."""
         result = full.copy()
         for number, one in enumerate(self._instead):
             pairs = None if one is None else getattr(one, what)

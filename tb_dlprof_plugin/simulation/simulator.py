@@ -1,7 +1,7 @@
-"""The one simulator: what the step without the profiler would be after changes.
+"""Simulates the step without the profiler after changes.
 
-The replay is held to `step_estimate`: a change makes the step shorter by the share by which it makes the replay
-shorter. So every saving is one of the true step, none is above it, and several changes are simulated together.
+The replay is scaled to `step_estimate`: a change shortens the step by the share by which it shortens the replay. So
+every saving refers to the unprofiled step, none exceeds it, and several changes are simulated together.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Simulation:
     Attributes:
         estimate: the step as it is.
         share: how long launching takes, over the time that it took in what is replayed.
-        timed: whether steps that were timed told ``share``.
-        off_percent: by how much the replay of what was recorded is off; None without launches.
+        timed: whether ``share`` comes from timed steps.
+        off_percent: error of the replay of the recording in percent; None without launches.
     """
 
     def __init__(self, view: ProfileView, selection: Selection) -> None:
@@ -61,7 +61,7 @@ class Simulation:
 
     @property
     def trusted(self) -> bool:
-        """Whether the replay knows this run well enough to say what a change would save."""
+        """Whether the replay models this run well enough to estimate savings."""
         return self.off_percent is None or abs(self.off_percent) <= MOST_PERCENT
 
     @property
@@ -92,7 +92,7 @@ class Simulation:
     def usual(self, changes: Sequence[Change], end: Literal["low", "expected", "high"]) -> SimulatedStep:
         """The step after changes with a CPU as fast as usual without the profiler, at one end of what is usual.
 
-        For changes after which the step as it is says nothing of how fast the CPU launches.
+        For changes after which the current step does not determine how fast the CPU launches.
         """
         return self.absolute(changes, getattr(self._basis.share, end))
 
@@ -101,7 +101,7 @@ class Simulation:
         return self._basis.run(share).host_ns
 
     def absolute(self, changes: Sequence[Change], share: float) -> SimulatedStep:
-        """The step after changes with a CPU of some speed, not held to the step as it is."""
+        """The step after changes with a CPU of a given speed, not scaled to the current step."""
         after = self._basis.run(share, changes)
         off = 1.0 + (self.off_percent or 0.0) / 100.0
         return SimulatedStep(after.step_ns / off, after.gpu_ns, after.host_ns)

@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("torch")
 
 from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
-from tb_dlprof_plugin.capture.launcher.recording_window import Window
+from tb_dlprof_plugin.capture.launcher.recording_window import RecordingWindow
 
 
-def window(**options) -> Window:
-    return Window(RunRequest("/runs/a", time.time(), **options))
+def window(**options) -> RecordingWindow:
+    return RecordingWindow(RunRequest("/runs/a", time.time(), **options))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_light_window_comes_before_the_warm_up_where_there_is_room(options, be
 def test_a_delay_that_is_over_late_moves_the_window():
     found = window(delay_s=60.0)
     assert not found.due(50)
-    found = Window(RunRequest("/runs/a", time.time() - 61, delay_s=60.0))
+    found = RecordingWindow(RunRequest("/runs/a", time.time() - 61, delay_s=60.0))
     assert found.due(50)
     found.open(50)
     assert (found.first, found.last) == (52, 61)

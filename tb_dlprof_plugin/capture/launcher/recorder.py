@@ -27,7 +27,7 @@ from tb_dlprof_plugin.capture.cycle import LIGHT_STEPS, StepKind, kind_outside
 from tb_dlprof_plugin.capture.identity import rank_and_world_size
 from tb_dlprof_plugin.capture.launcher.evaluation_detector import ENOUGH_ITERATIONS, EvaluationDetector, mode_of
 from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest
-from tb_dlprof_plugin.capture.launcher.recording_window import Window
+from tb_dlprof_plugin.capture.launcher.recording_window import RecordingWindow
 from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
 from tb_dlprof_plugin.capture.launcher.training_hooks import HookSet
 from tb_dlprof_plugin.capture.light_window import light_is_possible
@@ -73,7 +73,7 @@ class Recorder:
         self._request, self._folder = request, folder
         self._status = ProcessStatus(pid=os.getpid())
         self._phase = _Phase.IDLE
-        self._window = Window(request)
+        self._window = RecordingWindow(request)
         self._steps_count = True
         self._iteration = 0
         self._ends = StepBoundary()
@@ -187,7 +187,7 @@ class Recorder:
         else:
             self._status.unit = _CALLS
             skipped = _SKIPPED_EVALUATIONS if objects.optimizers else _SKIPPED_CALLS if trains else 0
-            self._window = Window(self._request, skipped, _RECORDED_CALLS)
+            self._window = RecordingWindow(self._request, skipped, _RECORDED_CALLS)
         self._wait()
         if self._window.due(0):
             # The hooks installed now see this call as well.
@@ -282,7 +282,7 @@ class Recorder:
         self._outside.drop()
         self._release()
         self._steps_count, self._iteration = True, 0
-        self._window = Window(self._request)
+        self._window = RecordingWindow(self._request)
         self._status.unit = _OPTIMIZER_STEPS
         self._wait()
 

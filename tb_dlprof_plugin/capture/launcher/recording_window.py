@@ -25,7 +25,7 @@ _LONG_S = 60.0
 
 
 @dataclass(slots=True)
-class Window:
+class RecordingWindow:
     """From iteration ``first`` to ``last``, both inclusive, but not before a time, and not for longer than a time.
 
     Attributes:

@@ -45,9 +45,9 @@ def command_line(words: Sequence[str]) -> list[str]:
     if shutil.which(name):
         return list(words)
     # Of a virtual environment that is not activated.
-    beside = Path(sys.executable).parent / name
-    if path.name == name and os.access(beside, os.X_OK) and beside.is_file():
-        return [str(beside), *words[1:]]
+    sibling = Path(sys.executable).parent / name
+    if path.name == name and os.access(sibling, os.X_OK) and sibling.is_file():
+        return [str(sibling), *words[1:]]
     if path.is_dir():
         raise ScriptError(f"{name} is a directory; name the script in it.")
     where = "" if path.is_absolute() else f" in {Path.cwd()}"

@@ -78,7 +78,7 @@ def check(context: RuleContext) -> Finding | Silent:
     launches = found.launches(context)
     estimate = saved(
         context,
-        Change(beside=launches),
+        Change(concurrent=launches),
         "Copied during the step before, on a separate stream, the batches delay no kernel.",
         limit_ns=exposed,
     )

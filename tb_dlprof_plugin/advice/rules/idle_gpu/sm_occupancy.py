@@ -68,8 +68,8 @@ def _alone(view: ProfileView, computes: Bools) -> tuple[Bools, int]:
             mine = np.flatnonzero(here & (launches.stream == stream))
             others = here & (launches.stream != stream)
             start = launches.start_ns[others]
-            beside = union(start, start + launches.duration_ns[others])
+            overlapping = union(start, start + launches.duration_ns[others])
             begin = launches.start_ns[mine]
-            inside = covered(beside, begin, begin + launches.duration_ns[mine])
+            inside = covered(overlapping, begin, begin + launches.duration_ns[mine])
             alone[mine] = inside < _ALONE * np.maximum(launches.duration_ns[mine], 1)
     return alone, most

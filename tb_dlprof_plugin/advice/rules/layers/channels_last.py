@@ -178,8 +178,8 @@ def _beside_tensor_cores(context: RuleContext) -> Bools:
     multiplies = np.zeros(len(context.profile.ops) + 1, dtype=np.bool_)
     multiplies[op[context.on_tensor_cores]] = True
     multiplies[-1] = False
-    beside: Bools = multiplies[op]
-    return beside
+    found: Bools = multiplies[op]
+    return found
 
 
 def _norms(context: RuleContext) -> Bools:

@@ -219,8 +219,8 @@ def _of_rounds(context: RuleContext, seen: _Seen) -> Saving:
         high,
         f"All exchanges but the last one take {seen.early_ns / 1e6:.2f} ms a step with nothing else running. They also "
         f"run for {seen.early_hidden_ns / 1e6:.2f} ms in parallel with kernels, whose multiprocessors they share: a "
-        "quarter of that, at most three quarters, comes on top. At the least six tenths of the exposed time, because launches may "
-        "come late.",
+        "quarter of that, at most three quarters, comes on top. At the least six tenths of the exposed time, because "
+        "launches may come late.",
     )
 
 
