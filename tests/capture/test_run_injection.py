@@ -17,7 +17,7 @@ from support.script_runs import numbers, profiles, run, write
 import tb_dlprof_plugin
 from tb_dlprof_plugin.capture.launcher.protocol import RunRequest, read_statuses
 
-INJECTED = Path(tb_dlprof_plugin.__file__).parent / "capture" / "run" / "inject"
+INJECTED = Path(tb_dlprof_plugin.__file__).parent / "capture" / "launcher" / "inject"
 
 
 def python(folder: Path, code: str, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -47,7 +47,7 @@ def test_the_script_sees_the_path_that_it_would_see_without_us(tmp_path: Path) -
     assert python(tmp_path, code).stdout == plain.stdout
 
 
-def test_torch_is_heard_of_whoever_imports_it(tmp_path: Path) -> None:
+def test_the_import_of_torch_is_noticed_from_any_module(tmp_path: Path) -> None:
     done = python(
         tmp_path,
         """
@@ -90,7 +90,7 @@ def test_an_error_of_another_sitecustomize_is_told_as_ever(tmp_path: Path) -> No
     assert "ZeroDivisionError" in done.stderr
 
 
-def test_without_an_order_it_is_one_sentence_in_a_report(tmp_path: Path) -> None:
+def test_without_a_request_the_status_has_one_sentence(tmp_path: Path) -> None:
     done = python(tmp_path, "import os; os.remove('request.json'); import torch; print('goes on')")
     assert (done.returncode, done.stdout, done.stderr) == (0, "goes on\n", "")
     (report,) = read_statuses(tmp_path)
