@@ -330,9 +330,7 @@ def _light_ms(view: Any) -> float | None:
     light = view.profile.light_window
     if len(light) < 2 or not len(light.launches):
         return None
-    launches, boundary = light.launches, light.boundary_ns
-    called = np.where(launches.call >= 0, light.calls.start_ns[np.maximum(launches.call, 0)], launches.start_ns)
-    step = np.searchsorted(boundary, called, side="right") - 1
+    launches, boundary, step = light.launches, light.boundary_ns, light.step_of_launches()
     done = boundary[1:].copy()
     inside = (step >= 0) & (step < len(light))
     np.maximum.at(done, step[inside], (launches.start_ns + launches.duration_ns)[inside])

@@ -15,7 +15,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_dlprof_plugin.analysis.attribution import launch_calls
-from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, LightCalls, LightLaunches, LightWindow, Note, Profile
+from tb_dlprof_plugin.model.profile import (
+    Bools,
+    CallKind,
+    Ints,
+    LightCalls,
+    LightLaunches,
+    LightWindow,
+    Note,
+    Profile,
+    light_step,
+)
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto.reader import read_kineto
@@ -67,6 +77,7 @@ class _Light:
     Attributes:
         call_rows: rows of the timeline's host events, in order of start.
         launch_rows: rows of its device events, in order of start.
+        call_step: per call its step.
         launch_call: per launch the position in ``call_rows``, -1 where the call came before the window.
         launch_step: per launch its step, by its call; -1 without one.
     """
@@ -79,6 +90,7 @@ class _Light:
         rows = np.flatnonzero(inside)
         self.call_rows: Ints = rows[np.argsort(starts[rows], kind="stable")]
         self.call_start_ns: Ints = starts[self.call_rows]
+        self.call_step: Ints = light_step(boundary_ns, self.call_start_ns)
         position = np.full(len(host) + 1, -1, dtype=np.int64)
         position[self.call_rows] = np.arange(len(self.call_rows))
         call = position[launch_calls(timeline)]
@@ -89,13 +101,7 @@ class _Light:
         self.launch_call: Ints = call[self.launch_rows]
         self.launch_start_ns: Ints = device_start[self.launch_rows]
         self.launch_duration_ns: Ints = device.duration_ns[self.launch_rows]
-        self.launch_step: Ints = np.where(
-            self.launch_call >= 0, self.step_of_call()[np.maximum(self.launch_call, 0)], -1
-        )
-
-    def step_of_call(self) -> Ints:
-        """The step of each call."""
-        return np.searchsorted(self.boundary_ns, self.call_start_ns, side="right") - 1
+        self.launch_step: Ints = np.where(self.launch_call >= 0, self.call_step[np.maximum(self.launch_call, 0)], -1)
 
     def order(self, step: int) -> Ints:
         """Launches of a step in the order of their calls, those of one call by stream."""
@@ -227,7 +233,7 @@ def _match_calls(light: _Light, full: _Full, step: int, iteration: int, launch: 
     name and order between two of them."""
     launches, calls = full.profile.launches, full.profile.calls
     pairs: dict[int, int] = {}
-    for row in light.order(step)[:].tolist():
+    for row in light.order(step).tolist():
         if launch[row] >= 0:
             theirs = int(launches.call[launch[row]])
             if full.is_runtime[theirs]:
@@ -239,7 +245,7 @@ def _match_calls(light: _Light, full: _Full, step: int, iteration: int, launch: 
     call[ours] = theirs_sorted
     our_marks, their_marks = light.call_start_ns[ours], np.sort(calls.start_ns[theirs_sorted])
     light_strings, host = light.timeline.strings, light.timeline.host
-    mine = np.flatnonzero(light.step_of_call() == step)
+    mine = np.flatnonzero(light.call_step == step)
     between: dict[tuple[str, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     place = np.searchsorted(our_marks, light.call_start_ns[mine])
     for position, where in zip(mine.tolist(), place.tolist(), strict=True):

@@ -10,6 +10,7 @@ import enum
 
 from torch.profiler import ProfilerAction
 
+from tb_dlprof_plugin.capture.light_window import light_is_possible
 from tb_dlprof_plugin.capture.schedule import Schedule
 
 LIGHT_STEPS = 3
@@ -57,12 +58,70 @@ def kind_outside(since: int, until: int | None, *, leading: bool, light_after: b
     return StepKind.TIMED
 
 
-def steps_until_full(schedule: Schedule, step: int) -> int | None:
-    """Steps from this one to the next that the schedule profiles; None if that is beyond the look-ahead, or the
-    schedule cannot be queried."""
-    if not can_be_asked(schedule):
-        return None
-    return next((n for n in range(LOOK_AHEAD + 1) if schedule(step + n) is not ProfilerAction.NONE), None)
+class StepKinds:
+    """What is measured in the steps of one training, queried at the beginning of each.
+
+    Attributes:
+        since: steps without the full window's profiler before the current one; -1 within the window.
+        light: whether a light window would say more than the full one.
+    """
+
+    def __init__(self, light: bool, since: int = 0) -> None:
+        self.since, self.light = since, light
+        self._ahead = LookAhead()
+
+    def full(self) -> StepKind:
+        """The full window's profiler warms up or records in the step that begins."""
+        self.since = -1
+        return StepKind.FULL
+
+    def outside(self, schedule: Schedule, step: int, *, leading: bool, light_after: bool) -> StepKind:
+        """The full window's profiler is off in the step that begins. Other arguments are those of `kind_outside`.
+
+        Args:
+            schedule: the full window's profiler's; the same in all calls.
+            step: number of the step that begins.
+        """
+        self.since += 1
+        return kind_outside(
+            self.since,
+            self._ahead.steps_until_full(schedule, step),
+            leading=leading,
+            light_after=light_after,
+            light=self.light and light_is_possible(),
+        )
+
+
+class LookAhead:
+    """Distance to the next full window; calls the schedule once per step."""
+
+    def __init__(self) -> None:
+        self._step: int | None = None
+        self._until: int | None = None
+
+    def steps_until_full(self, schedule: Schedule, step: int) -> int | None:
+        """Steps from this one to the next that the schedule profiles; None if that is beyond the look-ahead or unknown.
+
+        Args:
+            schedule: the same in all calls.
+            step: if it does not follow the step of the last call, the schedule is queried again.
+        """
+        if not can_be_asked(schedule):
+            return None
+        if self._step != step - 1 or self._until == 0:
+            self._until = _first_full(schedule, step, 0)
+        elif self._until is None:
+            self._until = _first_full(schedule, step, LOOK_AHEAD)
+        else:
+            self._until -= 1
+        self._step = step
+        return self._until
+
+
+def _first_full(schedule: Schedule, step: int, nearest: int) -> int | None:
+    """Steps to the first profiled step, ``nearest`` to `LOOK_AHEAD` steps from this one."""
+    ahead = range(nearest, LOOK_AHEAD + 1)
+    return next((n for n in ahead if schedule(step + n) is not ProfilerAction.NONE), None)
 
 
 def can_be_asked(schedule: Schedule) -> bool:

@@ -17,9 +17,9 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerAction
 
-from tb_dlprof_plugin.capture.cycle import StepKind, kind_outside, steps_until_full
+from tb_dlprof_plugin.capture.cycle import StepKind, StepKinds
 from tb_dlprof_plugin.capture.handler import TraceHandler, make_ranges
-from tb_dlprof_plugin.capture.light_window import another_profiler_runs, light_is_possible, light_would_say_more
+from tb_dlprof_plugin.capture.light_window import another_profiler_runs, light_would_say_more
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
 from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S
 from tb_dlprof_plugin.capture.schedule import DEFAULT, RECORDING, Schedule, make_schedule, steps_needed
@@ -124,9 +124,7 @@ class ProfileSession:
         self._entered_s = 0.0
         self._unstepped_forwards = 0
         self._unstepped_updates = 0
-        # Of the current step: its index among the steps without the profiler, -1 for a step with it.
-        self._since = 0
-        self._light = False
+        self._kinds = StepKinds(light=False)
         handler.goes_on = lambda _, prof: prof.current_action is ProfilerAction.NONE
         handler.ranges = make_ranges(ranges_of, on_outermost=lambda: self._guarded(self._count_forward))
         handler.watch = OptimizerWatch(on_step=lambda: self._guarded(self._count_update))
@@ -184,8 +182,8 @@ class ProfileSession:
             return
         options = {name: value for name, value in self._options.items() if value is not None}
         self.profiler = torch.profiler.profile(schedule=self._action, on_trace_ready=self._on_trace, **options)
-        self._since = 0 if self._action(0) is ProfilerAction.NONE else -1
-        self._light = light_would_say_more(self.profiler.activities)
+        since = 0 if self._action(0) is ProfilerAction.NONE else -1
+        self._kinds = StepKinds(light_would_say_more(self.profiler.activities), since)
         self._sync_hooks(self._action(0))
         # Entering also starts the profiler's own step annotation.
         self.profiler.__enter__()
@@ -216,18 +214,11 @@ class ProfileSession:
     def _kind_of(self, step: int, action: ProfilerAction) -> StepKind:
         """Of the step that begins."""
         if action is not ProfilerAction.NONE:
-            self._since = -1
-            return StepKind.FULL
-        self._since += 1
+            return self._kinds.full()
         if self._closed_unstepped:
             return StepKind.REST
-        return kind_outside(
-            self._since,
-            steps_until_full(self._schedule, step),
-            leading=not self._traces,
-            light_after=self.handler.outside.light_due,
-            light=self._light and light_is_possible(),
-        )
+        outside = self.handler.outside
+        return self._kinds.outside(self._schedule, step, leading=not self._traces, light_after=outside.light_due)
 
     def _stop(self) -> None:
         assert self.profiler is not None

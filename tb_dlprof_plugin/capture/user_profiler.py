@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch.profiler import ProfilerAction, profile
 
-from tb_dlprof_plugin.capture.cycle import StepKind, kind_outside, steps_until_full
-from tb_dlprof_plugin.capture.light_window import light_is_possible, light_would_say_more
+from tb_dlprof_plugin.capture.cycle import StepKind, StepKinds
+from tb_dlprof_plugin.capture.light_window import light_would_say_more
 from tb_dlprof_plugin.capture.warn import probe
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ class _Follower:
 
     def __init__(self, handler: TraceHandler, light: bool) -> None:
         self._handler = handler
-        self._light = light
-        self._since = 0
+        self._kinds = StepKinds(light)
 
     def boundary(self, prof: Any, following: ProfilerAction | None) -> None:
         """A step ended, and one with this action begins; None if the profiler stops."""
@@ -62,16 +61,7 @@ class _Follower:
             outside.end(StepKind.FULL)
             self.leave(prof)
             return
-        self._since += 1
-        outside.turn(
-            kind_outside(
-                self._since,
-                steps_until_full(prof.schedule, prof.step_num),
-                leading=False,
-                light_after=outside.light_due,
-                light=self._light and light_is_possible(),
-            )
-        )
+        outside.turn(self._kinds.outside(prof.schedule, prof.step_num, leading=False, light_after=outside.light_due))
         if outside.after_is_over() or not handler.awaits_after:
             self.leave(prof)
 

@@ -76,11 +76,6 @@ class ForecastCheck:
         """How much longer than measured the forecast step is."""
         return 100 * (self.forecast.predicted_ns / self.step.ns - 1)
 
-    @property
-    def kernel_error_percent(self) -> float | None:
-        """The same of the kernel time."""
-        return 100 * (self.forecast.gpu_ns / self.kernel_ns - 1) if self.kernel_ns else None
-
 
 def forecast_precision(base: ProfileView, candidate: ProfileView) -> Precision | None:
     """The precision that the candidate went to, where a forecast is about that: from FP32 to TF32 or by autocast."""

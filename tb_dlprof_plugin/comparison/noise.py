@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from tb_dlprof_plugin.model.profile import Floats
 
-CONFIDENCE = 0.95
-
 # Student's t, two-sided 95 %, for 1 to 30 degrees of freedom; any table of it.
 _T95 = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),

@@ -28,7 +28,7 @@ class Sites:
         dims: recorded input dims of the first call of the site that has any, "" for none.
         gpu_ns: summed time of what it launched, casts and GradScaler's work left out.
         cast_ns: summed time of its casts.
-        own: whether it consists of casts or GradScaler's work only.
+        amp_only: whether it consists of casts or GradScaler's work only.
         compiled: whether it is code from torch.compile.
     """
 

@@ -17,10 +17,16 @@ import numpy as np
 from tb_dlprof_plugin.comparison.noise import half_width
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, StepSource
 
-LEAST_ERROR: dict[StepSource, float] = {"measured": 0.015, "light": 0.015, "simulated": 0.05, "recorded": 0.02}
-"""Half of a step's interval at least, as a share of it. Timed steps of one process differ by 1.5 % from minute to
-minute. Recorded steps of the GPU-paced runs in `benchmarks/precision_pairs` and `demo` are 0.7 % too long at the median
-and less than 2.1 % in 41 of 42; simulated ones are off by 6 % at the median."""
+LEAST_ERROR_BETWEEN_RUNS: dict[StepSource, float] = {
+    "measured": 0.015,
+    "light": 0.015,
+    "simulated": 0.05,
+    "recorded": 0.02,
+}
+"""Half of a step's interval at least where it is compared with another run's, as a share of it: more than the least
+error of a step by itself (`simulation.timed_steps.LEAST_ERROR`). Timed steps of one process differ by 1.5 % from minute
+to minute. Recorded steps of the GPU-paced runs in `benchmarks/precision_pairs` and `demo` are 0.7 % too long at the
+median and less than 2.1 % in 41 of 42; simulated ones are off by 6 % at the median."""
 _MOST_ERROR = math.log(10.0)
 """The uncertainty of a step is capped at a factor of ten."""
 
@@ -36,7 +42,7 @@ class TimedStep:
     def errors(self) -> tuple[float, float]:
         """Widths of the 95 % interval below and above the step, as logarithms of factors."""
         step = self.estimate
-        least = math.log1p(LEAST_ERROR[step.source])
+        least = math.log1p(LEAST_ERROR_BETWEEN_RUNS[step.source])
         below = math.log(step.ns / step.low_ns) if step.low_ns > 0 else _MOST_ERROR
         above = math.log(step.high_ns / step.ns) if step.ns > 0 else _MOST_ERROR
         return min(max(below, least), _MOST_ERROR), min(max(above, least), _MOST_ERROR)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.comparison.waterfall import CPU_BUCKETS, GPU_BUCKETS, Basis
+from tb_dlprof_plugin.metrics.without_recorder import shortened
 from tb_dlprof_plugin.model.profile import Floats, Ints
 
 _SLOWED: dict[Basis, tuple[tuple[str, ...], ...]] = {
@@ -34,13 +35,7 @@ def without_recorder(recorded_ns: Floats, step_ns: float, basis: Basis) -> Float
     if added <= 0:
         result[keys.index(_REST[basis])] -= added
         return result
-    for group in _SLOWED[basis]:
-        columns = [keys.index(key) for key in group]
-        there = float(result[columns].sum())
-        taken = min(added, there)
-        if there > 0:
-            result[columns] *= 1 - taken / there
-            added -= taken
+    result = shortened(result, [[keys.index(key) for key in group] for group in _SLOWED[basis]], added)
     whole = float(result.sum())
     # The GPU's work alone takes longer than the step: kernels were a little slower while recorded.
     return result * (step_ns / whole) if whole > step_ns else result

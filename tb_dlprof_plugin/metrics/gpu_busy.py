@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.without_recorder import scaled
 from tb_dlprof_plugin.model.intervals import exclusive, union
-from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Verdict
+from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Profile, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 
@@ -32,7 +32,7 @@ def gpu_busy_ns(view: ProfileView, selection: Selection) -> Ints:
     """Time of the selected steps by GPU and `GPU_CATEGORIES` (ns), exclusive; shape (GPUs, 3)."""
     iterations = view.profile.iterations
     gpus = len(iterations.gpu_ids)
-    per_step = _light_busy_ns(view, selection)
+    per_step = _light_busy_ns(view.profile)
     if per_step is None:
         rows = slice(selection.first, selection.last + 1)
         found = iterations.category_ns[rows, :gpus, : len(GPU_CATEGORIES)].sum(axis=0)
@@ -44,15 +44,13 @@ def gpu_busy_ns(view: ProfileView, selection: Selection) -> Ints:
     ).reshape(gpus, len(GPU_CATEGORIES))
 
 
-def _light_busy_ns(view: ProfileView, _: Selection) -> np.ndarray | None:  # type: ignore[type-arg]
-    """The same of a mean step of the light window, None where none of its steps matches a recorded one."""
-    profile = view.profile
+def _light_busy_ns(profile: Profile) -> np.ndarray | None:  # type: ignore[type-arg]
+    """Time (ns) by GPU and category of a mean step of the light window; None where none matches a recorded one."""
     light, activities = profile.light_window, profile.light_window.launches
     matched = light.iteration >= 0
     if not matched.any() or not len(activities):
         return None
-    called = np.where(activities.call >= 0, light.calls.start_ns[np.maximum(activities.call, 0)], activities.start_ns)
-    step = np.searchsorted(light.boundary_ns, called, side="right") - 1
+    step = light.step_of_launches()
     chosen = (step >= 0) & (step < len(light))
     chosen &= matched[np.clip(step, 0, len(light) - 1)]
     if not chosen.any():

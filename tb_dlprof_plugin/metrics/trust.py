@@ -15,6 +15,7 @@ from tb_dlprof_plugin.metrics.clock_drift import clock_drift
 from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, coverage, time_split
 from tb_dlprof_plugin.metrics.outlier_steps import FEWEST_ITERATIONS, IterationSpread, iteration_spread
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 
 TrustLevel = Literal["good", "fair", "poor"]
@@ -103,6 +104,7 @@ def trust(view: ProfileView, selection: Selection) -> Trust:
         _iterations(view, selection, spread),
         _overhead(estimate, spread),
         _step(view, estimate),
+        _replay(view, selection),
         _damage(view),
         _kernels(view, selection),
         _drift(view, selection),
@@ -213,6 +215,22 @@ def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[Reason]:
         yield Reason(
             "step_timed", severity, f"The step was timed {by}{steps}: {_time(estimate.ns)}, {between}{wide}.", half
         )
+
+
+def _replay(view: ProfileView, selection: Selection) -> Iterator[Reason]:
+    """Its threshold is `simulation.agreement.MOST_PERCENT`. Measured figures hold, so that it is never poor."""
+    known = basis(view, selection)
+    if known.off_percent is None or known.trusted:
+        return
+    steps = "recorded steps" if known.light is None else "light window's steps"
+    change = f"{abs(known.off_percent):.0f} % {'longer' if known.off_percent > 0 else 'shorter'}"
+    yield Reason(
+        "replay_off",
+        "fair",
+        f"A replay of the {steps} is {change} than they were: the recording does not show all that sets their pace. No "
+        "saving is stated that the replay would have to tell; measured figures hold.",
+        known.off_percent,
+    )
 
 
 def _damage(view: ProfileView) -> Iterator[Reason]:

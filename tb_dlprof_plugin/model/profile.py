@@ -275,6 +275,16 @@ class LightLaunches:
         return len(self.start_ns)
 
 
+def light_step(boundary_ns: Ints, time_ns: Ints) -> Ints:
+    """The step of a light window at each time; -1 before the first step, the number of steps after the last.
+
+    Args:
+        boundary_ns: as in `LightWindow`.
+        time_ns: on the same clock.
+    """
+    return np.searchsorted(boundary_ns, time_ns, side="right") - 1
+
+
 @dataclass(frozen=True, slots=True)
 class LightWindow:
     """Steps recorded with GPU activities and CUDA calls alone, which slows the CPU down by next to nothing.
@@ -294,6 +304,17 @@ class LightWindow:
 
     def __len__(self) -> int:
         return len(self.iteration)
+
+    def step_of_calls(self) -> Ints:
+        """Per call the step in which it begins."""
+        return light_step(self.boundary_ns, self.calls.start_ns)
+
+    def step_of_launches(self) -> Ints:
+        """Per launch the step of its call, as `light_step`; where its call came before the window, that in which it
+        begins to run."""
+        call, start_ns = self.launches.call, self.launches.start_ns
+        called_ns = np.where(call >= 0, self.calls.start_ns[np.maximum(call, 0)], start_ns)
+        return light_step(self.boundary_ns, called_ns)
 
     @classmethod
     def none(cls) -> LightWindow:

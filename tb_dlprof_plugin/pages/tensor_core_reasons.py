@@ -11,7 +11,7 @@ import numpy as np
 from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import of_forecast, shorter_step
-from tb_dlprof_plugin.advice.thresholds import AMP_MATRIX_FROM_FP32, TF32_MATRIX, Speedup
+from tb_dlprof_plugin.advice.thresholds import AMP_MATRIX_FROM_FP32, TF32_MATRIX, SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.tensor_core_bounds import largest_gains
 from tb_dlprof_plugin.metrics.tensor_core_reasons import OffTime, off_tensor_cores
@@ -28,7 +28,7 @@ OffReason = Literal[
     "alignment", "library_choice", "layout", "helpers",
 ]  # fmt: skip
 
-_FACTORS: dict[str, Speedup] = {"tf32": TF32_MATRIX, "amp": AMP_MATRIX_FROM_FP32}
+_FACTORS: dict[str, SpeedupRange] = {"tf32": TF32_MATRIX, "amp": AMP_MATRIX_FROM_FP32}
 _REMEDIES = {"tf32": "TF32", "amp": "mixed precision"}
 _NEVER = ("gpu_has_none", "no_tensor_core_kernel", "dtype")
 """Reasons that also tell why matrix work is not eligible."""

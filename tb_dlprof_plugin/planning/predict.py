@@ -135,9 +135,8 @@ class _Forecaster:
         base, steps = self._simulation.step(), self._simulation.estimate
         expected = self._changed(share.expected, 0.0)
         middle = self._simulation.step([expected.change])
-        low = self._end(share.low, -CALIBRATION.spreads)
-        high = self._end(share.high, CALIBRATION.spreads)
-        most = self._share(share.high, CALIBRATION.spreads)
+        low, least_share = self._end(share.low, -CALIBRATION.spreads)
+        high, most = self._end(share.high, CALIBRATION.spreads)
         if self._loading.hidden:
             # The workers keep up with the step as it is; a shorter one may have to wait for them.
             high, most = max(high, steps.ns), max(most, 1.0)
@@ -149,9 +148,7 @@ class _Forecaster:
             predicted_ns=predicted_ns,
             low_ns=min(max(low, least), predicted_ns),
             high_ns=max(high, predicted_ns),
-            least_share=min(
-                max(self._share(share.low, -CALIBRATION.spreads), least / steps.ns), predicted_ns / steps.ns
-            ),
+            least_share=min(max(least_share, least / steps.ns), predicted_ns / steps.ns),
             most_share=max(most, predicted_ns / steps.ns),
             limited_by="dataloader" if middle.ns < least else self._limit(middle),
             gpu_ns=middle.gpu_ns,
@@ -164,17 +161,14 @@ class _Forecaster:
             change=expected.change,
         )
 
-    def _share(self, share: float, spreads: float) -> float:
-        """The remaining share of the step at one end of the interval."""
-        return self._simulation.step([self._changed(share, spreads).change], share).ns / self._simulation.estimate.ns
-
-    def _end(self, share: float, spreads: float) -> float:
-        """The step at one end of the interval: with kernels and a CPU as fast, or as slow, as the measurements allow
-        (ns)."""
+    def _end(self, share: float, spreads: float) -> tuple[float, float]:
+        """The step (ns) and its remaining share, with kernels and a CPU as fast, or as slow, as measurements allow."""
         simulated, steps = self._simulation, self._simulation.estimate
+        scaled, absolute = simulated.scaled_and_absolute([self._changed(share, spreads).change], share)
+        left = scaled.ns / steps.ns
         if steps.source == "measured":
-            return self._share(share, spreads) * (steps.low_ns if spreads < 0 else steps.high_ns)
-        return simulated.absolute([self._changed(share, spreads).change], share).ns
+            return left * (steps.low_ns if spreads < 0 else steps.high_ns), left
+        return absolute.ns, left
 
     def _changed(self, share: float, spreads: float) -> _Changed:
         """The change, with all kernel times shifted by so many of their spreads."""

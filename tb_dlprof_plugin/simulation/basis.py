@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
-from tb_dlprof_plugin.simulation.agreement import agreement_of
+from tb_dlprof_plugin.simulation.agreement import MOST_PERCENT, agreement_of
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.host_clock import HostClock, clock_of
 from tb_dlprof_plugin.simulation.light_window import Light, light
@@ -33,7 +33,7 @@ class Basis:
         view: the replayed run.
         light: how changes are translated; None where the recording itself is replayed.
         share: remaining share of the CPU's time in ``view`` without the recorder, as known without a measured step.
-        off_percent: see `agreement`.
+        off_percent: by how much a replay of the recording is longer than the recording; None without launches.
     """
 
     replays: Replays
@@ -43,6 +43,11 @@ class Basis:
     off_percent: float | None
     _clocks: dict[float, HostClock] = field(default_factory=dict)
     _unchanged: dict[float, Replayed] = field(default_factory=dict)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the replay knows this run well enough to say what a change would save."""
+        return self.off_percent is None or abs(self.off_percent) <= MOST_PERCENT
 
     def run(self, share: float, changes: Sequence[Change] = ()) -> Replayed:
         """The mean step, with the CPU's launching taking this share of the time that it took in `frame`."""
@@ -85,8 +90,3 @@ def basis(view: ProfileView, selection: Selection) -> Basis:
     left = 1.0 - LIGHT_SHARE
     share = CpuShare(left * math.exp(-SPREAD), left, left * math.exp(SPREAD))
     return Basis(replays(found.view, every), found.view, found, share, agreement_of(found.view, every))
-
-
-def agreement(view: ProfileView, selection: Selection) -> float | None:
-    """By how many percent a replay of the recording is longer than the recording; None without launches."""
-    return basis(view, selection).off_percent

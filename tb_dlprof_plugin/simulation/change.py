@@ -33,8 +33,8 @@ class Change:
         cpu: recorded CPU times (ns), disjoint and in order, of which the share ``keep_cpu`` remains.
         gpu: remaining share of the time of each row of `Profile.launches`, 0 for a removed activity.
         keep_gaps: remaining share of the time between two kernels of which the second waits for the first.
-        waits_gone: synchronising calls that are assumed to return immediately.
-        beside: activities on a separate stream, which delay no others.
+        removed_waits: synchronising calls that are assumed to return immediately.
+        concurrent: activities on a separate stream, which delay no others.
         added: work before the launch of a row of `Profile.launches`.
         keep_rest: remaining share of the step after an effect that a replay cannot show, such as another GPU's work.
     """
@@ -47,9 +47,6 @@ class Change:
     concurrent: Bools | None = None
     added: Mapping[int, list[Added]] = field(default_factory=dict)
     keep_rest: float = 1.0
-
-
-NO_CHANGE = Change()
 
 
 def without_calls(view: ProfileView, gone: Bools, gpu: Floats | None = None) -> Change:

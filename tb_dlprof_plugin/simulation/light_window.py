@@ -65,7 +65,7 @@ class Light:
             cpu = union(np.concatenate(starts), np.concatenate(stops))
         mine = {full: row for row, full in enumerate(self.launch.tolist()) if full >= 0}
         added = {mine[row]: more for row, more in change.added.items() if row in mine}
-        return replace(change, gpu=gpu, beside=beside, removed_waits=removed_waits, cpu=cpu, added=added)
+        return replace(change, gpu=gpu, concurrent=beside, removed_waits=removed_waits, cpu=cpu, added=added)
 
 
 @per_selection
@@ -133,26 +133,25 @@ class _Builder:
     """Makes a profile of some steps of the window."""
 
     def __init__(self, view: ProfileView, window: LightWindow, substitutes: Sequence[_Substitute | None]) -> None:
-        self._frame, self._window, self._instead = view, window, substitutes
-        boundary = window.boundary_ns
-        self._step = np.searchsorted(boundary, window.calls.start_ns, side="right") - 1
-        launched = window.launches.call
-        self._launch_step = np.where(launched >= 0, self._step[np.maximum(launched, 0)], -1)
+        self._view, self._window, self._substitutes = view, window, substitutes
+        self._step = window.step_of_calls()
+        # What was launched before the window is no step's.
+        self._launch_step = np.where(window.launches.call >= 0, window.step_of_launches(), -1)
         self._call = self._mapped(window.calls.call, self._step, "calls")
         self._launch = self._mapped(window.launches.launch, self._launch_step, "launches")
 
     def light(self, steps: Sequence[int]) -> Light:
-        launches, window = self._frame.profile.launches, self._window
+        launches, window = self._view.profile.launches, self._window
         order = np.lexsort((window.calls.start_ns, window.calls.thread))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         ops, op_of = self._ops()
-        kernels = _with_unknown(self._frame.profile.kernels)
+        kernels = _with_unknown(self._view.profile.kernels)
         found = window.launches.launch
         nothing = np.full(len(found), -1)
         profile = replace(
-            self._frame.profile,
-            strings=[*self._frame.profile.strings, ""],
+            self._view.profile,
+            strings=[*self._view.profile.strings, ""],
             iterations=self._steps(steps),
             ops=ops,
             calls=Calls(
@@ -189,7 +188,7 @@ class _Builder:
     def _mapped(self, full: Ints, step: Ints, what: str) -> Ints:
         """Rows of the full recording, from the substitute iterations if there are any."""
         result = full.copy()
-        for number, one in enumerate(self._instead):
+        for number, one in enumerate(self._substitutes):
             pairs = None if one is None else getattr(one, what)
             mine = np.flatnonzero((step == number) & (full >= 0))
             if pairs is None or not len(mine):
@@ -200,12 +199,12 @@ class _Builder:
 
     def _ops(self) -> tuple[Ops, Ints]:
         """The full recording's ops with those of CUDA calls that it lacks, and the op of each call."""
-        ops, names = self._frame.profile.ops, self._window.calls.name
+        ops, names = self._view.profile.ops, self._window.calls.name
         of_name = {int(ops.name[row]): int(row) for row in np.flatnonzero(ops.kind == CallKind.RUNTIME)}
         missing = [name for name in np.unique(names).tolist() if name not in of_name]
         of_name.update({name: len(ops) + place for place, name in enumerate(missing)})
         more, count = np.array(missing, dtype=np.int64), len(missing)
-        empty = np.full(count, len(self._frame.profile.strings))
+        empty = np.full(count, len(self._view.profile.strings))
         zeros = np.zeros(count, dtype=np.int64)
         longer = Ops(
             name=np.concatenate([ops.name, more]),
@@ -232,7 +231,7 @@ class _Builder:
         done[0] = int(ended[before].max(initial=boundary[0]))
         done = np.maximum.accumulate(done)
         chosen = np.array(steps, dtype=np.int64)
-        whole = self._frame.profile.iterations
+        whole = self._view.profile.iterations
         return replace(
             whole,
             number=chosen,
@@ -245,8 +244,8 @@ class _Builder:
 
     def _moments(self, step: int) -> tuple[Floats, Floats]:
         """Begin and end of a step and of its matched calls, in the full recording and in the window."""
-        calls, iterations, window = self._frame.profile.calls, self._frame.profile.iterations, self._window
-        one = self._instead[step]
+        calls, iterations, window = self._view.profile.calls, self._view.profile.iterations, self._window
+        one = self._substitutes[step]
         assert one is not None
         mine = np.flatnonzero((self._step == step) & (self._call >= 0))
         row = self._call[mine]

@@ -70,7 +70,7 @@ def replay(steps: Sequence[Step], device_of: Sequence[int], backlog_ns: float | 
     Args:
         steps: the iterations.
         device_of: the GPU of each stream.
-        behind_ns: remaining GPU work of earlier steps when the first begins. By default the first step
+        backlog_ns: remaining GPU work of earlier steps when the first begins. By default the first step
             is run once more before all, which fills the queue.
     """
     if not steps:

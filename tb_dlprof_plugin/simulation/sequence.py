@@ -64,12 +64,6 @@ class Sequence:
     def __len__(self) -> int:
         return len(self.launch)
 
-    @property
-    def is_wait(self) -> Bools:
-        """Which rows wait."""
-        waiting: Bools = self.launch < 0
-        return waiting
-
 
 @per_selection
 def sequence(view: ProfileView, _: Selection) -> Sequence:

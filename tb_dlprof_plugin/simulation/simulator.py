@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
-from tb_dlprof_plugin.simulation.agreement import MOST_PERCENT
 from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 from tb_dlprof_plugin.simulation.recorder_cost import CpuShare
+from tb_dlprof_plugin.simulation.replay import Replayed
 
 _GPU_PACED, _GPU_PACED_WITH_GAPS = 0.9, 0.85
 """With the GPU busy for this share of a step it sets the pace. Where the CPU is not busy, the rest may be the gaps of a
@@ -62,7 +62,7 @@ class Simulation:
     @property
     def trusted(self) -> bool:
         """Whether the replay models this run well enough to estimate savings."""
-        return self.off_percent is None or abs(self.off_percent) <= MOST_PERCENT
+        return self._basis.trusted
 
     @property
     def from_light_window(self) -> bool:
@@ -77,10 +77,7 @@ class Simulation:
             share: another speed of the CPU than `share` expects. The step as it is stays as long as it is.
         """
         at = self.share.expected if share is None else share
-        before = self._basis.run(at)
-        after = self._basis.run(at, changes) if changes else before
-        step_ns = self.estimate.ns * after.step_ns / before.step_ns if before.step_ns else 0.0
-        return SimulatedStep(step_ns, min(after.gpu_ns, step_ns), min(after.host_ns, step_ns))
+        return self._scaled(self._basis.run(at, changes), at)
 
     @property
     def host_ends_ns(self) -> tuple[float, float, float]:
@@ -102,7 +99,19 @@ class Simulation:
 
     def absolute(self, changes: Sequence[Change], share: float) -> SimulatedStep:
         """The step after changes with a CPU of a given speed, not scaled to the current step."""
+        return self._absolute(self._basis.run(share, changes))
+
+    def scaled_and_absolute(self, changes: Sequence[Change], share: float) -> tuple[SimulatedStep, SimulatedStep]:
+        """Results of `step` and `absolute` for the same changes, from one replay."""
         after = self._basis.run(share, changes)
+        return self._scaled(after, share), self._absolute(after)
+
+    def _scaled(self, after: Replayed, share: float) -> SimulatedStep:
+        before = self._basis.run(share)
+        step_ns = self.estimate.ns * after.step_ns / before.step_ns if before.step_ns else 0.0
+        return SimulatedStep(step_ns, min(after.gpu_ns, step_ns), min(after.host_ns, step_ns))
+
+    def _absolute(self, after: Replayed) -> SimulatedStep:
         off = 1.0 + (self.off_percent or 0.0) / 100.0
         return SimulatedStep(after.step_ns / off, after.gpu_ns, after.host_ns)
 

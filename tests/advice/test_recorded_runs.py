@@ -9,7 +9,7 @@ from support.recorded_runs import DEMO, PAIRS, ROOT
 
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.basis import agreement
+from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.store.reclassify import read_profiles
 
@@ -32,5 +32,5 @@ def test_no_saving_is_above_the_step_and_the_replay_is_near_the_recording(run: P
             assert advice.combined.expected_ns >= max(saving.expected_ns for saving in savings[:-1])
         for saving in savings:
             assert saving.low_ns <= saving.expected_ns <= saving.high_ns <= step.ns + 1
-        off = agreement(view, selection)
+        off = basis(view, selection).off_percent
         assert off is None or abs(off) < 3

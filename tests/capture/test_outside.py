@@ -21,8 +21,8 @@ from torch.profiler import ProfilerActivity, schedule
 from torch.profiler import profile as torch_profile
 
 from tb_dlprof_plugin.capture import around_window as outside_module
+from tb_dlprof_plugin.capture import cycle, profile, trace_handler, user_profiler
 from tb_dlprof_plugin.capture import light_window as light_module
-from tb_dlprof_plugin.capture import profile, trace_handler, user_profiler
 from tb_dlprof_plugin.capture import session as session_module
 from tb_dlprof_plugin.capture.analysis_job import LightTrace
 from tb_dlprof_plugin.capture.light_window import LightRecording, another_profiler_runs
@@ -77,8 +77,8 @@ def played(monkeypatch):
     """What was asked of the light window's profiler, as where a GPU is in use."""
     monkeypatch.setattr(PlayedLight, "said", [])
     monkeypatch.setattr(outside_module, "LightRecording", PlayedLight)
+    monkeypatch.setattr(cycle, "light_is_possible", lambda: True)
     for module in (session_module, user_profiler):
-        monkeypatch.setattr(module, "light_is_possible", lambda: True)
         monkeypatch.setattr(module, "light_would_say_more", lambda activities: True)
     return PlayedLight.said
 
@@ -222,7 +222,7 @@ def test_what_fails_while_following_costs_the_training_nothing(tmp_path, trainin
     def broken(*args, **kwargs):
         raise RuntimeError("no plan")
 
-    monkeypatch.setattr(user_profiler, "kind_outside", broken)
+    monkeypatch.setattr(cycle, "kind_outside", broken)
     assert len(train_with_own_profiler(handler, training[1], 8)) == 8
     assert torch_profile._transit_action is TRANSIT
     assert handler.wait(60)

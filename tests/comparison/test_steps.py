@@ -7,7 +7,7 @@ import math
 import pytest
 
 from tb_dlprof_plugin.comparison.step_intervals import (
-    LEAST_ERROR,
+    LEAST_ERROR_BETWEEN_RUNS,
     TimedStep,
     agree,
     difference_interval,
@@ -32,7 +32,7 @@ def test_errors_of_both_steps_are_added_in_quadrature() -> None:
 
 
 def test_no_step_is_known_better_than_its_source_allows() -> None:
-    for source, least in LEAST_ERROR.items():
+    for source, least in LEAST_ERROR_BETWEEN_RUNS.items():
         low, high = step(100.0, 1.0, 1.0, source).ends_ns
         assert (low, high) == (pytest.approx(100 / (1 + least)), pytest.approx(100 * (1 + least)))
     assert step(100.0, 1.3, 1.0, "simulated").ends_ns == (pytest.approx(100 / 1.3), pytest.approx(105))

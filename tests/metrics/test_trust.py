@@ -13,6 +13,7 @@ from tb_dlprof_plugin.metrics.trust import Trust, trust
 from tb_dlprof_plugin.model.profile import LightCalls, LightLaunches, LightWindow, Note, Verdict
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.simulator import simulation
 
 TRUE_NS = [990_000, 1_000_000, 1_010_000, 1_000_000]
 TIMED = RunFacts(unprofiled_before_ns=TRUE_NS, unprofiled_after_ns=TRUE_NS)
@@ -72,6 +73,26 @@ def test_an_estimated_step_is_fair_and_says_how_to_time_it(training) -> None:
 
 def test_a_cpu_recording_has_its_recorded_step(cpu_frame: ProfileView) -> None:
     assert _codes(cpu_frame) == {"few_iterations": "fair", "step_recorded": "fair"}
+
+
+def test_a_replay_that_is_off_leaves_no_saving_and_says_so(new_trace: Callable) -> None:
+    trace = new_trace()
+    trace.gpu()
+    for number in range(4):
+        trace.step(number, 1000 * number, 1000)
+        trace.op("aten::mm", 1000 * number + 5, 20)
+        trace.launch("k", 1000 * number + 10, 1000 * number + 60, 400)
+        # Begins long after its launch on an idle GPU, for no reason that the trace shows.
+        trace.launch("k", 1000 * number + 20, 1000 * number + 700, 300)
+        trace.runtime(1000 * number + 30, 968, name="cudaStreamSynchronize")
+    view = trace.view(facts=TIMED)
+    found = _trust(view)
+    off = simulation(view, view.selection()).off_percent
+    assert off is not None
+    reason = next(reason for reason in found.reasons if reason.code == "replay_off")
+    assert (found.verdict, reason.severity, reason.value) == ("fair", "fair", off)
+    assert reason.sentence.startswith(f"A replay of the recorded steps is {-off:.0f} % shorter than they were:")
+    assert "No saving is stated that the replay would have to tell" in reason.sentence
 
 
 def test_a_step_that_varies_is_named_with_its_interval(training) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.basis import agreement
+from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.change import Added, Change, without_calls
 from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
 
@@ -158,7 +158,7 @@ def test_a_measured_step_tells_how_fast_the_cpu_is_where_it_sets_the_pace(
 @pytest.mark.parametrize("name", ["lenet/fp32", "vgg16/fp32", "resnet50/amp-fp16", "torchvision/densenet121/fp32"])
 def test_a_replay_of_what_was_recorded_comes_near_it(recorded: Callable[[str], ProfileView], name: str) -> None:
     view = recorded(name)
-    off = agreement(view, view.selection())
+    off = basis(view, view.selection()).off_percent
     assert off is not None
     assert abs(off) < 1.5
 

@@ -65,7 +65,7 @@ class Recorder:
     """The recorder of one process.
 
     Args:
-        order: what to record.
+        request: what to record.
         folder: where reports go.
     """
 

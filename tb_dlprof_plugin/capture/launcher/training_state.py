@@ -24,7 +24,7 @@ class TrainingState:
     """Holds references to the models, and the settings of the DataLoader.
 
     Args:
-        alive: what lives in the process.
+        objects: the live objects of the process.
         optimizers: that have stepped; if none is known, all live ones.
         called: the first module that was called, if known.
     """

@@ -40,7 +40,6 @@ RULE = Rule(
 )
 
 _SEARCH = "search_unused_parameters"
-_DDP = "DistributedDataParallel"
 _ALL_REDUCE = ("AllReduce", "allreduce")
 _BYTES = 4
 _LARGE = 1_000_000

@@ -98,9 +98,7 @@ def check(context: RuleContext) -> Finding | Silent:
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Lists or a fused step where most kernels were for one tensor each."""
     before, after = (optimizer_work(view, view.selection()) for view in (base, candidate))
-    if 2 * int(before.single.sum()) < int(before.kernels.sum()) or 2 * int(after.single.sum()) >= int(
-        after.kernels.sum()
-    ):
+    if not _mostly_single(before) or _mostly_single(after):
         return ""
     return "fused optimizer" if after.fused.any() else "optimizer over lists of parameters"
 
