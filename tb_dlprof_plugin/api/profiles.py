@@ -1,4 +1,4 @@
-"""Profiles read from event files: each with its reports, its pages, and what it gives beside another.
+"""Profiles read from event files: each with its reports, its pages and comparisons.
 
 run, *others = tb_dlprof_plugin.read_profiles("runs")
 run.report("kernel", iter_start=5).to_pandas()
@@ -18,7 +18,7 @@ from tb_dlprof_plugin.store import reclassify
 from tb_dlprof_plugin.store.event_file import StoredProfile
 from tb_dlprof_plugin.store.ranks import MOST_RANKS, ranks_together
 
-# Reading profiles is not to wait for what their tables import: that is imported where it is used.
+# Imported on first use, to keep reading profiles fast.
 if TYPE_CHECKING:
     from tb_dlprof_plugin.api.page_result import Page
     from tb_dlprof_plugin.pages.common import RunRef
@@ -63,7 +63,7 @@ def page(
     iter_stop: int | None = None,
     run: str = "",
 ) -> Page:
-    """A page of the browser, of a profile: its first line and its tables (docs/python.md lists them).
+    """A page of a profile: its headline and its tables (docs/python.md lists them).
 
     Args:
         profile: of `read_profiles` or `analyze`.
@@ -88,7 +88,7 @@ class ReadProfile(StoredProfile):
         profile: all that is stored.
         name: of the run, as TensorBoard has it.
         ranks: the profiles of ranks of the same training and cycle, this one among them; empty where it is alone.
-        kept: what tables of many runs have computed of it.
+        kept: cached results for tables of many runs.
     """
 
     name: str = ""
@@ -97,7 +97,7 @@ class ReadProfile(StoredProfile):
 
     @property
     def ref(self) -> RunRef:
-        """What names it on the pages: run, session, rank, cycle."""
+        """Its identity on the pages: run, session, rank, cycle."""
         from tb_dlprof_plugin.pages.common import RunRef
 
         source = self.profile.source
@@ -163,7 +163,7 @@ class ReadProfile(StoredProfile):
         return Page(op_detail(view, self.ref, selection, chosen.id))
 
     def compare(self, candidate: ReadProfile) -> Page:
-        """Another run against this one as the base: what made the step shorter or longer, op by op."""
+        """Compare another run with this one as the base: what made the step shorter or longer, op by op."""
         from tb_dlprof_plugin.api.page_result import Page
         from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 
@@ -174,7 +174,7 @@ class ReadProfile(StoredProfile):
         return Page(compare_page(*sides))
 
     def predict(self, precision: str, *, batch_size: int | None = None, gpu: str | None = None) -> Page:
-        """What another precision would make of the step of this FP32 run, with its interval, op by op.
+        """Forecast the step of this FP32 run in another precision, with its interval, op by op.
 
         Args:
             precision: "tf32", "fp16" or "bf16".
@@ -182,7 +182,7 @@ class ReadProfile(StoredProfile):
             gpu: another GPU's name; the run's own by default.
 
         Raises:
-            ValueError: there is no forecast for this run or choice; the text says why.
+            ValueError: there is no forecast for this run or choice; the message gives the reason.
         """
         from tb_dlprof_plugin.api.page_result import Page
         from tb_dlprof_plugin.pages.forecast import forecast_page
@@ -212,7 +212,7 @@ _latest: list[tuple[Profile, str | None, ProfileView]] = []
 
 
 def _frame(profile: Profile, key_node: str | None) -> ProfileView:
-    """A profile's derived columns, kept for the next question about it."""
+    """A profile's derived columns, cached."""
     from tb_dlprof_plugin.metrics.key_node import with_key_node
     from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -237,7 +237,7 @@ def read_profiles(logdir: str | os.PathLike[str]) -> list[ReadProfile]:
 
 
 def _name(root: Path, file: Path) -> str:
-    """The run of an event file, as TensorBoard names it; of a logdir that is a run, its directory's name."""
+    """The run of an event file, as TensorBoard names it; for a logdir that is a run, its directory's name."""
     name = file.parent.relative_to(root).as_posix() if root.is_dir() else "."
     return file.parent.resolve().name if name == "." else name
 

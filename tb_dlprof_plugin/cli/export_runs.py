@@ -1,4 +1,4 @@
-"""Logdirs, runs, event files or traces in; the profiles that an exported file shows out."""
+"""Finds the profiles for an exported file in logdirs, runs, event files or traces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tb_dlprof_plugin.web.export import ExportedRun
 
 
 def exported_run(name: str, files: Sequence[Path], rank: int | None, cycle: int | None) -> tuple[ExportedRun, str]:
-    """A run's newest session, lowest rank and last cycle, or those that are given; and what of it is left out.
+    """A run's newest session, lowest rank and last cycle, or those that are given; and a note on the rest.
 
     ``files`` are its event files, or one trace.
 
@@ -52,7 +52,7 @@ def _of_trace(name: str, path: Path) -> ExportedRun:
 
 
 def _left_out(stored: Sequence[StoredBlob], chosen: StoredBlob) -> str:
-    """Which other profiles of the run the file does not show; empty where there is no other."""
+    """The profiles of the run that the file does not show, in words; "" if there are none."""
     of_session = [one for one in stored if one.tag.session == chosen.tag.session]
     counts = (
         (len({one.tag.session for one in stored}) - 1, "session", "sessions"),

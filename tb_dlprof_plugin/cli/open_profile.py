@@ -1,4 +1,4 @@
-"""What a command is pointed at: a logdir, a run in it, an event file or a trace file; one profile out."""
+"""Opens the profile that a command's argument names: a logdir, a run in it, an event file or a trace file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Chosen:
 
 
 def choose(source: Path, cycle: int | None, rank: int | None, first: int | None, last: int | None) -> Chosen:
-    """The newest profile under ``source`` that fits; ends the command with one sentence where there is none."""
+    """The newest matching profile under ``source``; ends the command with one sentence if there is none."""
     try:
         view, ref = _open(source, cycle, rank)
         return Chosen(view, ref, view.selection(first, last))
@@ -41,7 +41,7 @@ def _open(source: Path, cycle: int | None, rank: int | None) -> tuple[ProfileVie
         if len(traces) == 1:
             return _of_trace(traces[0])
         raise ProfileError(
-            f"{source} holds {len(traces)} traces but no profile; name one of them, or make a run of them with "
+            f"{source} holds {len(traces)} traces but no profile; name one of them, or convert them to a run with "
             f"`tb-dlprof import {source} --logdir DIR --run NAME`."
         )
     if not stored:

@@ -1,4 +1,4 @@
-"""Paths that a user named in, the trace files among and below them out."""
+"""Finds the trace files among and below the paths that a user named."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_dlprof_plugin.readers.trace_names import ORIGINAL_ENDINGS, ORIGINALS, TA
 
 
 def trace_files(paths: Iterable[Path]) -> list[Path]:
-    """Files as they are; of directories the traces as torch wrote them, and no copy for the PyTorch Profiler tab.
+    """Files unchanged; for directories their traces as torch wrote them, without copies for the PyTorch Profiler tab.
 
     Raises:
         FileNotFoundError: a directory holds none; ``filename`` names it.

@@ -1,4 +1,4 @@
-"""Every page of one run that needs nothing but the run and a range, by its name in the address."""
+"""Every page of one run whose only parameters are the run and a range, by its name in the URL."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """DLProf's Summary Report (User Guide 1.8, section 10.2): system, utilization, iterations, all ops and all kernels.
 
-Tables and rows are DLProf's; rows that it did not have stand behind its own.
+Tables and rows are DLProf's, followed by additional rows.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _DURATIONS = {
 _NSYS = "NSys Version is empty: PyTorch's profiler records, not Nsight Systems. DLProf Build is empty: there is none."
 _IO = "I/O Duration % is empty: PyTorch's profiler does not record file I/O; its time is in CPU and Other."
 _UNKNOWN_KERNELS = (
-    "Tensor Core Kernel Duration % and its counterpart are empty: too much of the kernel time is of kernels that may "
-    "or may not use them."
+    "Tensor Core Kernel Duration % and its counterpart are empty: for too much of the kernel time their use is "
+    "unknown."
 )
 _NO_GPU = "GPU figures are empty: nothing ran on a GPU."
 
@@ -150,7 +150,7 @@ def _all_ops(view: ProfileView, ref: RunRef, selection: Selection) -> Table:
 
 
 def _part(eligible: Cell, using: Cell) -> str:
-    """Which row an op is in: unknown where what is not known of it could put it into another."""
+    """The row of an op: unknown if missing data could move it to another."""
     if using is True:
         return "using"
     if eligible is False and using is False:
@@ -187,7 +187,7 @@ def _all_kernels(view: ProfileView, selection: Selection) -> Table:
 
 
 def _coverage(view: ProfileView) -> dict[str, Cell]:
-    """How much of all GPU time recorded the ops explain, whatever iterations are selected."""
+    """How much of all recorded GPU time is attributed to ops, for any selection."""
     if not view.profile.has_gpu:
         return {}
     found = coverage_of(view)

@@ -49,11 +49,11 @@ class Light:
     def translated(self, change: Change) -> Change:
         """A change of the full recording as one of the light window."""
         known_launch, known_call = self.launch >= 0, self.call >= 0
-        gpu = beside = removed_waits = cpu = None
+        gpu = concurrent = removed_waits = cpu = None
         if change.gpu is not None and len(change.gpu):
             gpu = np.where(known_launch, change.gpu[np.maximum(self.launch, 0)], 1.0)
         if change.concurrent is not None and len(change.concurrent):
-            beside = known_launch & change.concurrent[np.maximum(self.launch, 0)]
+            concurrent = known_launch & change.concurrent[np.maximum(self.launch, 0)]
         if change.removed_waits is not None and len(change.removed_waits):
             removed_waits = known_call & change.removed_waits[np.maximum(self.call, 0)]
         if change.cpu is not None:
@@ -65,7 +65,7 @@ class Light:
             cpu = union(np.concatenate(starts), np.concatenate(stops))
         mine = {full: row for row, full in enumerate(self.launch.tolist()) if full >= 0}
         added = {mine[row]: more for row, more in change.added.items() if row in mine}
-        return replace(change, gpu=gpu, concurrent=beside, removed_waits=removed_waits, cpu=cpu, added=added)
+        return replace(change, gpu=gpu, concurrent=concurrent, removed_waits=removed_waits, cpu=cpu, added=added)
 
 
 @per_selection

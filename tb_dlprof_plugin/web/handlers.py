@@ -1,4 +1,4 @@
-"""Requests in, pages out: parameters read, the profile found, the view called. Imported with the first request."""
+"""Handles requests: reads parameters, finds the profile, builds the page. Imported with the first request."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _KeptReport:
 
 
 class Answers:
-    """What each route answers."""
+    """The handlers of the routes."""
 
     def __init__(self, data_provider: Any, logdir: str) -> None:
         self._logdir = logdir
@@ -60,7 +60,7 @@ class Answers:
         """The page of a route.
 
         Raises:
-            RequestError: the request is wrong, or what it asks for is not there or damaged.
+            RequestError: the request is wrong, or its subject is missing or damaged.
         """
         if route == "runs":
             return self._store.index(*_where(request), integer(request.args, "offset") or 0)
@@ -120,7 +120,7 @@ class Answers:
         return trace_links(view.profile, ref, str(directory), tab_run, files)
 
     def _whole(self, request: Request) -> tuple[ProfileView, RunRef, Selection]:
-        """The profile as it was recorded: a key node and a range of its iterations have no say in it."""
+        """The profile as recorded: without a key node or a range of iterations."""
         names = {name: value for name, value in request.args.items() if name not in ("key_node", "first", "last")}
         return self._profile(request, names)
 
@@ -180,7 +180,7 @@ class Answers:
             raise RequestError(404, f"There is no report {name!r}; there is {', '.join(REPORTS)}.")
         view, ref, selection = self._profile(request, request.args)
         kept = self._kept_report
-        # The rest of a long report is asked for piece by piece.
+        # The rest of a long report is requested piece by piece.
         if (
             kept is not None
             and kept.view is view
@@ -232,7 +232,7 @@ class Answers:
         except KeyError:
             if done == read.total:
                 raise RequestError(404, f"There is no run {base!r} to be the base; pick another in the list.") from None
-        # The base is not read yet: what has been read is shown without it until it is.
+        # The base is not read yet: until then the other runs are shown without it.
         return many_runs_page(read.recorded, None, read.failed, read.total)
 
     def _sweep(self, request: Request) -> msgspec.Struct:

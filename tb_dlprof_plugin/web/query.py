@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tb_dlprof_plugin.web.errors import RequestError
 
 _LONGEST_TEXT = 4_000
-"""Far more than module paths and op names have; it ends up in the error that says that there is none of this name."""
+"""Far longer than module paths and op names; the text is repeated in an error message."""
 
 
 def required(args: Mapping[str, str], name: str) -> str:

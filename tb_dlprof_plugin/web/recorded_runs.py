@@ -1,4 +1,5 @@
-"""The figures of all runs of a TensorBoard, read little by little and kept: a table of hundreds needs every profile."""
+"""The figures of all runs of a TensorBoard, read in steps and cached: a table of hundreds of runs needs every
+profile."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.store import Latest, ProfileStore
 
 BUDGET_S = 1.0
-"""Of reading, for one response: then the page shows what there is and asks again."""
+"""Time limit of reading for one response: then the page shows a partial result and sends another request."""
 _KEPT_RUNS = 5_000
 """At most 5 KB each."""
 
@@ -64,7 +65,7 @@ class RecordedRuns:
         except RequestError as error:
             return FailedRun(latest.ref.run, str(error))
         except Exception as error:
-            # One odd profile must not take the table of all others with it.
+            # One bad profile must not break the table of all others.
             return FailedRun(latest.ref.run, f"Its figures cannot be computed ({error}); please report it.")
 
     def _keep(self, key: tuple[str, float], run: RecordedRun | FailedRun) -> None:

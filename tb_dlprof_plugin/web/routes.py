@@ -1,4 +1,4 @@
-"""The names of the routes. By themselves, because TensorBoard's start needs them before the pages are imported."""
+"""The names of the routes. A separate module, because TensorBoard's start needs them before the pages are imported."""
 
 from __future__ import annotations
 

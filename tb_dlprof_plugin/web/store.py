@@ -1,4 +1,4 @@
-"""The profiles of a TensorBoard: listed through its data provider, decoded on demand, the last few kept."""
+"""The profiles of a TensorBoard: listed through its data provider, decoded on demand, the last few cached."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from tb_dlprof_plugin.web.errors import RequestError
 _KEPT_FRAMES = 20
 """Two runs of `MOST_RANKS` ranks side by side, and a few more."""
 _KEPT_CUTS = 10
-"""Those of `MOST_RANKS` ranks with one key node, and a few more. Cutting takes milliseconds; what the pages compute of
-the result is what is worth keeping."""
+"""Those of `MOST_RANKS` ranks with one key node, and a few more. Cutting takes milliseconds; the cache is for what the
+pages compute from the result."""
 _MOST_ITERATIONS = 2_000
 """Of a key node: nothing that runs so often is a step."""
 _MAX_CYCLES = 10_000
 INDEX_ENTRIES = 3_000
-"""In one answer, where no name is very long; what does not fit is asked for again."""
+"""In one response, if no name is very long; the page requests the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """What stands for a run in a table of many: its newest session, lowest rank and last cycle."""
+    """The profile that represents a run in a table of many: its newest session, lowest rank and last cycle."""
 
     ref: RunRef
     datum: Any
 
     @property
     def key(self) -> tuple[str, float]:
-        """Names this very profile: one that is recorded over it has another."""
+        """Identity of this profile: one that replaces it has another."""
         return (self.datum.values[0].blob_key, self.datum.wall_time)
 
 
@@ -101,7 +101,7 @@ class ProfileStore:
         return result
 
     def decode(self, context: Any, latest: Latest) -> ProfileView:
-        """A profile that is looked at once: it takes no place among those kept.
+        """A profile for one-time use: it is not cached.
 
         Raises:
             RequestError: it is damaged.
@@ -122,9 +122,9 @@ class ProfileStore:
         with_ranks: bool = False,
         key_node: str | None = None,
     ) -> tuple[ProfileView, RunRef]:
-        """A profile; what is not given is the newest session, the lowest rank, the last cycle.
+        """A profile; by default of the newest session, the lowest rank, the last cycle.
 
-        ``with_ranks`` opens those of other ranks along with it, as `ProfileView.ranks`. ``key_node`` cuts it, and
+        ``with_ranks`` also opens those of other ranks, as `ProfileView.ranks`. ``key_node`` cuts it, and
         them, into iterations at an op's instances.
 
         Raises:
@@ -163,7 +163,7 @@ class ProfileStore:
         self, context: Any, run: str, data: dict[int, Any], own: int, key_node: str | None
     ) -> Iterator[ProfileView]:
         for rank in ranks_together(data, own):
-            # One that cannot be read, or lacks the key node, is an error of its own page.
+            # A rank that cannot be read, or lacks the key node, is reported on its own page.
             with contextlib.suppress(RequestError):
                 yield self._frame(context, run, data[rank], key_node)
 

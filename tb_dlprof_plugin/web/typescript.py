@@ -1,6 +1,6 @@
-"""Page structs in, TypeScript declarations out: the frontend's `src/api/types.ts` is written here, never by hand.
+"""Generates TypeScript declarations from the page structs: the frontend's `src/api/types.ts`, never edited by hand.
 
-Each root in `PAGES` is the answer of one HTTP route. Every struct that a root reaches becomes an interface, and every
+Each root in `PAGES` is the response of one HTTP route. Every struct that a root reaches becomes an interface, and every
 ``Literal`` with a public name in their modules a type alias; docstrings become TSDoc comments.
 
     python -m tb_dlprof_plugin.web.typescript            # print
@@ -141,7 +141,7 @@ def _interface(struct: type[msgspec.Struct], names: dict[frozenset[str], str]) -
 
 
 def _type(kind: mi.Type, names: dict[frozenset[str], str]) -> str:
-    """The TypeScript spelling of a msgspec type; a TypeError for one that no page may use."""
+    """The TypeScript form of a msgspec type; raises TypeError for an unsupported one."""
     if isinstance(kind, mi.StructType):
         return kind.cls.__name__
     if isinstance(kind, mi.StrType):

@@ -1,4 +1,4 @@
-"""``tb-dlprof run``: profiles a training script as it is, as ``dlprof python train.py`` did."""
+"""``tb-dlprof run``: profiles an unchanged training script, as ``dlprof python train.py`` did."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Mode(str, Enum):
 
 
 class Verbosity(str, Enum):
-    """How much is said on standard error; the last two are DLProf's words for verbose."""
+    """Verbosity on standard error; the last two are DLProf's words for verbose."""
 
     quiet = "quiet"
     minimal = "minimal"
@@ -45,7 +45,7 @@ class Verbosity(str, Enum):
 
     @property
     def level(self) -> Level:
-        """As the rest of the command knows it."""
+        """The level for the rest of the command."""
         return Level[self.name] if self.name in Level.__members__ else Level.verbose
 
 
@@ -65,7 +65,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory, in which the run is made.")] = Path("runs"),
+    logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory for the run.")] = Path("runs"),
     run_name: Annotated[
         str | None,
         typer.Option(help="Name of the run.  [default: the script's, with a number where it is taken]"),
@@ -124,10 +124,10 @@ def run(
         bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
-    """Profile a training script as it is, without changing it.
+    """Profile a training script without changing it.
 
-    Options come before the script; everything from the script on is its own. Its output, its exit status and the
-    signals it gets are what they are without tb-dlprof. By default its iterations 12 to 21 are recorded.
+    Options come before the script; everything from the script on belongs to it. Its output, its exit status and its
+    signals are the same as without tb-dlprof. By default its iterations 12 to 21 are recorded.
 
     \b
     tb-dlprof run train.py --epochs 1
@@ -192,7 +192,9 @@ def _check_range(
     if first is not None and last is not None and last < first:
         refuse(f"--iter-stop {last} comes before --iter-start {first}; it is the last iteration, inclusive")
     if between_marks and (delay or first is not None or last is not None):
-        refuse("--profile-range goes by the script's own marks; leave out --delay, --iter-start and --iter-stop")
+        refuse(
+            "--profile-range records between the script's own calls; leave out --delay, --iter-start and --iter-stop"
+        )
 
 
 def _make_folder(folder: Path, option: str) -> None:

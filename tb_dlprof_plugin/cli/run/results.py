@@ -1,4 +1,4 @@
-"""What became of a ``tb-dlprof run``: waits for the analyses, reads the profiles, says why there is none."""
+"""Results of a ``tb-dlprof run``: waits for the analyses, reads the profiles, or explains why there is none."""
 
 from __future__ import annotations
 
@@ -88,22 +88,22 @@ def remove_old(before: frozenset[Path]) -> None:
                 name = stored.profile.source.trace_file
                 traces |= {path.parent / one for one in (name, *names_of(stem_of(name)))}
         for old in (path, *traces):
-            # A directory, where a profile names no trace.
+            # A directory if a profile names no trace.
             if old.is_file():
                 old.unlink()
 
 
 def why_nothing(processes: list[ProcessStatus], script: str, ended_well: bool, between_marks: bool) -> str:
-    """One sentence that says why nothing was recorded, and what to do."""
+    """One sentence with the reason why nothing was recorded, and what to do."""
     if not processes:
         return (
             f"{script} did not import torch, so nothing was recorded; a Python that is started with -I, -E or -S, or "
-            "with another PYTHONPATH, cannot be watched."
+            "with another PYTHONPATH, cannot be recorded."
         )
     for process in processes:
         if process.phase == "left_alone":
             return (
-                f"{script} was left alone: {process.said}; on_trace_ready=tb_dlprof_plugin.trace_handler(...) in it "
+                f"{script} was not recorded: {process.said}; on_trace_ready=tb_dlprof_plugin.trace_handler(...) in it "
                 "makes profiles of that."
             )
         if process.phase == "failed":
@@ -137,11 +137,11 @@ def _too_short(process: ProcessStatus, script: str) -> str:
 
 
 def _has_ended(analysis: Analysis) -> bool:
-    """Its folder is gone once the profile is written; a process that failed leaves it."""
+    """Whether the analysis has ended: its folder is removed once the profile is written; a failed process leaves it."""
     if not os.path.isdir(analysis.folder):
         return True
     try:
-        # One that nobody has waited for yet still has its number.
+        # A process without a wait still has its process id.
         state = Path(f"/proc/{analysis.pid}/stat").read_text().rpartition(")")[2].split()
         return state[0] == "Z"
     except FileNotFoundError:
@@ -183,7 +183,7 @@ def _megabytes(analyses: list[Analysis]) -> str:
 
 
 class _ProgressLine:
-    """A line on standard error that is written over; one plain line where that is no terminal."""
+    """A line on standard error that is overwritten; one plain line if that is not a terminal."""
 
     def __init__(self, wanted: bool) -> None:
         self._wanted = wanted

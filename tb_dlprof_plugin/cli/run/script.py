@@ -1,7 +1,7 @@
 """Starts the script of ``tb-dlprof run`` and waits for its end.
 
-The script stays in the terminal's foreground group and has this process's standard streams: what it reads and writes,
-and Ctrl-C, reach it as they would without us.
+The script stays in the terminal's foreground group and inherits the standard streams, so that input, output and Ctrl-C
+work as without ``tb-dlprof``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ScriptError(Exception):
 
 
 def command_line(words: Sequence[str]) -> list[str]:
-    """What to execute: a Python file by this Python, anything else as it is.
+    """The command to execute: a Python file by this Python, anything else unchanged.
 
     Raises:
         ScriptError: there is neither such a file nor such a command.
@@ -76,13 +76,13 @@ class Script:
             raise ScriptError(f"{command[0]} cannot be started: {why}.") from None
 
     def wait(self, meanwhile: Callable[[], None]) -> int:
-        """Its exit status, negative for the signal that ended it. ``meanwhile`` is called now and then."""
+        """Its exit status, negative for the signal that ended it. ``meanwhile`` is called regularly."""
         try:
             while (status := self._process.poll()) is None:
                 signo = self._signals.next_one(_POLL_S)
                 if signo is not None:
                     self._process.send_signal(signo)
-                # Whatever fails there: the script must not be left alone.
+                # If anything fails there, the script must not be left without its parent.
                 with contextlib.suppress(Exception):
                     meanwhile()
                 if self._kill_at_s is not None and time.monotonic() > self._kill_at_s:
@@ -92,7 +92,7 @@ class Script:
             self._signals.let_go()
 
     def stop(self) -> None:
-        """End it: SIGTERM, and SIGKILL where that does not help. Returns at once."""
+        """End it: SIGTERM, then SIGKILL. Returns immediately."""
         if not self.stopped:
             self.stopped = True
             self._kill_at_s = time.monotonic() + _GRACE_S
@@ -115,7 +115,7 @@ def end_like(status: int) -> int:
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
-        # The script has left its core file, if any; ours would be of no use.
+        # The script has written its core file, if any; no second one.
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     sys.stdout.flush()
     sys.stderr.flush()

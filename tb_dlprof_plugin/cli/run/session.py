@@ -21,12 +21,12 @@ from tb_dlprof_plugin.reports.registry import make_report
 
 _LOOK_EVERY_S = 0.5
 _OVERDUE_S = 60.0
-"""A recording that does not end by then, because no iteration does, is not waited for any longer."""
+"""The longest wait for the end of a recording after --duration, if no iteration ends."""
 
 
 @dataclass
 class RunSession:
-    """What to run, where its profile goes, and what to write at the end."""
+    """The script, the directory of its profile, and the files to write at the end."""
 
     command: Sequence[str]
     output: OutputDirectory
@@ -63,7 +63,7 @@ class RunSession:
         return 0 if script.stopped and written else status
 
     def _look(self, script: Script) -> None:
-        """At how far the script's processes are, while it runs."""
+        """Check the progress of the script's processes while it runs."""
         now = time.monotonic()
         if now - self._looked_s < _LOOK_EVERY_S:
             return
@@ -104,7 +104,7 @@ class RunSession:
         return True
 
     def _write_files(self, written: Written) -> list[Path]:
-        """The reports, and the dump; a warning where they cannot be written."""
+        """Write the reports and the dump; a warning if they cannot be written."""
         view, ref = written.view, written.ref
         made = {
             name: make_report(name, view, ref, view.selection(), profile_name=self.base_name) for name in self.reports

@@ -1,4 +1,4 @@
-"""Profiles in memory, given out as TensorBoard's data provider would: the routes answer from them as from a logdir."""
+"""Data provider over profiles in memory, so that the routes work as with a logdir."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tb_dlprof_plugin.store.tags import Tag
 class ExportedRun:
     """The profile of a run that a file shows: one session, rank and cycle.
 
-    ``header`` is what a summary's metadata holds of it, ``ranks`` the stored profiles of that session and cycle by
+    ``header`` is its summary metadata, ``ranks`` the stored profiles of that session and cycle by
     rank, this rank's among them: some pages set the ranks side by side.
     """
 
