@@ -7,7 +7,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports frontend frontend-checks clean
+.PHONY: help demo test lint types imports frontend frontend-checks rule clean
 
 PYTHON ?= python3
 # The torch that the tests are known to pass with. It is installed before anything that would pull another one.
@@ -59,6 +59,9 @@ frontend: $(BUNDLE) ## Build the browser bundle
 frontend-checks: $(STAMPS)/npm ## Run the frontend's unit tests
 	$(call step,npm test)
 	@cd frontend && npm test </dev/null
+
+rule: $(STAMPS)/python-dev ## Start a rule of the advice, with its test: make rule TOPIC=layers NAME=slow_softmax
+	@$(PY) tools/new_rule.py $(or $(TOPIC),--help) $(NAME)
 
 clean: ## Remove what the targets made, the virtual environment too
 	rm -rf $(VENV) $(STAMPS) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .import_linter_cache \
