@@ -15,7 +15,7 @@ from tb_dlprof_plugin.model.intervals import Intervals, exclusive, union
 from tb_dlprof_plugin.model.profile import TIME_CATEGORIES, Bools, CallKind, Ints, KernelKind, Role, Verdict
 
 UNRECORDED = ("io",)
-"""Categories that Kineto cannot tell."""
+"""Categories that Kineto does not record."""
 
 
 class Spans(Protocol):

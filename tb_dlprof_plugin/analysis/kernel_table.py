@@ -17,7 +17,7 @@ _VERDICT = {None: Verdict.UNKNOWN, False: Verdict.NO, True: Verdict.YES}
 
 @dataclass(frozen=True, slots=True)
 class LaunchContexts:
-    """What a verdict is decided by, a row for each GPU activity: indices of strings, 0 where there is no op."""
+    """The inputs of a verdict, a row for each GPU activity: indices of strings, 0 where there is no op."""
 
     name: Ints
     kind: Ints
@@ -58,7 +58,7 @@ def build_kernels(
         contexts: of the activities.
         strings: the string table.
         compute_capability: of the GPU.
-        rocm: whether the GPU is AMD's, which has no Tensor Cores: nothing is then said to use them.
+        rocm: whether the GPU is AMD's, which has no Tensor Cores: the verdict is then never yes.
     """
     unique, context_of_launch = group_rows(contexts.name, contexts.kind, contexts.op_name, contexts.op_dtypes)
     table = StringTable.over(strings)

@@ -1,4 +1,4 @@
-"""Allocations and frees with the call that made them, and which free ends which allocation."""
+"""Builds the memory table: allocations and frees with their calls, and each free's allocation."""
 
 from __future__ import annotations
 

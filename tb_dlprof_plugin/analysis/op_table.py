@@ -58,7 +58,7 @@ def build_ops(
 
 
 def eligibility_of(ops: Ops, strings: list[str], compute_capability: tuple[int, int] | None) -> Ints:
-    """Per row whether the op could use Tensor Cores, a `Verdict`; what is no op could not.
+    """Per row whether the op could use Tensor Cores, a `Verdict`; other calls could not.
 
     Args:
         ops: the table.

@@ -1,4 +1,4 @@
-"""Where the iterations begin and end.
+"""Finds the boundaries of the iterations.
 
 The user's own steps come first: the host annotations ``ProfilerStep#n`` that ``prof.step()`` writes. Else each
 optimizer step ends an iteration. Else the whole recording is one iteration. Annotations on the GPU
@@ -33,7 +33,7 @@ def find_steps(timeline: Timeline) -> Steps:
     """The iterations of a timeline; consecutive ones share their boundary, so that no time falls between them."""
     profiler, optimizer = _profiler_steps(timeline), _optimizer_steps(timeline)
     if profiler is not None and len(profiler.number) == 1 and optimizer is not None and len(optimizer.number) > 1:
-        # One profiler step around many optimizer steps: nobody called prof.step().
+        # One profiler step around many optimizer steps: prof.step() was not called.
         return optimizer
     return profiler or optimizer or _whole(timeline)
 

@@ -8,7 +8,7 @@ Neither the size of a convolution's output nor which gradients its backward pass
 - a gradient was computed if a later autograd node of the same backward pass takes one of its shape. So it is with the
   weights of an RNN.
 
-Where these do not tell either, FLOPs are unknown.
+Where neither applies, FLOPs are unknown.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def matrix_calls(view: ProfileView, selection: Selection) -> MatrixCalls:
 
 
 class _Neighbours:
-    """What the calls around a convolution tell of it; each table is made when the first convolution asks for it."""
+    """Facts about a convolution from the calls around it; each table is built on first use."""
 
     def __init__(self, view: ProfileView) -> None:
         self._frame = view
@@ -132,7 +132,7 @@ class _Neighbours:
         gradient, image, weight = (shape_at(dims, at) for at in range(3))
         if gradient is None or image is None or weight is None:
             return None
-        # Some recordings hold no shapes of autograd nodes: then no later node can tell.
+        # Some recordings have no shapes of autograd nodes: then later nodes do not help.
         if shape_at(tensor_shapes(self._texts(int(self._calls.op[parent]))[0]), 0) != gradient:
             return None
         transposed = self._is_transposed(row, gradient, image, weight)

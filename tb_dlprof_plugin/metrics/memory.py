@@ -5,10 +5,10 @@ there before the recording; n events have n + 1 states. Categories are decided o
 the step that made it and from how long it lived; a free takes off what its allocation put on. At each state the
 categories sum to the device's own total, to the byte, where the profiler recorded that total.
 
-Times are those at which the CPU asked the allocator. It hands out memory then, and not when the GPU gets to the work:
-the windows are therefore the CPU's own (`Iterations.host_start_ns`).
+Times are those at which the CPU asked the allocator. The allocator hands out memory then, and not when the GPU executes
+the work: the windows are therefore the CPU's own (`Iterations.host_start_ns`).
 
-torch 1.8 and 1.9 recorded neither addresses nor totals. Without addresses nobody knows which allocation a free ends:
+torch 1.8 and 1.9 recorded neither addresses nor totals. Without addresses frees cannot be matched with allocations:
 what is alive, and so every category, is unknown. Without both only the changes are known: allocated is their running
 sum, counted from its lowest moment.
 """
@@ -88,7 +88,7 @@ class DeviceMemory:
     Attributes:
         time_ns: when it was asked for.
         bytes: positive for an allocation, negative for a free.
-        partners_known: whether the recording tells which allocation a free ends; if not, what is alive is unknown.
+        partners_known: whether frees can be matched with allocations; if not, what is alive is unknown.
         partner: row of an allocation's free and of a free's allocation, -1 where it is not in the recording or unknown.
         call: row in `Calls` of the innermost call around the event, -1 for none.
         owner: row of the event's allocation (its own for an allocation), -1 for a free of older memory.
@@ -106,7 +106,7 @@ class DeviceMemory:
         partner = memory.partner[rows]
         # torch writes the address of every event or of none; single ones are missing where the file is damaged.
         self.partners_known = not len(rows) or bool((partner != PARTNER_UNKNOWN).any())
-        # The last entry answers for no partner.
+        # The last entry is used for no partner.
         self.partner = own_row[np.maximum(partner, -1)]
         self.is_allocation = self.bytes > 0
         self.owner = np.where(self.is_allocation, np.arange(len(rows)), self.partner)
@@ -128,7 +128,7 @@ class DeviceMemory:
     def before_known(self) -> bool:
         """Whether memory from before the recording is known.
 
-        torch counts the memory of the CPU only while it records, so a total that begins at 0 says nothing there.
+        torch counts the memory of the CPU only while it records, so a total that begins at 0 has no meaning there.
         """
         return self.has_totals and (self.device != CPU or bool(self.allocated[0]))
 

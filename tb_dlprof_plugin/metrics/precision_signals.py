@@ -1,6 +1,6 @@
-"""What a profile shows of the precision it ran in: matrix time by precision, casts, wrappers, libraries' kernels.
+"""Counts the signs of a profile's precision: matrix time by precision, casts, wrappers, libraries' kernels.
 
-A Frame in, plain counts over the whole recording out. What they mean together is decided in `precision_mode`.
+Plain counts over the whole recording; `precision_mode` interprets them.
 
 How each way to mixed precision looks in a trace:
 

@@ -1,9 +1,9 @@
-"""How the traces of a run are named, and which of them the PyTorch Profiler tab takes.
+"""File names of the traces of a run, and which of them the PyTorch Profiler tab reads.
 
 torch-tb-profiler 0.4.3 reads every ``<worker>.<time>.pt.trace.json[.gz]`` of a directory and does not understand what
-today's torch writes. Where a copy for it takes that name, the trace that torch wrote lies in `ORIGINALS` beside it, as
-``<worker>.<time>.trace.json[.gz]``: a name that the tab passes over, in a directory of its own because HTA reads every
-file of a directory.
+today's torch writes. Where a copy for it takes that name, the trace that torch wrote is in the subdirectory
+`ORIGINALS`, as ``<worker>.<time>.trace.json[.gz]``: a name that the tab passes over, in a directory of its own because
+HTA reads every file of a directory.
 """
 
 from __future__ import annotations

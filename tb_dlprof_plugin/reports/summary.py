@@ -35,8 +35,7 @@ _DURATIONS = {
 _NSYS = "NSys Version is empty: PyTorch's profiler records, not Nsight Systems. DLProf Build is empty: there is none."
 _IO = "I/O Duration % is empty: PyTorch's profiler does not record file I/O; its time is in CPU and Other."
 _UNKNOWN_KERNELS = (
-    "Tensor Core Kernel Duration % and its counterpart are empty: for too much of the kernel time their use is "
-    "unknown."
+    "Tensor Core Kernel Duration % and its counterpart are empty: for too much of the kernel time their use is unknown."
 )
 _NO_GPU = "GPU figures are empty: nothing ran on a GPU."
 

@@ -46,7 +46,7 @@ _STRUCTS: dict[str, type[msgspec.Struct]] = {
 
 
 class ProfileError(Exception):
-    """A stored profile that cannot be read; the message says why and what to do, the caller adds which run it is."""
+    """A stored profile that cannot be read; the message says why and what to do; the caller adds the run."""
 
 
 def encode(profile: Profile) -> bytes:

@@ -93,7 +93,7 @@ def read_event_file(path: str | os.PathLike[str]) -> Iterator[Profile]:
 
 
 def read_blobs(path: str | os.PathLike[str]) -> Iterator[StoredBlob]:
-    """What an event file holds, in order, with the names by which the newest of many is found before decoding it.
+    """The stored profiles of an event file, in order, with their names: the newest of many is found without decoding.
 
     Raises:
         ProfileError: the file is cut short or damaged.

@@ -1,11 +1,11 @@
-"""Which ranks of a training are looked at together."""
+"""Chooses the ranks of a training that are read together."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 MOST_RANKS = 8
-"""Reading more would take longer than a page may."""
+"""Reading more would take too long for a page."""
 
 
 def ranks_together(ranks: Collection[int], own: int) -> list[int]:

@@ -1,7 +1,7 @@
-"""A stored profile with what today's rules say of its kernels and ops.
+"""Recomputes the verdicts of a stored profile with the current rules.
 
-Verdicts are stored, because they are part of the tables; but rules are mended from version to version, and old runs
-shall not keep old mistakes. All that the rules look at is in the profile.
+Verdicts are stored, because they are part of the tables; but rules are corrected from version to version, and old runs
+must not keep old mistakes. All inputs of the rules are in the profile.
 """
 
 from __future__ import annotations

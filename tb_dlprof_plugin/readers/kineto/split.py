@@ -28,7 +28,7 @@ _BETWEEN_EVENTS = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|
 """Where one event ends and the next begins, by the first key of an event."""
 _BETWEEN_OBJECTS = re.compile(rb'\}\s*,\s*(?=\{\s*")')
 TRUNCATED = "Input data was truncated"
-"""What msgspec says of JSON that ends too early."""
+"""msgspec's message for JSON that ends too early."""
 _NO_TEXT = b" \t\r\n\0"
 
 
@@ -81,7 +81,7 @@ def event_runs(
     repair: Callable[[bytes], tuple[int, bool]],
     damage: Damage,
 ) -> tuple[bytes, bool]:
-    """Hands on all runs of events but the last.
+    """Passes on all runs of events but the last.
 
     Args:
         text: what was already read behind the opening bracket.
@@ -89,14 +89,14 @@ def event_runs(
         accept: takes a JSON list of events; False where it does not decode.
         repair: reads a run of events, without brackets, that no cut makes decodable; returns how far it came, and
             whether the list of events ended there.
-        damage: is told of an event too large to be one.
+        damage: records an oversized event.
 
     Returns:
         The last run with all that follows it, and False; or, where the list ended before, what follows it, and True.
     """
     searched = 0
     for block in blocks:
-        # What is held is cut, not what was just read: the last run must reach the end of the file.
+        # The previous text is cut, not the block just read: the last run must reach the end of the file.
         cuts = _cuts(text, searched)
         for cut in cuts:
             if accept(b"".join((b"[", memoryview(text)[: cut.start() + 1], b"]"))):
