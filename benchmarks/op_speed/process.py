@@ -28,7 +28,7 @@ def fitted(features: NDArray[np.float64], logarithms: NDArray[np.float64]) -> Ga
     if len(features) > MOST_OPS:
         sample = np.random.default_rng(0).permutation(len(features))[:MOST_OPS]
         features, logarithms = features[sample], logarithms[sample]
-    # A feature that is the same in all measured ops tells nothing: in its own unit it stays in place.
+    # A feature that is the same in all measured ops carries no information: in its own unit it stays in place.
     scale = np.where(features.std(axis=0) > 1e-6, features.std(axis=0), 1.0)
     x = torch.from_numpy((features - features.mean(axis=0)) / scale)
     y = torch.from_numpy(logarithms - logarithms.mean())

@@ -85,7 +85,7 @@ def adjacent_ops(context: RuleContext, first: Callable[[str], bool], second: Cal
     wanted: Counter[tuple[int, int]] = Counter(
         zip(layer_of_group[group[before]].tolist(), layer_of_group[group[after]].tolist(), strict=True)
     )
-    # Several calls of one op in one module cannot be told apart here: then every call must be such a pair.
+    # Several calls of one op in one module are indistinguishable here: then every call must be such a pair.
     proven = {link for link, count in wanted.items() if links[link] >= count}
     kept = np.array(
         [

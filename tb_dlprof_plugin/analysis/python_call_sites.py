@@ -39,7 +39,7 @@ def call_places(timeline: Timeline) -> CallPlaces:
         np.concatenate((frames.start_ns, host.start_ns[calls])),
         np.concatenate((frames.duration_ns, host.duration_ns[calls])),
     )
-    # A call as long as the frame around it comes behind it.
+    # A call as long as the frame around it comes after it.
     rows = np.arange(len(both.thread))
     order = np.lexsort((rows, -both.duration_ns, both.start_ns, both.thread))
     parent = parents(depths(_Spans(*(column[order] for column in both))))

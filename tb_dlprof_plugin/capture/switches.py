@@ -23,8 +23,8 @@ def fill_switches(facts: RunFacts) -> None:
 def _allows_tf32(op: str) -> bool | None:
     """Whether FP32 ``matmul`` or ``conv`` on CUDA may use TF32.
 
-    torch 2.9 has a precision per operator beside the older on-off switches, and reading the old ones raises once the
-    new ones were used. The new getter returns what was set either way, so it is tried first.
+    torch 2.9 has a precision per operator in addition to the older on-off switches, and reading the old ones raises
+    once the new ones were used. The new getter returns what was set either way, so it is tried first.
     """
     import torch
 

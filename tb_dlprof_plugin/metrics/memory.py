@@ -93,7 +93,7 @@ class DeviceMemory:
         call: row in `Calls` of the innermost call around the event, -1 for none.
         owner: row of the event's allocation (its own for an allocation), -1 for a free of older memory.
         delta: the bytes that recorded allocations grow (or shrink) by; 0 for a free of older memory. Where partners are
-            unknown, the event's own: older memory cannot be told.
+            unknown, the event's own: older memory is unknown.
     """
 
     def __init__(self, view: ProfileView, device: int) -> None:

@@ -53,7 +53,7 @@ UNPROFILED_DRIFT_POOR_PERCENT = 20.0
 a shared machine, and by 1 to 2 % on one of their own."""
 OTHER_GPU_MEMORY_BYTES = 4 << 30
 """Neither free nor with the training's allocator. Ours: CUDA's context and the driver's own share take 0.6 GiB on an
-H200; work space of libraries and NCCL's buffers come on top, so that only several times as much is told apart."""
+H200; work space of libraries and NCCL's buffers come on top, so that only several times as much is significant."""
 LOAD_PER_CPU = 1.0
 """Runnable processes for each CPU of the machine, above which some of them wait: getloadavg(3)."""
 
@@ -127,7 +127,7 @@ def _iterations(view: ProfileView, selection: Selection, spread: IterationSpread
             "few_iterations",
             "fair",
             f"Only {_count(selection.count, 'iteration')} {'is' if selection.count == 1 else 'are'} looked at: a slow "
-            "one cannot be told from a usual one. Select or record more.",
+            "one is not recognisable. Select or record more.",
             selection.count,
         )
     strays = int(spread.stray.sum())

@@ -103,7 +103,7 @@ def _check_precision(view: ProfileView) -> None:
     """Check that the run computed in FP32, TF32, or some of each: both have FP32 tensors, and autocast changes both."""
     mode = precision_mode(view)
     if not mode.precision:
-        raise ForecastError("what the run computed in cannot be told, and a forecast starts from FP32 or TF32.")
+        raise ForecastError("the precision of the run is unknown, and a forecast starts from FP32 or TF32.")
     base = sum(share.percent for share in mode.shares if share.precision in _BASES)
     if mode.precision not in ("fp32", "tf32") and base < _MOSTLY_BASE_PERCENT:
         raise ForecastError(

@@ -110,7 +110,7 @@ def _tops(module: nn.Module, parents: dict[int, list[nn.Module]]) -> list[nn.Mod
 
 def _nearest(called: nn.Module, top: nn.Module, owned: set[int], parents: dict[int, list[nn.Module]]) -> nn.Module:
     """The called module, or the nearest one above it that holds all that the top does: a module that wraps the model
-    for evaluation only is no part of the names."""
+    for evaluation only is not part of the names."""
     path, one = [called], called
     while one is not top:
         above = [parent for parent in parents.get(id(one), []) if any(t is top for t in _tops(parent, parents))]
