@@ -53,6 +53,7 @@ RULED_OUT = {
 ALLOWED = (
     "new Promise(",
     "Promise.",
+    "Promise<",
 )
 """Quotations that may stay: a finding in one of them does not count."""
 
@@ -63,11 +64,13 @@ _PATTERN = re.compile(
 _ADVICE = tuple(RULED_OUT.values())
 _CODE = re.compile(r"`+[^`\n]*`+|\{[^{}\n]*\}")
 _TYPESCRIPT = re.compile(
-    r"""//[^\n]*|/\*[\s\S]*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|>[^<>{}=;()]*[.\w ][^<>{}=;()]*<"""
+    r"""//[^\n]*|/\*[\s\S]*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|"""
+    r">[^<>{}=;()]*[.\w ][^<>{}=;()]*<"
 )
 _SKIPPED = re.compile(
-    r"(^|/)(node_modules|recorded\w*|rules)/|_pb2\.pyi?$|CHANGELOG|/data/|^tools/check_words\.py$|style\.md$|docs/definitions\.md$"
+    r"(^|/)(node_modules|recorded\w*)/|^docs/rules/|_pb2\.pyi?$|^tools/check_words\.py$|^docs/(style|definitions)\.md$"
 )
+"""Stored and generated files, and those that list the words."""
 
 
 def main(arguments: list[str]) -> int:

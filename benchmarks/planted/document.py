@@ -105,7 +105,7 @@ def rule_page(rule: Rule, planted: Held | None) -> str:
 
 
 def _example(planted: Held) -> str:
-    """What the rule says of its planted training, and what mending it saved."""
+    """What the rule says of its planted training, and what fixing it saved."""
     rule = planted.rule
     machine = f", recorded on {planted.machine}" if planted.machine else ""
     snippet = f"benchmarks/planted/snippets/{rule}.py"
@@ -116,8 +116,8 @@ def _example(planted: Held) -> str:
         lines.append(f"The rule does not find it: {status.why if status else 'unknown'}")
     else:
         lines += list(_finding(planted.finding))
-    twin = planted.mended.status(rule)
-    lines.append(f"Mended: {_realised(planted)} The rule then says: {twin.why if twin else 'nothing.'}")
+    twin = planted.fixed.status(rule)
+    lines.append(f"Fixed: {_realised(planted)} The rule then says: {twin.why if twin else 'nothing.'}")
     return "\n\n".join(lines)
 
 
@@ -146,10 +146,10 @@ def _finding(finding: FindingItem) -> Iterator[str]:
 
 
 def _realised(planted: Held) -> str:
-    saved, before, after = planted.realised_ns, planted.fault.step_ns, planted.mended.step_ns
+    saved, before, after = planted.realised_ns, planted.fault.step_ns, planted.fixed.step_ns
     if saved is None or before is None or after is None:
         return "the steps were not timed without the profiler."
-    batches = planted.fault.batch_size, planted.mended.batch_size
+    batches = planted.fault.batch_size, planted.fixed.batch_size
     scaled = ""
     if batches[0] and batches[1] and batches[0] != batches[1]:
         scaled = f" with a batch of {batches[1]} instead of {batches[0]}, {duration(saved)} less for the same samples"
@@ -159,7 +159,7 @@ def _realised(planted: Held) -> str:
 
 
 def _about(rule: str) -> str:
-    """What the planted training says of its fault and of how it is mended: the first paragraph of its docstring."""
+    """What the planted training says of its fault and of how it is fixed: the first paragraph of its docstring."""
     source = (RECORDED.parent / "snippets" / f"{rule}.py").read_text(encoding="utf-8")
     text = ast.get_docstring(ast.parse(source)) or ""
     return " ".join(text.split("\n\n")[0].replace("``", "`").split())

@@ -23,7 +23,7 @@ RULE = Rule(
     "does. One such part can be fixed on its own.",
     fix="Launch less in that part: ops over lists of tensors (`torch._foreach_*`), one op over a batch instead of a "
     "loop, a fused op, or `torch.compile` for that module or function alone.",
-    ignore_when="The stretch is no part of every step of the whole training, such as an evaluation.",
+    ignore_when="The stretch is not part of every step of the training, such as an evaluation.",
     thresholds=(
         "LOW_STRETCH_CHUNKS",
         "LOW_STRETCH_PERCENT",

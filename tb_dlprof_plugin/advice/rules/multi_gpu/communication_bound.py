@@ -116,7 +116,7 @@ def check(context: RuleContext) -> Finding | Silent:
         size = f" Each rank gives {seen.bytes / 2**20:,.0f} MiB into {len(found) // context.selection.count} of "
         "them per step"
         size += f", {seen.rounds} times the gradients." if accumulates else "."
-    unsplit = " How much of it waits for other ranks cannot be told: only this rank was opened."
+    unsplit = " How much of it waits for other ranks is unknown: only this rank was opened."
     return RULE.finding(
         title=f"Gradients are exchanged {seen.rounds} times for each optimizer step"
         if accumulates
@@ -239,7 +239,7 @@ def _of_compression(context: RuleContext, seen: _Seen) -> Saving:
         expected,
         high,
         f"{moved / 1e6:.2f} ms of communication are not hidden"
-        + (", of which waiting for other ranks could not be told" if seen.transfer_ns is None else "")
+        + (", in which waiting for other ranks is not separated" if seen.transfer_ns is None else "")
         + f". With half the bytes {100 * factor.expected:.0f} % stay, {100 * factor.high:.0f} % at worst because "
         "casts come on top; at best more work hides all of it. A step cannot get shorter than the CPU needs for it, "
         f"{least_cpu / 1e6:.2f} ms or more.",

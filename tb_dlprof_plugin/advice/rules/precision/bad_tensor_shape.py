@@ -81,7 +81,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("Input shapes were not recorded (record_shapes=True records them).", applicable=False)
     layers = _layers(context)
     if not layers:
-        return Silent("No layer in half precision or TF32 has a size that Tensor Core kernels dislike.")
+        return Silent("All layers in half precision or TF32 have sizes that suit Tensor Core kernels.")
     launches = _launches(context, layers)
     time = context.per_step(launches)
     share = percent(time, context.step_ns) or 0.0

@@ -71,7 +71,7 @@ def check(context: RuleContext) -> Finding | Silent:
         change=f"Record without {' and '.join(options)}."
         if options
         else "The options that cost most are off. Take the step time without the profiler, and judge the GPU's idle "
-        "time by it; a recording without input shapes (record_shapes=False) is a little lighter, but says nothing of "
+        "time by it; a recording without input shapes (record_shapes=False) is a little lighter, but has no "
         "Tensor Core eligibility.",
         code=_code(options),
         saving_unknown_because="The training is as fast as before: only its recording gets closer to it.",

@@ -1,4 +1,4 @@
-"""Mends the JSON text of one event: what real exporters got wrong, and what a damaged disk or copy makes of it."""
+"""Repairs the JSON text of one event: errors of real exporters, and damage of a disk or copy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BLANKS = bytes(0x20 if byte < 0x20 and byte not in b"\t\n\r" else byte for byte
 _LINE_BREAKS = {ord(c): " " for c in "\t\n\r"}
 _NOT_A_NUMBER = r"[-+]?(?:nan|inf(?:inity)?|1\.#\w+)(?:\(\w*\))?"
 _LOOKS_LIKE_NAN = re.compile(rb":\s*[-+]?(?:nan|inf|1\.#)", re.IGNORECASE)
-# With its key: so it is no part of a name.
+# With its key: so it is not part of a name.
 _NAN_OF_KEY = re.compile(
     rb'("[^"\\]*(?:\\.[^"\\]*)*"\s*:\s*)' + _NOT_A_NUMBER.encode() + rb"(?=\s*[,}])", re.IGNORECASE | re.DOTALL
 )
@@ -43,7 +43,7 @@ _ENDS_ITEM = re.compile(r'\s*(?:,\s*(?:["\[{\d-]|true|false|null)|\]\s*(?:[,}\]]
 
 
 class Mended(NamedTuple):
-    """A mended object; its numbers are `msgspec.Raw`, as they were written. ``rest`` is the text behind it."""
+    """A repaired object; its numbers are `msgspec.Raw`, as they were written. ``rest`` is the text after it."""
 
     value: dict[str, Any]
     rest: str
@@ -51,7 +51,7 @@ class Mended(NamedTuple):
 
 
 def mend_text(event: bytes) -> tuple[bytes, frozenset[str]]:
-    """Mends what can be mended without reading the event: UTF-8, control characters, NaN. Says what it mended."""
+    """Repairs what needs no parsing of the event: UTF-8, control characters, NaN. Returns the repairs."""
     codes: set[str] = set()
     if not event.isascii():
         try:
@@ -75,7 +75,7 @@ def mend_text(event: bytes) -> tuple[bytes, frozenset[str]]:
 
 
 def mend_json(text: bytes) -> Mended | None:
-    """The object that a text begins with, mended as far as needed; None where that does not help."""
+    """The object that a text begins with, repaired as far as needed; None if that does not help."""
     event, first_codes = mend_text(text)
     whole = event.decode()
     paired = _paired(whole)
@@ -96,7 +96,7 @@ def without_odd_fields(event: dict[str, Any]) -> bool | None:
 
 
 def _first_object(text: str) -> Mended | None:
-    """Tries one mending after another, each on top of those before it that leave valid text as it is."""
+    """Tries one repair after another, each on top of those before it that leave valid text unchanged."""
     codes: set[str] = set()
     before: set[str] = set()
 

@@ -1,8 +1,8 @@
-"""Reads runs of events that do not decode as a whole: each event mended as far as needed, or left out and counted.
+"""Reads runs of events that do not decode as a whole: each event repaired as far as needed, or left out and counted.
 
 Kineto and its predecessors wrote names without escaping them, NaN, control characters, bytes that are not UTF-8, and
-files that end in the middle. What is common is mended for a whole run at once; the rest of the run is then read in
-stretches that grow where they decode and shrink where they do not, and an event that does not decode alone is mended
+files that end in the middle. What is common is repaired for a whole run at once; the rest of the run is then read in
+stretches that grow where they decode and shrink where they do not, and an event that does not decode alone is repaired
 alone. So one bad event costs a few decodes of its run, and a run of bad ones less than 0.1 ms each.
 """
 
@@ -23,8 +23,8 @@ from tb_dlprof_plugin.readers.kineto.split import cuts_of
 
 _LARGEST_MENDED_EVENT = 1 << 20  # bytes: no event is as long, but what a damaged file makes of many may be
 _MOST_MENDED_ALONE = 300_000
-"""Events mended one by one in a file, at up to 0.1 ms each. Then whole stretches are lost, so that no file takes for
-ever: no exporter writes as many that need it."""
+"""Events repaired one by one in a file, at up to 0.1 ms each. Then whole stretches are lost, so that the time per
+file is bounded: no exporter writes as many that need it."""
 _LOST_AT_ONCE = 64
 
 _SEPARATORS = re.compile(r"[\s,\0]*")
@@ -52,7 +52,7 @@ class Repair:
     Args:
         decode: decodes a JSON list of events; None where that fails.
         take: takes decoded events in.
-        damage: is told what was mended and lost.
+        damage: called with repairs and losses.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Repair:
                 follow.
         """
         read = self._read(run, last)
-        self._hand_on(self._events)  # together: columns of one event each would cost more than mending it
+        self._hand_on(self._events)  # together: columns of one event each would cost more than the repair
         self._events = []
         return read
 
