@@ -33,7 +33,7 @@ def test_a_rule_finds_its_fault(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_is_silent_once_its_fault_is_mended(rule: str) -> None:
+def test_a_rule_is_silent_once_its_fault_is_fixed(rule: str) -> None:
     status = recorded(rule).fixed.status(rule)
     assert status is not None
     assert status.outcome in ("silent", "not_applicable"), status.why
