@@ -73,8 +73,8 @@ def show(logdir: str | os.PathLike[str], *, run: str | None = None, page: str | 
         height: of the view, in pixels.
 
     Raises:
-        RuntimeError: this is no notebook, TensorBoard does not start, or one that was started before this package was
-            installed runs already; one sentence that says what to do.
+        RuntimeError: this is not a notebook, TensorBoard does not start, or one that was started before this package
+            was installed runs already; one sentence that says what to do.
     """
     display = _display()
     port, path = _server(os.fspath(logdir)), page_path(run, page)

@@ -120,9 +120,9 @@ def _python(text: str) -> Iterator[tuple[int, str]]:
             if not comment:
                 start = token.start[0]
             comment.append(token.string.lstrip("# "))
-        elif token.type == tokenize.STRING and " " in token.string:
-            yield token.start[0], token.string
-        elif token.type == getattr(tokenize, "FSTRING_MIDDLE", None):
+        elif (token.type == tokenize.STRING and " " in token.string) or token.type == getattr(
+            tokenize, "FSTRING_MIDDLE", None
+        ):
             yield token.start[0], token.string
     if comment:
         yield start, "\n".join(comment)

@@ -41,7 +41,7 @@ def find_steps(timeline: Timeline) -> Steps:
 def without_unfinished_step(steps: Steps, op_start_ns: Ints) -> Steps:
     """The iterations without a last one in which no op ran.
 
-    A loop that ends while the profiler records leaves such a step behind its last ``prof.step()``: it holds only the
+    A loop that ends while the profiler records leaves such a step after its last ``prof.step()``: it holds only the
     DataLoader's own end, and would count as an iteration that waits for data.
 
     Args:

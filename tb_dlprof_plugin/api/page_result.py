@@ -62,7 +62,7 @@ class Page:
         """One of `tables`; by default the main one.
 
         Columns are named as the fields of `data`, with the unit at the end (``_ns``, ``_bytes``, ``_percent``). A
-        record that is no list is a table of one row, or of none where it was not recorded.
+        record that is not a list is a table of one row, or of none where it was not recorded.
 
         Raises:
             ValueError: the page has no such table; one sentence that says which it has.

@@ -310,7 +310,7 @@ def wants_pytorch_views(keep_trace: bool) -> bool:
 
 
 def make_ranges(model: Any, on_outermost: Callable[[], None] | None = None) -> ModuleRanges | None:
-    """The ranges of ``model``; None where there is none, with a warning if it is no module."""
+    """The ranges of ``model``; None where there is none, with a warning if it is not a module."""
     if model is None:
         return None
     try:

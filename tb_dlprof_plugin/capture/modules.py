@@ -49,7 +49,7 @@ class ModuleRanges:
         on_outermost: called before each recorded call of an outermost module; must not raise.
 
     Raises:
-        TypeError: it is no module.
+        TypeError: it is not a module.
     """
 
     def __init__(self, model: nn.Module, on_outermost: Callable[[], None] | None = None) -> None:

@@ -204,7 +204,7 @@ def _leading(dims: str) -> int:
 
 def _scaled(dims: str, batch: int) -> Hashable:
     """Dims as they are for a batch of 0. Else the first tensor's first one in multiples of the batch, and none of the
-    other tensors': those of weights are no batches, and might be multiples of one all the same."""
+    other tensors': those of weights are not batches, and might be multiples of one all the same."""
     shapes = _shapes(dims)
     if not batch or not shapes:
         return shapes

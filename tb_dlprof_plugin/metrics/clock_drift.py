@@ -16,7 +16,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.timed_steps import middle_half
 
 _FEWEST = 3
-"""Iterations or steps: of two, a difference is no trend."""
+"""Iterations or steps: of two, a difference is not a trend."""
 
 
 @dataclass(frozen=True, slots=True)

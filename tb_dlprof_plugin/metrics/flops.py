@@ -1,7 +1,7 @@
 """FLOPs and least bytes of each call of a matrix routine: from its shapes and, for convolutions, from its neighbours.
 
 Neither the size of a convolution's output nor which gradients its backward pass computes is among the recorded shapes
-(stride, padding and the output mask are no tensors). Both follow from calls nearby:
+(stride, padding and the output mask are not tensors). Both follow from calls nearby:
 
 - the output has the shape of the gradient with which the same convolution's backward pass begins or, where there is no
   backward pass, that of the next op's input;

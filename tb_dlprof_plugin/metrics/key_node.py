@@ -109,7 +109,7 @@ def _stops(view: ProfileView, rows: Ints) -> Ints:
     profile = view.profile
     calls = profile.calls
     stop = calls.start_ns[rows] + calls.duration_ns[rows]
-    # Later backward nodes of one forward op are no instances of their own: the instance stops with the last of them.
+    # Later backward nodes of one forward op are not instances of their own: the instance stops with the last of them.
     head = ~profile.ops.continuation[calls.op[rows]]
     if head.any():
         heads = np.flatnonzero(head)

@@ -216,7 +216,7 @@ def tensor_shapes(shapes: str) -> list[Any] | None:
 
 @functools.lru_cache(maxsize=1024)
 def element_bytes(dtypes: str) -> list[int | None]:
-    """Bytes of an element per input by Kineto's "Input type", None for what is no tensor or of an unknown type."""
+    """Bytes of an element per input by Kineto's "Input type", None for what is not a tensor or of an unknown type."""
     try:
         names = msgspec.json.decode(dtypes.encode()) if dtypes else []
     except msgspec.DecodeError:

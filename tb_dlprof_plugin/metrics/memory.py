@@ -42,7 +42,7 @@ _OF_ROLE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class MemoryWindow:
     """States ``first`` to ``last``, both inclusive, of ``start_ns`` to ``stop_ns``; ``first`` was carried in."""
 
     first: int
@@ -163,7 +163,7 @@ class DeviceMemory:
 
     @cached_property
     def contradictions(self) -> int:
-        """Events by whose bytes the device's total did not change: others were lost, or stand in another order."""
+        """Events by whose bytes the device's total did not change: others were lost, or are in another order."""
         return int((np.diff(self.allocated) != self.bytes).sum()) if self.has_totals else 0
 
     @cached_property
@@ -187,7 +187,7 @@ class DeviceMemory:
         """Bytes by category, shape (6, n + 1); "before" is what the device's total holds beyond recorded allocations.
 
         Where the total was not recorded "before" is 0, and so the sum is what recorded allocations hold. Where partners
-        are unknown all stands under "before", and `known_categories` says so.
+        are unknown all is in "before", and `known_categories` says so.
         """
         result = np.zeros((len(CATEGORIES), len(self) + 1), dtype=np.int64)
         for index in range(len(CATEGORIES)):
@@ -201,14 +201,14 @@ class DeviceMemory:
         """Index of the iteration of the event, -1 outside all."""
         return self.view.iteration_at(self.time_ns)
 
-    def window(self, first: int, last: int) -> Window:
+    def window(self, first: int, last: int) -> MemoryWindow:
         """The states of iterations ``first`` to ``last``, both inclusive."""
         iterations = self.view.profile.iterations
         start, stop = int(iterations.host_start_ns[first]), int(iterations.host_stop_ns[last])
         low, high = np.searchsorted(self.time_ns, (start, stop), side="left").tolist()
-        return Window(low, high, start, stop)
+        return MemoryWindow(low, high, start, stop)
 
-    def peak(self, window: Window) -> Peak:
+    def peak(self, window: MemoryWindow) -> Peak:
         """The first moment of the window with most memory allocated."""
         state = window.first + int(self.allocated[window.first : window.last + 1].argmax())
         carried_in = state == window.first
@@ -221,11 +221,11 @@ class DeviceMemory:
             call=-1 if carried_in else int(self.call[state - 1]),
         )
 
-    def peak_reserved(self, window: Window) -> int | None:
+    def peak_reserved(self, window: MemoryWindow) -> int | None:
         """Most bytes reserved in the window; None where not recorded."""
         return None if self.reserved is None else int(self.reserved[window.first : window.last + 1].max())
 
-    def own_category_peaks(self, window: Window) -> list[int | None]:
+    def own_category_peaks(self, window: MemoryWindow) -> list[int | None]:
         """The most that each category held in the window, each at a moment of its own."""
         return self.known_categories(self.category_bytes[:, window.first : window.last + 1].max(axis=1))
 
@@ -245,7 +245,7 @@ class DeviceMemory:
         done = np.arange(len(self)) < state
         return self.is_allocation & done & ((self.partner < 0) | (self.partner >= state))
 
-    def group_peaks(self, group: Ints, count: int, state: int, window: Window) -> GroupPeaks:
+    def group_peaks(self, group: Ints, count: int, state: int, window: MemoryWindow) -> GroupPeaks:
         """What groups of allocations held.
 
         Args:
@@ -276,7 +276,7 @@ class DeviceMemory:
         np.maximum.at(peaks, of_event[inside], running[inside])
         return GroupPeaks(sums, np.bincount(group[alive], minlength=count).astype(np.int64), peaks)
 
-    def curve_states(self, window: Window, points: int) -> Ints:
+    def curve_states(self, window: MemoryWindow, points: int) -> Ints:
         """At most ``points`` states that draw the window: all, or the highest and the lowest of each stretch of time.
 
         Every state is a real moment; the window's ends, its peak and that of the reserved memory are among them.

@@ -61,7 +61,7 @@ def climb(rows: Ints, passing: Bools, parent: Ints) -> Ints:
 
 
 def subtree_ends(parent: Ints) -> Ints:
-    """For each call the row behind the last of the calls inside it; calls stand parents first."""
+    """For each call the row after the last of the calls inside it; calls stand parents first."""
     count = len(parent)
     order = np.argsort(parent, kind="stable")
     follows = parent[order[1:]] == parent[order[:-1]]

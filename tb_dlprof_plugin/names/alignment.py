@@ -48,7 +48,7 @@ def multiple(precision: str) -> int | None:
 
 
 def misaligned(sizes: tuple[Size, ...], precision: str) -> tuple[Size, ...]:
-    """The sizes that are no multiple of 16 bytes in this precision."""
+    """The sizes that are not multiples of 16 bytes in this precision."""
     wanted = multiple(precision)
     return tuple(size for size in sizes if wanted and size.value % wanted)
 
@@ -102,7 +102,7 @@ def _last(dims: list[list[int]], at: int) -> int | None:
 
 
 def _tensors(shapes: str) -> list[list[int]]:
-    """Sizes of each argument; [] for one that is no tensor, or a list of them."""
+    """Sizes of each argument; [] for one that is not a tensor, or a list of them."""
     try:
         dims = msgspec.json.decode(shapes.encode()) if shapes else []
     except msgspec.DecodeError:

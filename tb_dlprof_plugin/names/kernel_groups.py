@@ -95,7 +95,7 @@ def kernel_group(name: str, family: str) -> str:
 
 
 def groups_named(name: str) -> list[str]:
-    """The groups of a name: itself, or all parts of "convolution"; none for a name that is no group."""
+    """The groups of a name: itself, or all parts of "convolution"; none for a name that is not a group."""
     return [group for group in GROUPS if group == name or group.startswith(f"{name}.")]
 
 

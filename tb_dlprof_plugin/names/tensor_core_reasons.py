@@ -53,7 +53,7 @@ ISA*, "Matrix multiply-accumulate operation using mma instruction"."""
 class Settings:
     """What the run and its GPU allow; None is "not recorded".
 
-    ``half`` tells whether most of the run's matrix work has FP16, BF16 or FP8 inputs.
+    ``half`` is True if most of the run's matrix work has FP16, BF16 or FP8 inputs.
     """
 
     compute_capability: tuple[int, int] | None
@@ -149,7 +149,7 @@ def _unknown(product: Product, settings: Settings) -> Reason | None:
     if product.verdict == Verdict.UNKNOWN:
         return Reason(
             "unknown",
-            f"Neither the name of the kernel {product.kernel} nor its op tells whether it runs on Tensor Cores.",
+            f"Neither the name of the kernel {product.kernel} nor its op shows whether it runs on Tensor Cores.",
             kernel=product.kernel,
         )
     if settings.compute_capability is None:

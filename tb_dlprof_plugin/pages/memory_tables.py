@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, Peak, Window
+from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, MemoryWindow, Peak
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction
 from tb_dlprof_plugin.profile_view import op_name
@@ -97,7 +97,7 @@ class Allocators:
         return int(events[first[np.bincount(group.reshape(-1), weights=self.memory.bytes[events]).argmax()]])
 
 
-def module_rows(made_by: Allocators, peak: Peak, window: Window) -> list[MemoryGroup]:
+def module_rows(made_by: Allocators, peak: Peak, window: MemoryWindow) -> list[MemoryGroup]:
     """One row per module, by falling bytes at the peak, to which they sum."""
     keys, group = _numbered(made_by.module + 1)
     names = ["" if key == 0 else made_by.strings[key - 1] for key in keys.tolist()]
@@ -105,7 +105,7 @@ def module_rows(made_by: Allocators, peak: Peak, window: Window) -> list[MemoryG
     return _rows(made_by, peak, window, group, names, no_direction, keys == 0)
 
 
-def op_type_rows(made_by: Allocators, peak: Peak, window: Window) -> list[MemoryGroup]:
+def op_type_rows(made_by: Allocators, peak: Peak, window: MemoryWindow) -> list[MemoryGroup]:
     """One row per type of op and direction, by falling bytes at the peak, to which they sum."""
     has_direction = np.array([role in DIRECTIONS for role in Role])
     role = np.where(has_direction[made_by.role], made_by.role, int(Role.OTHER))
@@ -143,7 +143,7 @@ def allocation_rows(made_by: Allocators, peak: Peak, events: Ints) -> list[Memor
 def _rows(
     made_by: Allocators,
     peak: Peak,
-    window: Window,
+    window: MemoryWindow,
     group: Ints,
     names: list[str],
     directions: list[Direction],

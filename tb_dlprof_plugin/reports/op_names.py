@@ -56,6 +56,6 @@ def inputs_text(view: ProfileView, op: int) -> Inputs:
         dims = msgspec.json.decode(strings[ops.shapes[op]].encode())
     except msgspec.DecodeError:
         dims = None
-    # Scalars have an empty shape and are no tensors.
+    # Scalars have an empty shape and are not tensors.
     shapes = [str(shape) for shape in dims if shape] if isinstance(dims, list) else None
     return Inputs(dtypes_text(strings[ops.dtypes[op]]) or None, shapes)

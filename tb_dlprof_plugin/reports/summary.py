@@ -21,7 +21,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import COLUMNS as DETAIL_COLUMNS
 from tb_dlprof_plugin.reports.detail import detail_report
 from tb_dlprof_plugin.reports.table import Cell
-from tb_dlprof_plugin.reports.tables import Table, TablesReport, report_of
+from tb_dlprof_plugin.reports.tables import NamedRows, TablesReport, report_of
 
 _DURATIONS = {
     "tensor_core": "Tensor Core Kernel Duration %",
@@ -63,8 +63,8 @@ def summary_report(
     )
 
 
-def _single(values: dict[str, Cell]) -> Table:
-    return Table((), {name: (value,) for name, value in values.items()})
+def _single(values: dict[str, Cell]) -> NamedRows:
+    return NamedRows((), {name: (value,) for name, value in values.items()})
 
 
 def _system(view: ProfileView, profile_name: str | None) -> dict[str, Cell]:
@@ -125,7 +125,7 @@ def _iterations(view: ProfileView, selection: Selection) -> dict[str, Cell]:
     }
 
 
-def _all_ops(view: ProfileView, ref: RunRef, selection: Selection) -> Table:
+def _all_ops(view: ProfileView, ref: RunRef, selection: Selection) -> NamedRows:
     """The rows of the Detailed Report, each op in one row below the first."""
     ops = [dict(zip(DETAIL_COLUMNS, row, strict=True)) for row in detail_report(view, ref, selection).rows]
     parts: dict[str, list[dict[str, Cell]]] = {"using": [], "idle": [], "other": [], "unknown": []}
@@ -136,7 +136,7 @@ def _all_ops(view: ProfileView, ref: RunRef, selection: Selection) -> Table:
         gpu = _sum(op["Total GPU Time (ns)"] for op in of) if view.profile.has_gpu else None
         return gpu, _sum(op["Total CPU Time (ns)"] for op in of), len(of)
 
-    return Table(
+    return NamedRows(
         ("GPU Time (ns)", "CPU Time (ns)", "# Ops"),
         {
             "All Op": row(ops),
@@ -161,7 +161,7 @@ def _sum(cells: Iterable[Cell]) -> int:
     return sum(cell for cell in cells if isinstance(cell, int))
 
 
-def _all_kernels(view: ProfileView, selection: Selection) -> Table:
+def _all_kernels(view: ProfileView, selection: Selection) -> NamedRows:
     """The rows of the Kernel Report, each kernel in one row below the first."""
     kernels, found, has_gpu = view.profile.kernels, op_kernels(view, selection), view.profile.has_gpu
     memory = kernels.kind[found.kernel] != KernelKind.KERNEL
@@ -173,7 +173,7 @@ def _all_kernels(view: ProfileView, selection: Selection) -> Table:
         different = len(np.unique(found.kernel[chosen]))
         return int(found.gpu.total[chosen].sum()), int(found.api.total[chosen].sum()), different
 
-    return Table(
+    return NamedRows(
         ("GPU Time (ns)", "CPU Time (ns)", "# Kernels"),
         {
             "All Kernels": row(memory | ~memory),

@@ -46,7 +46,7 @@ class Basis:
 
     @property
     def trusted(self) -> bool:
-        """Whether the replay knows this run well enough to say what a change would save."""
+        """Whether the replay models this run well enough to estimate savings."""
         return self.off_percent is None or abs(self.off_percent) <= MOST_PERCENT
 
     def run(self, share: float, changes: Sequence[Change] = ()) -> Replayed:

@@ -135,7 +135,7 @@ class _Builder:
     def __init__(self, view: ProfileView, window: LightWindow, substitutes: Sequence[_Substitute | None]) -> None:
         self._view, self._window, self._substitutes = view, window, substitutes
         self._step = window.step_of_calls()
-        # What was launched before the window is no step's.
+        # Work launched before the window belongs to no step.
         self._launch_step = np.where(window.launches.call >= 0, window.step_of_launches(), -1)
         self._call = self._mapped(window.calls.call, self._step, "calls")
         self._launch = self._mapped(window.launches.launch, self._launch_step, "launches")

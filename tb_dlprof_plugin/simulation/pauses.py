@@ -20,7 +20,7 @@ PAUSE_NS = 1_000_000
 
 @per_selection
 def pauses(view: ProfileView, _: Selection) -> Intervals:
-    """Times without a launch for long, of which most is no bookkeeping of PyTorch."""
+    """Times without a launch for long, of which most is not bookkeeping of PyTorch."""
     calls, iterations = view.profile.calls, view.profile.iterations
     launched = view.profile.launches.call
     call = np.unique(launched[(launched >= 0) & (view.launch_iteration >= 0)])

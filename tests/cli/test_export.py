@@ -38,7 +38,7 @@ def test_the_file_is_named_after_its_run_and_explains_its_size(
     assert lines[0].startswith("fp32.html: ")
     assert lines[0].endswith("; open it in a browser, it needs no server.")
     assert [line.split(":")[0].strip() for line in lines[1:4]] == ["fp32", "list of runs", "the page itself"]
-    assert lines[4:] == ["Not in it of fp32: 1 other cycle."]
+    assert lines[4:] == ["Not included of fp32: 1 other cycle."]
 
 
 def test_a_file_that_exists_is_replaced_only_when_told_to(run: Path, tmp_path: Path) -> None:

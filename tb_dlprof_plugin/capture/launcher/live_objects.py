@@ -66,7 +66,7 @@ def training_loader(objects: LiveObjects) -> Any:
 
 
 class _Iterated:
-    """The settings of a DataLoader as its iterator knows them."""
+    """The settings of a DataLoader, read from its iterator."""
 
     def __init__(self, iterator: Any) -> None:
         self.dataset = iterator._dataset

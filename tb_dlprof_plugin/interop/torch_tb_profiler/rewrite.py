@@ -58,7 +58,7 @@ def rewrite_trace(
         progress: called with the fraction read (0 to 1).
 
     Raises:
-        TraceError: the source cannot be read, or is no trace.
+        TraceError: the source cannot be read, or is not a trace.
         OSError: the target cannot be written.
     """
     damage = Damage()

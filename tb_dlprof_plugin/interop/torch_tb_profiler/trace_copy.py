@@ -192,7 +192,7 @@ class _Translation:
 
 
 class _Modules:
-    """Module ranges as the Module view wants them: calls of ``nn.Module`` in a tree of Python views."""
+    """Module ranges for the Module view: calls of ``nn.Module`` in a tree of Python views."""
 
     def __init__(self, profile: Profile) -> None:
         ops, strings = profile.ops, profile.strings

@@ -36,7 +36,7 @@ def open_events(source: Path, blocks: Iterator[bytes], damage: Damage) -> tuple[
     """Reads up to the first event: the text before it, ending in "[", and what was read of the events.
 
     Raises:
-        TraceError: the file is empty, or is no trace.
+        TraceError: the file is empty, or is not a trace.
     """
     text = bytearray()
     searched = 0
@@ -84,7 +84,7 @@ def event_runs(
     """Passes on all runs of events but the last.
 
     Args:
-        text: what was already read behind the opening bracket.
+        text: what was already read after the opening bracket.
         blocks: the rest of the file.
         accept: takes a JSON list of events; False where it does not decode.
         repair: reads a run of events, without brackets, that no cut makes decodable; returns how far it came, and
@@ -135,7 +135,7 @@ def _tail(text: bytes, blocks: Iterator[bytes], damage: Damage) -> bytes:
 
 
 def _cuts(text: bytes, searched: int) -> list[re.Match[bytes]]:
-    """The last places between two events behind ``searched``, the last first."""
+    """The last places between two events after ``searched``, the last first."""
     for between in (_BETWEEN_EVENTS, _BETWEEN_OBJECTS):
         window = _WINDOW_BYTES
         while True:

@@ -108,7 +108,7 @@ class HostDeviceCopies:
 
 
 def rows_of_calls(context: RuleContext, rows: Ints) -> Bools:
-    """A mask over `Profile.calls`; -1 is no row."""
+    """A mask over `Profile.calls`; -1 is not a row."""
     mask = np.zeros(len(context.profile.calls), dtype=np.bool_)
     mask[rows[rows >= 0]] = True
     return mask

@@ -1,4 +1,4 @@
-"""Layers whose sizes are no multiple of what Tensor Core kernels want."""
+"""Layers whose sizes are not aligned for Tensor Core kernels."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ def check(context: RuleContext) -> Finding | Silent:
     wanted = multiple(precision) or 1
     off = context.per_step(launches & ~context.on_tensor_cores)
     return RULE.finding(
-        title=f"Sizes that are no multiple of {wanted} slow down {milliseconds(time)} of matrix kernels a step",
-        seen=f"{len(layers)} layers in {precision.upper()} have sizes that are no multiple of {wanted} ({names}). "
+        title=f"Sizes that are not multiples of {wanted} slow down {milliseconds(time)} of matrix kernels a step",
+        seen=f"{len(layers)} layers in {precision.upper()} have sizes that are not multiples of {wanted} ({names}). "
         f"Their matrix kernels take {milliseconds(time)} a step ({share:.0f} %), forward and backward"
         + (f", {milliseconds(off)} of it off the Tensor Cores." if off else ", all on Tensor Cores, at a lower speed."),
         readings=[

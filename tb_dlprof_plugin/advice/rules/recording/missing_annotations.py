@@ -45,9 +45,7 @@ def check(context: RuleContext) -> Finding | Silent:
     if modules.any():
         return Silent(f"{len(np.unique(ops.module[modules]))} modules were recorded.")
     if run_setup(view).compiled:
-        return Silent(
-            "The model was compiled: its modules are no longer apart in the code that runs.", applicable=False
-        )
+        return Silent("The model was compiled: its modules are merged in the code that runs.", applicable=False)
     if context.facts.parallel_wrapper == "DataParallel":
         return Silent("DataParallel runs the model in threads of its own, which are not recorded.", applicable=False)
     top = ops.top[calls.op] & view.selected_calls(context.selection)
@@ -64,7 +62,7 @@ def check(context: RuleContext) -> Finding | Silent:
     switched_off = context.facts.model is not None
     return RULE.finding(
         title="The recording has no module names",
-        seen=f"The {per_step:.0f} ops of a step are in {len(used)} rows, because nothing tells apart ops of one kind; "
+        seen=f"The {per_step:.0f} ops of a step are in {len(used)} rows, because ops of one kind look the same; "
         "for example "
         + ", ".join(f"{strings[groups.op_type[g]]} stands for {members[g]:.0f} calls" for g in several.tolist())
         + ".",

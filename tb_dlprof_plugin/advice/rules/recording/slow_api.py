@@ -112,7 +112,7 @@ def check(context: RuleContext) -> Finding | Silent:
         saving=estimate,
         saving_unknown_because=""
         if estimate
-        else "It costs time in each op or line of Python, which a trace does not tell from the work itself.",
+        else "It costs time in each op or line of Python, which a trace does not separate from the work itself.",
         severity=None if estimate else "high",
         confidence="high",
         confirm="Record again: the same step without them is shorter on the CPU.",
