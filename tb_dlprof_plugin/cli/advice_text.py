@@ -158,7 +158,7 @@ def _print_forecasts(found: MixedPrecision) -> None:
     if len(refusals) == 1 and "" not in refusals:
         typer.echo(f"\nNo forecast of mixed precision: {refusals.pop()}")
         return
-    typer.echo("\nGain of mixed precision, per step without the profiler; tb-dlprof predict shows the ops:")
+    typer.echo("\nWhat mixed precision would gain, per step without the profiler; tb-dlprof predict shows the ops:")
     print_table(
         (
             ("precision", "left"),
