@@ -38,12 +38,12 @@ class ProfilerRangeHooks:
         self._replaced = []
 
     def _replace(self, owner: Any, name: str, what: str) -> None:
-        original, tell = getattr(owner, name), self._callbacks[what]
+        original, callback = getattr(owner, name), self._callbacks[what]
 
         @functools.wraps(original)
         def replacement(*args: Any, **kwargs: Any) -> Any:
             # Before the original, which raises without a GPU: the script's calls count all the same.
-            tell()
+            callback()
             return original(*args, **kwargs)
 
         setattr(owner, name, replacement)

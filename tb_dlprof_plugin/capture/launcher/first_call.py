@@ -27,8 +27,8 @@ class FirstCallHook:
     A model compiled by torch.compile gets a hook of its own; a compiled function gets none.
     """
 
-    def __init__(self, tell: Callable[[nn.Module], None]) -> None:
-        self._on_first_call = tell
+    def __init__(self, on_first_call: Callable[[nn.Module], None]) -> None:
+        self._on_first_call = on_first_call
         self._call: Any = nn.Module.__call__
         self._compile: Any = torch.compile
         self._handles: list[Any] = []
