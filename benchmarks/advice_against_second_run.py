@@ -1,9 +1,9 @@
-"""Does the second run confirm what the advice promised? Holds the estimated savings against the recorded runs.
+"""Compares the savings that the advice predicts with those that the recorded second runs realised.
 
-For each recorded model, the rules look at the FP32 and the TF32 run. What they promise for TF32 and for AMP is compared
-with the steps timed without the profiler before and after the change (``recording.json`` beside the runs). A rule that
-stays silent promises less than its threshold. A promise of BF16 autocast is held against FP16 as well. Prints a row per
-promise, and last how many the second run confirms.
+For each recorded model, the rules look at the FP32 and the TF32 run. What they predict for TF32 and for AMP is compared
+with the steps timed without the profiler before and after the change (``recording.json`` next to the runs). A rule that
+stays silent predicts less than its threshold. A prediction for BF16 autocast is compared with FP16 as well. Prints a
+row per prediction, and last how many the second run confirms.
 
     python benchmarks/advice_against_second_run.py [RECORDED ...]
 """
@@ -23,7 +23,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 DEMO = Path(__file__).resolve().parents[1] / "demo" / "recorded"
 PAIRS = Path(__file__).resolve().parent / "precision_pairs" / "recorded"
 SILENT_PERCENT = 100 * SAME
-"""A rule that stays silent promises less than this share of the step."""
+"""A rule that stays silent predicts less than this share of the step."""
 CHANGES = (
     ("fp32", "tf32_off", ("tf32",)),
     ("fp32", "amp_not_used", ("amp-fp16", "amp-bf16")),
@@ -49,11 +49,11 @@ def main() -> None:
         for kept in check(recorded):
             confirmed += kept
             total += 1
-    print(f"{confirmed} of {total} promises confirmed by the second run")
+    print(f"{confirmed} of {total} predictions confirmed by the second run")
 
 
 def check(recorded: Path) -> Iterator[bool]:
-    """Prints each promise and says whether the second run confirms it."""
+    """Prints each prediction and whether the second run confirms it."""
     step_ms = step_times(recorded)
     for model in dict.fromkeys(model for model, _ in step_ms):
         for base, rule, candidates in CHANGES:

@@ -1,4 +1,4 @@
-"""How long the hook holds up the training, against torch's own trace handler.
+"""Measures how long the hook delays the training, compared with torch's own trace handler.
 
 Two tables. First the time that ``on_trace_ready`` blocks, ours and torch's in turn, cycle by cycle in one profiled run
 of one workload; no analysis runs while either is timed. Then the time of a training step with and without module

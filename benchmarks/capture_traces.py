@@ -1,4 +1,4 @@
-"""Records small traces of every kind that people have, each with torch's own averages beside it.
+"""Records small traces of every kind that people have, each with torch's own averages in a second file.
 
     python benchmarks/capture_traces.py [--out tests/traces] [--only cpu_training two_streams]
 
@@ -117,8 +117,8 @@ def readme(folder: Path) -> str:
     lines = [
         "# Recorded traces",
         "",
-        "Made by `benchmarks/capture_traces.py`, which has a function for each kind; synthetic data throughout. Beside",
-        "each trace lie the rows of torch's `prof.key_averages()` of the same profile object, times in µs.",
+        "Made by `benchmarks/capture_traces.py`, which has a function for each kind; synthetic data throughout. With",
+        "each trace are the rows of torch's `prof.key_averages()` of the same profile object, times in µs.",
         "",
         "| trace | what | torch | GPU | recorded | events | kB |",
         "|---|---|---|---|---|---:|---:|",

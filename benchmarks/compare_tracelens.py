@@ -1,7 +1,7 @@
 """Our figures against the tables that TraceLens publishes with its test traces, each by TraceLens' own definition.
 
 TraceLens (https://github.com/AMD-AGI/TraceLens) keeps under ``tests/traces`` traces and, in ``*_perf_report_csvs``
-beside them, the tables that it makes of them. What its tables mean, read from its code:
+with them, the tables that it makes of them. What its tables mean, read from its code:
 
 - A GPU activity belongs to the innermost operator around the runtime call that launched it. What has no such operator
   is in no table of operators.

@@ -7,7 +7,7 @@
 The traces are those that the projects publish for their own tests; get them with ``git clone``:
 
     TraceLens           https://github.com/AMD-AGI/TraceLens, tests/traces/h100: traces, and in NAME_perf_report_csvs
-                        beside each the tables that TraceLens makes of it (here also accepted: expected_csvs)
+                        with each the tables that TraceLens makes of it (here also accepted: expected_csvs)
     HTA                 https://github.com/facebookresearch/HolisticTraceAnalysis, tests/data
     torch-tb-profiler   https://github.com/pytorch/kineto, tb_plugin/samples (at or before release 0.4.3)
 
@@ -102,9 +102,7 @@ def main(argv: list[str] | None = None) -> None:
         epilog=(__doc__ or "").split("\n\n", 1)[1],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--tracelens", nargs="+", type=Path, default=[], metavar="DIR", help="traces beside their tables"
-    )
+    parser.add_argument("--tracelens", nargs="+", type=Path, default=[], metavar="DIR", help="traces with their tables")
     parser.add_argument("--hta", nargs="+", type=Path, default=[], metavar="TRACE")
     parser.add_argument("--torch-tb-profiler", nargs="+", type=Path, default=[], metavar="TRACE")
     parser.add_argument(

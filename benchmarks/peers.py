@@ -12,8 +12,8 @@ Compared, each as a whole process from start to end:
 
 Each TRACE is measured as it is; of the first one, traces of the given sizes are made besides (``big_trace.py``). The
 programs alternate, and so does which goes first. The time is the shortest of the repeats, that on a shared machine is
-the least disturbed one (medians stand beside it); how memory is measured says ``process_cost.py``. The peers live in an
-environment of their own, which the first run makes.
+the least disturbed one (medians are given with it); how memory is measured says ``process_cost.py``. The peers live in
+an environment of their own, which the first run makes.
 
 A figure that misses its target is a MISS; the script ends with 0 all the same, unless with ``--strict``.
 """
@@ -95,7 +95,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A figure held against its target."""
+    """A figure compared with its target."""
 
     text: str
     met: bool

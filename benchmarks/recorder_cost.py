@@ -1,4 +1,5 @@
-"""What a recording costs its steps: ours and the light window, beside no profiler and a bare torch.profiler.
+"""Measures what a recording costs its steps: ours and the light window, compared with no profiler and a bare
+torch.profiler.
 
 All ways run in one process, in blocks of steps that take turns, because processes differ from one another by more than
 some of the differences, and a machine's speed drifts: of each round every way has one block, in an order that changes.

@@ -1,13 +1,13 @@
 """What `tb-dlprof run` costs a training: outside of the recorded steps, and in them above a bare torch.profiler.
 
-Outside: until its warm-up `tb-dlprof run` hears of the optimizer's steps and of nothing else. In one process, blocks of
+Outside: until its warm-up `tb-dlprof run` only has a hook on the optimizer's steps. In one process, blocks of
 ten steps run with that and without it by turns; the medians of both are compared.
 
 Inside: the recorded steps of a process under `tb-dlprof run` are compared with the same steps of a process with a bare
 torch.profiler (record_shapes), in pairs, by turns the one and the other first. Of each process it is the median, of all
 pairs the median and the quartiles of the ratios, because processes differ from one another by some percent. On a GPU
 `--mode simple` is measured likewise. By default batches are so small that the CPU sets the pace, or nearly: where the
-GPU does, what the CPU does beside it costs little.
+GPU does, parallel work of the CPU costs little.
 
 A step's time is that on the clock with a wait for the GPU at its end; without a GPU it is the CPU time of one thread.
 Ends with 1 where the cost is more than 1 % outside or 5 % inside.

@@ -1,4 +1,4 @@
-"""`tb-dlprof run` on training scripts that know nothing of it: what it finds, and whether the weights stay the same.
+"""`tb-dlprof run` on unchanged training scripts: what it finds, and whether the weights stay the same.
 
 Each script of `benchmarks/run_scripts` trains three times with torch's deterministic algorithms: twice by itself, once
 under `tb-dlprof run`. On a GPU the six models are profiled once more with `--mode simple`. A row per script: which

@@ -227,7 +227,7 @@ def _environment() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown of a recording beside the truth, in milliseconds."""
+    """The step shown for a recording and the true one, in milliseconds."""
 
     run: Run
     ms: float

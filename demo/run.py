@@ -1,4 +1,4 @@
-"""What `make demo` does: train two small runs here, then show them beside the recorded ones in TensorBoard.
+"""What `make demo` does: train two small runs here, then show them with the recorded ones in TensorBoard.
 
 The two runs train the same model in FP32 and in mixed precision, on the GPU where there is one. `demo/runs/logdir/`
 then holds `here/...`, these two, and `recorded/...`, copies of the event files of `demo/recorded/`: one plain
@@ -156,7 +156,7 @@ def main(argv: list[str] | None = None) -> None:
         print(f"{mixed} runs at {gain:.2f} times the speed of fp32 here", flush=True)
     count = copy_recorded(args.logdir / "recorded")
     if count:
-        print(f"{count} recorded runs are beside them", flush=True)
+        print(f"{count} recorded runs are listed with them", flush=True)
     else:
         print("there are no recorded runs in demo/recorded/: showing the two runs of this machine alone", flush=True)
     if not args.no_serve:

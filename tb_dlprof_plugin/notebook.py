@@ -1,8 +1,8 @@
-"""The DLProf page in a notebook's cell: a log directory in, a TensorBoard for it and an iframe out.
+"""Shows the DLProf page in a notebook's cell: starts TensorBoard for a log directory and displays an iframe.
 
 `%tensorboard` shows TensorBoard around the page; `show` shows the page alone, from the same server. TensorBoard's own
 page needs the browser's storage, which some browsers deny to views of another site, as in Colab: it stays empty there,
-and this one does not.
+unlike this one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ADDRESS = """
     return url;
   };
 """
-"""The page at a server, in the theme of JupyterLab, Colab or VS Code where they say it."""
+"""The page at a server, in the theme of JupyterLab, Colab or VS Code if they set one."""
 _IN_COLAB = f"""
 (async () => {{{_ADDRESS}
   const frame = document.createElement("iframe");
@@ -73,8 +73,8 @@ def show(logdir: str | os.PathLike[str], *, run: str | None = None, page: str | 
         height: of the view, in pixels.
 
     Raises:
-        RuntimeError: this is no notebook, TensorBoard does not start, or one that was started before this package was
-            installed runs already; one sentence that says what to do.
+        RuntimeError: this is not a notebook, TensorBoard does not start, or one that was started before this package
+            was installed runs already; one sentence that says what to do.
     """
     display = _display()
     port, path = _server(os.fspath(logdir)), page_path(run, page)
@@ -88,7 +88,7 @@ def page_path(run: str | None, page: str | None) -> str:
     """Where a TensorBoard has the page by itself, relative to its root."""
     state = {"page": page, "run": run}
     pairs = "".join(f"&p.{PLUGIN_NAME}.{key}={quote(value)}" for key, value in state.items() if value is not None)
-    # Not to be taken for a page in TensorBoard's own frame: frontend/src/state/tensorboard.ts.
+    # Marks the page as not inside TensorBoard's own frame: frontend/src/state/tensorboard.ts.
     return f"data/plugin_entry.html?name={PLUGIN_NAME}&alone=1#{PLUGIN_NAME}{pairs}"
 
 
@@ -142,7 +142,7 @@ def _server(logdir: str) -> int:
 
 
 def _wait_for_runs(port: int) -> None:
-    """Until TensorBoard has read a first run, so that the page does not begin empty; not for ever."""
+    """Wait until TensorBoard has read a first run, so that the page does not begin empty, up to a limit."""
     until = time.monotonic() + _SECONDS_TO_READ
     while time.monotonic() < until and not _ask(port, f"plugin/{PLUGIN_NAME}/runs").get("runs"):
         time.sleep(0.2)
@@ -151,7 +151,7 @@ def _wait_for_runs(port: int) -> None:
 def _ask(port: int, route: str) -> Any:
     """The JSON that a route of the server on this machine answers."""
     try:
-        # Whatever proxy leads out of this machine does not lead to it.
+        # A proxy for external addresses must not be used for this machine.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(f"http://localhost:{port}/data/{route}", timeout=_SECONDS_TO_ANSWER) as answer:
             return json.load(answer)

@@ -41,7 +41,7 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         self._lock = threading.Lock()
 
     def is_active(self) -> bool:
-        """False without looking: TensorBoard activates the tab itself when its data provider lists our data."""
+        """False without a check: TensorBoard activates the tab itself when its data provider lists our data."""
         return False
 
     def frontend_metadata(self) -> base_plugin.FrontendMetadata:
@@ -76,7 +76,7 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             except RequestError as error:
                 return respond_error(request, error.status, str(error))
             except Exception as error:
-                # The page shows it in place of this run; TensorBoard and the other runs go on.
+                # The page shows it in place of this run; TensorBoard and the other runs are not affected.
                 _log.exception("%s failed", request.path)
                 run = request.args.get("run", "the run")
                 return respond_error(request, 500, f"This page failed on {run!r} ({error}); please report it.")

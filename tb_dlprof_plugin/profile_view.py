@@ -52,9 +52,8 @@ _Totals = TypeVar("_Totals")
 
 
 def per_selection(function: Callable[[ProfileView, Selection], _Totals]) -> Callable[[ProfileView, Selection], _Totals]:
-    """Keeps a function's last answers with the view: one page asks for the same totals from several places.
-
-    The answers are shared, so callers must not change them.
+    """Caches a function's last results in the view: one page needs the same totals in several places. The results are
+    shared, so callers must not change them.
     """
 
     # Not the function itself: it is not picklable, since its name in its module is that of the decorated one.
@@ -67,7 +66,7 @@ def per_selection(function: Callable[[ProfileView, Selection], _Totals]) -> Call
         if answer is None:
             answer = function(view, selection)
             if len(view.answers) >= _KEPT_ANSWERS:
-                # Begun anew rather than thinned out: requests run in several threads.
+                # Cleared as a whole rather than entry by entry: requests run in several threads.
                 view.answers = {}
             view.answers[key] = answer
         return answer
@@ -227,7 +226,7 @@ class ProfileView:
             for op, kernel in pairs.T.tolist()
         ]
         result[rows] = np.array(verdicts, dtype=np.int64)[inverse.reshape(-1)]
-        # An op around the generated code has decided already.
+        # An op around the generated code decides.
         result[self._of_launch_call(self.call_in_matrix_op.astype(np.int64)) > 0] = int(Verdict.NO)
         return result
 
@@ -298,12 +297,12 @@ class ProfileView:
 
 
 def op_name(module: str, op_type: str) -> str:
-    """An op's name as DLProf writes it: its place in the model and its type."""
+    """An op's name as DLProf writes it: its module and its type."""
     return f"{module}/{op_type}" if module else op_type
 
 
 def stable_id(*parts: str) -> str:
-    """A short id that names the same thing in every run and version: the page's links carry it."""
+    """A short id that is the same in every run and version: used in the page's links."""
     return hashlib.blake2s("\0".join(parts).encode(), digest_size=6).hexdigest()
 
 

@@ -165,7 +165,7 @@ def new_rule(topic: str, name: str) -> dict[Path, str]:
     if any(module.endswith(f".{name}") for modules in modules_by_topic().values() for module in modules):
         raise ValueError(f"there is a module {name!r} in advice/rules already")
     title = name.replace("_", " ").capitalize()
-    words = {"name": name, "topic": topic, "title": title, "flag": "mended"}
+    words = {"name": name, "topic": topic, "title": title, "flag": "fixed"}
     return {
         Path("tb_dlprof_plugin/advice/rules", topic, f"{name}.py"): RULE.format(**words),
         Path("tests/advice/rules", f"test_{name}.py"): TEST.format(**words),

@@ -1,1 +1,1 @@
-"""The page in Chromium, measured beside torch-tb-profiler's on the same trace."""
+"""The page in Chromium, measured together with torch-tb-profiler's on the same trace."""

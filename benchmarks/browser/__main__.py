@@ -1,4 +1,5 @@
-"""How fast the page is in Chromium, beside torch-tb-profiler's on the same trace, and how large the bundle.
+"""Measures how fast the page is in Chromium, compared with torch-tb-profiler's on the same trace, and the bundle's
+size.
 
 First paint is from the navigation until the tab's headline figures are painted, with an empty browser cache, for the
 plugin's own page and within TensorBoard; once with a server that has answered before, and once from its start.

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tb_dlprof_plugin.planning.op_times import Process
+from tb_dlprof_plugin.planning.op_times import GaussianProcess
 
 MOST_OPS = 700
 """Of a kind with more, a sample tells the hyperparameters as well."""
@@ -23,12 +23,12 @@ _LENGTH, _LENGTH_PRIOR = math.log(3.0), 0.2
 _AMPLITUDE, _NOISE, _TREND = math.log(0.2), math.log(0.02), math.log(0.1)
 
 
-def fitted(features: NDArray[np.float64], logarithms: NDArray[np.float64]) -> Process:
+def fitted(features: NDArray[np.float64], logarithms: NDArray[np.float64]) -> GaussianProcess:
     """The process under which these ops (rows of features, logarithm of the ratio) are most likely."""
     if len(features) > MOST_OPS:
         sample = np.random.default_rng(0).permutation(len(features))[:MOST_OPS]
         features, logarithms = features[sample], logarithms[sample]
-    # A feature that is the same in all measured ops tells nothing: in its own unit it stays in place.
+    # A feature that is the same in all measured ops carries no information: in its own unit it stays in place.
     scale = np.where(features.std(axis=0) > 1e-6, features.std(axis=0), 1.0)
     x = torch.from_numpy((features - features.mean(axis=0)) / scale)
     y = torch.from_numpy(logarithms - logarithms.mean())
@@ -50,6 +50,6 @@ def fitted(features: NDArray[np.float64], logarithms: NDArray[np.float64]) -> Pr
         (loss + prior).backward()
         optimizer.step()
     found = parameters.detach().exp().numpy()
-    return Process(
+    return GaussianProcess(
         tuple((found[:width] * scale).tolist()), float(found[width]), float(found[width + 1]), float(found[width + 2])
     )

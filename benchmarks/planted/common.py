@@ -62,7 +62,7 @@ def main(train: Callable[[Path, bool], None]) -> None:
     """The command line of a planted training."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--logdir", type=Path, required=True, help="where the run is recorded")
-    parser.add_argument("--mended", action="store_true", help="without the fault")
+    parser.add_argument("--fixed", action="store_true", help="without the fault")
     args = parser.parse_args()
     set_up()
-    train(args.logdir, args.mended)
+    train(args.logdir, args.fixed)

@@ -1,8 +1,8 @@
-"""Recorded planted trainings in, what became of each rule on them out.
+"""Returns the outcome of each rule on recorded planted trainings.
 
-The saving that a rule states for the training with its fault is held against the one realised: the step of the
-training with the fault less that of the mended one, both the median of steps that ran without the profiler. Where the
-two train on batches of different size the mended step is scaled to the batch of the other.
+The saving that a rule states for the training with its fault is compared with the realised one: the step of the
+training with the fault less that of the fixed one, both the median of steps that ran without the profiler. Where the
+two train on batches of different size the fixed step is scaled to the batch of the other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 RECORDED = Path(__file__).resolve().parent / "recorded"
 LARGER = RECORDED.with_name("recorded_larger")
 """The same trainings at 1.5 times the sizes (PLANTED_SCALE), recorded when all rules had been written."""
-"""``<rule>/fault`` and ``<rule>/mended``, made by `benchmarks.planted.record`."""
+"""``<rule>/fault`` and ``<rule>/fixed``, made by `benchmarks.planted.record`."""
 
 
 class Run:
@@ -44,7 +44,7 @@ class Run:
         return next((found for found in self.advice.findings if found.rule == rule), None)
 
     def status(self, rule: str) -> RuleStatus | None:
-        """What became of a rule; None where there is no such rule."""
+        """The outcome of a rule; None if there is no such rule."""
         return next((status for status in self.advice.rules if status.rule == rule), None)
 
     @property
@@ -66,7 +66,7 @@ class Held:
     rule: str
     machine: str
     fault: Run
-    mended: Run
+    fixed: Run
 
     @property
     def finding(self) -> FindingItem | None:
@@ -80,22 +80,22 @@ class Held:
 
     @property
     def silent(self) -> bool:
-        """Whether the rule is silent on the mended training, because it looked or because it does not apply."""
-        status = self.mended.status(self.rule)
+        """Whether the rule is silent on the fixed training, because it looked or because it does not apply."""
+        status = self.fixed.status(self.rule)
         return status is not None and status.outcome in ("silent", "not_applicable")
 
     @property
     def others(self) -> list[str]:
-        """Other rules that fire on the mended training."""
-        return sorted(found.rule for found in self.mended.advice.findings if found.rule != self.rule)
+        """Other rules that fire on the fixed training."""
+        return sorted(found.rule for found in self.fixed.advice.findings if found.rule != self.rule)
 
     @property
     def realised_ns(self) -> float | None:
-        """What mending saved per step; None where a step was not timed."""
-        before, after = self.fault.step_ns, self.mended.step_ns
+        """What fixing saved per step; None where a step was not timed."""
+        before, after = self.fault.step_ns, self.fixed.step_ns
         if before is None or after is None:
             return None
-        batches = self.fault.batch_size, self.mended.batch_size
+        batches = self.fault.batch_size, self.fixed.batch_size
         scale = batches[0] / batches[1] if batches[0] and batches[1] else 1.0
         return before - scale * after
 
@@ -108,9 +108,9 @@ class Held:
 
 
 def planted_rules(recorded: Path = RECORDED) -> list[str]:
-    """The rules whose training is recorded with its fault and mended, by name."""
+    """The rules whose training is recorded with its fault and fixed, by name."""
     return sorted(
-        path.name for path in recorded.glob("*") if all((path / variant).is_dir() for variant in ("fault", "mended"))
+        path.name for path in recorded.glob("*") if all((path / variant).is_dir() for variant in ("fault", "fixed"))
     )
 
 
@@ -123,7 +123,7 @@ def held(rule: str, recorded: Path = RECORDED) -> Held:
         if run["rule"] == rule
     ]
     directory = recorded / rule
-    return Held(rule, machines[0] if machines else "", Run(directory / "fault"), Run(directory / "mended"))
+    return Held(rule, machines[0] if machines else "", Run(directory / "fault"), Run(directory / "fixed"))
 
 
 def all_held(recorded: Path = RECORDED) -> Iterator[Held]:

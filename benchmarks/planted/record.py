@@ -1,8 +1,8 @@
-"""Runs every planted training with its fault and mended, each in a process of its own, and keeps the event files.
+"""Runs every planted training with its fault and fixed, each in a process of its own, and keeps the event files.
 
     python -m benchmarks.planted.record --out DIRECTORY [--rules NAME ...] [--gpus N] [--seconds 500]
 
-Recordings go to DIRECTORY/<rule>/fault and DIRECTORY/<rule>/mended, what machine made them and what failed to
+Recordings go to DIRECTORY/<rule>/fault and DIRECTORY/<rule>/fixed, what machine made them and what failed to
 DIRECTORY/recording.json. A training that needs another number of GPUs than one says so in ``GPUS``; ``--gpus`` picks.
 With PLANTED_QUICK set in the environment each runs a few steps only, which shows that it runs and no more;
 PLANTED_SCALE makes batches and widths larger by a factor.
@@ -30,7 +30,7 @@ from . import snippets
 from .common import SCALE, set_up
 
 LIMIT_S = 90
-VARIANTS = ("fault", "mended")
+VARIANTS = ("fault", "fixed")
 
 
 def all_snippets() -> list[str]:
@@ -54,7 +54,7 @@ def record(name: str, variant: str, out: Path) -> dict[str, Any]:
         signal.alarm(LIMIT_S)
         try:
             set_up()
-            importlib.import_module(f"{snippets.__name__}.{name}").train(directory, variant == "mended")
+            importlib.import_module(f"{snippets.__name__}.{name}").train(directory, variant == "fixed")
             sys.stdout.flush()
             os._exit(0)
         except BaseException:

@@ -2,8 +2,8 @@
 
     python -m benchmarks.planted.report [--recorded DIRECTORY]
 
-A row per rule: does it find its fault, is it silent once that is mended, is the saving that it states the one that was
-realised, and which other rules fire on the mended training. The last line has the totals.
+A row per rule: does it find its fault, is it silent once that is fixed, is the saving that it states the one that was
+realised, and which other rules fire on the fixed training. The last line has the totals.
 """
 
 from __future__ import annotations

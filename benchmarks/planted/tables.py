@@ -1,4 +1,4 @@
-"""What became of the rules on recorded runs, as rows of text: for the terminal and for the docs."""
+"""The outcomes of the rules on recorded runs, as rows of text: for the terminal and for the docs."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tb_dlprof_plugin.advice.finding import SavingItem
-from tb_dlprof_plugin.advice.topics import place_of
+from tb_dlprof_plugin.advice.topics import sort_key
 
 from .held import Held, Run
 
 DEMO = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 
 PLANTED_COLUMNS = (
-    "rule", "finds its fault", "silent once mended", "stated, ms a step", "realised, ms", "in interval", "others",
+    "rule", "finds its fault", "silent once fixed", "stated, ms a step", "realised, ms", "in interval", "others",
 )  # fmt: skip
 DEMO_COLUMNS = ("run", "findings, with what each should save, ms a step")
 
 
 def planted_row(one: Held, link: Callable[[str], str] = str) -> tuple[str, ...]:
-    """``link`` makes the text for a rule's name. "others" are the other rules that fire on the mended training."""
+    """``link`` makes the text for a rule's name. "others" are the other rules that fire on the fixed training."""
     saving = one.finding.saving if one.finding else None
     return (
         link(one.rule),
@@ -40,8 +40,8 @@ def totals(rows: Sequence[Held]) -> str:
     quiet = sum(not one.others for one in rows)
     found, silent = sum(one.fires for one in rows), sum(one.silent for one in rows)
     return (
-        f"{len(rows)} faults planted: {found} found, {silent} rules silent once mended, {kept} of {len(judged)} "
-        f"savings realised within their interval; on {quiet} of {len(rows)} mended trainings no other rule fires."
+        f"{len(rows)} faults planted: {found} found, {silent} rules silent once fixed, {kept} of {len(judged)} "
+        f"savings realised within their interval; on {quiet} of {len(rows)} fixed trainings no other rule fires."
     )
 
 
@@ -52,7 +52,7 @@ def demo_rows(link: Callable[[str], str] = str, demo: Path = DEMO) -> list[tuple
         found = Run(directory).advice.findings
         texts = [
             f"{link(one.rule)} {interval_text(one.saving) if one.saving else '(no estimate)'}"
-            for one in sorted(found, key=lambda one: place_of(one.rule))
+            for one in sorted(found, key=lambda one: sort_key(one.rule))
         ]
         rows.append((directory.relative_to(demo).as_posix(), "; ".join(texts) or "none"))
     return rows

@@ -2,7 +2,7 @@
 
     python -m benchmarks.precision_pairs.batch_sizes [--markdown]
 
-From each FP32 run the step at each other batch size, in FP32 and in BF16 by autocast. Beside it what a step in
+From each FP32 run the step at each other batch size, in FP32 and in BF16 by autocast. Also printed is what a step in
 proportion to the batch would take, from the truth: the FP32 step (for BF16, the forecast's BF16 step) at the recorded
 batch size, times the ratio of the two. The package's calibration is used; ResNet-18 is one of the 25 models behind it.
 """

@@ -3,9 +3,9 @@
     python -m benchmarks.precision_pairs.forecast [--base tf32] [--markdown] [--op-times TABLE]
 
 The op times that forecasts are made with come from single ops, and from no model (`benchmarks/op_speed`). What comes
-from models is what share of the CPU's time is the recorder's (`simulation.recorder_cost`). Beside each forecast stands
-the rule of Daydream (Zhu et al., USENIX ATC 2020, section 5.2): with mixed precision, kernels of matrix products and
-convolutions get 3 times as fast and all others 2 times. (It knows one mixed precision, and nothing of TF32.)
+from models is what share of the CPU's time is the recorder's (`simulation.recorder_cost`). Each forecast is printed
+with the rule of Daydream (Zhu et al., USENIX ATC 2020, section 5.2): with mixed precision, kernels of matrix products
+and convolutions get 3 times as fast and all others 2 times. (It knows one mixed precision, and nothing of TF32.)
 """
 
 from __future__ import annotations

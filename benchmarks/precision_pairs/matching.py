@@ -2,7 +2,7 @@
 
     python -m benchmarks.precision_pairs.matching [DIRECTORY ...]
 
-Below each DIRECTORY (default: demo/recorded and what is recorded beside this file) every folder that holds a run named
+Below each DIRECTORY (default: demo/recorded and what is recorded next to this file) every folder that holds a run named
 ``fp32`` is compared with each other run in it. GPU time in percent: "base" and "candidate" are what is matched of each
 run, of all but casts and GradScaler's work; then where all of the candidate's is. "waterfall" is what the buckets of
 both steps lack to the step times, in nanoseconds. "by sequence" is how much of the base's time finds the same partner

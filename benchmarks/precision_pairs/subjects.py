@@ -1,6 +1,6 @@
 """The models that are trained: torchvision's, timm's and transformers', with random weights and synthetic batches.
 
-The demo's six are recorded by `demo/record.py`; these are the ones beside them. Sizes are such that some steps are
+The demo's six are recorded by `demo/record.py`; these are additional ones. Sizes are such that some steps are
 paced by the GPU and some by the CPU.
 """
 

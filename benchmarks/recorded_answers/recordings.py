@@ -20,7 +20,7 @@ QUICK_RUNS = {
     "demo/recorded/custom": ("fp32", "amp-bf16"),  # no light window
     "benchmarks/precision_pairs/recorded/transformers/distilbert": ("fp32", "amp-bf16"),
     "benchmarks/precision_pairs/recorded/torchvision/resnet18": ("fp32", "compile-amp-bf16"),
-    "benchmarks/planted/recorded/data_parallel": ("fault", "mended"),  # two ranks, and one
+    "benchmarks/planted/recorded/data_parallel": ("fault", "fixed"),  # two ranks, and one
     "benchmarks/planted/recorded/optimizer_state": ("fault",),  # with memory
     "benchmarks/recorded_true_steps/own/unet": ("fp32",),  # two sessions
 }

@@ -1,7 +1,7 @@
 """Trains a demo model and writes how long each step took, in nanoseconds; for `benchmarks/run_overhead.py`.
 
 With `--profile FIRST LAST` those steps run under a bare torch.profiler with record_shapes, after three of warm-up.
-With `--toggle` every other block of ten steps runs without what hears of optimizers' steps.
+With `--toggle` every other block of ten steps runs without the hook on optimizer steps.
 
 python benchmarks/run_scripts/step_times.py --model mlp --steps 200 --out times.json
 """
@@ -74,7 +74,7 @@ def main() -> None:
             profiler.stop()
             profiler = None
     if args.toggle and not all_hooks:
-        sys.exit("--toggle: nothing hears of the optimizer's steps; run this under tb-dlprof run.")
+        sys.exit("--toggle: there is no hook on optimizer steps; run this under tb-dlprof run.")
     args.out.write_text(json.dumps(times))
 
 

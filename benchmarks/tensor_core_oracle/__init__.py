@@ -1,1 +1,2 @@
-"""Kernel classification held against the GPU's own counters of matrix instructions. See `__main__` for the commands."""
+"""Kernel classification compared with the GPU's own counters of matrix instructions. See `__main__` for the
+commands."""

@@ -1,7 +1,7 @@
 """The process that runs one group of workloads, either under torch.profiler or below Nsight Compute.
 
 All workloads of the group are built and warmed up first, then each is called once, in order. Before each call a marker
-kernel is launched (``torch.cuda._sleep``): both recordings are cut at it. A line of the log says what became of each.
+kernel is launched (``torch.cuda._sleep``): both recordings are cut at it. A line of the log gives the outcome of each.
 
     python -m benchmarks.tensor_core_oracle.child GROUP profile|count DIRECTORY BUILD_S MEASURE_S
 """

@@ -1,7 +1,7 @@
 """Nsight Compute's command line and its answer: matrix instructions of each kernel launch, in order of launch.
 
 The metrics, and why these: the pipe's total also counts the HFMA2 instructions with which ordinary kernels move halves,
-so they are taken away; ``hmma`` includes Hopper's ``wgmma`` for every 8 to 32 bit type; INT8 and FP64 have pipes of
+so they are subtracted; ``hmma`` includes Hopper's ``wgmma`` for every 8 to 32 bit type; INT8 and FP64 have pipes of
 their own. All fit one pass, so no kernel is replayed.
 """
 

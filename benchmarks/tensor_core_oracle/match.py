@@ -1,4 +1,4 @@
-"""Two recordings of the same workloads in, one result out: each launch's context beside its counters.
+"""Joins two recordings of the same workloads: each launch's context with its counters.
 
 Both recordings are cut at the marker kernels. A search for the fastest algorithm may end differently twice: of a
 workload whose two runs did not launch the same kernels in the same order, only the kernels stay that both launched and
@@ -39,7 +39,7 @@ def match(
     Args:
         directory: what `record` left.
         describe: a workload's name to what is known about it.
-        say: is told each group's count, and each workload that is dropped with the reason.
+        say: called with each group's count, and each workload that is dropped with the reason.
         groups: which to read; all that were recorded where None.
 
     Raises:

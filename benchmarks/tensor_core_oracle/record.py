@@ -103,7 +103,7 @@ def _count_all(
     left: Callable[[], float],
     say: Callable[[str], None],
 ) -> None:
-    """All groups get ready side by side; then each in turn is told to go, while the others do nothing on the GPU."""
+    """All groups get ready in parallel; then each in turn starts, while the others do nothing on the GPU."""
     limit = left() - GRACE_S
     counting = {}
     for group in groups:

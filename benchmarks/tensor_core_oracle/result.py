@@ -1,7 +1,7 @@
 """What is kept of the recordings: one row per distinct kernel in its context, and one per whole model's step.
 
-The file is gzipped JSON. Names are written once; of a kernel all that the classifier is told is kept, so that its
-verdicts can be held to the counters without a GPU.
+The file is gzipped JSON. Names are written once; of a kernel all inputs of the classifier are kept, so that its
+verdicts can be compared with the counters without a GPU.
 """
 
 from __future__ import annotations

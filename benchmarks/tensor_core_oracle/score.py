@@ -109,7 +109,7 @@ VERDICTS: dict[str, Callable[[Result], Verdict]] = {
 
 
 def true_precisions(row: Row) -> frozenset[str]:
-    """What the kernel can have computed in, by its op's first input and the TF32 switch; empty where that says nothing.
+    """What the kernel can have computed in, by its op's first input and the TF32 switch; empty if unknown.
 
     An FP32 product on Tensor Cores without TF32 being allowed can only be one of three TF32 products, which PyTorch's
     memory-efficient attention uses whatever the switch says. A 16 bit number is exact in TF32: cuDNN runs some

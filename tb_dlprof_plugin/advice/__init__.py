@@ -1,4 +1,5 @@
-"""A Profile and a selection in, findings out: one rule per file, every threshold in `thresholds`."""
+"""Runs the advice rules on a profile and a selection and returns findings: one rule per file, thresholds in
+`thresholds`."""
 
 from tb_dlprof_plugin.advice.engine import Advice, advise
 

@@ -1,4 +1,4 @@
-"""What several findings save together: the step simulated with all their changes at once."""
+"""Combined saving of several findings: the step simulated with all their changes at once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from tb_dlprof_plugin.metrics.iterations import percent
 
 
 def combined(context: RuleContext, savings: Sequence[tuple[Saving, str]]) -> CombinedSaving | None:
-    """What all savings come to per step (ns); None without any.
+    """The combined saving per step (ns); None without any saving.
 
     Args:
         context: the run.
-        savings: each with the group that it belongs to, "" for none. Of a group, which are alternatives, the largest
-            counts.
+        savings: each with its group, "" for none. A group holds alternatives, of which the largest counts.
     """
     known = [(saving, group) for saving, group in savings if not saving.unknown_because]
     if not known:
@@ -26,7 +25,7 @@ def combined(context: RuleContext, savings: Sequence[tuple[Saving, str]]) -> Com
     step, share = simulation.estimate.ns, simulation.share
     together = step - simulation.step([saving.change for saving in chosen]).ns
     at_best = step - simulation.step([saving.most for saving in chosen], share.high).ns
-    # No change makes another one useless: the largest can always be had alone.
+    # The combined saving is at least that of the largest change alone.
     expected = min(max(together, *(saving.expected_ns for saving in chosen), 0.0), step)
     high = min(max(at_best, expected, *(saving.high_ns for saving in chosen)), step)
     low = min(max(saving.low_ns for saving in chosen), expected)
@@ -41,7 +40,7 @@ def combined(context: RuleContext, savings: Sequence[tuple[Saving, str]]) -> Com
 
 
 def _without_alternatives(savings: Sequence[tuple[Saving, str]]) -> list[Saving]:
-    """Of each group the largest saving."""
+    """Keep the largest saving of each group."""
     largest: dict[str, Saving] = {}
     for number, (saving, group) in enumerate(savings):
         key = group or f"only {number}"

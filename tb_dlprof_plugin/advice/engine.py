@@ -1,4 +1,4 @@
-"""Runs the rules. A rule that fails is reported as failed and costs the others nothing."""
+"""Runs the rules. A rule that raises is reported as failed; the others are not affected."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _log = logging.getLogger(__name__)
 class Implemented:
     """A rule, its check, and how its change is recognised in a later run.
 
-    ``made`` gets the base and the candidate and says in words what was changed, "" for nothing; None where a rule has
-    no way of its own: there the change is made when the rule has nothing more to find.
+    ``was_applied`` takes the base and the candidate and returns in words what was changed, "" for nothing. Where it is
+    None, the change counts as applied when the rule no longer fires.
     """
 
     rule: Rule
     check: Callable[[RuleContext], Finding | Silent]
-    made: Callable[[ProfileView, ProfileView], str] | None
+    was_applied: Callable[[ProfileView, ProfileView], str] | None
 
 
 class Advice(msgspec.Struct, frozen=True):
     """``findings`` by falling expected saving, those without an estimate last; ``rules`` has an entry per rule.
 
-    ``combined`` is what the findings save together, None without a saving.
+    ``combined`` is their combined saving, None without any.
     """
 
     findings: list[FindingItem]
@@ -48,14 +48,14 @@ class Advice(msgspec.Struct, frozen=True):
 def all_rules() -> tuple[Implemented, ...]:
     """The rules in the folders of `advice.rules`, by name.
 
-    A rule is a module with ``RULE`` and ``check``, and with ``made`` where it needs one; the others are helpers.
+    A rule is a module with ``RULE``, ``check`` and optionally ``was_applied``; the other modules are helpers.
     """
     names = sorted(
         (name for names in modules_by_topic().values() for name in names), key=lambda name: name.rpartition(".")[2]
     )
     modules = [importlib.import_module(name) for name in names]
     return tuple(
-        Implemented(module.RULE, module.check, getattr(module, "made", None))
+        Implemented(module.RULE, module.check, getattr(module, "was_applied", None))
         for module in modules
         if hasattr(module, "RULE")
     )
@@ -64,7 +64,7 @@ def all_rules() -> tuple[Implemented, ...]:
 def advise(
     view: ProfileView, selection: Selection, ranks: Sequence[ProfileView] = (), set_aside: Collection[str] = ()
 ) -> Advice:
-    """What all rules say of the selected iterations.
+    """Run all rules on the selected iterations.
 
     Args:
         view: of the profile.
@@ -98,7 +98,7 @@ def advise(
 
 
 def _rank(item: FindingItem) -> tuple[bool, int, int]:
-    """Savings first, the largest at the top; then by severity."""
+    """Sort key: findings with a saving first, the largest on top; then by severity."""
     return item.saving is None, -(item.saving.expected_ns if item.saving else 0), _SEVERITIES.index(item.severity)
 
 

@@ -14,29 +14,29 @@ _ROWS = 5
 
 
 def of_recorded_step(context: RuleContext, time_ns: float) -> str:
-    """ "12.04 of the 29.41 ms of a recorded step", for times of the CPU and gaps: the recorder makes both longer."""
+    """ "12.04 of the 29.41 ms of a recorded step", for CPU times and gaps, which recording makes longer."""
     return f"{time_ns / 1e6:.2f} of the {context.recorded_step_ns / 1e6:.2f} ms of a recorded step"
 
 
-def place_of(context: RuleContext, calls: Bools) -> str:
-    """Where in the user's files most of these calls come from, "train.py:12 step"; "" where that is not known."""
+def call_site_of(context: RuleContext, calls: Bools) -> str:
+    """The call site of most of these calls, such as "train.py:12 step"; "" if unknown."""
     found = context.profile.call_places
-    places = found.place[calls[found.call]] if len(found) else found.place
-    if not len(places):
+    call_sites = found.place[calls[found.call]] if len(found) else found.place
+    if not len(call_sites):
         return ""
-    names, counts = np.unique(places, return_counts=True)
+    names, counts = np.unique(call_sites, return_counts=True)
     return context.profile.strings[int(names[np.argmax(counts)])]
 
 
 def call_rows(context: RuleContext, calls: Bools) -> list[EvidenceRow]:
-    """The calls that took longest, by outermost op and place: time on the CPU per step, and the share of all."""
+    """The calls that took longest, by outermost op and call site: CPU time per step, and its share of all."""
     profile, groups, strings = context.profile, context.view.groups, context.profile.strings
     rows = np.flatnonzero(calls & context.view.selected_calls(context.selection))
-    place = np.zeros(len(profile.calls), dtype=np.int64)
-    place[profile.call_places.call] = profile.call_places.place
+    call_site = np.zeros(len(profile.calls), dtype=np.int64)
+    call_site[profile.call_places.call] = profile.call_places.place
     group = context.view.call_group[rows]
     name = np.where(group >= 0, -1, profile.ops.name[profile.calls.op[rows]])
-    keys, inverse = np.unique(np.stack((group, name, place[rows])), axis=1, return_inverse=True)
+    keys, inverse = np.unique(np.stack((group, name, call_site[rows])), axis=1, return_inverse=True)
     inverse = inverse.reshape(-1)
     time = np.bincount(inverse, weights=profile.calls.duration_ns[rows], minlength=keys.shape[1])
     number = np.bincount(inverse, minlength=keys.shape[1])
@@ -69,10 +69,10 @@ def op_rows(context: RuleContext, launches: Bools) -> list[EvidenceRow]:
     for group in np.argsort(-time, kind="stable")[:_ROWS].tolist():
         if time[group] <= 0:
             break
-        place = place_of(context, _calls_of(context, rows & (context.view.launch_group == group)))
+        call_site = call_site_of(context, _calls_of(context, rows & (context.view.launch_group == group)))
         result.append(
             EvidenceRow(
-                label=_group_name(context, group) + (f", in {place}" if place else ""),
+                label=_group_name(context, group) + (f", in {call_site}" if call_site else ""),
                 value_ns=int(time[group]) // context.selection.count,
                 percent=percent(float(time[group]), whole),
                 page="ops",

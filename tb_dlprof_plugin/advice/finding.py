@@ -1,4 +1,4 @@
-"""Findings as data: what a rule saw, what to change, what it should gain. Text is laid out by the printers."""
+"""Findings as data: what a rule observed, what to change, the estimated saving. Printers do the layout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RuleOutcome = Literal["fired", "silent", "not_applicable", "failed"]
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """A number that a rule saw; ``threshold`` is what it was held against, in the same unit."""
+    """A number that a rule evaluated; ``threshold`` is the limit that it was compared with, in the same unit."""
 
     label: str
     value: float | None
@@ -21,7 +21,8 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class EvidenceRow(msgspec.Struct, frozen=True):
-    """A row behind a finding: ``page`` and ``id`` name where it can be seen ("ops" and an op id, for example)."""
+    """A row behind a finding: ``page`` and ``id`` name the page and row that show it ("ops" and an op id, for
+    example)."""
 
     label: str
     value_ns: int | None
@@ -31,7 +32,7 @@ class EvidenceRow(msgspec.Struct, frozen=True):
 
 
 class SavingItem(msgspec.Struct, frozen=True):
-    """Estimated saving per iteration (ns) with the interval it lies in, and how it was computed."""
+    """Estimated saving per iteration (ns), its interval, and how it was computed."""
 
     low_ns: int
     expected_ns: int
@@ -41,21 +42,21 @@ class SavingItem(msgspec.Struct, frozen=True):
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """Where to read on."""
+    """Further reading."""
 
     title: str
     url: str
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """A rule of another tool that looks for the same, by the name that it has there."""
+    """A rule of another tool for the same problem, by its name there."""
 
     tool: str
     name: str
 
 
 class CombinedSaving(msgspec.Struct, frozen=True):
-    """What following all findings with a saving can save per step (ns), no time counted twice.
+    """Saving per step (ns) of all findings with a saving, without counting overlapping time twice.
 
     ``added_up_ns`` is the plain sum of the expected savings, which overlap.
     """
@@ -71,7 +72,7 @@ class CombinedSaving(msgspec.Struct, frozen=True):
 class FindingItem(msgspec.Struct, frozen=True):
     """One finding, of the rule whose page in the docs has its name.
 
-    Where ``saving`` is None no honest number can be given; ``saving_unknown_because`` says why. ``confidence`` is
+    Where ``saving`` is None it cannot be estimated; ``saving_unknown_because`` gives the reason. ``confidence`` is
     "high" for what was measured or proven, "medium" for an estimate, "low" for a guess from signs.
     """
 
@@ -93,7 +94,7 @@ class FindingItem(msgspec.Struct, frozen=True):
 
 
 class RuleStatus(msgspec.Struct, frozen=True):
-    """What became of a rule, and why."""
+    """Outcome of a rule, and the reason."""
 
     rule: str
     title: str
@@ -102,7 +103,7 @@ class RuleStatus(msgspec.Struct, frozen=True):
 
 
 class Silent(msgspec.Struct, frozen=True):
-    """A rule's answer when it has nothing to say."""
+    """A rule's result when it finds nothing."""
 
     why: str
     applicable: bool = True

@@ -1,4 +1,4 @@
-"""How much memory a training can have, from what the hook read."""
+"""The GPU memory available to a training, from the facts that the hook recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def capacity_bytes(context: RuleContext) -> int | None:
-    """Memory of the GPU that the process can have, else all memory of the smallest GPU it used; None where unknown."""
+    """GPU memory available to the process, else all memory of the smallest GPU it used; None where unknown."""
     if context.facts.available_memory_bytes:
         return context.facts.available_memory_bytes
     used = set(context.profile.iterations.gpu_ids)

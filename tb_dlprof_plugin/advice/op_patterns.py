@@ -1,4 +1,4 @@
-"""What rules look for in a step: calls by the name of their op, what they launched, ops that directly follow others."""
+"""Finds calls by the name of their op, their launches, and ops that directly follow others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def calls_of(context: RuleContext, ops: Bools) -> Bools:
 
 
 def launched_in(context: RuleContext, calls: Bools) -> Bools:
-    """What was launched by these calls or by calls inside them."""
+    """Launches of these calls and of the calls inside them."""
     call = context.profile.launches.call
     if not len(calls):
         return np.zeros(len(call), dtype=np.bool_)
@@ -42,11 +42,10 @@ def launched_in(context: RuleContext, calls: Bools) -> Bools:
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Forward ops of which the second gets what the first gives, and nothing else does; rows of `Profile.calls`.
-
-    The backward pass shows it: the second's gradient goes to the first directly, and is added to no other.
-    ``first_backward`` and ``second_backward`` are the calls of their autograd nodes.
+class AdjacentOps:
+    """Pairs of forward ops (rows of `Profile.calls`) in which only the second uses the result of the first. The
+    backward pass shows it: the second's gradient goes to the first directly, without a sum. ``first_backward`` and
+    ``second_backward`` are the calls of their autograd nodes.
     """
 
     first: Ints
@@ -55,73 +54,75 @@ class Pairs:
     second_backward: Bools
 
 
-def pairs(context: RuleContext, first: Callable[[str], bool], second: Callable[[str], bool]) -> Pairs:
-    """The pairs of the selected iterations whose ops have such names.
+def adjacent_ops(context: RuleContext, first: Callable[[str], bool], second: Callable[[str], bool]) -> AdjacentOps:
+    """The adjacent pairs of the selected iterations whose ops have matching names.
 
     Args:
         context: the run.
         first: of an op's name, such as "aten::conv2d".
-        second: the same for the op behind it.
+        second: the same for the op after it.
     """
     profile, view = context.profile, context.view
     ops, calls = profile.ops, profile.calls
     outermost = (view.call_top == np.arange(len(calls))) & view.selected_calls(context.selection)
     role = ops.role[calls.op]
-    rows = np.flatnonzero(outermost & (role == Role.FORWARD) & ~_counting(context)[calls.op])
-    before, after = _neighbours(context, rows)
+    rows = np.flatnonzero(outermost & (role == Role.FORWARD) & ~_batch_counters(context)[calls.op])
+    before, after = _consecutive(context, rows)
     is_first, is_second = ops_named(context, first)[calls.op], ops_named(context, second)[calls.op]
     fitting = is_first[before] & is_second[after]
     before, after = before[fitting], after[fitting]
 
-    place = view.call_group
-    backward = np.flatnonzero(outermost & (role == Role.BACKWARD) & ~_accumulating(context)[calls.op])
-    later, earlier = _neighbours(context, backward)
+    group = view.call_group
+    backward = np.flatnonzero(outermost & (role == Role.BACKWARD) & ~_accumulate_nodes(context)[calls.op])
+    later, earlier = _consecutive(context, backward)
     direct = ~_has_sum(context)[later]
-    by_place = _places(context)
+    layer_of_group = _layer_numbers(context)
     links: Counter[tuple[int, int]] = Counter()
-    for a, b in zip(by_place[place[later[direct]]].tolist(), by_place[place[earlier[direct]]].tolist(), strict=True):
+    for a, b in zip(
+        layer_of_group[group[later[direct]]].tolist(), layer_of_group[group[earlier[direct]]].tolist(), strict=True
+    ):
         links[b, a] += 1
     wanted: Counter[tuple[int, int]] = Counter(
-        zip(by_place[place[before]].tolist(), by_place[place[after]].tolist(), strict=True)
+        zip(layer_of_group[group[before]].tolist(), layer_of_group[group[after]].tolist(), strict=True)
     )
-    # Functions that one module calls several times are all alike here: then every call must be such a pair.
+    # Several calls of one op in one module are indistinguishable here: then every call must be such a pair.
     proven = {link for link, count in wanted.items() if links[link] >= count}
     kept = np.array(
         [
             link in proven
-            for link in zip(by_place[place[before]].tolist(), by_place[place[after]].tolist(), strict=True)
+            for link in zip(layer_of_group[group[before]].tolist(), layer_of_group[group[after]].tolist(), strict=True)
         ],
         dtype=np.bool_,
     )
     nodes = outermost & (role == Role.BACKWARD)
     of_first, of_second = {link[0] for link in proven}, {link[1] for link in proven}
-    call_place = np.where(place >= 0, by_place[np.maximum(place, 0)], -1) if len(by_place) else place
-    return Pairs(
+    call_layer = np.where(group >= 0, layer_of_group[np.maximum(group, 0)], -1) if len(layer_of_group) else group
+    return AdjacentOps(
         before[kept],
         after[kept],
-        nodes & np.isin(call_place, list(of_first)),
-        nodes & np.isin(call_place, list(of_second)),
+        nodes & np.isin(call_layer, list(of_first)),
+        nodes & np.isin(call_layer, list(of_second)),
     )
 
 
-def _neighbours(context: RuleContext, rows: Ints) -> tuple[Ints, Ints]:
-    """Rows that follow each other on a thread within an iteration."""
+def _consecutive(context: RuleContext, rows: Ints) -> tuple[Ints, Ints]:
+    """Pairs of consecutive rows on a thread within an iteration."""
     thread, iteration = context.profile.calls.thread, context.view.call_iteration
     before, after = rows[:-1], rows[1:]
     near = (thread[before] == thread[after]) & (iteration[before] == iteration[after])
     return before[near], after[near]
 
 
-def _places(context: RuleContext) -> Ints:
-    """Per op group one number for its module and type, whatever its role."""
+def _layer_numbers(context: RuleContext) -> Ints:
+    """Number of the layer (module and op type) of each op group, whatever its role."""
     groups = context.view.groups
     if not len(groups):
         return np.zeros(0, dtype=np.int64)
-    _, place = np.unique(np.stack((groups.module, groups.op_type)), axis=1, return_inverse=True)
-    return place.reshape(-1).astype(np.int64)
+    _, number = np.unique(np.stack((groups.module, groups.op_type)), axis=1, return_inverse=True)
+    return number.reshape(-1).astype(np.int64)
 
 
-def _accumulating(context: RuleContext) -> Bools:
+def _accumulate_nodes(context: RuleContext) -> Bools:
     return ops_named(context, lambda name: _ACCUMULATES in name)
 
 
@@ -135,7 +136,7 @@ def _counting(context: RuleContext) -> Bools:
 
 
 def _has_sum(context: RuleContext) -> Bools:
-    """Which calls add two tensors directly below them: autograd sums up the gradients of what is used twice."""
+    """Calls with a sum of two tensors as a direct child: autograd adds the gradients of a tensor that is used twice."""
     parent = context.view.call_parent
     sums = ops_named(context, lambda name: name in _SUMS)[context.profile.calls.op]
     found = np.zeros(len(parent), dtype=np.bool_)

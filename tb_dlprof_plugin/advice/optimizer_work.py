@@ -1,4 +1,4 @@
-"""What the optimizer's steps launch, and how: parameter by parameter, over lists of parameters, or fused."""
+"""Kernels of the optimizer's steps: for single parameters, over lists of parameters, or fused."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _LISTS = "aten::_foreach_"
 _FUSED = "aten::_fused_"
 _TENSOR_LIST = dtype_named("TensorList")
 _LONG = 1_000
-"""Elements that stand for a list of unknown length."""
+"""Elements assumed for a list of unknown length."""
 
 
 @dataclass(frozen=True, slots=True)
 class OptimizerWork:
-    """Of the selected iterations; launches are rows of `Profile.launches` as columns of truth.
+    """Optimizer work in the selected iterations; masks are over `Profile.launches`.
 
     Attributes:
         steps: times of the CPU in ``Optimizer.step`` (ns), disjoint and in order.
         single: kernels of ops on one tensor each.
         lists: kernels of ``aten::_foreach_*`` ops.
         fused: kernels of ``aten::_fused_*`` ops.
-        others: kernels of neither, such as those of a CUDA extension.
+        others: kernels of other ops, such as those of a CUDA extension.
         cpu_ns: duration of the steps per iteration.
         list_ops: calls of ``aten::_foreach_*`` ops in them per iteration.
         optimizer: the class's name in the annotation, "" for none.
@@ -50,7 +50,7 @@ class OptimizerWork:
 
     @property
     def kernels(self) -> Bools:
-        """All of them."""
+        """All optimizer kernels."""
         return self.single | self.lists | self.fused | self.others
 
 
@@ -108,9 +108,9 @@ def list_sizes(shapes: InputShapes, at: int) -> list[int] | None:
 def passes_over_parameters(view: ProfileView, launches: Bools) -> float | None:
     """How many elements the ops behind these launches move for each element of a parameter.
 
-    Each input is read once, and one is written. An op goes through all parameters, some do so several times: the one
-    that does so least often tells how many elements there are. Shapes of long lists are not recorded; then all lists
-    count as equally long. None where data types were not recorded, or for single tensors their shapes.
+    Each input is read once, and one is written. Each op goes through all parameters, some several times: the op with
+    the fewest elements gives their number. Shapes of long lists are not recorded; then all lists count as equally long.
+    None where data types were not recorded, or for single tensors their shapes.
     """
     profile = view.profile
     moved = 0

@@ -1,7 +1,7 @@
-"""What became of the savings that the rules stated: the base's findings whose change the candidate made.
+"""Compares predicted with realised savings for the findings of the base run that the candidate run applied.
 
-Realised is the base's step less the candidate's, both without the profiler (`simulation.estimate`), with the interval
-that the two steps leave. Where the batch sizes differ the candidate's step is scaled to a batch of the base's size.
+The realised saving is the base's step less the candidate's, both without the profiler (`simulation.estimate`), with the
+interval of that difference. Where the batch sizes differ the candidate's step is scaled to a batch of the base's size.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from tb_dlprof_plugin.metrics.run_setup import run_setup
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 Outcome = Literal["kept", "more", "less", "broken", "shared"]
-"""Realised as stated, as far as the intervals of both tell; more; less; no saving. Shared: several changes were made at
+"""Realised as predicted, within the intervals of both; more; less; no saving. Shared: several changes were applied at
 once."""
 
 _OTHER_WORK = ("model", "gpu", "gpus", "processes")
-"""Where these differ, a difference of the steps says nothing of a change."""
+"""Where these differ, the difference of the steps cannot be attributed to a change."""
 
 
 @dataclass(frozen=True)
-class KeptSaving:
-    """One stated saving and what was realised (ns per step).
+class RealisedSaving:
+    """A predicted saving and the realised one (ns per step).
 
-    ``change`` is what the candidate made of it, in words. ``realised_low_ns`` to ``realised_high_ns`` is the 95 %
-    interval that the two steps leave, None where a run has a single iteration and its step was not timed otherwise.
-    ``estimated`` says whether a step was. ``also`` are other facts in which the runs differ, in words.
+    ``change`` is the applied change, in words. ``realised_low_ns`` to ``realised_high_ns`` is the 95 % interval, None
+    if a run has a single iteration and its step was not timed otherwise. ``estimated`` is True if one of the steps is
+    an estimate. ``also`` lists other facts in which the runs differ, in words.
     """
 
     finding: FindingItem
@@ -45,13 +45,14 @@ class KeptSaving:
     also: list[str]
 
 
-def kept_savings(
+def realised_savings(
     comparison: Comparison, base: ProfileView, candidate: ProfileView, a: Selection, b: Selection
-) -> list[KeptSaving]:
-    """The stated savings whose change was made, as in the base's advice; empty where the runs do other work.
+) -> list[RealisedSaving]:
+    """The predicted savings whose change was applied, in the order of the base's advice; empty if the runs do different
+    work.
 
     Args:
-        comparison: of the two.
+        comparison: of the two runs.
         base: the run that the advice was for.
         candidate: the later run.
         a: iterations of the base.
@@ -63,26 +64,26 @@ def kept_savings(
         return []
     rules = {one.rule.id: one for one in all_rules()}
     stated = [(finding, finding.saving) for finding in advise(base, a).findings if finding.saving is not None]
-    made: list[tuple[FindingItem, SavingItem, str]] = []
+    applied: list[tuple[FindingItem, SavingItem, str]] = []
     for finding, saving in stated:
-        recognise = rules[finding.rule].made
+        recognise = rules[finding.rule].was_applied
         if recognise is not None and (change := recognise(base, candidate)):
-            made.append((finding, saving, change))
-    if not made:
-        # Nothing that was switched explains the candidate: then what a rule no longer finds was mended.
+            applied.append((finding, saving, change))
+    if not applied:
+        # No change of a setting explains the difference: a finding that the rule no longer reports counts as fixed.
         later = {status.rule: status for status in advise(candidate, b).rules}
-        made = [
+        applied = [
             (finding, saving, f"no longer found: {later[finding.rule].why}")
             for finding, saving in stated
-            if rules[finding.rule].made is None and later[finding.rule].outcome == "silent"
+            if rules[finding.rule].was_applied is None and later[finding.rule].outcome == "silent"
         ]
-    if not made:
+    if not applied:
         return []
     realised, interval = comparison.saving_ns, comparison.saving_interval_ns
-    belongs = {fact for finding, _, _ in made for fact in rules[finding.rule].rule.facts}
+    belongs = {fact for finding, _, _ in applied for fact in rules[finding.rule].rule.facts}
     also = [FACTS[fact] for fact in differing if fact not in belongs]
     return [
-        KeptSaving(
+        RealisedSaving(
             finding=finding,
             saving=saving,
             change=change,
@@ -90,19 +91,19 @@ def kept_savings(
             realised_low_ns=interval[0] if interval else None,
             realised_high_ns=interval[1] if interval else None,
             estimated=any(step.estimated for step in comparison.steps),
-            outcome="shared" if len(made) > 1 else outcome_of(saving, realised, interval),
+            outcome="shared" if len(applied) > 1 else outcome_of(saving, realised, interval),
             also=also,
         )
-        for finding, saving, change in made
+        for finding, saving, change in applied
     ]
 
 
 def outcome_of(saving: SavingItem, realised_ns: float, interval_ns: tuple[float, float] | None = None) -> Outcome:
-    """Whether a saving was realised as stated.
+    """Whether a saving was realised as predicted.
 
     Args:
-        saving: as stated.
-        realised_ns: what was realised.
+        saving: the prediction.
+        realised_ns: the realised saving.
         interval_ns: its 95 % interval; None where only the value is known.
     """
     low, high = interval_ns or (realised_ns, realised_ns)

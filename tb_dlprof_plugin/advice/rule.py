@@ -1,4 +1,4 @@
-"""What a rule says of itself, for its page in the docs and for each of its findings."""
+"""The fixed text of a rule, for its page in the docs and for each of its findings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tb_dlprof_plugin.advice.savings import severity as severity_of
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding, its saving with the changes that make it, and the group of alternatives that it belongs to."""
+    """A finding, its saving with the changes behind it, and its group of alternatives."""
 
     item: FindingItem
     saving: Saving | None
@@ -29,12 +29,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Rule:
-    """The fixed text of a rule, in Markdown; what it sees in a run goes into its findings.
+    """The fixed text of a rule, in Markdown; findings hold what it observes in a run.
 
-    ``looks_for`` is one sentence, ``why`` says what the problem costs, ``thresholds`` names constants of
-    `tb_dlprof_plugin.advice.thresholds` whose docstrings give their sources, ``fix`` says what to change and
-    ``ignore_when`` when to leave it. ``peers`` are the rules of other tools that look for the same. ``facts`` are the
-    facts of a run (`comparison.run_table.FACTS`) that following the advice changes.
+    ``looks_for`` is one sentence, ``why`` states what the problem costs, ``thresholds`` names constants of
+    `tb_dlprof_plugin.advice.thresholds` whose docstrings give their sources, ``fix`` what to change and ``ignore_when``
+    when to ignore it. ``peers`` are rules of other tools for the same problem. ``facts`` are the facts of a run
+    (`comparison.run_table.FACTS`) that following the advice changes.
     """
 
     id: str
@@ -67,21 +67,21 @@ class Rule:
         """A finding of this rule.
 
         Args:
-            title: the price or the problem, in words and numbers.
-            seen: what was seen, with numbers.
+            title: the cost or the problem, in words and numbers.
+            seen: what was observed, with numbers.
             change: what to do, in the user's terms.
             confirm: what a second run will show.
-            readings: the numbers that were held against thresholds.
-            evidence: rows of other pages behind the numbers.
+            readings: the numbers that were compared with thresholds.
+            evidence: rows of other pages that show the numbers.
             code: of the change.
             saving: per step, with its derivation.
             saving_unknown_because: why there is no number; needed where there is none.
-            group: savings of one group are alternatives, of which one can be had.
+            group: savings of one group are alternatives, of which one can be applied.
             confidence: "high": measured or proven; "medium": an estimate; "low": a guess from signs.
             severity: by the saving where None.
         """
         if (saving is None) != bool(saving_unknown_because):
-            raise ValueError(f"{self.id}: a finding has a saving, or says why it has none")
+            raise ValueError(f"{self.id}: a finding needs a saving, or the reason why there is none")
         if saving is not None:
             saving_unknown_because = saving.unknown_because
         known = saving if saving is not None and not saving.unknown_because else None

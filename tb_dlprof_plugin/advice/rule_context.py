@@ -1,4 +1,4 @@
-"""What every rule looks at: a profile, the selected iterations and the totals over them, each computed once."""
+"""Input of every rule: a profile, the selected iterations and totals over them, each computed once."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.simulator import Simulation, simulation
 
 HALF_PRECISIONS = ("fp16", "bf16", "fp8", "mxfp8", "mxfp4", "nvfp4")
-"""Half precision and what is narrower."""
+"""Half precision and narrower types."""
 
 
 class RuleContext:
     """One profile under examination. Times "per step" are means over the selected iterations (ns).
 
-    ``ranks`` are the profiles of all ranks of its session, this one among them; empty where there is only this one.
+    ``ranks`` are the profiles of all ranks of its session, this one among them; empty if there is only this one.
     """
 
     def __init__(self, view: ProfileView, selection: Selection, ranks: Sequence[ProfileView] = ()) -> None:
@@ -77,17 +77,17 @@ class RuleContext:
 
     @property
     def idle_ns(self) -> int:
-        """GPU idle time per step: the most that can be gained where the GPU is not waited for."""
+        """GPU idle time per step: the most that can be gained unless the GPU sets the pace."""
         return max(0, round(self.simulation.estimate.ns - self.busy_ns))
 
     @property
     def compute_capability(self) -> tuple[int, int] | None:
-        """Of the GPU that the run used."""
+        """Compute capability of the run's GPU."""
         return self.view.compute_capability
 
     @cached_property
     def kernel_launches(self) -> Bools:
-        """Which launches are kernels of the selected iterations that an op explains."""
+        """Which launches are kernels of the selected iterations that are attributed to an op."""
         profile = self.profile
         is_kernel = profile.kernels.kind[profile.launches.kernel] == KernelKind.KERNEL
         selected: Bools = is_kernel & self.view.selected_launches(self.selection) & (self.view.launch_group >= 0)
@@ -97,14 +97,14 @@ class RuleContext:
     def product_launches(self) -> Bools:
         """Which of `kernel_launches` compute a product that Tensor Cores could compute.
 
-        Kernels of the same ops that change a layout or add up parts are not among them: no other precision makes them
-        faster than the bytes that they move.
+        Kernels of the same ops that change a layout or add up parts are excluded: another precision changes only the
+        bytes that they move.
         """
         return self.kernel_launches & self.view.launch_in_matrix_op & self.view.launch_computes_product
 
     @cached_property
     def launch_precision(self) -> Ints:
-        """Per launch the index into `PRECISIONS` of what it computes in: its own precision, else its op's inputs'."""
+        """Per launch the index into `PRECISIONS`: the kernel's own precision, else that of its op's inputs."""
         profile, strings = self.profile, self.profile.strings
         of_kernel = np.array([_index(strings[i]) for i in profile.kernels.precision.tolist()], dtype=np.int64)
         of_op = np.array(

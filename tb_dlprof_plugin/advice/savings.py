@@ -1,8 +1,8 @@
-"""Savings: what a change of the step saves of the step without the profiler, and how sure that is.
+"""Estimates how much a change shortens the step without the profiler, with an interval.
 
-Every saving comes from `simulation`: the share by which a change makes the replayed step shorter, of the step as it is
-without the profiler. An effect that no replay shows is stated as a share of that step. So none is above the step, and
-those of several findings can be had together by simulating all their changes (`combined`).
+Every saving comes from `simulation`: the share by which a change shortens the replayed step, applied to the step
+without the profiler. An effect that a replay cannot show is a share of that step. So no saving exceeds the step, and
+those of several findings are combined by simulating all their changes (`combined`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import SavingItem, Severity
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.thresholds import HIGH_SEVERITY_PERCENT, MEDIUM_SEVERITY_PERCENT, Speedup
+from tb_dlprof_plugin.advice.thresholds import HIGH_SEVERITY_PERCENT, MEDIUM_SEVERITY_PERCENT, SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import Intervals, union
 from tb_dlprof_plugin.model.profile import Bools, Floats
@@ -24,19 +24,19 @@ from tb_dlprof_plugin.planning import Forecast
 from tb_dlprof_plugin.planning.forecast_text import headline
 from tb_dlprof_plugin.simulation.change import Change, without_calls
 
-ALL_OF_IT = Speedup(1.0, 1.0, 1.0)
+ALL_OF_IT = SpeedupRange(1.0, 1.0, 1.0)
 _CPU_ERROR, _GPU_ERROR = 0.064, 0.02
-"""Of what is left of a step. Where the CPU paces it: the median error of an estimated step on recorded runs
-(docs/comparing.md). Where the GPU does: what step times of one run vary by."""
+"""Share of the remaining step. If the CPU paces it: the median error of an estimated step on recorded runs
+(docs/comparing.md). If the GPU does: the variation of step times within a run."""
 _HALVINGS = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Saving:
-    """A saving, and the changes that make it: the expected one and the one at best.
+    """A saving, and the changes behind it: the expected one and the best case.
 
-    ``room_ns`` is what can be saved at most: the GPU's work that is left takes its time. ``unknown_because`` says why
-    the numbers cannot be stated; "" where they can.
+    ``room_ns`` is the most that can be saved: the remaining GPU work takes its time. ``unknown_because`` says why
+    the numbers cannot be estimated; "" if they can.
     """
 
     item: SavingItem
@@ -47,17 +47,17 @@ class Saving:
 
     @property
     def low_ns(self) -> int:
-        """What is saved at the least, per step."""
+        """Lower bound of the saving per step."""
         return self.item.low_ns
 
     @property
     def expected_ns(self) -> int:
-        """What should be saved per step."""
+        """Expected saving per step."""
         return self.item.expected_ns
 
     @property
     def high_ns(self) -> int:
-        """What is saved at best, per step."""
+        """Upper bound of the saving per step."""
         return self.item.high_ns
 
     @property
@@ -71,7 +71,7 @@ class Saving:
         return self.item.derivation
 
     def between(self, low_ns: float, high_ns: float, noise_ns: float = 0.0) -> Saving:
-        """The same saving with other ends, which may lie beyond `room_ns` by what a step varies."""
+        """The same saving with other bounds, which may exceed `room_ns` by the variation of a step."""
         room = self.room_ns + noise_ns
         low, high = (round(min(max(end, 0.0), room)) for end in (low_ns, high_ns))
         item = msgspec.structs.replace(
@@ -87,18 +87,16 @@ def shorter_step(
     high: Change,
     derivation: str,
     at_most_ns: float | None = None,
-    realised: Speedup = ALL_OF_IT,
+    realised: SpeedupRange = ALL_OF_IT,
 ) -> Saving:
     """The saving if the step changed in one of three ways.
 
     Args:
         context: the run.
-        low: what is certain to go.
-        expected: what should go.
-        high: what can go at best.
-        derivation: how the changes come about; the simulation is added to it.
+        low: what is certainly removed. expected: what should be removed. high: the most that can be removed.
+        derivation: how the changes follow; a sentence on the simulation is appended.
         at_most_ns: no more than this can be saved per step.
-        realised: what part of such a saving is realised, at the least and at most.
+        realised: what part of such a saving is realised, lowest and highest.
     """
     known = context.simulation
     step, before = known.estimate.ns, known.step()
@@ -160,14 +158,14 @@ def saved(
 
 
 def step_saving(context: RuleContext, low: Change, expected: Change, high: Change, derivation: str) -> Saving:
-    """`shorter_step`, its ends wider by what a step varies from run to run."""
+    """`shorter_step`, its interval widened by the variation of a step between runs."""
     found = shorter_step(context, low, expected, high, derivation)
     noise = thresholds.STEP_NOISE * context.simulation.estimate.ns
     return found.between(found.low_ns - noise, found.high_ns + noise, noise)
 
 
 def stated(context: RuleContext, low_ns: float, expected_ns: float, high_ns: float, derivation: str) -> Saving:
-    """A saving that no replay shows, such as one of another process or of another GPU; never above the step."""
+    """A saving that a replay cannot show, such as one in another process or on another GPU; at most the step."""
     step = context.simulation.estimate.ns
     changes = [Change(keep_rest=max(1.0 - value / step, 0.0) if step else 1.0) for value in (expected_ns, high_ns)]
     return _saving(context, (low_ns, expected_ns, high_ns), step, derivation, changes[0], changes[1], by_replay=False)
@@ -181,13 +179,13 @@ def partly(
     high_ns: float,
     derivation: str,
 ) -> Saving:
-    """A saving that is known, and comes from less of something.
+    """A known saving that comes from less of something.
 
     Args:
         context: the run.
         change: the change that leaves a share of it.
         low_ns: the saving at the least.
-        expected_ns: the expected saving; the share that makes it is found by trying.
+        expected_ns: the expected saving; the share that leads to it is found by bisection.
         high_ns: the saving at best.
         derivation: how the saving was computed.
     """
@@ -210,13 +208,13 @@ def partly(
 
 
 def faster_kernels(
-    context: RuleContext, parts: list[tuple[Bools, Speedup]], derivation: str, slower: Speedup = ALL_OF_IT
+    context: RuleContext, parts: list[tuple[Bools, SpeedupRange]], derivation: str, slower: SpeedupRange = ALL_OF_IT
 ) -> Saving:
     """The saving if kernels became faster.
 
     Args:
         context: the run.
-        parts: launches with the speedup that they should see.
+        parts: launches with their expected speedup.
         derivation: how the factors come about.
         slower: how much longer the CPU takes for a step afterwards.
     """
@@ -235,12 +233,12 @@ def faster_kernels(
 
 
 def of_forecast(context: RuleContext, found: Forecast) -> Saving:
-    """The saving that a forecast states; the low end is below 0 where the step may get longer."""
+    """The saving of a forecast; the lower bound is below 0 if the step may get longer."""
     step = context.simulation.estimate
     low, expected, high = (
         round(found.base_ns * (1.0 - share)) for share in (found.most_share, 1.0 / found.speedup, found.least_share)
     )
-    # What is not known of the step itself makes the ends wider.
+    # The uncertainty of the step itself widens the interval.
     low, high = (round(low * step.low_ns / step.ns) if low > 0 else low), round(high * step.high_ns / step.ns)
     high = max(expected, min(high, round(found.base_ns)))
     casts = f" Casts take {found.cast_ns / 1e6:.2f} ms of it." if found.casts else ""
@@ -253,12 +251,12 @@ def of_forecast(context: RuleContext, found: Forecast) -> Saving:
 
 
 def change(context: RuleContext, *parts: tuple[Bools, float | Floats], gone: Bools | None = None) -> Change:
-    """The change of a step in which kernels are faster and calls are not made any more.
+    """The change of a step in which kernels are faster and calls are removed.
 
     Args:
         context: the run.
-        parts: launches, with what stays of their time.
-        gone: calls that go, with everything in them and what they launch.
+        parts: launches, with the share of their time that remains.
+        gone: removed calls, with everything in them and their launches.
     """
     stays = np.ones(len(context.profile.launches))
     for launches, share in parts:
@@ -269,20 +267,20 @@ def change(context: RuleContext, *parts: tuple[Bools, float | Floats], gone: Boo
 def without_waits(
     context: RuleContext, waits: Bools, gone: Bools | None = None, new_ns: Floats | None = None
 ) -> Change:
-    """The change of a step in which the CPU goes on at once at some calls.
+    """The change of a step in which some synchronising calls are assumed to return immediately.
 
     Args:
         context: the run.
         waits: those calls.
-        gone: calls that are not made any more, with what they launch.
+        gone: removed calls, with their launches.
         new_ns: new time of each row of `Profile.launches`.
     """
     stays = None if new_ns is None else new_ns / np.maximum(context.profile.launches.duration_ns, 1)
     if gone is None:
-        return Change(gpu=stays, waits_gone=waits)
+        return Change(gpu=stays, removed_waits=waits)
     found = without_calls(context.view, gone, stays)
-    assert found.waits_gone is not None
-    return replace(found, waits_gone=found.waits_gone | waits)
+    assert found.removed_waits is not None
+    return replace(found, removed_waits=found.removed_waits | waits)
 
 
 def less_cpu(times: Intervals) -> Callable[[float], Change]:
@@ -290,14 +288,14 @@ def less_cpu(times: Intervals) -> Callable[[float], Change]:
     return lambda share: Change(cpu=times, keep_cpu=share)
 
 
-def that_goes(left: Speedup) -> str:
-    """Of the shares that may be left, what goes: "20 to 100 % (expected 75 %)"."""
+def that_goes(left: SpeedupRange) -> str:
+    """The removed share, from the shares that may remain: "20 to 100 % (expected 75 %)"."""
     least, expected, most = (100 * (1 - share) for share in (left.high, left.expected, left.low))
     return f"{least:.0f} to {most:.0f} % (expected {expected:.0f} %)"
 
 
 def severity(item: SavingItem | None) -> Severity:
-    """By expected saving; medium where it is unknown. One less where the step may as well get longer."""
+    """By expected saving; medium if it is unknown. One level less if the step may get longer."""
     if item is None:
         return "medium"
     uncertain = item.low_ns < 0

@@ -1,4 +1,4 @@
-"""Words of findings that several rules use."""
+"""Formatting that the texts of several rules use."""
 
 from __future__ import annotations
 

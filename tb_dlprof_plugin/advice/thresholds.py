@@ -9,8 +9,8 @@ from tb_dlprof_plugin.simulation import pauses
 
 
 @dataclass(frozen=True, slots=True)
-class Speedup:
-    """How many times faster, with the interval it lies in."""
+class SpeedupRange:
+    """A factor by which something gets faster, with its interval."""
 
     low: float
     expected: float
@@ -18,7 +18,7 @@ class Speedup:
 
 
 DATALOADER_SHARE_PERCENT = 5.0
-"""torch-tb-profiler advises above 5 % of the step; counted here is only time in which the GPU is idle as well."""
+"""torch-tb-profiler advises above 5 % of the step; here only time with an idle GPU counts."""
 
 UNDERUTILIZED_GPU_PERCENT = 50.0
 """DLProf's Underutilized GPU Detector (User Guide 10.10), and torch-tb-profiler's threshold."""
@@ -36,23 +36,23 @@ HIGH_SEVERITY_PERCENT = 20.0
 MEDIUM_SEVERITY_PERCENT = 5.0
 """Severity by expected saving, in percent of the step."""
 
-AMP_MATRIX_FROM_FP32 = Speedup(2.0, 3.0, 8.0)
+AMP_MATRIX_FROM_FP32 = SpeedupRange(2.0, 3.0, 8.0)
 """Matrix kernels, FP32 to half precision. 3: Daydream (USENIX ATC'20, section 5.1)."""
 
-AMP_MATRIX_FROM_TF32 = Speedup(1.0, 1.5, 2.0)
+AMP_MATRIX_FROM_TF32 = SpeedupRange(1.0, 1.5, 2.0)
 """Matrix kernels, TF32 to half precision. 2: the ratio of the dense peak rates on Ampere and Hopper (data sheets)."""
 
-AMP_OTHER = Speedup(1.0, 1.4, 2.0)
+AMP_OTHER = SpeedupRange(1.0, 1.4, 2.0)
 """Kernels limited by memory, FP32 to half precision. 2: half the bytes, as in Daydream; 1: autocast keeps FP32."""
 
-TF32_MATRIX = Speedup(1.5, 2.5, 7.0)
+TF32_MATRIX = SpeedupRange(1.5, 2.5, 7.0)
 """Matrix kernels, FP32 to TF32. 7.4 and 8 are the ratios of the dense peak rates on H100 and A100 (data sheets)."""
 
-AMP_LAUNCH_OVERHEAD = Speedup(1.0, 1.1, 1.4)
+AMP_LAUNCH_OVERHEAD = SpeedupRange(1.0, 1.1, 1.4)
 """How much longer the CPU takes to launch a step under AMP, because casts and the gradient scaler add launches."""
 
-CUDNN_BENCHMARK_FP32 = Speedup(1.0, 1.2, 1.4)
-CUDNN_BENCHMARK_OTHER = Speedup(1.0, 1.05, 1.25)
+CUDNN_BENCHMARK_FP32 = SpeedupRange(1.0, 1.2, 1.4)
+CUDNN_BENCHMARK_OTHER = SpeedupRange(1.0, 1.05, 1.25)
 """Convolution kernels after cudnn.benchmark chose the algorithms. Measured on an H200 by benchmarks/cudnn_benchmark.py
 for AlexNet, VGG-16 and ResNet-50: 1.17 to 1.35 in FP32, 1.00 to 1.22 in TF32, 1.02 to 1.08 in FP16."""
 
@@ -66,7 +66,7 @@ DLProf names no figure for its Bad Iteration Range Detector. Steps of a few ms t
 recorded runs without one of them being unlike the others, which the second figure sees."""
 
 FEWEST_ITERATIONS = outlier_steps.FEWEST_ITERATIONS
-"""Of two iterations none can be told from a stray one, and Student's factor for their mean is 12.7 (4.3 for three)."""
+"""With two iterations an outlier cannot be identified, and Student's factor for their mean is 12.7 (4.3 for three)."""
 
 MANY_EVENTS = 1_000_000
 """Events of a recording that is a burden: the PyTorch Profiler tab needs 38 us and 3 KB for each, 40 s and 3 GB in all,
@@ -81,8 +81,7 @@ ONCE_ONLY_SHARE_PERCENT = 5.0
 
 PROFILED_STEP_RATIO = 2.0
 """Recorded step over the step without the profiler. Of recorded runs that the CPU paces, with default options, it is
-1.54 at the median and at most 1.82 in nine of ten (benchmarks/precision_pairs): that is what a recording
-costs."""
+1.54 at the median and at most 1.82 in nine of ten (benchmarks/precision_pairs): that is the cost of a recording."""
 
 PROFILED_STEP_RATIO_WITH_OPTIONS = 1.25
 """The same where options are on that cost time: leaving them off is free."""
@@ -91,14 +90,14 @@ PROFILED_STEP_RATIO_WITH_OPTIONS = 1.25
 
 PAUSE_NS = pauses.PAUSE_NS
 """CPU time between two launches from which the CPU does something else than launch. Ours: in recorded trainings 99 % of
-these times are below 0.4 ms; what is longer is the preparation of an optimizer's step (which counts as launching), the
-end of a step, or code of its own."""
+these times are below 0.4 ms; longer times are the preparation of an optimizer's step (which counts as launching), the
+end of a step, or other code."""
 
 LAUNCHING_SHARE_PERCENT = 50.0
-"""Of the CPU's own time per step, from which launching is what it does. Half: the other half would be
-another cause."""
+"""Of the CPU's own time per step, from which launching is the main cause. Half: the other half would be another
+cause."""
 
-LAUNCHING_LEFT = Speedup(0.0, 0.25, 0.8)
+LAUNCHING_LEFT = SpeedupRange(0.0, 0.25, 0.8)
 """Share of the launching time that is left. 0: all of the step is in CUDA graphs. 0.8: torch.compile alone; BERT under
 BF16 autocast, which the CPU paces, took 26.1 ms eagerly and 20.6 ms compiled
 (benchmarks/precision_pairs/recorded/recording.json). 0.25 expected: forward and backward are most of the launches."""
@@ -108,21 +107,21 @@ LAUNCH_BOUND_SAVING_PERCENT = 10.0
 repay."""
 
 LONG_GAP_PERCENT = 10.0
-"""Of the step: a single gap this long is no matter of launching. Nsight Systems ("GPU gaps") takes 500 ms, which is the
-length of many whole steps."""
+"""Of the step: a single gap this long is not caused by launching. Nsight Systems ("GPU gaps") takes 500 ms, which is
+the length of many whole steps."""
 
 LONG_GAPS_SHARE_PERCENT = 5.0
 """Of the steps, all long gaps together: torch-tb-profiler's threshold for time in which the GPU waits for data."""
 
-PAUSES_LEFT = Speedup(0.0, 0.1, 0.5)
+PAUSES_LEFT = SpeedupRange(0.0, 0.1, 0.5)
 """Share of the CPU's own work in a pause that is left on the training thread: all of it can go to another one, or be
 done once; half is ours, for work that can only be made faster."""
 
 SINGLE_TENSOR_KERNELS = 20
-"""Kernels per optimizer step that each change one tensor. torch.profiler's OptimizerSingleTensorPattern asks for none
-in particular; fewer cannot cost much."""
+"""Kernels per optimizer step that each change one tensor. torch.profiler's OptimizerSingleTensorPattern has no limit;
+fewer cannot cost much."""
 
-OPTIMIZER_CPU_LEFT = Speedup(0.05, 0.15, 0.4)
+OPTIMIZER_CPU_LEFT = SpeedupRange(0.05, 0.15, 0.4)
 """Share of the CPU's time in the optimizer's step that is left if one op goes through all parameters. Ours: recorded
 steps over lists or fused take 0.2 to 0.6 ms for 6 to 100 parameters, those parameter by parameter 0.1 ms for each."""
 
@@ -140,7 +139,7 @@ two averages and writes all but the gradients, SGD with momentum and Adagrad hav
 (3) gains nothing. Optimizers with a ``fused`` argument in torch 2.4 and later."""
 
 ZERO_GRAD_SAVING_PERCENT = 2.0
-"""Of the step without the profiler: what step times of one run vary by. The change costs nothing."""
+"""Of the step without the profiler: the variation of step times within a run. The change costs nothing."""
 
 ZEROED_TENSORS = 4
 """Zeroing ops per step outside of every module, from which they are taken for those of ``model.zero_grad``. Ours."""
@@ -178,7 +177,7 @@ NO_FUSION_SAVING_PERCENT = 5.0
 written out in pointwise ops; the others stay below 4 %."""
 
 SIDE_BY_SIDE = 0.05
-"""Share of small kernels' time with kernels of other streams beside it, from which streams do run side by side. Ours:
+"""Share of small kernels' time that overlaps with kernels of other streams, from which streams run concurrently. Ours:
 the Visual Profiler publishes no threshold for "Low Kernel Concurrency"."""
 
 LOW_STRETCH_CHUNKS = 30
@@ -222,12 +221,12 @@ PINNED_BYTES_PER_SECOND = {7: 12e9, 8: 25e9, 9: 55e9, 10: 55e9, 12: 55e9}
 (benchmarks/precision_pairs/recorded)."""
 
 READS_PER_STEP = 0.5
-"""Waits that come less often than in every other step are no habit of the loop: logging every few steps is fine."""
+"""Waits in less than every other step are not part of the loop: logging every few steps is fine."""
 
 OVERLAP_SAVING_PERCENT = 3.0
-"""Of the step: a prefetcher is code of its own, and holds a second batch in the GPU's memory."""
+"""Of the step: a prefetcher needs additional code and holds a second batch in GPU memory."""
 
-WORKERS_KEPT = Speedup(0.6, 0.9, 1.0)
+WORKERS_KEPT = SpeedupRange(0.6, 0.9, 1.0)
 """Share of the time for stopping and starting worker processes that keeping them saves. Two workers took 26 ms, and
 less than 1 ms once they were kept (benchmarks/planted/recorded/worker_restart)."""
 
@@ -241,10 +240,10 @@ WORKER_OVERHEAD = 1.3
 WAIT_LEFT_WITH_MORE_WORKERS = 0.5
 """Share of the time per batch that twice as many workers leave, where they share nothing."""
 
-REPLAYED_WAITS = Speedup(0.6, 1.0, 1.5)
-"""What is realised of a saving that the replay of a step without waits and copies states: 0.81 to 1.63 times as much in
-the nine planted trainings about them (benchmarks/planted/recorded). Less is left for other trainings: what takes the
-place of a wait may cost something too."""
+REPLAYED_WAITS = SpeedupRange(0.6, 1.0, 1.5)
+"""Realised over predicted saving, where the replay leaves out waits and copies: 0.81 to 1.63 times as much in the nine
+planted trainings about them (benchmarks/planted/recorded). Less is left for other trainings: what replaces a wait may
+have a cost too."""
 
 # -- Precision, layout, attention, memory and parameters
 
@@ -275,8 +274,8 @@ TRANSPOSES_STAY = 0.2
 """Share of the time for changing layouts that the low end of a saving leaves: first layers and single ops without a
 kernel for channels last still change them."""
 
-BATCH_NORM_CHANNELS_LAST_HALF = (Speedup(1.5, 2.0, 2.5), Speedup(2.0, 3.0, 4.5))
-BATCH_NORM_CHANNELS_LAST_FP32 = (Speedup(1.0, 1.25, 1.6), Speedup(1.4, 2.0, 2.6))
+BATCH_NORM_CHANNELS_LAST_HALF = (SpeedupRange(1.5, 2.0, 2.5), SpeedupRange(2.0, 3.0, 4.5))
+BATCH_NORM_CHANNELS_LAST_FP32 = (SpeedupRange(1.0, 1.25, 1.6), SpeedupRange(1.4, 2.0, 2.6))
 """Batch norm, forward and backward, with channels last against channels first. Measured on an H200 with torch 2.11:
 ResNet-50 (demo/recorded/resnet50 and benchmarks/precision_pairs/recorded/torchvision/resnet50-channels-last, per
 image) 1.8 and 3.0 in BF16, 2.4 and 2.9 in FP16, 1.24 and 2.0 on FP32 tensors; benchmarks/planted's channels_last 2.0
@@ -301,7 +300,7 @@ TF32 products. They give the times of cuDNN's and of the efficient kernels on an
 (benchmarks/precision_pairs/recorded, 12 sizes; benchmarks/planted's attention_not_fused: 69 and 215 us where 59 and
 190 were recorded)."""
 
-FUSED_ATTENTION = Speedup(0.5, 1.0, 1.5)
+FUSED_ATTENTION = SpeedupRange(0.5, 1.0, 1.5)
 """How many times as fast as by the shares above: their error, and another backend for masks and dropout."""
 
 MEMORY_TO_USE_PERCENT = 90.0
@@ -317,12 +316,12 @@ H200 with torch 2.11, leaving it out of a step that the CPU paced saved 1.6 time
 (benchmarks/planted's recomputation with a quarter of its batch)."""
 
 COMMUNICATION_SHARE_PERCENT = 10.0
-"""torch-tb-profiler's threshold; here of communication with nothing else running, and without waiting where it is
+"""torch-tb-profiler's threshold; here of communication with nothing else running, and without waiting if that is
 known."""
 
-COMPRESSED_SHARE = Speedup(0.3, 0.5, 0.8)
-"""Exposed communication that is left with half the bytes: half of it; less where what is left fits behind the
-backward pass, more because gradients are cast twice."""
+COMPRESSED_SHARE = SpeedupRange(0.3, 0.5, 0.8)
+"""Exposed communication that is left with half the bytes: half of it; less where the rest overlaps with the backward
+pass, more because gradients are cast twice."""
 
 NAN_CHECKED_SHARE_PERCENT = 50.0
 """Of the backward nodes that are checked for NaN, from which anomaly detection is on: it checks all that have
@@ -331,13 +330,13 @@ gradients, and a hook of the user's a few."""
 BLOCKED_LAUNCHES_PERCENT = 95.0
 """Of the launches that return after their kernel has ended, from which they wait for it: others do by chance only."""
 
-CASTS_ON_CPU = Speedup(0.6, 1.0, 1.8)
+CASTS_ON_CPU = SpeedupRange(0.6, 1.0, 1.8)
 """What casts cost the CPU without the profiler, over what the replay says. From recorded runs that the CPU paces, AMP
 against FP32, where the steps without the profiler are known: 0.75 to 0.88 for DistilBERT and T5
 (benchmarks/precision_pairs/recorded), 1.3 to 1.5 for MLP (demo/recorded)."""
 
 ELIGIBLE_SHARE_PERCENT = 5.0
-"""Of the step, in matrix kernels: with less nobody would expect mixed precision to help."""
+"""Of the step, in matrix kernels: with less, mixed precision is not expected to help."""
 
 SKIPPED_STEPS_PERCENT = 1.0
 """Of the optimizer steps, from which the loss scale overflows too often. GradScaler's own settings skip one in 2,000
@@ -360,5 +359,5 @@ GROWTH_PERCENT = 0.1
 """Of the peak memory per step. A scalar that is kept with its graph holds the activations of its step."""
 
 GPU_SETS_THE_PACE_PERCENT = 80.0
-"""GPU utilization of the recorded step, from which more work of the CPU is not what a step waits for: without the
-profiler the CPU is faster still."""
+"""GPU utilization of the recorded step, from which additional CPU work does not lengthen the step: without the profiler
+the CPU is even faster."""

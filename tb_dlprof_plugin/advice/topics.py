@@ -18,9 +18,9 @@ TOPICS: dict[str, str] = {
     "multi_gpu": "Several GPUs",
     "recording": "The recording",
 }
-"""Title of each folder, in the order in which pages and docs list them."""
+"""Title of each folder, in the order of pages and docs."""
 OTHER = "Other"
-"""Of a rule that is in none of the folders."""
+"""Topic of a rule that is in none of the folders."""
 
 
 @cache
@@ -39,19 +39,19 @@ def modules_by_topic() -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def _places() -> dict[str, tuple[int, str]]:
+def _topic_positions() -> dict[str, tuple[int, str]]:
     return {
-        module.rpartition(".")[2]: (place, title)
-        for place, (folder, title) in enumerate(TOPICS.items())
+        module.rpartition(".")[2]: (position, title)
+        for position, (folder, title) in enumerate(TOPICS.items())
         for module in modules_by_topic()[folder]
     }
 
 
 def topic_of(rule: str) -> str:
     """The title of a rule's topic."""
-    return _places().get(rule, (0, OTHER))[1]
+    return _topic_positions().get(rule, (0, OTHER))[1]
 
 
-def place_of(rule: str) -> tuple[int, str]:
-    """What sorts rules by topic and id, those without a topic last."""
-    return _places().get(rule, (len(TOPICS), OTHER))[0], rule
+def sort_key(rule: str) -> tuple[int, str]:
+    """Sort key of a rule: topic, then id; rules without a topic come last."""
+    return _topic_positions().get(rule, (len(TOPICS), OTHER))[0], rule

@@ -1,4 +1,4 @@
-"""A Timeline in, a Profile out: pure passes, one subject a file; `analyze_trace` runs them all."""
+"""Analyses a Timeline into a Profile: pure passes, one subject per file; `analyze_trace` runs them all."""
 
 from tb_dlprof_plugin.analysis.build import analyze_trace, build_profile
 

@@ -1,4 +1,4 @@
-"""Which call launched each GPU activity: by correlation id, then by External id. Never by clock.
+"""Finds the call that launched each GPU activity: by correlation id, then by External id. Never by clock.
 
 A kernel without a launch call whose correlation id is below every recorded launch was queued before the window: an
 orphan. Whatever else has no launch call, or whose launch lies in no op, is unattributed.

@@ -1,4 +1,4 @@
-"""Runs the passes over a Timeline and lays their results out as a Profile."""
+"""Runs the passes over a Timeline and assembles their results into a Profile."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def analyze_trace(
     Args:
         trace_path: a file of any format that `tb_dlprof_plugin.readers.registry` knows.
         facts: what the hook read in the training process, if it ran.
-        system: what it read off the machine; completed from the trace.
+        system: what it read from the machine; completed from the trace.
         session: names the training process within its run.
         rank: of the process; the trace's own, else 0, where None.
         cycle: which active window of the profiler's schedule this is.
         worker: the trace file's worker name.
-        progress: is told now and then which part of the file has been read, from 0 to 1.
+        progress: called with the fraction read (0 to 1).
 
     Raises:
         TraceError: the file cannot be read or is not a trace; the message names it and says what to do.
@@ -208,7 +208,7 @@ def _notes(timeline: Timeline, found_by: str, attribution: Ints, unfinished: int
     if lost:
         notes.append(Note("unattributed", "GPU activities have no recorded op; they are in no op's time.", lost))
     if len(timeline.device) and is_rocm(timeline):
-        notes.append(Note("rocm", "The GPUs are AMD's: nothing is said of Tensor Cores."))
+        notes.append(Note("rocm", "The GPUs are AMD's: Tensor Core figures do not apply."))
     if not (timeline.host.shapes > 0).any():
         notes.append(Note("no_shapes", "Input shapes were not recorded; profile with record_shapes=True."))
     return notes

@@ -36,8 +36,8 @@ def depths(host: HostSpans) -> Ints:
 
 
 def _depths_of_thread(starts: list[int], stops: list[int]) -> list[int]:
-    """The one loop over all events of the analysis: a bare stack, because nesting cannot be told column-wise where
-    events cross."""
+    """The one loop over all events of the analysis: a plain stack, because nesting of crossing events cannot be
+    computed column-wise."""
     depth: list[int] = []
     # The sentinel contains everything.
     around = [1 << 63]

@@ -1,6 +1,6 @@
 """GPU work launched outside every op: by a CUDA extension inside an annotation or module, or by a CUDA graph.
 
-No operator is recorded for it, yet it is known what launched it: Apex' FusedAdam inside its ``Optimizer.step``, a graph
+No operator is recorded for it, but its launching call is known: Apex' FusedAdam inside its ``Optimizer.step``, a graph
 inside ``cudaGraphLaunch``. The launching calls then are rows of their own, named after the innermost annotation around
 them, else after the call. What lies in neither stays unattributed.
 """

@@ -65,7 +65,7 @@ def build_kernels(
         strings: the string table.
         input_dtypes: the lists of data types.
         compute_capability: of the GPU.
-        rocm: whether the GPU is AMD's, which has no Tensor Cores: nothing is then said to use them.
+        rocm: whether the GPU is AMD's, which has no Tensor Cores: the verdict is then never yes.
     """
     unique, context_of_launch = group_rows(contexts.name, contexts.kind, contexts.op_name, contexts.op_dtypes)
     table = StringTable.over(strings)

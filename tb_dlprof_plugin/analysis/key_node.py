@@ -1,4 +1,4 @@
-"""A profile and the times at which a key node stopped in; the same profile cut into iterations at these times out.
+"""Cuts a profile into iterations at the times at which a key node stopped.
 
 The intervals are DLProf's (User Guide 1.8, chapter 7): N instances of the key node give N + 1 of them,
 ``[0, Node[1].stop - 1], [Node[1].stop, Node[2].stop - 1], ..., [Node[N].stop, last]``, numbered from 0. They cover the
@@ -23,7 +23,7 @@ def cut_at(profile: Profile, stop_ns: Ints, key_node: str) -> Profile:
     """The profile with N + 1 iterations in place of its own.
 
     Args:
-        profile: whatever its iterations were found by.
+        profile: with iterations of any source.
         stop_ns: when each of the N instances of the key node stopped, in order of time (ns).
         key_node: its name, for the notes.
     """

@@ -1,7 +1,7 @@
-"""The trace of a light window in, a profile with the light window out: each of its launches is found in the full one.
+"""Adds a light window to a profile: matches each of its launches with one of the full window.
 
 The light window is a few steps with GPU activities and CUDA calls alone. The full window holds steps of the same
-training, with the ops and modules that launched the same kernels in the same order: the order tells which is which.
+training, with the ops and modules that launched the same kernels in the same order: the order identifies them.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.registry import read_trace
 
 _LEAST_MATCHED = 0.95
-"""Share of a step's GPU time that must be found in one iteration: below, the step did something else."""
+"""Share of a step's GPU time that must be found in one iteration: below, the step did other work."""
 _MOST_ALIGNED = 3000
 """Launches of a step that differ: to align more of them takes minutes, and so many mean another kind of step."""
 _MOST_TRIED = 4
 
 
 def with_light_window(profile: Profile, trace_path: str | os.PathLike[str], boundary_unix_ns: Sequence[int]) -> Profile:
-    """The profile with its light window. Where that cannot be read, a note says so, and the profile stays as it is.
+    """The profile with its light window. If that cannot be read, the profile only gets a note.
 
     Args:
         profile: of the full window.
@@ -95,7 +95,7 @@ class _Light:
         position[self.call_rows] = np.arange(len(self.call_rows))
         call = position[launch_calls(timeline)]
         device_start = device.start_ns + shift_ns
-        # What was launched before the window still shows how long the GPU was busy with it.
+        # Work launched before the window still shows how long the GPU was busy with it.
         late = (call < 0) & (device_start + device.duration_ns > boundary_ns[0]) & (device_start < boundary_ns[-1])
         self.launch_rows: Ints = np.flatnonzero((call >= 0) | late)
         self.launch_call: Ints = call[self.launch_rows]
@@ -171,7 +171,7 @@ def _match(profile: Profile, light: _Light, strings: list[str]) -> LightWindow:
 
 
 class _Names:
-    """Numbers names, so that those of two files can be compared."""
+    """Numbers names consistently across two files."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
@@ -211,7 +211,7 @@ def _best_iteration(
 
 
 def _aligned(a: Ints, b: Ints) -> tuple[Ints, Ints]:
-    """Positions in both of what they have in common, in order."""
+    """Positions of the common launches in both, in order."""
     shorter = min(len(a), len(b))
     differs = np.flatnonzero(a[:shorter] != b[:shorter])
     head = int(differs[0]) if len(differs) else shorter

@@ -1,4 +1,4 @@
-"""Allocations and frees with the call that made them, and which free ends which allocation."""
+"""Builds the memory table: allocations and frees with their calls, and each free's allocation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _innermost(host: HostEvents, events: MemoryEvents, parent: Ints) -> Ints:
     """Row of the innermost call on the event's own thread at its time, -1 for none."""
     if not len(host) or not len(events):
         return np.full(len(events), -1, dtype=np.int64)
-    # Host rows stand by thread and start: one sorted key finds the last call to start before the event.
+    # Host rows are sorted by thread and start: one sorted key finds the last call to start before the event.
     first = min(int(host.start_ns.min()), int(events.time_ns.min()))
     span = max(int(host.start_ns.max()), int(events.time_ns.max())) - first + 1
     keys = host.thread * span + (host.start_ns - first)

@@ -1,4 +1,4 @@
-"""Where in the model a call lies: from the hook's ranges, or from Python views of ``nn.Module`` where those are all.
+"""Finds the module of a call: from the hook's ranges, or else from Python frames of ``nn.Module``.
 
 The hook's ranges carry the path in ``named_modules()``. A Python frame carries its class and a number ("Conv2d_3"), so
 its path is the chain of views around it: "ResNet_0.Sequential_2.Conv2d_3".
@@ -22,7 +22,7 @@ FRAME_PREFIX = "nn.Module: "
 
 
 def with_one_kind_of_module(timeline: Timeline) -> Timeline:
-    """The timeline without Python module views where the hook's ranges say the same by better names."""
+    """The timeline without Python module views where the hook's ranges give better names."""
     host = timeline.host
     frames = host.kind == HostKind.PYTHON_MODULE
     if not frames.any() or not hook_ranges(timeline).any():

@@ -1,7 +1,7 @@
-"""Which of the user's functions made a call that waits for the GPU or copies: from the Python frames around it.
+"""Finds the user's function behind each call that waits for the GPU or copies, from the Python frames around it.
 
-Only such calls get a place. They are few, and for them the op and the module do not tell where in the training loop
-they come from; a place for every call would make the profile of a long recording much larger.
+Only such calls get a call site. They are few, and their op and module do not show where in the training loop they come
+from; a call site for every call would make the profile of a long recording much larger.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def call_places(timeline: Timeline) -> CallPlaces:
         np.concatenate((frames.start_ns, host.start_ns[calls])),
         np.concatenate((frames.duration_ns, host.duration_ns[calls])),
     )
-    # A call as long as the frame around it comes behind it.
+    # A call as long as the frame around it comes after it.
     rows = np.arange(len(both.thread))
     order = np.lexsort((rows, -both.duration_ns, both.start_ns, both.thread))
     parent = parents(depths(_Spans(*(column[order] for column in both))))

@@ -1,4 +1,4 @@
-"""What part of the training step each call belongs to, and the forward op behind each backward node.
+"""Assigns each call to a part of the training step, and each backward node to its forward op.
 
 Autograd gives the forward op that creates a node and the node's backward op the same ``Sequence number``; backward
 ops carry a positive ``Fwd thread id``. Several forward ops share a number (an op and those inside it that create no

@@ -1,4 +1,4 @@
-"""Where the iterations begin and end.
+"""Finds the boundaries of the iterations.
 
 The user's own steps come first: the host annotations ``ProfilerStep#n`` that ``prof.step()`` writes. Else each
 optimizer step ends an iteration. Else the whole recording is one iteration. Annotations on the GPU
@@ -32,7 +32,7 @@ def find_steps(timeline: Timeline) -> Steps:
     """The iterations of a timeline; consecutive ones share their boundary, so that no time falls between them."""
     profiler, optimizer = _profiler_steps(timeline), _optimizer_steps(timeline)
     if profiler is not None and len(profiler.number) == 1 and optimizer is not None and len(optimizer.number) > 1:
-        # One profiler step around many optimizer steps: nobody called prof.step().
+        # One profiler step around many optimizer steps: prof.step() was not called.
         return optimizer
     return profiler or optimizer or _whole(timeline)
 
@@ -40,7 +40,7 @@ def find_steps(timeline: Timeline) -> Steps:
 def without_unfinished_step(steps: Steps, op_start_ns: Ints) -> Steps:
     """The iterations without a last one in which no op ran.
 
-    A loop that ends while the profiler records leaves such a step behind its last ``prof.step()``: it holds only the
+    A loop that ends while the profiler records leaves such a step after its last ``prof.step()``: it holds only the
     DataLoader's own end, and would count as an iteration that waits for data.
 
     Args:

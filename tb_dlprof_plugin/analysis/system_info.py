@@ -1,4 +1,4 @@
-"""The machine as far as the trace knows it: fills what the hook did not record."""
+"""Fills the system facts that the hook did not record, from the trace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def complete_system(system: System, timeline: Timeline) -> System:
         Gpu(
             d.id,
             d.name,
-            # AMD's gfx90a claims to be 9.0 as an H100 does.
+            # AMD's gfx90a reports 9.0, as an H100 does.
             None if rocm else d.compute_major,
             None if rocm else d.compute_minor,
             d.sm_count,

@@ -1,1 +1,1 @@
-"""Views as Python objects: a page's data in, its tables for pandas, CSV and JSON out."""
+"""Pages as Python objects, with tables for pandas, CSV and JSON."""

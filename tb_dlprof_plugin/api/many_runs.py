@@ -1,4 +1,4 @@
-"""Profiles of any number of runs in; the tables of the Runs page out."""
+"""Returns the tables of the Runs page for any number of profiles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def many_runs(runs: Iterable[ReadProfile], base: str | None = None) -> Page:
 
     Args:
         runs: of `read_profiles`; of each run the newest session, its lowest rank and last cycle count.
-        base: the name of the run that all are held against; by default each model's own FP32 run.
+        base: the name of the base of all runs; by default each model's own FP32 run.
 
     Raises:
         ValueError: there is no run of this name.
@@ -68,7 +68,7 @@ def _recorded(runs: Iterable[ReadProfile]) -> list[RecordedRun]:
 
 
 def _figures(run: ReadProfile) -> RecordedRun:
-    """Its figures and findings, which take longer than the tables that are made of them."""
+    """Its figures and findings, cached because they take longer than the tables."""
     kept = run.kept.get("recorded_run")
     if isinstance(kept, RecordedRun):
         return kept

@@ -1,4 +1,4 @@
-"""A page as an object: what it says first, its tables by name, and all of its data."""
+"""A page as an object: its headline, its tables by name, and all of its data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tb_dlprof_plugin.reports.table import Report, pretty
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _FIRST: dict[type, str] = {Overview: "iterations", LaunchesPage: "iterations", OpDetail: "kernels", SweepPage: "points"}
-"""The table that a page is about, where it is not the one of the names in `_USUAL`."""
+"""The main table of a page, if it is none of the names in `_USUAL`."""
 _USUAL = ("rows", "ops", "findings")
 _BUILT: dict[tuple[type, str], Callable[[Any], Report]] = {
     (MemoryPage, "curve"): lambda page: _curve(page),
@@ -44,12 +44,12 @@ class Page:
 
     @property
     def headline(self) -> str:
-        """The page's first line: its answer in words; of an op its name."""
+        """The page's headline; for an op its name."""
         return str(self.data.row.name if isinstance(self.data, OpDetail) else self.data.headline)
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The names of its tables, the one that the page is about first."""
+        """The names of its tables, the main one first."""
         names = [
             name
             for name, kind in _fields(self.data)
@@ -60,10 +60,10 @@ class Page:
         return (first, *(name for name in names if name != first))
 
     def table(self, name: str | None = None) -> Report:
-        """One of `tables`; without a name the one that the page is about.
+        """One of `tables`; by default the main one.
 
         Columns are named as the fields of `data`, with the unit at the end (``_ns``, ``_bytes``, ``_percent``). A
-        record that is no list is a table of one row, or of none where it was not recorded.
+        record that is not a list is a table of one row, or of none where it was not recorded.
 
         Raises:
             ValueError: the page has no such table; one sentence that says which it has.
@@ -109,7 +109,7 @@ def _fields(data: msgspec.Struct) -> list[tuple[str, Any]]:
 
 
 def _places(data: Any, table: str) -> dict[str, list[str]]:
-    """What the entries of lists and mappings in the rows of a table stand for."""
+    """Names of the entries of lists and mappings in the rows of a table."""
     if isinstance(data, Overview):
         return {"category_ns": [category.key for category in data.categories]}
     if isinstance(data, LaunchesPage):
@@ -125,7 +125,7 @@ def _places(data: Any, table: str) -> dict[str, list[str]]:
 
 
 def _counted(data: Any, table: str, shown: int) -> Sequence[str]:
-    """Where the page holds the first rows only, or means of iterations, that it does."""
+    """Notes that the page has only the first rows, or means of iterations."""
     total = getattr(data, f"total_{'rows' if table in _USUAL else table}", None)
     first = f"The first {shown:,} of {total:,}." if isinstance(total, int) and total > shown else ""
     of_bars = (isinstance(data, Overview | OpDetail) and table == "iterations") or table == "bars"

@@ -1,4 +1,4 @@
-"""Profiles read from event files: each with its reports, its pages, and what it gives beside another.
+"""Profiles read from event files: each with its reports, its pages and comparisons.
 
 run, *others = tb_dlprof_plugin.read_profiles("runs")
 run.report("kernel", iter_start=5).to_pandas()
@@ -19,7 +19,7 @@ from tb_dlprof_plugin.store.choice import MOST_RANKS, ranks_together
 from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.store.logdir import EventFileStore, StoredProfile, runs_below
 
-# Reading profiles is not to wait for what their tables import: that is imported where it is used.
+# Imported on first use, to keep reading profiles fast.
 if TYPE_CHECKING:
     from tb_dlprof_plugin.api.page_result import Page
     from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -62,7 +62,7 @@ def page(
     iter_stop: int | None = None,
     run: str = "",
 ) -> Page:
-    """A page of the browser, of a profile: its first line and its tables (docs/python.md lists them).
+    """A page of a profile: its headline and its tables (docs/python.md lists them).
 
     Args:
         profile: of `read_profiles` or `analyze`.
@@ -87,7 +87,7 @@ class ReadProfile(StoredProfile):
         profile: all that is stored.
         name: of the run, as TensorBoard has it.
         ranks: the profiles of ranks of the same training and cycle, this one among them; empty where it is alone.
-        kept: what tables of many runs have computed of it.
+        kept: cached results for tables of many runs.
     """
 
     name: str = ""
@@ -162,7 +162,7 @@ class ReadProfile(StoredProfile):
         return Page(op_detail(view, self.ref, selection, chosen.id))
 
     def compare(self, candidate: ReadProfile) -> Page:
-        """Another run against this one as the base: what made the step shorter or longer, op by op."""
+        """Compare another run with this one as the base: what made the step shorter or longer, op by op."""
         from tb_dlprof_plugin.api.page_result import Page
         from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 
@@ -173,7 +173,7 @@ class ReadProfile(StoredProfile):
         return Page(compare_page(*sides))
 
     def predict(self, precision: str, *, batch_size: int | None = None, gpu: str | None = None) -> Page:
-        """What another precision would make of the step of this FP32 run, with its interval, op by op.
+        """Forecast the step of this FP32 run in another precision, with its interval, op by op.
 
         Args:
             precision: "tf32", "fp16" or "bf16".
@@ -181,7 +181,7 @@ class ReadProfile(StoredProfile):
             gpu: another GPU's name; the run's own by default.
 
         Raises:
-            ValueError: there is no forecast for this run or choice; the text says why.
+            ValueError: there is no forecast for this run or choice; the message gives the reason.
         """
         from tb_dlprof_plugin.api.page_result import Page
         from tb_dlprof_plugin.pages.forecast import forecast_page

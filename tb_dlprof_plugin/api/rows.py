@@ -1,7 +1,7 @@
-"""Rows of a page in, one table out: a column for each figure, named after its field, with the unit at its end.
+"""Converts rows of a page to a table: a column for each figure, named after its field, with the unit at its end.
 
-What is nested becomes columns of its own: the parts of a record, and lists and mappings whose places the page names
-(time by category, by activity, by bucket). Lists of records, of which each row has its own, are left out with a note.
+Nested data becomes separate columns: the parts of a record, and lists and mappings whose entries the page names (time
+by category, by activity, by bucket). Lists of records within a row are left out with a note.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def rows_table(
     Args:
         kind: their type, of which there are columns without a row, too.
         rows: the records.
-        places: for fields that are lists or mappings, what their entries stand for, in order.
-        notes: sentences on what the rows are.
+        places: for fields that are lists or mappings, the names of their entries, in order.
+        notes: sentences about the rows.
     """
     columns: dict[str, _Read] = {}
     left_out: list[str] = []

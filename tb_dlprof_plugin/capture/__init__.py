@@ -1,6 +1,6 @@
-"""The hook in the training process: exports traces, reads facts, and leaves the analysis to a separate process.
+"""The hook in the training process: exports traces, reads facts and starts the analysis in a separate process.
 
-Nothing in here raises into user code: what fails becomes a `TbDlprofWarning`. Names are loaded on first use, so that
+Nothing here raises into user code: a failure becomes a `TbDlprofWarning`. Names are loaded on first use, so that
 the analysis process, which is `tb_dlprof_plugin.capture.analysis_process`, starts without torch.
 """
 

@@ -1,4 +1,4 @@
-"""What the training process hands to the analysis process: one JSON file."""
+"""The job file (JSON) that the training process writes for the analysis process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.readers.trace_names import ORIGINALS
 
 NO_COPY = 3
-"""The analysis process' exit status where it wrote the profile, but not the copy for the PyTorch Profiler tab."""
+"""Exit status of the analysis process if it wrote the profile but not the copy for the PyTorch Profiler tab."""
 
 
 class LightTrace(msgspec.Struct):
@@ -28,7 +28,7 @@ class AfterPart(msgspec.Struct):
     light: LightTrace | None = None
 
 
-class Job(msgspec.Struct):
+class AnalysisJob(msgspec.Struct):
     """One trace to analyse. All paths are absolute."""
 
     trace: str
@@ -70,6 +70,6 @@ class Job(msgspec.Struct):
         path.write_bytes(msgspec.json.encode(self))
 
     @classmethod
-    def read(cls, path: Path) -> Job:
-        """Raises OSError, or msgspec.MsgspecError for something that is no job."""
+    def read(cls, path: Path) -> AnalysisJob:
+        """Raises OSError, or msgspec.MsgspecError if the file is not a job."""
         return msgspec.json.decode(path.read_bytes(), type=cls)

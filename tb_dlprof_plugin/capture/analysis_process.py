@@ -1,9 +1,9 @@
 """The separate process: ``python -m tb_dlprof_plugin.capture.analysis_process job.json``. Imports no torch.
 
-A job file in, an event file out; then, if asked for, a copy of the trace for the PyTorch Profiler tab. What is measured
-after the recording comes through the standard input: the analysis begins when that is closed, also by the end of the
-training process. The trace is compressed or removed last. On success nothing else is left behind; on failure the last
-line on stderr says why, and the training process repeats it.
+Reads a job file and writes an event file; then, if requested, a copy of the trace for the PyTorch Profiler tab. What is
+measured after the recording is read from the standard input: the analysis begins when that is closed, also by the end
+of the training process. The trace is compressed or removed last. On success no other file remains; on failure the last
+line on stderr gives the reason, which the training process repeats.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tb_dlprof_plugin.capture.analysis_job import NO_COPY, AfterPart, Job, LightTrace
+from tb_dlprof_plugin.capture.analysis_job import NO_COPY, AfterPart, AnalysisJob, LightTrace
 from tb_dlprof_plugin.capture.system import complete_system
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
         print("usage: python -m tb_dlprof_plugin.capture.analysis_process JOB.json", file=sys.stderr)
         return 2
     job_file = Path(arguments[0])
-    job = Job.read(job_file)
+    job = AnalysisJob.read(job_file)
     job_file.unlink(missing_ok=True)
     with contextlib.suppress(AttributeError, OSError):
         os.nice(_NICENESS)
@@ -62,8 +62,8 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def take_after_part(job: Job) -> None:
-    """Wait for what was measured after the recording, and put it into the job. What is damaged is left out."""
+def take_after_part(job: AnalysisJob) -> None:
+    """Wait for what was measured after the recording, and add it to the job. Damaged data is left out."""
     if not job.awaits_after_s:
         return
     try:
@@ -75,7 +75,7 @@ def take_after_part(job: Job) -> None:
     job.light = job.light or after.light
 
 
-def analyze(job: Job) -> Profile:
+def analyze(job: AnalysisJob) -> Profile:
     """Write the event file of the job's trace and return the profile. Raises TraceError, OSError."""
     from tb_dlprof_plugin.analysis import analyze_trace
     from tb_dlprof_plugin.store.event_file import write_profile
@@ -103,7 +103,7 @@ def analyze(job: Job) -> Profile:
 
 
 def add_light_window(profile: Profile, light: LightTrace) -> Profile:
-    """The profile with its light window. Whatever fails in there must not cost the full window: a note says why."""
+    """The profile with its light window. A failure here must not cost the full window: it becomes a note."""
     from tb_dlprof_plugin.analysis.light_window import with_light_window
     from tb_dlprof_plugin.model.profile import Note
 
@@ -115,15 +115,15 @@ def add_light_window(profile: Profile, light: LightTrace) -> Profile:
         return dataclasses.replace(profile, notes=[*profile.notes, note])
 
 
-def copy_for_tab(job: Job, profile: Profile) -> None:
+def copy_for_tab(job: AnalysisJob, profile: Profile) -> None:
     """Write the copy of the trace that the PyTorch Profiler tab understands. Raises TraceError, OSError."""
     from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
 
     write_tab_copy(profile, job.trace, job.tab_copy, job.trace_file if job.keep_trace else "")
 
 
-def finish_trace(job: Job, analyzed: bool) -> None:
-    """Compress the trace, or remove it if nobody wants to keep it and its profile is written. Raises OSError."""
+def finish_trace(job: AnalysisJob, analyzed: bool) -> None:
+    """Compress the trace, or remove it if it is not kept and its profile is written. Raises OSError."""
     if analyzed and not job.keep_trace:
         os.unlink(job.trace)
         return
@@ -133,7 +133,7 @@ def finish_trace(job: Job, analyzed: bool) -> None:
     if not job.compress:
         os.replace(job.trace, job.final_trace)
         return
-    # No reader may see the final name before all of it is there.
+    # The final name must not exist before the file is complete.
     temporary = job.trace + ".gz.tmp"
     try:
         with open(job.trace, "rb") as plain, gzip.open(temporary, "wb", compresslevel=_GZIP_LEVEL) as packed:
@@ -160,7 +160,7 @@ def _read_all(descriptor: int, longest_s: float) -> bytes:
 
 
 def _attempt(step: Callable[[], object]) -> str | None:
-    """Run ``step``; None if it went well, else one sentence that says what went wrong."""
+    """Run ``step``; None on success, else one sentence with the reason."""
     from tb_dlprof_plugin.readers.errors import TraceError
 
     try:
@@ -191,7 +191,8 @@ def _alone(lock_fd: int | None) -> Iterator[None]:
         import fcntl
 
         if lock_fd is not None:
-            # Locks of this kind belong to the process: those of `flock` would be shared with the file's other heirs.
+            # Locks of this kind belong to the process: `flock` locks would be shared with the other processes that
+            # inherited the file.
             fcntl.lockf(lock_fd, fcntl.LOCK_EX)
     yield
 

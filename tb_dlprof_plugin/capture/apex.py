@@ -1,8 +1,8 @@
-"""What NVIDIA Apex' amp says about itself, where the training uses it. Imports nothing of Apex, changes nothing.
+"""Reads the settings of NVIDIA Apex' amp, if the training uses it. Imports nothing of Apex, changes nothing.
 
 ``apex.amp`` keeps one state per process (apex/amp/_amp_state.py): the properties that ``amp.initialize`` was given, and
-a LossScaler per loss. Its scale and its count of steps without overflow are Python numbers, so that reading them waits
-for nothing.
+a LossScaler per loss. Its scale and its count of steps without overflow are Python numbers, so that reading them does
+not synchronise.
 """
 
 from __future__ import annotations

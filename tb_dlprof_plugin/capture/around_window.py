@@ -12,10 +12,10 @@ from tb_dlprof_plugin.capture.export import remove
 from tb_dlprof_plugin.capture.light_window import LightRecording
 
 _ENOUGH_AFTER, _ENOUGH_AFTER_S = 20, 2.5
-"""Steps and seconds after the full window. On shared machines a CPU is faster and slower by turns of some tenths of a
-second: steps of one such turn say little of the others."""
+"""Steps and seconds after the full window. On shared machines the speed of a CPU varies over some tenths of a second:
+steps within one such period say little about the others."""
 _LEAST_AFTER, _LONGEST_AFTER_S = 4, 6.0
-"""With steps so long that those take more time, it is these."""
+"""With steps so long that those take more time, these limits apply."""
 _LONGEST_SETTLING_S = 1.0
 
 
@@ -43,12 +43,12 @@ class OutsideSteps:
         return self._light.running
 
     def turn(self, kind: StepKind) -> None:
-        """A step ended, and one of this kind begins."""
+        """End the current step and begin one of this kind."""
         self.end(kind)
         self.begin(kind)
 
     def end(self, following: StepKind) -> None:
-        """A step ended; to be called before other profilers do their work between two steps."""
+        """End the current step; call it before other profilers do their work between two steps."""
         if self._kind is StepKind.TIMED:
             self._timer.mark()
         elif self._kind is StepKind.LIGHT:
@@ -75,7 +75,7 @@ class OutsideSteps:
             self._light.begin()
 
     def before(self) -> tuple[list[int], LightTrace | None]:
-        """What was measured before the full window, which has just ended; what comes now is the part after it."""
+        """What was measured before the full window, which has just ended; the part after it begins."""
         trace, self._trace = self._trace, None
         self.light_due = trace is None
         durations = self._timer.durations_ns()[-MOST_TIMED:]
@@ -105,13 +105,13 @@ class OutsideSteps:
         return enough and self._timer.settled()
 
     def interrupt(self) -> None:
-        """The training stops, or does something else: a light window that is under way is dropped."""
+        """The training stops or does something else: discard a light window in progress."""
         if self._pid == os.getpid() and self._light.running:
             self._light.drop()
             self._kind = StepKind.REST
 
     def drop(self) -> None:
-        """Nothing is going to be recorded any more: leave nothing behind."""
+        """End all measurements and remove temporary files."""
         if self._pid != os.getpid():
             return
         self.interrupt()

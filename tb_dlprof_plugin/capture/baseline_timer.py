@@ -1,7 +1,7 @@
 """The duration of single steps without the profiler.
 
-A mark at each step's boundary, and nothing waits for it: on a GPU an event in its stream, read when the GPU has passed
-it; else the CPU's clock.
+Takes a time at each step boundary without waiting: on a GPU an event in its stream, read when the GPU has passed it;
+else the CPU's clock.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class StepTimer:
     """Marks the boundaries of timed steps."""
 
     def __init__(self) -> None:
-        # None: what lies between the marks around it is no timed step.
+        # None: the interval between the marks around it is not a timed step.
         self._marks: deque[Any] = deque(maxlen=_MOST_MARKS)
         self._steps = 0
 
@@ -74,7 +74,7 @@ def _passed(mark: Any) -> bool:
 
 
 def _between_ns(a: Any, b: Any) -> float | None:
-    """None where the GPU came into use in between, or has not come so far."""
+    """None if the GPU was first used in between, or has not reached the mark."""
     if isinstance(a, int) and isinstance(b, int):
         return b - a
     if isinstance(a, int) or isinstance(b, int) or not _passed(b):

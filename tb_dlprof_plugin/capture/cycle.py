@@ -1,4 +1,4 @@
-"""What is measured in each step of a cycle: a plan that depends on the profiler's schedule alone.
+"""Decides what is measured in each step of a cycle, from the profiler's schedule alone.
 
 A cycle has three parts: steps without the profiler, which are timed, a light window of steps recorded with GPU
 activities alone, and the full window. All ranks of a distributed training make the same plan.
@@ -16,11 +16,11 @@ from tb_dlprof_plugin.capture.schedule import Schedule
 LIGHT_STEPS = 3
 LIGHT_AND_WARMUP = LIGHT_STEPS + 1
 LEAST_TIMED = 3
-"""With fewer timed steps on one side of the full window nothing is known of their spread."""
+"""With fewer timed steps on one side of the full window their spread is unknown."""
 MOST_TIMED = 512
-"""Steps on one side of the full window: as many of a millisecond as say how fast the CPU is over half a second."""
+"""Steps on one side of the full window: at 1 ms each, enough to cover the CPU's speed over half a second."""
 LOOK_AHEAD = 16
-"""Steps. A stretch without the profiler that goes on for longer is as good as endless."""
+"""Steps. A longer stretch without the profiler is treated as endless."""
 
 
 class StepKind(enum.Enum):
@@ -59,10 +59,10 @@ def kind_outside(since: int, until: int | None, *, leading: bool, light_after: b
 
 
 class StepKinds:
-    """What is measured in the steps of one training, asked at the beginning of each.
+    """What is measured in the steps of one training, queried at the beginning of each.
 
     Attributes:
-        since: steps of the stretch without the full window's profiler before the one that runs; -1 within the window.
+        since: steps without the full window's profiler before the current one; -1 within the window.
         light: whether a light window would say more than the full one.
     """
 
@@ -76,7 +76,7 @@ class StepKinds:
         return StepKind.FULL
 
     def outside(self, schedule: Schedule, step: int, *, leading: bool, light_after: bool) -> StepKind:
-        """It does not. The arguments but the first two are those of `kind_outside`.
+        """The full window's profiler is off in the step that begins. Other arguments are those of `kind_outside`.
 
         Args:
             schedule: the full window's profiler's; the same in all calls.
@@ -93,18 +93,18 @@ class StepKinds:
 
 
 class LookAhead:
-    """How far away the next full window is, from step to step: a schedule is asked for each step once."""
+    """Distance to the next full window; calls the schedule once per step."""
 
     def __init__(self) -> None:
         self._step: int | None = None
         self._until: int | None = None
 
     def steps_until_full(self, schedule: Schedule, step: int) -> int | None:
-        """Steps from this one to the next that is not left alone; None where that is not in sight, or cannot be asked.
+        """Steps from this one to the next that the schedule profiles; None if that is beyond the look-ahead or unknown.
 
         Args:
             schedule: the same in all calls.
-            step: where it does not follow the step of the last call, all is asked anew.
+            step: if it does not follow the step of the last call, the schedule is queried again.
         """
         if not can_be_asked(schedule):
             return None
@@ -119,11 +119,11 @@ class LookAhead:
 
 
 def _first_full(schedule: Schedule, step: int, nearest: int) -> int | None:
-    """Steps to the first that is not left alone, ``nearest`` to `LOOK_AHEAD` steps from this one."""
+    """Steps to the first profiled step, ``nearest`` to `LOOK_AHEAD` steps from this one."""
     ahead = range(nearest, LOOK_AHEAD + 1)
     return next((n for n in ahead if schedule(step + n) is not ProfilerAction.NONE), None)
 
 
 def can_be_asked(schedule: Schedule) -> bool:
-    """Whether asking for steps to come changes nothing: Lightning's schedules count how often they are asked."""
+    """Whether querying future steps has no side effect: Lightning's schedules count their calls."""
     return getattr(schedule, "__module__", "") == "torch.profiler.profiler"

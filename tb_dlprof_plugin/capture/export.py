@@ -1,7 +1,7 @@
-"""Writes the Kineto trace as ``torch.profiler.tensorboard_trace_handler`` does, and makes sure that it is all there.
+"""Writes the Kineto trace as ``torch.profiler.tensorboard_trace_handler`` does, and checks that it is complete.
 
-Kineto reports a full disk or a directory that cannot be written only on stderr: `export_chrome_trace` returns as if all
-were well. A trace whose file is missing or does not end in ``}`` counts as not written.
+Kineto reports a full disk or a directory that cannot be written only on stderr: `export_chrome_trace` returns normally.
+A trace whose file is missing or does not end in ``}`` counts as not written.
 """
 
 from __future__ import annotations
@@ -15,23 +15,25 @@ from typing import Any
 _NEARLY_FULL_BYTES = 1 << 20
 
 
-class ExportError(Exception):
-    """The trace could not be written. The message is a clause that says why."""
+class TraceExportError(Exception):
+    """The trace could not be written. The message is a clause with the reason."""
 
 
 def export_trace(prof: Any, path: str, use_python_export: bool = False) -> None:
     """Write the trace of ``prof``, a ``torch.profiler.profile``, to ``path``.
 
     Raises:
-        ExportError: nothing, or only a part, could be written; what was written is removed.
+        ExportError: the trace could not be written in full; the partial file is removed.
     """
     folder = os.path.dirname(path)
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
-        raise ExportError(f"the directory {folder} cannot be made ({_reason(error)}); choose another logdir") from None
+        raise TraceExportError(
+            f"the directory {folder} cannot be made ({_reason(error)}); choose another logdir"
+        ) from None
     try:
-        # Only newer torch knows the argument.
+        # Only newer torch versions have the argument.
         options = {"use_python_export": True} if use_python_export else {}
         prof.export_chrome_trace(path, **options)
         whole = _is_whole(path)
@@ -48,7 +50,7 @@ def export_trace(prof: Any, path: str, use_python_export: bool = False) -> None:
         why = "the disk is full"
     elif not os.access(folder, os.W_OK):
         why = "the directory cannot be written"
-    raise ExportError(f"{why}; check free space and permissions of {folder}")
+    raise TraceExportError(f"{why}; check free space and permissions of {folder}")
 
 
 def remove(path: str) -> None:
@@ -58,7 +60,7 @@ def remove(path: str) -> None:
 
 
 def writable(folder: str) -> bool:
-    """Whether ``folder`` can be written, or made: judged by its nearest existing ancestor, changing nothing."""
+    """Whether ``folder`` can be written or created, judged by its nearest existing ancestor; changes nothing."""
     while not os.path.lexists(folder):
         parent = os.path.dirname(folder)
         if parent == folder:

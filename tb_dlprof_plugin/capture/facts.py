@@ -1,4 +1,4 @@
-"""Puts together the RunFacts of one recorded cycle. Each fact is read on its own: one that fails stays None."""
+"""Collects the RunFacts of one recorded cycle. Each fact is read separately: one that fails stays None."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def collect_facts(
     """The facts as they are now, in the training process. Takes a few milliseconds on a GPU, which the
     driver needs to answer, else well under one.
 
-    ``batch_size`` is the user's word if given, else what the model was called with, else the DataLoader's.
+    ``batch_size`` is what the user passed, else what the model was called with, else the DataLoader's.
     """
     facts = RunFacts(
         rank=rank,
@@ -83,7 +83,7 @@ def _fill_memory(facts: RunFacts) -> None:
 
 
 def _allocator_settings() -> str:
-    """As set in the process, else in its environment; torch before 2.9 tells only the latter."""
+    """As set in the process, else in its environment; torch before 2.9 exposes only the latter."""
     import torch
 
     getter = getattr(torch._C, "_accelerator_getAllocatorSettings", None)

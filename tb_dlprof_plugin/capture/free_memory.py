@@ -1,4 +1,4 @@
-"""How much of a GPU's memory a training leaves free."""
+"""Reads how much of a GPU's memory a training leaves free."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tb_dlprof_plugin.model.run_facts import RunFacts
 def fill_free_memory(facts: RunFacts) -> None:
     """Fill what tensors hold now, between two steps, and what the process could hold, of the GPU with the highest peak.
 
-    Asks the driver once, where the profiler has just waited for the GPU; starts no CUDA where there was none.
+    Queries the driver once, after the profiler has synchronised with the GPU; does not initialise CUDA.
     """
     import torch
 
@@ -20,11 +20,11 @@ def fill_free_memory(facts: RunFacts) -> None:
 
 
 def most_used_device() -> int | None:
-    """The GPU with the highest peak; None where no tensor was on one. Starts no CUDA where there was none."""
+    """The GPU with the highest peak; None if no tensor was on one. Does not initialise CUDA."""
     import torch
 
     if not torch.cuda.is_initialized():
         return None
-    # A GPU that was not used is not asked: that would make a context on it.
+    # A GPU that was not used is not queried: that would create a context on it.
     device = max(range(torch.cuda.device_count()), key=torch.cuda.max_memory_allocated, default=None)
     return device if device is not None and torch.cuda.max_memory_allocated(device) else None

@@ -1,7 +1,7 @@
 """The ``on_trace_ready`` callable: a drop-in for ``torch.profiler.tensorboard_trace_handler``.
 
-On the training path: the trace is written exactly as torch writes it, facts are read, a process is started. All else
-happens in that process. Nothing here raises: what fails is a `TbDlprofWarning`, and the training goes on.
+In the training process the trace is written exactly as torch writes it, facts are read and a process is started, which
+does the rest. Nothing here raises: a failure is a `TbDlprofWarning`, and the training continues.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from tb_dlprof_plugin.capture.analysis_job import Job
+from tb_dlprof_plugin.capture.analysis_job import AnalysisJob
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
-from tb_dlprof_plugin.capture.export import ExportError, export_trace, remove, writable
+from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove, writable
 from tb_dlprof_plugin.capture.facts import collect_facts
 from tb_dlprof_plugin.capture.identity import (
     default_worker_name,
@@ -27,7 +27,7 @@ from tb_dlprof_plugin.capture.identity import (
 from tb_dlprof_plugin.capture.loader import dataloader_facts
 from tb_dlprof_plugin.capture.modules import ModuleRanges
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
-from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S, Worker, reap, start_worker, wait_for_analysis
+from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S, AnalysisProcess, reap, start_analysis, wait_for_analysis
 from tb_dlprof_plugin.capture.system import system_of_training
 from tb_dlprof_plugin.capture.user_profiler import follow
 from tb_dlprof_plugin.capture.warn import probe, warn
@@ -61,8 +61,8 @@ def trace_handler(
 ) -> TraceHandler:
     """An ``on_trace_ready`` for ``torch.profiler.profile``, and so for Lightning and Accelerate, which pass it on.
 
-    Writes the trace to ``logdir``, and has a separate process write the profile beside it, and a trace that the
-    PyTorch Profiler tab understands.
+    Writes the trace to ``logdir``, and starts a separate process that writes the profile next to it, and a trace that
+    the PyTorch Profiler tab can read.
 
     Args:
         logdir: the run's directory; made if missing.
@@ -72,16 +72,16 @@ def trace_handler(
             ``logdir`` itself and TensorBoard runs with ``--load_fast=false``, which reads only a directory's last file.
         model: the ``torch.nn.Module`` in training: records its facts, and ranges named after its modules.
         dataloader: the training's DataLoader, for its settings.
-        optimizer: by default the one that is seen to step.
-        batch_size: by default what the model is seen to be called with.
-        run_name: shown beside the run's directory.
+        optimizer: by default the first one that steps.
+        batch_size: by default that of the model's inputs.
+        run_name: shown with the run's directory.
         rank: by default that of torch.distributed, else RANK, else 0.
         session: names this training run; by default one name for all ranks of a torch.distributed run.
         keep_trace: False removes the trace once its profile is written.
         pytorch_views: leave what the PyTorch Profiler tab (torch-tb-profiler 0.4.3) reads as a rewritten trace with
             right device times and steps; the trace as torch writes it is then in the subdirectory ``kineto``. By
-            default where torch-tb-profiler is installed and the trace is kept; TB_DLPROF_PYTORCH_VIEWS=0 or 1 says
-            otherwise.
+            default where torch-tb-profiler is installed and the trace is kept; TB_DLPROF_PYTORCH_VIEWS=0 or 1 overrides
+            it.
         module_ranges: False leaves the model without hooks.
         exit_wait_s: seconds that the interpreter's exit waits for a running analysis.
         use_python_export: as in torch, for versions that have it.
@@ -127,20 +127,21 @@ class TraceHandler:
         exit_wait_s: float = EXIT_WAIT_S,
         use_python_export: bool = False,
     ) -> None:
-        # Absolute now: the training may change its working directory, and the worker has another one.
+        # Absolute from here on: the training may change its working directory, and the analysis process has another
+        # one.
         self.logdir = os.path.abspath(os.fspath(logdir))
         self.cycle = 0
         self.ranges: ModuleRanges | None = None
         self.watch = OptimizerWatch()
         self.outside = OutsideSteps(self.logdir)
         self.goes_on: Callable[[TraceHandler, Any], bool] = follow
-        """Whether steps of the same training come after a recording by this profiler, and are going to be measured."""
+        """Whether steps after a recording by this profiler are going to be measured."""
         self._event_directory = os.path.join(self.logdir, subdirectory) if subdirectory else self.logdir
         self._worker_name = worker_name
         self._use_gzip = use_gzip
         self._model, self._optimizer = model, optimizer
-        # Read now and not kept: a loader with persistent workers that lives until the interpreter's exit makes torch
-        # wait five seconds there for each of them.
+        # The settings are read now and the loader is not kept: if a loader with persistent workers lives until the
+        # interpreter's exit, torch waits five seconds there for each worker.
         self._loader_facts = probe(lambda: dataloader_facts(dataloader))
         self._batch_size, self._run_name, self._rank = batch_size, run_name, rank
         self._keep_trace = keep_trace
@@ -152,21 +153,21 @@ class TraceHandler:
         self._number = next(_handler_numbers)
         self._loss_scales: list[LossScale] = []
         self._system: System | None = None
-        self._workers: list[Worker] = []
-        self._awaiting: Worker | None = None
+        self._workers: list[AnalysisProcess] = []
+        self._awaiting: AnalysisProcess | None = None
         self._finalizer: Any = None
         if not writable(self._event_directory):
             warn(f"{self._event_directory} cannot be written, so there will be no profile: choose another logdir.")
 
     @property
     def session(self) -> str:
-        """Names this training run in TensorBoard; settled when first asked for."""
+        """Name of this training run in TensorBoard; determined on first use."""
         if self._session is None:
             self._session = shared_session(self._number, self._own_session)
         return self._session
 
     def begin(self, module_ranges: bool = True) -> TraceHandler:
-        """Watch model and optimizer until `close`, or until nothing refers to the handler any more."""
+        """Install hooks on model and optimizer, until `close` or until the handler is garbage-collected."""
         ranges = make_ranges(self._model) if module_ranges else None
         self.ranges = ranges
         watch = self.watch
@@ -178,7 +179,7 @@ class TraceHandler:
         return self
 
     def close(self) -> None:
-        """Take the hooks off model and optimizer. Traces can still be handled."""
+        """Remove the hooks from model and optimizer. Traces can still be handled."""
         if self._finalizer is not None:
             self._finalizer()
 
@@ -188,13 +189,13 @@ class TraceHandler:
         return self._awaiting is not None
 
     def complete(self) -> None:
-        """No further step after the last recording counts: its analysis begins. Never raises."""
+        """End the measurement after the last recording and begin its analysis. Never raises."""
         worker, self._awaiting = self._awaiting, None
         if worker is not None:
             worker.complete()
 
     def set_hooks(self, on: bool) -> None:
-        """Take the hooks off model and optimizer for a while, or put them on again; never after `close`."""
+        """Remove the hooks from model and optimizer temporarily, or install them again; never after `close`."""
         if self._finalizer is None or not self._finalizer.alive:
             return
         for hooks in (self.ranges, self.watch):
@@ -202,7 +203,7 @@ class TraceHandler:
                 probe(hooks.install if on else hooks.remove)
 
     def release(self) -> None:
-        """Let go of model and optimizer, so that their memory is free once the training lets go of them too."""
+        """Drop the references to model and optimizer, so that the training can free their memory."""
         self.close()
         self._model = self._optimizer = self.ranges = None
 
@@ -236,17 +237,17 @@ class TraceHandler:
             final, tab_copy = original_name(stem, self._use_gzip), os.path.join(self.logdir, copy_name(stem))
         trace = final = os.path.join(self.logdir, final)
         if self._use_gzip or self._pytorch_views:
-            # A name that no reader of the directory takes for a trace: it is going to disappear.
+            # A name that no reader of the directory takes for a trace: the file is removed later.
             trace = os.path.join(self.logdir, f".{stem}.waiting.json")
         unprofiled_ns, light = probe(self.outside.before) or ([], None)
         try:
             export_trace(prof, trace, self._use_python_export)
-        except ExportError as error:
+        except TraceExportError as error:
             if light is not None:
                 remove(light.path)
             warn(f"The trace {final} was not written: {error}.")
             return
-        job = Job(
+        job = AnalysisJob(
             trace=trace,
             final_trace=final,
             keep_trace=self._keep_trace,
@@ -262,7 +263,7 @@ class TraceHandler:
         )
         job.facts.unprofiled_before_ns = unprofiled_ns
         goes_on = bool(probe(lambda: self.goes_on(self, prof)))
-        worker = start_worker(job, self._exit_wait_s, self.outside.after if goes_on else None)
+        worker = start_analysis(job, self._exit_wait_s, self.outside.after if goes_on else None)
         self._awaiting = worker if goes_on else None
         self._workers = [known for known in self._workers if not known.finished()]
         if worker is not None:
@@ -301,7 +302,7 @@ class TraceHandler:
 
 
 def make_ranges(model: Any, on_outermost: Callable[[], None] | None = None) -> ModuleRanges | None:
-    """The ranges of ``model``; None where there is none, with a warning if it is no module."""
+    """The ranges of ``model``; None where there is none, with a warning if it is not a module."""
     if model is None:
         return None
     try:

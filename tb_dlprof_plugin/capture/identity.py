@@ -1,4 +1,4 @@
-"""Who is profiled: rank, world size, and the session that the profiles of one training run share."""
+"""Rank, world size and the session name that the profiles of one training run share."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def new_session() -> str:
 
 
 def shared_session(index: int, own: str) -> str:
-    """One session for all ranks of a distributed run: the name that the first rank to ask puts into the store.
+    """One session name for all ranks of a distributed run: the first rank to ask writes it to the store.
 
-    ``compare_set`` returns at once whether or not the other ranks ever ask, so that profiling only some ranks cannot
-    make one wait. Outside torch.distributed, and where the store cannot be asked, it is ``own``.
+    ``compare_set`` returns immediately whether or not the other ranks call it, so that profiling only some ranks cannot
+    block. Outside torch.distributed, and if the store is not reachable, it is ``own``.
 
     Args:
-        index: counts the handlers of the process, which each rank makes in the same order.
+        index: index of the handler in its process; each rank creates them in the same order.
         own: the name to use if this rank is the first.
     """
     return probe(lambda: _agree(f"tb_dlprof/session/{index}", own)) or own

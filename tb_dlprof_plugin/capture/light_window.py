@@ -1,7 +1,7 @@
 """The light window: a few steps recorded with GPU activities and CUDA calls alone.
 
-The CPU runs as fast as without a profiler, so the time line is the true one; what its kernels belong to is told by the
-full window. Nothing here raises: what fails is no light window.
+The CPU runs as fast as without a profiler, so its timeline is that of the plain training; its kernels are attributed by
+the full window. Nothing here raises: after a failure there is no light window.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 from torch.profiler import ProfilerActivity
 
 from tb_dlprof_plugin.capture.analysis_job import LightTrace
-from tb_dlprof_plugin.capture.export import ExportError, export_trace, remove
+from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove
 from tb_dlprof_plugin.capture.warn import probe
 
 _ACTIVITIES = [ProfilerActivity.CUDA]
@@ -79,7 +79,7 @@ class LightRecording:
             self._boundary_unix_ns.append(time.time_ns())
 
     def finish(self, path: str) -> LightTrace | None:
-        """The last step ended: write the trace. None where that failed; nothing is left behind then."""
+        """The last step ended: write the trace. None if that failed; no file is left then."""
         if self._state != "live":
             self.drop()
             return None
@@ -88,7 +88,7 @@ class LightRecording:
         try:
             profiler.stop_trace()
             export_trace(profiler, path)
-        except ExportError:
+        except TraceExportError:
             return None
         except Exception:
             remove(path)

@@ -1,4 +1,4 @@
-"""The whole cycle for Lightning: a callback that records as `tb_dlprof_plugin.profile` does.
+"""A callback for Lightning that records the whole cycle, as `tb_dlprof_plugin.profile` does.
 
 Lightning's own PyTorchProfiler wraps each of its hooks in a range for the whole training, and ends a step in the middle
 of it; a callback needs neither.
@@ -37,7 +37,8 @@ def _callback(logdir: str | os.PathLike[str], options: dict[str, Any]) -> Any:
 
 
 def _callback_classes() -> list[type]:
-    """Of each package that the script uses, because a trainer takes only its own; else of one that is installed."""
+    """From each Lightning package that the script has imported, because a trainer accepts only its own; else from an
+    installed one."""
     loaded = [name for name in _PACKAGES if name in sys.modules]
     for name in loaded or _PACKAGES:
         try:
@@ -58,7 +59,7 @@ class _Recording:
         """The recording, once the training has begun."""
 
     def __reduce__(self) -> Any:
-        # The class is made anew in a process that a trainer spawns.
+        # The class is created again in a process that a trainer spawns.
         return _callback, (self._logdir, self._options)
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
@@ -85,7 +86,7 @@ class _Recording:
             given.setdefault("optimizer", trainer.optimizers[0])
         # Each process records; Lightning's rank may be known before that of torch.distributed.
         given.setdefault("rank", trainer.global_rank)
-        # As in a loop that calls `step`: the first one is none to be recorded and thrown away.
+        # As in a loop that calls `step`: the first step is not recorded and discarded.
         given.setdefault("schedule", DEFAULT)
         self.session = profile(self._logdir, **given)
         self.session.start()

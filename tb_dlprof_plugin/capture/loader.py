@@ -11,7 +11,7 @@ from tb_dlprof_plugin.model.run_facts import DataLoaderFacts
 
 
 def dataloader_facts(loader: Any) -> DataLoaderFacts | None:
-    """Settings of a ``torch.utils.data.DataLoader`` or something that looks like one; None where nothing was passed.
+    """Settings of a ``torch.utils.data.DataLoader`` or an object like it; None if nothing was passed.
 
     Of a list or dict of loaders the first one counts.
     """

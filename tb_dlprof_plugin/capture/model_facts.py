@@ -1,4 +1,4 @@
-"""What the model says about itself: class, size, dtypes, wrappers."""
+"""Reads class, size, dtypes and wrappers of the model."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class ModuleRanges:
         on_outermost: called before each recorded call of an outermost module; must not raise.
 
     Raises:
-        TypeError: it is no module.
+        TypeError: it is not a module.
     """
 
     def __init__(self, model: nn.Module, on_outermost: Callable[[], None] | None = None) -> None:
@@ -70,7 +70,7 @@ class ModuleRanges:
         return bool(self._handles)
 
     def install(self) -> None:
-        """Put the hooks on all modules; does nothing where they already are. A module that refuses is left out."""
+        """Install the hooks on all modules, if they are not installed. A module that refuses hooks is skipped."""
         if self._handles:
             return
         for path, module in walk(self._model):
@@ -83,17 +83,17 @@ class ModuleRanges:
             self._hooks.append(hook)
 
     def remove(self) -> None:
-        """Take all hooks off and close what this thread left open."""
+        """Remove all hooks and close the ranges that this thread left open."""
         for handle in self._handles:
             handle.remove()
         for hook in self._hooks:
-            # A copy of the model made meanwhile may still hold the hook.
+            # A copy of the model made in the meantime may still hold the hook.
             hook.owner = None
         self._handles, self._hooks = [], []
         self._drain()
 
     def new_cycle(self) -> None:
-        """Forget what the last recorded cycle saw."""
+        """Reset the observations of the last recorded cycle."""
         self.generation += 1
         self._drain()
         self.observation = None
@@ -111,7 +111,7 @@ class ModuleRanges:
                 self._on_outermost()
                 if not autograd_profiler._is_profiler_enabled:
                     return
-            # A validation pass may come first, but it is the training that matters.
+            # A validation pass may come first; the observation is of the training.
             if self.observation is None or not self.observation.training:
                 self.observation = observe(module, args, kwargs)
         entered = _Range(hook.name)
@@ -120,7 +120,7 @@ class ModuleRanges:
         self.recorded = True
 
     def close(self, hook: _Hook) -> None:
-        """End the innermost range of that hook, and those inside it that an interrupt left open."""
+        """End the innermost range of that hook, and those inside it that an exception left open."""
         stack = self.here.stack
         for index in range(len(stack) - 1, -1, -1):
             if stack[index][0] is hook:
@@ -136,10 +136,10 @@ class ModuleRanges:
 
 
 class _Hook:
-    """Both hooks of one module. A copied or pickled model takes along only one that does nothing.
+    """Both hooks of one module. In a copied or pickled model they do nothing.
 
-    They run at each call of each module while the profiler records: methods, which Python calls faster than objects,
-    without a detour where the call is inside of another.
+    They run at each call of each module while the profiler records: bound methods, which Python calls faster than
+    objects, with a short path for calls inside another.
     """
 
     __slots__ = ("name", "owner")
@@ -148,10 +148,11 @@ class _Hook:
         self.owner = owner
         self.name = name
 
-    # torch leaves the kwargs out where another hook of the same call has just taken this one off.
+    # torch omits the kwargs if another hook of the same call has just removed this one.
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
         """The forward pre-hook."""
-        # First, because Dynamo knows this one: a compiled forward then has no trace of the hook and no graph break.
+        # First, because Dynamo evaluates this condition at compile time: a compiled forward then has no trace of the
+        # hook and no graph break.
         if is_compiling():
             return
         owner = self.owner
@@ -214,7 +215,7 @@ def _walk(module: nn.Module, path: str, seen: set[int]) -> Iterator[tuple[str, n
             yield path, module
         return
     if isinstance(module, nn.TransformerEncoderLayer) and not module.training:
-        # It computes by another kernel, with other rounding, while neither it nor a module in it has a hook.
+        # Without hooks on it and its modules it uses another kernel, with other rounding: it gets none.
         return
     yield path, module
     if isinstance(module, torch.jit.ScriptModule):

@@ -1,6 +1,6 @@
-"""What NVIDIA's driver says of a GPU, by its own library, which every driver brings along: no package is needed.
+"""Reads GPU state through NVML, the library that comes with every NVIDIA driver: no package is needed.
 
-Every reading is by itself: one that the driver or its version refuses is None.
+Each value is read separately: one that the driver or its version refuses is None.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _LIMITS = {
     0x40: "thermal slowdown by hardware",
     0x80: "power brake",
 }
-"""Bits of nvmlClocksEventReasons; idle clocks, and those of other GPUs or of a display, say nothing of a load."""
+"""Bits of nvmlClocksEventReasons; idle clocks, and reasons due to other GPUs or a display, are left out."""
 
 
 class NvmlError(Exception):
-    """The library is not there, or knows no such GPU."""
+    """NVML is not available, or has no such GPU."""
 
 
 class NvmlDevice:
@@ -42,22 +42,22 @@ class NvmlDevice:
 
     @property
     def sm_clock_mhz(self) -> int | None:
-        """Of the multiprocessors, now."""
+        """Current clock of the multiprocessors."""
         return self._number("nvmlDeviceGetClockInfo", _CLOCK_SM)
 
     @property
     def max_sm_clock_mhz(self) -> int | None:
-        """Of the multiprocessors, at most."""
+        """Maximum clock of the multiprocessors."""
         return self._number("nvmlDeviceGetMaxClockInfo", _CLOCK_SM)
 
     @property
     def temperature_c(self) -> int | None:
-        """Of the GPU, in degrees Celsius."""
+        """Temperature of the GPU in degrees Celsius."""
         return self._number("nvmlDeviceGetTemperature", _TEMPERATURE_GPU)
 
     @property
     def clock_limits(self) -> list[str]:
-        """What holds the clock down now."""
+        """What limits the clock now."""
         bits = self._number("nvmlDeviceGetCurrentClocksThrottleReasons", kind=ctypes.c_ulonglong) or 0
         return [name for bit, name in _LIMITS.items() if bits & bit]
 
@@ -66,7 +66,7 @@ class NvmlDevice:
         """With a CUDA context on it, this one among them, whatever their container; None where none is seen."""
         function = getattr(self._library, "nvmlDeviceGetComputeRunningProcesses_v3", None)
         count = ctypes.c_uint(0)
-        # Room for none: the answer is how many there are.
+        # With room for none, the call returns how many there are.
         if function is None or function(self._handle, ctypes.byref(count), None) not in (_SUCCESS, _INSUFFICIENT_SIZE):
             return None
         return count.value or None

@@ -1,4 +1,4 @@
-"""What can be seen only while the model runs forward: autocast, mode, batch size, memory format."""
+"""Facts that are visible only during the forward pass: autocast, mode, batch size, memory format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tb_dlprof_plugin.model.run_facts import RunFacts
 
 @dataclass(slots=True)
 class Observation:
-    """One look at a call of the outermost module; None where it could not be told."""
+    """What one call of the outermost module shows; None where unknown."""
 
     training: bool | None = None
     autocast: bool | None = None
@@ -25,7 +25,7 @@ class Observation:
     channels_last: bool | None = None
 
     def fill(self, facts: RunFacts) -> None:
-        """Put what was seen over what is in ``facts``."""
+        """Write the known values to ``facts``."""
         for name in self.__slots__:
             value = getattr(self, name)
             if value is not None:
@@ -33,7 +33,7 @@ class Observation:
 
 
 def observe(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Observation:
-    """Look at a call of ``module`` from inside its forward pre-hook; reads shapes only, never a value."""
+    """Observe a call of ``module`` from inside its forward pre-hook; reads shapes only, never a value."""
     tensors = list(_tensors([*args, *kwargs.values()]))
     device = tensors[0].device.type if tensors else "cpu"
     autocast = probe(lambda: bool(torch.is_autocast_enabled(device)))

@@ -1,4 +1,4 @@
-"""Which optimizer steps, and whether a GradScaler makes it step: seen at the step itself, without touching either."""
+"""Which optimizer steps, and whether a GradScaler calls it: observed at the step itself, changing neither."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_KEPT_CHECKS = 1000
 
 
 class OptimizerWatch:
-    """Looks at the first optimizer step of each recorded cycle, through torch's own hook for all optimizers.
+    """Observes the first optimizer step of each recorded cycle, through torch's own hook for all optimizers.
 
     Args:
         on_step: called before every optimizer step while installed; must not raise.
@@ -35,7 +35,7 @@ class OptimizerWatch:
         self.grad_scaler: bool | None = None
         self.grad_scaler_scale: float | None = None
         self._on_step = on_step
-        # Weak: a scaler that the training lets go of shall go.
+        # Weak: the training must be able to free the scaler.
         self._scaler: Callable[[], Any] = _nothing
         # Results of the checks for inf that the recorded steps were given; read when the cycle ends.
         self._checks: list[torch.Tensor] = []
@@ -45,7 +45,7 @@ class OptimizerWatch:
         self._handle: Any = None
 
     def install(self) -> None:
-        """Begin to watch; does nothing if it already does."""
+        """Install the hook; does nothing if it is installed."""
         if self._handle is None:
             self._handle = register_optimizer_step_pre_hook(self._hook)
 
@@ -59,7 +59,7 @@ class OptimizerWatch:
         self._gradients.forget()
 
     def new_cycle(self) -> None:
-        """Look again at the next recorded step."""
+        """Observe the next recorded step again."""
         self._seen = False
         self._checks = []
         self._gradients.forget()
@@ -67,7 +67,7 @@ class OptimizerWatch:
     def fill(self, facts: RunFacts, optimizer: Any = None, model: Any = None) -> None:
         """Fill the optimizer's, its parameters' and the scaler's fields.
 
-        ``optimizer`` is what the user passed and counts first; ``model`` knows the parameters' names.
+        ``optimizer`` is what the user passed and takes precedence; ``model`` has the parameters' names.
         """
         if optimizer is not None:
             facts.optimizer = probe(lambda: describe(optimizer))
@@ -80,7 +80,7 @@ class OptimizerWatch:
         scaler = self._scaler()
         if not self.grad_scaler or scaler is None:
             return
-        # Reads values off the GPU; the profiler has just waited for it anyway.
+        # Copies values from the GPU; the profiler has just synchronised with it anyway.
         facts.grad_scaler_scale = probe(lambda: float(scaler.get_scale()))
         facts.grad_scaler_growth_tracker = probe(lambda: int(scaler._get_growth_tracker()))
         if 0 < len(self._checks) < _MOST_KEPT_CHECKS:
@@ -102,7 +102,7 @@ class OptimizerWatch:
             probe(lambda: self._gradients.look(optimizer))
         self._seen = recording
         if not self._seen and self.optimizer is not None:
-            # One look before the recording is enough; it counts where the recorded steps are all skipped for inf.
+            # One observation before the recording is enough; it is used if all recorded steps are skipped for inf.
             return
         self.optimizer = probe(lambda: describe(optimizer))
         self._stepped = probe(lambda: weakref.ref(optimizer)) or _nothing
@@ -141,7 +141,7 @@ def _nothing() -> None:
 
 
 def _calling_scaler(frame: FrameType | None) -> Any:
-    """The GradScaler in whose ``step`` we are, or None. Only the stack knows: an optimizer does not know its scaler."""
+    """The GradScaler whose ``step`` is on the stack, or None: an optimizer has no reference to its scaler."""
     for _ in range(_FRAMES_TO_SEARCH):
         if frame is None:
             return None

@@ -1,4 +1,4 @@
-"""What an optimizer shows of its parameters: which of them get no gradient, and what it keeps for them."""
+"""Which parameters of an optimizer get no gradient, and how large its state is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_NAMES = 8
 class Gradients:
     """Which parameters have no gradient when an optimizer steps, and still none when the recording ends.
 
-    A look costs about 0.1 us per parameter tensor and reads no value.
+    An observation costs about 0.1 us per parameter tensor and reads no value.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,8 @@ class Gradients:
         self._without: list[weakref.ref[torch.Tensor]] = []
 
     def look(self, optimizer: Any) -> None:
-        """At the parameters of an optimizer that is about to step. Where none has a gradient it makes them itself."""
+        """Observe the parameters of an optimizer that is about to step. If none has a gradient, it computes them
+        itself."""
         parameters = [parameter for parameter in _parameters(optimizer) if parameter.requires_grad]
         without = [parameter for parameter in parameters if parameter.grad is None]
         if len(without) < len(parameters):
@@ -67,7 +68,7 @@ def _parameters(optimizer: Any) -> Iterator[torch.Tensor]:
 
 
 def _bytes(tensor: torch.Tensor) -> int:
-    """What this process holds of it: a DTensor says the size of the whole."""
+    """Of the part in this process: a DTensor gives the size of the whole."""
     local = getattr(tensor, "_local_tensor", tensor)
     return int(local.numel() * local.element_size())
 

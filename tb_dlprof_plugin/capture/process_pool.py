@@ -1,7 +1,7 @@
-"""Starts the analysis processes, and hears how they ended.
+"""Starts the analysis processes and checks their exit status.
 
-Each trace gets one process. It is in a session of its own, so that Ctrl-C in the training does not end it. What became
-of it is looked at when the next trace is ready, in `wait_for_analysis`, and when the interpreter exits.
+Each trace gets one process. It has its own process session, so that Ctrl-C in the training does not end it. Its exit
+status is checked when the next trace is ready, in `wait_for_analysis`, and when the interpreter exits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import IO, Any
 
 import msgspec
 
-from tb_dlprof_plugin.capture.analysis_job import NO_COPY, AfterPart, Job
+from tb_dlprof_plugin.capture.analysis_job import NO_COPY, AfterPart, AnalysisJob
 from tb_dlprof_plugin.capture.export import remove
 from tb_dlprof_plugin.capture.warn import probe, warn
 
@@ -29,32 +29,32 @@ EXIT_WAIT_S = 120.0
 """How long the interpreter's exit waits for running analyses by default."""
 
 _AWAITS_AFTER_S = 30.0
-"""An analysis waits no longer than this for the steps after its recording: a page without them is better than none."""
+"""The longest that an analysis waits for the steps after its recording; it continues without them."""
 
 _QUIET_S = 2.0
 """A wait shorter than this is not worth a message."""
 
 _WORKER_MODULE = "tb_dlprof_plugin.capture.analysis_process"
 
-_running: list[Worker] = []
+_running: list[AnalysisProcess] = []
 _lock: list[IO[bytes]] = []
 
 
-class Worker:
+class AnalysisProcess:
     """One running analysis.
 
     Args:
         job: the trace.
         exit_wait_s: how long the interpreter's exit waits for it.
-        after: what was measured after the recording so far; asked when the analysis may begin, by `complete`. None
-            lets it begin at once.
+        after: what was measured after the recording so far; called by `complete`, when the analysis may begin. None: it
+            begins immediately.
 
     Raises:
-        OSError: the process, or the file that tells it what to do, could not be made.
+        OSError: the process or its job file could not be created.
     """
 
     def __init__(
-        self, job: Job, exit_wait_s: float = EXIT_WAIT_S, after: Callable[[], AfterPart] | None = None
+        self, job: AnalysisJob, exit_wait_s: float = EXIT_WAIT_S, after: Callable[[], AfterPart] | None = None
     ) -> None:
         self.job = job
         self._after = after
@@ -82,7 +82,7 @@ class Worker:
             raise
 
     def complete(self) -> None:
-        """Let the analysis begin, with what was measured after the recording. Never raises; the second time it does
+        """Let the analysis begin, with what was measured after the recording. Never raises; a second call does
         nothing."""
         pipe, self.process.stdin = self.process.stdin, None
         after, self._after = self._after, None
@@ -125,12 +125,12 @@ class Worker:
         return lines[-1].rstrip(".") if lines else f"its analysis process ended with status {code}"
 
 
-def start_worker(
-    job: Job, exit_wait_s: float = EXIT_WAIT_S, after: Callable[[], AfterPart] | None = None
-) -> Worker | None:
-    """Begin the analysis of a trace; warns and returns None where no process can be started. Arguments of `Worker`."""
+def start_analysis(
+    job: AnalysisJob, exit_wait_s: float = EXIT_WAIT_S, after: Callable[[], AfterPart] | None = None
+) -> AnalysisProcess | None:
+    """Begin the analysis of a trace; warns and returns None if no process starts. Arguments as of `AnalysisProcess`."""
     try:
-        worker = Worker(job, exit_wait_s, after)
+        worker = AnalysisProcess(job, exit_wait_s, after)
     except Exception as error:
         if job.light is not None:
             remove(job.light.path)
@@ -142,22 +142,22 @@ def start_worker(
 
 
 def reap() -> None:
-    """Hear of those that ended since, without waiting."""
+    """Check the processes that have ended, without waiting."""
     for worker in _own():
         if worker.finished():
             _forget(worker)
             worker.report()
 
 
-def wait_for_analysis(timeout: float | None = None, workers: list[Worker] | None = None) -> bool:
+def wait_for_analysis(timeout: float | None = None, workers: list[AnalysisProcess] | None = None) -> bool:
     """Wait until the profiles of all traces so far are written.
 
     Args:
-        timeout: seconds; None waits as long as it takes.
+        timeout: seconds; None: no limit.
         workers: wait for these only.
 
     Returns:
-        Whether all were written. What failed or is still running is named in a `TbDlprofWarning`.
+        Whether all were written. A `TbDlprofWarning` names those that failed or still run.
     """
     start = time.monotonic()
     mine = [worker for worker in _own() if workers is None or worker in workers]
@@ -198,15 +198,15 @@ def _at_exit() -> None:
         warn(f"Waiting for the analysis failed: {error}.")
 
 
-# One registration for the life of the module: a child that a fork made has no workers of its own and passes by.
+# Registered once: in a forked child it finds no process of its own and does nothing.
 atexit.register(_at_exit)
 
 
-def _own() -> list[Worker]:
+def _own() -> list[AnalysisProcess]:
     return [worker for worker in list(_running) if worker.parent == os.getpid()]
 
 
-def _forget(worker: Worker) -> None:
+def _forget(worker: AnalysisProcess) -> None:
     if worker in _running:
         _running.remove(worker)
 
@@ -221,10 +221,11 @@ def _lock_fd() -> int | None:
 
 
 def _environment() -> dict[str, str]:
-    """The worker's environment: finds the packages that this process finds, and keeps off the training's CPUs."""
+    """The environment of the analysis process: the same packages, and few threads, to leave the CPUs to the
+    training."""
     env = dict(os.environ)
     script = getattr(sys.modules.get("__main__"), "__file__", None)
-    # A user's own trace.py or types.py beside the training script would hide the standard library's.
+    # A user's trace.py or types.py next to the training script would hide the standard library's.
     hidden = {"", os.getcwd(), os.path.dirname(os.path.abspath(script)) if script else ""}
     package_root = str(Path(__file__).resolve().parents[2])
     paths = [package_root, *(os.path.abspath(entry) for entry in sys.path if entry and entry not in hidden)]
@@ -235,8 +236,8 @@ def _environment() -> dict[str, str]:
     return env
 
 
-def _salvage(job: Job) -> str | None:
-    """The trace of a failed job under the name that it should have had."""
+def _salvage(job: AnalysisJob) -> str | None:
+    """Rename the trace of a failed job to its final name."""
     if os.path.exists(job.final_trace):
         return job.final_trace
     plain = job.final_trace.removesuffix(".gz")
@@ -246,7 +247,7 @@ def _salvage(job: Job) -> str | None:
     return plain
 
 
-def _advice(trace: str, job: Job) -> str:
+def _advice(trace: str, job: AnalysisJob) -> str:
     logdir, run = os.path.split(os.path.abspath(job.event_directory))
     return f"Run `tb-dlprof import {shlex.quote(trace)} --logdir {shlex.quote(logdir)} --run {shlex.quote(run)}`."
 

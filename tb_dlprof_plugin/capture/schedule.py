@@ -1,4 +1,4 @@
-"""The profiler's schedule in the forms that a user may give it."""
+"""Converts the forms in which a user may pass the profiler's schedule."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_schedule(given: Any) -> Schedule:
     order wait, warmup, active, repeat.
 
     Raises:
-        ValueError: it is none of these, or torch refuses it.
+        ValueError: it has none of these forms, or torch refuses it.
     """
     if callable(given):
         return given  # type: ignore[no-any-return]
@@ -36,5 +36,5 @@ def make_schedule(given: Any) -> Schedule:
 
 
 def steps_needed(schedule: Schedule) -> int | None:
-    """How many steps a loop must have for the first one to be recorded; None if that is not in sight."""
+    """How many steps a loop must have for the first one to be recorded; None if that is beyond the look-ahead."""
     return next((n + 1 for n in range(_LONGEST_LOOK_AHEAD) if schedule(n) in RECORDING), None)

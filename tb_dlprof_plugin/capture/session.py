@@ -1,7 +1,7 @@
-"""The one-line way: ``with profile(logdir, model=model) as prof: ... prof.step()``.
+"""The one-line API: ``with profile(logdir, model=model) as prof: ... prof.step()``.
 
-Owns a ``torch.profiler.profile`` with the right settings, the module ranges and the trace handler. Nothing in here
-raises into the training: if the profiler cannot run, every method does nothing.
+Combines a configured ``torch.profiler.profile``, the module ranges and the trace handler. Nothing here raises into the
+training: if the profiler cannot run, every method does nothing.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ class ProfileSession:
         self.profiler: torch.profiler.profile | None = None
         self._options = options
         self._wait = wait
-        # Without a schedule we cannot know yet whether the block is going to call `step`. So its first step is
-        # recorded, and thrown away if a second one comes.
+        # Without a schedule it is not known yet whether the block calls `step`. So its first step is recorded, and
+        # discarded if a second one follows.
         self._undecided = schedule is None
         self._drop_trace = False
         self._closed_unstepped = False
@@ -193,7 +193,7 @@ class ProfileSession:
         assert prof is not None
         before, after = prof.current_action, self._action(prof.step_num + 1)
         kind, outside = self._kind_of(prof.step_num + 1, after), self.handler.outside
-        # Before the profiler's own work of this boundary, which is no part of the training.
+        # Before the profiler's own work at this boundary, which is not part of the training.
         probe(lambda: outside.end(kind))
         if kind is StepKind.FULL:
             self.handler.complete()
@@ -314,7 +314,7 @@ class ProfileSession:
         probe(self.handler.outside.drop)
         prof = self.profiler
         if prof is not None:
-            # Whatever of it still runs must not go on recording for the rest of the training.
+            # A part that still runs must not record for the rest of the training.
             with contextlib.suppress(Exception):
                 annotation, prof.step_rec_fn = prof.step_rec_fn, None
                 if annotation is not None:
@@ -334,7 +334,7 @@ def _schedule_or_default(given: Any) -> Schedule:
 
 
 def _is_interactive() -> bool:
-    """In a notebook's kernel or an interactive interpreter, whose exit may be hours away."""
+    """Whether this is a notebook's kernel or an interactive interpreter, which may run for hours."""
     ipython = sys.modules.get("IPython")
     if ipython is not None and probe(lambda: ipython.get_ipython() is not None):
         return True
@@ -342,7 +342,7 @@ def _is_interactive() -> bool:
 
 
 class _Nothing:
-    """Stands for whatever is asked of a profiler that does not run."""
+    """Null object for the attributes of a profiler that does not run."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> _Nothing:
         return self

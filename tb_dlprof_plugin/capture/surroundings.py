@@ -1,4 +1,4 @@
-"""What else the machine does while a training is recorded: load, other processes on its GPU, clocks, temperature."""
+"""Reads the state of the machine during a recording: load, other processes on its GPU, clocks, temperature."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_dlprof_plugin.model.run_facts import RunFacts
 
 
 def fill_surroundings(facts: RunFacts) -> None:
-    """Fill what is seen now, where the profiler has just ended and the training waits. Each fact is read on its own."""
+    """Fill the current values, right after the profiler has ended. Each fact is read separately."""
     facts.load_average = probe(lambda: os.getloadavg()[0])
     facts.machine_cpus = probe(os.cpu_count)
     device = probe(most_used_device)
@@ -30,7 +30,7 @@ def _other_memory(device: int) -> int:
 def _fill_gpu(facts: RunFacts, device: int) -> None:
     import torch
 
-    # torch counts the GPUs that are visible to it, the driver all: the UUID is the same to both.
+    # torch numbers the visible GPUs, the driver all of them: the UUID is the same in both.
     gpu = NvmlDevice(f"GPU-{torch.cuda.get_device_properties(device).uuid}")
     facts.clock_limits = gpu.clock_limits
     facts.sm_clock_mhz, facts.max_sm_clock_mhz = gpu.sm_clock_mhz, gpu.max_sm_clock_mhz

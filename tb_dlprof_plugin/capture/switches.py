@@ -1,4 +1,4 @@
-"""torch's global switches that decide speed and precision. Reads them without changing one."""
+"""Reads torch's global switches for speed and precision, without changing them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def fill_switches(facts: RunFacts) -> None:
 def _allows_tf32(op: str) -> bool | None:
     """Whether FP32 ``matmul`` or ``conv`` on CUDA may use TF32.
 
-    torch 2.9 has a precision per operator beside the older on-off switches, and reading the old ones raises once the
-    new ones were used. The new getter knows what was set either way, so it comes first.
+    torch 2.9 has a precision per operator in addition to the older on-off switches, and reading the old ones raises
+    once the new ones were used. The new getter returns what was set either way, so it is tried first.
     """
     import torch
 

@@ -1,4 +1,5 @@
-"""The machine and its software: what only the training process knows, and what the analysis process can find out."""
+"""Facts about the machine and its software: those that need the training process, and those that any process can
+read."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tb_dlprof_plugin.model.run_facts import Gpu, System
 def system_of_training() -> System:
     """GPUs and library versions, as torch in this process sees them.
 
-    CUDA is asked only if the training already initialised it: doing so costs time and GPU memory.
+    CUDA is queried only if the training has initialised it: doing so costs time and GPU memory.
     """
     import torch
 

@@ -1,8 +1,8 @@
-"""Follows a profiler that the user owns from the end of a recording on: the steps that come then are measured.
+"""Measures the steps that follow a recording made by the user's own ``torch.profiler.profile``.
 
-torch's profiler has one function that it calls at each boundary of steps and at its end, with the actions before and
-after it. While a profiler is followed, that function of the class says so here first; profilers that are not followed
-pass through it. (An attribute of the one object would go along into its copies, and say there what happens here.)
+torch's profiler calls one method at each step boundary and at its end, with the actions before and after it. While a
+profiler is followed, that method of the class is wrapped; calls for other profilers pass through. (An attribute of the
+one object would be copied with it.)
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ _followed: weakref.WeakKeyDictionary[Any, _Follower] = weakref.WeakKeyDictionary
 
 
 def follow(handler: TraceHandler, prof: Any) -> bool:
-    """Measure the steps after the recording that ``prof`` has just ended, for ``handler``; whether there may be any.
+    """Measure the steps after the recording that ``prof`` has just ended, for ``handler``. Returns whether there may be
+    any.
 
     There are none where the block ends with the recording, where the next one follows at once, and where the profiler
-    has no schedule, so that nobody calls `step`.
+    has no schedule, so that `step` is not called.
     """
     if not isinstance(prof, profile) or not hasattr(profile, _FUNCTION) or not getattr(prof, "record_steps", False):
         return False
@@ -37,23 +38,23 @@ def follow(handler: TraceHandler, prof: Any) -> bool:
     _followed[prof] = _Follower(handler, light_would_say_more(prof.activities))
     if not hasattr(getattr(profile, _FUNCTION), "follows"):
         setattr(profile, _FUNCTION, _following(getattr(profile, _FUNCTION)))
-    # Model and optimizer run as without us.
+    # Model and optimizer run without hooks.
     handler.set_hooks(on=False)
     return True
 
 
 class _Follower:
-    """Of one profiler, which it does not keep alive."""
+    """Follows one profiler through a weak reference."""
 
     def __init__(self, handler: TraceHandler, light: bool) -> None:
         self._handler = handler
         self._kinds = StepKinds(light)
 
     def boundary(self, prof: Any, following: ProfilerAction | None) -> None:
-        """A step ended, and one with this action begins; None where the profiler stops."""
+        """A step ended, and one with this action begins; None if the profiler stops."""
         handler, outside = self._handler, self._handler.outside
         if following is None:
-            # Mostly in the middle of a step, or where none came any more.
+            # Usually in the middle of a step, or after the last one.
             self.leave(prof)
             return
         if following is not ProfilerAction.NONE:
@@ -65,7 +66,7 @@ class _Follower:
             self.leave(prof)
 
     def leave(self, prof: Any) -> None:
-        """Follow no more."""
+        """Stop following."""
         _followed.pop(prof, None)
         _restore()
         self._handler.complete()
@@ -89,7 +90,7 @@ def _following(original: Any) -> Any:
 
 
 def _restore() -> None:
-    """Put torch's own function back where nobody is followed, and nobody else has replaced it since."""
+    """Restore torch's own method if no profiler is followed, and no other code has replaced it since."""
     original = getattr(getattr(profile, _FUNCTION), "follows", None)
     if not _followed and original is not None:
         setattr(profile, _FUNCTION, original)

@@ -1,4 +1,4 @@
-"""How the hook says that something went wrong: a warning, and a log record where warnings are errors."""
+"""Reports failures of the hook: as a warning, or as a log record if warnings are errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TbDlprofWarning(UserWarning):
 
 
 def warn(message: str) -> None:
-    """Warn in one sentence; where the user turned warnings into errors, log instead. Never raises."""
+    """Issue a warning; log instead if the user turned warnings into errors. Never raises."""
     try:
         warnings.warn(message, TbDlprofWarning, stacklevel=_stacklevel())
     except Exception:
@@ -25,7 +25,7 @@ def warn(message: str) -> None:
 
 
 def probe(read: Callable[[], T]) -> T | None:
-    """What ``read`` returns, or None where it fails: one fact that cannot be read must not cost the others."""
+    """What ``read`` returns, or None if it raises: one unreadable fact must not cost the others."""
     try:
         return read()
     except Exception:

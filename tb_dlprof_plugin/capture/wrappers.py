@@ -1,6 +1,7 @@
 """What is wrapped around the user's model: parallel wrappers, compiled modules, checkpointing.
 
-Wrappers are known by the names of their classes: importing FSDP or Dynamo to ask ``isinstance`` would cost seconds.
+Wrappers are recognised by the names of their classes: importing FSDP or Dynamo to ask ``isinstance`` would cost
+seconds.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""``tb-dlprof``: one file per subcommand, argument handling and printing only; the views make the data."""
+"""``tb-dlprof``: one file per subcommand, argument handling and printing only; `pages` builds the data."""

@@ -1,4 +1,4 @@
-"""The advice as text: the price of each finding first, coloured on a terminal, one line per paragraph in a pipe."""
+"""The advice as text: the saving of each finding first, coloured on a terminal, one line per paragraph in a pipe."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OUTCOMES = {"silent": "found nothing", "not_applicable": "does not apply", "fai
 
 
 def print_advice(page: AdvicePage, verbose: bool) -> None:
-    """Findings with what was seen, the change and its code; all the rest where ``verbose``."""
+    """Findings with the observations, the change and its code; all details if ``verbose``."""
     paper = _Paper()
     paper.line(Text(page.title, style="bold"))
     paper.paragraph(page.headline, 0)
@@ -48,7 +48,7 @@ def print_advice(page: AdvicePage, verbose: bool) -> None:
 
 
 class _Paper:
-    """Where the text goes: wrapped to a terminal's width, never in a pipe, so that it can be searched."""
+    """The output: wrapped to a terminal's width, never in a pipe, so that it can be searched."""
 
     def __init__(self) -> None:
         colours = None if os.environ.get("NO_COLOR") else "auto"
@@ -59,7 +59,7 @@ class _Paper:
         self._console.print(text, soft_wrap=True)
 
     def paragraph(self, text: str, indent: int, style: str = "", label: str = "") -> None:
-        """``label`` stands before the first line, in the place of its indent."""
+        """``label`` replaces the indent of the first line."""
         lines = [text]
         if self._width is not None:
             # A number and its percent sign stay together: textwrap breaks only at ordinary spaces.
@@ -128,7 +128,7 @@ def _value(reading: Reading, value: float | None) -> str:
 
 
 def _counts(rules: list[RuleLine]) -> str:
-    """How many rules are silent, and where to read of them."""
+    """How many rules found nothing, and how to list them."""
     parts = []
     for outcome, (one, many) in {
         "silent": ("found nothing", "found nothing"),
@@ -153,12 +153,12 @@ def _silent(paper: _Paper, rules: list[RuleLine]) -> None:
 
 
 def _print_forecasts(found: MixedPrecision) -> None:
-    """A line for each precision; one sentence where there is no forecast at all."""
+    """A line for each precision; one sentence if there is no forecast."""
     refusals = {choice.refusal for choice in found.choices}
     if len(refusals) == 1 and "" not in refusals:
         typer.echo(f"\nNo forecast of mixed precision: {refusals.pop()}")
         return
-    typer.echo("\nWhat mixed precision would gain, a step without the profiler; tb-dlprof predict shows the ops:")
+    typer.echo("\nWhat mixed precision would gain, per step without the profiler; tb-dlprof predict shows the ops:")
     print_table(
         (
             ("precision", "left"),

@@ -21,11 +21,11 @@ from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.reports.advice import advice_report
 
 FOUND = 1
-"""Exit status where a finding is as severe as not allowed."""
+"""Exit status if a finding reaches the severity limit."""
 
 
 class Severity(str, Enum):
-    """How much a finding matters, the worst first."""
+    """Severities, the highest first."""
 
     high = "high"
     medium = "medium"
@@ -48,7 +48,7 @@ def advise(
     verbose: Annotated[
         bool,
         typer.Option(
-            "--verbose", "-v", help="Show evidence, how savings were computed, and what silent rules looked at."
+            "--verbose", "-v", help="Show evidence, derivations of savings, and the rules that found nothing."
         ),
     ] = False,
     fail_on: Annotated[
@@ -74,9 +74,9 @@ def advise(
     output: Output = Format.text,
     table: TableName = None,
 ) -> None:
-    """Say what to change and what it should save.
+    """Show what to change and the estimated savings.
 
-    With what was seen and the code to change. CSV holds the findings.
+    With the observations and the code to change. CSV contains the findings.
     """
     ignored = _rules(ignore)
     chosen = choose(source, cycle, rank, first, last)
@@ -88,7 +88,7 @@ def advise(
 
 
 def _rules(text: str) -> frozenset[str]:
-    """Ids of rules; ends the command where one is not known."""
+    """Ids of rules; ends the command if one is unknown."""
     names = [part.strip() for part in text.split(",") if part.strip()]
     known = {one.rule.id for one in all_rules()}
     for name in names:
@@ -100,7 +100,7 @@ def _rules(text: str) -> frozenset[str]:
 
 
 def _check(findings: list[FindingItem], limit: Severity) -> None:
-    """Ends the command where a finding passes the limit; said on stderr, so that JSON and CSV stay whole."""
+    """Ends the command if a finding reaches the limit; the message goes to stderr, so that JSON and CSV stay valid."""
     order = list(Severity)
     counted = order[: order.index(limit) + 1]
     severe = [finding.rule for finding in findings if Severity(finding.severity) in counted]

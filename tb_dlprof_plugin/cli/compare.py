@@ -17,7 +17,7 @@ from tb_dlprof_plugin.pages.compare_text import signed
 from tb_dlprof_plugin.pages.realised_savings import KeptForecastPanel, KeptPromises, signed_duration
 
 SLOWER = 1
-"""Exit status where the candidate is slower than allowed."""
+"""Exit status if the candidate is slower than allowed."""
 
 
 def compare(
@@ -38,7 +38,7 @@ def compare(
 ) -> None:
     """Compare two runs: the step time and what changed it.
 
-    With time categories, ops, Tensor Core time and memory, all per iteration. CSV holds the ops.
+    With time categories, ops, Tensor Core time and memory, all per iteration. CSV contains the ops.
     """
     sides = [choose(path, None, None, None, None) for path in (base, candidate)]
     page = compare_page(*(CompareInput(side.view, side.ref, side.selection) for side in sides))
@@ -48,10 +48,9 @@ def compare(
 
 
 def _check(page: ComparePage, limit_percent: float) -> None:
-    """Ends the command where the limit is passed; what is said goes to stderr, so that JSON and CSV stay whole.
-
-    A build shall not fail for what may be noise: beyond the limit alone is not enough, the interval has to lie on the
-    slower side. Without an interval (recorded steps of a single iteration) the limit decides alone.
+    """Ends the command if the limit is exceeded; the message goes to stderr, so that JSON and CSV stay valid. A build
+    must not fail because of noise: exceeding the limit is not enough, the interval has to be on the slower side.
+    Without an interval (recorded steps of a single iteration) only the limit counts.
     """
     speedup = page.batches.speedup_per_sample if page.batches else page.speedup
     what = "a sample" if page.batches else "a step"
@@ -192,9 +191,9 @@ def _print_matching(page: ComparePage, limit: int) -> None:
 
 
 def _print_promises(promises: KeptPromises, limit: int) -> None:
-    """The forecast against what was measured, then the predicted savings against the measured."""
+    """The forecast and the measured step, then predicted and measured savings."""
     if promises.refusal:
-        typer.echo(f"\nNo forecast to hold against the candidate: {promises.refusal}")
+        typer.echo(f"\nNo forecast to compare with the candidate: {promises.refusal}")
     if promises.forecast:
         _print_forecast(promises.forecast, limit)
     for row in promises.savings:
@@ -228,7 +227,7 @@ def _print_forecast(panel: KeptForecastPanel, limit: int) -> None:
     worst = panel.ops[: max(1, limit // 2)]
     print_table(
         (
-            ("kernels that the forecast missed by most", "left"),
+            ("kernels with the largest error", "left"),
             ("direction", "left"),
             ("base", "right"),
             ("forecast", "right"),

@@ -1,6 +1,6 @@
-"""Other spellings of options: DLProf's, and those that we had. They work, and no help lists them.
+"""Aliases of options, from DLProf and from earlier versions. They work, but the help does not list them.
 
-A command line of the DLProf User Guide then needs no changes in what the two have in common.
+So command lines of the DLProf User Guide work for everything that both tools support.
 """
 
 from __future__ import annotations

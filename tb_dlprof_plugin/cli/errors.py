@@ -1,4 +1,4 @@
-"""How a command ends that was called in a way that cannot work: one sentence on standard error, status 2."""
+"""Ends a command after a usage error: one sentence on standard error, status 2."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 def refuse(sentence: object) -> NoReturn:
     """End the command with a sentence that says what is wrong and what to do; a missing full stop is added."""
     text = str(sentence)
-    # A terminal that is gone must not turn the refusal into another error.
+    # A closed terminal must not raise another error.
     with contextlib.suppress(OSError, ValueError):
         print(f"tb-dlprof: {text}{'' if text.endswith(('.', '?')) else '.'}", file=sys.stderr, flush=True)
     raise typer.Exit(2)

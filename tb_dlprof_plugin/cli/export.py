@@ -18,11 +18,11 @@ from tb_dlprof_plugin.cli.run_list import places_of
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.web.export import AnsweredRuns, ExportedRun, ExportError, Made, answer_all, html_file
+from tb_dlprof_plugin.web.export import AnsweredRuns, ExportedRun, Made, PageExportError, answer_all, html_file
 
 _ENDINGS = (".html", ".htm")
 _MOST_RUNS = 50
-"""A file of more than this many runs takes minutes to make and a browser long to open."""
+"""A file with more runs takes minutes to write, and long to open in a browser."""
 
 
 def export(
@@ -44,12 +44,12 @@ def export(
 ) -> None:
     """Write runs as one HTML file that needs no server.
 
-    It opens from disk, loads nothing from elsewhere and has every page of the DLProf tab: what the pages say about all
-    iterations of each run, and the comparison if there are two. What the pages compute on demand (other iterations,
-    another key node) is not in it, and the file says so.
+    It opens from disk, loads nothing from the network and has every page of the DLProf tab for all iterations of each
+    run, and the comparison of two runs. What the pages compute on demand (other iterations, another key node) is not
+    included, as the file states.
     """
     if not html:
-        refuse("say what to make of the runs: --html NAME.html writes one HTML file")
+        refuse("choose an output: --html NAME.html writes one HTML file")
     named = [source for source in sources if source.suffix.lower() in _ENDINGS]
     given = [source for source in sources if source not in named]
     if len(named) > 1:
@@ -74,7 +74,7 @@ def export(
             answered = answer_all(runs, progress.update)
         made = html_file(answered, title or answered.title, datetime.now().astimezone())
         _write(target, made.text)
-    except (ProfileError, TraceError, ExportError) as error:
+    except (ProfileError, TraceError, PageExportError) as error:
         refuse(str(error))
     except OSError as error:
         refuse(f"{target} cannot be written ({error.strerror})")
@@ -95,7 +95,7 @@ def _file_name(names: list[str]) -> str:
 
 
 def _write(html: Path, text: str) -> None:
-    """The file whole or not at all: someone may be looking at the one it replaces."""
+    """Replaces the file atomically: the old one may be in use."""
     temporary = html.with_name(f".{html.name}.{secrets.token_hex(4)}.tmp")
     try:
         temporary.write_text(text, "utf-8", newline="\n")
@@ -106,7 +106,7 @@ def _write(html: Path, text: str) -> None:
 
 
 def _report(html: Path, made: Made, answered: AnsweredRuns, left_out: dict[str, str]) -> None:
-    """What the file is made of, so that its size explains itself."""
+    """The parts of the file with their sizes."""
     typer.echo(f"{html}: {byte_size(len(made.text.encode()))}; open it in a browser, it needs no server.")
     counted: dict[tuple[str, ...], dict[str, int]] = {}
     for block in answered.blocks:
@@ -119,7 +119,7 @@ def _report(html: Path, made: Made, answered: AnsweredRuns, left_out: dict[str, 
     typer.echo(f"  the page itself: {byte_size(made.code_bytes)}")
     for name, without in left_out.items():
         if without:
-            typer.echo(f"Not in it of {name}: {without}.")
+            typer.echo(f"Not included of {name}: {without}.")
 
 
 def _content(answers: dict[str, int]) -> str:

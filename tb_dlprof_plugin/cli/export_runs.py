@@ -1,4 +1,4 @@
-"""Logdirs, runs, event files or traces in; the profiles that an exported file shows out."""
+"""Finds the profiles for an exported file in logdirs, runs, event files or traces."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tb_dlprof_plugin.web.export import ExportedRun
 
 
 def exported_run(name: str, files: Sequence[Path], rank: int | None, cycle: int | None) -> tuple[ExportedRun, str]:
-    """A run's newest session, lowest rank and last cycle, or those that are given; and what of it is left out.
+    """A run's newest session, lowest rank and last cycle, or those that are given; and a note on the rest.
 
     ``files`` are its event files, or one trace.
 

@@ -1,4 +1,4 @@
-"""``tb-dlprof import``: trace files in, runs that TensorBoard shows out."""
+"""``tb-dlprof import``: converts trace files to runs that TensorBoard shows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tb_dlprof_plugin.store.logdir import read_profiles
 
 
 class ImportedProfile(msgspec.Struct, frozen=True):
-    """A profile that was written: of which trace, to which event file of which run."""
+    """A written profile: its trace, its event file and its run."""
 
     run: str
     trace_file: str
@@ -50,16 +50,16 @@ def import_traces(
         list[Path],
         typer.Argument(help="Trace files of torch.profiler, or directories of *.pt.trace.json[.gz] files."),
     ],
-    logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory, in which the runs are made.")],
+    logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory for the runs.")],
     run: Annotated[
         str | None,
-        typer.Option(help="Name of one run for all traces; by default each trace makes a run named after its file."),
+        typer.Option(help="Name of one run for all traces; by default one run for each trace, named after its file."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace profiles that the run already has.")] = False,
     rank: Annotated[int | None, typer.Option(help="Rank; the traces' own by default.")] = None,
     facts_from: Annotated[
         Path | None,
-        typer.Option(help="Event file of the same run: keep what the hook recorded in it."),
+        typer.Option(help="Event file of the same run: keep the facts that the hook recorded in it."),
     ] = None,
     pytorch_views: Annotated[
         bool,
@@ -67,10 +67,10 @@ def import_traces(
     ] = False,
     output: Output = Format.text,
 ) -> None:
-    """Make runs of trace files that exist already.
+    """Convert existing trace files to runs.
 
-    From any torch and any machine. What only the training process knows (autocast, TF32 switches, DataLoader
-    settings) is then unknown, unless --facts-from names an event file that holds it.
+    From any torch version and any machine. Facts of the training process (autocast, TF32 switches, DataLoader settings)
+    are then unknown, unless --facts-from names an event file with them.
     """
     known = _known(facts_from)
     files = _files(traces)
@@ -94,7 +94,7 @@ def import_traces(
 def _make_run(
     folder: Path, traces: list[Path], known: Profile | None, rank: int | None, force: bool, pytorch_views: bool
 ) -> tuple[bool, list[tuple[Path, Profile]]]:
-    """Writes the profiles of one run; False where any of its traces failed, which leaves the others.
+    """Writes the profiles of one run; False if any trace failed, which does not affect the others.
 
     The profiles that were written follow, each with its event file.
     """

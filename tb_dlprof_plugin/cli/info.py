@@ -1,4 +1,4 @@
-"""``tb-dlprof info``: what was read, repaired, linked and orphaned."""
+"""``tb-dlprof info``: the events of a recording that were read, repaired, linked and orphaned."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def info(
     output: Output = Format.text,
     table: TableName = None,
 ) -> None:
-    """Show what a recording holds and what is missing.
+    """Show what a recording contains and what is missing.
 
-    Events, steps and kernels, how much of the kernel time is tied to ops, and what was repaired.
+    Events, steps and kernels, how much of the kernel time is attributed to ops, and repairs.
     """
     chosen = choose(source, cycle, rank, None, None)
     page = info_page(chosen.view, chosen.ref)

@@ -189,7 +189,7 @@ def _heading(text: str) -> None:
 
 def _rest(total: int, limit: int) -> None:
     if total > limit:
-        typer.echo(f"\n{total - limit} more; --limit prints more, --format json all that the page holds.")
+        typer.echo(f"\n{total - limit} more; --limit prints more, --format json all rows of the page.")
 
 
 def _number(value: float | None) -> str:

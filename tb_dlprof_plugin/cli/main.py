@@ -35,9 +35,9 @@ _SUBCOMMANDS = {
 }
 """Module and function of each subcommand, in the order of the help."""
 _FORMER_NAMES = {"advice": "advise"}
-"""Names that subcommands had: they still work, and the help leaves them out."""
+"""Former names of subcommands: they still work, but the help does not list them."""
 _SPELLED_AS_DLPROF = ("report", "run")
-"""Subcommands that stand for DLProf's own command line."""
+"""Subcommands that correspond to DLProf's command line."""
 _STARTING_OTHERS = ("run",)
 """Subcommands whose options end where another command's begin."""
 
@@ -45,7 +45,7 @@ _STYLE: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": F
 
 
 class _Subcommands(TyperGroup):
-    """Imports a subcommand when it is called: one page's command need not wait for the others' imports."""
+    """Imports a subcommand when it is called: a command does not wait for the imports of the others."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(_SUBCOMMANDS)

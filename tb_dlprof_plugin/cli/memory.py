@@ -30,7 +30,7 @@ def _page(view: ProfileView, ref: RunRef, selection: Selection, device: Device =
 def memory(page: MemoryPage, limit: Limit = 15) -> None:
     """Show what fills the memory at its peak.
 
-    By category, module and op; with the largest allocations, and what each step leaves allocated.
+    By category, module and op; with the largest allocations, and the growth per step.
     """
     typer.echo(f"{page.headline}\n")
     if page.figures is None:
@@ -123,7 +123,7 @@ def _print_groups(heading: str, groups: list[MemoryGroup], limit: int) -> None:
 
 
 def group_name(row: MemoryGroup) -> str:
-    """A group's name, in brackets where it stands for what has none."""
+    """A group's name, in brackets if it covers work without a name."""
     if row.kind == "before":
         return "(before the recording)"
     return "(outside every op)" if row.kind == "outside" else row.name or "(no module)"

@@ -32,7 +32,7 @@ def modules(page: ModulesPage, depth: Depth = 2, limit: Limit = 100) -> None:
         typer.echo(_HOW_TO)
         return
     if page.from_stacks:
-        typer.echo("Modules are told apart by Python stack frames: class and number of the instance.")
+        typer.echo("Modules are identified by Python stack frames: class and number of the instance.")
     typer.echo("")
     shallow = [row for row in page.rows if _level(row) <= depth]
     _print_tree(page, shallow[:limit])
@@ -40,7 +40,7 @@ def modules(page: ModulesPage, depth: Depth = 2, limit: Limit = 100) -> None:
         typer.echo(f"\n{len(shallow) - limit} more of this depth; --limit {len(shallow)} prints all.")
     if len(page.rows) > len(shallow):
         deepest = max(map(_level, page.rows))
-        typer.echo(f"\n{len(page.rows) - len(shallow)} more lie deeper; --depth {deepest} prints all.")
+        typer.echo(f"\n{len(page.rows) - len(shallow)} more are deeper; --depth {deepest} prints all.")
 
 
 def _print_tree(page: ModulesPage, rows: list[ModuleRow]) -> None:
@@ -57,7 +57,7 @@ def _print_tree(page: ModulesPage, rows: list[ModuleRow]) -> None:
 
 
 def _in_tree_order(rows: Sequence[ModuleRow]) -> Iterator[ModuleRow]:
-    """Each module right before those in it, siblings by falling time."""
+    """Depth-first order, siblings by falling time."""
     below: dict[str, list[ModuleRow]] = {}
     for row in rows:
         if row.path:

@@ -1,4 +1,4 @@
-"""What a command is pointed at: a logdir, a run in it, an event file or a trace file; one profile out."""
+"""Opens the profile that a command's argument names: a logdir, a run in it, an event file or a trace file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Chosen:
 
 
 def choose(source: Path, cycle: int | None, rank: int | None, first: int | None, last: int | None) -> Chosen:
-    """The newest profile under ``source`` that fits; ends the command with one sentence where there is none."""
+    """The newest matching profile under ``source``; ends the command with one sentence if there is none."""
     try:
         view, ref = open_profile(source, cycle, rank)
         return Chosen(view, ref, view.selection(first, last))

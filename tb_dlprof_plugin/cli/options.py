@@ -20,7 +20,7 @@ Limit = Annotated[int, typer.Option(help="Number of rows of each table in the te
 
 
 class Format(str, Enum):
-    """What a command prints."""
+    """Output formats."""
 
     text = "text"
     json = "json"

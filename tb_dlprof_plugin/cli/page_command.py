@@ -1,4 +1,4 @@
-"""A page and the printer of its text in, a subcommand out: choosing the recording, the options and the formats."""
+"""Builds a subcommand from a page and the printer of its text: choice of the recording, options and formats."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def page_command(
     """Turn the printer of a page's text into the subcommand that shows the page.
 
     Args:
-        view: makes the page of a frame, what names it and a selection. Its further parameters become options.
-        main: makes the table that `--format csv` prints without `--table`, where it is not the page's first one.
+        view: builds the page from a view, its ref and a selection. Further parameters become options.
+        main: builds the table that `--format csv` prints without `--table`, if it is not the page's first one.
 
     The printer takes the page; its further parameters become options, too, and its docstring is the help.
     """
@@ -60,7 +60,7 @@ def page_command(
 
 
 def _options(function: Callable[..., Any], after: int) -> dict[str, inspect.Parameter]:
-    """The parameters behind the first ones, with their types resolved; a collector of further ones is none."""
+    """The parameters after the first ones, with their types resolved; without ``**kwargs``."""
     types = get_type_hints(function, include_extras=True)
     named = [one for one in inspect.signature(function).parameters.values() if one.kind is not one.VAR_KEYWORD]
     return {one.name: one.replace(annotation=types[one.name], kind=one.KEYWORD_ONLY) for one in named[after:]}

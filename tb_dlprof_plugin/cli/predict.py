@@ -1,4 +1,4 @@
-"""``tb-dlprof predict``: what a run would take in another precision, before it is tried."""
+"""``tb-dlprof predict``: forecasts the step of a run in another precision."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def predict(
 ) -> None:
     """Forecast the step time in another precision.
 
-    Of an FP32 run; with another batch size or on another GPU, too. CSV holds the ops.
+    For an FP32 run; also with another batch size or on another GPU. CSV contains the ops.
     """
     chosen = choose(source, cycle, rank, None, None)
     try:

@@ -22,7 +22,7 @@ _PIPED_WIDTH = 240
 
 
 def console(piped_width: int = _PIPED_WIDTH) -> Console:
-    """The terminal; names from traces are never read as markup."""
+    """The terminal; names from traces are never interpreted as markup."""
     # Piped output has no width to fit into: cells that wrap cannot be searched.
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else piped_width)
 
@@ -37,11 +37,11 @@ def print_page(
     """Print a page in one of the formats.
 
     Args:
-        page: its data, which JSON holds.
+        page: its data, printed as JSON.
         output: the format.
-        table: the table that CSV holds; None for the main one.
+        table: the table for CSV; None for the main one.
         text: prints the page for reading; nothing is printed without it.
-        main: makes the main table, where it is not the page's first.
+        main: builds the main table, if it is not the page's first.
     """
     if table is not None and output is not Format.csv:
         refuse("--table chooses what --format csv prints; add --format csv, or leave out --table")
@@ -54,8 +54,8 @@ def print_page(
 
 
 def table_of(page: msgspec.Struct, name: str | None) -> Report:
-    """A table of a page, the page's first without a name; ends the command where it has none of this name."""
-    # All pages are imported with it: only CSV needs that.
+    """A table of a page, by default the first; ends the command if there is none of this name."""
+    # It imports all pages, which only CSV needs.
     from tb_dlprof_plugin.api.page_result import Page
 
     try:

@@ -14,7 +14,7 @@ _SILENT_S = 1.0
 class Progress:
     """Shows how much of a file has been read, once reading it has taken a second.
 
-    ``doing`` says what is done with the file instead, where it is not read and analysed.
+    ``doing`` is the verb for other work than reading and analysing.
     """
 
     def __init__(self, file: Path, doing: str | None = None) -> None:
@@ -27,7 +27,7 @@ class Progress:
         return self
 
     def update(self, fraction: float) -> None:
-        """Tells that ``fraction`` (0 to 1) of the file has been read; at 1 the analysis begins."""
+        """Show that ``fraction`` (0 to 1) of the file has been read; at 1 the analysis begins."""
         if self._bar is None:
             if time.monotonic() - self._begun < _SILENT_S or not sys.stderr.isatty():
                 return

@@ -1,4 +1,4 @@
-"""``tb-dlprof pytorch-views``: traces of today's torch in, traces that the PyTorch Profiler tab understands out."""
+"""``tb-dlprof pytorch-views``: rewrites traces of today's torch so that the PyTorch Profiler tab can read them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def pytorch_views(
         typer.Argument(help="Trace files of torch.profiler, or directories of *.pt.trace.json[.gz] files."),
     ],
     to: Annotated[
-        Path | None, typer.Option(help="Write the copies to this directory and leave the traces where they are.")
+        Path | None, typer.Option(help="Write the copies to this directory and keep the traces in place.")
     ] = None,
 ) -> None:
-    """Make traces that the PyTorch Profiler tab can read.
+    """Write traces that the PyTorch Profiler tab can read.
 
     The tab, torch-tb-profiler 0.4.3, reads no device times from traces of today's torch, and counts wrong steps. The
-    copy takes the trace's place; the trace itself, for Perfetto and HTA, is moved to the directory "kineto" beside it.
+    copy replaces the trace; the trace itself, for Perfetto and HTA, is moved to the directory "kineto" next to it.
     Restart TensorBoard afterwards: the tab reads a directory once.
     """
     try:

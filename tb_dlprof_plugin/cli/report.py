@@ -1,4 +1,4 @@
-"""``tb-dlprof report``: DLProf's textual reports, and some of ours, as CSV and JSON files from a recorded run."""
+"""``tb-dlprof report``: DLProf's reports, and additional ones, as CSV and JSON files from a recorded run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tb_dlprof_plugin.reports.registry import ALIASES, REPORTS, make_report
 from tb_dlprof_plugin.reports.table import FORMATS, Report, csv_cells
 
 _PIPED_WIDTH = 100_000
-"""Characters: reports have many columns and the longest names, and none is cut in a file."""
+"""Width in characters: reports have many columns and long names, which are not cut in a pipe."""
 
 ReportNames = Annotated[
     str, typer.Option("--reports", help=f"Reports, separated by commas: {', '.join(REPORTS)}; or all.")
@@ -48,7 +48,7 @@ IterStart = Annotated[
 ]
 Printed = Annotated[
     Format | None,
-    typer.Option("--format", help="Print the reports instead of writing files; CSV holds one report."),
+    typer.Option("--format", help="Print the reports instead of writing files; CSV prints one report."),
 ]
 IterStop = Annotated[
     int | None, typer.Option("--iter-stop", help="Number of the last iteration to aggregate, inclusive.")
@@ -71,8 +71,8 @@ def report(
     """Write DLProf's reports from a recorded run.
 
     `summary`, `detail`, `iteration`, `kernel`, `tensor`, `op_type`, `group_node` and `expert_systems` are DLProf's;
-    `averages` is torch's table, `api` has CUDA calls by name, `copies` copies by size, `kernel_groups` kernels by what
-    they do.
+    `averages` is torch's table, `api` lists CUDA calls by name, `copies` copies by size, `kernel_groups` kernels by
+    purpose.
 
     One report in one format is printed if neither a directory nor a name is given; else files are written.
     """
@@ -96,25 +96,25 @@ def report(
 
 
 def report_names(text: str) -> list[str]:
-    """The reports that an option names; ends the command with one sentence where there is none of a name."""
+    """The reports that an option names; ends the command with one sentence if one does not exist."""
     if "all" in (part.strip() for part in text.split(",")):
         return list(REPORTS)
     return _chosen("report", text, REPORTS, [*REPORTS, *ALIASES])
 
 
 def format_names(text: str) -> list[str]:
-    """The formats that an option names; ends the command with one sentence where there is none of a name."""
+    """The formats that an option names; ends the command with one sentence if one does not exist."""
     return _chosen("format", text, FORMATS, FORMATS)
 
 
 def check_base_name(name: str | None) -> None:
-    """Ends the command with one sentence where the name cannot begin a file's name."""
+    """Ends the command with one sentence if a file name cannot begin with the name."""
     if name is not None and (not name.strip() or Path(name).name != name):
         refuse(f"the base name {name!r} cannot begin a file name; choose the folder with --output-path.")
 
 
 def write(reports: dict[str, Report], formats: list[str], folder: Path, base_name: str) -> None:
-    """Writes the files and prints their paths; ends the command with one sentence where that fails."""
+    """Writes the files and prints their paths; ends the command with one sentence if that fails."""
     try:
         for path in write_reports(reports, formats, folder, base_name):
             typer.echo(path)
@@ -138,7 +138,7 @@ def print_reports(reports: dict[str, Report], output: Format) -> None:
 
 
 def print_notes(reports: Iterable[tuple[str, Report]]) -> None:
-    """What could not be had, each sentence once with the reports it is about, on stderr."""
+    """The notes on missing data, each once with its reports, on stderr."""
     about: dict[str, list[str]] = {}
     for name, made in reports:
         for note in made.notes:

@@ -13,9 +13,9 @@ from tb_dlprof_plugin.pages.roofline import RooflineOp, RooflinePage, precision_
 
 @page_command(roofline_page)
 def roofline(page: RooflinePage, limit: Limit = 30) -> None:
-    """Compare matrix ops with what the GPU can reach.
+    """Compare matrix ops with the ceilings of the GPU.
 
-    FLOPs, bytes and rate of each, against the peak rate and the memory bandwidth of the GPU.
+    FLOPs, bytes and rate of each, compared with the peak rate and the memory bandwidth of the GPU.
     """
     typer.echo(f"{page.headline}\n")
     if page.bytes_per_second is not None:

@@ -1,4 +1,4 @@
-"""Logdirs, runs, event files or traces in; every run below them with its figures and findings out."""
+"""Returns every run below logdirs, runs, event files or traces, with its figures and findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 def read_runs(sources: Sequence[Path]) -> tuple[list[RecordedRun], list[FailedRun]]:
     """All runs, one per directory with event files: its newest session, lowest rank and last cycle.
 
-    Ends the command with one sentence where there is no run.
+    Ends the command with one sentence if there is no run.
     """
     places = places_of(sources)
     if not places:
@@ -44,13 +44,13 @@ def read_runs(sources: Sequence[Path]) -> tuple[list[RecordedRun], list[FailedRu
 
 
 def report_failed(failed: Sequence[FailedRun]) -> None:
-    """Says on stderr which runs could not be read."""
+    """Lists on stderr the runs that could not be read."""
     for one in failed:
         typer.echo(f"tb-dlprof: {one.run} cannot be shown: {one.why}", err=True)
 
 
 def named_run(recorded: Sequence[RecordedRun], text: str) -> str:
-    """The run that a user named, by its name, its directory or the end of either; ends the command where none fits."""
+    """The run that a user named, by its name, its directory or the end of either; ends the command if none matches."""
     wanted = text.rstrip("/")
     names = [one.run.name for one in recorded]
     fitting = [name for name in names if name == wanted] or [
@@ -79,7 +79,7 @@ def places_of(sources: Sequence[Path]) -> dict[str, list[Path]]:
             runs.setdefault(place.resolve(), []).append(source)
     if not runs:
         return {}
-    # Several runs that were named themselves are told apart by what lies above them.
+    # Several runs that were named directly are distinguished by their parent directories.
     common = Path(os.path.commonpath([root if len(roots) == 1 else root.parent for root in roots]))
     named = {
         (path.relative_to(common).as_posix() if path != common else path.name): files for path, files in runs.items()

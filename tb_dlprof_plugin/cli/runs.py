@@ -28,12 +28,12 @@ def runs(
     output: Output = Format.text,
     table: TableName = None,
 ) -> None:
-    """List runs in one table, each against its base.
+    """List runs in one table, each compared with its base.
 
     Step time, speedup and its noise, utilization, memory and the first advice.
     """
     if by_model and base is not None:
-        refuse("--by-model takes each model's own base; leave out --base or --by-model")
+        refuse("--by-model uses each model's own base; leave out --base or --by-model")
     recorded, failed = read_runs(sources)
     report_failed(failed)
     if by_model:

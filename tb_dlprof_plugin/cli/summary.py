@@ -16,7 +16,7 @@ _SHOWN_REGIONS = 3
 
 
 def _figures(page: Overview) -> Report:
-    """One row: what names the run, and its figures."""
+    """One row: the run's identity, and its figures."""
     named, figures = rows_table(RunRef, [page.ref]), rows_table(PerformanceSummary, [page.summary])
     return Report(named.columns + figures.columns, [named.rows[0] + figures.rows[0]])
 
@@ -38,7 +38,7 @@ def summary(page: Overview) -> None:
             ("Precision", page.precision.label or UNKNOWN),
             ("Average iteration time", time(facts.average_iteration_ns)),
             ("    between", f"{time(facts.step_low_ns)} and {time(facts.step_high_ns)}"),
-            ("    known how", page.step_words),
+            ("        source", page.step_words),
             ("Recorded iteration time", time(facts.recorded_iteration_ns)),
             ("    standard deviation", time(facts.iteration_deviation_ns)),
             ("Iterations", f"{facts.aggregated_iterations} of {facts.total_iterations}"),
@@ -92,7 +92,7 @@ def summary(page: Overview) -> None:
 
 
 def _precision_lines(page: Overview) -> list[str]:
-    """What shows the precision, what was declared otherwise, and the numeric health where something is known of it."""
+    """Evidence of the precision, contradicting settings, and numeric health if known."""
     precision, health = page.precision, page.numeric_health
     lines = ["", *(f"  {sentence}" for sentence in precision.evidence)]
     lines += [f"  But: {sentence}" for sentence in precision.disagreements]

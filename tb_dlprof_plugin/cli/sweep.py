@@ -20,7 +20,7 @@ def sweep(
     sources: Sources,
     over: Annotated[
         str | None,
-        typer.Option(help=f"Fact on the x axis: {', '.join(FACTS)}; the one that gives most lines by default."),
+        typer.Option(help=f"Fact on the x axis: {', '.join(FACTS)}; by default the one with most lines."),
     ] = None,
     measure: Annotated[str | None, typer.Option(help=f"Figure: {', '.join(MEASURES)}; step_time by default.")] = None,
     op: Annotated[str | None, typer.Option(help="Show the share of this type of op, such as max_pool2d.")] = None,
@@ -36,7 +36,7 @@ def sweep(
     Step time, throughput, utilization, memory, or the share of an op or a kernel group, over any fact in which runs
     differ.
     """
-    # Naming an op or a kernel group says what to measure.
+    # An op or a kernel group implies the measure "share".
     chosen = measure or ("share" if op or kernel_group else "step_time")
     if direction not in (None, "fprop", "bprop"):
         refuse(f"there is no direction {direction!r}; it is fprop or bprop")

@@ -84,7 +84,7 @@ def _print_reasons(page: TensorCoresPage) -> None:
 
 
 def _could_save(estimate_ns: int | None, at_most_ns: int | None) -> str:
-    """An estimate as it is, a bound as one, both in turn; "unknown" where there is neither."""
+    """The estimate, the bound ("at most"), or both; "unknown" without either."""
     if at_most_ns is None:
         return time(estimate_ns)
     bound = f"at most {time(at_most_ns)}"
@@ -92,12 +92,12 @@ def _could_save(estimate_ns: int | None, at_most_ns: int | None) -> str:
 
 
 def _total(total: ReasonTotal) -> str:
-    # Kernels around a product are part of it: there is no remedy to speak of.
+    # Kernels around a product are part of it: there is no remedy.
     return "" if total.id == "helpers" else _could_save(total.saved_ns, total.at_most_ns)
 
 
 def _reasons(op: TensorCoreOp) -> str:
-    """The reason of most time, then the other reasons and what serves a product on Tensor Cores, with their times."""
+    """The main reason, then the others and the helper kernels of a product on Tensor Cores, with their times."""
     others = [f"{reason.label} {time(reason.time_ns)}" for reason in op.reasons[1:]]
     others += [
         f"{what} {time(value)}"

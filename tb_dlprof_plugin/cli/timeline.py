@@ -30,7 +30,7 @@ def timeline(
 ) -> None:
     """Show one iteration: its parts and what takes longest.
 
-    The longest idle gaps, GPU activities and ops, with when they begin. CSV holds every event of the iteration.
+    The longest idle gaps, GPU activities and ops, with when they begin. CSV contains every event of the iteration.
     """
     chosen = choose(source, cycle, rank, first, last)
     try:

@@ -1,4 +1,4 @@
-"""Paths that a user named in, the trace files among and below them out."""
+"""Finds the trace files among and below the paths that a user named."""
 
 from __future__ import annotations
 

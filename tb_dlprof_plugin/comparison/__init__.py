@@ -1,4 +1,4 @@
-"""Two Profiles in: matched ops and differences out."""
+"""Compares two profiles: matches their ops and returns the differences."""
 
 from tb_dlprof_plugin.comparison.differences import Bucket, Comparison, OpPair, OpSide, compare
 

@@ -1,4 +1,4 @@
-"""Two sequences in, the pairs of equal elements in the same order out."""
+"""Aligns two sequences: returns the pairs of equal elements, in order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from difflib import SequenceMatcher
 
 _MOST_CELLS = 1_000_000
-"""Beyond, what differs is paired by its running number: comparing everything with everything would take minutes."""
+"""Beyond this size, unequal parts are paired by running number: a full alignment would take minutes."""
 
 
 def align(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[tuple[int, int]]:

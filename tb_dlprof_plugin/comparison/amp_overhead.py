@@ -1,7 +1,6 @@
-"""Which calls are mixed precision's own work and not the model's: casts, and what GradScaler does. And which calls run
-code that torch.compile made.
+"""Finds the calls that mixed precision adds (casts, GradScaler), and those that run code from torch.compile.
 
-A run in FP32 has none of the first two, so they are buckets of their own and not a mismatch.
+A run in FP32 has no casts and no GradScaler, so they are separate buckets and not a mismatch.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ _COMPILED_NODE = f"{AUTOGRAD_NODE}CompiledFunction"
 def cast_calls(view: ProfileView) -> Bools:
     """Per row of `Profile.calls` whether it lies in a conversion from one floating-point type to another.
 
-    Told by the types of the ``aten::copy_`` inside; where types were not recorded, by the name of the kernel. What
-    comes from integers or booleans is the model's own work.
+    Determined by the types of the ``aten::copy_`` inside, or by the kernel's name if types were not recorded.
+    Conversions from integers or booleans belong to the model.
     """
     parent = view.call_parent
     copy = calls_named(view, CallKind.OP, COPY.__eq__)
     conversion = calls_named(view, CallKind.OP, _CONVERSIONS.__contains__)
     inside = (copy & _between_floats(view)) | _launches_cast_kernel(view)
-    # From the copy up through the conversions around it; allocations beside it launch nothing.
+    # From the copy up through the conversions around it; their allocations launch nothing.
     for _ in range(len(_CONVERSIONS) + 1):
         above = np.zeros(len(parent), dtype=np.bool_)
         above[parent[inside & (parent >= 0)]] = True
@@ -68,10 +67,10 @@ def scaler_calls(view: ProfileView) -> Bools:
     if not amp.any():
         return np.zeros(len(calls), dtype=np.bool_)
     found = amp | _scalings(view)
-    beside = calls_named(view, CallKind.OP, _BESIDE_UNSCALE.__contains__) & _scalar_inputs(view)
+    neighbours = calls_named(view, CallKind.OP, _UNSCALE_NEIGHBOURS.__contains__) & _scalar_inputs(view)
     for thread in np.unique(calls.thread[amp]).tolist():
         rows = np.flatnonzero(_tops(view) & (calls.thread == thread))
-        found[rows] |= _touching(amp[rows], beside[rows])
+        found[rows] |= _touching(amp[rows], neighbours[rows])
     return inherit(found, found, view.call_parent)
 
 
@@ -153,9 +152,9 @@ def _scalar_inputs(view: ProfileView) -> Bools:
     return result
 
 
-def _touching(anchors: Bools, beside: Bools) -> Bools:
-    """Anchors, and the runs of ``beside`` that end or begin at one."""
-    chain = anchors | beside
+def _touching(anchors: Bools, neighbours: Bools) -> Bools:
+    """Anchors, and the runs of ``neighbours`` that end or begin at one."""
+    chain = anchors | neighbours
     number = np.cumsum(~chain)
     anchored = np.unique(number[anchors])
     result: Bools = chain & np.isin(number, anchored)

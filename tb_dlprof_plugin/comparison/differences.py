@@ -1,8 +1,8 @@
-"""Two runs in, their comparison out: what a step was made of before and after, op by op, and what of it is noise.
+"""Compares two runs: the parts of a step before and after, op by op, and which differences are noise.
 
 Steps are those without the profiler (`simulation.estimate`). Op times are summed durations of what an op launched, as
-on every page; bucket times are by the clock and sum to the step (`true_buckets`). So the buckets of all ops and of what
-lies in no op add up to the difference of the steps, to the nanosecond.
+on every page; bucket times are by the clock and sum to the step (`true_buckets`). So the buckets of all ops and of the
+time outside ops add up to the difference of the steps, to the nanosecond.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class OpSide(msgspec.Struct, frozen=True):
 
 
 class OpPair(msgspec.Struct, frozen=True):
-    """An op of both runs; a side is None where its run does not have the op, and ``reason`` says why.
+    """An op of both runs; a side is None if its run lacks the op, with the cause in ``reason``.
 
     ``module`` is that of the base where it has the op; ``b_module`` that of the candidate. ``low_ns`` to ``high_ns`` is
     the 95 % interval of b - a, None where a side has a single iteration or lacks the op. ``buckets`` has the time by
@@ -173,7 +173,7 @@ class Comparison:
         return self.batches.a / self.batches.b if self.batches is not None and self.batches.differ else 1.0
 
     def kernels(self, pair: OpPair) -> tuple[list[KernelUse], list[KernelUse]]:
-        """What the op launched in both runs, by falling time."""
+        """The kernels, copies and sets of the op in both runs, by falling time."""
         row = self._row_of[pair.id]
         return self._sides[0].kernels_of(row), self._sides[1].kernels_of(row)
 
@@ -261,7 +261,7 @@ class _Side:
         self.times: BucketTimes = bucket_times(run, basis)
         self.recorded_ns: Floats = self.times.by_iteration.sum(axis=0) / (self.count * self.times.gpus)
         self.true_ns = without_recorder(self.recorded_ns, self.step.estimate.ns, basis)
-        # Of what an op or an iteration has in a bucket, this much is there without the profiler.
+        # Share of an op's or an iteration's time in a bucket that remains without the profiler.
         self.kept = np.minimum(
             np.divide(self.true_ns, self.recorded_ns, out=np.ones(len(self.true_ns)), where=self.recorded_ns > 0), 1.0
         )
@@ -293,7 +293,7 @@ class _Side:
         return whole_numbers(self.true_ns, self.step_ns)
 
     def bucket_errors(self) -> tuple[Floats, Floats]:
-        """How far each bucket may lie below and above (ns), because the step is not known better.
+        """Lower and upper error of each bucket (ns), from the uncertainty of the step.
 
         Time in which the GPU works is measured whatever the step is.
         """
@@ -358,7 +358,7 @@ def _pairs(rows: Rows, a: _Side, b: _Side) -> list[OpPair]:
     for row in range(len(rows)):
         side_a, side_b = a.side(row), b.side(row)
         if side_a is None and side_b is None:
-            # Views and the like: what they took of the CPU is in the buckets' rest.
+            # Views and similar ops: their CPU time is in the remaining bucket.
             continue
         module_a, module_b = (_module(side, group) for side, group in ((a, rows.group_a[row]), (b, rows.group_b[row])))
         named = a if rows.group_a[row] >= 0 else b
@@ -410,7 +410,7 @@ def _module(side: _Side, group: int) -> str:
 
 
 def _buckets(a: _Side, b: _Side) -> list[Bucket]:
-    """The bars; the interval of each joins how much iterations vary with how well both steps are known."""
+    """The bars; the interval of each combines the variation of iterations with the uncertainty of both steps."""
     before, after = a.bucket_means(), b.bucket_means()
     varying = differences(*((side.times.by_iteration * side.kept).T / side.times.gpus for side in (a, b)))
     half = (varying.high - varying.low) / 2

@@ -1,8 +1,8 @@
-"""The forecast held against the run that it forecast: the step, the kernels, each op.
+"""Compares a forecast with the run that it predicted: the step, the kernels, each op.
 
 The forecast is made from the base alone, with the candidate's batch size and GPU where they differ. It is about the
-step without the profiler (`simulation.estimate`); where the candidate's is estimated, the kernels tell more than the
-step.
+step without the profiler (`simulation.estimate`); if the candidate's step is an estimate, the kernels are the better
+check.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ Outcome = Literal["within", "shorter", "longer"]
 """Where the measured step lies: within the forecast's interval as far as both are known, below it, above it."""
 
 _TF32 = ("tf32", "tf32-partly", "tf32-allowed")
-"""Switched on, whether or not matrix work took it up: kernels that stay in FP32 belong to the result."""
+"""Precision that was switched on, whether or not matrix work used it: kernels that stay in FP32 belong to the
+result."""
 _MATCHED_PERCENT = 90.0
 """Less of the base's GPU time than this with a counterpart is another model or another way to run it."""
 
 
 class NotComparableError(ValueError):
-    """The candidate is not the run that the forecast is about; the text says why."""
+    """The candidate is not the run that the forecast is about; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptOp:
+class OpCheck:
     """Kernel time per iteration (ns) of an op of the base without casts; ``measured_ns`` None: not in the candidate."""
 
     forecast: OpForecast
@@ -49,7 +50,7 @@ class KeptOp:
 
 
 @dataclass(frozen=True)
-class KeptForecast:
+class ForecastCheck:
     """A forecast and what was measured, per step (ns).
 
     ``kernel_ns`` is all GPU time of the candidate, copies, casts and GradScaler included, as `Forecast.gpu_ns` is.
@@ -60,7 +61,7 @@ class KeptForecast:
     kernel_ns: float
     cast_ns: float
     scaler_ns: float
-    ops: list[KeptOp]
+    ops: list[OpCheck]
 
     @property
     def outcome(self) -> Outcome:
@@ -88,10 +89,10 @@ def forecast_precision(base: ProfileView, candidate: ProfileView) -> Precision |
     return "fp16" if mode.precision == "fp16" else "bf16" if mode.precision == "bf16" else None
 
 
-def kept_forecast(
+def check_forecast(
     comparison: Comparison, base: ProfileView, candidate: ProfileView, selection: Selection
-) -> KeptForecast | None:
-    """What the forecast from the base said of the candidate; None where the candidate is no run that it is about.
+) -> ForecastCheck | None:
+    """Compare the forecast from the base with the candidate; None if the forecast does not apply to the candidate.
 
     Args:
         comparison: of the two.
@@ -114,7 +115,7 @@ def kept_forecast(
             "more than the precision."
         )
     split = time_split(candidate, selection)
-    return KeptForecast(
+    return ForecastCheck(
         forecast=found,
         step=step_estimate(candidate, selection),
         kernel_ns=(split.kernel_ns + split.memory_ns) / selection.count,
@@ -135,11 +136,11 @@ def _forecast(comparison: Comparison, base: ProfileView, candidate: ProfileView,
     return forecast(base, precision, other_batch, other_gpu)
 
 
-def _ops(comparison: Comparison, base: ProfileView, found: Forecast) -> list[KeptOp]:
+def _ops(comparison: Comparison, base: ProfileView, found: Forecast) -> list[OpCheck]:
     """Ops by falling time in the base; the rows of the comparison that are parts of one op are added up."""
     measured: dict[str, float] = defaultdict(float)
     for pair in comparison.pairs:
         if pair.a is not None and pair.b is not None:
             measured[pair.a.id] += pair.b.time_ns - pair.b.cast_ns
     ids = base.groups.ids
-    return [KeptOp(op, measured.get(ids[op.group])) for op in found.ops]
+    return [OpCheck(op, measured.get(ids[op.group])) for op in found.ops]

@@ -55,7 +55,7 @@ class Matching:
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """What names a site in any run."""
+    """Identity of a site that holds in any run."""
 
     role: int
     module: str
@@ -70,9 +70,9 @@ def match_sites(a: Run, b: Run) -> Matching:
     labels = (_labels(a), _labels(b))
     batches = _batches(a, b, labels)
     matcher = _Matcher(labels, batches)
-    # Casts and GradScaler's work belong to one of the precisions: they match their likes or nothing.
-    matcher.by_key(lambda label: (label.role, label.module, label.op_type, label.node, label.own), "module")
-    matcher.leave_out_own()
+    # Casts and GradScaler's work exist in one precision only: they match their own kind or nothing.
+    matcher.by_key(lambda label: (label.role, label.module, label.op_type, label.node, label.amp_only), "module")
+    matcher.exclude_amp_ops()
     matcher.by_key(lambda label: (label.role, label.module, label.op_type), "module")
     matcher.by_sequence()
     matcher.by_key(lambda label: (label.role, label.module, label.op_type), "resized", dims_matter=False)
@@ -130,10 +130,10 @@ class _Matcher:
             self._take(((of[0][i], of[1][j]) for i, j in align(*tokens)), "sequence")
         self._forget_taken()
 
-    def leave_out_own(self) -> None:
+    def exclude_amp_ops(self) -> None:
         """From here on casts and GradScaler's work are not matched."""
         self._left = tuple(
-            [site for site in left if not labels[site].own]
+            [site for site in left if not labels[site].amp_only]
             for left, labels in zip(self._left, self._labels, strict=True)
         )
 
@@ -162,11 +162,11 @@ def _labels(run: Run) -> list[_Label]:
             groups.role.tolist(), groups.module.tolist(), groups.op_type.tolist(), strict=True
         )
     ]
-    rows = zip(sites.group.tolist(), sites.node.tolist(), sites.dims, sites.own.tolist(), strict=True)
+    rows = zip(sites.group.tolist(), sites.node.tolist(), sites.dims, sites.amp_only.tolist(), strict=True)
     result = []
-    for group, node, dims, own in rows:
+    for group, node, dims, amp_only in rows:
         role, module, op_type = of_group[group]
-        result.append(_Label(role, module, op_type, strings[node], dims, own))
+        result.append(_Label(role, module, op_type, strings[node], dims, amp_only))
     return result
 
 

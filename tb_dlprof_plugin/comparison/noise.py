@@ -2,8 +2,8 @@
 
 Welch (1947), "The generalization of Student's problem when several different population variances are involved": the
 two runs' iterations vary by different amounts. Iterations of one recording share clocks, temperature and neighbours, so
-they are not independent and the interval knows nothing of what differs between two recordings of the same script: it
-is the least that a difference must exceed. A bootstrap of six iterations would be narrower than that still.
+they are not independent, and the interval does not include the variation between two recordings of the same script: a
+real difference must at least exceed it. A bootstrap of six iterations would be even narrower.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The places at which one run works: each outermost op of an iteration, however many iterations there are.
+"""The op sites of a run: each outermost op of an iteration, once for all iterations.
 
 The third ``conv2d`` in ``layer1.0`` of the forward pass is one site, in whatever iteration. Sites are what is matched
 with another run; times are summed over them.
@@ -29,8 +29,8 @@ class Sites:
         dims: recorded input dims of the first call of the site that has any, () for none.
         gpu_ns: summed time of what it launched, casts and GradScaler's work left out.
         cast_ns: summed time of its casts.
-        own: whether all of it is casts or GradScaler's work.
-        compiled: whether torch.compile made it.
+        amp_only: whether it consists of casts or GradScaler's work only.
+        compiled: whether it is code from torch.compile.
     """
 
     of_call: Ints
@@ -39,7 +39,7 @@ class Sites:
     dims: list[InputShapes]
     gpu_ns: Ints
     cast_ns: Ints
-    own: Bools
+    amp_only: Bools
     compiled: Bools
 
     def __len__(self) -> int:
@@ -48,7 +48,7 @@ class Sites:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run with what matching and explaining need of it; ``cast`` and ``scaler`` have one row per call."""
+    """One run with the columns that matching needs; ``cast`` and ``scaler`` have one row per call."""
 
     view: ProfileView
     selection: Selection
@@ -90,7 +90,7 @@ def run_of(view: ProfileView, selection: Selection) -> Run:
     group, node, iteration = view.call_group[tops], ops.name[calls.op[tops]], view.call_iteration[tops]
     nth = _running_number(iteration, group, node, calls.start_ns[tops])
     unique, first, inverse = np.unique(np.stack((group, node, nth)), axis=1, return_index=True, return_inverse=True)
-    # A site's place is that in the first iteration which has it.
+    # A site's position is that in the first iteration that contains it.
     begins = calls.start_ns[tops[first]] - view.profile.iterations.host_start_ns[iteration[first]]
     order = np.argsort(begins, kind="stable")
     rank = np.empty(len(order), dtype=np.int64)
@@ -121,7 +121,7 @@ def run_of(view: ProfileView, selection: Selection) -> Run:
         dims=_dims(view, tops[first]),
         gpu_ns=gpu_ns,
         cast_ns=cast_ns,
-        own=scaling | ((cast_ns > 0) & (gpu_ns == 0)) | cast[tops[first]],
+        amp_only=scaling | ((cast_ns > 0) & (gpu_ns == 0)) | cast[tops[first]],
         compiled=compiled[tops[first]],
     )
     return Run(view, selection, sites, cast, scaler)

@@ -1,4 +1,4 @@
-"""Matched sites gathered into ops: the rows of a comparison, and why a row has only one side.
+"""Groups matched sites into ops: the rows of a comparison, with the reason where a row has only one side.
 
 Where modules are known, all sites with one module path, op type and role in both runs are one row. Without modules the
 input dims tell the ops apart that a model has many of.
@@ -22,7 +22,7 @@ Reason = Literal["", "casts", "scaler", "compiled", "layer", "replaced", "more_c
 here; the other run has no such module; the module runs other ops there; it is called more often here; none of these."""
 
 _PARTS_OF_OPS = ("casts", "node")
-"""What stands with the op that it belongs to, although it has no counterpart: casts, whatever autograd calls their
+"""What is listed with its op although it has no counterpart: casts, whatever autograd calls their
 node, and nodes that only one precision has (gradients of several ops are added up in a cast's, in FP32 in another)."""
 
 _Key = tuple[int, int, InputShapes, Reason]
@@ -132,14 +132,14 @@ def _reasons(run: Run, other: Run, partner: Ints, others_partner: Ints) -> dict[
     nodes_there: dict[_Name, set[str]] = defaultdict(set)
     for group, node in zip(other.sites.group.tolist(), other.sites.node.tolist(), strict=True):
         nodes_there[others[group]].add(strings_there[node])
-    left = other.sites.group[(others_partner < 0) & ~other.sites.own]
+    left = other.sites.group[(others_partner < 0) & ~other.sites.amp_only]
     left_there = {others[group][:2] for group in left.tolist()}
     compiled_there = {others[group][0] for group in other.sites.group[other.sites.compiled].tolist()}
     scaling = _scaler_sites(run)
     result: dict[int, Reason | Literal["node"]] = {}
     for site in np.flatnonzero(partner < 0).tolist():
         name = role, module, _ = names[int(sites.group[site])]
-        if sites.own[site]:
+        if sites.amp_only[site]:
             result[site] = "scaler" if scaling[site] else "casts"
         elif name in nodes_there:
             same = role != Role.BACKWARD or strings[int(sites.node[site])] in nodes_there[name]

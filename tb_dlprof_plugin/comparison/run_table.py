@@ -1,4 +1,4 @@
-"""Any number of runs: what each is held against, how much faster it is, and in which facts the two differ."""
+"""Run table: the baseline of each run, its speedup, and the settings that differ."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FACTS: dict[str, str] = {
     "optimizer": "optimizer",
     "torch": "torch version",
 }
-"""The facts by which runs are told apart, with their names in a sentence."""
+"""The facts that distinguish runs, with their names in a sentence."""
 
 _BASES = ("fp32", "tf32-allowed", "tf32-partly", "tf32")
 _AMP = ("amp-fp16", "amp-bf16")
@@ -41,7 +41,7 @@ Fact = str | int | bool | tuple[str | int | None, ...] | None
 
 
 class NamedRun(msgspec.Struct, frozen=True):
-    """A run by the name that is its alone."""
+    """A run with a unique name."""
 
     name: str
     figures: RunFigures
@@ -50,9 +50,9 @@ class NamedRun(msgspec.Struct, frozen=True):
 class Speedup(msgspec.Struct, frozen=True):
     """How many times as fast a run is as its base, above 1 for faster, with the interval of 95 % around it.
 
-    ``of`` says of what: steps without the profiler, or samples per second where the batch sizes differ. The interval
-    comes from how well both steps are known (`steps.ratio_interval`); it is None where a step is the recorded one of a
-    single iteration.
+    ``of`` names the quantity: steps without the profiler, or samples per second if the batch sizes differ. The interval
+    follows from the uncertainty of both steps (`steps.ratio_interval`); it is None where a step is the recorded one of
+    a single iteration.
     """
 
     ratio: float
@@ -62,8 +62,9 @@ class Speedup(msgspec.Struct, frozen=True):
     change: Change
 
 
-class Against(msgspec.Struct, frozen=True):
-    """A run and its base; ``base`` is None where there is none, and ``why`` says so. The base's own is itself."""
+class RunWithBase(msgspec.Struct, frozen=True):
+    """A run and its base; ``base`` is None if there is none, with the reason in ``why``. The base of a base is
+    itself."""
 
     run: NamedRun
     base: NamedRun | None
@@ -103,12 +104,12 @@ def differing_facts(a: RunSetup, b: RunSetup) -> list[str]:
     return [fact for fact, left, right in pairs if left is not None and right is not None and left != right]
 
 
-def against_base(runs: Sequence[NamedRun], base: str | None = None) -> list[Against]:
-    """Each run with what it is held against, in the order of ``runs``.
+def against_base(runs: Sequence[NamedRun], base: str | None = None) -> list[RunWithBase]:
+    """Each run with its base, in the order of ``runs``.
 
     Args:
         runs: with different names.
-        base: name of the run that all are held against. By default it is for each run the FP32 run (else the TF32 run)
+        base: name of the base of all runs. By default it is for each run the FP32 run (else the TF32 run)
             of the same model and batch size on the same GPU, the eager one and the earliest of several.
 
     Raises:
@@ -167,17 +168,17 @@ def speedup(base: RunFigures, run: RunFigures) -> Speedup | None:
     return Speedup(gained, low, high, of, change)
 
 
-def _against(run: NamedRun, base: NamedRun | None) -> Against:
+def _against(run: NamedRun, base: NamedRun | None) -> RunWithBase:
     if base is None:
         return _no_base(run, "no run in FP32 or TF32 has its model, batch size and GPU")
     if run.name == base.name:
-        return Against(run, base, "", [], None)
+        return RunWithBase(run, base, "", [], None)
     facts = differing_facts(base.figures.setup, run.figures.setup)
-    return Against(run, base, "", facts, speedup(base.figures, run.figures))
+    return RunWithBase(run, base, "", facts, speedup(base.figures, run.figures))
 
 
-def _no_base(run: NamedRun, why: str) -> Against:
-    return Against(run, None, why, [], None)
+def _no_base(run: NamedRun, why: str) -> RunWithBase:
+    return RunWithBase(run, None, why, [], None)
 
 
 def _base_of(members: Sequence[NamedRun]) -> NamedRun | None:
@@ -187,7 +188,7 @@ def _base_of(members: Sequence[NamedRun]) -> NamedRun | None:
 
 def _base_rank(run: NamedRun) -> tuple[int, bool, int, str]:
     setup = run.figures.setup
-    # The eager run first: what compiling gains is to be seen.
+    # The eager run first, to show the gain of compiling.
     return (_BASES.index(setup.precision or ""), bool(setup.compiled), run.figures.created_unix_ns, run.name)
 
 

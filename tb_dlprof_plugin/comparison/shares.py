@@ -1,4 +1,4 @@
-"""How much of a run's time was matched, and where the rest is."""
+"""Splits a run's time into matched and unmatched parts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Shares(msgspec.Struct, frozen=True):
 
     @property
     def matched_percent(self) -> float | None:
-        """Matched time over all time but casts and GradScaler's, which have no counterpart by their nature."""
+        """Matched time over all time except casts and GradScaler's, which never have a counterpart."""
         return percent(self.matched_ns, self.total_ns - self.casts_ns - self.scaler_ns)
 
 
@@ -85,7 +85,7 @@ def _of_cpu(run: Run, matched: Bools, compiled: Bools, scaler: Bools) -> Shares:
     profile, sites = run.view.profile, run.sites
     tops = np.flatnonzero(profile.ops.top[profile.calls.op] & (sites.of_call >= 0))
     time = np.bincount(sites.of_call[tops], profile.calls.duration_ns[tops], minlength=len(sites))
-    casts = sites.own & ~matched & ~scaler
+    casts = sites.amp_only & ~matched & ~scaler
 
     def mean_ns(chosen: Bools) -> int:
         return round(int(time[chosen].sum()) / run.selection.count)
@@ -101,7 +101,7 @@ def _of_cpu(run: Run, matched: Bools, compiled: Bools, scaler: Bools) -> Shares:
 
 
 def _unlinked(run: Run) -> Bools:
-    """GPU work of the selected iterations that no op launched, as far as one knows; orphans belong to none of them."""
+    """GPU work of the selected iterations without a known op; orphans belong to none of them."""
     launches = run.view.profile.launches
     starts, stops = run.windows
     ran = (launches.start_ns >= starts[0]) & (launches.start_ns < stops[-1])

@@ -1,4 +1,4 @@
-"""Two steps without the profiler in, how they differ out: ratio and difference, each with its 95 % interval.
+"""Ratio and difference of two steps without the profiler, each with its 95 % interval.
 
 A step's error is taken as a factor: its logarithm is normal, with a width of its own on either side. The errors of two
 runs count as independent. Those of two simulated steps are not quite (0.44 is their correlation over 24 recorded pairs
@@ -28,7 +28,7 @@ error of a step by itself (`simulation.timed_steps.LEAST_ERROR`). Timed steps of
 to minute. Recorded steps of the GPU-paced runs in `benchmarks/precision_pairs` and `demo` are 0.7 % too long at the
 median and less than 2.1 % in 41 of 42; simulated ones are off by 6 % at the median."""
 _MOST_ERROR = math.log(10.0)
-"""A step that is uncertain by more than ten times says no more than one that is uncertain by ten times."""
+"""The uncertainty of a step is capped at a factor of ten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ def difference_interval(base: TimedStep, candidate: TimedStep, scale: float = 1.
     )
 
 
-def agree(said: tuple[float, float, float], was: tuple[float, float, float]) -> bool:
-    """Whether two independent values, each as low end, value, high end, are the same as far as one can tell."""
-    (lower, value, upper), (low, other, high) = said, was
+def agree(predicted: tuple[float, float, float], measured: tuple[float, float, float]) -> bool:
+    """Whether two independent values, each as low end, value, high end, agree within their intervals."""
+    (lower, value, upper), (low, other, high) = predicted, measured
     gap = other - value
     return gap <= math.hypot(upper - value, other - low) if gap > 0 else -gap <= math.hypot(value - lower, high - other)
 

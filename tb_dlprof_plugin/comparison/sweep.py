@@ -1,4 +1,4 @@
-"""Runs that differ in one fact, as lines over it: one line for each combination of their other facts."""
+"""Arranges runs that differ in one fact as lines: one line for each combination of their other facts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PREFERRED = ("batch_size", "workers", "gpus", "gpu", "model", "precision")
 
 
 class SweepPoint(msgspec.Struct, frozen=True):
-    """One run of a line: where it stands and what was measured."""
+    """One run of a line: its position and the measured value."""
 
     x: Fact
     run: NamedRun
@@ -48,10 +48,10 @@ Measure = Callable[[RunFigures], float | None]
 
 
 def sweep(runs: Sequence[NamedRun], over: str, measure: Measure, measure_name: str) -> Sweep:
-    """The runs as lines over a fact of `FACTS`.
+    """Arrange the runs as lines over a fact of `FACTS`.
 
     A line needs two values of the fact. Of several runs at one point the newest counts. Models are often trained with a
-    batch size of their own: over the model, the batch size does not part the lines, and a model at another batch size
+    batch size of their own: over the model, the batch size does not separate lines, and a model at another batch size
     is another point.
     """
     left_out: list[LeftOut] = []
@@ -93,7 +93,7 @@ def sweep(runs: Sequence[NamedRun], over: str, measure: Measure, measure_name: s
 
 
 def swept_facts(runs: Sequence[NamedRun]) -> list[str]:
-    """The facts over which there is a line of at least two points, the most telling first."""
+    """The facts over which there is a line of at least two points, the most informative first."""
     ordered = [*_PREFERRED, *(fact for fact in FACTS if fact not in _PREFERRED)]
     return [fact for fact in ordered if _has_line(runs, fact)]
 

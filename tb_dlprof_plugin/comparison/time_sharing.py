@@ -1,7 +1,8 @@
-"""Moments shared out by the clock: things that run at the same time in, the time that belongs to each alone out.
+"""Divides wall time among activities that overlap: each moment belongs to exactly one.
 
-Layers stand by falling precedence. A moment belongs to the first layer in which anything runs, and in it to what began
-first. So what is shared out never exceeds the window, and layers sum to what `model.intervals.exclusive` gives them.
+Layers are ordered by falling precedence. A moment belongs to the first layer in which anything runs, and in it to what
+began first. So what is shared out never exceeds the window, and layers sum to what `model.intervals.exclusive` gives
+them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tb_dlprof_plugin.model.profile import Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class TimeShares:
     """``ns`` of ``window`` belong to the row ``row`` of the layer's table; rows that got nothing are missing."""
 
     row: Ints
@@ -34,8 +35,8 @@ class Pieces:
     stop_ns: Ints
 
 
-def share_out(layers: Sequence[tuple[Ints, Ints]], windows: tuple[Ints, Ints]) -> tuple[list[Shares], Intervals]:
-    """The shares of each layer, and all moments in which anything ran.
+def share_out(layers: Sequence[tuple[Ints, Ints]], windows: tuple[Ints, Ints]) -> tuple[list[TimeShares], Intervals]:
+    """The shares of each layer, and the union of all intervals.
 
     Args:
         layers: starts and stops of each layer's rows (ns), in any order.
@@ -48,7 +49,7 @@ def share_out(layers: Sequence[tuple[Ints, Ints]], windows: tuple[Ints, Ints]) -
         pieces = cut(disjoint(start, stop), windows)
         ns = pieces.stop_ns - pieces.start_ns - covered(before, pieces.start_ns, pieces.stop_ns)
         kept = ns > 0
-        result.append(Shares(pieces.row[kept], pieces.window[kept], ns[kept]))
+        result.append(TimeShares(pieces.row[kept], pieces.window[kept], ns[kept]))
         before = merge(before, union(start, stop))
     return result, before
 

@@ -1,6 +1,6 @@
-"""Buckets of the recorded step in, buckets of the step without the profiler out.
+"""Converts the buckets of the recorded step into those of the step without the profiler.
 
-Time in which the GPU works is kept as measured. What the recorder added is taken out of where it runs: the CPU's time
+GPU time is kept as measured. The recorder's time is subtracted where it is spent: the CPU's time
 between and inside calls first, then what idle time is left, waiting for the DataLoader last.
 """
 
@@ -16,9 +16,9 @@ _SLOWED: dict[Basis, tuple[tuple[str, ...], ...]] = {
     "gpu": (("cpu_launch", "python"), ("idle",), ("dataloader",)),
     "cpu": (("backward", "forward", "optimizer", "other"), ("dataloader",)),
 }
-"""What the recorder makes longer, in the order in which its time is taken out; within a group in proportion."""
+"""The buckets that the recorder lengthens, in the order of subtraction; within a group in proportion."""
 _REST: dict[Basis, str] = {"gpu": "idle", "cpu": "other"}
-"""Where the step is longer without the profiler than with it, the difference is no known bucket's."""
+"""Where the step is longer without the profiler than with it, the difference belongs to no known bucket."""
 
 
 def without_recorder(recorded_ns: Floats, step_ns: float, basis: Basis) -> Floats:

@@ -1,6 +1,6 @@
 """A recorded step's time split into buckets that exclude each other, by iteration and by op: a waterfall's parts.
 
-On a GPU a moment belongs to what runs there, by falling precedence: a Tensor Core kernel, another kernel,
+On a GPU a moment belongs to the activity there, by falling precedence: a Tensor Core kernel, another kernel,
 communication, a cast, GradScaler's work, a copy or set. Where nothing runs it belongs to what the CPU does meanwhile.
 Without a GPU it belongs to the part of the step that the CPU works on. By the clock, so that buckets sum to the step to
 the nanosecond.
@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from tb_dlprof_plugin.comparison.op_sites import Run
-from tb_dlprof_plugin.comparison.time_sharing import Shares, disjoint, gaps, label, share_out
+from tb_dlprof_plugin.comparison.time_sharing import TimeShares, disjoint, gaps, label, share_out
 from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES, split_by_activity
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role, Verdict
 
@@ -105,8 +105,8 @@ def _on_gpu(run: Run) -> BucketTimes:
         by_activity = split_by_activity(run.view, pieces.start_ns, pieces.stop_ns)
         for activity, column in enumerate(columns):
             some = by_activity[:, activity] > 0
-            share = Shares(pieces.row[some], pieces.window[some], by_activity[some, activity])
-            # What no call explains is no op's, though an op on a thread that does not train may run meanwhile.
+            share = TimeShares(pieces.row[some], pieces.window[some], by_activity[some, activity])
+            # Time without a call belongs to no op, even if an op runs meanwhile on a thread that does not train.
             unowned = ACTIVITIES[activity] in ("dataloader", "python", "unknown")
             sums.add(share, column, np.full(len(share.row), -1) if unowned else owner[some])
     return sums.result(len(gpus))
@@ -123,7 +123,7 @@ def _on_cpu(run: Run) -> BucketTimes:
     layers = [
         (name, here) for name, part in _PARTS.items() for here in (owned & (role == part), works & (role == part))
     ]
-    # An op outside every part is the rest's, but one knows which.
+    # An op outside every part belongs to the rest, but the op is known.
     layers.append(("other", owned & (role == Role.OTHER)))
     rows = [np.flatnonzero(here) for _, here in layers]
     shares, _ = share_out([(calls.start_ns[chosen], stop[chosen]) for chosen in rows], run.windows)
@@ -143,7 +143,7 @@ class _Sums:
         self.by_iteration = np.zeros((run.selection.count, len(labels)), dtype=np.int64)
         self.by_site = np.zeros((len(run.sites), len(labels)), dtype=np.int64)
 
-    def add(self, share: Shares, column: int, site: Ints) -> None:
+    def add(self, share: TimeShares, column: int, site: Ints) -> None:
         np.add.at(self.by_iteration[:, column], share.window, share.ns)
         owned = site >= 0
         np.add.at(self.by_site[:, column], site[owned], share.ns[owned])

@@ -1,1 +1,1 @@
-"""A Profile and a selection in, totals out: the one place where numbers are added up, for pages, advice and reports."""
+"""Computes all totals of a profile over a selection, for pages, advice and reports."""

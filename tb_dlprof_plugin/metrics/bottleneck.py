@@ -1,4 +1,4 @@
-"""How fast the CPU alone could go: the lower bound on a step that making the GPU faster cannot pass."""
+"""The CPU's own time per step: the lower bound that a faster GPU cannot improve."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ WAIT_AFTER_NS = 50_000
 def host_waits_ns(view: ProfileView) -> Ints:
     """Time of each iteration, as the CPU ran it, in which the CPU waited for a GPU inside CUDA calls (ns).
 
-    Synchronising calls wait openly; a launch waits when the queue is full. A long call during which nothing runs on any
-    GPU waits for none: it loads code or allocates.
+    Synchronising calls wait by definition; a launch waits when the queue is full. A long call during which nothing runs
+    on any GPU waits for none: it loads code or allocates.
     """
     profile = view.profile
     calls, launches = profile.calls, profile.launches
@@ -28,6 +28,6 @@ def host_waits_ns(view: ProfileView) -> Ints:
 
 
 def host_needs_ns(view: ProfileView) -> Ints:
-    """Time of each iteration that the CPU needs even if the GPU took none (ns, as profiled)."""
+    """CPU time of each iteration if the GPU took no time (ns, as profiled)."""
     iterations = view.profile.iterations
     return iterations.host_stop_ns - iterations.host_start_ns - host_waits_ns(view)

@@ -1,7 +1,7 @@
-"""Whether the machine ran at one speed while it was recorded: the same work timed at different times.
+"""Tells whether the machine's speed changed during the recording, from the same work at different times.
 
 Kernels that every iteration launches in the same number and configuration take the same time each, unless the GPU's
-clock changes or somebody else uses the GPU.
+clock changes or another process uses the GPU.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.timed_steps import middle_half
 
 _FEWEST = 3
-"""Iterations or steps: of two, a difference is no trend."""
+"""Iterations or steps: of two, a difference is not a trend."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockDrift:
-    """Changes of speed in percent, positive where what came later took longer; None where it cannot be told.
+    """Changes of speed in percent, positive where what came later took longer; None if unknown.
 
     Attributes:
         kernels: of the same kernels, from the first to the last selected iteration.

@@ -1,8 +1,8 @@
-"""Collectives between GPUs: how long they take, how much of it nothing hides, and how much is waiting for other ranks.
+"""Collectives between GPUs: their time, the part that overlaps with nothing, and the part that waits for other ranks.
 
 A collective ends on all ranks together, and a rank that comes early waits in it. So of the same collective on several
-ranks the shortest shows what the transfer takes, and the others' more is waiting. From one rank alone that cannot be
-told. Durations only are compared: the clocks of the ranks need not agree.
+ranks the shortest shows the transfer time, and the excess of the others is waiting. One rank alone does not show it.
+Only durations are compared: the clocks of the ranks need not agree.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Collectives:
         iteration: index of the iteration that launched it.
         duration_ns: time from start to end.
         exposed_ns: the part of it in which nothing else ran on its GPU.
-        bytes: what each rank gives into it, -1 where not recorded.
+        bytes: input of each rank, -1 where not recorded.
     """
 
     launch: Ints

@@ -13,7 +13,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
+class CopyTotals:
     """One row per name ("Memcpy HtoD (Pageable -> Device)") and size, by falling time.
 
     Attributes:
@@ -43,7 +43,7 @@ class Copies:
 
 
 @per_selection
-def copies(view: ProfileView, selection: Selection) -> Copies:
+def copies(view: ProfileView, selection: Selection) -> CopyTotals:
     """The copies and sets of the selected iterations."""
     profile = view.profile
     kernels, launches = profile.kernels, profile.launches
@@ -54,7 +54,7 @@ def copies(view: ProfileView, selection: Selection) -> Copies:
     place = place.reshape(-1)
     time = figure(place, launches.duration_ns[rows], distinct.shape[1])
     order = np.argsort(-time.total, kind="stable")
-    return Copies(
+    return CopyTotals(
         names=[profile.strings[i] for i in distinct[0][order].tolist()],
         bytes=distinct[1][order],
         time=time.ordered(order),

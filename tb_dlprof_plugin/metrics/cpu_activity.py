@@ -1,4 +1,4 @@
-"""What the CPU does at each moment, as far as the trace tells: seven exclusive activities.
+"""Classifies the CPU's time into seven exclusive activities.
 
 A moment belongs to the first that applies, on any thread that trains (one that launches GPU work or holds ops or
 annotations of the training loop; a thread that only pins memory or watches events does not count). Each is given as the
@@ -40,7 +40,7 @@ def _layers(view: ProfileView) -> tuple[Intervals, ...]:
     sync = sync_kinds(view, view.selection())
     reads = scalar_reads(view, sync)
     stop = calls.start_ns + calls.duration_ns
-    # While the profiler starts or stops, nobody sees what the training would do.
+    # While the profiler starts or stops, the training's own activity is not visible.
     seen = sync != SyncKind.PROFILER
 
     def of(rows: Bools) -> Intervals:

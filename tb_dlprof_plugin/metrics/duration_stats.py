@@ -1,4 +1,5 @@
-"""A time accumulated over instances: what the columns Total, Avg., Min and Max of DLProf's reports are made of."""
+"""Sum, number, minimum and maximum of a time over instances: the columns Total, Avg., Min and Max of DLProf's
+reports."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ class Figure:
     """A time per row (ns): its sum, the number of instances for which it is known, the least and the most of one.
 
     ``total`` may be more than the instances have: the rest of a call that began before the selected iterations has no
-    instance in them. ``low`` and ``high`` mean nothing where ``count`` is 0.
+    instance in them. ``low`` and ``high`` are undefined where ``count`` is 0.
     """
 
     total: Ints

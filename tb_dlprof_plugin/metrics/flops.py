@@ -1,14 +1,14 @@
 """FLOPs and least bytes of each call of a matrix routine: from its shapes and, for convolutions, from its neighbours.
 
 Neither the size of a convolution's output nor which gradients its backward pass computes is among the recorded shapes
-(stride, padding and the output mask are no tensors). Both follow from calls nearby:
+(stride, padding and the output mask are not tensors). Both follow from calls nearby:
 
 - the output has the shape of the gradient with which the same convolution's backward pass begins or, where there is no
   backward pass, that of the next op's input;
 - a gradient was computed if a later autograd node of the same backward pass takes one of its shape. So it is with the
   weights of an RNN.
 
-Where these do not tell either, FLOPs are unknown.
+Where neither applies, FLOPs are unknown.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def matrix_calls(view: ProfileView, selection: Selection) -> MatrixCalls:
 
 
 class _Neighbours:
-    """What the calls around a convolution tell of it; each table is made when the first convolution asks for it."""
+    """Facts about a convolution from the calls around it; each table is built on first use."""
 
     def __init__(self, view: ProfileView) -> None:
         self._frame = view

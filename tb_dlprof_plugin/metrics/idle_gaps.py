@@ -1,4 +1,5 @@
-"""Recorded times in which a GPU had nothing to run: each gap with what the CPU did meanwhile and what ended it."""
+"""Recorded times in which a GPU had nothing to run: each gap with the CPU's activity meanwhile and the work that ended
+it."""
 
 from __future__ import annotations
 

@@ -18,15 +18,15 @@ from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 STARVED_SHARE = 0.05
-"""Of an iteration, from which the CPU holds the GPU up. Ours: there is no published one. Recorded iterations with a GPU
+"""Of an iteration, from which the CPU delays the GPU. Ours: no limit is published. Recorded iterations with a GPU
 that always has work queued stay below 4 %; those in which it runs out of work begin at 8 %."""
 SLACK_SHARE = 0.1
-"""Of an iteration, from which the GPU holds the CPU up as well. Ours: a scalar that is read once per step costs up to
+"""Of an iteration, from which the GPU delays the CPU as well. Ours: a scalar that is read once per step costs up to
 8 % in recorded runs that otherwise launch as fast as they can."""
 
 
 class Pace(IntEnum):
-    """Who sets the pace."""
+    """The side that sets the pace."""
 
     UNKNOWN = 0
     GPU = 1

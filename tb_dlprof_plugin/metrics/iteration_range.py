@@ -1,4 +1,4 @@
-"""A range of iterations by the numbers that the training gives them."""
+"""Selects a range of iterations by the training's own step numbers."""
 
 from __future__ import annotations
 

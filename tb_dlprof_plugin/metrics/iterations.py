@@ -1,7 +1,7 @@
 """Wall time, time categories and GPU utilization of the selected steps: as they are without the profiler, and recorded.
 
-GPU time is kept as measured; idle time becomes what the step without the profiler leaves. What the recorded step has
-more is the recorder's.
+GPU time is kept as measured; idle time becomes what the step without the profiler leaves. The excess of the recorded
+step is the recorder's overhead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 
 RECORDER_ORDER = (("cpu", "other"), ("io",), ("dataloader",))
 """Where the recorder's time is, most likely first: in ops and CUDA calls and between them, in proportion, as the replay
-has it (`simulation.host`). What the DataLoader's workers do is not recorded."""
+has it (`simulation.host_clock`). What the DataLoader's workers do is not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,10 @@ class StepTotals:
         average_ns: one of them.
         recorded_wall_ns: sum of the recorded iterations' wall times.
         recorded_ns: recorded wall time per iteration.
-        recorder_ns: what the recorder added, ``recorded_wall_ns - wall_ns`` or 0: in no category.
+        recorder_ns: the recorder's overhead, ``recorded_wall_ns - wall_ns`` or 0: in no category.
         deviation_ns: sample standard deviation of the recorded iterations, None for fewer than two.
-        category_ns: wall time by category; None for a category that the source cannot tell, or that needs a GPU where
-            none was used. The known ones sum to ``wall_ns``.
+        category_ns: wall time by category; None for a category that the source does not record, or that needs a GPU
+            where none was used. The known ones sum to ``wall_ns``.
         gpu_busy_ns: time in which a kernel, copy or set ran; None without a GPU.
         gpu_utilization: ``gpu_busy_ns / wall_ns`` in percent; None without a GPU.
     """
@@ -132,6 +132,6 @@ def _true_categories(view: ProfileView, selection: Selection, wall_ns: int) -> d
         times[: len(GPU_CATEGORIES)] = gpu.sum(axis=0) // len(gpu)
     over = int(times.sum()) - wall_ns
     times = shortened(times, _RECORDER_GROUPS, max(over, 0))
-    # A step that is longer than the recorded one has its rest where nobody looked.
+    # If the step is longer than the recorded one, the excess is in no known category.
     times[-1] += max(-over, 0)
     return {name: None if recorded[name] is None else int(times[at]) for at, name in enumerate(TIME_CATEGORIES)}

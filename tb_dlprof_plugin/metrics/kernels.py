@@ -1,4 +1,4 @@
-"""Per-kernel totals of the selected iterations, and how much of the GPU time the ops explain."""
+"""Per-kernel totals of the selected iterations, and how much of the GPU time is attributed to ops."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tb_dlprof_plugin.model.profile import Attribution, Ints, KernelKind, Verdic
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 UNKNOWN_KERNELS_PERCENT = 10.0
-"""Of the kernel time, without a Tensor Core verdict, from which nothing is said of the whole. Ours: an answer that may
-be off by a tenth of the time tells neither "none" from "some" nor "most" from "all"."""
+"""Of the kernel time, without a Tensor Core verdict, from which the total is unknown. Ours: an error of a tenth of the
+time does not separate "none" from "some" or "most" from "all"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def time_split(view: ProfileView, selection: Selection) -> TimeSplit:
 
 
 def coverage(view: ProfileView) -> GpuCoverage:
-    """What the op tables explain of all GPU time recorded."""
+    """How much of all recorded GPU time is attributed to ops."""
     launches = view.profile.launches
     duration, attribution = launches.duration_ns, launches.attribution
     linked = attribution == Attribution.LINKED

@@ -1,4 +1,4 @@
-"""A profile and the name of a key node in; the profile with iterations between the key node's instances out.
+"""Cuts a profile into iterations between the instances of a key node.
 
 A key node (DLProf User Guide 1.8, sections 7.1 and 12.3) is an op that runs once in each iteration, best at its start.
 It is named as the Detail Report names it, by Op ID or Op Name. The name of an annotation (``record_function``,
@@ -21,7 +21,7 @@ _DIRECTIONS = {Role.FORWARD: "fprop", Role.BACKWARD: "bprop"}
 
 
 class KeyNodeError(ValueError):
-    """There is no such key node; the message is one sentence with ops that could be one."""
+    """There is no such key node; the message is one sentence with candidate ops."""
 
 
 def with_key_node(profile: Profile, key_node: str) -> Profile:
@@ -31,7 +31,7 @@ def with_key_node(profile: Profile, key_node: str) -> Profile:
     (User Guide, chapter 9). Every measure works on the result as on any other profile.
 
     Args:
-        profile: with any iterations; they do not matter.
+        profile: with any iterations; they are replaced.
         key_node: Op ID or Op Name of the Detail Report, the name of an annotation or the path of a module. Where a
             forward and a backward op share the name, it means the forward one.
 
@@ -109,7 +109,7 @@ def _stops(view: ProfileView, rows: Ints) -> Ints:
     profile = view.profile
     calls = profile.calls
     stop = calls.start_ns[rows] + calls.duration_ns[rows]
-    # Later backward nodes of one forward op are no instances of their own: the instance stops with the last of them.
+    # Later backward nodes of one forward op are not instances of their own: the instance stops with the last of them.
     head = ~profile.ops.continuation[calls.op[rows]]
     if head.any():
         heads = np.flatnonzero(head)
@@ -148,7 +148,7 @@ def _role(view: ProfileView, group: int) -> str:
 
 
 def _advice(view: ProfileView) -> str:
-    """What to name instead."""
+    """Candidates for an error message."""
     found = key_node_candidates(view)
     if not found:
         return "no op was recorded"

@@ -1,4 +1,4 @@
-"""How long GPU work waited between its launch and its start, and how many launches were in the queue before it.
+"""Delay of GPU work between launch and start, and the length of the queue at its launch.
 
 Both as Holistic Trace Analysis (HTA 0.5.0) defines them, so that the numbers can be compared: the delay as
 `get_cuda_kernel_launch_stats`, the queue as `get_queue_length_time_series`. Unlike HTA, work that was launched before

@@ -1,9 +1,9 @@
-"""The arithmetic of one matrix op: name, shapes and data types in, FLOPs and the least bytes it moves out.
+"""FLOPs and least bytes of one matrix op, from its name, shapes and data types.
 
 The rules are those of ``torch.utils.flop_counter``: a multiply-add is two FLOPs, biases and the softmax of an attention
 are free, a causal mask saves nothing. Where torch counts the weight gradient of a grouped convolution as if it had no
 groups, the groups are counted here. The least bytes are every input read once and every output written once. What the
-recorded shapes do not tell is None.
+recorded shapes do not determine is None.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _UNCOUNTED = frozenset({
     "aten::cudnn_convolution_transpose_backward", "aten::_slow_conv2d_backward", "aten::mkldnn_convolution_backward",
     "aten::_conv_depthwise2d_backward",
 })  # fmt: skip
-"""Matrix work whose FLOPs the shapes do not tell, or not without its attributes."""
+"""Matrix work whose FLOPs the shapes do not determine, or not without its attributes."""
 _INT32_BYTES = 4
 
 
@@ -103,7 +103,7 @@ def is_backward_convolution(op: str) -> bool:
 
 
 def is_backward_recurrent(op: str) -> bool:
-    """Whether the op's FLOPs depend on whether it computes the weights' gradients, which its shapes do not tell."""
+    """Whether the op's FLOPs depend on whether it computes the weights' gradients, which its shapes do not show."""
     return op in _BACKWARD_RECURRENT
 
 
@@ -266,7 +266,7 @@ def _recurrent(shapes: InputShapes, sizes: list[int | None]) -> Work | None:
 
 
 def _directions(weights: list[Shape], inputs: int, hidden: Shape) -> int:
-    """1 or 2, by what the layers above the first take; 1, the least, where nothing tells."""
+    """1 or 2, by the inputs of the layers above the first; 1, the least, if unknown."""
     states, size = hidden[0], hidden[-1]
     each = len(weights) // max(1, states)
     if states % 2 or not each or not size:

@@ -5,10 +5,10 @@ there before the recording; n events have n + 1 states. Categories are decided o
 the step that made it and from how long it lived; a free takes off what its allocation put on. At each state the
 categories sum to the device's own total, to the byte, where the profiler recorded that total.
 
-Times are those at which the CPU asked the allocator. It hands out memory then, and not when the GPU gets to the work:
-the windows are therefore the CPU's own (`Iterations.host_start_ns`).
+Times are those at which the CPU asked the allocator. The allocator hands out memory then, and not when the GPU executes
+the work: the windows are therefore the CPU's own (`Iterations.host_start_ns`).
 
-torch 1.8 and 1.9 recorded neither addresses nor totals. Without addresses nobody knows which allocation a free ends:
+torch 1.8 and 1.9 recorded neither addresses nor totals. Without addresses frees cannot be matched with allocations:
 what is alive, and so every category, is unknown. Without both only the changes are known: allocated is their running
 sum, counted from its lowest moment.
 """
@@ -42,7 +42,7 @@ _OF_ROLE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class MemoryWindow:
     """States ``first`` to ``last``, both inclusive, of ``start_ns`` to ``stop_ns``; ``first`` was carried in."""
 
     first: int
@@ -88,12 +88,12 @@ class DeviceMemory:
     Attributes:
         time_ns: when it was asked for.
         bytes: positive for an allocation, negative for a free.
-        partners_known: whether the recording tells which allocation a free ends; if not, what is alive is unknown.
+        partners_known: whether frees can be matched with allocations; if not, what is alive is unknown.
         partner: row of an allocation's free and of a free's allocation, -1 where it is not in the recording or unknown.
         call: row in `Calls` of the innermost call around the event, -1 for none.
         owner: row of the event's allocation (its own for an allocation), -1 for a free of older memory.
         delta: the bytes that recorded allocations grow (or shrink) by; 0 for a free of older memory. Where partners are
-            unknown, the event's own: older memory cannot be told.
+            unknown, the event's own: older memory is unknown.
     """
 
     def __init__(self, view: ProfileView, device: int) -> None:
@@ -106,7 +106,7 @@ class DeviceMemory:
         partner = memory.partner[rows]
         # torch writes the address of every event or of none; single ones are missing where the file is damaged.
         self.partners_known = not len(rows) or bool((partner != PARTNER_UNKNOWN).any())
-        # The last entry answers for no partner.
+        # The last entry is used for no partner.
         self.partner = own_row[np.maximum(partner, -1)]
         self.is_allocation = self.bytes > 0
         self.owner = np.where(self.is_allocation, np.arange(len(rows)), self.partner)
@@ -128,7 +128,7 @@ class DeviceMemory:
     def before_known(self) -> bool:
         """Whether memory from before the recording is known.
 
-        torch counts the memory of the CPU only while it records, so a total that begins at 0 says nothing there.
+        torch counts the memory of the CPU only while it records, so a total that begins at 0 has no meaning there.
         """
         return self.has_totals and (self.device != CPU or bool(self.allocated[0]))
 
@@ -163,7 +163,7 @@ class DeviceMemory:
 
     @cached_property
     def contradictions(self) -> int:
-        """Events by whose bytes the device's total did not change: others were lost, or stand in another order."""
+        """Events by whose bytes the device's total did not change: others were lost, or are in another order."""
         return int((np.diff(self.allocated) != self.bytes).sum()) if self.has_totals else 0
 
     @cached_property
@@ -187,7 +187,7 @@ class DeviceMemory:
         """Bytes by category, shape (6, n + 1); "before" is what the device's total holds beyond recorded allocations.
 
         Where the total was not recorded "before" is 0, and so the sum is what recorded allocations hold. Where partners
-        are unknown all stands under "before", and `known_categories` says so.
+        are unknown all is in "before", and `known_categories` says so.
         """
         result = np.zeros((len(CATEGORIES), len(self) + 1), dtype=np.int64)
         for index in range(len(CATEGORIES)):
@@ -201,14 +201,14 @@ class DeviceMemory:
         """Index of the iteration of the event, -1 outside all."""
         return self.view.iteration_at(self.time_ns)
 
-    def window(self, first: int, last: int) -> Window:
+    def window(self, first: int, last: int) -> MemoryWindow:
         """The states of iterations ``first`` to ``last``, both inclusive."""
         iterations = self.view.profile.iterations
         start, stop = int(iterations.host_start_ns[first]), int(iterations.host_stop_ns[last])
         low, high = np.searchsorted(self.time_ns, (start, stop), side="left").tolist()
-        return Window(low, high, start, stop)
+        return MemoryWindow(low, high, start, stop)
 
-    def peak(self, window: Window) -> Peak:
+    def peak(self, window: MemoryWindow) -> Peak:
         """The first moment of the window with most memory allocated."""
         state = window.first + int(self.allocated[window.first : window.last + 1].argmax())
         carried_in = state == window.first
@@ -221,11 +221,11 @@ class DeviceMemory:
             call=-1 if carried_in else int(self.call[state - 1]),
         )
 
-    def peak_reserved(self, window: Window) -> int | None:
+    def peak_reserved(self, window: MemoryWindow) -> int | None:
         """Most bytes reserved in the window; None where not recorded."""
         return None if self.reserved is None else int(self.reserved[window.first : window.last + 1].max())
 
-    def own_category_peaks(self, window: Window) -> list[int | None]:
+    def own_category_peaks(self, window: MemoryWindow) -> list[int | None]:
         """The most that each category held in the window, each at a moment of its own."""
         return self.known_categories(self.category_bytes[:, window.first : window.last + 1].max(axis=1))
 
@@ -245,7 +245,7 @@ class DeviceMemory:
         done = np.arange(len(self)) < state
         return self.is_allocation & done & ((self.partner < 0) | (self.partner >= state))
 
-    def group_peaks(self, group: Ints, count: int, state: int, window: Window) -> GroupPeaks:
+    def group_peaks(self, group: Ints, count: int, state: int, window: MemoryWindow) -> GroupPeaks:
         """What groups of allocations held.
 
         Args:
@@ -276,7 +276,7 @@ class DeviceMemory:
         np.maximum.at(peaks, of_event[inside], running[inside])
         return GroupPeaks(sums, np.bincount(group[alive], minlength=count).astype(np.int64), peaks)
 
-    def curve_states(self, window: Window, points: int) -> Ints:
+    def curve_states(self, window: MemoryWindow, points: int) -> Ints:
         """At most ``points`` states that draw the window: all, or the highest and the lowest of each stretch of time.
 
         Every state is a real moment; the window's ends, its peak and that of the reserved memory are among them.

@@ -1,4 +1,4 @@
-"""The module tree, and what each module took in the selected iterations: DLProf's group nodes.
+"""The module tree, with the times of each module over the selected iterations: DLProf's group nodes.
 
 Every dotted prefix of a recorded module path is a node, the whole model (path "") above them all. A call belongs to the
 module whose forward ran it, a backward call to that of its forward op. A node's numbers include those of the modules
@@ -21,7 +21,7 @@ from tb_dlprof_plugin.model.tree import inherit
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 OUTSIDE_ROLES = (Role.FORWARD, Role.BACKWARD, Role.OPTIMIZER, Role.DATALOADER, Role.OTHER)
-"""The parts of a step whose work outside every module is told apart; rows of `ModuleTotals.outside` in this order."""
+"""The parts of a step that split the work outside every module; rows of `ModuleTotals.outside` in this order."""
 
 _CELLS = 4_000_000
 """Most cells of a (nodes, iterations) table that are held at once."""
@@ -88,7 +88,7 @@ class NodeTotals:
 
 @dataclass(frozen=True, slots=True)
 class ModuleTotals:
-    """What each node of the tree took, and what lies outside, by role.
+    """Totals of each node of the tree, and of the work outside, by role.
 
     ``inside.gpu_sum_ns[0] + outside.gpu_sum_ns.sum()`` is all linked GPU time of the selection (`op_totals`).
 
@@ -315,7 +315,7 @@ def host_work(view: ProfileView, selection: Selection, tree: ModuleTree) -> Host
         is_range=ops.kind[op] == CallKind.MODULE,
         is_top=ops.top[op],
         continues=ops.continuation[op],
-        # A step's own annotation is around everything: what it leaves is no one's work.
+        # A step's own annotation is around everything: its remaining time is not work.
         counts=(ops.kind[op] != CallKind.ANNOTATION) | (role != Role.OTHER),
     )
 

@@ -1,9 +1,9 @@
-"""How the numbers of a mixed-precision training fared: the loss scale, skipped steps, non-finite gradients.
+"""Numeric health of a mixed-precision training: loss scale, skipped steps, non-finite gradients.
 
-The trace tells of skipped steps: a scaler that finds inf or NaN in the scaled gradients does not call the optimizer.
+The trace shows skipped steps: a scaler that finds inf or NaN in the scaled gradients does not call the optimizer.
 GradScaler ends each round with ``aten::_amp_update_scale_``; a round without the ``Optimizer.step`` of the others was
 skipped. Apex unscales in a kernel of amp_C and replaces ``optimizer.step`` for that one call (apex/amp/handle.py,
-``skip_step``). Fused optimizers are called always and decide on the device: only the hook knows.
+``skip_step``). Fused optimizers are always called and decide on the device: only the hook's facts show it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class NumericHealth:
 
 @per_selection
 def numeric_health(view: ProfileView, selection: Selection) -> NumericHealth:
-    """The loss scaling in the selected iterations. Without a scaler nobody checks gradients: ``skipped`` is unknown."""
+    """The loss scaling in the selected iterations. Without a scaler gradients are not checked: ``skipped`` is
+    unknown."""
     facts = view.profile.facts
     recorded = _Recorded(view)
     on_device = recorded.fused
@@ -156,7 +157,7 @@ def _last_of_iterations(view: ProfileView, times: Ints) -> Ints:
 
 
 def _on_device(view: ProfileView, recorded: _Recorded) -> tuple[int, int | None]:
-    """Rounds of the recording, and the steps that the device skipped in them, by what the hook was told.
+    """Rounds of the recording, and the steps that the device skipped in them, from the hook's facts.
 
     Without that, a scaler that has counted at least as many good steps as were recorded has skipped none of them.
     """

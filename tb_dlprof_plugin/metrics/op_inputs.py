@@ -1,4 +1,4 @@
-"""Which recorded inputs stand for an op: those of its own call, else of the first op inside that has any.
+"""Finds the recorded inputs of an op: those of its own call, else of the first op inside that has any.
 
 Backward nodes record no shapes themselves; the op that they run does.
 """

@@ -55,7 +55,7 @@ def op_kernels(view: ProfileView, selection: Selection) -> OpKernels:
     call = every.api_call[rows]
     called = call >= 0
     occupancy = profile.launch_configs.occupancy_percent[launches.config[rows]] if len(rows) else duration
-    # Kineto writes 0 where it could not tell; a kernel that ran has some.
+    # Kineto writes 0 without an estimate; a kernel that ran has some occupancy.
     known = (occupancy > 0) & (duration > 0)
     weight = np.bincount(pair[known], weights=duration[known], minlength=count)
     mean = np.bincount(pair[known], weights=(occupancy * duration)[known], minlength=count)

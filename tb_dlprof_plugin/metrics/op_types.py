@@ -1,6 +1,6 @@
 """Times of each op type over the instances of all ops of the type: DLProf's Op Type Summary Report.
 
-Times are accumulated over instances, so that they sum to those of the ops. Beside them stands the flattened GPU time
+Times are accumulated over instances, so that they sum to those of the ops. In addition there is the flattened GPU time
 (User Guide 1.8, section 8.5): the union of the intervals in which work of the type ran, per GPU.
 """
 

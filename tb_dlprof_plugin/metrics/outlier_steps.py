@@ -1,8 +1,8 @@
 """Iterations whose times are unlike those of the others, by statistics that a few of them cannot move.
 
 What "the others" are the majority decides, unless steps were timed without the profiler: then it is the iterations
-nearest to those, however few. The profiler adds about the same share to each iteration, so that iterations are held
-against each other, and not against the step without the profiler, which all of them exceed.
+nearest to those, however few. The profiler adds about the same share to each iteration, so that iterations are compared
+with each other, and not with the step without the profiler, which all of them exceed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class IterationSpread:
     Attributes:
         duration_ns: of each iteration, profiler included.
         stray: whether it is unlike the others.
-        middle_ns: the median of the iterations that the others were held against.
+        middle_ns: the median of the iterations that the others were compared with.
         true_ns: the step without the profiler, where it decided which iterations those are; else None.
         kept: first and last row, both inclusive, of the longest unbroken run without a stray one.
     """
@@ -58,7 +58,7 @@ class IterationSpread:
 
 @per_selection
 def iteration_spread(view: ProfileView, selection: Selection) -> IterationSpread:
-    """The selected iterations held against each other, and against the steps timed without the profiler."""
+    """The selected iterations compared with each other, and with the steps timed without the profiler."""
     duration = view.profile.iterations.duration_ns[selection.first : selection.last + 1]
     facts, light = view.profile.facts, view.profile.light_window
     estimate = step_estimate(view, selection)

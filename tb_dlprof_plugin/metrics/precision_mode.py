@@ -1,8 +1,9 @@
-"""In which precision a run computed, and by which means: recognised from what it did, not from what it was told.
+"""Recognises the precision of a run, and the means (autocast, Apex ...), from its kernels and ops, not from its
+settings.
 
-A Frame in, a `PrecisionMode` out. The precision is that of most matrix work; the means (autocast, a model cast to half,
-Apex, Transformer Engine ...) is read off the signals that each leaves in a trace (`precision_signals`), and off the
-hook's facts where the trace leaves it open. What was declared otherwise is listed beside it.
+The precision is that of most matrix work; the means (autocast, a model cast to half, Apex, Transformer Engine ...) is
+read off the signals that each leaves in a trace (`precision_signals`), and from the hook's facts where the trace leaves
+it open. Contradicting settings are listed as disagreements.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Something declared that the run did not do. ``declared`` names what: "autocast", "autocast_dtype", "name" ..."""
+    """A setting that contradicts what the run did. ``declared`` names it: "autocast", "autocast_dtype", "name" ..."""
 
     declared: str
     value: str
@@ -74,13 +75,13 @@ class PrecisionMode:
     """What a run computed in.
 
     Attributes:
-        label: for people, such as "AMP FP16 (autocast)"; "" where it cannot be told.
+        label: for people, such as "AMP FP16 (autocast)"; "" if unknown.
         precision: "fp32", "tf32", "fp16" ..., "mixed" where none has most of the matrix time, "" for unknown.
         means: how it came to that precision; "" where that is unknown, and for FP32, TF32 and FP64.
         shares: by falling time.
         regions: ops whose matrix work ran mostly in another known precision, by falling time.
         loss_scaling: whether the loss was scaled; None for unknown.
-        disagreements: what was declared otherwise.
+        disagreements: contradicting settings.
         signals: the counts behind all this.
     """
 
@@ -118,9 +119,8 @@ def _of_recording(view: ProfileView, _: Selection) -> PrecisionMode:
 
 
 def named_otherwise(name: str, mode: PrecisionMode) -> bool:
-    """Whether a run's name speaks of a precision or of mixed precision, and the run did something else.
-
-    Words count whole: "resnet50/amp-bf16" speaks of AMP and BF16, "sample" of nothing. An unknown mode denies none.
+    """Whether a run's name contains a precision or mixed precision, and the run did something else. Only whole words
+    count: "resnet50/amp-bf16" contains AMP and BF16, "sample" does not. An unknown mode contradicts no name.
     """
     words = frozenset(_WORDS.split(name.lower()))
     named = {precision for precision, synonyms in _NAMED_PRECISIONS if synonyms & words}
@@ -159,7 +159,8 @@ def _fp8_products(signals: Signals) -> bool:
 
 
 def _dominant(shares: tuple[Share, ...]) -> str:
-    # Attention kernels give FP32's accuracy by three TF32 products whatever the TF32 switches say: they decide nothing.
+    # Attention kernels give FP32's accuracy by three TF32 products for any setting of the TF32 switches: they are not
+    # evidence.
     counted = [share for share in shares if share.precision != "3xtf32"]
     if not any(share.precision for share in counted):
         return "fp32" if len(counted) < len(shares) and not counted else ""
@@ -167,7 +168,7 @@ def _dominant(shares: tuple[Share, ...]) -> str:
     unknown = sum(share.ns for share in counted if not share.precision)
     if counted[0].ns > _DOMINANT * whole:
         return counted[0].precision
-    # Where the unknown could decide, what is known says nothing of the whole.
+    # Where the unknown part could decide, the precision of the whole is unknown.
     return "" if unknown and counted[0].ns + unknown > _DOMINANT * whole else "mixed"
 
 
@@ -185,7 +186,7 @@ def _means(precision: str, signals: Signals, facts: RunFacts) -> Means:
     if half_model:
         return "cast_model"
     if signals.compiled_kernels:
-        # Casts in compiled code: FP32 weights tell that there are some.
+        # Casts in compiled code: FP32 weights show that there are some.
         return "compiled" if half_model is False else ""
     if signals.cast_weights > _DOMINANT * signals.half_weights:
         return "casts"
@@ -195,7 +196,7 @@ def _means(precision: str, signals: Signals, facts: RunFacts) -> Means:
 
 
 def _half_model(signals: Signals, facts: RunFacts) -> bool | None:
-    """Whether the model's weights are FP16 or BF16: by what the hook saw, else by whether they were cast from FP32."""
+    """Whether the model's weights are FP16 or BF16: from the hook's facts, else by whether they were cast from FP32."""
     dtypes = set(facts.parameter_dtypes)
     if dtypes & {"float16", "bfloat16"}:
         return True
@@ -207,10 +208,10 @@ def _half_model(signals: Signals, facts: RunFacts) -> bool | None:
 
 
 def _apex_means(signals: Signals, facts: RunFacts, half_model: bool | None) -> Means:
-    """Apex' opt_level: as Apex itself told the hook, else by what its kernels convert.
+    """Apex' opt_level: from the hook's facts, else by what its kernels convert.
 
     O2 copies FP16 gradients to FP32 masters and the masters back to FP16 weights; O1 unscales FP32 gradients in place.
-    O3 scales by 1, so that no kernel of Apex' runs: without the hook it cannot be told from ``model.half()``.
+    O3 scales by 1, so that no kernel of Apex' runs: without the hook it is indistinguishable from ``model.half()``.
     """
     if facts.apex_opt_level is not None:
         level = _APEX_MEANS.get(facts.apex_opt_level, "")
@@ -273,7 +274,7 @@ def _loss_scaling(precision: str, means: Means, signals: Signals, facts: RunFact
         return True
     if facts.grad_scaler is False and not signals.apex:
         return False
-    # GradScaler leaves its ops in every step. In FP16 somebody may scale by hand; elsewhere nobody does.
+    # GradScaler leaves its ops in every step. In FP16 the loss may be scaled by hand; in other precisions it is not.
     return False if signals.optimizer_steps and precision not in ("", "fp16", "fp8", "mixed") else None
 
 

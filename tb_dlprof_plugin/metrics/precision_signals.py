@@ -1,12 +1,12 @@
-"""What a profile shows of the precision it ran in: matrix time by precision, casts, wrappers, libraries' kernels.
+"""Counts the signs of a profile's precision: matrix time by precision, casts, wrappers, libraries' kernels.
 
-A Frame in, plain counts over the whole recording out. What they mean together is decided in `precision_mode`.
+Plain counts over the whole recording; `precision_mode` interprets them.
 
 How each way to mixed precision looks in a trace:
 
 - ``torch.autocast`` casts in the dispatcher: the recorded op holds the casts and then the same op again
   (``aten::conv2d`` > ``aten::to``, ``aten::conv2d``).
-- Apex O1 patches Python functions (apex/amp/wrap.py): the casts stand before the op, not in it.
+- Apex O1 patches Python functions (apex/amp/wrap.py): the casts are before the op, not in it.
 - Apex' own kernels are ``multi_tensor_apply_kernel`` outside ``at::native`` with a functor of amp_C: ``ScaleFunctor<in,
   out>`` (csrc/multi_tensor_scale_kernel.cu) unscales gradients, and under O2 also changes between FP16 gradients or
   weights and FP32 masters (apex/amp/_process_optimizer.py).
@@ -174,7 +174,7 @@ def _matrix_launches(view: ProfileView, is_matrix: Bools) -> tuple[Ints, Ints]:
     """Rows of the launches of matrix work, and the call of the matrix op around each, -1 where no such op is recorded.
 
     Kernels that only serve the product (changes of layout, sums over its parts) are left out: they have no precision of
-    their own. So are depthwise convolutions and products with vectors, which are no matrix work.
+    their own. So are depthwise convolutions and products with vectors, which are not matrix work.
     """
     profile = view.profile
     calls, ops, launches, kernels, strings = (

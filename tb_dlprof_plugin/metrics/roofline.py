@@ -1,4 +1,4 @@
-"""How near each op comes to what the GPU can reach: its FLOPs and bytes against peak rate and memory bandwidth.
+"""Compares each op with the GPU's roofline: its FLOPs and bytes with peak rate and memory bandwidth.
 
 The roofline model (Williams, Waterman and Patterson 2009, "Roofline: an insightful visual performance model"): a call
 of F FLOPs that moves at least B bytes takes no less than ``max(F / peak rate, B / bandwidth)``.
@@ -77,7 +77,7 @@ class Roofline:
 
 @per_selection
 def roofline(view: ProfileView, selection: Selection) -> Roofline:
-    """The op groups of the selected iterations against the ceilings of their GPU."""
+    """The op groups of the selected iterations compared with the ceilings of their GPU."""
     work = matrix_calls(view, selection)
     gpu = gpu_name(view)
     ceilings = ceilings_of(gpu)

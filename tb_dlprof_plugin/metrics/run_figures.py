@@ -1,4 +1,4 @@
-"""The figures of one run, per iteration: what tables of many runs and sweeps are made of."""
+"""The figures of one run, per iteration, for tables of many runs and sweeps."""
 
 from __future__ import annotations
 

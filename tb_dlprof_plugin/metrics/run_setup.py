@@ -1,4 +1,4 @@
-"""How a run was recorded: the facts by which runs are told apart. None is a fact that was not recorded."""
+"""The setup of a run: the facts that distinguish runs. None is a fact that was not recorded."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _COMPILED_PREFIXES = ("Torch-Compiled Region", "CompiledFunction", "## Call Comp
 class RunSetup(msgspec.Struct, frozen=True):
     """The facts of one run.
 
-    ``parameters`` is the number of the model's parameters: it tells apart models of one class (ResNet-18 and ResNet-50
-    are both "ResNet"). ``precision`` is a value of `precision_of`. ``gpu`` is the GPU's name, or the CPU's where none
-    was used; ``gpus`` the number that the process used.
+    ``parameters`` is the number of the model's parameters: it distinguishes models of one class (ResNet-18 and
+    ResNet-50 are both "ResNet"). ``precision`` is a value of `precision_of`. ``gpu`` is the GPU's name, or the CPU's
+    where none was used; ``gpus`` the number that the process used.
     """
 
     model: str | None
@@ -62,11 +62,11 @@ def run_setup(view: ProfileView) -> RunSetup:
 
 
 def precision_of(view: ProfileView) -> str | None:
-    """What the run computed in, as a key: `precision_mode` without its percentages, so that equal runs have one key.
+    """The precision of the run as a key: `precision_mode` without its percentages, so that equal runs have one key.
 
     "amp-fp16" and "amp-bf16" for FP32 parameters computed with in half precision by whatever means, "fp16" and "bf16"
     for parameters in it. "tf32-partly" is an FP32 run with a part in TF32, "tf32-allowed" one whose switches both
-    allowed TF32 and that has none. None where the profile does not tell.
+    allowed TF32 and that has none. None if unknown.
     """
     mode, facts = precision_mode(view), view.profile.facts
     if mode.precision in HALF:
@@ -81,7 +81,7 @@ def precision_of(view: ProfileView) -> str | None:
 
 
 def _compiled(view: ProfileView) -> bool | None:
-    # What ran shows it first: the hook sees the model that it was given, not the compiled one around or inside it.
+    # The ops come first: the hook sees the model that it was passed, not the compiled one around or inside it.
     ops, strings = view.profile.ops, view.profile.strings
     names = {strings[i] for i in ops.name[(ops.kind == CallKind.OP) | (ops.kind == CallKind.ANNOTATION)].tolist()}
     if any(name.startswith(_COMPILED_PREFIXES) for name in names):

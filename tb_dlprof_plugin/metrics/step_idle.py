@@ -1,7 +1,7 @@
 """Why the GPU is idle in the step without the profiler, and whether CPU or GPU sets its pace.
 
-How long it is idle is `StepTotals.gpu_idle_ns`. Why is in the gaps of the recording: what the recorder added lies in
-those, so it is taken out of them.
+The idle time is `StepTotals.gpu_idle_ns`. Its causes come from the gaps of the recording, from which the recorder's
+overhead is subtracted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class StepIdle:
         activity_ns: shape (GPUs, 7), what the CPU does meanwhile by `ACTIVITIES`.
         kind_ns: shape (GPUs, 4), why, by `GapKind`.
         slack_ns: time that the CPU does not need: it waits in CUDA calls, or is ahead of the GPU.
-        pace: who sets the pace of the step, as `IterationPace` has it of a recorded one.
+        pace: the side that sets the pace of the step, as in `IterationPace` for a recorded one.
     """
 
     idle_ns: Ints

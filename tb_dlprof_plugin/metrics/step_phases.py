@@ -29,9 +29,9 @@ _RECORDER_GROUPS = (
 def step_parts(view: ProfileView, selection: Selection) -> dict[Role, int | None]:
     """Time of the selected steps without the profiler by part (ns), means over the GPUs; they sum to the wall time.
 
-    What the GPU works on is kept; what the recorder added is taken out of the rest, of every part in proportion,
+    What the GPU works on is kept; the recorder's overhead is subtracted from the rest, of every part in proportion,
     because all of them make calls that are recorded, and last out of data loading. The forward part is None where a
-    backward pass was recorded but nothing that tells its forward ops (no sequence numbers, no modules): its time is in
+    backward pass was recorded but its forward ops are unknown (no sequence numbers, no modules): its time is in
     the rest.
     """
     gpu, cpu = (_mean(view, times, selection) for times in _by_side(view))

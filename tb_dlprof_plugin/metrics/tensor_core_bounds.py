@@ -1,7 +1,7 @@
 """The most that eligible ops could gain: their kernel time less the least time that their FLOPs and bytes need.
 
-For reasons whose remedy has no known factor: whatever is changed, an op does not become faster than the GPU's peak rate
-and memory bandwidth let it, in the fastest precision that it could run in.
+For reasons whose remedy has no known factor: after any change, an op is not faster than the GPU's peak rate and memory
+bandwidth allow, in the fastest precision that it could run in.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Kernel time of matrix ops off the Tensor Cores, by reason.
 
-The rules stand in `tb_dlprof_plugin.names.tensor_core_reasons`. Here each kernel finds the matrix op that launched
+The rules are in `tb_dlprof_plugin.names.tensor_core_reasons`. Here each kernel finds the matrix op that launched
 it, and those
-that only serve the product (they change the layout, or add up its parts) are told from those that compute it.
+that only serve the product (they change the layout, or add up its parts) are separated from those that compute it.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def off_tensor_cores(view: ProfileView, selection: Selection) -> OffTensorCores:
 def run_settings(view: ProfileView) -> Settings:
     """The GPU, the TF32 switches and the usual precision of the run.
 
-    A switch is on where a kernel of its kind ran in TF32, whatever was recorded of it: a program may change it between
+    A switch is on where a kernel of its kind ran in TF32, for any recorded setting: a program may change it between
     the steps and the moment at which the hook reads it.
     """
     profile, kernels, launches = view.profile, view.profile.kernels, view.profile.launches

@@ -1,4 +1,4 @@
-"""Tensor Core Kernel Utilization: DLProf's measure of how much of what could run on Tensor Cores did."""
+"""Tensor Core Kernel Utilization: DLProf's measure of how much of the eligible kernel time ran on Tensor Cores."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whether a recording can be trusted: one verdict, and the reasons for it.
 
-A reason speaks of the recording, not of the program: what makes the figures of the pages differ from those of the same
-program without us, on a machine of its own.
+A reason concerns the recording, not the program: what makes the figures of the pages differ from those of the same
+program without the profiler, on an otherwise idle machine.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 
 TrustLevel = Literal["good", "fair", "poor"]
-"""Good: the figures can be taken as they are. Fair: some of them cannot, and the reasons say which. Poor: the step, or
-most of what hangs on it, is not that of the program."""
+"""Good: the figures are reliable. Fair: some of them are not, as the reasons say. Poor: the step, or most of what
+depends on it, is not that of the program."""
 
 RECORDER_PERCENT = 10.0
-"""Of the step, added by the profiler, from which times of the CPU are noticeably too long. Ours: it is what a recording
-is meant to cost at most; steps of one process a minute apart differ by 1 to 2 %."""
+"""Of the step, added by the profiler, from which CPU times are noticeably too long. Ours: the most that a recording
+should cost; steps of one process a minute apart differ by 1 to 2 %."""
 RECORDER_POOR_RATIO = 4.0
 """Recorded over true step, from which more than the profiler slowed the recording. Ours: of recorded runs that the CPU
 paces it is 1.6 at the median, 1.9 in nineteen of twenty, and 3.1 where a step is nothing but small launches."""
@@ -33,10 +33,10 @@ SHORTER_PERCENT = 5.0
 steps of one process differ by 1 to 2 %."""
 WIDE_STEP_PERCENT = 5.0
 WIDE_STEP_POOR_PERCENT = 25.0
-"""Half the step's interval, in percent of it. Ours: from the first on, most changes to a training cannot be told from
-none; from the second on, a speedup of 1.5 cannot."""
+"""Half the step's interval, in percent of it. Ours: from the first on, most changes to a training are within the
+interval; from the second on, a speedup of 1.5 cannot."""
 STRAY_MEAN_POOR_PERCENT = 20.0
-"""By which stray iterations move the mean of the selected ones; advice calls a saving of that size high."""
+"""By which outliers move the mean of the selected iterations; advice calls a saving of that size high."""
 UNLINKED_PERCENT = 10.0
 UNLINKED_POOR_PERCENT = 50.0
 """Of the kernels' time in the recorded steps, that of no known op. Ours: DLProf's coverage has no published limit."""
@@ -53,7 +53,7 @@ UNPROFILED_DRIFT_POOR_PERCENT = 20.0
 a shared machine, and by 1 to 2 % on one of their own."""
 OTHER_GPU_MEMORY_BYTES = 4 << 30
 """Neither free nor with the training's allocator. Ours: CUDA's context and the driver's own share take 0.6 GiB on an
-H200; work space of libraries and NCCL's buffers come on top, so that only several times as much is told apart."""
+H200; work space of libraries and NCCL's buffers come on top, so that only several times as much is significant."""
 LOAD_PER_CPU = 1.0
 """Runnable processes for each CPU of the machine, above which some of them wait: getloadavg(3)."""
 
@@ -70,12 +70,12 @@ _CUT = frozenset(("gzip_cut", "gzip_damaged", "cut_short", "oversized", "events_
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One reason; ``severity`` is the best verdict that it leaves.
+    """One reason; ``severity`` is the best verdict that it allows.
 
     Attributes:
         code: stable name.
-        severity: "good" where it speaks for the recording.
-        sentence: what is so, what it means for the figures, what to do.
+        severity: "good" if it supports the recording.
+        sentence: the fact, its effect on the figures, what to do.
         value: the number behind it, in the unit of its threshold; None without one.
     """
 
@@ -127,7 +127,7 @@ def _iterations(view: ProfileView, selection: Selection, spread: IterationSpread
             "few_iterations",
             "fair",
             f"Only {_count(selection.count, 'iteration')} {'is' if selection.count == 1 else 'are'} looked at: a slow "
-            "one cannot be told from a usual one. Select or record more.",
+            "one is not recognisable. Select or record more.",
             selection.count,
         )
     strays = int(spread.stray.sum())
@@ -148,7 +148,7 @@ def _iterations(view: ProfileView, selection: Selection, spread: IterationSpread
 
 
 def _overhead(estimate: StepEstimate, spread: IterationSpread) -> Iterator[Reason]:
-    """What the recorder added. Its stray iterations are a reason of their own."""
+    """The recorder's overhead. Outlier iterations are a separate reason."""
     ratio = spread.kept_ns / estimate.ns if estimate.ns else 1.0
     timed = estimate.source in ("measured", "light")
     recorded = f"A recorded step takes {_time(spread.kept_ns)}, {ratio:.2g} times as long as one without the profiler"
@@ -227,8 +227,8 @@ def _replay(view: ProfileView, selection: Selection) -> Iterator[Reason]:
     yield Reason(
         "replay_off",
         "fair",
-        f"A replay of the {steps} is {change} than they were: the recording does not show all that sets their pace. No "
-        "saving is stated that the replay would have to tell; measured figures hold.",
+        f"A replay of the {steps} is {change} than they were: the recording does not show everything that sets "
+        "their pace. Savings that need the replay are not estimated; measured figures hold.",
         known.off_percent,
     )
 
@@ -247,7 +247,7 @@ def _damage(view: ProfileView) -> Iterator[Reason]:
         yield Reason(
             "trace_mended",
             "good",
-            f"{_count(count, 'event') if count else 'Parts'} of the trace file had to be mended; the notes say how.",
+            f"{_count(count, 'event') if count else 'Parts'} of the trace file had to be repaired; the notes say how.",
             count,
         )
 
@@ -333,7 +333,7 @@ def _machine(view: ProfileView) -> Iterator[Reason]:
             "shared_gpu",
             "fair",
             f"{_count(others, 'other process', 'other processes')} had the GPU open{memory}: its work is not in the "
-            "recording, its effect is. Record on a GPU that nobody else uses.",
+            "recording, its effect is. Record on a GPU without other users.",
             others,
         )
     elif others is None and held is not None and held >= OTHER_GPU_MEMORY_BYTES:
@@ -341,7 +341,7 @@ def _machine(view: ProfileView) -> Iterator[Reason]:
             "shared_gpu",
             "fair",
             f"{held / 2**30:.0f} GiB of the GPU's memory are neither free nor this training's: another process "
-            "probably uses the GPU. Record on a GPU that nobody else uses.",
+            "probably uses the GPU. Record on a GPU without other users.",
             held,
         )
     if facts.load_average is not None and facts.machine_cpus:

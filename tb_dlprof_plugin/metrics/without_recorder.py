@@ -1,4 +1,4 @@
-"""Recorded times of a step's parts, made shorter or longer until they sum to the step without the recorder."""
+"""Scales recorded times of a step's parts so that they sum to the step without the recorder."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The data that everything else is about: timeline, profile, run facts, intervals, trees. Imports nothing of ours."""
+"""The data structures: timeline, profile, run facts, intervals, trees. Imports no other package of the project."""

@@ -1,4 +1,4 @@
-"""The order in which people expect names with numbers in them."""
+"""Natural sort order of names with numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which precision a run really computed in: read off the input types of its matrix ops, weighted by time."""
+"""The precision in which a run computed, from the input types of its matrix ops, weighted by time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DOMINANT = 0.5
 
 
 def observed_precision(profile: Profile) -> str:
-    """ "fp32", "tf32", "fp16", "bf16", "fp8", "fp64", "mixed", or "" where the profile does not show it.
+    """ "fp32", "tf32", "fp16", "bf16", "fp8", "fp64", "mixed", or "" if unknown.
 
     The precision of the ops that could use Tensor Cores: by kernel time on a GPU (a TF32 kernel's inputs are FP32
     tensors, so the kernel's precision wins), by CPU time otherwise.
@@ -34,7 +34,7 @@ def observed_precision(profile: Profile) -> str:
     for name, duration in zip(names, durations.tolist(), strict=True):
         times[name] = times.get(name, 0) + duration
     times.pop("", None)
-    # Attention kernels make FP32 results from three TF32 products whatever the TF32 switches say.
+    # Attention kernels make FP32 results from three TF32 products for any setting of the TF32 switches.
     if len(times) > 1:
         times.pop("3xtf32", None)
     if not times:

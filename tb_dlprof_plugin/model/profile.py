@@ -1,6 +1,6 @@
 """The Profile in memory: numpy columns and a string table, as `dlprof.proto` describes them.
 
-Everything a page or report shows is computed from these tables (`tb_dlprof_plugin.metrics`). Times are integer
+All pages and reports are computed from these tables (`tb_dlprof_plugin.metrics`). Times are integer
 nanoseconds since ``base_time_unix_ns``. Columns of one table have the same length.
 """
 

@@ -1,4 +1,4 @@
-"""What the hook reads off the machine and the training process. None always means: not recorded."""
+"""Facts that the hook reads from the machine and the training process. None always means: not recorded."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class RunFacts(msgspec.Struct):
     ``unused_parameters`` those of them that got none in the recorded steps, ``unused_parameter_bytes`` their size and
     ``unused_parameter_names`` the first of their names. ``optimizer_state_bytes`` is what the optimizer keeps on the
     devices of its parameters. ``allocator_retries`` counts, since the process began, how often an allocation failed at
-    first and the allocator gave all cached memory back.
+    first and the allocator freed all cached memory.
 
     ``slow_switches`` are debugging settings of the process that cost time: variables of the environment as
     ``NAME=value``, and Python tracers. Of the GPU with the highest peak, ``steady_memory_bytes`` is what tensors held

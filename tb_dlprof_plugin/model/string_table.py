@@ -1,4 +1,4 @@
-"""A string table under construction: text in, a stable index out; index 0 is the empty string."""
+"""A string table under construction: maps text to a stable index; index 0 is the empty string."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace as columns: what every reader makes and every analysis pass reads.
+"""A trace as columns: the output of readers and the input of the analysis passes.
 
 Times are int64 nanoseconds since `Timeline.base_time_unix_ns`. Columns of one table have the same length; -1 stands for
 "not recorded" in integer columns, index 0 of the string table ("") in name columns.
@@ -127,7 +127,7 @@ class PythonFrames:
 
 @dataclass(frozen=True, slots=True)
 class LaunchConfig:
-    """How a kernel was launched; None for what the trace does not say."""
+    """How a kernel was launched; None is not recorded."""
 
     grid: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None
@@ -159,7 +159,7 @@ class TraceNote:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """One trace file; ``events`` counts all that it holds, of every kind, ``repaired`` those that had to be mended.
+    """One trace file; ``events`` counts all that it holds, of every kind, ``repaired`` those that had to be repaired.
 
     ``frame_places`` are places in the user's files, "train.py:12 step" with the line where the function begins.
     """

@@ -1,6 +1,6 @@
 """The call tree as columns: parents from depths, and values handed down or up along it without a loop over calls.
 
-Calls stand in order of thread and start, a call's children right behind it, each with its depth (0 for a thread's
+Calls are sorted by thread and start, a call's children right after it, each with its depth (0 for a thread's
 outermost calls). All functions take a few numpy passes however deep the tree is: rows point at rows above them, and
 pointers to pointers double their reach with each pass.
 """
@@ -61,7 +61,7 @@ def climb(rows: Ints, passing: Bools, parent: Ints) -> Ints:
 
 
 def subtree_ends(parent: Ints) -> Ints:
-    """For each call the row behind the last of the calls inside it; calls stand parents first."""
+    """For each call the row after the last of the calls inside it; calls stand parents first."""
     count = len(parent)
     order = np.argsort(parent, kind="stable")
     follows = parent[order[1:]] == parent[order[:-1]]

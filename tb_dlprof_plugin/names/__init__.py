@@ -1,4 +1,4 @@
-"""What a GPU kernel does, read off its name and its op: `classify_kernel`, and which ops could use Tensor Cores."""
+"""Classifies GPU kernels by their name and op: `classify_kernel`, and which ops could use Tensor Cores."""
 
 from tb_dlprof_plugin.names.kernel_verdicts import KernelClass, classify_kernel
 

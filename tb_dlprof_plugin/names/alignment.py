@@ -1,10 +1,10 @@
-"""The sizes of the matrix product behind an op, read off its input shapes, and which of them Tensor Cores dislike.
+"""The sizes of an op's matrix product, from its input shapes, and which of them are not aligned for Tensor Cores.
 
 Sources: NVIDIA, *Matrix Multiplication Background User's Guide*, table "Tensor Core requirements by cuBLAS or cuDNN
-version" (sizes in multiples of 16 bytes: 16 for INT8, 8 for FP16, 4 for TF32, 2 for FP64), and *Convolutional Layers
-User's Guide* (the same for channels). Before cuBLAS 11 and cuDNN 7.6.3 a product with another size never ran on Tensor
-Cores; since then it may, only slower. So a size off its multiple explains a kernel without Tensor Cores, and predicts
-none.
+    version" (sizes in multiples of 16 bytes: 16 for INT8, 8 for FP16, 4 for TF32, 2 for FP64), and *Convolutional
+    Layers User's Guide* (the same for channels). Before cuBLAS 11 and cuDNN 7.6.3 a product with another size never ran
+    on Tensor Cores; since then it may, only slower. So an unaligned size explains a kernel without Tensor Cores, but
+    does not predict one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def multiple(precision: str) -> int | None:
 
 
 def misaligned(sizes: tuple[Size, ...], precision: str) -> tuple[Size, ...]:
-    """The sizes that are no multiple of 16 bytes in this precision."""
+    """The sizes that are not multiples of 16 bytes in this precision."""
     wanted = multiple(precision)
     return tuple(size for size in sizes if wanted and size.value % wanted)
 

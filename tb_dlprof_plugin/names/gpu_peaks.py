@@ -1,4 +1,4 @@
-"""What a GPU can reach: dense peak rates by precision and memory bandwidth, by the name that CUDA reports.
+"""Peak rates of GPUs: dense rates by precision and memory bandwidth, by the name that CUDA reports.
 
 The figures are NVIDIA's, without structured sparsity (where only the sparse rate is given it is halved), at boost
 clock. On GeForce cards FP16, BF16 and FP8 are the rates with FP32 accumulation, which is what PyTorch asks for. A GPU

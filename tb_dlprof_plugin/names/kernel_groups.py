@@ -1,4 +1,5 @@
-"""A classified kernel in; its group out: what it does and, for convolutions, pooling, copies and collectives, how.
+"""Returns the group of a classified kernel: its purpose and, for convolutions, pooling, copies and collectives, the
+algorithm.
 
 Groups are finer than the families of `classify`: the share of a step that Winograd convolutions or the backward pass of
 pooling take is followed over batch sizes and GPUs by them. A name with a dot is part of the group before the dot:
@@ -78,7 +79,8 @@ def kernel_group(name: str, family: str) -> str:
 
     Args:
         name: as Kineto writes it.
-        family: `KernelClass.kind`; it knows the op around the kernel, so a GEMM inside a convolution is one of it.
+        family: `KernelClass.kind`; it considers the op around the kernel, so a GEMM inside a convolution counts as
+            convolution.
     """
     if family == "convolution":
         return f"convolution.{_algorithm(name)}"
@@ -93,7 +95,7 @@ def kernel_group(name: str, family: str) -> str:
 
 
 def groups_named(name: str) -> list[str]:
-    """The groups that a name stands for: itself, or all parts of "convolution"; none for a name that is no group."""
+    """The groups of a name: itself, or all parts of "convolution"; none for a name that is not a group."""
     return [group for group in GROUPS if group == name or group.startswith(f"{name}.")]
 
 

@@ -1,4 +1,4 @@
-"""The table of kernel families: a pattern over the kernel name, and what a kernel of the family does.
+"""The table of kernel families: a pattern for the kernel name, and the properties of the family.
 
 Rules are tried in order and the first match decides. A rule says yes or no only where the family's names settle it;
 names that only their context can settle (Triton templates, plain cuDNN names) are left to `classify`. The families
@@ -59,7 +59,7 @@ _LIBRARY = r"^(?=.*(?:at::|cub::|thrust::|cudnn|cunn_|indexSelect|\(anonymous na
 def _library_rule(id: str, pattern: str, kind: str) -> Rule:
     """A kernel of PyTorch, CUB, Thrust or cuDNN that uses no Tensor Cores.
 
-    The words are everyday ones: in a stranger's kernel (``my_wmma_transpose``) they settle nothing.
+    The words are common: in the name of an unknown kernel (``my_wmma_transpose``) they prove nothing.
     """
     return _rule(id, f"{_LIBRARY}(?:{pattern})", False, kind)
 
@@ -80,8 +80,8 @@ RULES: tuple[Rule, ...] = (
         False,
         "communication",
     ),
-    # -- AMD: its matrix cores are not Tensor Cores, so no name says yes; what uses neither is known. Tensile writes the
-    # matrix instruction into a name (MI16x16x1), and the tile of a thread (TT4_4) where there is none.
+    # -- AMD: its matrix cores are not Tensor Cores, so no name says yes; kernels that use neither are known. Tensile
+    # writes the matrix instruction into a name (MI16x16x1), and the tile of a thread (TT4_4) where there is none.
     _rule("rocm-copy", r"^__amd_rocclr_copy", False, "copy", where="AMD"),
     _rule("rocm-set", r"^__amd_rocclr_fill", False, "set", where="AMD"),
     _rule("rocm-layout", r"^batched_transpose_\d+x\d+", False, "transpose", where="AMD"),

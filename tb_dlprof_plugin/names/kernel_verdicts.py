@@ -1,4 +1,4 @@
-"""A kernel name and its context in; what the kernel does and whether it runs on Tensor Cores out.
+"""Classifies a kernel by its name and context: what it does and whether it runs on Tensor Cores.
 
 Three-valued: None means that neither the name nor the context settles it. `KernelClass.rule` names the rule that
 decided, so that a page can show why.

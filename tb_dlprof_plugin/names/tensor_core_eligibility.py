@@ -90,7 +90,7 @@ def computes_product(family: str, rule: str) -> bool:
 
 
 def eligible_by_kernel(op: str, family: str, rule: str, compute_capability: tuple[int, int] | None) -> Verdict:
-    """Whether a kernel is work for Tensor Cores although its op is none that `eligible` knows.
+    """Whether a kernel is work for Tensor Cores although `eligible` does not cover its op.
 
     Args:
         op: the innermost op around its launch. Of PyTorch's own ops the name decides, here the answer is then "no".
@@ -106,7 +106,7 @@ def eligible_by_kernel(op: str, family: str, rule: str, compute_capability: tupl
 
 
 def tensor_core_precisions(compute_capability: tuple[int, int] | None) -> tuple[str, ...]:
-    """What the Tensor Cores of a GPU compute in; () for a GPU without them or an unknown one.
+    """Precisions of the Tensor Cores of a GPU; () for a GPU without them or an unknown one.
 
     Source: CUDA C++ Programming Guide, "Warp Matrix Functions" and the architecture white papers.
     """
@@ -125,7 +125,8 @@ def tensor_core_precisions(compute_capability: tuple[int, int] | None) -> tuple[
 
 
 def possible_precisions(precision: str, compute_capability: tuple[int, int] | None) -> tuple[str, ...]:
-    """What the GPU's Tensor Cores could compute an op in, as it is or after a switch to TF32 or mixed precision.
+    """Precisions in which the GPU's Tensor Cores could compute an op, as it is or after a switch to TF32 or mixed
+    precision.
 
     Args:
         precision: of the op's inputs ("fp32", "bf16" ...), "" where not recorded: then the answer is ().
@@ -151,7 +152,7 @@ def is_attention(op: str) -> bool:
 
 
 def is_matrix_op(op: str) -> bool:
-    """Whether the op multiplies matrices, or matrices and vectors: what Tensor Cores might be asked about."""
+    """Whether the op multiplies matrices, or matrices and vectors."""
     return op in _MATRIX_OPS or is_triton_template(op) or is_vector_op(op)
 
 

@@ -1,7 +1,8 @@
-"""Why a matrix kernel did not run on Tensor Cores: ordered rules over its op, types, sizes, GPU and the settings.
+"""Finds the reason why a matrix kernel did not run on Tensor Cores: ordered rules over its op, types, sizes, GPU and
+settings.
 
 The first rule that applies gives the reason. Rules come from what no setting changes (the GPU, the data type, the kind
-of op) to what one does (TF32, autocast), to what only another shape changes; what is left, the library chose.
+of op) to what one does (TF32, autocast), to what only another shape changes; the rest is the library's choice.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ ISA*, "Matrix multiply-accumulate operation using mma instruction"."""
 class Settings:
     """What the run and its GPU allow; None is "not recorded".
 
-    ``half`` tells whether most of the run's matrix work has FP16, BF16 or FP8 inputs.
+    ``half`` is True if most of the run's matrix work has FP16, BF16 or FP8 inputs.
     """
 
     compute_capability: tuple[int, int] | None
@@ -102,7 +103,7 @@ class Reason:
 
 
 def reason_for(product: Product, settings: Settings) -> Reason:
-    """Why the kernel does not run on Tensor Cores, or why that cannot be told."""
+    """Why the kernel does not run on Tensor Cores, or why that is unknown."""
     return next(found for rule in RULES if (found := rule(product, settings)) is not None)
 
 
@@ -156,7 +157,7 @@ def _unknown(product: Product, settings: Settings) -> Reason | None:
     if product.verdict == Verdict.UNKNOWN:
         return Reason(
             "unknown",
-            f"Neither the name of the kernel {product.kernel} nor its op tells whether it runs on Tensor Cores.",
+            f"Neither the name of the kernel {product.kernel} nor its op shows whether it runs on Tensor Cores.",
             kernel=product.kernel,
         )
     if settings.compute_capability is None:
@@ -199,7 +200,7 @@ def _fp32_tf32_off(product: Product, settings: Settings) -> Reason | None:
     if product.precision != "fp32":
         return None
     if is_attention(product.op):
-        # Fused attention in FP32 heeds no TF32 switch.
+        # Fused attention in FP32 ignores the TF32 switches.
         return None
     name, allowed = _switch(product, settings)
     if allowed:

@@ -1,4 +1,4 @@
-"""The Advice page: the findings, what they save together, and what the silent rules looked at."""
+"""The Advice page: the findings, their combined saving, and what the other rules checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus, SavingItem
-from tb_dlprof_plugin.advice.topics import OTHER, place_of, topic_of
+from tb_dlprof_plugin.advice.topics import OTHER, sort_key, topic_of
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.pages.common import SelectedRange, StepFigures, run_title, selected_range, step_figures
 from tb_dlprof_plugin.pages.forecast import MixedPrecision, mixed_precision
@@ -22,7 +22,7 @@ _Saving = TypeVar("_Saving", SavingItem | None, CombinedSaving | None)
 
 
 class RuleLine(msgspec.Struct, frozen=True):
-    """A rule, what became of it and why; ``looks_for`` and ``ignore_when`` are what it says of itself, for any run."""
+    """A rule, its outcome and the reason; ``looks_for`` and ``ignore_when`` are its fixed texts."""
 
     rule: str
     title: str
@@ -34,10 +34,10 @@ class RuleLine(msgspec.Struct, frozen=True):
 
 
 class AdvicePage(msgspec.Struct, frozen=True):
-    """``step`` is the one that savings shorten, without the profiler. ``findings`` by falling expected saving;
+    """``step`` is the step without the profiler, which savings refer to. ``findings`` by falling expected saving;
     ``mixed_precision`` are the forecasts for this run, all iterations.
 
-    ``combined`` is what the open findings save together, ``combined_text`` says how that comes about. ``rules`` are
+    ``combined`` is the combined saving of the open findings, ``combined_text`` explains it. ``rules`` are
     sorted by topic.
     """
 
@@ -60,8 +60,8 @@ def advice_page(view: ProfileView, ref: RunRef, selection: Selection, set_aside:
         view: of the profile.
         ref: of the profile.
         selection: of its iterations.
-        set_aside: rules whose findings the reader dismissed or has dealt with: the headline and the combined saving
-            leave them out.
+        set_aside: rules whose findings the user dismissed or marked as done: headline and combined saving leave them
+            out.
     """
     advice = advise(view, selection, set_aside=set_aside)
     step = step_estimate(view, selection)
@@ -94,10 +94,10 @@ def _within_step(saving: _Saving, step_ns: float) -> _Saving:
 
 
 def rule_lines(statuses: list[RuleStatus]) -> list[RuleLine]:
-    """What became of each rule, by topic."""
+    """The outcome of each rule, by topic."""
     texts = {one.rule.id: one.rule for one in all_rules()}
     lines = []
-    for status in sorted(statuses, key=lambda status: place_of(status.rule)):
+    for status in sorted(statuses, key=lambda status: sort_key(status.rule)):
         rule = texts.get(status.rule)
         lines.append(
             RuleLine(
@@ -133,13 +133,13 @@ def _headline(findings: list[FindingItem], combined: CombinedSaving | None, set_
 
 
 def _combined_text(combined: CombinedSaving | None) -> str:
-    """Why the whole is what it is; "" where there are not two savings to combine."""
+    """Explanation of the combined saving; "" with fewer than two savings."""
     if combined is None or combined.findings < 2:
         return ""
     whole, added_up = duration(combined.expected_ns), duration(combined.added_up_ns)
     if whole == added_up:
-        return "They come out of different parts of the step, so they add up."
+        return "They concern different parts of the step, so they add up."
     return (
-        f"Added up they would be {added_up}. They come to {whole} because of alternatives only one can be had, and a "
-        "change that shortens the same time as another has only the rest to shorten."
+        f"Added up they would be {added_up}. They come to {whole} because only one of several alternatives counts, "
+        "and a change that shortens the same time as another only shortens the rest."
     )

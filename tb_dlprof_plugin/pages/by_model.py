@@ -29,7 +29,7 @@ _REMEDIES = {
 class ModelSide(msgspec.Struct, frozen=True):
     """A model's figures before or after, per iteration; None is unknown.
 
-    ``step_ns`` is the step without the profiler, ``step_source`` how it is known, ``step_words`` the same in words.
+    ``step_ns`` is the step without the profiler, ``step_source`` its source, ``step_words`` the same in words.
     ``recorded_ns`` is the mean recorded iteration, ``deviation_ns`` the standard deviation of these.
     """
 
@@ -159,7 +159,7 @@ def _recommendation(pair: BeforeAfter, first: RunAdvice | None) -> str:
         if change == "slower":
             parts.append(f"{after} makes this model slower.")
         elif change == "within noise":
-            parts.append(f"Whether {after} makes this model faster cannot be told from these recordings.")
+            parts.append(f"These recordings do not show whether {after} makes this model faster.")
         if pair.best_speedup is not None:
             parts.append(f"Keep {best}, the fastest recorded: {pair.best_speedup.ratio:.2f} times as fast.")
         else:

@@ -21,7 +21,7 @@ CategoryKey = Literal["tensor_core", "other_kernels", "memory", "dataloader", "i
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """One part of a donut or stacked bar; ``value_ns`` and ``percent`` are None where the source cannot tell."""
+    """One part of a donut or stacked bar; ``value_ns`` and ``percent`` are None if unknown."""
 
     key: str
     label: str
@@ -32,9 +32,9 @@ class Slice(msgspec.Struct, frozen=True):
 class SelectedRange(msgspec.Struct, frozen=True):
     """The iterations that were aggregated: indices ``first`` to ``last``, both inclusive, of ``total``.
 
-    ``first_number`` and ``last_number`` are the same two as the training counts them, which is how bars are labelled.
-    ``found_by`` says what told iterations apart: "profiler_step", "optimizer_step", "key_node", or "none" where nothing
-    did and the whole recording is one.
+    ``first_number`` and ``last_number`` are the same two as the training counts them, used as labels of bars.
+    ``found_by`` names what delimits iterations: "profiler_step", "optimizer_step", "key_node", or "none" if the whole
+    recording is one.
     """
 
     first: int
@@ -48,7 +48,7 @@ class SelectedRange(msgspec.Struct, frozen=True):
 class StepFigures(msgspec.Struct, frozen=True):
     """The step without the profiler (ms) with its 95 % interval.
 
-    ``source`` says how it is known: "measured" (timed without the profiler), "light" (timed with GPU activities alone),
+    ``source`` is one of: "measured" (timed without the profiler), "light" (timed with GPU activities alone),
     "simulated" (estimated) or "recorded" (as recorded). ``recorded_ms`` is the mean recorded step.
     """
 
@@ -60,7 +60,7 @@ class StepFigures(msgspec.Struct, frozen=True):
 
 
 class NoteItem(msgspec.Struct, frozen=True):
-    """Something that was repaired, lost or is not in the source; ``count`` is None where it cannot be counted."""
+    """Something that was repaired, lost or is not in the source; ``count`` is None if unknown."""
 
     code: str
     text: str
@@ -68,7 +68,7 @@ class NoteItem(msgspec.Struct, frozen=True):
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """How much of the kernel, copy and set time on the GPU the op tables explain (ns, over the whole recording).
+    """How much of the kernel, copy and set time on the GPU is attributed to ops (ns, over the whole recording).
 
     ``linked + orphan + unattributed == total``; ``outside`` is the part of ``linked`` launched outside every
     iteration. Orphans were launched before the recording began and belong to no op.
@@ -140,7 +140,7 @@ def selected_range(view: ProfileView, selection: Selection) -> SelectedRange:
 
 
 def coverage_of(view: ProfileView) -> Coverage:
-    """How much of the GPU time the op tables explain."""
+    """How much of the GPU time is attributed to ops."""
     found = coverage(view)
     return Coverage(
         total_ns=found.total_ns,
@@ -153,7 +153,7 @@ def coverage_of(view: ProfileView) -> Coverage:
 
 
 def run_title(view: ProfileView) -> str:
-    """What the run is in a few words: "ResNet50, AMP FP16 (autocast), NVIDIA H200"."""
+    """The run in a few words: "ResNet50, AMP FP16 (autocast), NVIDIA H200"."""
     header = header_of(view.profile)
     parts = (view.profile.facts.run_name, header.model, precision_mode(view).label, header.device)
     return ", ".join(dict.fromkeys(part for part in parts if part))

@@ -48,7 +48,7 @@ _MS = 1e6
 
 
 class CompareSide(msgspec.Struct, frozen=True):
-    """One of the two runs; ``step_text`` says how its step is known, and what the recorder added."""
+    """One of the two runs; ``step_text`` gives the source of its step and the recorder's overhead."""
 
     ref: RunRef
     title: str
@@ -62,7 +62,7 @@ class CompareSide(msgspec.Struct, frozen=True):
 class CompareMetric(msgspec.Struct, frozen=True):
     """One measure of both runs; ``ratio`` is a / b for times (above 1: b is faster), None where either is unknown.
 
-    ``gain`` says how many times better b is, above 1 for better whatever the measure: a / b where lower is better and
+    ``gain`` is the factor by which b is better, above 1 for better with any measure: a / b where lower is better and
     b / a where higher is. None where neither is better, a side is unknown or the divisor is 0.
     """
 
@@ -77,12 +77,12 @@ class CompareMetric(msgspec.Struct, frozen=True):
 
 
 class CompareBucket(msgspec.Struct, frozen=True):
-    """One bar of the waterfall, per iteration: time of the step without the profiler that belongs to nothing else.
+    """One bar of the waterfall, per iteration: time of the step without the profiler, exclusive of the other buckets.
 
-    The buckets of a side sum to its step, to the nanosecond; what the recorder added is in none. ``low_ms`` to
-    ``high_ms`` is the 95 % interval of the difference, None where a run has a single iteration; ``noise`` says whether
-    0 lies in it. ``base_outside_ns`` and ``candidate_outside_ns`` lie in none of the page's ops: Python between ops,
-    views, what no op launched.
+    The buckets of a side sum to its step, to the nanosecond; the recorder's overhead is in none. ``low_ms`` to
+    ``high_ms`` is the 95 % interval of the difference, None where a run has a single iteration; ``noise`` whether 0
+    lies in it. ``base_outside_ns`` and ``candidate_outside_ns`` are outside all ops of the page: Python between ops,
+    views, work that no op launched.
     """
 
     key: str
@@ -125,7 +125,7 @@ class CompareBoth(msgspec.Struct, frozen=True):
 
 
 class CompareSharesOfBoth(msgspec.Struct, frozen=True):
-    """Of both runs."""
+    """The shares of both runs."""
 
     base: CompareShares
     candidate: CompareShares
@@ -155,12 +155,11 @@ class CompareKernelFamily(msgspec.Struct, frozen=True):
 class ComparePage(msgspec.Struct, frozen=True):
     """``a`` is the base, ``b`` the candidate; everything is per iteration, so that ranges of other lengths compare.
 
-    ``base_ms`` and ``candidate_ms`` are the steps without the profiler; ``base_step`` and ``candidate_step`` say how
-    they are known. ``speedup_low`` to ``speedup_high`` is the 95 % interval of the speedup, ``noise`` whether it holds
-    1. ``matched_gpu_time_percent`` is `CompareShares.matched_of_model`, None where a run has no GPU. ``batches`` is
-    None where the batch sizes are the same, or unknown. ``modules`` are the first of ``total_modules``;
-    ``reason_texts`` says the ops' reasons in words. ``promises`` is what was promised of the candidate from the base
-    alone, None where nothing was.
+    ``base_ms`` and ``candidate_ms`` are the steps without the profiler; ``base_step`` and ``candidate_step`` give their
+    sources. ``speedup_low`` to ``speedup_high`` is the 95 % interval of the speedup, ``noise`` whether it holds 1.
+    ``matched_gpu_time_percent`` is `CompareShares.matched_of_model`, None where a run has no GPU. ``batches`` is None
+    where the batch sizes are the same, or unknown. ``modules`` are the first of ``total_modules``; ``reason_texts`` has
+    the ops' reasons in words. ``promises`` compares predicted with measured savings, None without a prediction.
     """
 
     a: CompareSide
@@ -244,7 +243,7 @@ def compare_op(a: CompareInput, b: CompareInput, id: str) -> CompareOpDetail:
 
 @functools.lru_cache(maxsize=2)
 def _compared(a: ProfileView, b: ProfileView, a_selection: Selection, b_selection: Selection) -> Comparison:
-    """The last pairs are kept: whoever opens one op of a comparison opens others."""
+    """The last pairs are cached: opening one op of a comparison usually leads to others."""
     return compare(a, b, a_selection, b_selection)
 
 
@@ -278,7 +277,7 @@ class CompareInput:
         return [Slice(name, CATEGORIES[name][0], value, percent(value, step)) for name, value in per_step.items()]
 
     def peak_memory(self, reserved: bool = False) -> int | None:
-        """Most bytes allocated, or reserved, on the GPU: as the hook read it, else as the allocator's events say."""
+        """Most bytes allocated, or reserved, on the GPU: from the hook, else from the allocator's events."""
         facts = self.view.profile.facts
         read = facts.peak_memory_reserved_bytes if reserved else facts.peak_memory_allocated_bytes
         gpus = [device for device in recorded_devices(self.view.profile) if device >= 0]
@@ -447,19 +446,21 @@ def _warnings(a: CompareInput, b: CompareInput, comparison: Comparison) -> list[
         texts.append(f"The batch sizes differ: {batches.a} and {batches.b}; compare samples per second.")
     elif batches and batches.differ:
         times = batches.b / batches.a
-        texts.append(f"By the input dims the candidate's batch is {times:.3g} times the base's: compare per sample.")
+        texts.append(
+            f"According to the input dims the candidate's batch is {times:.3g} times the base's: compare per sample."
+        )
     for name, side in (("base", a), ("candidate", b)):
         spread = percent(side.steps.deviation_ns, side.step.recorded_ns)
         if spread is not None and spread > _UNEVEN_PERCENT:
             texts.append(
-                f"The {name}'s recorded steps vary much, {duration(side.step.recorded_ns)} ± "
+                f"The {name}'s recorded steps vary a lot, {duration(side.step.recorded_ns)} ± "
                 f"{duration(side.steps.deviation_ns or 0)}: pick a range of even iterations."
             )
         orphans = percent(_orphan_ns(side), int(side.view.profile.launches.duration_ns.sum()))
         if orphans is not None and orphans > _ORPHAN_PERCENT:
             texts.append(
                 f"{orphans:.0f} % of the {name}'s GPU time was launched before its recording began: "
-                "it lies in no op and in no iteration."
+                "it is in no op and no iteration."
             )
     return texts
 

@@ -1,4 +1,4 @@
-"""The ops and modules of two runs side by side, and what one op launched before and after."""
+"""The ops and modules of two runs side by side, and the launches of one op before and after."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CompareOp(msgspec.Struct, frozen=True):
 
     ``basis`` of the page is the time that ``difference_ns`` (b - a) and ``speedup`` (a / b) are of: GPU time where both
     runs have a GPU, else CPU time; ``low_ns`` to ``high_ns`` is the 95 % interval of the difference, ``noise`` whether
-    0 lies in it. ``how`` tells how the pair was found, ``reason`` why one side is missing. ``a_buckets`` and
+    0 lies in it. ``how`` is the way of matching, ``reason`` the cause of a missing side. ``a_buckets`` and
     ``b_buckets`` are by the clock; ``change_ns`` is the difference of their sums, and ``change_percent`` its share of
     the change of the step. ``a_roof_percent`` is how much of its roofline ceiling the op reached.
     """
@@ -80,7 +80,7 @@ class CompareOp(msgspec.Struct, frozen=True):
 
 
 class CompareModule(msgspec.Struct, frozen=True):
-    """The ops of one module itself, without the modules inside it; "" holds what lies in no module.
+    """The ops of one module itself, without the modules inside it; "" for ops outside all modules.
 
     Times are sums over its ops, per iteration, None where a run has none of them; ``status`` says whether only one run
     has the module. Precisions are those of the op with most time, roofs means of its ops that have one, weighted by
@@ -122,7 +122,7 @@ class CompareKernel(msgspec.Struct, frozen=True):
 
 
 class CompareOpDetail(msgspec.Struct, frozen=True):
-    """One op of both runs with what it launched before and after; ``reason_text`` says why a side is missing."""
+    """One op of both runs with its launches before and after; ``reason_text`` explains a missing side."""
 
     op: CompareOp
     reason_text: str
@@ -148,7 +148,7 @@ def module_rows(comparison: Comparison, a: ProfileView, b: ProfileView) -> list[
 
 
 def shown_modules(rows: list[CompareModule]) -> list[CompareModule]:
-    """As many as an answer has room for."""
+    """As many as fit into a response."""
     return rows[:_MOST_MODULES]
 
 

@@ -1,6 +1,6 @@
-"""What a comparison says in sentences: how the step changed, how sure that is, and what made it change.
+"""The sentences of a comparison: how the step changed, its uncertainty, and the causes.
 
-Steps are those without the profiler. A sentence about steps of which one is estimated says so, once.
+Steps are those without the profiler. A sentence about an estimated step marks it as estimated, once.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from tb_dlprof_plugin.simulation.estimate import StepEstimate
 
 _SAME = 1.02
 _SURELY_SAME = 1.05
-"""A speedup below the first, either way, is called none where its interval stays below the second."""
+"""A speedup below the first, either way, counts as none if its interval stays below the second."""
 _RECORDER_SHARE = 0.01
-"""What the recorder added is told where it is this share of the step, or more."""
+"""The recorder's overhead is shown from this share of the step on."""
 _WORTH_NAMING = 0.05
 """Buckets are named whose difference is this much of the sum of all differences, or more."""
 _WORTH_TELLING_PERCENT = 1.0
@@ -29,7 +29,7 @@ def headline(comparison: Comparison) -> str:
         for step, length in zip(comparison.steps, comparison.step_ns, strict=True)
     )
     if all(step.estimated for step in comparison.steps):
-        # Said once.
+        # Only once.
         second = duration(comparison.step_ns[1])
     speedup = comparison.speedup
     if speedup is None:
@@ -39,7 +39,7 @@ def headline(comparison: Comparison) -> str:
     if comparison.step_noise and comparison.speedup_interval is not None:
         low, high = comparison.speedup_interval
         return (
-            f"Whether the candidate is faster cannot be told: {first} and {second} a step, a speedup between {low:.3g} "
+            f"Whether the candidate is faster is uncertain: {first} and {second} a step, a speedup between {low:.3g} "
             f"and {high:.3g}."
         )
     if speedup > 1:
@@ -48,14 +48,14 @@ def headline(comparison: Comparison) -> str:
 
 
 def _same(comparison: Comparison) -> bool:
-    """Whether the steps are the same for all practical purposes."""
+    """Whether the steps are practically the same."""
     speedup, interval = comparison.speedup or 0.0, comparison.speedup_interval
     near = 1 / _SAME <= speedup <= _SAME
     return near and (interval is None or (interval[0] >= 1 / _SURELY_SAME and interval[1] <= _SURELY_SAME))
 
 
 def recorded_text(step: StepEstimate) -> str:
-    """How a step is known, and what the recorder added to it: "timed without the profiler; recorded 67.4 ms, ..."."""
+    """The source of a step and the recorder's overhead: "timed without the profiler; recorded 67.4 ms, ..."."""
     added = step.recorder_ns
     if added < _RECORDER_SHARE * step.ns:
         return step.words
@@ -63,7 +63,7 @@ def recorded_text(step: StepEstimate) -> str:
 
 
 def explanation(comparison: Comparison) -> list[str]:
-    """What the difference is made of, most important first."""
+    """The causes of the difference, most important first."""
     return [
         text
         for text in (
@@ -88,9 +88,9 @@ def _certainty(comparison: Comparison) -> str:
     if comparison.speedup is None:
         return ""
     if comparison.speedup_interval is None:
-        return "One run has a single iteration: what is noise cannot be told."
+        return "One run has a single iteration: noise cannot be estimated."
     low, high = comparison.speedup_interval
-    return f"The speedup lies between {low:.3g} and {high:.3g} (95 %, from how well both steps are known)."
+    return f"The speedup lies between {low:.3g} and {high:.3g} (95 %, from the uncertainty of both steps)."
 
 
 def _steps(comparison: Comparison) -> str:

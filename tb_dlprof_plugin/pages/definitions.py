@@ -1,6 +1,6 @@
-"""One sentence for each number that a page shows: the text behind its label, which hovering, focus and a tap bring up.
+"""One sentence for each number on a page: the tooltip of its label.
 
-The one source of them: `pages/definition_files.py` makes the frontend's table and docs/definitions.md of it.
+`pages/definition_files.py` generates the frontend's table and docs/definitions.md from it.
 The formulas are in docs/metrics.md.
 """
 
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 DEFINITIONS: dict[str, str] = {
     "stepTime": (
-        "What a step takes without the profiler: timed before and after the recording, timed while GPU "
+        "The step time without the profiler: timed before and after the recording, timed while GPU "
         "activities alone were recorded, or estimated from the recorded launches."
     ),
-    "stepInterval": "The interval of 95 % in which the step without the profiler should lie.",
+    "stepInterval": "95 % interval of the step without the profiler.",
     "recordedStep": "Mean wall-clock time of the selected iterations while they were recorded.",
     "recorder": (
         "What the profiler added to the recorded steps: their time less that of as many steps without it. It is "
-        "no part of the step, and of no share."
+        "not part of the step or of any share."
     ),
     "stepDeviation": "Standard deviation of the recorded iteration times in the selected range.",
     "wallClock": "Time of as many steps without the profiler as iterations are selected.",
@@ -67,11 +67,11 @@ DEFINITIONS: dict[str, str] = {
     "precision": "Precision of the matrix math, as the kernels imply it.",
     "precisionMode": (
         "What the matrix work of the run was computed in, and how it came to that, recognised from the trace. "
-        "What was declared otherwise stands below."
+        "Contradicting settings are listed below."
     ),
     "lossScaling": "Whether the loss was multiplied so that small FP16 gradients do not vanish: GradScaler, or Apex.",
     "numericHealth": (
-        "How loss scaling fared. A scaler skips the optimizer's step where a gradient is inf or NaN, and "
+        "The state of loss scaling. A scaler skips the optimizer's step where a gradient is inf or NaN, and "
         "lowers its scale."
     ),
     "skippedSteps": "Optimizer steps that were skipped because a gradient was inf or NaN, in the selected iterations.",
@@ -82,7 +82,7 @@ DEFINITIONS: dict[str, str] = {
     "dtypes": "Data types of the op's inputs.",
     "kernelName": "Name of the kernel as the driver reports it.",
     "kernelKind": "Kernel, copy or set.",
-    "kernelFamily": "The kind of work that the kernel's name stands for.",
+    "kernelFamily": "The kind of work, from the kernel's name.",
     "kernelTc": "Whether the kernel runs matrix math on Tensor Cores, decided from its name and context.",
     "kernelRule": "The rule that decided whether the kernel uses Tensor Cores.",
     "totalTime": "Summed time in the selected iterations.",
@@ -91,8 +91,8 @@ DEFINITIONS: dict[str, str] = {
     "maxTime": "Longest call.",
     "kernelPercent": "Share of the summed time of all kernels, copies and sets.",
     "occupancy": (
-        "Achieved occupancy as the profiler estimates it: resident warps over the most that fit. Kernels for "
-        "which it gives none are unknown."
+        "Achieved occupancy as the profiler estimates it: resident warps over the most that fit. Kernels "
+        "without an estimate are unknown."
     ),
     "grid": "Thread blocks in the launch.",
     "block": "Threads in one block.",
@@ -103,13 +103,13 @@ DEFINITIONS: dict[str, str] = {
     "eligibleTime": "GPU time of the Tensor Core eligible ops.",
     "usingTime": "Kernel time of eligible ops that ran on Tensor Cores.",
     "notUsingTime": "Kernel time of eligible ops that did not run on Tensor Cores.",
-    "unknownTime": "Kernel time of eligible ops for which the names do not tell.",
+    "unknownTime": "Kernel time of eligible ops whose Tensor Core use is unknown.",
     "flops": (
         "Floating-point operations of the matrix routines, a multiply-add counted as two, as "
         "torch.utils.flop_counter counts them."
     ),
     "leastBytes": "Least bytes to move: every input read once, every output written once.",
-    "intensity": "FLOPs per byte: on the left of its roof's bend memory is the limit, on the right arithmetic.",
+    "intensity": "FLOPs per byte: left of the roof's ridge point memory is the limit, right of it arithmetic.",
     "flopRate": "FLOPs over the time of all kernels that the matrix routines launched.",
     "matrixTime": "Time of the kernels that matrix products, convolutions and attention launched.",
     "ranIn": "The precision in which its Tensor Core kernels spent most time; that of its inputs where none ran.",
@@ -126,62 +126,55 @@ DEFINITIONS: dict[str, str] = {
         "The fastest precision for the op on this GPU: FP16 or BF16 for FP32 inputs that Tensor Cores could take."
     ),
     "possiblePercent": "Achieved rate over the roof at the precision that it could run in.",
-    "unknownFlops": "Share of the matrix kernels' time whose FLOPs the recorded shapes do not tell.",
+    "unknownFlops": "Share of the matrix kernels' time without known FLOPs, because shapes are missing.",
     "tcTime": "Time of the op's kernels that ran on Tensor Cores.",
     "nonTcTime": "Time of the op's kernels that did not run on Tensor Cores.",
     "opUtilization": "Tensor Core time of the op over its GPU time.",
     "reason": "Why the op does not run on Tensor Cores.",
     "saving": "Estimated time saved per iteration, with the interval it should lie in.",
     "combinedSaving": (
-        "What following all findings together should save per iteration. Savings that come out of the same "
-        "time, or of which only one can be had, are not counted twice, and none goes beyond the step."
+        "Saving of all findings together per iteration. Savings of the same "
+        "time, and alternatives, are not counted twice, and none exceeds the step."
     ),
     "severity": (
-        "How much the finding matters, by the share of the step that it should save; one step less where the "
-        "step may as well get longer."
+        "How much the finding matters, by the share of the step that it should save; one level less if the "
+        "step may get longer."
     ),
-    "confidence": "How sure the finding is. High: measured or proven. Medium: an estimate. Low: a guess from signs.",
+    "confidence": "How sure the finding is. High: measured or proven. Medium: an estimate. Low: indirect evidence.",
     "forecast": (
-        "What a step would take in another precision, from this run alone: its launches replayed with kernel "
+        "The step time in another precision, predicted from this run alone: its launches replayed with kernel "
         "times of similar measured ops, with the casts and the GradScaler that autocast would add."
     ),
-    "forecastNow": "What the recorded step takes without the profiler, by the same replay. Speedups are against it.",
-    "forecastCpu": (
-        "What the CPU needs for a step without waiting and without the profiler: below it no GPU can make the "
-        "step shorter."
-    ),
+    "forecastNow": "The recorded step without the profiler, by the same replay: the base of speedups.",
+    "forecastCpu": ("CPU time of a step without waits and without the profiler: no GPU can make the step shorter."),
     "forecastCasts": (
-        "Kernels that turn the op's inputs, and in the backward pass their gradients, into the other "
+        "Kernels that convert the op's inputs, and in the backward pass their gradients, into the other "
         "precision; they come on top."
     ),
     "forecastPrecision": "What the op's kernels would compute in; as now where autocast keeps FP32.",
     "promises": (
-        "What was predicted of the candidate before it was recorded, from the base alone, and what was measured: the "
-        "forecast of its step, and the savings of the advice whose change it made."
+        "The predictions for the candidate from the base alone, and the measurements: the "
+        "forecast of its step, and the savings of the advice that it applied."
     ),
     "promiseError": "Forecast less measured: above 0, the forecast was too long.",
     "speedup": (
         "Step of the base over step of the candidate, both without the profiler: above 1, the candidate is faster."
     ),
-    "gain": (
-        "How many times better the candidate is: above 1 it is better, below 1 worse, whichever way the measure counts."
-    ),
+    "gain": ("How many times better the candidate is: above 1 it is better, below 1 worse, for every measure."),
     "matched": (
         "Share of the time in ops for which the other run has a counterpart, of all but casts and GradScaler's work."
     ),
     "waterfall": (
         "Where a step's time is, by the clock, in buckets that exclude each other: on each side they add up "
         "to the step without the profiler. First what the GPU works on, Tensor Core kernels before other kernels; "
-        "where it is idle, what the CPU does, less what the recorder added."
+        "where it is idle, what the CPU does, without the recorder's overhead."
     ),
     "noise": (
-        "There may be no difference: its 95 % interval holds that. The interval of the steps follows from how well "
-        "each is known without the profiler, that of ops from how much single iterations vary (Welch). Two recordings "
-        "may differ by more: clocks, temperature and neighbours change."
+        "There may be no difference: its 95 % interval includes 0. The interval of the steps follows from the "
+        "uncertainty of each without the profiler, that of ops from the variation of single iterations (Welch). Two "
+        "recordings may differ by more: clocks, temperature and neighbours change."
     ),
-    "changeShare": (
-        "How much of the step's change is this one's, by the clock, the GPU waiting for its launches included."
-    ),
+    "changeShare": ("Its part of the step's change, by the clock, including GPU waits for its launches."),
     "ofRoof": "How much of its roofline ceiling the op reached, in the precision that it ran in.",
     "difference": "Candidate minus base, per iteration: negative is faster.",
     "perIteration": "Per iteration, so that ranges of different length compare.",
@@ -193,7 +186,7 @@ DEFINITIONS: dict[str, str] = {
     "moduleShare": "Share of the summed GPU time of all linked work in the selected iterations.",
     "moduleForward": "The part launched by the module's forward.",
     "moduleBackward": "The part launched by the backward of the module's ops.",
-    "moduleOwn": "The part that lies in none of the modules inside it.",
+    "moduleOwn": "The part outside the modules inside it.",
     "moduleCalls": "How often the module's forward ran in one iteration, on average.",
     "moduleAllCalls": "How often the module's forward ran in the selected iterations.",
     "moduleGpuSum": "Summed time of all kernels, copies and sets; above the GPU time where they overlap.",
@@ -221,7 +214,7 @@ DEFINITIONS: dict[str, str] = {
     ),
     "cpuSlack": (
         "Share of the step that the CPU does not need: it waits in CUDA calls (from their 50th microsecond on) "
-        "or is ahead of the GPU. What a faster GPU could save at most."
+        "or is ahead of the GPU. The most that a faster GPU could save."
     ),
     "pace": (
         "gpu: less than 5 % of the recorded iteration is idle time before work launched late. cpu: more is, and "
@@ -229,12 +222,10 @@ DEFINITIONS: dict[str, str] = {
     ),
     "idleActivity": (
         "Time in which nothing runs on the GPU, by what the CPU does meanwhile: the first that applies of "
-        "DataLoader, synchronising, copying, launching, other ops and CUDA calls, Python. What the recorder "
-        "added is taken out."
+        "DataLoader, synchronising, copying, launching, other ops and CUDA calls, Python. The recorder's "
+        "overhead is subtracted."
     ),
-    "idleKind": (
-        "The same time by why the gap was there: whether the next work was launched late, or was queued already."
-    ),
+    "idleKind": ("The same time by the cause of the gap: the next work was launched late, or was already queued."),
     "gapNumber": "Idle gaps of the GPU in the iteration.",
     "gapLongest": "The longest idle gap of the iteration.",
     "gapStart": "When the gap began, counted from the iteration's start.",
@@ -252,11 +243,11 @@ DEFINITIONS: dict[str, str] = {
     ),
     "launchCall": "Mean duration of the calls that launched it.",
     "launchShort": "Share of calls that took less time on the GPU than the call that launched them took on the CPU.",
-    "eventKind": "What this event of the timeline is: its colour stands for the same.",
-    "eventRow": "The thread, the stream or what else of the timeline the event is drawn on.",
+    "eventKind": "The kind of this event, also shown by its colour.",
+    "eventRow": "The thread, stream or other row of the timeline.",
     "eventDuration": "From the start to the end of this one event.",
     "eventStart": "When it began, counted from where the drawing begins.",
-    "eventIteration": "The iteration that called or launched it; it is drawn because it runs beside the one shown.",
+    "eventIteration": "The iteration that called or launched it; it is drawn because it overlaps with the one shown.",
     "eventLaunch": "The CUDA call that launched it; the op, where only that was recorded.",
     "eventLaunchTime": "Time that this one launch call took on the CPU.",
     "copyRate": "Bytes that this one copy or set moved per second while it ran.",
@@ -278,31 +269,30 @@ DEFINITIONS: dict[str, str] = {
         "What the run computed in: AMP with FP32 parameters, FP16 or BF16 with parameters in half precision."
     ),
     "runStep": "A step without the profiler; ~ marks one that is estimated.",
-    "runSource": "How the step is known: timed without the profiler or with GPU activities alone, estimated, recorded.",
+    "runSource": "Source of the step: timed without the profiler or with GPU activities alone, estimated, recorded.",
     "runRecorded": "Mean of the recorded iterations, profiler included, and their standard deviation.",
     "runSpeedup": (
         "Step of the base over that of the run, both without the profiler, above 1 for faster; where the batch sizes "
         "differ, samples per second over the base's."
     ),
     "runNoise": (
-        "The interval of 95 % around the speedup, from how well both steps are known. Where it holds 1, the difference "
+        "The interval of 95 % around the speedup, from the uncertainty of both steps. If it includes 1, the difference "
         "is noise."
     ),
-    "runBase": "What the run is held against.",
+    "runBase": "The base that the run is compared with.",
     "runChanges": "The recorded facts in which the run differs from its base.",
     "runTcShare": "Share of the kernel time that Tensor Core kernels take.",
     "runMemory": (
         "Most memory allocated on the GPU: in the recorded iterations or, marked with *, in the whole process "
         "until then."
     ),
-    "runFlops": "Floating-point operations of the matrix ops per step; unknown where the shapes of any do not tell.",
+    "runFlops": "Floating-point operations of the matrix ops per step; unknown if the shapes of any are missing.",
     "runAdvice": "The finding with the largest expected saving.",
-    "coverage": "How much of the GPU time the op tables explain.",
+    "coverage": "How much of the GPU time is attributed to ops.",
     "memoryCurve": (
-        "What the allocator had handed out at each moment, by category; the dashed line is what it had taken "
-        "from the GPU."
+        "Bytes allocated at each moment, by category; the dashed line is what the allocator had reserved on the GPU."
     ),
-    "memoryCurvePlain": "What the allocator had handed out at each moment.",
+    "memoryCurvePlain": "Bytes allocated at each moment.",
     "memoryAtPeak": (
         "Bytes alive at the moment when most was allocated in the selected iterations: they add up to the peak."
     ),
@@ -316,20 +306,18 @@ DEFINITIONS: dict[str, str] = {
         "Path of the module that the allocating op belongs to; backward ops belong to that of their forward op."
     ),
     "memoryOp": "The outermost op that allocated it.",
-    "memorySize": "Bytes that the allocator gave: on a GPU rounded up to 512.",
+    "memorySize": "Allocated bytes: on a GPU rounded up to 512.",
     "memoryFreed": "The iteration that freed it.",
     "memoryLifetime": "Time from the allocation to the free, on the CPU.",
     "memoryPeakAllocated": "Most bytes that tensors and workspace held at one moment.",
     "memoryKnownBefore": (
-        "By so much what was freed exceeded what had been allocated since the recording began: it was there "
-        "before. How much more was there is unknown."
+        "Freed bytes beyond those allocated since the recording began: they were allocated "
+        "before. How much more was allocated is unknown."
     ),
-    "memoryPeakReserved": "Most bytes that PyTorch's allocator had taken from the GPU, in use or not.",
-    "memoryFragmentation": (
-        "Reserved less allocated at the moment of the peak: taken from the GPU and of no use to tensors then."
-    ),
-    "memoryGrowth": "Allocated at the end of the iteration less at its start; the mean where it stands for several.",
-    "forecastPace": "What the step would wait for most: the GPU's kernels, or the CPU that launches them.",
+    "memoryPeakReserved": "Most bytes that PyTorch's allocator had reserved on the GPU, in use or not.",
+    "memoryFragmentation": ("Reserved less allocated bytes at the peak: held by the allocator but not by tensors."),
+    "memoryGrowth": "Allocated at the end of the iteration less at its start; the mean if the bar covers several.",
+    "forecastPace": "The bottleneck of the step: the GPU's kernels, or the CPU that launches them.",
     "forecastGpuNow": "Summed time of the kernels, copies and sets that a recorded step launched.",
     "forecastGpu": "The same, with the kernels' times in the other precision and with what autocast adds.",
     "forecastScaler": "Kernels that scale the loss, unscale the gradients and look for inf and NaN.",
@@ -346,7 +334,7 @@ DEFINITIONS: dict[str, str] = {
     "rateSource": "Where the GPU's rates were published.",
     "perSample": "Time of the base for one sample over that of the candidate: above 1, the candidate is faster.",
 }
-"""By the name that the frontend has for it."""
+"""Keyed by the name in the frontend."""
 
 SLICES: dict[str, dict[str, str]] = {
     "gpu_utilization": {
@@ -355,13 +343,13 @@ SLICES: dict[str, dict[str, str]] = {
     },
     "kernel_time": {
         "tensor_core": "Summed time of kernels that run matrix math on Tensor Cores.",
-        "other_kernels": "Summed time of all other kernels; of one that cannot be told, too.",
+        "other_kernels": "Summed time of all other kernels, including unknown ones.",
         "memory": "Summed time of copies and sets.",
     },
     "tensor_core_efficiency": {
         "using": "Time of Tensor Core kernels in ops that Tensor Cores could run.",
         "not_using": "Time of the other kernels in these ops.",
-        "unknown": "Time of kernels in these ops of which it cannot be told.",
+        "unknown": "Time of kernels in these ops whose Tensor Core use is unknown.",
     },
     "parts": {
         "forward": "The GPU works on what the forward pass launched or, idle, waits while the CPU is in it.",
@@ -382,7 +370,7 @@ SLICES: dict[str, dict[str, str]] = {
         "int8": "Kernel time of eligible ops on Tensor Cores in 8-bit integers.",
         "fp64": "Kernel time of eligible ops on Tensor Cores in FP64.",
         "none": "Kernel time of eligible ops that did not run on Tensor Cores.",
-        "unknown": "Kernel time of eligible ops for which the names do not tell.",
+        "unknown": "Kernel time of eligible ops whose Tensor Core use is unknown.",
     },
     "ran_in": {
         "fp32": "Matrix math in FP32, without Tensor Cores.",
@@ -396,7 +384,7 @@ SLICES: dict[str, dict[str, str]] = {
         "nvfp4": "Matrix math in 4-bit floating point, 16 numbers sharing a scale.",
         "int8": "Matrix math in 8-bit integers.",
         "fp64": "Matrix math in FP64.",
-        "unknown": "Matrix math whose precision the names do not tell.",
+        "unknown": "Matrix math of unknown precision.",
     },
     "family": {
         "convolution": "Convolutions, forward and backward, and what their algorithms need.",
@@ -413,7 +401,7 @@ SLICES: dict[str, dict[str, str]] = {
         "communication": "Collectives and exchanges between GPUs: NCCL's and RCCL's, and those of symmetric memory.",
         "copy": "Copies between CPU and GPU, or on the GPU.",
         "set": "Fills of memory with one value.",
-        "other": "Kernels whose name stands for none of these.",
+        "other": "Kernels of no known family.",
     },
     "compare": {
         "step_time": "A step without the profiler.",
@@ -427,7 +415,7 @@ SLICES: dict[str, dict[str, str]] = {
         "tensor_core_utilization": "Time of Tensor Core kernels over that of all kernels in eligible ops.",
         "samples_per_second": "Batch size over the step without the profiler.",
         "peak_memory": "Most memory that tensors held on the GPU.",
-        "peak_memory_reserved": "Most memory that PyTorch's allocator had taken from the GPU.",
+        "peak_memory_reserved": "Most memory that PyTorch's allocator had reserved on the GPU.",
     },
     "matching": {
         "matched": "In ops for which the other run has a counterpart.",
@@ -438,4 +426,4 @@ SLICES: dict[str, dict[str, str]] = {
         "unlinked": "In kernels, copies and sets that no recorded op launched.",
     },
 }
-"""What the parts of a figure are, by figure and key; one that has none takes the sentence that its page data brings."""
+"""The parts of a figure, by figure and key; a missing one is taken from the page's data."""

@@ -1,4 +1,4 @@
-"""What a run would take in another precision: one forecast with its ops, or those of mixed precision side by side."""
+"""Forecasts of a run in another precision: one with its ops, or those of mixed precision side by side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REMEDIES: dict[Precision, tuple[str, str, str]] = {
     "fp16": ("FP16 (autocast)", "Forward pass and loss under torch.autocast, the loss scaled by GradScaler.", FP16),
     "bf16": ("BF16 (autocast)", "Forward pass and loss under torch.autocast; BF16 needs no scaler.", BF16),
 }
-"""How each precision is called, what to change for it, and the code."""
+"""Label of each precision, what to change for it, and the code."""
 
 
 class ForecastOp(msgspec.Struct, frozen=True):
@@ -71,9 +71,9 @@ class ForecastPage(msgspec.Struct, frozen=True):
 
 
 class MixedPrecisionChoice(msgspec.Struct, frozen=True):
-    """One precision that an FP32 run could go to: what to change, and its forecast without the ops.
+    """One precision that an FP32 run could use: what to change, and its forecast without the ops.
 
-    Where there is no forecast, ``refusal`` says why and ``forecast`` is None.
+    Without a forecast, ``refusal`` gives the reason and ``forecast`` is None.
     """
 
     precision: str
@@ -97,7 +97,7 @@ def forecast_page(
     """The forecast of a run.
 
     Raises:
-        ForecastError: there is none; the text says why.
+        ForecastError: there is none; the message gives the reason.
     """
     if batch_size is None and gpu is None and precision in MIXED:
         return _page(view, ref, forecasts(view).of(precision))

@@ -1,4 +1,4 @@
-"""Each GPU that the process used: what it is, and how its time went. DLProf's "GPUs" page."""
+"""Each GPU that the process used: its properties and how its time was spent. DLProf's "GPUs" page."""
 
 from __future__ import annotations
 

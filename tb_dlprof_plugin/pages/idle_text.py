@@ -1,4 +1,4 @@
-"""The GPU's idle time in words, the same on every page: for what it waits, and for how much of the step."""
+"""The GPU's idle time as a phrase, the same on every page: what it waits for, and its share of the step."""
 
 from __future__ import annotations
 

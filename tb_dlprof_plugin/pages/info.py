@@ -1,4 +1,4 @@
-"""What a trace held: events, kernels, how much of their time is tied to ops, what was repaired, the notes."""
+"""Contents of a trace: events, kernels, how much of their time is attributed to ops, repairs, notes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class InfoNote(msgspec.Struct, frozen=True):
-    """A note; ``count`` is None where it cannot be counted."""
+    """A note; ``count`` is None if unknown."""
 
     code: str
     text: str
@@ -19,9 +19,9 @@ class InfoNote(msgspec.Struct, frozen=True):
 
 
 class Info(msgspec.Struct, frozen=True):
-    """The accounts of one recording. Times in ns, over the whole recording.
+    """The totals of one recording. Times in ns, over the whole recording.
 
-    ``events`` counts all events of the trace file and ``repaired`` those that were mended, both None for a profile that
+    ``events`` counts all events of the trace file and ``repaired`` the repaired ones, both None for a profile that
     an older version stored. Kernels are kernels alone; copies and sets are counted apart.
     ``attributed + orphan + unattributed_kernel_time_ns = kernel_time_ns``.
     """
@@ -53,7 +53,7 @@ class Info(msgspec.Struct, frozen=True):
 
 
 def info_page(view: ProfileView, ref: RunRef) -> Info:
-    """The accounts of a profile."""
+    """The totals of a profile."""
     profile, launches = view.profile, view.profile.launches
     kind = profile.kernels.kind[launches.kernel]
     amounts = {k: (kind == k, int(launches.duration_ns[kind == k].sum())) for k in KernelKind}

@@ -9,7 +9,7 @@ import msgspec
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 MOST_BARS = 1_000
-"""About the columns of pixels that a chart has; bars of 10,000 iterations would not fit into an answer of 1 MB."""
+"""About the columns of pixels that a chart has; bars of 10,000 iterations would not fit into a response of 1 MB."""
 
 
 class IterationBar(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ def bar_spans(count: int) -> list[tuple[int, int]]:
 
 
 def bars_note(count: int) -> str:
-    """What a bar stands for, where it is not one iteration; else empty."""
+    """What a bar represents if it is not one iteration; else empty."""
     spans = bar_spans(count)
     if len(spans) == count:
         return ""
@@ -57,7 +57,7 @@ def iteration_bar(
     category_sums_ns: Sequence[int | None],
     takes_rounding: int = -1,
 ) -> IterationBar:
-    """The bar of some iterations from their sums by category; one of them, that is known, takes the rounding."""
+    """The bar of some iterations from their sums by category; a known category takes the rounding."""
     iterations = view.profile.iterations
     first, last = span
     durations = iterations.duration_ns[first : last + 1]

@@ -23,7 +23,8 @@ class KernelOp(msgspec.Struct, frozen=True):
 
 
 class KernelRow(msgspec.Struct, frozen=True):
-    """One kernel name; ``rule`` says what decided its Tensor Core verdict. Times in ns over the selected iterations."""
+    """One kernel name; ``rule`` names the rule that decided its Tensor Core verdict. Times in ns over the selected
+    iterations."""
 
     id: str
     name: str
@@ -140,7 +141,7 @@ def _occupancy(view: ProfileView, launches: Ints) -> float | None:
     """Kineto's estimate, the mean weighted by time over the launches that have one; None where none has."""
     occupancy = view.profile.launch_configs.occupancy_percent[view.profile.launches.config[launches]]
     weight = view.profile.launches.duration_ns[launches]
-    # Kineto writes 0 where it could not tell or where its estimate rounds to nothing; a kernel that ran has some.
+    # Kineto writes 0 if it has no estimate or rounds down to 0; a kernel that ran has a higher one.
     known = (occupancy > 0) & (weight > 0)
     return float(np.average(occupancy[known], weights=weight[known])) if known.any() else None
 
@@ -169,5 +170,5 @@ def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool) -> st
     unknown = percent(time["unknown"], sum(time.values())) or 0.0
     known = unknown < UNKNOWN_KERNELS_PERCENT
     text += f"Tensor Core kernels {share(percent(time['yes'], sum(time.values())) if known else None)}"
-    text += f"; for {share(unknown)} it cannot be told" if unknown >= _NOTABLE_UNKNOWN_PERCENT else ""
+    text += f"; for {share(unknown)} it is unknown" if unknown >= _NOTABLE_UNKNOWN_PERCENT else ""
     return f"{text}. {'1 kernel' if len(rows) == 1 else f'{len(rows)} kernels'} ran."

@@ -1,4 +1,4 @@
-"""Ops that could delimit iterations: a recording in, what the page offers as key node out."""
+"""Returns the ops of a recording that could delimit iterations, as key nodes to choose from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 class KeyNodeCandidate(msgspec.Struct, frozen=True):
     """An op that is called once a step, or nearly; ``calls`` in the whole recording.
 
-    ``key_node`` names it: its Op Name, or its Op ID where the name means another op or several.
+    ``key_node`` names it: its Op Name, or its Op ID if the name is ambiguous.
     """
 
     key_node: str
@@ -27,7 +27,7 @@ class KeyNodeCandidate(msgspec.Struct, frozen=True):
 
 
 class KeyNodesPage(msgspec.Struct, frozen=True):
-    """What could be the key node of a recording, the likeliest first.
+    """Candidates for the key node of a recording, the most likely first.
 
     ``found_by`` and ``iterations`` are those of the recording without one: ``found_by`` as in `SelectedRange`,
     ``iterations`` how many were found, 0 where none were.
@@ -50,7 +50,7 @@ def key_nodes_page(view: ProfileView, ref: RunRef) -> KeyNodesPage:
     rows = []
     for id_, name, calls in key_node_candidates(view):
         role = role_of[id_]
-        # Of a forward and a backward op of one name the name means the forward one.
+        # If a forward and a backward op share a name, it names the forward one.
         own = every[name] == 1 or (role == Role.FORWARD and forward[name] == 1)
         rows.append(KeyNodeCandidate(name if own else id_, id_, name, DIRECTIONS.get(role, ""), calls))
     iterations = view.profile.iterations

@@ -44,7 +44,7 @@ _SYNC_KINDS: dict[int, SyncKindName] = {
 
 
 class LaunchedKernel(msgspec.Struct, frozen=True):
-    """One kernel, copy or set by name: how long it waited between launch and start, and how deep the queue was.
+    """One kernel, copy or set by name: its delay between launch and start, and the depth of the queue.
 
     Times in ns. Delay, queue and call are None where no launch call was recorded. ``short_percent`` is the share of
     calls that took less time than the call which launched them.
@@ -87,8 +87,8 @@ class SyncRow(msgspec.Struct, frozen=True):
 
 class GapRow(msgspec.Struct, frozen=True):
     """An idle gap of one GPU in the recording: from ``start_ns`` after the iteration's start. ``activity_ns`` in the
-    order of the page's activities sums to ``duration_ns``; ``meanwhile`` is the largest. What ended it is "" where the
-    iteration did. ``event`` is its id on the timeline of its iteration."""
+    order of the page's activities sums to ``duration_ns``; ``meanwhile`` is the largest. The fields of the work that
+    ended it are "" if the iteration ended first. ``event`` is its id on the timeline of its iteration."""
 
     index: int
     number: int
@@ -217,5 +217,5 @@ def _op(view: ProfileView, group: int) -> tuple[str, str, str]:
 
 
 def _cut(name: str) -> str:
-    """Names are a stranger's text; a whole one is on the page that the row's id leads to."""
+    """Names come from the traced program (untrusted, any length); the full one is on the page of the row's id."""
     return name if len(name) <= _NAME_LENGTH else name[: _NAME_LENGTH - 1] + "…"

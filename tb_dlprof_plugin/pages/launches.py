@@ -1,4 +1,4 @@
-"""The Launches page: whether CPU or GPU sets the pace, what the CPU does while the GPU is idle, and what holds it up.
+"""The Launches page: whether CPU or GPU sets the pace, what the CPU does while the GPU is idle, and what delays it.
 
 Shares are of the step without the profiler; bars, rows of iterations, gaps and delays are as recorded.
 """
@@ -88,10 +88,10 @@ class LaunchFigures(msgspec.Struct, frozen=True):
 
 
 class LaunchesPage(msgspec.Struct, frozen=True):
-    """``bars`` are the recorded iterations by ``activities``, the GPU's busy time first (means over the GPUs), what the
-    recorder added last.
+    """``bars`` are the recorded iterations by ``activities``, the GPU's busy time first (means over the GPUs), the
+    recorder's overhead last.
 
-    ``bars_note`` says what a bar stands for where it is not one iteration. The rest is of the selected iterations.
+    ``bars_note`` says what a bar represents if it is not one iteration. The rest is of the selected iterations.
     ``idle_activities`` are the keys of the CPU's activities. ``total_...`` count the rows before the limit. Idle
     slices are shares of the idle time of all GPUs in steps without the profiler.
     """
@@ -124,7 +124,7 @@ class LaunchesPage(msgspec.Struct, frozen=True):
 _ITERATION_ROWS = 500
 _BUSY = Category("busy", "GPU busy", "A kernel, copy or set runs on the GPU.", True)
 _ACTIVITIES: dict[IdleActivity, tuple[str, str, str]] = {
-    # Label, definition, and how a sentence goes on after "while".
+    # Label, definition, and the rest of a sentence after "while".
     "dataloader": (
         "DataLoader",
         "The GPU is idle and the training thread is inside the DataLoader.",
@@ -247,7 +247,7 @@ def _figures(view: ProfileView, selection: Selection, idle: StepIdle, syncs: Syn
 
 
 def _activities(view: ProfileView) -> list[Category]:
-    # Threads may be unrecorded, then no activity is known.
+    # If threads were not recorded, no activity is known.
     recorded = _cpu_recorded(view)
     return [_BUSY] + [
         Category(key, _ACTIVITIES[key][0], _ACTIVITIES[key][1], recorded or key == "unknown") for key in _ACTIVITIES
@@ -338,7 +338,7 @@ def _pace_rows(view: ProfileView, selection: Selection, gaps: IdleGaps, pace: It
 
 
 def _late_percent(late_ns: int, unknown_ns: int, window_ns: int) -> float | None:
-    """None where what is known could be far off: no gap has a recorded launch."""
+    """None if no gap has a recorded launch, because the rest could be far off."""
     return None if unknown_ns and not late_ns else percent(late_ns, window_ns)
 
 
@@ -348,7 +348,7 @@ def _cpu_recorded(view: ProfileView) -> bool:
 
 def _headline(view: ProfileView, selection: Selection, steps: StepTotals, idle: StepIdle) -> str:
     if not view.profile.has_gpu:
-        return "Nothing ran on a GPU in this recording, so there are no launches and no idle GPU to explain."
+        return "Nothing ran on a GPU in this recording, so there are no launches and no idle times."
     many = len(idle.idle_ns) > 1
     words = idle_words(view, selection, cpu="it" if idle.pace == Paces.CPU else "the CPU")
     step = f"the {duration(steps.average_ns)} step"
@@ -364,7 +364,7 @@ def _headline(view: ProfileView, selection: Selection, steps: StepTotals, idle: 
 def _who(pace: Paces, many: bool) -> str:
     """Which side sets the pace of the step."""
     if pace == Paces.UNKNOWN:
-        return "What sets the pace is not known, because the launches were not recorded"
+        return "The bottleneck is unknown, because the launches were not recorded"
     if pace == Paces.MIXED:
         return "CPU and GPU wait for each other"
     who = "CPU" if pace == Paces.CPU else "busiest GPU" if many else "GPU"

@@ -1,4 +1,4 @@
-"""The Memory page: what was allocated over the selected iterations, and what was alive when it was most."""
+"""The Memory page: allocated bytes over the selected iterations, and the allocations alive at the peak."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _GROUPS = 500
 _ITERATIONS = 500
 _NOT_ATTRIBUTED = (
     "Categories, modules, types of op and the allocations alive at the peak are unknown: the memory events of this "
-    "recording have no addresses (torch 1.8 and 1.9 write none), so nobody can tell which allocation a free ends."
+    "recording have no addresses (torch 1.8 and 1.9 write none), so frees cannot be matched with allocations."
 )
 _GROWING_ITERATIONS = 3
 """Fewer iterations that all grow may do so by chance: the first ones fill caches."""
@@ -74,12 +74,12 @@ class MemoryDevice(msgspec.Struct, frozen=True):
 
 
 class MemoryFigures(msgspec.Struct, frozen=True):
-    """The selected iterations in numbers (bytes). ``fragmentation_bytes`` is reserved less allocated at the peak.
+    """Totals of the selected iterations (bytes). ``fragmentation_bytes`` is reserved less allocated at the peak.
 
-    Percents are of the device's memory. ``growth_bytes`` is the mean per iteration; ``grows`` says that each grew.
-    ``relative`` says that neither addresses nor totals were recorded: allocated bytes then count from the lowest moment
-    of the recording, when the total is unknown, and so is its share; at least ``known_before_bytes`` were allocated
-    when the recording began.
+    Percents are of the device's memory. ``growth_bytes`` is the mean per iteration; ``grows`` is True if each grew.
+    ``relative`` is True if neither addresses nor totals were recorded: allocated bytes then count from the lowest
+    moment of the recording, so the total and its share are unknown; at least ``known_before_bytes`` were
+    allocated when the recording began.
     """
 
     peak_allocated_bytes: int
@@ -150,8 +150,8 @@ class MemoryPage(msgspec.Struct, frozen=True):
     """Memory of one device; all but the headline and ``how_to_record`` is empty where none was recorded.
 
     ``rows`` are the largest of the ``total_rows`` allocations alive at the peak, ``iterations`` at most the first 500
-    selected ones. Where the recording does not tell what is alive, ``not_attributed`` says why, and ``categories``,
-    ``modules``, ``op_types`` and ``rows`` are empty; else it is "".
+    selected ones. If the recording does not show which allocations are alive, ``not_attributed`` gives the reason, and
+    ``categories``, ``modules``, ``op_types`` and ``rows`` are empty; else it is "".
     """
 
     ref: RunRef
@@ -373,7 +373,7 @@ class _Builder:
         return f"{sentence}.{self._growth_sentence(figures)}"
 
     def _growth_sentence(self, figures: MemoryFigures) -> str:
-        """The hint at a leak, only where every iteration leaves more than it found."""
+        """A hint at a leak, only if memory grows in every iteration."""
         if not figures.grows:
             return ""
         text = f" Memory grows in each iteration, by {byte_size(figures.growth_bytes)} on average"
@@ -396,7 +396,9 @@ class _Builder:
                 "figure."
             )
             if memory.before_known:
-                notes.append("What an earlier recording of this process left counts as from before the recording.")
+                notes.append(
+                    "Memory left by an earlier recording of this process counts as allocated before the recording."
+                )
         elif memory.relative:
             notes.append(
                 "The device's totals were not recorded: allocated is the running sum of the events, counted from its "

@@ -1,4 +1,4 @@
-"""The tables of the Memory page: what modules, types of op and single allocations held at the peak."""
+"""The tables of the Memory page: bytes of modules, op types and single allocations at the peak."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, Peak, Window
+from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, MemoryWindow, Peak
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction
 from tb_dlprof_plugin.profile_view import op_name
@@ -22,7 +22,7 @@ _BEFORE = CATEGORIES.index("before")
 class MemoryGroup(msgspec.Struct, frozen=True):
     """Allocations with the same module, or type of op and direction: alive at the peak, and the most at any moment.
 
-    ``kind`` is "before" for what was there before the recording, and "outside" for what no op allocated.
+    ``kind`` is "before" for memory allocated before the recording, and "outside" for allocations outside ops.
     """
 
     kind: MemoryGroupKind
@@ -76,7 +76,7 @@ class Allocators:
         return bool((self.module > 0).any())
 
     def op(self, event: int) -> str:
-        """The outermost op around an event with its place in the model, "" outside every op."""
+        """The outermost op around an event with its module, "" outside every op."""
         if self.op_type[event] < 0:
             return ""
         return op_name(self.strings[self.module[event]], self.strings[self.op_type[event]])
@@ -97,7 +97,7 @@ class Allocators:
         return int(events[first[np.bincount(group.reshape(-1), weights=self.memory.bytes[events]).argmax()]])
 
 
-def module_rows(made_by: Allocators, peak: Peak, window: Window) -> list[MemoryGroup]:
+def module_rows(made_by: Allocators, peak: Peak, window: MemoryWindow) -> list[MemoryGroup]:
     """One row per module, by falling bytes at the peak, to which they sum."""
     keys, group = _numbered(made_by.module + 1)
     names = ["" if key == 0 else made_by.strings[key - 1] for key in keys.tolist()]
@@ -105,7 +105,7 @@ def module_rows(made_by: Allocators, peak: Peak, window: Window) -> list[MemoryG
     return _rows(made_by, peak, window, group, names, no_direction, keys == 0)
 
 
-def op_type_rows(made_by: Allocators, peak: Peak, window: Window) -> list[MemoryGroup]:
+def op_type_rows(made_by: Allocators, peak: Peak, window: MemoryWindow) -> list[MemoryGroup]:
     """One row per type of op and direction, by falling bytes at the peak, to which they sum."""
     has_direction = np.array([role in DIRECTIONS for role in Role])
     role = np.where(has_direction[made_by.role], made_by.role, int(Role.OTHER))
@@ -143,13 +143,13 @@ def allocation_rows(made_by: Allocators, peak: Peak, events: Ints) -> list[Memor
 def _rows(
     made_by: Allocators,
     peak: Peak,
-    window: Window,
+    window: MemoryWindow,
     group: Ints,
     names: list[str],
     directions: list[Direction],
     outside: Bools,
 ) -> list[MemoryGroup]:
-    """The groups that held anything in the window, and what was there before the recording."""
+    """The groups with memory in the window, and the memory allocated before the recording."""
     memory = made_by.memory
     found = memory.group_peaks(group, len(names), peak.state, window)
     rows = [
@@ -171,7 +171,7 @@ def _rows(
 
 
 def _numbered(keys: Ints) -> tuple[Ints, Ints]:
-    """The different keys, rising, and each row's place among them; for keys from 0 that index a table."""
+    """The distinct keys, rising, and the index of each row's key; for keys from 0 that index a table."""
     present = np.bincount(keys) > 0
     return np.flatnonzero(present), (np.cumsum(present) - 1)[keys]
 

@@ -1,4 +1,4 @@
-"""The Modules page: the module tree with flattened times, calls and Tensor Core use, and what lies outside of it."""
+"""The Modules page: the module tree with flattened times, calls and Tensor Core use, and the work outside of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _INSTANCE_NUMBER = re.compile(r"_\d+$")
 
 
 class ModuleRow(msgspec.Struct, frozen=True):
-    """One module with all modules below it, or (``role`` set, ``path`` empty) what one role did in no module.
+    """One module with all modules below it, or (``role`` set, ``path`` empty) the work of one role outside all modules.
 
     Path "" without a role is the whole model. ``order`` counts modules as they were first called, each before those in
     it; ``children`` counts the modules right below. GPU times are flattened but for ``gpu_sum_ns`` and its share
@@ -114,7 +114,7 @@ def modules_page(view: ProfileView, ref: RunRef, selection: Selection) -> Module
 
 
 class _Cells:
-    """The columns that modules and roles share, and what their shares are shares of."""
+    """The columns that modules and roles have in common, and the totals of their shares."""
 
     def __init__(self, view: ProfileView, selection: Selection, totals: ModuleTotals) -> None:
         self.has_gpu = view.profile.has_gpu
@@ -224,7 +224,8 @@ def _outside_rows(totals: ModuleTotals, cells: _Cells) -> list[ModuleRow]:
 
 
 def _type_of(view: ProfileView, path: str, from_stacks: bool) -> str:
-    """The module's class, "" where it was not recorded: stacks name views "Conv2d_3", the hook knows the model's."""
+    """The module's class, "" if it was not recorded: stacks name views "Conv2d_3", the hook records the model's
+    class."""
     if from_stacks:
         return _INSTANCE_NUMBER.sub("", path.rpartition(".")[2])
     return (view.profile.facts.model or "") if not path else ""
@@ -240,7 +241,7 @@ def _headline(rows: list[ModuleRow], model: str, has_gpu: bool) -> str:
     below: dict[str, list[str]] = {}
     for row in rows[1:]:
         below.setdefault(row.path.rpartition(".")[0], []).append(row.path)
-    # Modules that only hold one other say nothing.
+    # Modules with a single child add no information.
     first = below[""]
     while len(first) == 1 and first[0] in below:
         first = below[first[0]]

@@ -72,7 +72,7 @@ class OpKernel(msgspec.Struct, frozen=True):
 
 
 class OpIteration(msgspec.Struct, frozen=True):
-    """What the op took in one iteration, or its means over ``index`` to ``last`` where these are several iterations.
+    """Times of the op in one iteration, or its means over ``index`` to ``last`` where these are several iterations.
 
     ``shortest_ns`` and ``longest_ns`` are of single iterations, GPU time or, without a GPU, CPU time.
     """
@@ -89,7 +89,7 @@ class OpIteration(msgspec.Struct, frozen=True):
 
 
 class OpDetail(msgspec.Struct, frozen=True):
-    """One selected op; ``bars_note`` says what one of ``iterations`` is where it is several."""
+    """One selected op; ``bars_note`` explains ``iterations`` if each covers several."""
 
     ref: RunRef
     range: SelectedRange
@@ -126,7 +126,7 @@ def op_rows(view: ProfileView, selection: Selection) -> list[OpRow]:
     usual = _usual_op(view, selection)
     has_gpu = profile.has_gpu
     all_gpu_ns = int(totals.gpu_ns.sum())
-    # What an op launched may lie in another iteration than its start.
+    # Work launched by an op may be in another iteration than its start.
     called = np.flatnonzero((totals.calls > 0) | (totals.cpu_total_ns > 0) | (totals.kernel_calls > 0))
     weight = totals.gpu_ns if has_gpu else totals.cpu_total_ns
     rows = []
@@ -181,7 +181,7 @@ def op_detail(view: ProfileView, ref: RunRef, selection: Selection, op_id: str) 
 
 
 def using_tensor_cores(totals: OpTotals, group: int) -> Verdict:
-    """Whether the op's kernels ran on Tensor Cores; unknown where none surely did and some may have."""
+    """Whether the op's kernels ran on Tensor Cores; unknown if none certainly did and some may have."""
     if totals.tensor_core_ns[group] > 0:
         return "yes"
     return "unknown" if totals.eligible_unknown_ns[group] > 0 else "no"
@@ -210,7 +210,7 @@ def _eligible(view: ProfileView, totals: OpTotals, group: int) -> Verdict:
 
 
 def _usual_op(view: ProfileView, selection: Selection) -> Ints:
-    """Per group, the row of `Profile.ops` with most time: its shapes stand for the group's."""
+    """Per group, the row of `Profile.ops` with most time: its shapes represent the group's."""
     profile = view.profile
     calls = np.flatnonzero(profile.ops.top[profile.calls.op] & view.selected_calls(selection))
     time = np.bincount(profile.calls.op[calls], weights=profile.calls.duration_ns[calls], minlength=len(profile.ops))
@@ -222,7 +222,7 @@ def _usual_op(view: ProfileView, selection: Selection) -> Ints:
 
 
 _TYPES = 9
-"""Types in the picture of the page, as many as can be told apart; the others are together."""
+"""Op types in the chart, as many as are distinguishable; the others are combined."""
 
 
 def _by_type(rows: list[OpRow], has_gpu: bool) -> list[Slice]:

@@ -51,11 +51,10 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 class PerformanceSummary(msgspec.Struct, frozen=True):
     """DLProf's performance summary over the selected iterations; percentages 0 to 100, None where unknown.
 
-    ``tensor_core_time_percent`` is of the time of all kernels, copies and sets.
-    Times and percentages are those of steps without the profiler, ``wall_clock_ns`` of as many as were selected;
-    ``step_low_ns`` and ``step_high_ns`` are the ends of the interval of ``average_iteration_ns``. The recorded steps
-    took ``recorded_iteration_ns`` on average, with ``iteration_deviation_ns`` among them; ``recorder_ns`` is what the
-    recorder added to all of them.
+    ``tensor_core_time_percent`` is of the time of all kernels, copies and sets. Times and percentages are those of
+    steps without the profiler, ``wall_clock_ns`` of as many as were selected; ``step_low_ns`` and ``step_high_ns`` are
+    the ends of the interval of ``average_iteration_ns``. The recorded steps took ``recorded_iteration_ns`` on average,
+    with ``iteration_deviation_ns`` among them; ``recorder_ns`` is the recorder's overhead over all of them.
     """
 
     wall_clock_ns: int
@@ -103,9 +102,9 @@ class FindingLine(msgspec.Struct, frozen=True):
 class Overview(msgspec.Struct, frozen=True):
     """Everything on the Overview page. ``headline`` answers "where did the time go?" in one sentence.
 
-    ``step_words`` says how the step's length is known. Shares are of steps without the profiler;
-    ``iterations`` are as recorded, with the recorder's part as the last of ``categories``. ``bars_note`` says what a
-    bar of them stands for, empty where it is one iteration.
+    ``step_words`` gives the source of the step's length. Shares are of steps without the profiler; ``iterations`` are
+    as recorded, with the recorder's part as the last of ``categories``. ``bars_note`` says what a bar represents, empty
+    if it is one iteration.
     """
 
     ref: RunRef
@@ -153,7 +152,7 @@ CATEGORIES: dict[str, tuple[str, str]] = {
     "other": ("Other", "None of the above: Python between ops, or waiting outside PyTorch."),
 }
 RECORDER = Category(
-    "recorder", "Recorder", "What the profiler added to the recorded step: no part of the step without it.", True
+    "recorder", "Recorder", "Time that the profiler added to the recorded step; not part of the step without it.", True
 )
 
 
@@ -235,7 +234,7 @@ def _summary(
 
 
 def _resource_usage(view: ProfileView, selection: Selection, steps: StepTotals) -> list[Slice]:
-    """The step by category; the two of kernels together where it is not known which of them use Tensor Cores."""
+    """The step by category; the two of kernels combined if it is unknown which of them use Tensor Cores."""
     times = dict(steps.category_ns)
     labels = {name: label for name, (label, _) in CATEGORIES.items()}
     if not time_split(view, selection).tensor_cores_known:

@@ -1,4 +1,4 @@
-"""The precision of a run in words, with what shows it, and the panel of numeric health."""
+"""The precision of a run in words, with its evidence, and the panel of numeric health."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class PrecisionRegion(msgspec.Struct, frozen=True):
 
 
 class PrecisionSummary(msgspec.Struct, frozen=True):
-    """What the run computed in, over the whole recording.
+    """The precision of the whole recording.
 
-    ``label`` is such as "AMP FP16 (autocast)", None for unknown. ``evidence`` says what shows it, ``disagreements``
-    what was declared otherwise. ``shares`` is the time of matrix work by precision: of kernels, or of CPU ops.
-    ``regions`` are those with most time of ``regions_total``.
+    ``label`` is such as "AMP FP16 (autocast)", None for unknown. ``evidence`` lists what shows it, ``disagreements``
+    contradicting settings. ``shares`` is the time of matrix work by precision: of kernels, or of CPU ops. ``regions``
+    are those with most time of ``regions_total``.
     """
 
     label: str | None
@@ -52,7 +52,7 @@ class LossScalePoint(msgspec.Struct, frozen=True):
 
 
 class NumericHealthPanel(msgspec.Struct, frozen=True):
-    """How loss scaling fared; None for what is unknown.
+    """State of loss scaling; None is unknown.
 
     ``skipped_steps`` of ``checked_steps`` optimizer steps were skipped because a gradient was inf or NaN;
     ``skipped_iterations`` are their numbers as the training counts them. ``steps_since_change`` counts good steps since
@@ -117,7 +117,9 @@ def _evidence(mode: PrecisionMode, facts: RunFacts) -> list[str]:
         return ["No matrix product, convolution or attention was recorded."]
     found = [_shares(mode)]
     if not mode.label:
-        found.append("That is too little to tell: input types were not recorded, or the kernels' names do not say.")
+        found.append(
+            "That is not enough: input types were not recorded, or the kernels' names do not show the precision."
+        )
     if signals.wrapped_ops:
         found.append(f"autocast wrapped {signals.wrapped_ops:,} of {_count(signals.half_ops, 'forward matrix op')}.")
     if signals.cast_weights and mode.means not in ("autocast", "cast_model"):
@@ -153,7 +155,7 @@ def _evidence(mode: PrecisionMode, facts: RunFacts) -> list[str]:
         found.append(f"{_count(signals.scaled_products, 'call')} of aten::_scaled_mm.")
     if mode.precision == "fp16" and mode.loss_scaling is not True:
         told = mode.loss_scaling is False
-        found.append("The loss was not scaled." if told else "Nothing tells whether the loss was scaled.")
+        found.append("The loss was not scaled." if told else "Whether the loss was scaled is unknown.")
     if signals.gradscaler_ops:
         found.append(f"{_count(signals.gradscaler_ops, 'call')} of GradScaler's ops.")
     return found
@@ -186,8 +188,8 @@ def _disagreement(item: Disagreement, mode: PrecisionMode) -> str:
 def _headline(health: NumericHealth) -> str:
     if health.skipped is None:
         if health.decided_on_device:
-            return "The optimizer decides on the device whether it skips a step; the recording does not tell how often."
-        return "The loss is scaled; the recording does not tell whether steps were skipped."
+            return "The optimizer decides on the device whether it skips a step; how often was not recorded."
+        return "The loss is scaled; whether steps were skipped was not recorded."
     steps = _count(health.rounds or 0, "optimizer step")
     if not health.skipped:
         return f"None of {steps} was skipped: all gradients were finite."

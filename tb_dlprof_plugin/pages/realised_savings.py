@@ -1,5 +1,5 @@
-"""Predicted and measured savings on the Compare page: the forecast held against the run, stated savings against those
-that were measured."""
+"""Predicted and measured savings on the Compare page: the forecast compared with the run, predicted savings with
+measured ones."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from tb_dlprof_plugin.advice.realised_savings import KeptSaving, kept_savings
+from tb_dlprof_plugin.advice.realised_savings import RealisedSaving, realised_savings
 from tb_dlprof_plugin.comparison import Comparison
-from tb_dlprof_plugin.comparison.forecast_check import KeptForecast, NotComparableError, kept_forecast
+from tb_dlprof_plugin.comparison.forecast_check import ForecastCheck, NotComparableError, check_forecast
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction
 from tb_dlprof_plugin.planning import ForecastError
@@ -19,10 +19,10 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
 _MS = 1e6
 _OUTCOMES = {"within": "within the interval", "shorter": "shorter than forecast", "longer": "longer than forecast"}
 _ESTIMATED = (
-    "The candidate's step is estimated, {low} to {high}, because its recorded step of {recorded} holds what the "
-    "profiler added. The kernels are measured: compare them as well."
+    "The candidate's step is estimated, {low} to {high}, because its recorded step of {recorded} includes the "
+    "profiler's overhead. The kernels are measured: compare them as well."
 )
-_TIMED = "The candidate's step is {words}. The recorded one, {recorded}, holds what the profiler added."
+_TIMED = "The candidate's step is {words}. The recorded one, {recorded}, includes the profiler's overhead."
 _MOST_OPS = 200
 _WORTH_TELLING = 1.05
 """A recorded step this many times as long as the timed one is explained."""
@@ -31,8 +31,8 @@ _WORTH_TELLING = 1.05
 class KeptOpRow(msgspec.Struct, frozen=True):
     """Kernel time of one op of the base per iteration (ms), casts left out.
 
-    ``measured_ms`` is that in the candidate, None where it is not there. ``error_percent`` is how much longer than
-    measured the forecast is. ``precision`` is what the forecast says its kernels compute in, "" for as in the base.
+    ``measured_ms`` is that in the candidate, None if the op is missing there. ``error_percent`` is how much longer than
+    measured the forecast is. ``precision`` is that of its kernels in the forecast, "" if unchanged.
     """
 
     id: str
@@ -59,11 +59,11 @@ class KeptPart(msgspec.Struct, frozen=True):
 
 
 class KeptForecastPanel(msgspec.Struct, frozen=True):
-    """The forecast from the base alone, held against the candidate; times per step in ms.
+    """The forecast from the base alone, compared with the candidate; times per step in ms.
 
     ``step_ms`` is the candidate's step without the profiler, ``step_low_ms`` to ``step_high_ms`` its interval;
-    ``estimated`` says that it was not measured. ``outcome`` says where it lies, as far as both intervals tell. ``ops``
-    are the first of ``total_rows``, those missed by most.
+    ``estimated`` is True if it was not measured. ``outcome`` is its position relative to the forecast, considering both
+    intervals. ``ops`` are the first of ``total_rows``, by falling error.
     """
 
     precision: str
@@ -89,9 +89,9 @@ class KeptForecastPanel(msgspec.Struct, frozen=True):
 
 
 class KeptSavingRow(msgspec.Struct, frozen=True):
-    """A saving that a rule stated for the base, and what was measured (ns per step).
+    """A saving that a rule predicted for the base, and the measured one (ns per step).
 
-    ``realised_low_ns`` to ``realised_high_ns`` is the 95 % interval that the two steps leave, None where it is unknown.
+    ``realised_low_ns`` to ``realised_high_ns`` is the 95 % interval from the two steps, None if unknown.
     """
 
     rule: str
@@ -109,7 +109,7 @@ class KeptSavingRow(msgspec.Struct, frozen=True):
 
 
 class KeptPromises(msgspec.Struct, frozen=True):
-    """``forecast`` is None where the runs are no pair that it is about; where they are, ``refusal`` says why not."""
+    """``forecast`` is None if none applies to the two runs; if one applies but fails, ``refusal`` gives the reason."""
 
     forecast: KeptForecastPanel | None
     refusal: str
@@ -119,19 +119,19 @@ class KeptPromises(msgspec.Struct, frozen=True):
 def kept_promises(
     comparison: Comparison, a: ProfileView, b: ProfileView, of_a: Selection, of_b: Selection
 ) -> KeptPromises | None:
-    """What was predicted of ``b`` from ``a`` alone, and what was measured; None where nothing was predicted."""
+    """Compares the predictions for ``b`` from ``a`` alone with the measurements; None without a prediction."""
     refusal, panel = "", None
     try:
-        found = kept_forecast(comparison, a, b, of_b)
+        found = check_forecast(comparison, a, b, of_b)
     except (ForecastError, NotComparableError) as error:
         refusal = str(error)
     else:
         panel = _panel(found, a) if found else None
-    savings = [_saving(kept) for kept in kept_savings(comparison, a, b, of_a, of_b)]
+    savings = [_saving(kept) for kept in realised_savings(comparison, a, b, of_a, of_b)]
     return KeptPromises(panel, refusal, savings) if panel or refusal or savings else None
 
 
-def _panel(found: KeptForecast, base: ProfileView) -> KeptForecastPanel:
+def _panel(found: ForecastCheck, base: ProfileView) -> KeptForecastPanel:
     made, step = found.forecast, found.step
     parts = [
         ("kernels", "GPU work", made.gpu_ns, found.kernel_ns),
@@ -172,7 +172,7 @@ def _panel(found: KeptForecast, base: ProfileView) -> KeptForecastPanel:
     )
 
 
-def _headline(found: KeptForecast) -> str:
+def _headline(found: ForecastCheck) -> str:
     made, step = found.forecast, found.step
     measured = "without the profiler, as estimated" if step.estimated else "measured"
     error = abs(found.error_percent)
@@ -184,8 +184,8 @@ def _headline(found: KeptForecast) -> str:
     )
 
 
-def _ops(found: KeptForecast, base: ProfileView) -> list[KeptOpRow]:
-    """As many as an answer has room for, by falling error."""
+def _ops(found: ForecastCheck, base: ProfileView) -> list[KeptOpRow]:
+    """As many as fit into a response, by falling error."""
     groups, strings = base.groups, base.profile.strings
     rows = []
     for op in found.ops:
@@ -209,7 +209,7 @@ def _ops(found: KeptForecast, base: ProfileView) -> list[KeptOpRow]:
     return rows[:_MOST_OPS]
 
 
-def _saving(kept: KeptSaving) -> KeptSavingRow:
+def _saving(kept: RealisedSaving) -> KeptSavingRow:
     return KeptSavingRow(
         rule=kept.finding.rule,
         title=kept.finding.title,
@@ -226,15 +226,15 @@ def _saving(kept: KeptSaving) -> KeptSavingRow:
     )
 
 
-def _text(kept: KeptSaving) -> str:
-    """What became of the saving, in a sentence or three."""
+def _text(kept: RealisedSaving) -> str:
+    """The outcome of the saving, in one to three sentences."""
     realised = duration(abs(kept.realised_ns))
     said = {
         "kept": f"Measured: {realised} saved, as predicted.",
         "more": f"Measured: {realised} saved, more than predicted.",
         "less": f"Measured: {realised} saved, less than predicted.",
         "broken": f"Measured: nothing saved, the step got {realised} longer.",
-        "shared": "Several of the advised changes were made at once: what each of them saved cannot be told apart. "
+        "shared": "Several of the advised changes were applied at once: their savings cannot be separated. "
         + (f"Together they saved {realised}." if kept.realised_ns > 0 else f"Together the step got {realised} longer."),
     }[kept.outcome]
     if kept.outcome == "kept" and kept.realised_ns <= 0:
@@ -246,7 +246,7 @@ def _text(kept: KeptSaving) -> str:
             f"{signed_duration(kept.realised_high_ns)} (95 %{how})."
         )
     if "FP16" in kept.change and "bfloat16" in kept.finding.code:
-        said += " It was stated for BF16."
+        said += " It was predicted for BF16."
     if kept.also:
         said += f" The runs also differ in: {', '.join(kept.also)}."
     return said

@@ -1,4 +1,4 @@
-"""One run as the tables of many runs need it: its figures and what the advice rules say of it. Small enough to keep."""
+"""Summary of one run for the tables of many runs: its figures and findings. Small enough to cache."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _YES_NO = {"compiled": "compiled", "channels_last": "channels last", "cudnn_benc
 
 
 class RunAdvice(msgspec.Struct, frozen=True):
-    """A finding in a cell: what the rule found, what to change, what it should save per step (None: no estimate)."""
+    """A finding in a cell: the problem, the change, the saving per step (None: no estimate)."""
 
     rule: str
     severity: str
@@ -109,7 +109,7 @@ def fact_text(fact: str, value: Fact, ambiguous: frozenset[str]) -> str:
 
 
 def changes_text(facts: list[str], setup: RunSetup, base: RunSetup, ambiguous: frozenset[str]) -> list[str]:
-    """What a run changed against its base: "FP32 to AMP BF16"."""
+    """The changes of a run relative to its base: "FP32 to AMP BF16"."""
     return [
         f"{fact_text(fact, fact_of(base, fact), ambiguous)} to {fact_text(fact, fact_of(setup, fact), ambiguous)}"
         for fact in facts

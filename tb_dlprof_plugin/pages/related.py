@@ -1,6 +1,6 @@
-"""An op, a kernel or a module in; the ops, kernels and modules that belong to it out.
+"""Returns the ops, kernels and modules related to an op, a kernel or a module.
 
-So a selection goes with the reader from page to page: every page shows the rows whose ids are named here.
+It keeps a selection across pages: every page shows the rows with these ids.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ SubjectKind = Literal["op", "kernel", "module"]
 
 
 class Related(msgspec.Struct, frozen=True):
-    """What belongs to the ``kind`` of thing with this ``id``, in the selected iterations.
+    """The items related to the ``kind`` of item with this ``id``, in the selected iterations.
 
-    ``ops`` and ``kernels`` are ids. ``modules`` are keys as the Modules page has them: a path, or ":role" for what one
-    part of the step does in no module. Of an op: itself, the kernels that it launched and its module. Of a kernel: the
-    ops that launched it and their modules. Of a module: all ops in it and in the modules below it.
+    ``ops`` and ``kernels`` are ids. ``modules`` are keys as the Modules page has them: a path, or ":role" for the work
+    of one part of the step outside all modules. Of an op: itself, the kernels that it launched and its module. Of a
+    kernel: the ops that launched it and their modules. Of a module: all ops in it and in the modules below it.
     """
 
     ref: RunRef
@@ -40,7 +40,7 @@ def related(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectK
     """What belongs to an op, a kernel (by id) or a module (by key).
 
     Raises:
-        KeyError: there is nothing of this kind and id in the recording.
+        KeyError: the recording has no item of this kind and id.
     """
     launches = view.profile.launches
     rows = np.flatnonzero(view.selected_launches(selection) & (view.launch_group >= 0))

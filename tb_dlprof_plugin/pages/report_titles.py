@@ -1,4 +1,4 @@
-"""What each report is called on the page, and the question that it answers."""
+"""Title of each report on the page, and the question that it answers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ TITLES: dict[str, tuple[str, str]] = {
     "kernel": ("Kernels", "Which kernels take the time, and which ops launch them?"),
     "tensor": ("Tensor Cores", "Which ops can use Tensor Cores, do they, and what would it save?"),
     "op_type": ("Op types", "Which types of op take the time?"),
-    "group_node": ("Modules", "Which modules take the time, with all that lies below them?"),
+    "group_node": ("Modules", "Which modules take the time, including their submodules?"),
     "expert_systems": ("Advice", "What should be changed, and what would that save?"),
-    "averages": ("Torch's table", "What does prof.key_averages() say: the time by name of op, call and kernel?"),
+    "averages": ("Torch's table", "What does prof.key_averages() show: the time by name of op, call and kernel?"),
     "api": ("CUDA calls", "Which calls of the CUDA runtime and driver does the CPU spend its time in?"),
     "copies": ("Memory copies", "What is copied and set, in which sizes, and how fast?"),
     "kernel_groups": (
@@ -22,4 +22,4 @@ TITLES: dict[str, tuple[str, str]] = {
 """Title and question by the report's name."""
 
 DLPROF = ("summary", "detail", "iteration", "kernel", "tensor", "op_type", "group_node", "expert_systems")
-"""Those that DLProf had."""
+"""The reports of DLProf."""

@@ -1,4 +1,4 @@
-"""The Roofline page: FLOPs, bytes and rate of each op with a matrix routine, against what the GPU can reach."""
+"""The Roofline page: FLOPs, bytes and rate of each op with a matrix routine, compared with the ceilings of the GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RooflineOp(msgspec.Struct, frozen=True):
     """An op whose matrix routines ran on the GPU; None is unknown.
 
     ``gpu_ns`` is the time of the kernels of its matrix routines. ``percent_of_ceiling`` may exceed 100: Winograd and
-    FFT convolutions multiply less often than the count of FLOPs assumes. ``bound`` says which roof is the lower one.
+    FFT convolutions multiply less often than the count of FLOPs assumes. ``bound`` names the lower roof.
     """
 
     id: str
@@ -178,14 +178,14 @@ def _headline(found: Roofline, has_gpu: bool, flops: int | None, iterations: int
     if not found.calls:
         return "No matrix product, convolution or attention ran in the selected iterations."
     if flops is None:
-        return "FLOPs are unknown: input shapes were not recorded, or do not tell."
+        return "FLOPs are unknown: input shapes were not recorded, or are incomplete."
     amount = f"{flop_count(flops / iterations)} an iteration"
     if not has_gpu:
         return f"{amount}; the run used no GPU, so there is no roof to compare with."
     if found.ceilings is None:
-        return f"{amount}; what {found.gpu or 'this GPU'} can reach is not known."
+        return f"{amount}; the peak rates of {found.gpu or 'this GPU'} are unknown."
     if overall is None:
-        return f"{amount}; which of the GPU's peak rates apply is not known."
+        return f"{amount}; the applicable peak rates are unknown."
     text = f"{amount}; matrix kernels reach {overall:.0f} % of what {found.gpu} can in the precision they ran in"
     share = percent(found.unknown_ns, found.time_ns) or 0.0
     return text + (f"; {share:.0f} % of their time has unknown FLOPs." if share > _NOTABLE_UNKNOWN else ".")

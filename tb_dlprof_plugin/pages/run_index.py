@@ -1,4 +1,4 @@
-"""The runs that a logdir holds, for the pickers: read from the summary metadata alone, no profile is decoded."""
+"""The runs of a logdir, for the pickers: from the summary metadata alone, without decoding a profile."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class RunEntry(msgspec.Struct, frozen=True):
-    """One (run, session, rank); ``cycles`` are ascending. Facts are None where the writer did not know them.
+    """One (run, session, rank); ``cycles`` are ascending. Unknown facts are None.
 
     ``recorded_iteration_ns`` is the mean recorded step, the profiler's time included.
     """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tb_dlprof_plugin.comparison.run_table import Against, Change, against_base
+from tb_dlprof_plugin.comparison.run_table import Change, against_base
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
     RecordedRun,
@@ -19,9 +19,8 @@ from tb_dlprof_plugin.pages.recorded_run import (
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 NOISE_NOTE = (
-    "Steps are without the profiler; ~ marks those that are estimated. The interval of 95 % comes from how well both "
-    "steps are known; what differs from one recording to the next is not in it. Deviations are those of the recorded "
-    "iterations."
+    "Steps are without the profiler; ~ marks those that are estimated. The 95 % interval comes from the uncertainty of "
+    "both steps; it does not include variation between recordings. Deviations are those of the recorded iterations."
 )
 
 
@@ -29,11 +28,11 @@ class RunRow(msgspec.Struct, frozen=True):
     """One run, per iteration; None is unknown, and so is an empty text.
 
     ``step_ns`` is the step without the profiler, ``step_low_ns`` to ``step_high_ns`` its interval and ``step_source``
-    how it is known, as in `StepFigures.source`, ``step_words`` the same in words. ``recorded_ns`` is the mean recorded
+    its source, as in `StepFigures.source`, ``step_words`` the same in words. ``recorded_ns`` is the mean recorded
     iteration, ``deviation_ns`` the standard deviation of these. ``precision_key`` is what most matrix work was computed
-    in, the same in AMP and with half parameters; it gives the colour. ``base`` names the run that it is held against,
-    its own for a base; where it is "", ``no_base`` says why. ``changes`` are the facts in which it differs from the
-    base. ``low`` to ``high`` is the interval of ``speedup``. ``advice`` is the first finding.
+    in, the same in AMP and with half parameters; it gives the colour. ``base`` names its base, its own for a base; if
+    it is "", ``no_base`` gives the reason. ``changes`` are the facts in which it differs from the base. ``low`` to
+    ``high`` is the interval of ``speedup``. ``advice`` is the first finding.
     """
 
     ref: RunRef
@@ -94,7 +93,7 @@ def many_runs_page(
 
     Args:
         recorded: those that have been read.
-        base: name of the run that all are held against; by default the FP32 run of each model and batch size.
+        base: name of the base of all runs; by default the FP32 run of each model and batch size.
         failed: those that cannot be read.
         total: number of all runs; by default those given.
 
@@ -105,7 +104,7 @@ def many_runs_page(
     done = len(runs) + len(failed)
     ambiguous = ambiguous_models(runs)
     against = against_base([one.run for one in runs], base)
-    rows = [_row(one, held, ambiguous) for one, held in zip(runs, against, strict=True)]
+    rows = [_row(one, compared, ambiguous) for one, compared in zip(runs, against, strict=True)]
     return ManyRunsPage(
         headline=_headline(rows, done if total is None else total),
         note=NOISE_NOTE,
@@ -118,8 +117,8 @@ def many_runs_page(
     )
 
 
-def _row(recorded: RecordedRun, held: Against, ambiguous: frozenset[str]) -> RunRow:
-    figures, setup, gained = recorded.run.figures, recorded.run.figures.setup, held.speedup
+def _row(recorded: RecordedRun, compared: RunWithBase, ambiguous: frozenset[str]) -> RunRow:
+    figures, setup, gained = recorded.run.figures, recorded.run.figures.setup, compared.speedup
     return RunRow(
         ref=recorded.ref,
         model=model_label(setup.model, setup.parameters, ambiguous),
@@ -138,9 +137,9 @@ def _row(recorded: RecordedRun, held: Against, ambiguous: frozenset[str]) -> Run
         recorded_ns=round(figures.step.recorded_ns),
         deviation_ns=figures.deviation_ns,
         samples_per_second=figures.samples_per_second,
-        base=held.base.name if held.base else "",
-        no_base=held.why,
-        changes=changes_text(held.differs, setup, held.base.figures.setup, ambiguous) if held.base else [],
+        base=compared.base.name if compared.base else "",
+        no_base=compared.why,
+        changes=changes_text(compared.differs, setup, compared.base.figures.setup, ambiguous) if compared.base else [],
         speedup=gained.ratio if gained else None,
         low=gained.low if gained else None,
         high=gained.high if gained else None,
@@ -167,16 +166,16 @@ def _headline(rows: list[RunRow], total: int) -> str:
     if not rows:
         return "No run holds a profile that can be read." if total else "There is no run yet."
     if total == 1:
-        return "One run: record another one beside it, with mixed precision for example, and they are compared here."
-    held = [row for row in rows if row.speedup is not None]
-    counts = [(name, sum(row.change == name for row in held)) for name in ("faster", "slower", "within noise")]
+        return "One run: record another one next to it, for example with mixed precision, to compare them here."
+    compared = [row for row in rows if row.speedup is not None]
+    counts = [(name, sum(row.change == name for row in compared)) for name in ("faster", "slower", "within noise")]
     known = [f"{count} {name}" for name, count in counts if count]
     text = f"{len(rows)} runs"
     if known:
         text += f"; {', '.join(known)} than their base" if "within noise" not in known[-1] else _with_noise(known)
-    best = max((row for row in held if row.change == "faster"), key=lambda row: row.speedup or 0.0, default=None)
+    best = max((row for row in compared if row.change == "faster"), key=lambda row: row.speedup or 0.0, default=None)
     if best is not None:
-        text += f". Fastest against its base: {best.ref.run}, {best.speedup:.2f} times as fast"
+        text += f". Fastest compared with its base: {best.ref.run}, {best.speedup:.2f} times as fast"
     return text + "."
 
 

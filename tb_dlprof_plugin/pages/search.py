@@ -1,4 +1,4 @@
-"""A few words in, what has them in its name out: ops, kernels, modules, rules of the advice and reports of one run."""
+"""Searches ops, kernels, modules, advice rules and reports of one run by words in their names."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ HitKind = Literal["op", "module", "kernel", "rule", "report"]
 HITS_PER_KIND = 12
 _PARTS = re.compile(r"[^./:_<>\s]+")
 _WHOLE_PARTS = re.compile(r"[^./:\s]+")
-"""A name is made of these: "layer1.0.conv2/max_pool2d" of layer1, 0, conv2, max_pool2d, and of max and pool2d."""
+"""Separators of the parts of a name: "layer1.0.conv2/max_pool2d" of layer1, 0, conv2, max_pool2d, and of max and
+pool2d."""
 
 
 class SearchHit(msgspec.Struct, frozen=True):
-    """Something with the words in its name. ``id`` is what the pages' addresses carry: an op's id, a module's path.
+    """Something with the words in its name. ``id`` is the id in the page's URL: an op's id, a module's path.
 
-    ``fit`` says how well: for each word 0 where a part of the name is that word, 1 where one begins with it, 2 for the
-    rest. ``value_ns`` is its time in the selected iterations, on the GPU or, without one, on the CPU; None where it has
-    none.
+    ``fit`` rates the match: for each word 0 where a part of the name is that word, 1 where one begins with it, 2 for
+    the rest. ``value_ns`` is its time in the selected iterations, on the GPU or, without one, on the CPU; None where it
+    has none.
     """
 
     kind: HitKind
@@ -55,7 +56,7 @@ class SearchPage(msgspec.Struct, frozen=True):
 
 
 class _Name(msgspec.Struct, frozen=True, gc=False):
-    """What is searched, in lower case; the first line of ``text`` is the name itself."""
+    """The searched texts, in lower case; the first line of ``text`` is the name itself."""
 
     text: str
     weight: int
@@ -63,7 +64,7 @@ class _Name(msgspec.Struct, frozen=True, gc=False):
 
 
 def search_page(view: ProfileView, ref: RunRef, selection: Selection, text: str) -> SearchPage:
-    """What has every word of ``text`` in its name, its type or its direction; nothing for no words."""
+    """Items with every word of ``text`` in their name, type or direction; none without words."""
     words = text.lower().split()
     hits: list[SearchHit] = []
     found: dict[str, int] = {}
@@ -73,7 +74,7 @@ def search_page(view: ProfileView, ref: RunRef, selection: Selection, text: str)
         ("kernel", _kernel_names, _kernel_hit),
     )
     for kind, names, hit in sources:
-        # For no words as well: the page asks so when its search box opens, and the first word finds the names ready.
+        # Also without words: the page sends such a request when its search box opens, to fill the cache.
         searched = names(view, selection)
         if words:
             best = _matching(searched, words)

@@ -1,4 +1,4 @@
-"""How the step without the profiler is known, in words: once on a page, beside its length."""
+"""The source of the step without the profiler as a phrase: once on a page, next to its length."""
 
 from __future__ import annotations
 

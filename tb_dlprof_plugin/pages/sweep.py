@@ -19,18 +19,18 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 SweepUnit = Literal["ns", "per_second", "percent", "bytes", "flops", "flops_per_second", "count"]
 _NUMBERS = ("batch_size", "workers", "gpus", "processes")
 _OF_STEP = ("step_time", "samples_per_second", "gpu_utilization", "flops_rate")
-"""Measures that hang on the step."""
+"""Measures that depend on the step."""
 _OPTIONS = 200
 """Op types to choose from."""
 
 
 class SweepError(ValueError):
-    """The sweep that was asked for makes no sense; the message says what does."""
+    """The requested sweep is invalid; the message lists valid ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class SweepChoice:
-    """What to draw: ``over`` None takes the fact with the most to say; "share" needs a kernel group or an op type."""
+    """What to draw: ``over`` None takes the most informative fact; "share" needs a kernel group or an op type."""
 
     over: str | None = None
     measure: str = "step_time"
@@ -49,7 +49,7 @@ class SweepOption(msgspec.Struct, frozen=True):
 class SweepMark(msgspec.Struct, frozen=True):
     """A point of a line; ``position`` is an index of `SweepPage.positions`.
 
-    ``estimated`` says that the value hangs on a step that is estimated.
+    ``estimated`` is True if the value depends on an estimated step.
     """
 
     position: int
@@ -126,7 +126,7 @@ def sweep_page(
     """The runs as lines.
 
     Raises:
-        SweepError: there is no such fact, measure or kernel group, or "share" lacks what it is the share of.
+        SweepError: there is no such fact, measure or kernel group, or "share" lacks its op or kernel group.
     """
     runs = list(recorded)
     named = [one.run for one in runs]
@@ -186,7 +186,7 @@ def _reader(choice: SweepChoice) -> tuple[Callable[[RunFigures], float | None], 
     if measure == "share":
         return _share(choice)
     if choice.op or choice.kernel_group:
-        raise SweepError("an op or a kernel group goes with the measure 'share'")
+        raise SweepError("an op or a kernel group needs the measure 'share'")
     readers: dict[str, Callable[[RunFigures], float | None]] = {
         "step_time": lambda figures: figures.step.ns or None,
         "samples_per_second": lambda figures: figures.samples_per_second,

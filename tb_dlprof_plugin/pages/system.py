@@ -76,7 +76,7 @@ def _model(facts: RunFacts) -> list[SystemItem]:
             ("Mode", None if facts.training is None else ("training" if facts.training else "inference")),
             ("Optimizer", facts.optimizer),
             ("torch.compile", _switch(facts.compiled)),
-            # A model that was seen without a wrapper has none.
+            # Known: the hook recorded a model without a wrapper.
             ("Parallel wrapper", facts.parallel_wrapper or ("none" if facts.model else None)),
             ("Rank / world size", _pair(facts.rank, facts.world_size)),
             ("Peak memory allocated", _gib(facts.peak_memory_allocated_bytes)),

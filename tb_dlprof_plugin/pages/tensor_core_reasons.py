@@ -11,7 +11,7 @@ import numpy as np
 from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import of_forecast, shorter_step
-from tb_dlprof_plugin.advice.thresholds import AMP_MATRIX_FROM_FP32, TF32_MATRIX, Speedup
+from tb_dlprof_plugin.advice.thresholds import AMP_MATRIX_FROM_FP32, TF32_MATRIX, SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.tensor_core_bounds import largest_gains
 from tb_dlprof_plugin.metrics.tensor_core_reasons import OffTime, off_tensor_cores
@@ -28,16 +28,16 @@ OffReason = Literal[
     "alignment", "library_choice", "layout", "helpers",
 ]  # fmt: skip
 
-_FACTORS: dict[str, Speedup] = {"tf32": TF32_MATRIX, "amp": AMP_MATRIX_FROM_FP32}
+_FACTORS: dict[str, SpeedupRange] = {"tf32": TF32_MATRIX, "amp": AMP_MATRIX_FROM_FP32}
 _REMEDIES = {"tf32": "TF32", "amp": "mixed precision"}
 _NEVER = ("gpu_has_none", "no_tensor_core_kernel", "dtype")
-"""Reasons that also tell why matrix work is not eligible."""
+"""Reasons that also apply to matrix work that is not eligible."""
 _LAYOUT = "changing layouts"
 _HELPERS = "kernels around a product"
 
 
 class TensorCoreReason(msgspec.Struct, frozen=True):
-    """Why ``time_ns`` of an op's kernel time is off the Tensor Cores.
+    """The reason why ``time_ns`` of an op's kernel time is off the Tensor Cores.
 
     ``saved_ns`` is the kernel time that the switch named by the text should save, with its interval; None where no
     factor is known. Then ``at_most_ns`` bounds what its remedy could save; None where FLOPs or the GPU's rates are
@@ -87,7 +87,7 @@ class IneligibleWork(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class OpReasons:
-    """What one op has: reasons by falling time, and the time of kernels that serve its products.
+    """Reasons of one op by falling time, and the time of helper kernels of its products.
 
     ``gain_ns`` is the most that the whole op could gain, None where unknown.
     """
@@ -153,7 +153,7 @@ def _forecast_shares(view: ProfileView, selection: Selection, off: list[OffTime]
     return {
         op.group: max(0.0, min(1.0, (op.measured_ns - op.predicted_ns) * selection.count / times[op.group]))
         for op in found.ops
-        # An op without a new precision is one that the forecast knows nothing of: its FLOPs are unknown.
+        # An op without a new precision is not covered by the forecast: its FLOPs are unknown.
         if op.precision and times.get(op.group)
     }
 
@@ -187,7 +187,7 @@ def ineligible_work(view: ProfileView, selection: Selection) -> list[IneligibleW
     strings, groups = view.profile.strings, view.groups
     found: dict[tuple[str, Reason], list[OffTime]] = {}
     for item in off_tensor_cores(view, selection).off:
-        # Vector ops are no matrix ops: only what a rule names is told.
+        # Vector ops are not matrix ops: only reasons from a rule are shown.
         if not item.eligible and item.reason.id in _NEVER:
             found.setdefault((strings[groups.op_type[item.group]], item.reason), []).append(item)
     work = [
@@ -205,7 +205,7 @@ def ineligible_work(view: ProfileView, selection: Selection) -> list[IneligibleW
 
 
 def main_reason(view: ProfileView, selection: Selection, group: int, eligible: Verdict) -> str:
-    """Why most of the op group's matrix work is off the Tensor Cores, or cannot be on them; "" where nothing tells."""
+    """Why most of the op group's matrix work is off the Tensor Cores, or cannot be on them; "" if unknown."""
     for item in off_tensor_cores(view, selection).off:
         told = item.eligible if eligible == "yes" else item.reason.id in _NEVER
         if item.group == group and told:
@@ -241,7 +241,7 @@ def step_saving(view: ProfileView, selection: Selection) -> SavingItem | None:
 
 
 def _faster(context: RuleContext, known: list[OffTime], which: str) -> Change:
-    """What stays of the matrix kernels off the Tensor Cores of each op, by the remedies of its parts."""
+    """Remaining share of the matrix kernels off the Tensor Cores of each op, after the remedies of its parts."""
     off = context.kernel_launches & context.view.launch_in_matrix_op & ~context.on_tensor_cores
     group = context.view.launch_group
     time = np.bincount(

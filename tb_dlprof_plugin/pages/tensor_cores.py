@@ -37,10 +37,10 @@ CouldSave = Literal["estimate", "at most", "estimate and at most", "nothing", "u
 class TensorCoreOp(msgspec.Struct, frozen=True):
     """An eligible op: ``tc_ns + non_tc_ns + unknown_ns == gpu_ns``.
 
-    ``reason`` says why most of what is off the Tensor Cores is; ``reasons`` holds all, by falling time, and with
+    ``reason`` is the main reason for time off the Tensor Cores; ``reasons`` lists all, by falling time, and with
     ``layout_ns`` and ``helpers_ns``, the kernels that serve a product on Tensor Cores, sums to ``non_tc_ns +
     unknown_ns``. ``saved_ns`` is an estimate of kernel time, None where no remedy has a known factor; ``at_most_ns``
-    bounds what the others could save. ``could_save_ns`` adds them up, ``could_save`` says which of them it is made of.
+    bounds what the others could save. ``could_save_ns`` is their sum, ``could_save`` names its parts.
     """
 
     id: str
@@ -144,7 +144,7 @@ def tensor_cores_page(view: ProfileView, ref: RunRef, selection: Selection) -> T
 
 
 def supported_precisions(view: ProfileView) -> tuple[str, ...]:
-    """What the Tensor Cores of the run's GPU can compute in; nothing for a GPU that is unknown or has none."""
+    """Precisions of the Tensor Cores of the run's GPU; empty if the GPU is unknown or has none."""
     return tensor_core_precisions(view.compute_capability)
 
 
@@ -199,7 +199,7 @@ def _ops(
 
 
 def _by_saving(op: TensorCoreOp) -> tuple[int, int, int]:
-    """What may save most first, then what may save an unknown time, then what has nothing to save."""
+    """Sort key: largest possible saving first, then unknown savings, then none."""
     kind = 1 if op.could_save_ns is None else 0 if op.could_save_ns else 2
     return (kind, -(op.could_save_ns or 0), -(op.gpu_ns - op.tc_ns))
 
@@ -312,7 +312,7 @@ def _headline(
     use = (
         f"{idle} of {len(ops)} ops do not use them at all."
         if idle
-        else f"of {unknown} of {len(ops)} ops it is not known."
+        else f"for {unknown} of {len(ops)} ops it is unknown."
         if unknown
         else f"every eligible op uses them{in_part}."
     )
@@ -323,7 +323,7 @@ def _headline(
 
 
 def _main_reason(lead: str, by_reason: list[ReasonTotal]) -> str:
-    """What most of the time off the Tensor Cores is due to."""
+    """The main reason for time off the Tensor Cores."""
     if not by_reason:
         return ""
     first = max(by_reason, key=lambda total: total.time_ns)

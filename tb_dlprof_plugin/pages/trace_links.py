@@ -1,7 +1,7 @@
-"""Where the trace behind a profile lies, for whoever wants to open it in Perfetto, HTA or the PyTorch Profiler tab.
+"""Finds the trace of a profile, to open it in Perfetto, HTA or the PyTorch Profiler tab.
 
-The files of the run's directory and what the profile says of its trace in; which file is meant, and what to do where
-there is none, out.
+Takes the files of the run's directory and the profile's trace name; returns the matching file, or what to do without
+one.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _KEEP = "Record with keep_trace=True (the default) to keep it"
 class TraceFile(msgspec.Struct, frozen=True):
     """One trace in the run's directory.
 
-    ``name`` is relative to that directory, ``path`` absolute on the machine that TensorBoard runs on; ``version`` tells
-    a file from one that was written over it. ``copy`` is a trace that was rewritten for the PyTorch Profiler tab;
-    ``of_profile`` says whether the profile that is shown was made of it.
+    ``name`` is relative to that directory, ``path`` absolute on the machine that TensorBoard runs on; ``version``
+    distinguishes a file from one that replaced it. ``copy`` is a trace that was rewritten for the PyTorch Profiler tab;
+    ``of_profile`` is True if the profile was made from it.
     """
 
     name: str
@@ -33,7 +33,7 @@ class TraceFile(msgspec.Struct, frozen=True):
 
 
 class TraceLinks(msgspec.Struct, frozen=True):
-    """``files``: those of this profile first; ``missing`` says why there is no trace of it, and what to do."""
+    """``files``: those of this profile first; ``missing`` explains a missing trace, and what to do."""
 
     ref: RunRef
     files: list[TraceFile]
@@ -47,8 +47,8 @@ def trace_links(
     """The traces of a run.
 
     Args:
-        directory: the run's directory, as a person would name it.
-        tab_run: what the PyTorch Profiler tab calls that directory.
+        directory: the run's directory, as shown to the user.
+        tab_run: the name of that directory in the PyTorch Profiler tab.
         files: name, path, size in bytes, version and whether it is a copy, of each trace in it.
     """
     known = profile.source.trace_file
@@ -65,7 +65,7 @@ def trace_links(
 
 
 def no_trace_links(ref: RunRef, missing: str) -> TraceLinks:
-    """Where the run's directory cannot be looked into."""
+    """The result if the run's directory cannot be read."""
     return TraceLinks(ref=ref, files=[], missing=missing, pytorch_tab=None)
 
 

@@ -1,4 +1,4 @@
-"""What every page shows below its title: whether the recording can be trusted, and why."""
+"""The verdict below the title of every page: whether the recording can be trusted, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ __all__ = ["TrustLevel", "TrustPage", "TrustReason", "TrustVerdict", "trust_page
 
 
 class TrustReason(msgspec.Struct, frozen=True):
-    """One reason for the verdict; ``severity`` is the best verdict that it leaves, "good" where it speaks for it."""
+    """One reason for the verdict; ``severity`` is the best verdict that it allows, "good" if it supports the
+    recording."""
 
     code: str
     severity: TrustLevel
@@ -22,7 +23,7 @@ class TrustReason(msgspec.Struct, frozen=True):
 class TrustVerdict(msgspec.Struct, frozen=True):
     """Whether the recording can be trusted; ``reasons`` come worst first.
 
-    "good": its figures can be taken as they are; "fair": some of them cannot; "poor": most of them are not those of the
+    "good": its figures are reliable; "fair": some of them are not; "poor": most of them are not those of the
     program without the profiler.
     """
 

@@ -1,4 +1,4 @@
-"""What a run would take in another precision, from its FP32 recording alone."""
+"""Forecasts the step of a run in another precision, batch size or GPU, from its recording alone."""
 
 from __future__ import annotations
 

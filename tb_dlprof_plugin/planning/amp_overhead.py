@@ -51,8 +51,8 @@ def added_work(
         view: the run.
         work: its launches.
         flow: the data types of its tensors.
-        target: the precision that is asked about.
-        host_ns_per_op: what an op of the run takes the CPU, without waits, in the time that is replayed.
+        target: the precision of the forecast.
+        host_ns_per_op: CPU time of an op of the run, without waits, in the replayed time.
         calibration: what casts cost.
     """
     rate = target.new_ceilings.bytes_per_second * calibration.cast_bandwidth / 1e9

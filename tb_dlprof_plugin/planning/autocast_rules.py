@@ -1,4 +1,4 @@
-"""What ``torch.autocast`` does with an op on a CUDA device.
+"""Returns what ``torch.autocast`` does with an op on a CUDA device.
 
 Source: PyTorch documentation, *Automatic Mixed Precision package - torch.amp*, "CUDA Ops that can autocast to float16",
 "... to float32" and "... that promote to the widest input type", and the op registry of

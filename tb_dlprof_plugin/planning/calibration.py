@@ -1,4 +1,4 @@
-"""What the forecast knows of machines beside the ops' measured times; each from the recorded pairs on an H200."""
+"""Constants of the forecast besides the ops' measured times; each from the recorded pairs on an H200."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Calibration:
     cast_bandwidth: share of the memory bandwidth that casts reach; 3.1 of 4.8 TB/s.
     forward_cast_ns, backward_cast_ns: the shortest cast kernels. Those of gradients find their data evicted from the
         cache.
-    spreads: standard deviations by which the ends of the interval shift all changed kernels together.
+    spreads: standard deviations by which the interval shifts all changed kernels together.
     batch_spread: more uncertainty of kernel times for each doubling or halving of the batch size; from one model at
         four sizes.
     other_gpu_spread: more uncertainty of kernel times on a GPU that no op was measured on: an assumption.

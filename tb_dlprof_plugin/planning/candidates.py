@@ -1,4 +1,4 @@
-"""The forecasts of one run, each made once: rules, pages and promises ask for the same."""
+"""The forecasts of one run, each computed once for rules, pages and realised savings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, foreca
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 MIXED: tuple[Precision, ...] = ("tf32", "fp16", "bf16")
-"""What an FP32 run could go to, in the order in which pages show it."""
+"""The precisions that an FP32 run could use, in the order of the pages."""
 
 
 class Forecasts:
@@ -20,7 +20,7 @@ class Forecasts:
         """The forecast in a precision.
 
         Raises:
-            ForecastError: there is none; the text says why.
+            ForecastError: there is none; the message gives the reason.
         """
         found = self._found.get(precision)
         if found is None:
@@ -30,7 +30,7 @@ class Forecasts:
                 found = error
             self._found[precision] = found
         if isinstance(found, ForecastError):
-            # A new one: an exception that is raised again would collect the tracebacks of all its raisers.
+            # A new exception: raising the same one again would accumulate tracebacks.
             raise ForecastError(str(found))
         return found
 

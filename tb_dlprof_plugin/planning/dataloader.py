@@ -1,9 +1,9 @@
-"""What the DataLoader lets a step be: time in which the training thread waits for worker processes is no work.
+"""Limits that the DataLoader sets to a step: waiting for worker processes is not work.
 
 Worker processes load in parallel with the training. A step that waits for them takes as long as they need for a batch,
 and no other precision changes that: what the step saves is spent waiting. Where the GPU is busy meanwhile the wait
-costs nothing now, and what the workers can deliver at most is not known. A DataLoader without worker processes works
-in the training thread; that time is work, and stays as it is.
+costs nothing now, and what the workers can deliver at most is not known. A DataLoader without worker processes works in
+the training thread; that time is work and does not change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Loading:
 
     Attributes:
         waits: disjoint intervals (ns).
-        least_step_ns: what the workers need for a batch, at least, where the GPU waits for them too; else 0.
+        least_step_ns: least time of the workers for a batch, if the GPU waits for them too; else 0.
         hidden: whether steps wait for the workers while the GPU is busy: then they may be the next limit.
     """
 

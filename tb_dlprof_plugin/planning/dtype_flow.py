@@ -1,9 +1,9 @@
 """Which ops of an FP32 run would compute in half precision under autocast, and which casts that needs.
 
-A trace knows shapes and not tensors. So the ops of the forward pass are walked in order, and each input is taken for
-the last output that fits its shape and that nothing took yet, else for the last that fits: it has the type that
-autocast would have given it. A parameter is what the backward pass accumulates a gradient for. Of an addition with two
-inputs of one shape one is a residual: it is taken for the last sum of that shape, or for the first tensor of it.
+A trace records shapes, not tensors. So the ops of the forward pass are visited in order, and each input is matched with
+the last unused output of its shape, else with the last one of its shape: it has the type that autocast would have given
+it. A parameter is a tensor for which the backward pass accumulates a gradient. Of an addition with two inputs of one
+shape one is a residual: it is matched with the last sum of that shape, or with the first tensor of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 
 _SUMS = frozenset({"add", "add_", "__add__", "__iadd__"})
 _REMEMBERED = 64
-"""Outputs that an input may be: it is rarely older, but for residuals."""
+"""Number of recent outputs that an input may match: only residuals are older."""
 _MOVES = ("to", "_to_copy", "copy_")
 
 
@@ -129,7 +129,7 @@ class _Walk:
         return float_shapes(self._profile.shapes_of(op), self._profile.dtypes_of(op))
 
     def _is_composite(self, row: int, name: str) -> bool:
-        """Whether an op that autocast has no rule for contains one that it has a rule for: that decides then."""
+        """Whether an op without an autocast rule contains one that has a rule, which then decides."""
         depth, calls = int(self._calls.depth[row]), self._calls
         for inner in range(row + 1, min(row + 64, len(calls.depth))):
             if calls.depth[inner] <= depth:
@@ -185,7 +185,7 @@ class _Walk:
         return taken
 
     def _find(self, shape: Shape) -> Output | None:
-        """The output that an input of this shape is taken for."""
+        """The output that an input of this shape is matched with."""
         fitting = [output for output in reversed(self._outputs) if output.fits(shape)]
         found = next((output for output in fitting if not output.taken), fitting[0] if fitting else None)
         if found is None:

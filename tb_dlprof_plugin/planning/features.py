@@ -1,4 +1,4 @@
-"""What decides how much faster an op gets in another precision: its kind and a few numbers of its size.
+"""Features of an op that determine its speedup in another precision: its kind and a few numbers of its size.
 
 The same numbers are computed of the ops that were measured one by one (`benchmarks/op_speed`) and of the ops of a
 run, so that a run's ops find the measured ones most like them.
@@ -19,17 +19,17 @@ _FEW_CHANNELS = 8
 _MOSTLY = 0.75
 _ALIGNMENT_WEIGHT = 1.0
 _LAYOUT_WEIGHT = 6.0
-"""Images with channels last and such with channels first share no neighbours: converting costs as much as the op."""
+"""Ops with channels last and with channels first are never neighbours: converting costs as much as the op."""
 _NS = 1e9
 _MICROSECOND = 1e3
 TIME, SLOWNESS = 0, 1
-"""Places in the features of a matrix routine: logarithms of its time in µs, and of that over the least time."""
+"""Indices in the features of a matrix routine: logarithms of its time in µs, and of that over the least time."""
 
 
 def matrix_kind(op: str, shapes: InputShapes, flops: int) -> str:
     """The kind of a matrix routine; "" where the shapes do not tell.
 
-    The backward pass of a first layer computes one gradient, that of its weights; the FLOPs tell.
+    The backward pass of a first layer computes one gradient, that of its weights, which the FLOPs show.
     """
     if "conv" in op:
         sizes = _convolution(op, shapes)

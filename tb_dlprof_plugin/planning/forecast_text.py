@@ -1,4 +1,4 @@
-"""A forecast in words, the same on every page: what would change, from what to what, and what sets the pace."""
+"""A forecast in one sentence, the same on every page: what would change, from what to what, and the bottleneck."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MS = 1e6
 
 
 def gains(found: Forecast) -> bool:
-    """Whether the step should get shorter by enough to speak of."""
+    """Whether the step should get notably shorter."""
     return found.speedup >= 1 + SAME
 
 

@@ -169,7 +169,7 @@ class KernelTimesOf:
         return found or _UNCHANGED
 
     def _measured(self, kind: str, features: Features, base: str = "fp32") -> Ratio | None:
-        """By the measured ops; layers that are alike ask for the same."""
+        """The ratio by the measured ops, cached: many layers are alike."""
         key = (kind, features, base)
         if key not in self._found:
             self._found[key] = self._times.ratio(kind, self._precision, features, base)

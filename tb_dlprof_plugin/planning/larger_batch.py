@@ -1,13 +1,13 @@
-"""What a larger batch would do to a step: samples per second, from the launches of the recorded one.
+"""Estimates samples per second with a larger batch, from the launches of the recorded step.
 
 The CPU launches the same ops for any batch. On the GPU, work that fills it takes longer in proportion to the batch;
 what does not depend on the batch (the optimizer, sets, the transfer of collectives) takes as long as before; and a
 kernel whose blocks do not fill the GPU takes as long until they do. How many blocks a multiprocessor runs at once is
-not known of each kernel, so two ends are given. A step that waits for the DataLoader goes on waiting.
+not known for each kernel, so an interval is given. A step that waits for the DataLoader still waits.
 
-Held to the recorded steps of ResNet-18 at 8, 32, 128 and 512 samples on an H200 in four precisions, 24 pairs, the lower
-end promises too much in one of them (by 2 %), the upper end too little in ten, nine of which begin at 8 samples:
-kernels of so few are less efficient than their blocks tell.
+Compared with the recorded steps of ResNet-18 at 8, 32, 128 and 512 samples on an H200 in four precisions, 24 pairs, the
+lower end is too high in one of them (by 2 %), the upper end too low in ten, nine of which begin at 8 samples: kernels
+of so few samples are less efficient than their blocks suggest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LargerBatch:
 
 FACTORS = (1, 2, 4, 8, 16, 32, 64)
 _WAITS_FOR_DATA = 0.02
-"""Of the step that the GPU is idle for the DataLoader, from which loading sets the pace."""
+"""Share of the step with the GPU idle for the DataLoader, from which loading sets the pace."""
 _RESIDENT_BLOCKS = 2
 """Per multiprocessor, that run at once at the upper end."""
 

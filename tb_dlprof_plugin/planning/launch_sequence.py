@@ -1,4 +1,4 @@
-"""The launches of a run in the order of their calls, as the forecast goes through them."""
+"""The launches of a run in the order of their calls, as the forecast processes them."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """How many times as long an op takes in another precision, from ops that were measured one by one.
 
 ``op_times.json.gz`` holds thousands of ops, drawn at random over the sizes that training uses and from no particular
-model, with their kernel times in FP32, TF32, FP16 and BF16 on one GPU (`benchmarks/op_speed` records and makes it).
-An op of a run gets what a Gaussian process says from the measured ops of its kind that are most like it: in size, in
-time and in how far they stay below the GPU's ceilings in FP32. How much each of these numbers counts (the process's
-hyperparameters) was chosen by the likelihood of the measured ops alone (`benchmarks/op_speed/fit.py`).
+model, with their kernel times in FP32, TF32, FP16 and BF16 on one GPU (`benchmarks/op_speed` records and makes it). The
+ratio of an op is predicted by a Gaussian process from the measured ops of its kind that are most like it: in size, in
+time and in the distance from the GPU's ceilings in FP32. The hyperparameters were chosen by the likelihood of the
+measured ops alone (`benchmarks/op_speed/fit.py`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class GaussianProcess:
     """A Gaussian process over features: Matern 3/2 with a length for each, a linear trend, and noise.
 
     Rasmussen and Williams, Gaussian Processes for Machine Learning (2006), equations 2.23, 2.24 and 4.17. ``lengths``
@@ -59,15 +59,15 @@ class Process:
 
 
 @dataclass(frozen=True)
-class Table:
+class RatioTable:
     """Measured ops of one kind in one precision: a row of features and the logarithm of the ratio of each.
 
-    A feature that is the same in all of them (the layout of images, of a product) says nothing about others.
+    A feature that is the same in all of them (the layout of images, of a product) does not distinguish others.
     """
 
     features: Floats
     logarithms: Floats
-    process: Process
+    process: GaussianProcess
     _center: Floats = field(init=False)
     _per_unit: Floats = field(init=False)
     _scaled: Floats = field(init=False)
@@ -79,7 +79,7 @@ class Table:
         object.__setattr__(self, "_scaled", (self.features - self._center) * self._per_unit)
 
     def ratio(self, features: Features) -> Ratio:
-        """Of an op with these features; never beyond the ratios of the ops it was told by."""
+        """Of an op with these features; never beyond the ratios of the measured ops."""
         process = self.process
         at = ((np.asarray(features) - self._center) * self._per_unit)[None]
         distance = ((self._scaled - at) ** 2).sum(axis=1)
@@ -109,12 +109,13 @@ class Table:
 class OpTimes:
     """``gpu`` is the one that the ops were measured on; the tables are by kind and precision.
 
-    ``from_tf32`` holds those of the matrix routines once more, told by their times in TF32 and relative to those.
+    ``from_tf32`` holds those of the matrix routines once more, with features from their times in TF32 and relative to
+    those.
     """
 
     gpu: str
-    tables: dict[tuple[str, str], Table]
-    from_tf32: dict[tuple[str, str], Table] = field(default_factory=dict)
+    tables: dict[tuple[str, str], RatioTable]
+    from_tf32: dict[tuple[str, str], RatioTable] = field(default_factory=dict)
 
     def ratio(self, kind: str, precision: str, features: Features, base: str = "fp32") -> Ratio | None:
         """Of an op of this kind in "tf32", "fp16" or "bf16"; None for a kind that was not measured.
@@ -144,15 +145,15 @@ class OpTimes:
 
 @functools.cache
 def measured() -> OpTimes:
-    """The ops that the package brings."""
+    """The measured ops in the package data."""
     return read_op_times(resources.files(__package__).joinpath(_DATA).read_bytes())
 
 
 def read_op_times(packed: bytes) -> OpTimes:
     """A table as `benchmarks.op_speed.fit` writes it."""
     data = json.loads(gzip.decompress(packed))
-    tables: dict[tuple[str, str], Table] = {}
-    from_tf32: dict[tuple[str, str], Table] = {}
+    tables: dict[tuple[str, str], RatioTable] = {}
+    from_tf32: dict[tuple[str, str], RatioTable] = {}
     for kind, columns in data["kinds"].items():
         features = np.array(columns["features"], dtype=np.float64)
         in_precision = {
@@ -161,20 +162,20 @@ def read_op_times(packed: bytes) -> OpTimes:
         }
         for precision, values in in_precision.items():
             *lengths, amplitude, trend, noise = columns["processes"][precision]
-            process = Process(tuple(lengths), amplitude, trend, noise)
+            process = GaussianProcess(tuple(lengths), amplitude, trend, noise)
             known = ~np.isnan(values)
-            tables[kind, precision] = Table(features[known], np.log(values[known]), process)
+            tables[kind, precision] = RatioTable(features[known], np.log(values[known]), process)
             if precision != "tf32" and "tf32" in in_precision and is_matrix_kind(kind):
                 from_tf32[kind, precision] = _relative(features, np.log(values), np.log(in_precision["tf32"]), process)
     return OpTimes(data["gpu"], tables, from_tf32)
 
 
-def _relative(features: Floats, logarithms: Floats, in_tf32: Floats, process: Process) -> Table:
-    """A table of ops told by their times in TF32.
+def _relative(features: Floats, logarithms: Floats, in_tf32: Floats, process: GaussianProcess) -> RatioTable:
+    """A table of ops with features from their times in TF32.
 
-    How much each feature counts stays as it was found for times in FP32: the ops are as much alike.
+    The hyperparameters are those found for times in FP32: the ops are equally similar.
     """
     known = ~np.isnan(logarithms) & ~np.isnan(in_tf32)
     moved = features[known].copy()
     moved[:, [TIME, SLOWNESS]] += in_tf32[known, None]
-    return Table(moved, (logarithms - in_tf32)[known], process)
+    return RatioTable(moved, (logarithms - in_tf32)[known], process)

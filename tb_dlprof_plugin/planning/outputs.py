@@ -1,4 +1,4 @@
-"""The outputs of ops that were walked past: shapes that the inputs tell, and what is known where they do not."""
+"""The outputs of visited ops: their shapes if the inputs determine them, else what is known."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _SAME = frozenset({
 
 
 def output_shape(name: str, inputs: tuple[Shape, ...]) -> Shape | None:
-    """Shape of the output, None where the inputs do not tell."""
+    """Shape of the output, None if the inputs do not determine it."""
     if name in _SAME:
         return max(inputs, key=lambda shape: (math.prod(shape), len(shape)))
     if not all(inputs[:3]):
-        # No product has a number among its matrices: the shapes are not what the op took.
+        # A product has no scalar among its matrices: these shapes are not its inputs.
         return None
     if name == "linear" and len(inputs) >= 2:
         return (*inputs[0][:-1], inputs[1][0])

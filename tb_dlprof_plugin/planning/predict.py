@@ -1,8 +1,9 @@
-"""The forecast: an FP32 run in, the step time in another precision out, with an interval and what it consists of.
+"""Forecasts the step time of an FP32 run in another precision, with an interval and its parts.
 
 The step is simulated (`simulation`) with new kernel times (`kernel_times`), with the casts that autocast would add and,
-for FP16, the GradScaler (`added`). Nothing of the other run is known. The interval comes from two more simulations: one
-with kernels as fast and a CPU as little slowed down by the profiler as the measurements allow, one with the opposite.
+for FP16, the GradScaler (`amp_overhead`). Nothing of the other run is used. The interval comes from two more
+simulations: one with kernels as fast and a CPU as little slowed down by the profiler as the measurements allow, one
+with the opposite.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class Forecast:
     """Times of a step in ns; ``measured_ns`` is the recorded step, ``base_ns`` the one without the profiler.
 
     ``low_ns`` and ``high_ns`` hold what is not known of the base as well. ``least_share`` and ``most_share`` are what
-    is left of the step, at least and at most, whatever the base. ``casts`` counts kernels per step. ``change`` is what
-    becomes of the step, for simulating it together with other changes.
+    is left of the step, at least and at most, whatever the base. ``casts`` counts kernels per step. ``change`` is the
+    change of the step, for simulating it together with other changes.
     """
 
     target: Target
@@ -99,7 +100,7 @@ def forecast(
         op_times: measured ops other than those of the package.
 
     Raises:
-        ForecastError: what the run lacks, or what is wrong with what is asked.
+        ForecastError: the run lacks data, or the request is invalid; the message says which.
     """
     view = run if isinstance(run, ProfileView) else ProfileView(run)
     target = target_of(view, precision, batch_size, gpu)
@@ -108,7 +109,7 @@ def forecast(
 
 @dataclass(frozen=True)
 class _Changed:
-    """What becomes of the step, with the kernel times and the added work that make it so."""
+    """The change of the step, with the kernel times and the added work behind it."""
 
     change: Change
     times: KernelTimes
@@ -161,13 +162,13 @@ class _Forecaster:
         )
 
     def _end(self, share: float, spreads: float) -> tuple[float, float]:
-        """The step (ns), and what is left of it, with kernels and a CPU as fast, or as slow, as measurements allow."""
+        """The step (ns) and its remaining share, with kernels and a CPU as fast, or as slow, as measurements allow."""
         simulated, steps = self._simulation, self._simulation.estimate
-        held, free = simulated.held_and_absolute([self._changed(share, spreads).change], share)
-        left = held.ns / steps.ns
+        scaled, absolute = simulated.scaled_and_absolute([self._changed(share, spreads).change], share)
+        left = scaled.ns / steps.ns
         if steps.source == "measured":
             return left * (steps.low_ns if spreads < 0 else steps.high_ns), left
-        return free.ns, left
+        return absolute.ns, left
 
     def _changed(self, share: float, spreads: float) -> _Changed:
         """The change, with all kernel times shifted by so many of their spreads."""
@@ -184,7 +185,7 @@ class _Forecaster:
         if target.precision in ("fp16", "bf16"):
             per_op = self._simulation.replayed_host_ns(share) / max(self._ops_per_step, 1.0)
             added = added_work(view, work, self._flow, target, per_op, known)
-        # What the workers of the DataLoader are waited for is no work of the CPU.
+        # Waiting for DataLoader workers is not CPU work.
         limits = self._loading.hidden or self._loading.least_step_ns
         waits = self._loading.waits if limits else None
         change = Change(cpu=waits, keep_cpu=0.0, gpu=gpu, added=added.before if added else {})

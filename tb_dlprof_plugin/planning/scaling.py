@@ -38,7 +38,7 @@ def batch_factor(
 def gpu_factor(work: Launched, matrix: MatrixCalls, target: Target, precision: Precision) -> np.ndarray:  # type: ignore[type-arg]
     """Peak rates of the run's GPU over those of the other, for matrix routines; memory bandwidth for the rest.
 
-    A matrix routine is taken for bound by arithmetic where its FLOPs per byte say so on the run's GPU.
+    A matrix routine counts as compute-bound if its FLOPs per byte exceed the ridge point of the run's GPU.
     """
     old, new = target.ceilings, target.new_ceilings
     factor = np.full(len(work.launch), old.bytes_per_second / new.bytes_per_second)

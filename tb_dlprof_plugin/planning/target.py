@@ -1,4 +1,4 @@
-"""What is asked of a forecast, and whether a run allows it: each refusal is one sentence that says what to do."""
+"""The target of a forecast, and whether a run allows it: each refusal is one sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _OPAQUE = 0.03
 
 
 class ForecastError(ValueError):
-    """There is no forecast for this run; the text says why and what to do."""
+    """There is no forecast for this run; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """The step that is asked about: its precision, batch size and GPU, with what the run had.
+    """The forecast step: its precision, batch size and GPU, and those of the run.
 
     ``batch_ratio`` is the new batch size over the run's; ``ceilings`` are those of the run's GPU and ``new_ceilings``
-    those of the one asked about.
+    those of the target.
     """
 
     precision: Precision
@@ -45,7 +45,7 @@ class Target:
 
 
 def target_of(view: ProfileView, precision: str, batch_size: int | None = None, gpu: str | None = None) -> Target:
-    """Checks what is asked against what was recorded.
+    """Check the request against the recording.
 
     Raises:
         ForecastError: the run, the precision, the batch size or the GPU allows no forecast.
@@ -95,16 +95,16 @@ def _check_launches(view: ProfileView) -> None:
     opaque = inside & (graph | (triton[op_name] & (view.launch_op >= 0)))
     if int(launches.duration_ns[opaque].sum()) > _OPAQUE * total:
         raise ForecastError(
-            "it ran kernels of torch.compile or CUDA graphs, and autocast decides by ATen ops: of those kernels it "
-            "cannot be told what they would become. Record the run without them."
+            "it ran kernels of torch.compile or CUDA graphs, and autocast decides by ATen ops: those kernels "
+            "cannot be forecast. Record the run without them."
         )
 
 
 def _check_precision(view: ProfileView) -> None:
-    """What a run computed in must be FP32, TF32, or some of each: both have FP32 tensors, and autocast changes both."""
+    """Check that the run computed in FP32, TF32, or some of each: both have FP32 tensors, and autocast changes both."""
     mode = precision_mode(view)
     if not mode.precision:
-        raise ForecastError("what the run computed in cannot be told, and a forecast starts from FP32 or TF32.")
+        raise ForecastError("the precision of the run is unknown, and a forecast starts from FP32 or TF32.")
     base = sum(share.percent for share in mode.shares if share.precision in _BASES)
     if mode.precision not in ("fp32", "tf32") and base < _MOSTLY_BASE_PERCENT:
         raise ForecastError(

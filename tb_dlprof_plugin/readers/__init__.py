@@ -1,1 +1,1 @@
-"""Trace files in, `model.timeline.Timeline` out: one package per format."""
+"""Reads trace files into a `model.timeline.Timeline`: one package per format."""

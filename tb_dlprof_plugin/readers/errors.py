@@ -1,4 +1,4 @@
-"""The one error that reading a trace raises, and those that decoding does."""
+"""The error that reading a trace raises, and those of decoding."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""DLProf's textual reports: a profile and a selection in, a table with DLProf's columns out, as CSV or JSON."""
+"""DLProf's textual reports: tables with DLProf's columns for a profile and a selection, as CSV or JSON."""

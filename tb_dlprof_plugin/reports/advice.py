@@ -1,4 +1,4 @@
-"""The advice for programs: the page's data with one flat entry per finding, times in ms."""
+"""The advice as data for programs: one flat entry per finding, times in ms."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FindingEntry(msgspec.Struct, frozen=True):
 
 
 class CombinedEntry(msgspec.Struct, frozen=True):
-    """What all findings with a saving save together (ms per step); ``added_up_ms`` is their plain sum."""
+    """The combined saving of all findings (ms per step); ``added_up_ms`` is their plain sum."""
 
     saving_ms: float
     saving_low_ms: float

@@ -1,7 +1,7 @@
 """The table of ``torch.profiler``, ``prof.key_averages().table()``: a row for each op, annotation, call and kernel.
 
-Columns are torch's, times in ns. All iterations selected stand for the whole recording, what lies before and after them
-included: so the figures are those of torch itself. A smaller range has the calls that began in it.
+Columns are torch's, times in ns. If all iterations are selected, the whole recording counts, including the time before
+and after them: so the figures are those of torch itself. A smaller range has the calls that began in it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NO_GPU = "The CUDA columns are empty: nothing ran on a GPU."
 
 
 def averages_report(view: ProfileView, ref: RunRef, selection: Selection) -> Report:
-    """One row per name by falling self CPU time, kernels behind them by falling time.
+    """One row per name by falling self CPU time, then kernels by falling time.
 
     Percentages are torch's: CPU times over the sum of all self CPU times, CUDA times over the time of all kernels,
     copies and sets.

@@ -36,13 +36,13 @@ _OF_REPORT = {
     ("averages", "number_of_calls"): "Calls of this name, inside other ops, too.",
     ("group_node", "name"): "Path of the module; the whole model has its class.",
     ("tensor", "total_gpu_time_ns"): "Time of the kernels in the parts of the op that can use Tensor Cores.",
-    ("tensor", "unknown_gpu_time_ns"): "Of it, time of kernels of which it is unknown.",
+    ("tensor", "unknown_gpu_time_ns"): "Of it, time of kernels whose Tensor Core use is unknown.",
     ("tensor", "tc_gpu_time_ns"): "Of it, time of kernels that use Tensor Cores.",
 }
-"""Where a report means something else by a name, by report and name."""
+"""Meanings that differ in a report, by report and name."""
 _MEANINGS = {
     "table": "The table of the summary.",
-    "row_name": "The figure, or what the figures beside it are of.",
+    "row_name": "The figure, or the subject of the figures next to it.",
     "column_name": "Which figure, where a row has several.",
     "number_of_kernel_calls": "Kernels, copies and sets launched.",
     "number_of_input_shapes": "Different shapes that it was called with.",
@@ -66,7 +66,7 @@ _MEANINGS = {
     "number_of_node_ops_using_tc": "Different ops in it that use Tensor Cores.",
     "depth": "How far below the whole model it lies.",
     "module_calls": "How often its forward was called.",
-    "accumulated_gpu_time_ns": "Sum over all that ran on the GPU, what runs at once counted each.",
+    "accumulated_gpu_time_ns": "Sum over all GPU work; overlapping work counts several times.",
     "own_gpu_time_ns": "Without the modules below.",
     "own_cpu_time_ns": "Without the modules below.",
     "forward_gpu_time_ns": "Of the forward pass.",
@@ -113,7 +113,7 @@ _MEANINGS = {
     "output_shapes": "PyTorch's profiler does not record them.",
     "reason": "Why it does not use Tensor Cores.",
     "could_save_ns": "What Tensor Cores would save in the range.",
-    "flattened_gpu_time_ns": "The union of the intervals on the GPU: what runs at once counts once.",
+    "flattened_gpu_time_ns": "The union of the intervals on the GPU: overlapping work counts once.",
     "self_cpu_time_ns": "Time outside the calls inside it.",
     "time_percent": "Share of the time of all rows.",
     "self_time_ns": "Time without that of the calls inside it.",
@@ -128,7 +128,7 @@ _MEANINGS = {
     "group_id": "The name of the group in commands and links.",
     "number_of_kernels": "Different kernels.",
     "tc_gpu_time_ns": "Time of the kernels that use Tensor Cores.",
-    "unknown_gpu_time_ns": "Time of kernels of which it is unknown.",
+    "unknown_gpu_time_ns": "Time of kernels whose Tensor Core use is unknown.",
     "self_cpu_percent": "Share of the self CPU time of all rows.",
     "self_cpu_ns": "CPU time without that of the calls inside it.",
     "cpu_total_percent": "Its CPU time over the self CPU time of all rows.",

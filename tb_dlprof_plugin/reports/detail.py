@@ -1,6 +1,6 @@
 """DLProf's Detailed Report (User Guide 1.8, section 10.3): every op with its times, calls and Tensor Core use.
 
-The columns are DLProf's, with what PyTorch gives besides behind them. GPU work and CUDA calls outside every op are ops
+The columns are DLProf's, followed by those that PyTorch adds. GPU work and CUDA calls outside every op are ops
 named ``unassociated_...``, so that the GPU times sum to those of the other reports.
 """
 
@@ -107,7 +107,7 @@ def _verdicts_outside(view: ProfileView, selection: Selection) -> list[bool | No
 
 
 def _places(view: ProfileView, selection: Selection) -> dict[int, list[str]]:
-    """Per row of `AllOps` the places in the user's files that its calls come from, where they were recorded."""
+    """Per row of `AllOps` the call sites in the user's files, if recorded."""
     profile, every = view.profile, all_ops(view)
     known = profile.call_places
     selected = view.selected_calls(selection)

@@ -1,4 +1,4 @@
-"""DLProf's Expert Systems Report (User Guide 1.8, section 10.9): the problems found, and what to do about each.
+"""DLProf's Expert Systems Report (User Guide 1.8, section 10.9): the problems found, and their remedies.
 
 The first two columns are DLProf's. Added are what a finding should save per step (ns, and in percent of the step), its
 severity and confidence, what was seen and what a second run should show.

@@ -1,7 +1,7 @@
 """DLProf's Group Node Report (User Guide 1.8, section 10.8): every module, with all below it, per iteration.
 
-GPU times are flattened: time in which several kernels of a module run counts once. Behind DLProf's columns are those
-that PyTorch gives besides.
+GPU times are flattened: time in which several kernels of a module run counts once. DLProf's columns are followed by
+those that PyTorch adds.
 """
 
 from __future__ import annotations

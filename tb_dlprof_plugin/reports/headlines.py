@@ -1,4 +1,4 @@
-"""What a report says, in one sentence: that of the page on the same subject, or of the row with most time."""
+"""The headline of a report: that of the page on the same subject, or about the row with most time."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def report_headline(name: str, report: Report, view: ProfileView, ref: RunRef, s
 
     Args:
         name: a key of `REPORTS`.
-        report: what was made under that name.
+        report: the report of that name.
         view: the recording.
-        ref: what names it.
+        ref: its identity.
         selection: the iterations that the report adds up.
     """
     if name in _PAGES:

@@ -1,7 +1,7 @@
 """DLProf's Iteration Report (User Guide 1.8, section 10.4): every launch of a kernel, copy or set, in order of start.
 
-Times of start are ns since the profile's own zero, which is the same for CPU and GPU. Behind DLProf's columns are those
-that PyTorch gives besides.
+Times of start are ns since the profile's own zero, which is the same for CPU and GPU. DLProf's columns are followed by
+those that PyTorch adds.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def iteration_report(view: ProfileView, ref: RunRef, selection: Selection) -> Re
 
 
 class _KernelCells(dict[int, tuple[str, str, bool | None, str | None]]):
-    """By row of `Profile.kernels` the cells that tell the kernel, made when first asked for."""
+    """By row of `Profile.kernels` the cells that describe the kernel, created on first use."""
 
     def __init__(self, view: ProfileView) -> None:
         self._kernels, self._strings = view.profile.kernels, view.profile.strings
@@ -110,7 +110,7 @@ def _config_cells(view: ProfileView) -> list[tuple[_Three, _Three, _Three]]:
         x, y, z = (None if value < 0 else value for value in values)
         return x, y, z
 
-    # Kineto writes 0 percent where it could not tell.
+    # Kineto writes 0 percent without an estimate.
     occupancy = np.where(configs.occupancy_percent > 0, configs.occupancy_percent, -1)
     rest = np.stack((configs.registers_per_thread, configs.shared_memory_bytes, occupancy), axis=1)
     return [

@@ -1,6 +1,6 @@
 """DLProf's Kernel Report (User Guide 1.8, section 10.5): each kernel of each op with its GPU and API times.
 
-Copies and sets are rows, too. Behind DLProf's columns are those that PyTorch gives besides.
+Copies and sets are rows, too. DLProf's columns are followed by those that PyTorch adds.
 """
 
 from __future__ import annotations

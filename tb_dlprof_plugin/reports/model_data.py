@@ -1,7 +1,7 @@
-"""DLProf's dump of the "raw, correlated model data": every call of every op, and what it launched, call by call.
+"""DLProf's dump of the "raw, correlated model data": every call of every op, with its launches.
 
-For programs, not for a page. Lists of calls and launches are columns; a number in one that is called after another list
-is a position in it, -1 where there is none.
+For programs, not for a page. Lists of calls and launches are columns; a number named after another list is a position
+in it, -1 for none.
 """
 
 from __future__ import annotations

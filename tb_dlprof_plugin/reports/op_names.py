@@ -1,4 +1,4 @@
-"""What the reports call an op: the columns Op ID, Op Name, Direction, Op Type and Module, and its inputs."""
+"""The names of an op in the reports: the columns Op ID, Op Name, Direction, Op Type and Module, and its inputs."""
 
 from __future__ import annotations
 

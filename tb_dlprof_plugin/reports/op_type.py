@@ -49,6 +49,6 @@ def op_type_report(view: ProfileView, ref: RunRef, selection: Selection) -> Repo
 
 
 def _any(answers: Iterable[Cell]) -> bool | None:
-    """Yes where one is yes, unknown where none is and one is unknown."""
+    """Yes if any is yes, else unknown if any is unknown."""
     found = set(answers)
     return True if True in found else None if None in found else False

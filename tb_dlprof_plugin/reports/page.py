@@ -22,11 +22,11 @@ PageCell = str | int | float | None
 
 _ENDINGS: tuple[tuple[str, ReportUnit], ...] = (("_ns", "ns"), ("_percent", "percent"), ("_bytes", "bytes"))
 _IN_HEADING = {"ns": " (ns)", "bytes": " (bytes)"}
-"""Units that the cells show; the % stays: it is what tells a share of the time from the time."""
+"""Units that the cells show; the % stays, to distinguish a share of the time from the time."""
 
 
 class ReportEntry(msgspec.Struct, frozen=True):
-    """One report of the picker: what it is called and the question that it answers."""
+    """One report of the picker: its title and the question that it answers."""
 
     name: str
     title: str
@@ -37,7 +37,7 @@ class ReportEntry(msgspec.Struct, frozen=True):
 class ReportColumn(msgspec.Struct, frozen=True):
     """A column: ``key`` as in the JSON file, ``label`` is the heading of the CSV file without ns and bytes.
 
-    ``verdict`` columns hold "yes", "no" or None for unknown; in others None is what could not be had.
+    ``verdict`` columns hold "yes", "no" or None for unknown; in others None is unknown.
     """
 
     key: str
@@ -50,7 +50,7 @@ class ReportColumn(msgspec.Struct, frozen=True):
 class ReportPage(msgspec.Struct, frozen=True):
     """One report; ``headline`` answers ``question``.
 
-    ``rows`` have a cell for each of ``columns``, ``total_rows`` counts those there are.
+    ``rows`` have a cell for each of ``columns``, ``total_rows`` counts all.
     """
 
     ref: RunRef
@@ -71,7 +71,7 @@ def report_page(view: ProfileView, ref: RunRef, selection: Selection, name: str)
 
     Args:
         view: the recording.
-        ref: what names it.
+        ref: its identity.
         selection: the iterations to aggregate.
         name: a key of `REPORTS`.
 

@@ -1,4 +1,4 @@
-"""Every report by the name that DLProf's ``--reports`` has for it, and those that DLProf did not have."""
+"""Every report by its name in DLProf's ``--reports``, and those that DLProf did not have."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def make_report(
     Args:
         name: a key of `REPORTS` or `ALIASES`.
         view: the recording.
-        ref: what names it.
+        ref: its identity.
         selection: the iterations to aggregate.
         profile_name: the user's name for the profile, which the summary shows.
 

@@ -1,6 +1,6 @@
 """DLProf's Summary Report (User Guide 1.8, section 10.2): system, utilization, iterations, all ops and all kernels.
 
-Tables and rows are DLProf's; rows that it did not have stand behind its own.
+Tables and rows are DLProf's, followed by additional rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import COLUMNS as DETAIL_COLUMNS
 from tb_dlprof_plugin.reports.detail import detail_report
 from tb_dlprof_plugin.reports.table import Cell
-from tb_dlprof_plugin.reports.tables import Table, TablesReport, report_of
+from tb_dlprof_plugin.reports.tables import TablesReport, report_of
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 _DURATIONS = {
@@ -36,8 +36,7 @@ _DURATIONS = {
 _NSYS = "NSys Version is empty: PyTorch's profiler records, not Nsight Systems. DLProf Build is empty: there is none."
 _IO = "I/O Duration % is empty: PyTorch's profiler does not record file I/O; its time is in CPU and Other."
 _UNKNOWN_KERNELS = (
-    "Tensor Core Kernel Duration % and its counterpart are empty: too much of the kernel time is of kernels that may "
-    "or may not use them."
+    "Tensor Core Kernel Duration % and its counterpart are empty: for too much of the kernel time their use is unknown."
 )
 _NO_GPU = "GPU figures are empty: nothing ran on a GPU."
 
@@ -65,8 +64,8 @@ def summary_report(
     )
 
 
-def _single(values: dict[str, Cell]) -> Table:
-    return Table((), {name: (value,) for name, value in values.items()})
+def _single(values: dict[str, Cell]) -> NamedRows:
+    return NamedRows((), {name: (value,) for name, value in values.items()})
 
 
 def _system(view: ProfileView, profile_name: str | None) -> dict[str, Cell]:
@@ -127,7 +126,7 @@ def _iterations(view: ProfileView, selection: Selection) -> dict[str, Cell]:
     }
 
 
-def _all_ops(view: ProfileView, ref: RunRef, selection: Selection) -> Table:
+def _all_ops(view: ProfileView, ref: RunRef, selection: Selection) -> NamedRows:
     """The rows of the Detailed Report, each op in one row below the first."""
     ops = [dict(zip(DETAIL_COLUMNS, row, strict=True)) for row in detail_report(view, ref, selection).rows]
     parts: dict[str, list[dict[str, Cell]]] = {"using": [], "idle": [], "other": [], "unknown": []}
@@ -138,7 +137,7 @@ def _all_ops(view: ProfileView, ref: RunRef, selection: Selection) -> Table:
         gpu = _sum(op["Total GPU Time (ns)"] for op in of) if view.profile.has_gpu else None
         return gpu, _sum(op["Total CPU Time (ns)"] for op in of), len(of)
 
-    return Table(
+    return NamedRows(
         ("GPU Time (ns)", "CPU Time (ns)", "# Ops"),
         {
             "All Op": row(ops),
@@ -151,7 +150,7 @@ def _all_ops(view: ProfileView, ref: RunRef, selection: Selection) -> Table:
 
 
 def _part(eligible: Cell, using: Cell) -> str:
-    """Which row an op is in: unknown where what is not known of it could put it into another."""
+    """The row of an op: unknown if missing data could move it to another."""
     if using is True:
         return "using"
     if eligible is False and using is False:
@@ -163,7 +162,7 @@ def _sum(cells: Iterable[Cell]) -> int:
     return sum(cell for cell in cells if isinstance(cell, int))
 
 
-def _all_kernels(view: ProfileView, selection: Selection) -> Table:
+def _all_kernels(view: ProfileView, selection: Selection) -> NamedRows:
     """The rows of the Kernel Report, each kernel in one row below the first."""
     kernels, found, has_gpu = view.profile.kernels, op_kernels(view, selection), view.profile.has_gpu
     memory = kernels.kind[found.kernel] != KernelKind.KERNEL
@@ -175,7 +174,7 @@ def _all_kernels(view: ProfileView, selection: Selection) -> Table:
         different = len(np.unique(found.kernel[chosen]))
         return int(found.gpu.total[chosen].sum()), int(found.api.total[chosen].sum()), different
 
-    return Table(
+    return NamedRows(
         ("GPU Time (ns)", "CPU Time (ns)", "# Kernels"),
         {
             "All Kernels": row(memory | ~memory),
@@ -188,7 +187,7 @@ def _all_kernels(view: ProfileView, selection: Selection) -> Table:
 
 
 def _coverage(view: ProfileView) -> dict[str, Cell]:
-    """How much of all GPU time recorded the ops explain, whatever iterations are selected."""
+    """How much of all recorded GPU time is attributed to ops, for any selection."""
     if not view.profile.has_gpu:
         return {}
     found = coverage_of(view)

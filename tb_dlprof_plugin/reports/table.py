@@ -29,7 +29,7 @@ class Report:
         columns: the headings.
         rows: one cell per column; None is unknown, times are in nanoseconds, percentages 0 to 100.
         keys: names of columns in JSON, where they do not follow from the heading (`json_key`).
-        notes: sentences on what could not be had, and why.
+        notes: sentences on missing data, and why.
     """
 
     columns: tuple[str, ...]
@@ -55,7 +55,8 @@ class Report:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def to_pandas(self) -> Any:
-        """A ``pandas.DataFrame`` with the headings as columns; unknown is missing, integers beside one stay integers.
+        """A ``pandas.DataFrame`` with the headings as columns; unknown is missing, and the other integers stay
+        integers.
 
         Raises:
             ModuleNotFoundError: pandas is not installed; the message says how to get it.
@@ -113,7 +114,7 @@ def csv_text(cell: object) -> str:
     if not isinstance(cell, (str, list)):
         return str(cell)
     text = "; ".join(str(one) for one in cell) if isinstance(cell, list) else cell
-    # Names come from strangers' traces: a spreadsheet must not read one as a formula.
+    # Names come from the traced program (untrusted): a spreadsheet must not read one as a formula.
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 

@@ -11,7 +11,7 @@ from tb_dlprof_plugin.reports.table import Cell, Report, csv_cells, json_key, pr
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class NamedRows:
     """Rows with a name each; ``columns`` are the headings of their cells, none where a row has one value."""
 
     columns: tuple[str, ...]
@@ -22,7 +22,7 @@ class Table:
 class TablesReport(Report):
     """Several tables; ``columns`` and ``rows`` hold them all with one value a row, for a spreadsheet or pandas."""
 
-    tables: dict[str, Table] = field(default_factory=dict)
+    tables: dict[str, NamedRows] = field(default_factory=dict)
 
     def to_csv(self) -> str:
         """One table below the other: its name, its headings where it has any, its rows, an empty line."""
@@ -48,7 +48,7 @@ class TablesReport(Report):
         return pretty(document | {"notes": list(self.notes)})
 
 
-def report_of(tables: dict[str, Table], notes: Sequence[str]) -> TablesReport:
+def report_of(tables: dict[str, NamedRows], notes: Sequence[str]) -> TablesReport:
     """The report of these tables."""
     rows = [
         (name, row, column, cell)

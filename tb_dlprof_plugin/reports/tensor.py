@@ -1,6 +1,6 @@
 """DLProf's Tensor Core Report (User Guide 1.8, section 10.6): every eligible op and how it uses Tensor Cores.
 
-The columns are DLProf's, with five added: ``Unknown GPU Time``, of kernels whose Tensor Core use cannot be told,
+The columns are DLProf's, with five added: ``Unknown GPU Time``, of kernels whose Tensor Core use is unknown,
 ``Reason``, ``Could Save``, the estimate for remedies with a known factor, ``Could Save At Most``, the bound for the
 others, and ``Op GPU Time``, that of the Detailed Report. The other GPU times (ns) are of the kernels inside the parts
 of an op that can use Tensor Cores: casts around them are not counted, as DLProf counted them as ops of their own.

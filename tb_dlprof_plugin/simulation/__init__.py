@@ -1,1 +1,1 @@
-"""The step as it is without the profiler: one estimate of its length, and one replay of what is launched in it."""
+"""Estimates the step without the profiler, and replays its launches."""

@@ -1,4 +1,4 @@
-"""How near a replay of what was recorded comes to what was recorded."""
+"""Error of a replay of the recording against the recording itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tb_dlprof_plugin.simulation.host_clock import recorded_clock
 from tb_dlprof_plugin.simulation.prepared_step import Replays
 
 MOST_PERCENT = 3.0
-"""A replay that is further off than this knows too little of a run to say what would shorten its steps. Ours: a saving
+"""A replay with a larger error does not model the run well enough to estimate savings. Ours: a saving
 of a few percent would be less than the error."""
 _MOST_ITERATIONS = 12
 
@@ -18,8 +18,8 @@ _MOST_ITERATIONS = 12
 def agreement_of(view: ProfileView, selection: Selection) -> float | None:
     """By how many percent the replayed step is longer than the recorded one; None without launches.
 
-    The iterations are replayed as they were recorded, one behind the other: with the CPU as slow as it was, and behind
-    the work that the GPU still had when the first began.
+    The iterations are replayed as they were recorded, one after the other: with the CPU as slow as it was, after the
+    work that the GPU still had when the first began.
     """
     iterations = view.profile.iterations
     numbers = np.arange(selection.first, min(selection.last, selection.first + _MOST_ITERATIONS - 1) + 1)
@@ -28,5 +28,5 @@ def agreement_of(view: ProfileView, selection: Selection) -> float | None:
     if not again.launches or not recorded:
         return None
     behind = float(max(iterations.start_ns[numbers[0]] - iterations.host_start_ns[numbers[0]], 0))
-    replayed = again.run(recorded_clock(view, view.selection()), behind_ns=behind)
+    replayed = again.run(recorded_clock(view, view.selection()), backlog_ns=behind)
     return 100.0 * (replayed.step_ns / recorded - 1.0)

@@ -1,4 +1,4 @@
-"""What the steps of a run are replayed from: the light window where there is one, else the recording itself."""
+"""Selects what is replayed: the light window if there is one, else the recording itself."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tb_dlprof_plugin.simulation.replay import Replayed
 
 _SHARES = (0.3, 0.45, 0.6, 0.75, 0.9, 1.05, 1.3, 1.6)
 _CPU_DECIDES = 1.05
-"""A step this many times as long as with the fastest CPU tells how fast the CPU is."""
+"""A step at least this many times as long as with the fastest CPU determines the CPU's speed."""
 _TIMED_SPREAD = 0.05
-"""By which the CPU of steps that were timed and of those that were replayed may differ."""
+"""Factor by which the CPU's speed may differ between timed and replayed steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +30,10 @@ class Basis:
 
     Attributes:
         replays: of the light window or the recording.
-        view: what is replayed.
+        view: the replayed run.
         light: how changes are translated; None where the recording itself is replayed.
-        share: of the CPU's time in ``view`` that is left without the recorder, as far as that is known without a
-            measured step.
-        off_percent: by how much a replay of what was recorded is longer than that; None without launches.
+        share: remaining share of the CPU's time in ``view`` without the recorder, as known without a measured step.
+        off_percent: by how much a replay of the recording is longer than the recording; None without launches.
     """
 
     replays: Replays
@@ -47,7 +46,7 @@ class Basis:
 
     @property
     def trusted(self) -> bool:
-        """Whether the replay knows this run well enough to say what a change would save."""
+        """Whether the replay models this run well enough to estimate savings."""
         return self.off_percent is None or abs(self.off_percent) <= MOST_PERCENT
 
     def run(self, share: float, changes: Sequence[Change] = ()) -> Replayed:
@@ -60,13 +59,13 @@ class Basis:
         return self._unchanged[share]
 
     def share_of(self, measured_ns: float) -> tuple[CpuShare, bool]:
-        """How long launching takes if a step takes so long, and whether that tells it.
+        """The CPU share for a measured step, and whether the step determines it.
 
-        Where the GPU sets the pace a step only tells how slow the CPU is at most.
+        If the GPU sets the pace, a step is only an upper bound for the CPU's time.
         """
         steps = np.maximum.accumulate([self.run(share).step_ns for share in _SHARES])
         if measured_ns < steps[0]:
-            # The replay knows of something that takes no time, such as kernels that share the GPU.
+            # The replay overestimates something, such as kernels that share the GPU.
             return self.share, False
         own = float(np.interp(measured_ns, steps, _SHARES))
         if self.run(own).step_ns > _CPU_DECIDES * steps[0]:
@@ -82,7 +81,7 @@ class Basis:
 
 @per_selection
 def basis(view: ProfileView, selection: Selection) -> Basis:
-    """The steps that stand for the selected iterations."""
+    """The steps that represent the selected iterations."""
     found = light(view, selection)
     if found is None:
         off = agreement_of(view, selection)

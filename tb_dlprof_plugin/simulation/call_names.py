@@ -1,4 +1,4 @@
-"""Calls chosen by their names: each distinct op is looked at once, not each call."""
+"""Selects calls by name: each distinct op is tested once, not each call."""
 
 from __future__ import annotations
 

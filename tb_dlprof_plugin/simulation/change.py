@@ -1,4 +1,4 @@
-"""What can become of a step: a what-if is a list of changes, simulated together."""
+"""Changes of a step: a what-if is a list of changes, simulated together."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ class Change:
     """One change of a step; by default nothing changes.
 
     Attributes:
-        cpu: recorded times of the CPU (ns), disjoint and in order, of which the share ``keep_cpu`` stays.
-        gpu: what of the time of each row of `Profile.launches` stays, 0 for an activity that goes altogether.
-        keep_gaps: what stays of the time between two kernels of which the second waits for the first.
-        waits_gone: calls at which the CPU goes on at once.
-        beside: activities on a stream of their own, which hold up no others.
-        added: what comes before the launch of a row of `Profile.launches`.
-        keep_rest: what stays of the step by an effect that no replay shows, such as another GPU's work.
+        cpu: recorded CPU times (ns), disjoint and in order, of which the share ``keep_cpu`` remains.
+        gpu: remaining share of the time of each row of `Profile.launches`, 0 for a removed activity.
+        keep_gaps: remaining share of the time between two kernels of which the second waits for the first.
+        removed_waits: synchronising calls that are assumed to return immediately.
+        concurrent: activities on a separate stream, which delay no others.
+        added: work before the launch of a row of `Profile.launches`.
+        keep_rest: remaining share of the step after an effect that a replay cannot show, such as another GPU's work.
     """
 
     cpu: Intervals | None = None
     keep_cpu: float = 1.0
     gpu: Floats | None = None
     keep_gaps: float = 1.0
-    waits_gone: Bools | None = None
-    beside: Bools | None = None
+    removed_waits: Bools | None = None
+    concurrent: Bools | None = None
     added: Mapping[int, list[Added]] = field(default_factory=dict)
     keep_rest: float = 1.0
 
 
 def without_calls(view: ProfileView, gone: Bools, gpu: Floats | None = None) -> Change:
-    """Calls that are not made, with all that is in them: their CPU time, their waits, what they launch.
+    """Remove calls with everything in them: their CPU time, their waits, their launches.
 
     Args:
         view: the run.
-        gone: of `Profile.calls`.
-        gpu: what of the time of each activity stays anyhow.
+        gone: the removed rows of `Profile.calls`.
+        gpu: share of the time of each activity that remains in any case.
     """
     calls, launches = view.profile.calls, view.profile.launches
     inside = inherit(gone, gone, view.call_parent)
@@ -63,4 +63,4 @@ def without_calls(view: ProfileView, gone: Bools, gpu: Floats | None = None) -> 
     if len(calls):
         stays[(launches.call >= 0) & inside[np.maximum(launches.call, 0)]] = 0.0
     start = calls.start_ns[gone]
-    return Change(cpu=union(start, start + calls.duration_ns[gone]), keep_cpu=0.0, gpu=stays, waits_gone=inside)
+    return Change(cpu=union(start, start + calls.duration_ns[gone]), keep_cpu=0.0, gpu=stays, removed_waits=inside)

@@ -1,4 +1,4 @@
-"""How long the user's step is without the profiler: the one figure that every rate, share, speedup and saving hangs on.
+"""Estimates the step without the profiler, on which every rate, share, speedup and saving is based.
 
 Four sources, the best that a recording has: steps timed without the profiler, the light window (GPU activities and CUDA
 calls alone), the recorded launches replayed with the recorder's cost taken out, and, where the recorder cannot have
@@ -23,7 +23,7 @@ SOURCES: dict[StepSource, str] = {
     "simulated": "estimated",
     "recorded": "as recorded",
 }
-"""What pages say of a step's source, once."""
+"""The wording of a step's source on all pages."""
 
 _SAME = 0.97
 """A step that is at least this share of the recorded one even with the fastest CPU is the recorded one: the GPU sets
@@ -37,7 +37,7 @@ class StepEstimate:
     Attributes:
         ns: the step.
         low_ns, high_ns: ends of its 95 % interval.
-        source: how ``ns`` is known.
+        source: where ``ns`` comes from.
         recorded_ns: the mean recorded step of the selected iterations, profiler included.
         steps: number of steps that were timed; None where none were.
     """
@@ -51,12 +51,12 @@ class StepEstimate:
 
     @property
     def words(self) -> str:
-        """How the step is known, as a clause."""
+        """The source of the step, as a clause."""
         return SOURCES[self.source]
 
     @property
     def estimated(self) -> bool:
-        """Whether ``ns`` was measured in no way."""
+        """Whether ``ns`` is an estimate, not a measurement."""
         return self.source == "simulated"
 
     @property
@@ -85,12 +85,12 @@ def _measured(groups: Sequence[Sequence[int]], recorded: float) -> StepEstimate:
 
 
 def _replayed(view: ProfileView, selection: Selection, recorded: float) -> StepEstimate:
-    """The launches replayed with a CPU that does not record; the recorded step where that changes nothing."""
+    """The launches replayed without the recorder's cost; the recorded step if that changes nothing."""
     known = basis(view, selection)
     off = known.off_percent
     if off is None:
         return StepEstimate(recorded, recorded, recorded, "recorded", recorded)
-    # What the replay of the recorded step is off by, that of the other is off by as well.
+    # The error of the replay of the recorded step applies to this replay too.
     low, middle, high = (
         known.run(share).step_ns / (1.0 + off / 100.0)
         for share in (known.share.low, known.share.expected, known.share.high)

@@ -21,7 +21,7 @@ EVENT_NS = 2_500.0
 """What recording one op, range or CUDA call costs: the CPU-paced runs of benchmarks/precision_pairs took 6 to 8 us an
 op, a third of it the recorder's."""
 _RECORDERS_OWN = ("Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource")
-"""CUPTI's names for overhead of its own."""
+"""CUPTI's names for its own overhead."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """The light window as a run of its own, and how rows of the full recording become its rows.
 
-The light window has the true times of launches, waits and GPU activities, and nothing else; rules and forecasts speak
-of the full recording's ops, calls and times. A change that is made to the one is made to the same calls of the other.
+The light window has the true times of launches, waits and GPU activities, and nothing else; rules and forecasts refer
+to the full recording's ops, calls and times. A change to the one is translated to the same calls of the other.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class Light:
     def translated(self, change: Change) -> Change:
         """A change of the full recording as one of the light window."""
         known_launch, known_call = self.launch >= 0, self.call >= 0
-        gpu = beside = waits_gone = cpu = None
+        gpu = concurrent = removed_waits = cpu = None
         if change.gpu is not None and len(change.gpu):
             gpu = np.where(known_launch, change.gpu[np.maximum(self.launch, 0)], 1.0)
-        if change.beside is not None and len(change.beside):
-            beside = known_launch & change.beside[np.maximum(self.launch, 0)]
-        if change.waits_gone is not None and len(change.waits_gone):
-            waits_gone = known_call & change.waits_gone[np.maximum(self.call, 0)]
+        if change.concurrent is not None and len(change.concurrent):
+            concurrent = known_launch & change.concurrent[np.maximum(self.launch, 0)]
+        if change.removed_waits is not None and len(change.removed_waits):
+            removed_waits = known_call & change.removed_waits[np.maximum(self.call, 0)]
         if change.cpu is not None:
             starts, stops = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
             for full, light in zip(self.full_ns, self.light_ns, strict=True):
@@ -65,51 +65,51 @@ class Light:
             cpu = union(np.concatenate(starts), np.concatenate(stops))
         mine = {full: row for row, full in enumerate(self.launch.tolist()) if full >= 0}
         added = {mine[row]: more for row, more in change.added.items() if row in mine}
-        return replace(change, gpu=gpu, beside=beside, waits_gone=waits_gone, cpu=cpu, added=added)
+        return replace(change, gpu=gpu, concurrent=concurrent, removed_waits=removed_waits, cpu=cpu, added=added)
 
 
 @per_selection
 def light(view: ProfileView, selection: Selection) -> Light | None:
     """The steps of the light window that were matched with selected iterations; None with fewer than two of them.
 
-    Where none of its iterations is selected, selected ones with the same calls stand in for them.
+    If none of its iterations is selected, selected ones with the same calls replace them.
     """
     window = view.profile.light_window
     if len(window) < _LEAST_STEPS or not len(window.launches):
         return None
-    instead = _iterations(view, window, selection)
-    steps = [step for step, found in enumerate(instead) if found is not None]
+    substitutes = _iterations(view, window, selection)
+    steps = [step for step, found in enumerate(substitutes) if found is not None]
     if len(steps) < _LEAST_STEPS:
         return None
     if steps[0] == 0 and len(steps) > _LEAST_STEPS:
-        # The first step behind a profiler's start is longer than the others.
+        # The first step after a profiler's start is longer than the others.
         steps = steps[1:]
-    return _Builder(view, window, instead).light(steps)
+    return _Builder(view, window, substitutes).light(steps)
 
 
 @dataclass(frozen=True, slots=True)
-class _Instead:
-    """The iteration that stands for a step, with the rows of calls and launches of the matched one and its own."""
+class _Substitute:
+    """The iteration that represents a step, with the rows of calls and launches of the matched one and its own."""
 
     iteration: int
     calls: tuple[Ints, Ints] | None = None
     launches: tuple[Ints, Ints] | None = None
 
 
-def _iterations(view: ProfileView, window: LightWindow, selection: Selection) -> list[_Instead | None]:
-    """Per step of the window the selected iteration that it is held to; None where there is none."""
+def _iterations(view: ProfileView, window: LightWindow, selection: Selection) -> list[_Substitute | None]:
+    """Per step of the window the selected iteration that it is matched with; None if there is none."""
     matched: list[int] = window.iteration.tolist()
-    chosen = [_Instead(one) if selection.first <= one <= selection.last else None for one in matched]
+    chosen = [_Substitute(one) if selection.first <= one <= selection.last else None for one in matched]
     if sum(one is not None for one in chosen) >= _LEAST_STEPS:
         return chosen
-    result: list[_Instead | None] = []
+    result: list[_Substitute | None] = []
     for place, one in enumerate(matched):
         like = selection.first + place % selection.count
         result.append(chosen[place] or (_like(view, one, like) if one >= 0 else None))
     return result
 
 
-def _like(view: ProfileView, matched: int, like: int) -> _Instead | None:
+def _like(view: ProfileView, matched: int, like: int) -> _Substitute | None:
     """An iteration in place of another, if both launch the same kernels."""
     calls, ops, launches = view.profile.calls, view.profile.ops, view.profile.launches
     runtime = ops.kind[calls.op] == CallKind.RUNTIME
@@ -126,32 +126,32 @@ def _like(view: ProfileView, matched: int, like: int) -> _Instead | None:
         return None
     if not np.array_equal(ops.name[calls.op[calls_a]], ops.name[calls.op[calls_b]]):
         calls_a, calls_b = launches.call[launches_a], launches.call[launches_b]
-    return _Instead(like, (calls_a, calls_b), (launches_a, launches_b))
+    return _Substitute(like, (calls_a, calls_b), (launches_a, launches_b))
 
 
 class _Builder:
     """Makes a profile of some steps of the window."""
 
-    def __init__(self, view: ProfileView, window: LightWindow, instead: Sequence[_Instead | None]) -> None:
-        self._frame, self._window, self._instead = view, window, instead
+    def __init__(self, view: ProfileView, window: LightWindow, substitutes: Sequence[_Substitute | None]) -> None:
+        self._view, self._window, self._substitutes = view, window, substitutes
         self._step = window.step_of_calls()
-        # What was launched before the window is no step's.
+        # Work launched before the window belongs to no step.
         self._launch_step = np.where(window.launches.call >= 0, window.step_of_launches(), -1)
         self._call = self._mapped(window.calls.call, self._step, "calls")
         self._launch = self._mapped(window.launches.launch, self._launch_step, "launches")
 
     def light(self, steps: Sequence[int]) -> Light:
-        launches, window = self._frame.profile.launches, self._window
+        launches, window = self._view.profile.launches, self._window
         order = np.lexsort((window.calls.start_ns, window.calls.thread))
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         ops, op_of = self._ops()
-        kernels = _with_unknown(self._frame.profile.kernels)
+        kernels = _with_unknown(self._view.profile.kernels)
         found = window.launches.launch
         nothing = np.full(len(found), -1)
         profile = replace(
-            self._frame.profile,
-            strings=[*self._frame.profile.strings, ""],
+            self._view.profile,
+            strings=[*self._view.profile.strings, ""],
             iterations=self._steps(steps),
             ops=ops,
             calls=Calls(
@@ -186,9 +186,9 @@ class _Builder:
         )
 
     def _mapped(self, full: Ints, step: Ints, what: str) -> Ints:
-        """Rows of the full recording, those of iterations that stand in for the matched ones where there are such."""
+        """Rows of the full recording, from the substitute iterations if there are any."""
         result = full.copy()
-        for number, one in enumerate(self._instead):
+        for number, one in enumerate(self._substitutes):
             pairs = None if one is None else getattr(one, what)
             mine = np.flatnonzero((step == number) & (full >= 0))
             if pairs is None or not len(mine):
@@ -199,12 +199,12 @@ class _Builder:
 
     def _ops(self) -> tuple[Ops, Ints]:
         """The full recording's ops with those of CUDA calls that it lacks, and the op of each call."""
-        ops, names = self._frame.profile.ops, self._window.calls.name
+        ops, names = self._view.profile.ops, self._window.calls.name
         of_name = {int(ops.name[row]): int(row) for row in np.flatnonzero(ops.kind == CallKind.RUNTIME)}
         missing = [name for name in np.unique(names).tolist() if name not in of_name]
         of_name.update({name: len(ops) + place for place, name in enumerate(missing)})
         more, count = np.array(missing, dtype=np.int64), len(missing)
-        empty = np.full(count, len(self._frame.profile.strings))
+        empty = np.full(count, len(self._view.profile.strings))
         zeros = np.zeros(count, dtype=np.int64)
         longer = Ops(
             name=np.concatenate([ops.name, more]),
@@ -231,7 +231,7 @@ class _Builder:
         done[0] = int(ended[before].max(initial=boundary[0]))
         done = np.maximum.accumulate(done)
         chosen = np.array(steps, dtype=np.int64)
-        whole = self._frame.profile.iterations
+        whole = self._view.profile.iterations
         return replace(
             whole,
             number=chosen,
@@ -244,8 +244,8 @@ class _Builder:
 
     def _moments(self, step: int) -> tuple[Floats, Floats]:
         """Begin and end of a step and of its matched calls, in the full recording and in the window."""
-        calls, iterations, window = self._frame.profile.calls, self._frame.profile.iterations, self._window
-        one = self._instead[step]
+        calls, iterations, window = self._view.profile.calls, self._view.profile.iterations, self._window
+        one = self._substitutes[step]
         assert one is not None
         mine = np.flatnonzero((self._step == step) & (self._call >= 0))
         row = self._call[mine]

@@ -1,8 +1,8 @@
-"""When the CPU launches one thing after another, and when it does something else for a while.
+"""Separates the times in which the CPU launches from longer pauses between launches.
 
 Between two launch calls lie the ops, the Python code around them and the bookkeeping of autograd: tens of microseconds.
-A much longer time between two launches is a pause: the CPU computes, loads or waits. What fewer launches would save is
-in the one, what other code would save in the other, and the profiler slows down the first alone.
+A much longer time between two launches is a pause: the CPU computes, loads or waits. Fewer launches would save the
+former, other code the latter, and the profiler slows down the former only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PAUSE_NS = 1_000_000
 
 @per_selection
 def pauses(view: ProfileView, _: Selection) -> Intervals:
-    """Times without a launch for long, of which most is no bookkeeping of PyTorch."""
+    """Times without a launch for long, of which most is not bookkeeping of PyTorch."""
     calls, iterations = view.profile.calls, view.profile.iterations
     launched = view.profile.launches.call
     call = np.unique(launched[(launched >= 0) & (view.launch_iteration >= 0)])
@@ -37,7 +37,7 @@ def pauses(view: ProfileView, _: Selection) -> Intervals:
 
 @per_selection
 def loading_times(view: ProfileView, _: Selection) -> Intervals:
-    """When the DataLoader is asked for a batch."""
+    """Times of the DataLoader's ``__next__`` calls."""
     return times_of_role(view, Role.DATALOADER)
 
 

@@ -18,12 +18,12 @@ _MOST_ROWS = 8_000
 """A replay of so many takes some 10 ms."""
 _LEAST_ITERATIONS = 3
 _OUTLIER = 2.0
-"""Iterations this many times as long as the median tell nothing of the others."""
+"""Iterations this many times as long as the median are left out."""
 
 
 @per_selection
 def replays(view: ProfileView, selection: Selection) -> Replays:
-    """The launches of the selected iterations, for as many replays as are asked for."""
+    """The launches of the selected iterations, prepared for any number of replays."""
     return Replays(view, chosen_iterations(view, selection))
 
 
@@ -64,7 +64,7 @@ class Replays:
         """The mean recorded step of the iterations that are replayed."""
         return float(self._frame.profile.iterations.duration_ns[self.iterations].mean())
 
-    def run(self, clock: HostClock, changes: Sequence[Change] = (), behind_ns: float | None = None) -> Replayed:
+    def run(self, clock: HostClock, changes: Sequence[Change] = (), backlog_ns: float | None = None) -> Replayed:
         """The mean step.
 
         Args:
@@ -77,7 +77,7 @@ class Replays:
         activity = np.maximum(self._launch, 0)
         runs = np.ones(len(self._rows), dtype=np.bool_)
         stream = self._stream.copy()
-        beside = np.zeros(len(self._rows), dtype=np.bool_)
+        concurrent = np.zeros(len(self._rows), dtype=np.bool_)
         added: dict[int, list[Added]] = {}
         for change in changes:
             rest *= change.keep_rest
@@ -86,15 +86,15 @@ class Replays:
                 clock = clock.scaled(change.cpu, change.keep_cpu)
             if change.gpu is not None and len(change.gpu):
                 keep[launches] *= change.gpu[activity[launches]]
-            if change.waits_gone is not None:
-                runs &= ~(~launches & change.waits_gone[self._call])
-            if change.beside is not None and len(change.beside):
-                beside |= launches & change.beside[activity]
+            if change.removed_waits is not None:
+                runs &= ~(~launches & change.removed_waits[self._call])
+            if change.concurrent is not None and len(change.concurrent):
+                concurrent |= launches & change.concurrent[activity]
             for row, more in change.added.items():
                 added.setdefault(row, []).extend(more)
         runs &= keep > 0
-        stream[beside] += self._streams
-        replayed = replay(self._steps(clock, keep, gap, runs, stream, added), self._devices(), behind_ns)
+        stream[concurrent] += self._streams
+        replayed = replay(self._steps(clock, keep, gap, runs, stream, added), self._devices(), backlog_ns)
         if rest == 1.0:
             return replayed
         return Replayed(replayed.step_ns * rest, replayed.gpu_ns * rest, replayed.host_ns * rest)
@@ -117,7 +117,7 @@ class Replays:
         iterations = self._frame.profile.iterations
         at = clock.at(self._whole.at_ns[self._rows])
         begin, end = clock.at(iterations.host_start_ns), clock.at(iterations.host_stop_ns)
-        # Less time is fewer kernels: as many gaps go.
+        # Less time means fewer kernels, and so fewer gaps.
         gaps, lags = gap_ns * np.minimum(keep, 1.0), self._lag_ns * keep
         joins, mark = (self._joins, self._mark) if runs.all() else self._without(runs)
         what = self._coded(stream)
@@ -212,7 +212,7 @@ def _with_added(step: Step, added: dict[int, list[Added]], gap_ns: float) -> Ste
     where = np.array(place)
     cost = np.array(host)
     order = np.arange(len(place))
-    # The CPU's time for what is added before a row delays the row and all behind it.
+    # The CPU time of work added before a row delays that row and all after it.
     before = np.zeros(len(step.at_ns) + 1)
     np.add.at(before, where, cost)
     delay = np.cumsum(before)

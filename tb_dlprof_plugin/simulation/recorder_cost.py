@@ -1,9 +1,9 @@
-"""What recording costs the CPU, for recordings that do not come with a step without the profiler.
+"""Estimates the CPU cost of recording, for recordings without a measured step without the profiler.
 
 The cost is one of events: each op, each CUDA call and each range costs about the same, and shapes cost more. On a
-slower machine it costs more in the same measure, so it is told as a share of the time that launching takes. What a
-recording says of itself tells no more: a model with costs per event in units of the machine's own launch calls was off
-by as much (median 7 % of the step, as with these shares), because steps of one process differ by more within a minute.
+slower machine it costs proportionally more, so it is a share of the launching time. The recording itself does not
+improve the estimate: a model with costs per event in units of the machine's own launch calls was off by as much (median
+7 % of the step, as with these shares), because steps of one process differ by more within a minute.
 
 Fitted on 56 CPU-paced recordings with module ranges (benchmarks/precision_pairs, demo) and 32 of bare
 ``torch.profiler`` on an H200, whose steps without the profiler were timed right before and after.
@@ -25,17 +25,17 @@ SHAPES_SHARE = 0.15
 RANGE_SHARE = 0.4
 """The same for module ranges, times their number per op."""
 LIGHT_SHARE = 0.12
-"""What recording CUDA calls and GPU activities alone costs: the median of 35 CPU-paced light windows, held to the steps
-right before and after."""
+"""What recording CUDA calls and GPU activities alone costs: the median of 35 CPU-paced light windows, compared with the
+steps right before and after."""
 SPREAD = 0.25
-"""Two standard deviations of the logarithm of what was left of the CPU's time, over that by these shares."""
+"""Two standard deviations of the logarithm of the remaining CPU time over that predicted by these shares."""
 _STACKS_LEAST = 0.5
-"""Python stacks cost by the depth of the program: with them, up to this share less is left."""
+"""Python stacks cost by the depth of the program: with them, up to this share less remains."""
 
 
 @dataclass(frozen=True, slots=True)
 class CpuShare:
-    """Time that launching takes without the profiler over that with it; the truth lies between the ends."""
+    """Time that launching takes without the profiler over that with it; with the ends of its interval."""
 
     low: float
     expected: float
@@ -44,7 +44,7 @@ class CpuShare:
 
 @per_selection
 def unprofiled_share(view: ProfileView, _: Selection) -> CpuShare:
-    """What is left of the CPU's recorded time without the recorder."""
+    """The remaining share of the CPU's recorded time without the recorder."""
     profile = view.profile
     kind = profile.ops.kind[profile.calls.op]
     ops, ranges = int((kind == CallKind.OP).sum()), int((kind == CallKind.MODULE).sum())

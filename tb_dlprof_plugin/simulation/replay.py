@@ -1,10 +1,9 @@
-"""Runs the launches of a recording again: CPU threads that launch in order, and GPU streams that work in order.
+"""Replays the launches of a recording on a model of CPU threads and GPU streams, both in order.
 
 A kernel starts when it was launched, its stream is free, and what it waits for on other streams is done; a launch waits
-while the queue is full; a synchronising call waits until the GPU has done what it waits for. What the CPU does in
-between takes the time that the caller says. Source of the idea: Zhu et al., *Daydream: Accurately Estimating the
-Efficacy of Optimizations for DNN Training* (USENIX ATC 2020), which replays a dependency graph of CPU calls and
-kernels.
+while the queue is full; a synchronising call waits until the GPU has done what it waits for. The CPU time in between is
+given by the caller. Source of the idea: Zhu et al., *Daydream: Accurately Estimating the Efficacy of Optimizations for
+DNN Training* (USENIX ATC 2020), which replays a dependency graph of CPU calls and kernels.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ class Step:
     """What the CPU does in one iteration, one row after another.
 
     Attributes:
-        at_ns: when the CPU gets to each row, from the start of the iteration, if it never waits.
+        at_ns: when the CPU reaches each row, from the start of the iteration, without waits.
         stream: what is launched on, or what is waited for.
         gpu_ns: time of the activity.
-        gap_ns: what its stream needs before the next one.
-        lag_ns: by how much other streams hold up its start.
+        gap_ns: gap on its stream before the next one.
+        lag_ns: by how much other streams delay its start.
         joins: per row the marks of the activities that it waits for as well; None for none.
-        queued: whether the launch takes a place in the queue: not those of a CUDA graph behind its first.
+        queued: whether the launch takes a place in the queue: not the launches of a CUDA graph after its first.
         mark: number of an activity that others wait for by itself; -1 for the rest.
         thread: of the CPU; None where the threads never launch at the same time.
-        resumes: where a thread goes on after it has waited for the others.
-        end_ns: when the CPU has done the iteration, if it never waits.
+        resumes: where a thread continues after a wait for the others.
+        end_ns: when the CPU has finished the iteration, without waits.
     """
 
     at_ns: Floats
@@ -65,19 +64,19 @@ class Replayed:
     host_ns: float
 
 
-def replay(steps: Sequence[Step], device_of: Sequence[int], behind_ns: float | None = None) -> Replayed:
+def replay(steps: Sequence[Step], device_of: Sequence[int], backlog_ns: float | None = None) -> Replayed:
     """The mean step, run one after another, from completion to completion.
 
     Args:
         steps: the iterations.
         device_of: the GPU of each stream.
-        behind_ns: for how long the GPU still works for earlier steps when the first begins. By default the first step
+        backlog_ns: remaining GPU work of earlier steps when the first begins. By default the first step
             is run once more before all, which fills the queue.
     """
     if not steps:
         return Replayed(0.0, 0.0, 0.0)
-    machine = _Machine(device_of, behind_ns or 0.0)
-    began = machine.run(steps[0]) if behind_ns is None else behind_ns
+    machine = _Machine(device_of, backlog_ns or 0.0)
+    began = machine.run(steps[0]) if backlog_ns is None else backlog_ns
     machine.busy = [0.0] * len(machine.busy)
     completed = began
     for step in steps:
@@ -87,7 +86,7 @@ def replay(steps: Sequence[Step], device_of: Sequence[int], behind_ns: float | N
     # A first iteration with much more GPU work than the others may even end after them; the CPU's own work remains.
     step_ns = (completed - began) / count
     return Replayed(
-        max(step_ns, host_ns) if behind_ns is None else step_ns, max(machine.busy, default=0.0) / count, host_ns
+        max(step_ns, host_ns) if backlog_ns is None else step_ns, max(machine.busy, default=0.0) / count, host_ns
     )
 
 

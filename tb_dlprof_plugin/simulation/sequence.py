@@ -1,4 +1,4 @@
-"""The recorded iterations as one sequence: what the CPU launches and where it waits, in its order."""
+"""The recorded iterations as one sequence of launches and waits, in the CPU's order."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _AT_ONCE = 0.05
 """Share of the calls of a thread that begin while another thread launches, from which they launch at the same time: a
 thread that another one waits for, as autograd's is, has none."""
 _JOINED_NS = 200_000
-"""A thread that calls nothing for so long has waited for others. Ours: threads that launch side by side call every few
-tens of microseconds."""
+"""A thread without a call for so long has waited for others. Ours: threads that launch concurrently call every few tens
+of microseconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Sequence:
         thread: of the CPU, as small numbers.
         gpu_ns: recorded GPU time, 0 for a wait.
         waits_for: rows that also wait for activities of other streams, with the rows of those.
-        lag_ns: by how much other streams, or the CUDA graph that it is in, hold up a row's start.
+        lag_ns: by how much other streams, or its CUDA graph, delay a row's start.
         target: for a wait for one activity, its row in `Profile.launches`; else -1.
         first_of_call: False for the second and later activities of a CUDA graph.
         parallel: whether several threads launch at the same time.

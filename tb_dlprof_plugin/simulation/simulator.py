@@ -1,7 +1,7 @@
-"""The one simulator: what the step without the profiler would be after changes.
+"""Simulates the step without the profiler after changes.
 
-The replay is held to `step_estimate`: a change makes the step shorter by the share by which it makes the replay
-shorter. So every saving is one of the true step, none is above it, and several changes are simulated together.
+The replay is scaled to `step_estimate`: a change shortens the step by the share by which it shortens the replay. So
+every saving refers to the unprofiled step, none exceeds it, and several changes are simulated together.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Simulation:
     Attributes:
         estimate: the step as it is.
         share: how long launching takes, over the time that it took in what is replayed.
-        timed: whether steps that were timed told ``share``.
-        off_percent: by how much the replay of what was recorded is off; None without launches.
+        timed: whether ``share`` comes from timed steps.
+        off_percent: error of the replay of the recording in percent; None without launches.
     """
 
     def __init__(self, view: ProfileView, selection: Selection) -> None:
@@ -61,7 +61,7 @@ class Simulation:
 
     @property
     def trusted(self) -> bool:
-        """Whether the replay knows this run well enough to say what a change would save."""
+        """Whether the replay models this run well enough to estimate savings."""
         return self._basis.trusted
 
     @property
@@ -77,7 +77,7 @@ class Simulation:
             share: another speed of the CPU than `share` expects. The step as it is stays as long as it is.
         """
         at = self.share.expected if share is None else share
-        return self._held(self._basis.run(at, changes), at)
+        return self._scaled(self._basis.run(at, changes), at)
 
     @property
     def host_ends_ns(self) -> tuple[float, float, float]:
@@ -89,7 +89,7 @@ class Simulation:
     def usual(self, changes: Sequence[Change], end: Literal["low", "expected", "high"]) -> SimulatedStep:
         """The step after changes with a CPU as fast as usual without the profiler, at one end of what is usual.
 
-        For changes after which the step as it is says nothing of how fast the CPU launches.
+        For changes after which the current step does not determine how fast the CPU launches.
         """
         return self.absolute(changes, getattr(self._basis.share, end))
 
@@ -98,15 +98,15 @@ class Simulation:
         return self._basis.run(share).host_ns
 
     def absolute(self, changes: Sequence[Change], share: float) -> SimulatedStep:
-        """The step after changes with a CPU of some speed, not held to the step as it is."""
+        """The step after changes with a CPU of a given speed, not scaled to the current step."""
         return self._absolute(self._basis.run(share, changes))
 
-    def held_and_absolute(self, changes: Sequence[Change], share: float) -> tuple[SimulatedStep, SimulatedStep]:
-        """What `step` and `absolute` say of the same changes, from one replay."""
+    def scaled_and_absolute(self, changes: Sequence[Change], share: float) -> tuple[SimulatedStep, SimulatedStep]:
+        """Results of `step` and `absolute` for the same changes, from one replay."""
         after = self._basis.run(share, changes)
-        return self._held(after, share), self._absolute(after)
+        return self._scaled(after, share), self._absolute(after)
 
-    def _held(self, after: Replayed, share: float) -> SimulatedStep:
+    def _scaled(self, after: Replayed, share: float) -> SimulatedStep:
         before = self._basis.run(share)
         step_ns = self.estimate.ns * after.step_ns / before.step_ns if before.step_ns else 0.0
         return SimulatedStep(step_ns, min(after.gpu_ns, step_ns), min(after.host_ns, step_ns))

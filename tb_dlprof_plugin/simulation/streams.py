@@ -1,8 +1,8 @@
-"""Which activity waits for which one of another stream, and how long streams hold each other up.
+"""Dependencies between activities of different streams, and the delays between streams.
 
-A trace lists ``cudaStreamWaitEvent`` without its arguments. But an activity behind such a call depends on another
-stream's only if it began after that had ended: where it began earlier, it did not wait for it. In a recording without
-such calls, the order in which streams took turns is all there is.
+A trace lists ``cudaStreamWaitEvent`` without its arguments. But an activity after such a call depends on one of another
+stream only if it began after that had ended. In a recording without such calls, only the order in which streams
+alternated is known.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tb_dlprof_plugin.profile_view import ProfileView
 
 _CLOCK_ERROR_NS = 500
 _REMEMBERED = 64
-"""Groups of waits for events that a stream may still answer to."""
+"""Groups of event waits that a stream may still resolve."""
 _HELD_UP = 0.5
-"""Share of a late start in which other streams run, from which they are what it is late for."""
+"""Share of a late start in which other streams run, from which they count as its cause."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ def joined(view: ProfileView, launch: Ints, stream: Ints, device: Ints) -> Joine
 
     Args:
         view: the run.
-        launch: rows of `Profile.launches` in the CPU's order, -1 for what is none.
+        launch: rows of `Profile.launches` in the CPU's order, -1 for other rows.
         stream: the stream of each, as small numbers.
         device: the GPU of each stream.
     """

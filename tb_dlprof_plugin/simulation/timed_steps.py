@@ -9,10 +9,10 @@ import numpy as np
 from tb_dlprof_plugin.model.profile import Floats
 
 LEAST_STEPS = 3
-"""A group of fewer says nothing."""
+"""Smaller groups are ignored."""
 _TRIMMED = 0.25
-"""Share of single steps left out at either end: a step that waits for a file or for another process says nothing of
-the others, and a mean of the middle half still knows that steps alternate between two lengths."""
+"""Share of single steps left out at either end: a step that waits for a file or for another process is an outlier, and
+a mean of the middle half still covers steps that alternate between two lengths."""
 _FEW_STEPS = 10.0
 """A group of so many steps has half the weight of one of very many."""
 _SHORT_GROUP, _COLD = 10, 2
@@ -53,7 +53,7 @@ def _warm(group: Floats) -> Floats:
 
 
 def middle_half(values: Floats) -> Floats:
-    """What is left of sorted times without the shortest and the longest quarter."""
+    """Sorted times without the shortest and the longest quarter."""
     cut = int(_TRIMMED * len(values))
     return values[cut : len(values) - cut]
 

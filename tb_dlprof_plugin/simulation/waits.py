@@ -1,8 +1,8 @@
-"""When the CPU waits for the GPU, and for what of it.
+"""Finds when the CPU waits for the GPU, and for which work.
 
-A call that waits names neither a stream nor an event in a trace. What it waited for shows in when it returned: not
-before that was done. A wait for a stream is one for the stream that its thread launched on last (PyTorch waits for the
-current stream); any other is one for all streams, without those that still had work when it returned.
+A trace names neither stream nor event of a call that waits. The time of its return shows what it waited for: it does
+not return before that is done. A wait for a stream is one for the stream that its thread launched on last (PyTorch
+waits for the current stream); any other is one for all streams, without those that still had work when it returned.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FREES = (CudaCall.FREE, CudaCall.HOST_FREE)
 """They wait for the device before they free (CUDA Runtime API, "Implicit Synchronization")."""
 _QUEUE_FULL = "Command Buffer Full"
 _QUEUED = 300
-"""Launches that wait for the GPU, from which a call that takes longer than usual is held up by them. CUPTI says
+"""Launches that wait for the GPU, from which a call that takes longer than usual counts as delayed by them. CUPTI says
 "Command Buffer Full" from 480 to 1,260 on; calls take longer before."""
 _LONGER = 1.5
 """A call that takes this many times as long as the lower quartile of its name takes longer than usual."""
@@ -44,7 +44,7 @@ class Waits:
         stream: by `stream_numbers`; `EVERYTHING` for all streams.
         launch: the activity that was waited for, where later ones of the same stream were not; else -1.
         until_ns: when what was waited for was done, no sooner than the call began.
-        nothing: whether the call found done what it was to wait for, and left other work.
+        nothing: whether the awaited work was already done, with other work remaining.
     """
 
     call: Ints
@@ -67,7 +67,7 @@ def stream_numbers(view: ProfileView) -> Ints:
 def waiting_sets(view: ProfileView, _: Selection) -> Bools:
     """Per row of `Profile.calls` whether it sets memory that the CPU owns, and returns when that is done.
 
-    Sets of the GPU's own memory return at once, under whatever name ("API synchronization behavior" in the CUDA Runtime
+    Sets of the GPU's own memory return immediately, under any name ("API synchronization behavior" in the CUDA Runtime
     API's reference).
     """
     profile = view.profile
@@ -105,7 +105,7 @@ def waits(view: ProfileView, _: Selection) -> Waits:
         later = mine & (last >= 0) & (done > until)
         launch = np.where(later, activity[np.maximum(last, 0)], launch)
         until = np.where(later, done, until)
-    # With work left it was one activity that was waited for: the last that was done. If that was before the call, none.
+    # With work left it waited for one activity: the last that was done. If that was before the call, for none.
     nothing = pending & (launch < 0)
     return Waits(rows, stream, np.where(pending, launch, -1), np.minimum(until, stop), nothing)
 
@@ -124,7 +124,7 @@ def waiting_times(view: ProfileView, _: Selection) -> Intervals:
 def waits_for_less(view: ProfileView) -> Bools:
     """Per row of `Profile.calls` whether it waits, and returns while the GPU still has work that was launched before.
 
-    Such a wait is for an event or another stream: the GPU is not kept from anything by it.
+    Such a wait is for an event or another stream: it does not delay the GPU.
     """
     calls, launches = view.profile.calls, view.profile.launches
     result = np.zeros(len(calls), dtype=np.bool_)

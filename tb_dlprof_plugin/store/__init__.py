@@ -1,1 +1,1 @@
-"""The stored summary: `model` is the Profile in memory, `codec` its protobuf form, `eventfile` the files with it."""
+"""Stores profiles: `codec` converts them to protobuf, `event_file` reads and writes the files."""

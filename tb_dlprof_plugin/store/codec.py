@@ -58,7 +58,7 @@ _OPS_FIELDS = {"shapes": "input_shapes", "dtypes": "input_dtypes"}
 
 
 class ProfileError(Exception):
-    """A stored profile that cannot be read; the message says why and what to do, the caller adds which run it is."""
+    """A stored profile that cannot be read; the message says why and what to do; the caller adds the run."""
 
 
 def encode(profile: Profile) -> bytes:

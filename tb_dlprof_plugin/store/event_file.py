@@ -88,7 +88,7 @@ def read_blobs(path: str | os.PathLike[str], run: str) -> Iterator[EventBlob]:
         try:
             event = Event.FromString(data)
         except DecodeError:
-            raise ProfileError(f"{source} holds a record that is no event; record the run again.") from None
+            raise ProfileError(f"{source} holds a record that is not an event; record the run again.") from None
         for value in event.summary.value:
             tag = Tag.parse(value.tag)
             if value.metadata.plugin_data.plugin_name == PLUGIN_NAME and tag is not None:
@@ -143,7 +143,7 @@ def _records(source: Path) -> Iterator[bytes]:
         body = data[offset + 12 : offset + 12 + length]
         check = data[offset + 12 + length : offset + 16 + length]
         if offset == 0 and header[8:] != _masked_crc(header[:8]):
-            raise ProfileError(f"{source} is no event file, or its start is damaged; give a run's directory.")
+            raise ProfileError(f"{source} is not an event file, or its start is damaged; give a run's directory.")
         if header[8:] != _masked_crc(header[:8]) or len(check) < 4 or check != _masked_crc(body):
             raise ProfileError(f"{source} is damaged or cut short at byte {offset}; record the run again.")
         yield body

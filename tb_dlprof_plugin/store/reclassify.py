@@ -1,4 +1,4 @@
-"""A stored profile with what today's rules say of its kernels and ops.
+"""Recomputes the verdicts of a stored profile with the current rules.
 
 Verdicts are stored, because they are part of the tables; but rules are corrected from version to version, and an old
 run must not keep an old mistake. All that the rules look at is in the profile.

@@ -1,4 +1,4 @@
-"""The names under which profiles stand in event files, and their parts."""
+"""The tags of profiles in event files, and their parts."""
 
 from __future__ import annotations
 

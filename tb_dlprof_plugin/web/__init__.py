@@ -1,1 +1,1 @@
-"""What stands between the views and HTTP: stored profiles by run, request parameters, responses, bundle files."""
+"""HTTP layer over the pages: stored profiles by run, request parameters, responses, bundle files."""

@@ -1,4 +1,4 @@
-"""The frontend bundle as a fixed map from route to file: no path of a request ever reaches the file system."""
+"""The frontend bundle as a fixed map from route to file: paths from requests are never used on the file system."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def bundle_files(static: Path = STATIC) -> dict[str, Path]:
 
 
 def content_of(files: dict[str, Path], route: str) -> tuple[bytes, str]:
-    """Bytes and type of a bundle file; a page that says so where the bundle is not built."""
+    """Bytes and type of a bundle file; a placeholder page if the bundle is not built."""
     if route not in files:
         return _NOT_BUILT, _TYPES[".js"]
     path = files[route]

@@ -1,4 +1,4 @@
-"""Errors that reach the page as one sentence."""
+"""Errors that the page shows as one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The figures of all runs of a TensorBoard, read little by little and kept: a table of hundreds needs every profile."""
+"""The figures of all runs of a TensorBoard, read in steps and cached: a table of hundreds of runs needs every
+profile."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.profile_store import ProfileStore
 
 BUDGET_S = 1.0
-"""Of reading, for one response: then the page shows what there is and asks again."""
+"""Time limit of reading for one response: then the page shows a partial result and sends another request."""
 _KEPT_RUNS = 5_000
 """At most 5 KB each."""
 

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.web.errors import RequestError
 
 MAX_RESPONSE_BYTES = 1_000_000
 _SHORTEST_ROW = 50
-"""Bytes that a row takes at least: what is beyond would be encoded only to be cut off."""
+"""Least bytes of a row: more rows would be encoded only to be cut off."""
 
 
 _TABLES = ("rows", "ops", "runs")
@@ -22,7 +22,7 @@ def encode_page(page: msgspec.Struct, offset: int = 0) -> bytes:
     """A page as JSON; where it is too large, its table is shortened (``total_rows`` or ``total`` still counts all).
 
     Args:
-        page: what a view gave.
+        page: the page.
         offset: rows of that table that were sent before, and are left out; a page with an ``offset`` of its own begins
             there already.
 
@@ -30,7 +30,7 @@ def encode_page(page: msgspec.Struct, offset: int = 0) -> bytes:
         RequestError: it is too large without its table.
     """
     table = next((name for name in _TABLES if isinstance(getattr(page, name, None), list)), None)
-    # Most tables fit as a whole; of one that does not, so many rows are tried as an answer can hold of short ones.
+    # Most tables fit as a whole; of one that does not, as many rows are tried as would fit if they were short.
     first = 0 if hasattr(page, "offset") else offset
     rows = getattr(page, table)[first : first + MAX_RESPONSE_BYTES // _SHORTEST_ROW] if table else []
     data = _encode(page, table, rows)
@@ -60,7 +60,7 @@ def respond(request: Request, data: bytes, status: int = 200) -> Response:
 
 
 def respond_piece(request: Request, data: bytes) -> Response:
-    """A part of a file as it is."""
+    """A part of a file, unchanged."""
     # Text is compressed on the way, a gzip file is not again. A charset would have text transcoded.
     kind = "application/octet-stream" if _is_packed(request.args.get("name", "")) else "application/json"
     response: Response = http_util.Respond(request, data, kind)

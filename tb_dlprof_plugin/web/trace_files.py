@@ -1,7 +1,7 @@
-"""The traces of a run on disk: which there are, and one in pieces that fit into a response.
+"""Lists the traces of a run on disk, and reads one in pieces that fit into a response.
 
-A request names a run that TensorBoard knows and a trace that the listing named. No path of a request reaches the file
-system: what is read is a regular file with a trace's name, in the run's directory itself or the one for originals.
+A request names a run that TensorBoard knows and a trace that the listing named. Paths from requests are never used on
+the file system: only a regular file with a trace's name, in the run's directory itself or the one for originals.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tb_dlprof_plugin.web.errors import RequestError
 
 PIECE_BYTES = 1_000_000
 _MOST_FILES = 1_000
-"""Of a run: what names them must fit into a response of 1 MB."""
+"""Most traces of a run: their names must fit into a response of 1 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Found:
 
     @property
     def stem(self) -> str:
-        """What the original and the copy of one trace have in common."""
+        """The key that the original and the copy of one trace have in common."""
         return stem_of(self.path.name)
 
 
 def run_directory(logdir: str, run: str, trace_file: str) -> tuple[Path, str]:
-    """The directory that holds a run's traces, and what the PyTorch Profiler tab calls it.
+    """The directory with a run's traces, and its name in the PyTorch Profiler tab.
 
-    It is the run's own, or one above it, inside the logdir, where the hook was told to write events to a subdirectory.
+    It is the run's own, or one above it, inside the logdir, if the hook writes events to a subdirectory.
 
     Raises:
         RequestError: the logdir is not one directory on this machine.
@@ -66,19 +66,19 @@ def traces_in(directory: Path) -> list[Found]:
 
 
 def piece_of(directory: Path, name: str, offset: int, version: str | None) -> bytes:
-    """`PIECE_BYTES` of a trace from ``offset`` on, fewer at its end, none behind it.
+    """`PIECE_BYTES` of a trace from ``offset`` on, fewer at its end, none after it.
 
     Raises:
         RequestError: there is no such trace, or it was written over since it was listed.
     """
     found = next((one for one in _found(directory) if one.name == name), None)
     if found is None:
-        raise RequestError(404, f"There is no trace {name!r} in {directory}; press Refresh.")
+        raise RequestError(404, f"There is not a trace {name!r} in {directory}; press Refresh.")
     try:
-        # What was a file a moment ago may have become a link.
+        # The file may have been replaced by a link.
         with open(os.open(found.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
             if version not in (None, _version(os.fstat(file.fileno()))):
-                raise RequestError(404, f"The trace {name!r} was written over meanwhile; press Refresh.")
+                raise RequestError(404, f"The trace {name!r} was replaced meanwhile; press Refresh.")
             file.seek(offset)
             return file.read(PIECE_BYTES)
     except OSError as error:

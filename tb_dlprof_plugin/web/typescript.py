@@ -149,7 +149,7 @@ def _interface(struct: type[msgspec.Struct], names: dict[frozenset[str], str]) -
 
 
 def _type(kind: mi.Type, names: dict[frozenset[str], str]) -> str:
-    """The TypeScript spelling of a msgspec type; a TypeError for one that no page may use."""
+    """The TypeScript form of a msgspec type; raises TypeError for an unsupported one."""
     if isinstance(kind, mi.StructType):
         return kind.cls.__name__
     if isinstance(kind, mi.StrType):

@@ -10,7 +10,7 @@ import pytest
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.finding import SavingItem
-from tb_dlprof_plugin.advice.realised_savings import KeptSaving, kept_savings, outcome_of
+from tb_dlprof_plugin.advice.realised_savings import RealisedSaving, outcome_of, realised_savings
 from tb_dlprof_plugin.comparison import compare
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -23,8 +23,8 @@ def recorded(run: str) -> ProfileView:
     return ProfileView(stored.profile)
 
 
-def kept(a: ProfileView, b: ProfileView) -> list[KeptSaving]:
-    return kept_savings(compare(a, b), a, b, a.selection(), b.selection())
+def kept(a: ProfileView, b: ProfileView) -> list[RealisedSaving]:
+    return realised_savings(compare(a, b), a, b, a.selection(), b.selection())
 
 
 @pytest.mark.parametrize(

@@ -689,16 +689,16 @@ def test_a_changed_optimizer_is_recognised(optimizing) -> None:
     one_by_one = optimizing(_one_by_one(100, 2), "Adam")
     lists = optimizing(_over_lists(_ADAMW))
     fused = optimizing([("aten::_fused_adamw_", [[MATRIX]], ["TensorList"], 900)])
-    assert single_tensor_optimizer.made(one_by_one, lists) == "optimizer over lists of parameters"
-    assert single_tensor_optimizer.made(one_by_one, fused) == "fused optimizer"
-    assert single_tensor_optimizer.made(lists, fused) == ""
-    assert optimizer_not_fused.made(lists, fused) == "fused optimizer"
-    assert optimizer_not_fused.made(fused, lists) == ""
+    assert single_tensor_optimizer.was_applied(one_by_one, lists) == "optimizer over lists of parameters"
+    assert single_tensor_optimizer.was_applied(one_by_one, fused) == "fused optimizer"
+    assert single_tensor_optimizer.was_applied(lists, fused) == ""
+    assert optimizer_not_fused.was_applied(lists, fused) == "fused optimizer"
+    assert optimizer_not_fused.was_applied(fused, lists) == ""
 
 
 def test_gradients_set_to_none_are_recognised(zeroing) -> None:
-    assert zero_grad_to_zero.made(zeroing(), zeroing(zeroed=False, added=False)) == "gradients set to None"
-    assert zero_grad_to_zero.made(zeroing(), zeroing()) == ""
+    assert zero_grad_to_zero.was_applied(zeroing(), zeroing(zeroed=False, added=False)) == "gradients set to None"
+    assert zero_grad_to_zero.was_applied(zeroing(), zeroing()) == ""
 
 
 def test_what_makes_launching_cheaper_is_recognised(new_trace, launches) -> None:
@@ -709,8 +709,8 @@ def test_what_makes_launching_cheaper_is_recognised(new_trace, launches) -> None
     trace.kernel(ADD, 40, 500, 5)
     graphs = trace.view(facts=RunFacts(batch_size=8, compiled=False))
     eager = launches([(10, 50, 10, {})], batch_size=4, compiled=False)
-    assert launch_bound.made(eager, graphs) == "batch size 4 to 8, CUDA graphs"
-    assert launch_bound.made(graphs, graphs) == ""
+    assert launch_bound.was_applied(eager, graphs) == "batch size 4 to 8, CUDA graphs"
+    assert launch_bound.was_applied(graphs, graphs) == ""
 
 
 # -- All of them

@@ -219,7 +219,7 @@ def _relu_and_pool(step, shortcut: bool = False) -> Step:
 def test_a_relu_before_a_pooling_costs_three_quarters_of_its_time(step) -> None:
     finding = _finding(_relu_and_pool(step).view(), "relu_before_maxpool")
     assert _readings(finding)["Their kernel time per step"] == 250_000
-    assert _readings(finding)["Of it for elements that the pooling takes away"] == 187_500
+    assert _readings(finding)["Of it for elements that the pooling removes"] == 187_500
     assert "relu and pool" in finding.change
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(187_500, rel=0.05)

@@ -22,7 +22,7 @@ from precision_pairs.forecast import frame_of, recordings
 from tb_dlprof_plugin.model.shapes import inputs_text
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
 from tb_dlprof_plugin.planning.features import matrix_features, other_features
-from tb_dlprof_plugin.planning.op_times import Process, Table, read_op_times
+from tb_dlprof_plugin.planning.op_times import GaussianProcess, RatioTable, read_op_times
 
 GPU = "NVIDIA H200"
 
@@ -221,7 +221,7 @@ def _smooth(count: int, lengths: tuple[float, float], seed: int) -> tuple[np.nda
     """Rows of two features, the second in units a hundred times as small, and a random function of such lengths."""
     source = np.random.default_rng(seed)
     features = source.uniform(0, 6, (count, 2)) * (1, 100)
-    process = Process(lengths, 1.0, 0.0, 0.0)
+    process = GaussianProcess(lengths, 1.0, 0.0, 0.0)
     scaled = features / lengths
     root = np.linalg.cholesky(process.covariance(scaled, scaled) + 1e-6 * np.eye(count))
     values: np.ndarray = root @ source.standard_normal(count) + 0.1 * source.standard_normal(count)  # type: ignore[type-arg]
@@ -238,13 +238,13 @@ def test_hyperparameters_are_those_of_the_function_that_was_measured(lengths: tu
     assert found.lengths[1 - counts] > 6 * (100, 1)[counts]
     assert 0.003 < found.noise < 0.03
 
-    def error(process: Process) -> float:
-        table = Table(features[:200], values[:200], process)
+    def error(process: GaussianProcess) -> float:
+        table = RatioTable(features[:200], values[:200], process)
         told = [math.log(table.ratio((one, other)).value) for one, other in features[200:]]
         return float(np.abs(told - values[200:]).mean())
 
     # Of what was not measured it knows more than one with the lengths the other way round.
-    wrong = Process((found.lengths[1] / 100, 100 * found.lengths[0]), found.amplitude, found.trend, found.noise)
+    wrong = GaussianProcess((found.lengths[1] / 100, 100 * found.lengths[0]), found.amplitude, found.trend, found.noise)
     assert error(found) < 0.7 * error(wrong)
     assert error(found) < 0.4 * float(np.abs(values).mean())
 

@@ -1,4 +1,4 @@
-"""Every rule on recordings of a training with its fault and of the same training mended, and the rules' pages."""
+"""Every rule on recordings of a training with its fault and of the same training fixed, and the rules' pages."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_a_rule_finds_its_fault(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_rule_is_silent_once_its_fault_is_mended(rule: str) -> None:
-    status = recorded(rule).mended.status(rule)
+def test_a_rule_is_silent_once_its_fault_is_fixed(rule: str) -> None:
+    status = recorded(rule).fixed.status(rule)
     assert status is not None
     assert status.outcome in ("silent", "not_applicable"), status.why
 
@@ -63,7 +63,7 @@ def test_no_rule_fails_on_a_planted_training() -> None:
     failed = {
         (rule, status.rule): status.why
         for rule in RULES
-        for run in (recorded(rule).fault, recorded(rule).mended)
+        for run in (recorded(rule).fault, recorded(rule).fixed)
         for status in run.advice.rules
         if status.outcome == "failed"
     }

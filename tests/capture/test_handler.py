@@ -283,11 +283,11 @@ def test_full_disk_is_named(tmp_path, training, monkeypatch):
 def test_killed_worker_warns_names_the_trace_and_what_to_do(tmp_path, training, kit, monkeypatch):
     from tb_dlprof_plugin.capture import handler as handler_module
 
-    start_worker = handler_module.start_worker
+    start_analysis = handler_module.start_analysis
 
     def start_and_kill(*args, **kwargs):
         # At once: the analysis of so small a trace may end before the profiler's block does.
-        worker = start_worker(*args, **kwargs)
+        worker = start_analysis(*args, **kwargs)
         worker.process.send_signal(signal.SIGKILL)
         return worker
 

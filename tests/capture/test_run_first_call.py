@@ -11,18 +11,18 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from tb_dlprof_plugin.capture.launcher.first_call import FirstCall  # noqa: E402
-from tb_dlprof_plugin.capture.launcher.first_forward_hook import Door, _Hook  # noqa: E402
+from tb_dlprof_plugin.capture.launcher.first_call import FirstCallHook  # noqa: E402
+from tb_dlprof_plugin.capture.launcher.first_forward_hook import FirstForwardHook, _Hook  # noqa: E402
 
 CALL = nn.Module.__call__
 
 
 @pytest.fixture
 def told():
-    """The modules of which a `FirstCall` has told; it watches until the test ends."""
+    """The modules of which a `FirstCallHook` has told; it watches until the test ends."""
     compile_before = torch.compile  # other libraries put their own in its place, too
     heard: list[nn.Module] = []
-    watch = FirstCall(heard.append)
+    watch = FirstCallHook(heard.append)
     watch.start()
     yield heard
     watch.stop()
@@ -71,11 +71,11 @@ def test_dynamo_remembers_torchs_own_call(told):
 def test_a_door_hears_the_outermost_module_first_and_leaves_no_hook():
     model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2)))
     heard: list[nn.Module] = []
-    door = Door(heard.append)
-    assert door.install(model)
+    hook = FirstForwardHook(heard.append)
+    assert hook.install(model)
     model(torch.zeros(1, 2))
     assert heard[0] is model
-    door.remove()
+    hook.remove()
     assert not any(module._forward_pre_hooks for module in model.modules())
 
 
@@ -83,16 +83,16 @@ def test_a_door_is_in_front_of_hooks_that_are_there_already():
     model = nn.Linear(2, 2)
     order: list[str] = []
     model.register_forward_pre_hook(lambda module, args: order.append("own"))
-    door = Door(lambda module: order.append("door"))
-    door.install(model)
+    hook = FirstForwardHook(lambda module: order.append("hook"))
+    hook.install(model)
     model(torch.zeros(1, 2))
-    assert order == ["door", "own"]
+    assert order == ["hook", "own"]
 
 
 def test_copies_of_a_model_take_no_working_hook_along():
     model = nn.Linear(2, 2)
     heard: list[nn.Module] = []
-    Door(heard.append).install(model)
+    FirstForwardHook(heard.append).install(model)
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert [type(hook) for hook in other._forward_pre_hooks.values()] == [_Hook]
         other(torch.zeros(1, 2))

@@ -15,14 +15,14 @@ pytest.importorskip("torch")
 from support.script_runs import numbers, profiles, run, write
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.capture.launcher.protocol import Order, read_reports
+from tb_dlprof_plugin.capture.launcher.protocol import RunRequest, read_statuses
 
-INJECTED = Path(tb_dlprof_plugin.__file__).parent / "capture" / "run" / "inject"
+INJECTED = Path(tb_dlprof_plugin.__file__).parent / "capture" / "launcher" / "inject"
 
 
 def python(folder: Path, code: str, *options: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """A Python as ``tb-dlprof run`` starts it, with an order in ``folder``."""
-    Order(str(folder / "runs" / "r"), 0.0).write(folder)
+    """A Python as ``tb-dlprof run`` starts it, with a request in ``folder``."""
+    RunRequest(str(folder / "runs" / "r"), 0.0).write(folder)
     return subprocess.run(
         [sys.executable, *options, "-c", textwrap.dedent(code)],
         env=os.environ | {"PYTHONPATH": str(INJECTED), "TB_DLPROF_RUN": str(folder)} | env,
@@ -35,7 +35,7 @@ def test_before_torch_nothing_of_ours_is_imported(tmp_path: Path) -> None:
         tmp_path, "import sys; print([m for m in sys.modules if m.startswith(('tb_dlprof', 'msgspec', 'json'))])"
     )
     assert done.stdout == "[]\n", done.stderr
-    assert read_reports(tmp_path) == []
+    assert read_statuses(tmp_path) == []
 
 
 def test_the_script_sees_the_path_that_it_would_see_without_us(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_the_script_sees_the_path_that_it_would_see_without_us(tmp_path: Path) -
     assert python(tmp_path, code).stdout == plain.stdout
 
 
-def test_torch_is_heard_of_whoever_imports_it(tmp_path: Path) -> None:
+def test_the_import_of_torch_is_noticed_from_any_module(tmp_path: Path) -> None:
     done = python(
         tmp_path,
         """
@@ -61,7 +61,7 @@ def test_torch_is_heard_of_whoever_imports_it(tmp_path: Path) -> None:
         """,
     )
     assert done.stdout == "SourceFileLoader False\n[]\n", done.stderr
-    (report,) = read_reports(tmp_path)
+    (report,) = read_statuses(tmp_path)
     assert (report.phase, report.ended) == ("watching", True)
 
 
@@ -90,10 +90,10 @@ def test_an_error_of_another_sitecustomize_is_told_as_ever(tmp_path: Path) -> No
     assert "ZeroDivisionError" in done.stderr
 
 
-def test_without_an_order_it_is_one_sentence_in_a_report(tmp_path: Path) -> None:
-    done = python(tmp_path, "import os; os.remove('order.json'); import torch; print('goes on')")
+def test_without_a_request_the_status_has_one_sentence(tmp_path: Path) -> None:
+    done = python(tmp_path, "import os; os.remove('request.json'); import torch; print('goes on')")
     assert (done.returncode, done.stdout, done.stderr) == (0, "goes on\n", "")
-    (report,) = read_reports(tmp_path)
+    (report,) = read_statuses(tmp_path)
     assert report.phase == "failed"
     assert "FileNotFoundError" in report.said
 
@@ -102,7 +102,7 @@ def test_a_python_without_the_package_says_what_to_install(tmp_path: Path) -> No
     (tmp_path / "msgspec.py").write_text("raise ImportError('no msgspec here')")
     done = python(tmp_path, "import torch; print('goes on')", PYTHONPATH=f"{INJECTED}{os.pathsep}{tmp_path}")
     assert done.stdout == "goes on\n"
-    said = (tmp_path / next(path.name for path in tmp_path.glob("*.report.json"))).read_text()
+    said = (tmp_path / next(path.name for path in tmp_path.glob("*.status.json"))).read_text()
     assert "-m pip install tb_dlprof_plugin" in said
 
 

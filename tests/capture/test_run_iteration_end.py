@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tb_dlprof_plugin.capture.launcher.step_boundary import IterationEnd
+from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
 
 
 class Named:
@@ -16,7 +16,7 @@ class Named:
 def ends(pattern: str, rounds: int) -> str:
     """Of a pattern of optimizers, repeated, the steps that end an iteration; "." for the others."""
     named = {name: Named() for name in set(pattern)}
-    end = IterationEnd()
+    end = StepBoundary()
     return "".join(name if end.ends(named[name]) else "." for name in pattern * rounds)
 
 
@@ -42,14 +42,14 @@ def test_the_first_round_may_end_an_iteration_too_many():
 
 def test_an_optimizer_that_takes_the_place_of_another():
     old, new = Named(), Named()
-    end = IterationEnd()
+    end = StepBoundary()
     assert all(end.ends(old) for _ in range(1000))
     assert all(end.ends(new) for _ in range(1000))
 
 
 def test_an_optimizer_that_comes_back_ends_iterations_again():
     old, new = Named(), Named()
-    end = IterationEnd()
+    end = StepBoundary()
     for _ in range(1000):
         end.ends(old)
     for _ in range(20):

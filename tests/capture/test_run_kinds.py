@@ -208,7 +208,7 @@ def test_a_script_with_a_profiler_of_its_own_is_left_alone(tmp_path: Path) -> No
     )
     assert found == []
     assert done.out == "True\n"
-    assert "train.py was left alone: it uses torch.profiler itself" in done.err
+    assert "train.py was not recorded: it uses torch.profiler itself" in done.err
 
 
 def test_emit_nvtx_of_scripts_for_dlprof_does_not_keep_the_profiler_out(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from tb_dlprof_plugin.capture.launcher.live_objects import Alive, look, training_loader  # noqa: E402
+from tb_dlprof_plugin.capture.launcher.live_objects import LiveObjects, find_live_objects, training_loader  # noqa: E402
 from tb_dlprof_plugin.capture.launcher.root_modules import as_one, choose_roots  # noqa: E402
 from tb_dlprof_plugin.capture.loader import dataloader_facts  # noqa: E402
 from tb_dlprof_plugin.capture.modules import walk  # noqa: E402
@@ -98,7 +98,7 @@ def test_what_lives_is_found():
     optimizer = sgd(model)
     loader = torch.utils.data.DataLoader(torch.zeros(4, 1))
     profiler = torch.profiler.profile()
-    found = look()
+    found = find_live_objects()
     for one, kind in (
         (model, found.modules), (optimizer, found.optimizers), (loader, found.loaders), (profiler, found.profilers),
     ):  # fmt: skip
@@ -110,7 +110,7 @@ def test_looking_keeps_nothing_alive():
 
     model = nn.Linear(2, 2)
     gone = weakref.ref(model)
-    look()
+    find_live_objects()
     del model
     gc.collect()
     assert gone() is None
@@ -120,18 +120,18 @@ def test_the_loader_that_is_iterated_over_is_the_trainings():
     train, other = (torch.utils.data.DataLoader(torch.zeros(8, 1), batch_size=size) for size in (2, 4))
     iterator = iter(train)
     next(iterator)
-    assert training_loader(Alive(loaders=[other, train], iterators=[iterator])) is train
+    assert training_loader(LiveObjects(loaders=[other, train], iterators=[iterator])) is train
 
 
 def test_a_loader_that_only_its_loop_held_is_known_by_its_iterator():
     loader = torch.utils.data.DataLoader(torch.zeros(8, 1), batch_size=2, drop_last=True)
     iterator = iter(loader)
     facts = dataloader_facts(loader)
-    assert dataloader_facts(training_loader(Alive(iterators=[iterator]))) == facts
+    assert dataloader_facts(training_loader(LiveObjects(iterators=[iterator]))) == facts
     assert (facts.batch_size, facts.batches, facts.drop_last) == (2, 4, True)
 
 
 def test_several_loaders_of_which_none_is_iterated_over_tell_nothing():
     loaders = [torch.utils.data.DataLoader(torch.zeros(8, 1)) for _ in range(2)]
-    assert training_loader(Alive(loaders=loaders)) is None
-    assert training_loader(Alive(loaders=loaders[:1])) is loaders[0]
+    assert training_loader(LiveObjects(loaders=loaders)) is None
+    assert training_loader(LiveObjects(loaders=loaders[:1])) is loaders[0]

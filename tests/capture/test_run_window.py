@@ -8,12 +8,12 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tb_dlprof_plugin.capture.launcher.protocol import Order
-from tb_dlprof_plugin.capture.launcher.recording_window import Window
+from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
+from tb_dlprof_plugin.capture.launcher.recording_window import RecordingWindow
 
 
-def window(**options) -> Window:
-    return Window(Order("/runs/a", time.time(), **options))
+def window(**options) -> RecordingWindow:
+    return RecordingWindow(RunRequest("/runs/a", time.time(), **options))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_light_window_comes_before_the_warm_up_where_there_is_room(options, be
 def test_a_delay_that_is_over_late_moves_the_window():
     found = window(delay_s=60.0)
     assert not found.due(50)
-    found = Window(Order("/runs/a", time.time() - 61, delay_s=60.0))
+    found = RecordingWindow(RunRequest("/runs/a", time.time() - 61, delay_s=60.0))
     assert found.due(50)
     found.open(50)
     assert (found.first, found.last) == (52, 61)
@@ -109,7 +109,7 @@ def test_iterations_that_are_only_counted_are_those_in_which_nothing_happens(opt
     while iteration < 3000:
         iteration += 1
         heard.add(iteration)
-        if found.due(iteration) and not found.order.between_marks:
+        if found.due(iteration) and not found.request.between_marks:
             break
         iteration += found.idle(iteration)
     eventful = {n for n in range(1, max(heard) + 1) if found.near(n)}

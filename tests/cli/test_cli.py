@@ -204,7 +204,7 @@ def test_modules_are_a_tree_of_the_depth_asked_for(run, new_trace) -> None:
     assert lines[3:9] == ["whole model", "  head", "    large", "    small", "  stem", "    conv"]
     shallow = run("modules", file, "--depth", 1).stdout
     assert "large" not in shallow
-    assert "4 more lie deeper; --depth 3 prints all." in shallow
+    assert "4 more are deeper; --depth 3 prints all." in shallow
 
 
 def test_a_recording_without_modules_says_how_to_get_them(run, new_trace) -> None:

@@ -38,7 +38,7 @@ def test_the_file_is_named_after_its_run_and_explains_its_size(
     assert lines[0].startswith("fp32.html: ")
     assert lines[0].endswith("; open it in a browser, it needs no server.")
     assert [line.split(":")[0].strip() for line in lines[1:4]] == ["fp32", "list of runs", "the page itself"]
-    assert lines[4:] == ["Not in it of fp32: 1 other cycle."]
+    assert lines[4:] == ["Not included of fp32: 1 other cycle."]
 
 
 def test_a_file_that_exists_is_replaced_only_when_told_to(run: Path, tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_trace_file_is_exported_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["RUN"], "say what to make of the runs: --html NAME.html writes one HTML file"),
+        (["RUN"], "choose an output: --html NAME.html writes one HTML file"),
         (["--html", "a.html"], "no run is named: give its directory, event file or trace"),
         (["RUN", "--html", "a.html", "b.html"], "2 HTML files are named; name one"),
         (["RUN", "--html", "no/where.html"], "there is no directory no; make it first"),

@@ -11,10 +11,10 @@ import pytest
 import tb_dlprof_plugin
 from tb_dlprof_plugin.comparison import compare
 from tb_dlprof_plugin.comparison.forecast_check import (
-    KeptForecast,
+    ForecastCheck,
     NotComparableError,
+    check_forecast,
     forecast_precision,
-    kept_forecast,
 )
 from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.planning import ForecastError, forecast
@@ -33,9 +33,9 @@ def view(run: str) -> ProfileView:
 
 
 @functools.cache
-def kept(base: str, candidate: str) -> KeptForecast | None:
+def kept(base: str, candidate: str) -> ForecastCheck | None:
     a, b = view(base), view(candidate)
-    return kept_forecast(compare(a, b), a, b, b.selection())
+    return check_forecast(compare(a, b), a, b, b.selection())
 
 
 @pytest.mark.parametrize(
@@ -128,4 +128,4 @@ def test_without_shapes_the_reason_is_given(training: Any) -> None:
     a, b = training("fp32").view(), training("tf32").view()
     a.profile.ops.shapes[:] = 0
     with pytest.raises(ForecastError, match="shapes"):
-        kept_forecast(compare(a, b), a, b, b.selection())
+        check_forecast(compare(a, b), a, b, b.selection())

@@ -52,7 +52,9 @@ def test_the_base_is_the_fp32_run_of_the_same_model_batch_size_and_gpu() -> None
         run("same class, other size", parameters=2000, precision="amp-fp16"),
         run("unnamed", model=None),
     ]
-    bases = {held.run.name: held.base.name if held.base else held.why for held in against_base(runs)}
+    bases = {
+        compared.run.name: compared.base.name if compared.base else compared.why for compared in against_base(runs)
+    }
     assert bases == {
         "amp": "fp32",
         "tf32": "fp32",
@@ -68,11 +70,11 @@ def test_the_base_is_the_fp32_run_of_the_same_model_batch_size_and_gpu() -> None
 
 def test_a_chosen_base_is_everyones_and_what_differs_is_named() -> None:
     runs = [run("a"), run("b", step_ns=500_000, precision="amp-fp16", workers=None, compiled=True)]
-    held = against_base(runs, "a")[1]
+    compared = against_base(runs, "a")[1]
     # A fact that only one of the two recorded is no difference.
-    assert (held.base and held.base.name, held.differs) == ("a", ["precision", "compiled"])
-    assert held.speedup is not None
-    assert (held.speedup.ratio, held.speedup.of) == (2.0, "step_time")
+    assert (compared.base and compared.base.name, compared.differs) == ("a", ["precision", "compiled"])
+    assert compared.speedup is not None
+    assert (compared.speedup.ratio, compared.speedup.of) == (2.0, "step_time")
     with pytest.raises(KeyError):
         against_base(runs, "c")
 

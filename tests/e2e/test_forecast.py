@@ -113,7 +113,7 @@ def test_promises_are_held_against_the_second_run(server: Server, watched: Watch
 
 def test_the_profilers_overhead_is_named_where_the_cpu_sets_the_pace(server: Server, watched: Watched) -> None:
     frame = tab(server, watched, page="compare", **{"a.run": "lenet/fp32", "b.run": "lenet/amp-fp16"})
-    expect(frame.get_by_test_id("promised-note")).to_contain_text("holds what the profiler added", timeout=_PAGE_MS)
+    expect(frame.get_by_test_id("promised-note")).to_contain_text("includes the profiler's overhead", timeout=_PAGE_MS)
     expect(frame.get_by_test_id("promised-kernels")).to_be_visible()
     expect(frame.get_by_test_id("promised-scaler")).to_be_visible()
     assert watched.errors == []

@@ -92,7 +92,7 @@ def test_a_replay_that_is_off_leaves_no_saving_and_says_so(new_trace: Callable) 
     reason = next(reason for reason in found.reasons if reason.code == "replay_off")
     assert (found.verdict, reason.severity, reason.value) == ("fair", "fair", off)
     assert reason.sentence.startswith(f"A replay of the recorded steps is {-off:.0f} % shorter than they were:")
-    assert "No saving is stated that the replay would have to tell" in reason.sentence
+    assert "Savings that need the replay are not estimated" in reason.sentence
 
 
 def test_a_step_that_varies_is_named_with_its_interval(training) -> None:

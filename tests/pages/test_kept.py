@@ -59,7 +59,7 @@ def test_where_the_cpu_sets_the_pace_the_overhead_in_the_recorded_step_is_named(
     assert found.forecast is not None
     panel = found.forecast
     assert panel.estimated
-    assert "holds what the profiler added" in panel.note
+    assert "includes the profiler's overhead" in panel.note
     assert panel.step_low_ms <= panel.step_ms <= panel.step_high_ms <= panel.recorded_ms
     assert "without the profiler, as estimated" in panel.headline
     assert [part.key for part in panel.parts] == ["kernels", "casts", "scaler"]
@@ -69,7 +69,7 @@ def test_a_saving_stated_for_another_half_precision_says_so() -> None:
     for precision, said in (("amp-fp16", True), ("amp-bf16", False)):
         found = promises("custom/fp32", f"custom/{precision}")
         assert found is not None
-        assert ("It was stated for BF16." in found.savings[0].text) is said
+        assert ("It was predicted for BF16." in found.savings[0].text) is said
 
 
 def test_there_is_no_section_where_nothing_was_promised() -> None:
@@ -99,7 +99,7 @@ def test_the_terminal_prints_promises() -> None:
     assert found is not None
     assert found.forecast is not None
     assert found.forecast.headline in text
-    assert "kernels that the forecast missed by most" in text
+    assert "kernels with the largest error" in text
     assert found.savings[0].text in text
     page = msgspec.json.decode(CliRunner().invoke(app, ["compare", *runs, "--format", "json"]).output)
     assert page["promises"]["forecast"]["outcome"] == "within"

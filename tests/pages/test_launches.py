@@ -102,7 +102,7 @@ def test_without_recorded_launches_delay_queue_and_pace_are_unknown(new_trace, r
     view = trace.view(facts=RunFacts(unprofiled_before_ns=[60_000] * 4))
     page = launches_page(view, ref, view.selection())
     assert page.headline == (
-        "What sets the pace is not known, because the launches were not recorded; "
+        "The bottleneck is unknown, because the launches were not recorded; "
         "the GPU is idle 67 % of the 60.0 µs step, mostly while the CPU was not recorded."
     )
     figures = page.figures

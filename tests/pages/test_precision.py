@@ -104,7 +104,7 @@ def test_an_unknown_number_of_skipped_steps_is_not_0(cpu_frame: ProfileView) -> 
     panel = numeric_health_panel(view, view.selection())
     assert panel is not None
     assert (panel.skipped_steps, panel.checked_steps) == (None, None)
-    assert panel.headline == "The loss is scaled; the recording does not tell whether steps were skipped."
+    assert panel.headline == "The loss is scaled; whether steps were skipped was not recorded."
 
 
 def test_the_command_prints_both() -> None:

@@ -72,7 +72,7 @@ def test_a_gpu_that_is_not_in_the_table_has_no_roof(new_trace, ref: RunRef) -> N
     trace.launch("ampere_sgemm_128x64_nn", 12, 40, 50)
     view = trace.view()
     page = roofline_page(view, ref, view.selection())
-    assert page.headline == "524 kFLOP an iteration; what NVIDIA Unheard can reach is not known."
+    assert page.headline == "524 kFLOP an iteration; the peak rates of NVIDIA Unheard are unknown."
     assert (page.roofs, page.bytes_per_second, page.source) == ([], None, "")
     assert page.ops[0].flops_per_second == pytest.approx(2 * 64**3 / 50e-6)
 

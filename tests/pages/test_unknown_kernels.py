@@ -47,7 +47,7 @@ def test_other_pages_and_reports_name_none(unknown: ProfileView, ref: RunRef) ->
     figures = report.tables["Summary Report"]
     assert figures.rows["Tensor Core Kernel Duration %"] == (None,)
     assert figures.rows["Non-Tensor Core Kernel Duration %"] == (None,)
-    assert any("may or may not use them" in note for note in report.notes)
+    assert any("their use is unknown" in note for note in report.notes)
 
 
 def test_with_verdicts_the_shares_are_there(training, ref: RunRef) -> None:

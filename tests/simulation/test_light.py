@@ -107,7 +107,7 @@ def test_a_change_of_the_recording_is_made_to_the_light_window(make: Callable[..
             cpu=(starts[1:2] + 202_000, starts[1:2] + 1_200_000),
             gpu=np.arange(8) / 8.0,
             added={3: [Added(1.0, 2.0)]},
-            waits_gone=gone.waits_gone,
+            removed_waits=gone.removed_waits,
         )
     )
     assert change.gpu is not None
@@ -116,8 +116,8 @@ def test_a_change_of_the_recording_is_made_to_the_light_window(make: Callable[..
     # Between the two launches of the second step.
     assert [int(edge[0]) - 11_000_000 for edge in change.cpu] == [102_000, 600_000]
     assert change.added == {3: [Added(1.0, 2.0)]}
-    assert change.waits_gone is not None
-    assert int(change.waits_gone.sum()) == 1
+    assert change.removed_waits is not None
+    assert int(change.removed_waits.sum()) == 1
 
 
 def test_the_step_is_the_light_windows_without_what_recording_calls_costs(make: Callable[..., ProfileView]) -> None:

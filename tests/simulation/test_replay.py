@@ -72,7 +72,7 @@ def step(rows: list[Row], gap_us: float = 0.0, threads: bool = False) -> Step:
 
 def once(rows: list[Row], gap_us: float = 0.0, threads: bool = False) -> Replayed:
     """One step on an idle GPU."""
-    return replay([step(rows, gap_us, threads)], [0, 0, 1], behind_ns=0.0)
+    return replay([step(rows, gap_us, threads)], [0, 0, 1], backlog_ns=0.0)
 
 
 def again(rows: list[Row], gap_us: float = 0.0) -> Replayed:
@@ -176,7 +176,7 @@ def test_threads_that_launch_side_by_side_wait_each_for_itself() -> None:
 
 def test_the_gpu_may_be_behind_when_the_first_step_begins() -> None:
     # Free at 50, done at 70: 20 behind the step before.
-    found = replay([step([kernel(1, 20)])], [0], behind_ns=50 * US)
+    found = replay([step([kernel(1, 20)])], [0], backlog_ns=50 * US)
     assert found.step_ns == 20 * US
 
 

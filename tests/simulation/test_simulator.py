@@ -64,7 +64,7 @@ def test_the_step_as_it_is_is_the_estimate(reading: ProfileView) -> None:
 def test_without_the_wait_the_cpu_launches_on(reading: ProfileView) -> None:
     waits = mask(reading, "cudaStreamSynchronize")
     # THEN the CPU needs 640 of the 1000 µs, and the GPU 500
-    assert of(reading).step([Change(waits_gone=waits)]).ns == pytest.approx(640_000, rel=0.01)
+    assert of(reading).step([Change(removed_waits=waits)]).ns == pytest.approx(640_000, rel=0.01)
     # AND without the call and the op around it 15 µs less
     assert of(reading).step([without_calls(reading, mask(reading, "aten::item"))]).ns == pytest.approx(
         625_000, rel=0.01
@@ -92,7 +92,7 @@ def test_cpu_time_that_goes_and_work_that_is_added(reading: ProfileView) -> None
 
 
 def test_changes_made_together_are_no_sum(reading: ProfileView) -> None:
-    waits = Change(waits_gone=mask(reading, "cudaStreamSynchronize"))
+    waits = Change(removed_waits=mask(reading, "cudaStreamSynchronize"))
     faster = Change(gpu=np.where(launches(reading, "first"), 0.5, 1.0))
     alone = [1_000_000 - of(reading).step([change]).ns for change in (waits, faster)]
     together = 1_000_000 - of(reading).step([waits, faster]).ns
@@ -112,7 +112,7 @@ def test_copies_on_a_stream_of_their_own_hold_up_no_kernel(new_trace: NewTrace) 
         trace.runtime(at + 30, 965, name="cudaStreamSynchronize")
     view = trace.view(facts=RunFacts(unprofiled_step_ns=1_000_000))
     copies = launches(view, "Memcpy HtoD (Pinned -> Device)")
-    assert of(view).step([Change(beside=copies)]).ns == pytest.approx(700_000, rel=0.05)
+    assert of(view).step([Change(concurrent=copies)]).ns == pytest.approx(700_000, rel=0.05)
 
 
 def test_a_loaders_stall_goes_without_the_rest(new_trace: NewTrace) -> None:

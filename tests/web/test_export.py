@@ -10,7 +10,7 @@ import pytest
 
 from tb_dlprof_plugin.store.codec import encode
 from tb_dlprof_plugin.store.header import header_of
-from tb_dlprof_plugin.web.export import AnsweredRuns, ExportedRun, ExportError, answer_all, html_file
+from tb_dlprof_plugin.web.export import AnsweredRuns, ExportedRun, PageExportError, answer_all, html_file
 from tb_dlprof_plugin.web.export import page as page_module
 from tb_dlprof_plugin.web.export.answers import Block
 from tb_dlprof_plugin.web.export.bundle import chunks
@@ -63,7 +63,7 @@ def test_the_policy_lets_run_one_script_and_forbids_every_connection(bundle: Non
 
 def test_a_bundle_that_is_not_built_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_module, "chunks", dict)
-    with pytest.raises(ExportError, match="not built: run `make frontend`"):
+    with pytest.raises(PageExportError, match="not built: run `make frontend`"):
         html_file(AnsweredRuns([], "t"), "t", MADE)
 
 

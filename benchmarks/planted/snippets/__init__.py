@@ -1,1 +1,1 @@
-"""One small training per rule: ``train(logdir, mended)`` runs it with the fault, or mended, and records it."""
+"""One small training per rule: ``train(logdir, fixed)`` runs it with the fault, or fixed, and records it."""

@@ -1,6 +1,6 @@
-"""Fault: PyTorch's cache of GPU memory is emptied in each step, and all of it is allocated again. Mended: it is kept.
+"""Fault: PyTorch's cache of GPU memory is emptied in each step, and all of it is allocated again. Fixed: it is kept.
 
-python -m benchmarks.planted.snippets.allocation_in_steps --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.allocation_in_steps --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A wide network under BF16 autocast; without a GPU there is no cache, and the two are the same."""
     width = size(4096, 64)
     model = nn.Sequential(*(layer for _ in range(4) for layer in (nn.Linear(width, width), nn.GELU()))).to(DEVICE)
@@ -27,7 +27,7 @@ def train(logdir: Path, mended: bool) -> None:
             loss = nn.functional.mse_loss(model(inputs), targets)
         loss.backward()
         optimizer.step()
-        if not mended:
+        if not fixed:
             torch.cuda.empty_cache()
 
     run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=len(inputs))

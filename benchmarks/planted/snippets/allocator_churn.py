@@ -1,8 +1,8 @@
-"""Fault: batches get longer and longer, and the blocks of the shorter ones lie about. Mended: expandable segments.
+"""Fault: batches get longer and longer, and the blocks of the shorter ones lie about. Fixed: expandable segments.
 
 The recorded steps are no longer than those before, so that they ask the GPU for no more memory.
 
-python -m benchmarks.planted.snippets.allocator_churn --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.allocator_churn --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from torch import nn
 from ..common import ACTIVE, DEVICE, STEPS, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Layers of one width under BF16 autocast."""
-    if mended and DEVICE == "cuda":
+    if fixed and DEVICE == "cuda":
         # The same as PYTORCH_ALLOC_CONF=expandable_segments:True in the environment.
         torch.cuda.memory._set_allocator_settings("expandable_segments:True")
     width = size(1024, 32)

@@ -1,6 +1,6 @@
-"""Fault: the largest layer of a model under autocast runs in FP32, "to be safe". Mended: only the loss does.
+"""Fault: the largest layer of a model under autocast runs in FP32, "to be safe". Fixed: only the loss does.
 
-python -m benchmarks.planted.snippets.amp_defeated --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.amp_defeated --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Tagger(nn.Module):
             return self.head(hidden.float())
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """BF16 autocast; the loss is computed in FP32 either way."""
     width, vocabulary = size(1024, 32), size(8192, 64)
-    model = Tagger(width, vocabulary, head_in_fp32=not mended).to(DEVICE)
+    model = Tagger(width, vocabulary, head_in_fp32=not fixed).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     tokens = torch.randn(size(4096, 8), width, device=DEVICE)
     labels = torch.randint(vocabulary, (len(tokens),), device=DEVICE)

@@ -1,6 +1,6 @@
-"""Fault: a model of large matrix products runs in FP32. Mended: forward pass and loss under BF16 autocast.
+"""Fault: a model of large matrix products runs in FP32. Fixed: forward pass and loss under BF16 autocast.
 
-python -m benchmarks.planted.snippets.amp_not_used --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.amp_not_used --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Four feed-forward blocks and a classifier."""
     width, hidden = size(1024, 32), size(4096, 64)
     blocks = [nn.Sequential(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width)) for _ in range(4)]
@@ -24,7 +24,7 @@ def train(logdir: Path, mended: bool) -> None:
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=mended):
+        with torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=fixed):
             loss = nn.functional.cross_entropy(model(inputs), labels)
         loss.backward()
         optimizer.step()

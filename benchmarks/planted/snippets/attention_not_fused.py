@@ -1,6 +1,6 @@
-"""Fault: attention written out as matmul, softmax, matmul. Mended: scaled_dot_product_attention.
+"""Fault: attention written out as matmul, softmax, matmul. Fixed: scaled_dot_product_attention.
 
-python -m benchmarks.planted.snippets.attention_not_fused --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.attention_not_fused --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and a feed-forward part, each beside a shortcut."""
+    """Attention and a feed-forward part, each with a shortcut."""
 
     def __init__(self, width: int, heads: int, length: int, fused: bool) -> None:
         super().__init__()
@@ -48,10 +48,10 @@ class Block(nn.Module):
         return x + self.feed(self.norm2(x))
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Two transformer blocks under BF16 autocast."""
     width, heads, length = size(1024, 32), size(16, 2), size(1024, 8)
-    blocks = [Block(width, heads, length, fused=mended) for _ in range(2)]
+    blocks = [Block(width, heads, length, fused=fixed) for _ in range(2)]
     model = nn.Sequential(*blocks, nn.LayerNorm(width), nn.Linear(width, 64)).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     inputs = torch.randn(size(8, 2), length, width, device=DEVICE)

@@ -1,6 +1,6 @@
-"""Fault: the recorded steps hold one that also validates. Mended: those between two validations are recorded.
+"""Fault: the recorded steps hold one that also validates. Fixed: those between two validations are recorded.
 
-python -m benchmarks.planted.snippets.bad_iteration_range --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.bad_iteration_range --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ EVERY = WAIT + WARMUP + 2
 """Steps from one validation to the next: the first comes with the third of the steps that are recorded by default."""
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A classifier that validates on 20 batches now and then."""
     width = size(2048, 64)
     model = nn.Sequential(nn.Linear(256, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
@@ -41,7 +41,7 @@ def train(logdir: Path, mended: bool) -> None:
             for _ in range(20):
                 hits += (model(rows).argmax(1) == labels).sum()
 
-    wait = WAIT + ACTIVE if mended else WAIT
+    wait = WAIT + ACTIVE if fixed else WAIT
     schedule = {"wait": wait, "warmup": WARMUP, "active": ACTIVE, "repeat": 1}
     run_steps(
         logdir, step, wait + WARMUP + ACTIVE, schedule=schedule, model=model, optimizer=optimizer, batch_size=len(rows)

@@ -1,6 +1,6 @@
-"""Fault: layers whose widths are no multiple of 8 under BF16 autocast. Mended: padded to the next multiple of 64.
+"""Fault: layers whose widths are no multiple of 8 under BF16 autocast. Fixed: padded to the next multiple of 64.
 
-python -m benchmarks.planted.snippets.bad_tensor_shape --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.bad_tensor_shape --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
-    """Feed-forward blocks whose hidden width somebody chose freely."""
+def train(logdir: Path, fixed: bool) -> None:
+    """Feed-forward blocks whose hidden width is arbitrary."""
     width = size(1024, 32)
-    hidden = size(4032, 64) if mended else size(4001, 49)
+    hidden = size(4032, 64) if fixed else size(4001, 49)
     blocks = [nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Linear(hidden, width)) for _ in range(4)]
     model = nn.Sequential(*blocks, nn.Linear(width, 16)).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)

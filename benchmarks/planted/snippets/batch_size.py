@@ -1,6 +1,6 @@
-"""Fault: batches of 8 images leave the GPU idle and its memory empty. Mended: batches of 256.
+"""Fault: batches of 8 images leave the GPU idle and its memory empty. Fixed: batches of 256.
 
-python -m benchmarks.planted.snippets.batch_size --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.batch_size --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A small image model."""
     torch.backends.cudnn.benchmark = True
     widths = (3, 32, 64, 128)
@@ -23,7 +23,7 @@ def train(logdir: Path, mended: bool) -> None:
         layers += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU()]
     model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], 10)).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, foreach=True)
-    batch = size(256, 4) if mended else size(8, 2)
+    batch = size(256, 4) if fixed else size(8, 2)
     images = torch.randn(batch, 3, 64, 64, device=DEVICE)
     labels = torch.randint(10, (batch,), device=DEVICE)
 

@@ -1,6 +1,6 @@
-"""Fault: convolutions with a bias that the batch norm behind them takes away again. Mended: bias=False.
+"""Fault: convolutions with a bias that the batch norm after them removes again. Fixed: bias=False.
 
-python -m benchmarks.planted.snippets.bias_before_batch_norm --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.bias_before_batch_norm --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A small image model under BF16 autocast, channels last."""
     torch.backends.cudnn.benchmark = True
     widths = (8, *(size(64, 8) for _ in range(6)))
     layers: list[nn.Module] = []
     for inputs, outputs in itertools.pairwise(widths):
-        layers += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=not mended), nn.BatchNorm2d(outputs), nn.ReLU()]
+        layers += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=not fixed), nn.BatchNorm2d(outputs), nn.ReLU()]
     model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], 16))
     model = model.to(DEVICE).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, foreach=True)

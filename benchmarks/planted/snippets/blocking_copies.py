@@ -1,6 +1,6 @@
-"""Fault: batches are copied, and a metric is read back, by copies that the CPU waits for. Mended: it goes on.
+"""Fault: batches are copied, and a metric is read back, by copies that the CPU waits for. Fixed: it goes on.
 
-python -m benchmarks.planted.snippets.blocking_copies --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.blocking_copies --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A network with four heads; each target is copied where it is needed."""
     width, batch = size(3072, 64), size(8192, 16)
     trunk = nn.Sequential(nn.Linear(64, width), *(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(6)))
@@ -28,12 +28,12 @@ def train(logdir: Path, mended: bool) -> None:
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(DEVICE, dtype=torch.bfloat16):
-            hidden = trunk(inputs.to(DEVICE, non_blocking=mended))
+            hidden = trunk(inputs.to(DEVICE, non_blocking=fixed))
             loss = torch.zeros((), device=DEVICE)
             for head, target in zip(heads, targets, strict=True):
-                loss = loss + nn.functional.cross_entropy(head(hidden), target.to(DEVICE, non_blocking=mended))
+                loss = loss + nn.functional.cross_entropy(head(hidden), target.to(DEVICE, non_blocking=fixed))
         loss.backward()
-        losses.append(loss.detach() if mended else loss.detach().cpu())
+        losses.append(loss.detach() if fixed else loss.detach().cpu())
         optimizer.step()
 
     run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=batch)

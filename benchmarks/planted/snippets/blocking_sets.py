@@ -1,6 +1,6 @@
-"""Fault: a buffer in pinned memory is cleared by a call that waits for the GPU. Mended: by one that does not wait.
+"""Fault: a buffer in pinned memory is cleared by a call that waits for the GPU. Fixed: by one that does not wait.
 
-python -m benchmarks.planted.snippets.blocking_sets --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.blocking_sets --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def clear(buffer: torch.Tensor, wait: bool) -> None:
         raise RuntimeError(f"CUDA error {failed}")
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A network that clears the buffer before each layer and before the update."""
     width, batch = size(3072, 32), size(8192, 16)
     model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(8))).to(DEVICE)
@@ -44,11 +44,11 @@ def train(logdir: Path, mended: bool) -> None:
         with torch.autocast(DEVICE, dtype=torch.bfloat16):
             outputs = inputs
             for layer in model:
-                clear(statistics, wait=not mended)
+                clear(statistics, wait=not fixed)
                 outputs = layer(outputs)
             loss = nn.functional.mse_loss(outputs, targets)
         loss.backward()
-        clear(statistics, wait=not mended)
+        clear(statistics, wait=not fixed)
         optimizer.step()
 
     run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=batch)

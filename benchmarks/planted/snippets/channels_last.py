@@ -1,6 +1,6 @@
-"""Fault: convolutions on Tensor Cores with channels first, so that cuDNN transposes. Mended: channels last.
+"""Fault: convolutions on Tensor Cores with channels first, so that cuDNN transposes. Fixed: channels last.
 
-python -m benchmarks.planted.snippets.channels_last --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.channels_last --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A small image model under BF16 autocast."""
     torch.backends.cudnn.benchmark = True
     widths = (size(32, 8), size(64, 8), size(128, 16), size(128, 16), size(128, 16))
@@ -23,7 +23,7 @@ def train(logdir: Path, mended: bool) -> None:
         layers += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU()]
     model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], 16)).to(DEVICE)
     images = torch.randn(size(64, 2), widths[0], size(56, 8), size(56, 8), device=DEVICE)
-    if mended:
+    if fixed:
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         images = images.to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, foreach=True)

@@ -1,6 +1,6 @@
-"""Fault: gradients are exchanged after each of four accumulated batches. Mended: ``no_sync`` around the first three.
+"""Fault: gradients are exchanged after each of four accumulated batches. Fixed: ``no_sync`` around the first three.
 
-python -m benchmarks.planted.snippets.communication_bound --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.communication_bound --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ GPUS = 2
 ACCUMULATED = 4
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Large layers and small batches: much to exchange, little to compute meanwhile."""
-    run_ranks(lambda rank: _train(logdir, mended))
+    run_ranks(lambda rank: _train(logdir, fixed))
 
 
-def _train(logdir: Path, mended: bool) -> None:
+def _train(logdir: Path, fixed: bool) -> None:
     width = size(6144, 64)
     layers: list[nn.Module] = []
     for _ in range(3):
@@ -37,7 +37,7 @@ def _train(logdir: Path, mended: bool) -> None:
         optimizer.zero_grad(set_to_none=True)
         for batch in range(ACCUMULATED):
             last = batch == ACCUMULATED - 1
-            with model.no_sync() if mended and not last else contextlib.nullcontext():
+            with model.no_sync() if fixed and not last else contextlib.nullcontext():
                 (model(rows).square().mean() / ACCUMULATED).backward()
         optimizer.step()
 

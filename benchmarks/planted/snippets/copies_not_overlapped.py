@@ -1,6 +1,6 @@
-"""Fault: each batch is copied before its step, while the GPU computes nothing. Mended: during the step before.
+"""Fault: each batch is copied before its step, while the GPU computes nothing. Fixed: during the step before.
 
-python -m benchmarks.planted.snippets.copies_not_overlapped --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.copies_not_overlapped --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Prefetcher:
         return batch
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A network over image patches whose images are the larger part of its work; on a CPU nothing is copied."""
     width, batch = size(768, 32), size(128, 2)
     blocks = [nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)) for _ in range(3)]
@@ -45,7 +45,7 @@ def train(logdir: Path, mended: bool) -> None:
     batches = [torch.rand(batch, 196, 3 * 16 * 16, pin_memory=DEVICE == "cuda") for _ in range(3)]
     labels = torch.randint(10, (batch,), device=DEVICE)
     upcoming = itertools.cycle(batches)
-    prefetcher = Prefetcher(upcoming) if mended and DEVICE == "cuda" else None
+    prefetcher = Prefetcher(upcoming) if fixed and DEVICE == "cuda" else None
 
     def step() -> None:
         images = next(prefetcher) if prefetcher else next(upcoming).to(DEVICE, non_blocking=True)

@@ -1,6 +1,6 @@
-"""Fault: cuDNN chooses the algorithms of convolutions by its heuristics. Mended: it times them once.
+"""Fault: cuDNN chooses the algorithms of convolutions by its heuristics. Fixed: it times them once.
 
-python -m benchmarks.planted.snippets.cudnn_benchmark_off --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.cudnn_benchmark_off --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A small image model in FP32."""
-    torch.backends.cudnn.benchmark = mended
+    torch.backends.cudnn.benchmark = fixed
     widths = (3, 64, 128, 256)
     layers: list[nn.Module] = []
     for inputs, outputs in itertools.pairwise(widths):

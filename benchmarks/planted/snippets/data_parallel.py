@@ -1,6 +1,6 @@
-"""Fault: ``nn.DataParallel`` over two GPUs in one process. Mended: DistributedDataParallel, a process for each.
+"""Fault: ``nn.DataParallel`` over two GPUs in one process. Fixed: DistributedDataParallel, a process for each.
 
-python -m benchmarks.planted.snippets.data_parallel --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.data_parallel --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ BATCH = size(1024, 16)
 """Of both GPUs together."""
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A perceptron of eight layers."""
-    if mended:
+    if fixed:
         run_ranks(lambda rank: _train(logdir, DistributedDataParallel(_model(), gradient_as_bucket_view=True), RANKS))
     else:
         _train(logdir, DataParallel(_model()), 1)

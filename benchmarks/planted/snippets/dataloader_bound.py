@@ -1,6 +1,6 @@
-"""Fault: one worker process tokenizes texts slower than the GPU takes them. Mended: eight of them keep up.
+"""Fault: one worker process tokenizes texts slower than the GPU takes them. Fixed: eight of them keep up.
 
-python -m benchmarks.planted.snippets.dataloader_bound --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.dataloader_bound --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Texts(Dataset[tuple[torch.Tensor, torch.Tensor]]):
         return ids[:TOKENS], ids[1 : TOKENS + 1]
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A small language model."""
     vocabulary, width, batch = 2048, size(1024, 64), size(32, 4)
     blocks = [nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)) for _ in range(4)]
@@ -45,7 +45,7 @@ def train(logdir: Path, mended: bool) -> None:
     loader = DataLoader(
         Texts((STEPS + 20) * batch, vocabulary),
         batch_size=batch,
-        num_workers=8 if mended else 1,
+        num_workers=8 if fixed else 1,
         pin_memory=DEVICE == "cuda",
         persistent_workers=True,
     )

@@ -1,6 +1,6 @@
-"""Fault: noise and a mask are made on the CPU and copied each step. Mended: they are made on the GPU.
+"""Fault: noise and a mask are made on the CPU and copied each step. Fixed: they are made on the GPU.
 
-python -m benchmarks.planted.snippets.extra_copies --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.extra_copies --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A network that learns to remove noise from its inputs."""
     features, width, batch = size(128, 16), size(3072, 32), size(8192, 16)
     hidden = [nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(7)]
@@ -22,7 +22,7 @@ def train(logdir: Path, mended: bool) -> None:
     inputs = torch.randn(batch, features, device=DEVICE)
 
     def step() -> None:
-        if mended:
+        if fixed:
             noise = torch.randn(batch, features, device=DEVICE)
             weights = torch.ones(batch, 1, device=DEVICE)
         else:

@@ -1,6 +1,6 @@
-"""Fault: a Python loop scales the samples of a batch row by row. Mended: one product scales them all.
+"""Fault: a Python loop scales the samples of a batch row by row. Fixed: one product scales them all.
 
-python -m benchmarks.planted.snippets.for_loop_indexing --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.for_loop_indexing --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A wide network under BF16 autocast; each sample is a sequence with a gain of its own."""
     width, batch = size(2048, 64), size(128, 8)
     model = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width)).to(DEVICE)
@@ -23,7 +23,7 @@ def train(logdir: Path, mended: bool) -> None:
     targets = torch.randn_like(inputs)
 
     def scaled() -> torch.Tensor:
-        if mended:
+        if fixed:
             return inputs * gains[:, None, None]
         result = torch.empty_like(inputs)
         for row in range(batch):

@@ -1,8 +1,8 @@
-"""Fault: each step draws its samples by weights that Python sums up anew, and the GPU runs out of work meanwhile.
+"""Fault: each step draws its samples by weights that Python sums up again, and the GPU runs out of work meanwhile.
 
-Mended: the sums are made once.
+Fixed: the sums are made once.
 
-python -m benchmarks.planted.snippets.gpu_gaps --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.gpu_gaps --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SAMPLES = 300_000
 """Of the data set, each with a weight of its own."""
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Samples are sequences of 16 on the device, drawn by their weights; the network is wide, so the GPU has work."""
     width, batch = size(4096, 64), size(512, 16)
     model = nn.Sequential(*(layer for _ in range(6) for layer in (nn.Linear(width, width), nn.GELU()))).to(DEVICE)
@@ -31,7 +31,7 @@ def train(logdir: Path, mended: bool) -> None:
     sums = list(itertools.accumulate(weights))
 
     def step() -> None:
-        if mended:
+        if fixed:
             chosen = random.choices(indices, cum_weights=sums, k=batch)
         else:
             chosen = random.choices(indices, weights=weights, k=batch)

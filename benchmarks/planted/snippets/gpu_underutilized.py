@@ -1,8 +1,8 @@
-"""Fault: before each micro-batch the weights of its samples are drawn one by one in Python. Mended: by one NumPy call.
+"""Fault: before each micro-batch the weights of its samples are drawn one by one in Python. Fixed: by one NumPy call.
 
 Each draw is small, and so is each pause of the GPU; together they leave it idle for more than half of the step.
 
-python -m benchmarks.planted.snippets.gpu_underutilized --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.gpu_underutilized --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..common import DEVICE, main, run_steps, size
 MICRO_BATCHES = 8
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Gradients accumulate over eight micro-batches of a small regression model under BF16 autocast."""
     width = size(4096, 64)
     model = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width)).to(DEVICE)
@@ -29,7 +29,7 @@ def train(logdir: Path, mended: bool) -> None:
     generator = np.random.default_rng(0)
 
     def drawn(count: int) -> torch.Tensor:
-        values = generator.beta(0.4, 0.4, count) if mended else [random.betavariate(0.4, 0.4) for _ in range(count)]
+        values = generator.beta(0.4, 0.4, count) if fixed else [random.betavariate(0.4, 0.4) for _ in range(count)]
         on_host = torch.as_tensor(values, dtype=torch.float32)
         return on_host.pin_memory() if DEVICE == "cuda" else on_host
 

@@ -1,6 +1,6 @@
-"""Fault: the norm of each gradient is read on the CPU in each step. Mended: the sum stays on the GPU.
+"""Fault: the norm of each gradient is read on the CPU in each step. Fixed: the sum stays on the GPU.
 
-python -m benchmarks.planted.snippets.host_reads --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.host_reads --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ def gradient_norm(model: nn.Module) -> float:
 
 
 def gradient_norm_on_the_gpu(model: nn.Module) -> torch.Tensor:
-    """The same as a tensor that nobody waits for."""
+    """The same as a tensor, without a wait."""
     norms = [parameter.grad.norm() for parameter in model.parameters() if parameter.grad is not None]
     return torch.stack(norms).norm()
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A network that logs the norm of its gradients, recorded with Python stacks."""
     width, batch = size(3072, 32), size(8192, 16)
     model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(8))).to(DEVICE)
@@ -42,7 +42,7 @@ def train(logdir: Path, mended: bool) -> None:
         with torch.autocast(DEVICE, dtype=torch.bfloat16):
             loss = nn.functional.mse_loss(model(inputs), targets)
         loss.backward()
-        log.append(gradient_norm_on_the_gpu(model) if mended else gradient_norm(model))
+        log.append(gradient_norm_on_the_gpu(model) if fixed else gradient_norm(model))
         optimizer.step()
 
     run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=batch, with_stack=True)

@@ -1,6 +1,6 @@
-"""Fault: one of two ranks gets sequences three times as long as the other's. Mended: both get the same.
+"""Fault: one of two ranks gets sequences three times as long as the other's. Fixed: both get the same.
 
-python -m benchmarks.planted.snippets.imbalanced_gpu --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.imbalanced_gpu --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from ..ranks import run_ranks
 
 GPUS = 2
 LENGTHS = (768, 256)
-"""Tokens of a sequence, by rank, as a dataset sorted by length deals them out; mended the mean of them."""
+"""Tokens of a sequence, by rank, as a dataset sorted by length deals them out; fixed the mean of them."""
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A model that works on each token alone, so that its work grows with the length of the sequences."""
-    run_ranks(lambda rank: _train(rank, logdir, mended))
+    run_ranks(lambda rank: _train(rank, logdir, fixed))
 
 
-def _train(rank: int, logdir: Path, mended: bool) -> None:
+def _train(rank: int, logdir: Path, fixed: bool) -> None:
     width = size(512, 16)
     layers: list[nn.Module] = []
     for _ in range(4):
         layers += [nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)]
     model = DistributedDataParallel(nn.Sequential(*layers).to(DEVICE), gradient_as_bucket_view=True)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, foreach=True)
-    length = sum(LENGTHS) // len(LENGTHS) if mended else LENGTHS[rank]
+    length = sum(LENGTHS) // len(LENGTHS) if fixed else LENGTHS[rank]
     tokens = torch.randn(8, length, width, device=DEVICE)
 
     def step() -> None:

@@ -1,8 +1,8 @@
 """Fault: branches that do not depend on each other run one after another, each on a few multiprocessors.
 
-Mended: each branch has a CUDA stream of its own.
+Fixed: each branch has a CUDA stream of its own.
 
-python -m benchmarks.planted.snippets.kernel_concurrency --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.kernel_concurrency --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Pooled(nn.Module):
 class Model(nn.Module):
     """A branch per sensor."""
 
-    def __init__(self, mended: bool) -> None:
+    def __init__(self, fixed: bool) -> None:
         super().__init__()
         self.branches = nn.ModuleList(Pooled() for _ in range(BRANCHES))
-        self.streams = [torch.cuda.Stream() for _ in range(BRANCHES)] if mended and DEVICE == "cuda" else []
+        self.streams = [torch.cuda.Stream() for _ in range(BRANCHES)] if fixed and DEVICE == "cuda" else []
 
     def forward(self, sensors: list[torch.Tensor]) -> torch.Tensor:
         if not self.streams:
@@ -53,10 +53,10 @@ class Model(nn.Module):
         return torch.cat(outputs, dim=1)
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Eight signals of each of six sensors per step."""
     torch.set_float32_matmul_precision("high")
-    model = Model(mended).to(DEVICE)
+    model = Model(fixed).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)
     sensors = [torch.randn(size(8, 2), size(1 << 22, 1 << 10), device=DEVICE) for _ in range(BRANCHES)]
     targets = torch.randn(len(sensors[0]), 16 * BRANCHES, device=DEVICE)

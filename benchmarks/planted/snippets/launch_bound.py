@@ -1,6 +1,6 @@
-"""Fault: many small layers, each launched by itself. Mended: forward and backward are replayed as CUDA graphs.
+"""Fault: many small layers, each launched by itself. Fixed: forward and backward are replayed as CUDA graphs.
 
-python -m benchmarks.planted.snippets.launch_bound --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.launch_bound --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A deep network of small layers; CUDA graphs need a GPU, so on a CPU the two are the same."""
     torch.set_float32_matmul_precision("high")
     width = size(1024, 64)
@@ -26,7 +26,7 @@ def train(logdir: Path, mended: bool) -> None:
     inputs = torch.randn(size(2048, 16), width, device=DEVICE)
     targets = torch.randn_like(inputs)
     forward: Any = model
-    if mended and DEVICE == "cuda":
+    if fixed and DEVICE == "cuda":
         forward = torch.cuda.make_graphed_callables(model, (inputs,))
 
     def step() -> None:

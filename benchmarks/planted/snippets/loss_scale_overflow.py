@@ -1,8 +1,8 @@
 """Fault: a GradScaler that doubles its scale after every good step, so that every other step overflows and is skipped.
 
-Mended: the scaler's own settings, which double it every 2,000 steps.
+Fixed: the scaler's own settings, which double it every 2,000 steps.
 
-python -m benchmarks.planted.snippets.loss_scale_overflow --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.loss_scale_overflow --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Feed-forward blocks under FP16 autocast."""
     width = size(1024, 32)
     blocks = [nn.Sequential(nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, width)) for _ in range(4)]
     model = nn.Sequential(*blocks, nn.Linear(width, 16)).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, foreach=True)
-    scaler = torch.amp.GradScaler(DEVICE) if mended else torch.amp.GradScaler(DEVICE, 2.0**30, growth_interval=1)
+    scaler = torch.amp.GradScaler(DEVICE) if fixed else torch.amp.GradScaler(DEVICE, 2.0**30, growth_interval=1)
     inputs = torch.randn(size(4096, 8), width, device=DEVICE)
     labels = torch.randint(16, (len(inputs),), device=DEVICE)
 

@@ -1,8 +1,8 @@
-"""Fault: moving averages of the weights are kept parameter by parameter. Mended: by ops over lists of parameters.
+"""Fault: moving averages of the weights are kept parameter by parameter. Fixed: by ops over lists of parameters.
 
 The loss is read before, as many trainings do, so that the GPU has nothing else to do while the small ops are launched.
 
-python -m benchmarks.planted.snippets.low_utilization_stretch --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.low_utilization_stretch --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..common import DEVICE, main, run_steps, size
 DECAYS = (0.99, 0.9999)
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Long batches through layers with few weights."""
     torch.set_float32_matmul_precision("high")
     width = size(512, 32)
@@ -37,7 +37,7 @@ def train(logdir: Path, mended: bool) -> None:
         weights: list[torch.Tensor] = list(model.parameters())
         for decay, average in averages.items():
             kept: list[torch.Tensor] = list(average.parameters())
-            if mended:
+            if fixed:
                 torch._foreach_lerp_(kept, weights, 1 - decay)
                 continue
             for old, new in zip(kept, weights, strict=True):

@@ -1,6 +1,6 @@
-"""Fault: the hook is not given the model, so no op says which module it belongs to. Mended: ``model=model``.
+"""Fault: the hook is not given the model, so no op says which module it belongs to. Fixed: ``model=model``.
 
-python -m benchmarks.planted.snippets.missing_annotations --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.missing_annotations --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Block(nn.Module):
         return rows + self.narrow(nn.functional.gelu(self.wide(rows)))
 
 
-def train(logdir: Path, mended: bool) -> None:
-    """Four equal blocks: without module names nobody can tell one from another."""
+def train(logdir: Path, fixed: bool) -> None:
+    """Four equal blocks: without module names they are indistinguishable."""
     model = nn.Sequential(*(Block(size(512, 32)) for _ in range(4)), nn.Linear(size(512, 32), 10)).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, foreach=True)
     rows = torch.randn(size(4096, 32), size(512, 32), device=DEVICE)
@@ -37,7 +37,7 @@ def train(logdir: Path, mended: bool) -> None:
         nn.functional.cross_entropy(model(rows), labels).backward()
         optimizer.step()
 
-    run_steps(logdir, step, model=model if mended else None, optimizer=optimizer if mended else None)
+    run_steps(logdir, step, model=model if fixed else None, optimizer=optimizer if fixed else None)
 
 
 if __name__ == "__main__":

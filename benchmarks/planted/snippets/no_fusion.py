@@ -1,6 +1,6 @@
-"""Fault: GELU written out, each term a kernel that reads and writes the whole tensor. Mended: PyTorch's own GELU.
+"""Fault: GELU written out, each term a kernel that reads and writes the whole tensor. Fixed: PyTorch's own GELU.
 
-python -m benchmarks.planted.snippets.no_fusion --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.no_fusion --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class WrittenOut(nn.Module):
         return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Blocks of two matrix products with an activation between them, under BF16 autocast."""
     width = size(2048, 32)
     layers: list[nn.Module] = []
     for _ in range(3):
-        activation = nn.GELU(approximate="tanh") if mended else WrittenOut()
+        activation = nn.GELU(approximate="tanh") if fixed else WrittenOut()
         layers += [nn.Linear(width, 4 * width), activation, nn.Linear(4 * width, width)]
     model = nn.Sequential(*layers).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)

@@ -1,6 +1,6 @@
-"""Fault: nobody tells the profiler where a step ends. Mended: ``prof.step()`` after each batch.
+"""Fault: the ends of steps are not marked. Fixed: ``prof.step()`` after each batch.
 
-python -m benchmarks.planted.snippets.no_iterations --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.no_iterations --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..common import DEVICE, main, profiler, run_steps, size
 BATCHES = 8
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Scores batches of images with a small model; there is no optimizer whose steps could be counted."""
     model = nn.Sequential(
         nn.Conv2d(3, 64, 3, padding=1), nn.ReLU(), nn.Conv2d(64, 64, 3, padding=1), nn.ReLU(),
@@ -29,7 +29,7 @@ def train(logdir: Path, mended: bool) -> None:
         with torch.inference_mode():
             hits = hits + torch.bincount(model(images.to(DEVICE)).argmax(1), minlength=10)
 
-    if mended:
+    if fixed:
         run_steps(logdir, score, model=model, batch_size=len(images))
         return
     for _ in range(BATCHES):

@@ -1,6 +1,6 @@
-"""Fault: Adam's FP32 states fill half of what the GPU holds. Mended: Adafactor, whose states are rows and columns.
+"""Fault: Adam's FP32 states fill half of what the GPU holds. Fixed: Adafactor, whose states are rows and columns.
 
-python -m benchmarks.planted.snippets.optimizer_state --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.optimizer_state --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SHARE = 0.86
 """Of the GPU's memory that the training takes."""
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """As many layers as fit."""
     torch.set_float32_matmul_precision("high")
     width = size(24576, 32)
@@ -27,7 +27,7 @@ def train(logdir: Path, mended: bool) -> None:
     with torch.device(DEVICE):
         model = nn.Sequential(*(nn.Linear(width, width, bias=False) for _ in range(count)))
     optimizer: torch.optim.Optimizer
-    if mended:
+    if fixed:
         optimizer = torch.optim.Adafactor(model.parameters(), lr=1e-4, foreach=False)
     else:
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)

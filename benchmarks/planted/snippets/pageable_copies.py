@@ -1,6 +1,6 @@
-"""Fault: batches lie in pageable memory, from which a copy is staged. Mended: in pinned memory.
+"""Fault: batches lie in pageable memory, from which a copy is staged. Fixed: in pinned memory.
 
-python -m benchmarks.planted.snippets.pageable_copies --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.pageable_copies --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A network over image patches whose images are the larger part of its work."""
     width, batch = size(768, 32), size(128, 2)
     blocks = [nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)) for _ in range(4)]
     model = nn.Sequential(nn.Linear(3 * 16 * 16, width), *blocks, nn.Linear(width, 10)).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     batches = [torch.rand(batch, 196, 3 * 16 * 16) for _ in range(3)]
-    if mended and DEVICE == "cuda":
+    if fixed and DEVICE == "cuda":
         batches = [images.pin_memory() for images in batches]
     labels = torch.randint(10, (batch,), device=DEVICE)
     upcoming = itertools.cycle(batches)

@@ -1,6 +1,6 @@
-"""Fault: Python stacks and memory are recorded of a model of many small ops. Mended: the options are left off.
+"""Fault: Python stacks and memory are recorded of a model of many small ops. Fixed: the options are left off.
 
-python -m benchmarks.planted.snippets.profiler_overhead --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.profiler_overhead --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
-    """Twelve layers: the CPU launches them a little faster than the GPU works, as long as nobody profiles."""
+def train(logdir: Path, fixed: bool) -> None:
+    """Twelve layers: the CPU launches them a little faster than the GPU works, without a profiler."""
     width = size(512, 64)
     layers: list[nn.Module] = []
     for _ in range(12):
@@ -29,7 +29,7 @@ def train(logdir: Path, mended: bool) -> None:
         nn.functional.cross_entropy(model(rows), labels).backward()
         optimizer.step()
 
-    costly = {} if mended else {"with_stack": True, "profile_memory": True}
+    costly = {} if fixed else {"with_stack": True, "profile_memory": True}
     run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=len(rows), **costly)
 
 

@@ -1,6 +1,6 @@
-"""Fault: the first two steps of the process are recorded. Mended: five later ones, after a warm-up.
+"""Fault: the first two steps of the process are recorded. Fixed: five later ones, after a warm-up.
 
-python -m benchmarks.planted.snippets.profiling_window --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.profiling_window --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import nn
 from ..common import DEVICE, STEPS, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A small image model, whose first step loads cuDNN and allocates what the later ones use again."""
     model = nn.Sequential(
         nn.Conv2d(3, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(), nn.Conv2d(64, 128, 3, padding=1), nn.ReLU(),
@@ -28,8 +28,8 @@ def train(logdir: Path, mended: bool) -> None:
         nn.functional.cross_entropy(model(images), labels).backward()
         optimizer.step()
 
-    schedule = {} if mended else {"schedule": {"wait": 0, "warmup": 0, "active": 2, "repeat": 1}}
-    steps = STEPS if mended else 2
+    schedule = {} if fixed else {"schedule": {"wait": 0, "warmup": 0, "active": 2, "repeat": 1}}
+    steps = STEPS if fixed else 2
     run_steps(logdir, step, steps, model=model, optimizer=optimizer, batch_size=len(images), **schedule)
 
 

@@ -1,6 +1,6 @@
-"""Fault: activations are recomputed in the backward pass though most of the memory is free. Mended: they are kept.
+"""Fault: activations are recomputed in the backward pass though most of the memory is free. Fixed: they are kept.
 
-python -m benchmarks.planted.snippets.recomputation --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.recomputation --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..common import DEVICE, main, run_steps, size
 
 
 class Model(nn.Module):
-    """Feed-forward blocks, each beside a shortcut."""
+    """Feed-forward blocks, each with a shortcut."""
 
     def __init__(self, width: int, recompute: bool) -> None:
         super().__init__()
@@ -32,9 +32,9 @@ class Model(nn.Module):
         return self.head(x)
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """BF16 autocast."""
-    model = Model(size(1024, 32), recompute=not mended).to(DEVICE)
+    model = Model(size(1024, 32), recompute=not fixed).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     inputs = torch.randn(size(32768, 8), size(1024, 32), device=DEVICE)
     labels = torch.randint(16, (len(inputs),), device=DEVICE)

@@ -1,6 +1,6 @@
-"""Fault: each ReLU stands before its max pooling. Mended: behind it, where there are a quarter of the elements.
+"""Fault: each ReLU stands before its max pooling. Fixed: after it, where there are a quarter of the elements.
 
-python -m benchmarks.planted.snippets.relu_before_maxpool --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.relu_before_maxpool --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """The first blocks of a VGG under BF16 autocast, channels last."""
     torch.backends.cudnn.benchmark = True
     widths = (8, size(64, 8), size(64, 8), size(128, 16))
     layers: list[nn.Module] = []
     for inputs, outputs in itertools.pairwise(widths):
         behind = [nn.ReLU(), nn.MaxPool2d(2)]
-        layers += [nn.Conv2d(inputs, outputs, 3, padding=1), *(reversed(behind) if mended else behind)]
+        layers += [nn.Conv2d(inputs, outputs, 3, padding=1), *(reversed(behind) if fixed else behind)]
     model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], 16))
     model = model.to(DEVICE).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, foreach=True)

@@ -1,6 +1,6 @@
-"""Fault: a GradScaler beside BF16 autocast, whose gradients have FP32's range. Mended: without it.
+"""Fault: a GradScaler with BF16 autocast, whose gradients have FP32's range. Fixed: without it.
 
-python -m benchmarks.planted.snippets.scaler_with_bf16 --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.scaler_with_bf16 --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Layers of one width; the same loop as for FP16."""
     width = size(1024, 32)
     layers: list[nn.Module] = []
@@ -21,7 +21,7 @@ def train(logdir: Path, mended: bool) -> None:
         layers += [nn.Linear(width, width), nn.ReLU()]
     model = nn.Sequential(*layers, nn.Linear(width, 16)).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=True)
-    scaler = torch.amp.GradScaler(DEVICE, enabled=not mended)
+    scaler = torch.amp.GradScaler(DEVICE, enabled=not fixed)
     inputs = torch.randn(size(32768, 8), width, device=DEVICE)
     labels = torch.randint(16, (len(inputs),), device=DEVICE)
 

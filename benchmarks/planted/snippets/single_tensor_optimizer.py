@@ -1,6 +1,6 @@
-"""Fault: Adam goes through the parameters one by one. Mended: one fused kernel for many of them.
+"""Fault: Adam goes through the parameters one by one. Fixed: one fused kernel for many of them.
 
-python -m benchmarks.planted.snippets.single_tensor_optimizer --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.single_tensor_optimizer --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A small network with normalisations, whose parameters are many and small."""
     torch.set_float32_matmul_precision("high")
     layers: list[nn.Module] = []
     for _ in range(12):
         layers += [nn.Linear(512, 512), nn.LayerNorm(512), nn.ReLU()]
     model = nn.Sequential(*layers).to(DEVICE)
-    if mended:
+    if fixed:
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
     else:
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, foreach=False)

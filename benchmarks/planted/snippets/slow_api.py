@@ -1,6 +1,6 @@
-"""Fault: anomaly detection was left on after a hunt for NaN. Mended: off.
+"""Fault: anomaly detection was left on after a hunt for NaN. Fixed: off.
 
-python -m benchmarks.planted.snippets.slow_api --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.slow_api --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A deep perceptron."""
     width = size(1024, 64)
     layers: list[nn.Module] = []
@@ -29,7 +29,7 @@ def train(logdir: Path, mended: bool) -> None:
         nn.functional.cross_entropy(model(rows), labels).backward()
         optimizer.step()
 
-    with torch.autograd.set_detect_anomaly(not mended):
+    with torch.autograd.set_detect_anomaly(not fixed):
         run_steps(logdir, step, model=model, optimizer=optimizer, batch_size=len(rows))
 
 

@@ -1,6 +1,6 @@
-"""Fault: features are copied to new pageable memory each step. Mended: to pinned memory that is used again.
+"""Fault: features are copied to new pageable memory each step. Fixed: to pinned memory that is used again.
 
-python -m benchmarks.planted.snippets.slow_copies --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.slow_copies --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A network whose features are kept on the CPU, for a look at them after each step."""
     width, batch = size(3072, 32), size(8192, 16)
     model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(8))).to(DEVICE)
@@ -29,7 +29,7 @@ def train(logdir: Path, mended: bool) -> None:
             features = model(inputs)
         loss = nn.functional.mse_loss(features.float(), targets)
         kept = features.detach()[: batch // 8].float()
-        if not mended:
+        if not fixed:
             features_on_cpu = kept.cpu()
         else:
             features_on_cpu = pinned.copy_(kept, non_blocking=True)
@@ -37,7 +37,7 @@ def train(logdir: Path, mended: bool) -> None:
                 copied.record()
         loss.backward()
         optimizer.step()
-        if mended and copied:
+        if fixed and copied:
             copied.synchronize()
         return features_on_cpu[0].clone()
 

@@ -1,6 +1,6 @@
-"""Fault: the samples of a batch are copied one by one. Mended: in one copy, and parted on the GPU.
+"""Fault: the samples of a batch are copied one by one. Fixed: in one copy, and parted on the GPU.
 
-python -m benchmarks.planted.snippets.small_copies --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.small_copies --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A network over point clouds of different sizes."""
     width, clouds = size(2048, 32), size(256, 8)
     points = [32 + 2 * (number % 32) for number in range(clouds)]
@@ -26,7 +26,7 @@ def train(logdir: Path, mended: bool) -> None:
     batch = torch.randn(sum(points), 8, pin_memory=DEVICE == "cuda")
 
     def step() -> None:
-        if mended:
+        if fixed:
             samples = batch.to(DEVICE, non_blocking=True).split(points)
         else:
             samples = tuple(sample.to(DEVICE, non_blocking=True) for sample in batch.split(points))

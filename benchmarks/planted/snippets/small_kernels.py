@@ -1,6 +1,6 @@
-"""Fault: the signals of a batch are pooled one by one, each by kernels of one thread block. Mended: all at once.
+"""Fault: the signals of a batch are pooled one by one, each by kernels of one thread block. Fixed: all at once.
 
-python -m benchmarks.planted.snippets.small_kernels --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.small_kernels --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Pooling(nn.Module):
         return (weights * signals).sum(dim=1, keepdim=True)
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Pooled signals are added to what a wide network makes of other inputs, under BF16 autocast."""
     width, batch = size(4096, 64), 16
-    pooling = Pooling(together=mended)
+    pooling = Pooling(together=fixed)
     wide = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width))
     model = nn.ModuleDict({"pooling": pooling, "wide": wide}).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, fused=True)

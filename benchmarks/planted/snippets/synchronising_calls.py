@@ -1,6 +1,6 @@
-"""Fault: each layer and part of a step is timed by waiting for the GPU. Mended: by events that it records itself.
+"""Fault: each layer and part of a step is timed by waiting for the GPU. Fixed: by events that it records itself.
 
-python -m benchmarks.planted.snippets.synchronising_calls --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.synchronising_calls --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Clock:
             self.events.append(event)
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A network whose layers, backward pass and update are timed in each step."""
     width, batch = size(3072, 32), size(8192, 16)
     model = nn.Sequential(*(nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(8))).to(DEVICE)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     inputs = torch.randn(batch, width, device=DEVICE)
     targets = torch.randn(batch, width, device=DEVICE)
-    clock = Clock(wait=not mended)
+    clock = Clock(wait=not fixed)
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)

@@ -1,6 +1,6 @@
-"""Fault: the training process tokenizes texts itself. Mended: worker processes do it meanwhile.
+"""Fault: the training process tokenizes texts itself. Fixed: worker processes do it meanwhile.
 
-python -m benchmarks.planted.snippets.synchronous_dataloader --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.synchronous_dataloader --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Texts(Dataset[tuple[torch.Tensor, torch.Tensor]]):
         return ids[:TOKENS], ids[1 : TOKENS + 1]
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A small language model."""
     vocabulary, width, batch = 2048, size(1024, 64), size(32, 4)
     blocks = [nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)) for _ in range(4)]
@@ -45,9 +45,9 @@ def train(logdir: Path, mended: bool) -> None:
     loader = DataLoader(
         Texts((STEPS + 20) * batch, vocabulary),
         batch_size=batch,
-        num_workers=8 if mended else 0,
+        num_workers=8 if fixed else 0,
         pin_memory=DEVICE == "cuda",
-        persistent_workers=mended,
+        persistent_workers=fixed,
     )
     batches = itertools.chain.from_iterable(itertools.repeat(loader))
 

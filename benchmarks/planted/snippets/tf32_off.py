@@ -1,6 +1,6 @@
-"""Fault: matrix products in FP32 with TF32 off, as PyTorch has it by default. Mended: TF32 is allowed.
+"""Fault: matrix products in FP32 with TF32 off, as PyTorch has it by default. Fixed: TF32 is allowed.
 
-python -m benchmarks.planted.snippets.tf32_off --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.tf32_off --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A wide autoencoder."""
-    torch.set_float32_matmul_precision("high" if mended else "highest")
+    torch.set_float32_matmul_precision("high" if fixed else "highest")
     widths = (size(2048, 64), size(1024, 32), size(512, 16), size(1024, 32), size(2048, 64))
     layers: list[nn.Module] = []
     for before, after in itertools.pairwise(widths):

@@ -1,8 +1,8 @@
 """Fault: a head that no loss uses any more; DDP looks for it in every step and sums up its empty gradients.
 
-Mended: without the head, and so without ``find_unused_parameters``.
+Fixed: without the head, and so without ``find_unused_parameters``.
 
-python -m benchmarks.planted.snippets.unused_parameters --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.unused_parameters --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Model(nn.Module):
         return self.head(self.body(x))
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Two ranks, each with a GPU of its own."""
     os.environ["NCCL_NVLS_ENABLE"] = "0"
     with tempfile.TemporaryDirectory() as meeting:
-        torch.multiprocessing.spawn(_rank, (str(logdir), mended, f"{meeting}/store"), nprocs=GPUS)
+        torch.multiprocessing.spawn(_rank, (str(logdir), fixed, f"{meeting}/store"), nprocs=GPUS)
 
 
-def _rank(rank: int, logdir: str, mended: bool, store: str) -> None:
+def _rank(rank: int, logdir: str, fixed: bool, store: str) -> None:
     set_up(rank)
     device = torch.device(DEVICE, rank) if DEVICE == "cuda" else torch.device(DEVICE)
     if device.type == "cuda":
@@ -52,10 +52,10 @@ def _rank(rank: int, logdir: str, mended: bool, store: str) -> None:
     )
     width = size(4096, 32)
     model = DistributedDataParallel(
-        Model(width, old_head=not mended).to(device),
+        Model(width, old_head=not fixed).to(device),
         device_ids=[rank] if device.type == "cuda" else None,
         gradient_as_bucket_view=True,
-        find_unused_parameters=not mended,
+        find_unused_parameters=not fixed,
     )
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     inputs = torch.randn(size(4096, 8), width, device=device)

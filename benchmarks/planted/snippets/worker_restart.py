@@ -1,6 +1,6 @@
-"""Fault: an epoch is short, and each one starts its worker processes anew. Mended: the workers are kept.
+"""Fault: an epoch is short, and each one starts new worker processes. Fixed: the workers are kept.
 
-python -m benchmarks.planted.snippets.worker_restart --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.worker_restart --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """A classifier of time steps on so few samples that each epoch is one batch."""
     samples, width = size(128, 8), size(4096, 64)
     layers = [nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(6)]
@@ -26,7 +26,7 @@ def train(logdir: Path, mended: bool) -> None:
         batch_size=samples,
         num_workers=2,
         pin_memory=DEVICE == "cuda",
-        persistent_workers=mended,
+        persistent_workers=fixed,
     )
 
     def epoch() -> None:

@@ -1,6 +1,6 @@
-"""Fault: gradients are filled with zeros and added to. Mended: they are set to None, and the new ones take their place.
+"""Fault: gradients are filled with zeros and added to. Fixed: they are set to None, and the new ones take their place.
 
-python -m benchmarks.planted.snippets.zero_grad_to_zero --logdir runs/planted [--mended]
+python -m benchmarks.planted.snippets.zero_grad_to_zero --logdir runs/planted [--fixed]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import nn
 from ..common import DEVICE, main, run_steps, size
 
 
-def train(logdir: Path, mended: bool) -> None:
+def train(logdir: Path, fixed: bool) -> None:
     """Many weights and a small batch, under BF16 autocast."""
     width = size(8192, 64)
     model = nn.Sequential(*(layer for _ in range(3) for layer in (nn.Linear(width, width), nn.GELU()))).to(DEVICE)
@@ -22,7 +22,7 @@ def train(logdir: Path, mended: bool) -> None:
     targets = torch.randn_like(inputs)
 
     def step() -> None:
-        optimizer.zero_grad(set_to_none=mended)
+        optimizer.zero_grad(set_to_none=fixed)
         with torch.autocast(DEVICE, torch.bfloat16):
             loss = nn.functional.mse_loss(model(inputs), targets)
         loss.backward()

@@ -1,4 +1,4 @@
-"""Everything in a training that is no matrix product: it must be told from one, whatever its kernels are called."""
+"""Everything in a training that is no matrix product: it must be distinguished from one for any kernel name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a workload is, and the list that the files beside this one add theirs to.
+"""What a workload is, and the list that the files next to this one add theirs to.
 
 A workload is built once (tensors, modules, a first call or three, so that libraries have chosen their kernels) and then
 called once under the profiler in one process and once under the counters in another.

@@ -1,5 +1,6 @@
 # mypy: ignore-errors
-"""Two Triton kernels as people write them: their names say nothing, so that only "unknown" is an honest verdict."""
+"""Two Triton kernels as people write them: their names carry no information, so that "unknown" is the only right
+verdict."""
 
 from __future__ import annotations
 

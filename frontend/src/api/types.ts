@@ -64,7 +64,7 @@ export type TrustLevel = "good" | "fair" | "poor";
 export type Verdict = "yes" | "no" | "unknown";
 
 /**
- * One (run, session, rank); `cycles` are ascending. Facts are None where the writer did not know them.
+ * One (run, session, rank); `cycles` are ascending. Unknown facts are None.
  *
  * `recorded_iteration_ns` is the mean recorded step, the profiler's time included.
  */
@@ -104,7 +104,10 @@ export interface RunRef {
   cycle: number;
 }
 
-/** One reason for the verdict; `severity` is the best verdict that it leaves, "good" where it speaks for it. */
+/**
+ * One reason for the verdict; `severity` is the best verdict that it allows, "good" if it supports the
+ * recording.
+ */
 export interface TrustReason {
   code: string;
   severity: TrustLevel;
@@ -114,7 +117,7 @@ export interface TrustReason {
 /**
  * Whether the recording can be trusted; `reasons` come worst first.
  *
- * "good": its figures can be taken as they are; "fair": some of them cannot; "poor": most of them are not those of the
+ * "good": its figures are reliable; "fair": some of them are not; "poor": most of them are not those of the
  * program without the profiler.
  */
 export interface TrustVerdict {
@@ -125,7 +128,7 @@ export interface TrustVerdict {
 /**
  * The step without the profiler (ms) with its 95 % interval.
  *
- * `source` says how it is known: "measured" (timed without the profiler), "light" (timed with GPU activities alone),
+ * `source` is one of: "measured" (timed without the profiler), "light" (timed with GPU activities alone),
  * "simulated" (estimated) or "recorded" (as recorded). `recorded_ms` is the mean recorded step.
  */
 export interface StepFigures {
@@ -139,9 +142,9 @@ export interface StepFigures {
 /**
  * The iterations that were aggregated: indices `first` to `last`, both inclusive, of `total`.
  *
- * `first_number` and `last_number` are the same two as the training counts them, which is how bars are labelled.
- * `found_by` says what told iterations apart: "profiler_step", "optimizer_step", "key_node", or "none" where nothing
- * did and the whole recording is one.
+ * `first_number` and `last_number` are the same two as the training counts them, used as labels of bars.
+ * `found_by` names what delimits iterations: "profiler_step", "optimizer_step", "key_node", or "none" if the whole
+ * recording is one.
  */
 export interface SelectedRange {
   first: number;
@@ -152,7 +155,7 @@ export interface SelectedRange {
   found_by: string;
 }
 
-/** One part of a donut or stacked bar; `value_ns` and `percent` are None where the source cannot tell. */
+/** One part of a donut or stacked bar; `value_ns` and `percent` are None if unknown. */
 export interface Slice {
   key: string;
   label: string;
@@ -169,11 +172,11 @@ export interface PrecisionRegion {
 }
 
 /**
- * What the run computed in, over the whole recording.
+ * The precision of the whole recording.
  *
- * `label` is such as "AMP FP16 (autocast)", None for unknown. `evidence` says what shows it, `disagreements`
- * what was declared otherwise. `shares` is the time of matrix work by precision: of kernels, or of CPU ops.
- * `regions` are those with most time of `regions_total`.
+ * `label` is such as "AMP FP16 (autocast)", None for unknown. `evidence` lists what shows it, `disagreements`
+ * contradicting settings. `shares` is the time of matrix work by precision: of kernels, or of CPU ops. `regions`
+ * are those with most time of `regions_total`.
  */
 export interface PrecisionSummary {
   label: string | null;
@@ -193,7 +196,7 @@ export interface LossScalePoint {
 }
 
 /**
- * How loss scaling fared; None for what is unknown.
+ * State of loss scaling; None is unknown.
  *
  * `skipped_steps` of `checked_steps` optimizer steps were skipped because a gradient was inf or NaN;
  * `skipped_iterations` are their numbers as the training counts them. `steps_since_change` counts good steps since
@@ -213,11 +216,10 @@ export interface NumericHealthPanel {
 /**
  * DLProf's performance summary over the selected iterations; percentages 0 to 100, None where unknown.
  *
- * `tensor_core_time_percent` is of the time of all kernels, copies and sets.
- * Times and percentages are those of steps without the profiler, `wall_clock_ns` of as many as were selected;
- * `step_low_ns` and `step_high_ns` are the ends of the interval of `average_iteration_ns`. The recorded steps
- * took `recorded_iteration_ns` on average, with `iteration_deviation_ns` among them; `recorder_ns` is what the
- * recorder added to all of them.
+ * `tensor_core_time_percent` is of the time of all kernels, copies and sets. Times and percentages are those of
+ * steps without the profiler, `wall_clock_ns` of as many as were selected; `step_low_ns` and `step_high_ns` are
+ * the ends of the interval of `average_iteration_ns`. The recorded steps took `recorded_iteration_ns` on average,
+ * with `iteration_deviation_ns` among them; `recorder_ns` is the recorder's overhead over all of them.
  */
 export interface PerformanceSummary {
   wall_clock_ns: number;
@@ -327,7 +329,7 @@ export interface FindingLine {
 }
 
 /**
- * How much of the kernel, copy and set time on the GPU the op tables explain (ns, over the whole recording).
+ * How much of the kernel, copy and set time on the GPU is attributed to ops (ns, over the whole recording).
  *
  * `linked + orphan + unattributed == total`; `outside` is the part of `linked` launched outside every
  * iteration. Orphans were launched before the recording began and belong to no op.
@@ -341,7 +343,7 @@ export interface Coverage {
   linked_percent: number | null;
 }
 
-/** Something that was repaired, lost or is not in the source; `count` is None where it cannot be counted. */
+/** Something that was repaired, lost or is not in the source; `count` is None if unknown. */
 export interface NoteItem {
   code: string;
   text: string;
@@ -351,9 +353,9 @@ export interface NoteItem {
 /**
  * Everything on the Overview page. `headline` answers "where did the time go?" in one sentence.
  *
- * `step_words` says how the step's length is known. Shares are of steps without the profiler;
- * `iterations` are as recorded, with the recorder's part as the last of `categories`. `bars_note` says what a
- * bar of them stands for, empty where it is one iteration.
+ * `step_words` gives the source of the step's length. Shares are of steps without the profiler; `iterations` are
+ * as recorded, with the recorder's part as the last of `categories`. `bars_note` says what a bar represents, empty
+ * if it is one iteration.
  */
 export interface Overview {
   ref: RunRef;
@@ -425,7 +427,7 @@ export interface OpKernel {
 }
 
 /**
- * What the op took in one iteration, or its means over `index` to `last` where these are several iterations.
+ * Times of the op in one iteration, or its means over `index` to `last` where these are several iterations.
  *
  * `shortest_ns` and `longest_ns` are of single iterations, GPU time or, without a GPU, CPU time.
  */
@@ -441,7 +443,7 @@ export interface OpIteration {
   longest_ns: number;
 }
 
-/** One selected op; `bars_note` says what one of `iterations` is where it is several. */
+/** One selected op; `bars_note` explains `iterations` if each covers several. */
 export interface OpDetail {
   ref: RunRef;
   range: SelectedRange;
@@ -454,7 +456,7 @@ export interface OpDetail {
 }
 
 /**
- * One module with all modules below it, or (`role` set, `path` empty) what one role did in no module.
+ * One module with all modules below it, or (`role` set, `path` empty) the work of one role outside all modules.
  *
  * Path "" without a role is the whole model. `order` counts modules as they were first called, each before those in
  * it; `children` counts the modules right below. GPU times are flattened but for `gpu_sum_ns` and its share
@@ -499,7 +501,7 @@ export interface ModuleRow {
  * `rows` by falling GPU time (CPU time without a GPU), a module always before those below it.
  *
  * So the first of them are a tree too; `total_rows` counts them before the row limit. Without recorded modules there
- * are no rows. `model` names the root. `from_stacks`: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
+ * are no rows. `model` names the root. `from_stacks`: paths are made of Python stack views, "ResNet_0.Conv2d_3".
  */
 export interface ModulesPage {
   ref: RunRef;
@@ -521,7 +523,10 @@ export interface KernelOp {
   total_ns: number;
 }
 
-/** One kernel name; `rule` says what decided its Tensor Core verdict. Times in ns over the selected iterations. */
+/**
+ * One kernel name; `rule` names the rule that decided its Tensor Core verdict. Times in ns over the selected
+ * iterations.
+ */
 export interface KernelRow {
   id: string;
   name: string;
@@ -604,7 +609,7 @@ export interface PaceRow {
 }
 
 /**
- * One kernel, copy or set by name: how long it waited between launch and start, and how deep the queue was.
+ * One kernel, copy or set by name: its delay between launch and start, and the depth of the queue.
  *
  * Times in ns. Delay, queue and call are None where no launch call was recorded. `short_percent` is the share of
  * calls that took less time than the call which launched them.
@@ -648,8 +653,8 @@ export interface SyncRow {
 
 /**
  * An idle gap of one GPU in the recording: from `start_ns` after the iteration's start. `activity_ns` in the
- * order of the page's activities sums to `duration_ns`; `meanwhile` is the largest. What ended it is "" where the
- * iteration did. `event` is its id on the timeline of its iteration.
+ * order of the page's activities sums to `duration_ns`; `meanwhile` is the largest. The fields of the work that
+ * ended it are "" if the iteration ended first. `event` is its id on the timeline of its iteration.
  */
 export interface GapRow {
   index: number;
@@ -670,10 +675,10 @@ export interface GapRow {
 }
 
 /**
- * `bars` are the recorded iterations by `activities`, the GPU's busy time first (means over the GPUs), what the
- * recorder added last.
+ * `bars` are the recorded iterations by `activities`, the GPU's busy time first (means over the GPUs), the
+ * recorder's overhead last.
  *
- * `bars_note` says what a bar stands for where it is not one iteration. The rest is of the selected iterations.
+ * `bars_note` says what a bar represents if it is not one iteration. The rest is of the selected iterations.
  * `idle_activities` are the keys of the CPU's activities. `total_...` count the rows before the limit. Idle
  * slices are shares of the idle time of all GPUs in steps without the profiler.
  */
@@ -737,8 +742,8 @@ export interface TimelineTrack {
 }
 
 /**
- * What events of one name look like; `index` is what the `name` columns of all answers of this iteration hold.
- * `other`: the event belongs to another iteration.
+ * Appearance of events with one name; `index` is the value in the `name` columns of all responses of this
+ * iteration. `other`: the event belongs to another iteration.
  */
 export interface TimelineName {
   index: number;
@@ -763,7 +768,7 @@ export interface TimelineLane {
 }
 
 /**
- * What one line shows of events that are not in this answer; `start` as a difference to the value before.
+ * What one line shows of events that are not in this response; `start` as a difference to the value before.
  *
  * In bins: the window has `TimelinePage.bins`. `kind` is an index of `TimelinePage.kinds`, `cover` from 1 to
  * 4: up to a 16th of the segment is covered, a quarter, five eighths, or more.
@@ -813,9 +818,9 @@ export interface LongEvent {
 }
 
 /**
- * `lanes` hold the longest events, all where `chunks` is empty; `segments` what the others look like from
- * afar. `window_ns` is the length of the drawing, cut into `bins`. `events` counts all, `deeper` calls nested
- * too deep to be drawn. `iterations` are those that can be shown instead, the nearest where there are many.
+ * `lanes` hold the longest events, all where `chunks` is empty; `segments` the others zoomed out.
+ * `window_ns` is the length of the drawing, cut into `bins`. `events` counts all, `deeper` calls nested too
+ * deep to be drawn. `iterations` are those that can be shown instead, the nearest where there are many.
  */
 export interface TimelinePage {
   ref: RunRef;
@@ -848,11 +853,11 @@ export interface TimelineEventsPage {
 }
 
 /**
- * How one GPU activity came to run, as the Launches page has it; None where it was not recorded.
+ * Launch of one GPU activity, as on the Launches page; None if it was not recorded.
  *
  * `call` is the launching CUDA call (or the op, where only that is known), `delay_ns` the time from its end to the
- * activity's start, `queue` how much work of the stream waited, this one included. `early`: it began before the
- * call returned; `clock_disagrees`: before the call began.
+ * activity's start, `queue` the amount of waiting work of the stream, including this one. `early`: it began before
+ * the call returned; `clock_disagrees`: before the call began.
  */
 export interface TimelineLaunch {
   call: TimelineSpot | null;
@@ -863,7 +868,7 @@ export interface TimelineLaunch {
   clock_disagrees: boolean;
 }
 
-/** What is known of a kernel, copy or set; None or "" where it was not recorded. */
+/** Details of a kernel, copy or set; None or "" if not recorded. */
 export interface TimelineGpuWork {
   kernel_id: string;
   kind: string;
@@ -929,7 +934,7 @@ export interface MatchLane {
 
 /**
  * `count` events match, of which the first `shown` in time are in `lanes`; `on_gpu` of them are GPU work,
- * which takes `gpu_ns`. `first` is the one to look at first: the longest outermost call of an op or the longest
+ * which takes `gpu_ns`. `first` is the one to show first: the longest outermost call of an op or the longest
  * launch of a kernel, the first in time of a text.
  */
 export interface TimelineMatches {
@@ -960,7 +965,7 @@ export interface ReasonTotal {
   at_most_ns: number | null;
 }
 
-/** Estimated saving per iteration (ns) with the interval it lies in, and how it was computed. */
+/** Estimated saving per iteration (ns), its interval, and how it was computed. */
 export interface SavingItem {
   low_ns: number;
   expected_ns: number;
@@ -970,7 +975,7 @@ export interface SavingItem {
 }
 
 /**
- * Why `time_ns` of an op's kernel time is off the Tensor Cores.
+ * The reason why `time_ns` of an op's kernel time is off the Tensor Cores.
  *
  * `saved_ns` is the kernel time that the switch named by the text should save, with its interval; None where no
  * factor is known. Then `at_most_ns` bounds what its remedy could save; None where FLOPs or the GPU's rates are
@@ -991,10 +996,10 @@ export interface TensorCoreReason {
 /**
  * An eligible op: `tc_ns + non_tc_ns + unknown_ns == gpu_ns`.
  *
- * `reason` says why most of what is off the Tensor Cores is; `reasons` holds all, by falling time, and with
+ * `reason` is the main reason for time off the Tensor Cores; `reasons` lists all, by falling time, and with
  * `layout_ns` and `helpers_ns`, the kernels that serve a product on Tensor Cores, sums to `non_tc_ns +
  * unknown_ns`. `saved_ns` is an estimate of kernel time, None where no remedy has a known factor; `at_most_ns`
- * bounds what the others could save. `could_save_ns` adds them up, `could_save` says which of them it is made of.
+ * bounds what the others could save. `could_save_ns` is their sum, `could_save` names its parts.
  */
 export interface TensorCoreOp {
   id: string;
@@ -1088,7 +1093,7 @@ export interface Roof {
  * An op whose matrix routines ran on the GPU; None is unknown.
  *
  * `gpu_ns` is the time of the kernels of its matrix routines. `percent_of_ceiling` may exceed 100: Winograd and
- * FFT convolutions multiply less often than the count of FLOPs assumes. `bound` says which roof is the lower one.
+ * FFT convolutions multiply less often than the count of FLOPs assumes. `bound` names the lower roof.
  */
 export interface RooflineOp {
   id: string;
@@ -1149,12 +1154,12 @@ export interface MemoryDevice {
 }
 
 /**
- * The selected iterations in numbers (bytes). `fragmentation_bytes` is reserved less allocated at the peak.
+ * Totals of the selected iterations (bytes). `fragmentation_bytes` is reserved less allocated at the peak.
  *
- * Percents are of the device's memory. `growth_bytes` is the mean per iteration; `grows` says that each grew.
- * `relative` says that neither addresses nor totals were recorded: allocated bytes then count from the lowest moment
- * of the recording, when the total is unknown, and so is its share; at least `known_before_bytes` were allocated
- * when the recording began.
+ * Percents are of the device's memory. `growth_bytes` is the mean per iteration; `grows` is True if each grew.
+ * `relative` is True if neither addresses nor totals were recorded: allocated bytes then count from the lowest
+ * moment of the recording, so the total and its share are unknown; at least `known_before_bytes` were
+ * allocated when the recording began.
  */
 export interface MemoryFigures {
   peak_allocated_bytes: number;
@@ -1221,7 +1226,7 @@ export interface MemoryIteration {
 /**
  * Allocations with the same module, or type of op and direction: alive at the peak, and the most at any moment.
  *
- * `kind` is "before" for what was there before the recording, and "outside" for what no op allocated.
+ * `kind` is "before" for memory allocated before the recording, and "outside" for allocations outside ops.
  */
 export interface MemoryGroup {
   kind: MemoryGroupKind;
@@ -1257,8 +1262,8 @@ export interface MemoryAllocation {
  * Memory of one device; all but the headline and `how_to_record` is empty where none was recorded.
  *
  * `rows` are the largest of the `total_rows` allocations alive at the peak, `iterations` at most the first 500
- * selected ones. Where the recording does not tell what is alive, `not_attributed` says why, and `categories`,
- * `modules`, `op_types` and `rows` are empty; else it is "".
+ * selected ones. If the recording does not show which allocations are alive, `not_attributed` gives the reason, and
+ * `categories`, `modules`, `op_types` and `rows` are empty; else it is "".
  */
 export interface MemoryPage {
   ref: RunRef;
@@ -1283,7 +1288,7 @@ export interface MemoryPage {
 /**
  * An op that is called once a step, or nearly; `calls` in the whole recording.
  *
- * `key_node` names it: its Op Name, or its Op ID where the name means another op or several.
+ * `key_node` names it: its Op Name, or its Op ID if the name is ambiguous.
  */
 export interface KeyNodeCandidate {
   key_node: string;
@@ -1294,7 +1299,7 @@ export interface KeyNodeCandidate {
 }
 
 /**
- * What could be the key node of a recording, the likeliest first.
+ * Candidates for the key node of a recording, the most likely first.
  *
  * `found_by` and `iterations` are those of the recording without one: `found_by` as in `SelectedRange`,
  * `iterations` how many were found, 0 where none were.
@@ -1308,11 +1313,11 @@ export interface KeyNodesPage {
 }
 
 /**
- * Something with the words in its name. `id` is what the pages' addresses carry: an op's id, a module's path.
+ * Something with the words in its name. `id` is the id in the page's URL: an op's id, a module's path.
  *
- * `fit` says how well: for each word 0 where a part of the name is that word, 1 where one begins with it, 2 for the
- * rest. `value_ns` is its time in the selected iterations, on the GPU or, without one, on the CPU; None where it has
- * none.
+ * `fit` rates the match: for each word 0 where a part of the name is that word, 1 where one begins with it, 2 for
+ * the rest. `value_ns` is its time in the selected iterations, on the GPU or, without one, on the CPU; None where it
+ * has none.
  */
 export interface SearchHit {
   kind: HitKind;
@@ -1332,11 +1337,11 @@ export interface SearchPage {
 }
 
 /**
- * What belongs to the `kind` of thing with this `id`, in the selected iterations.
+ * The items related to the `kind` of item with this `id`, in the selected iterations.
  *
- * `ops` and `kernels` are ids. `modules` are keys as the Modules page has them: a path, or ":role" for what one
- * part of the step does in no module. Of an op: itself, the kernels that it launched and its module. Of a kernel: the
- * ops that launched it and their modules. Of a module: all ops in it and in the modules below it.
+ * `ops` and `kernels` are ids. `modules` are keys as the Modules page has them: a path, or ":role" for the work
+ * of one part of the step outside all modules. Of an op: itself, the kernels that it launched and its module. Of a
+ * kernel: the ops that launched it and their modules. Of a module: all ops in it and in the modules below it.
  */
 export interface Related {
   ref: RunRef;
@@ -1348,7 +1353,7 @@ export interface Related {
   modules: string[];
 }
 
-/** One report of the picker: what it is called and the question that it answers. */
+/** One report of the picker: its title and the question that it answers. */
 export interface ReportEntry {
   name: string;
   title: string;
@@ -1359,7 +1364,7 @@ export interface ReportEntry {
 /**
  * A column: `key` as in the JSON file, `label` is the heading of the CSV file without ns and bytes.
  *
- * `verdict` columns hold "yes", "no" or None for unknown; in others None is what could not be had.
+ * `verdict` columns hold "yes", "no" or None for unknown; in others None is unknown.
  */
 export interface ReportColumn {
   key: string;
@@ -1372,7 +1377,7 @@ export interface ReportColumn {
 /**
  * One report; `headline` answers `question`.
  *
- * `rows` have a cell for each of `columns`, `total_rows` counts those there are.
+ * `rows` have a cell for each of `columns`, `total_rows` counts all.
  */
 export interface ReportPage {
   ref: RunRef;
@@ -1388,7 +1393,7 @@ export interface ReportPage {
   notes: string[];
 }
 
-/** A number that a rule saw; `threshold` is what it was held against, in the same unit. */
+/** A number that a rule evaluated; `threshold` is the limit that it was compared with, in the same unit. */
 export interface Reading {
   label: string;
   value: number | null;
@@ -1396,7 +1401,10 @@ export interface Reading {
   threshold: number | null;
 }
 
-/** A row behind a finding: `page` and `id` name where it can be seen ("ops" and an op id, for example). */
+/**
+ * A row behind a finding: `page` and `id` name the page and row that show it ("ops" and an op id, for
+ * example).
+ */
 export interface EvidenceRow {
   label: string;
   value_ns: number | null;
@@ -1405,13 +1413,13 @@ export interface EvidenceRow {
   id: string;
 }
 
-/** Where to read on. */
+/** Further reading. */
 export interface Reference {
   title: string;
   url: string;
 }
 
-/** A rule of another tool that looks for the same, by the name that it has there. */
+/** A rule of another tool for the same problem, by its name there. */
 export interface Peer {
   tool: string;
   name: string;
@@ -1420,7 +1428,7 @@ export interface Peer {
 /**
  * One finding, of the rule whose page in the docs has its name.
  *
- * Where `saving` is None no honest number can be given; `saving_unknown_because` says why. `confidence` is
+ * Where `saving` is None it cannot be estimated; `saving_unknown_because` gives the reason. `confidence` is
  * "high" for what was measured or proven, "medium" for an estimate, "low" for a guess from signs.
  */
 export interface FindingItem {
@@ -1442,7 +1450,7 @@ export interface FindingItem {
 }
 
 /**
- * What following all findings with a saving can save per step (ns), no time counted twice.
+ * Saving per step (ns) of all findings with a saving, without counting overlapping time twice.
  *
  * `added_up_ns` is the plain sum of the expected savings, which overlap.
  */
@@ -1455,7 +1463,7 @@ export interface CombinedSaving {
   added_up_ns: number;
 }
 
-/** A rule, what became of it and why; `looks_for` and `ignore_when` are what it says of itself, for any run. */
+/** A rule, its outcome and the reason; `looks_for` and `ignore_when` are its fixed texts. */
 export interface RuleLine {
   rule: string;
   title: string;
@@ -1515,9 +1523,9 @@ export interface ForecastPage {
 }
 
 /**
- * One precision that an FP32 run could go to: what to change, and its forecast without the ops.
+ * One precision that an FP32 run could use: what to change, and its forecast without the ops.
  *
- * Where there is no forecast, `refusal` says why and `forecast` is None.
+ * Without a forecast, `refusal` gives the reason and `forecast` is None.
  */
 export interface MixedPrecisionChoice {
   precision: string;
@@ -1535,10 +1543,10 @@ export interface MixedPrecision {
 }
 
 /**
- * `step` is the one that savings shorten, without the profiler. `findings` by falling expected saving;
+ * `step` is the step without the profiler, which savings refer to. `findings` by falling expected saving;
  * `mixed_precision` are the forecasts for this run, all iterations.
  *
- * `combined` is what the open findings save together, `combined_text` says how that comes about. `rules` are
+ * `combined` is the combined saving of the open findings, `combined_text` explains it. `rules` are
  * sorted by topic.
  */
 export interface AdvicePage {
@@ -1603,19 +1611,19 @@ export interface CompareShares {
   matched_of_model: number | null;
 }
 
-/** Of both runs. */
+/** The shares of both runs. */
 export interface CompareSharesOfBoth {
   base: CompareShares;
   candidate: CompareShares;
 }
 
 /**
- * One bar of the waterfall, per iteration: time of the step without the profiler that belongs to nothing else.
+ * One bar of the waterfall, per iteration: time of the step without the profiler, exclusive of the other buckets.
  *
- * The buckets of a side sum to its step, to the nanosecond; what the recorder added is in none. `low_ms` to
- * `high_ms` is the 95 % interval of the difference, None where a run has a single iteration; `noise` says whether
- * 0 lies in it. `base_outside_ns` and `candidate_outside_ns` lie in none of the page's ops: Python between ops,
- * views, what no op launched.
+ * The buckets of a side sum to its step, to the nanosecond; the recorder's overhead is in none. `low_ms` to
+ * `high_ms` is the 95 % interval of the difference, None where a run has a single iteration; `noise` whether 0
+ * lies in it. `base_outside_ns` and `candidate_outside_ns` are outside all ops of the page: Python between ops,
+ * views, work that no op launched.
  */
 export interface CompareBucket {
   key: string;
@@ -1636,7 +1644,7 @@ export interface CompareBucket {
 /**
  * One measure of both runs; `ratio` is a / b for times (above 1: b is faster), None where either is unknown.
  *
- * `gain` says how many times better b is, above 1 for better whatever the measure: a / b where lower is better and
+ * `gain` is the factor by which b is better, above 1 for better with any measure: a / b where lower is better and
  * b / a where higher is. None where neither is better, a side is unknown or the divisor is 0.
  */
 export interface CompareMetric {
@@ -1662,7 +1670,7 @@ export interface CompareKernelFamily {
 }
 
 /**
- * The ops of one module itself, without the modules inside it; "" holds what lies in no module.
+ * The ops of one module itself, without the modules inside it; "" for ops outside all modules.
  *
  * Times are sums over its ops, per iteration, None where a run has none of them; `status` says whether only one run
  * has the module. Precisions are those of the op with most time, roofs means of its ops that have one, weighted by
@@ -1696,7 +1704,7 @@ export interface CompareModule {
  *
  * `basis` of the page is the time that `difference_ns` (b - a) and `speedup` (a / b) are of: GPU time where both
  * runs have a GPU, else CPU time; `low_ns` to `high_ns` is the 95 % interval of the difference, `noise` whether
- * 0 lies in it. `how` tells how the pair was found, `reason` why one side is missing. `a_buckets` and
+ * 0 lies in it. `how` is the way of matching, `reason` the cause of a missing side. `a_buckets` and
  * `b_buckets` are by the clock; `change_ns` is the difference of their sums, and `change_percent` its share of
  * the change of the step. `a_roof_percent` is how much of its roofline ceiling the op reached.
  */
@@ -1748,8 +1756,8 @@ export interface KeptPart {
 /**
  * Kernel time of one op of the base per iteration (ms), casts left out.
  *
- * `measured_ms` is that in the candidate, None where it is not there. `error_percent` is how much longer than
- * measured the forecast is. `precision` is what the forecast says its kernels compute in, "" for as in the base.
+ * `measured_ms` is that in the candidate, None if the op is missing there. `error_percent` is how much longer than
+ * measured the forecast is. `precision` is that of its kernels in the forecast, "" if unchanged.
  */
 export interface KeptOpRow {
   id: string;
@@ -1766,11 +1774,11 @@ export interface KeptOpRow {
 }
 
 /**
- * The forecast from the base alone, held against the candidate; times per step in ms.
+ * The forecast from the base alone, compared with the candidate; times per step in ms.
  *
  * `step_ms` is the candidate's step without the profiler, `step_low_ms` to `step_high_ms` its interval;
- * `estimated` says that it was not measured. `outcome` says where it lies, as far as both intervals tell. `ops`
- * are the first of `total_rows`, those missed by most.
+ * `estimated` is True if it was not measured. `outcome` is its position relative to the forecast, considering both
+ * intervals. `ops` are the first of `total_rows`, by falling error.
  */
 export interface KeptForecastPanel {
   precision: string;
@@ -1796,9 +1804,9 @@ export interface KeptForecastPanel {
 }
 
 /**
- * A saving that a rule stated for the base, and what was measured (ns per step).
+ * A saving that a rule predicted for the base, and the measured one (ns per step).
  *
- * `realised_low_ns` to `realised_high_ns` is the 95 % interval that the two steps leave, None where it is unknown.
+ * `realised_low_ns` to `realised_high_ns` is the 95 % interval from the two steps, None if unknown.
  */
 export interface KeptSavingRow {
   rule: string;
@@ -1815,7 +1823,7 @@ export interface KeptSavingRow {
   text: string;
 }
 
-/** `forecast` is None where the runs are no pair that it is about; where they are, `refusal` says why not. */
+/** `forecast` is None if none applies to the two runs; if one applies but fails, `refusal` gives the reason. */
 export interface KeptPromises {
   forecast: KeptForecastPanel | null;
   refusal: string;
@@ -1825,12 +1833,11 @@ export interface KeptPromises {
 /**
  * `a` is the base, `b` the candidate; everything is per iteration, so that ranges of other lengths compare.
  *
- * `base_ms` and `candidate_ms` are the steps without the profiler; `base_step` and `candidate_step` say how
- * they are known. `speedup_low` to `speedup_high` is the 95 % interval of the speedup, `noise` whether it holds
- * 1. `matched_gpu_time_percent` is `CompareShares.matched_of_model`, None where a run has no GPU. `batches` is
- * None where the batch sizes are the same, or unknown. `modules` are the first of `total_modules`;
- * `reason_texts` says the ops' reasons in words. `promises` is what was promised of the candidate from the base
- * alone, None where nothing was.
+ * `base_ms` and `candidate_ms` are the steps without the profiler; `base_step` and `candidate_step` give their
+ * sources. `speedup_low` to `speedup_high` is the 95 % interval of the speedup, `noise` whether it holds 1.
+ * `matched_gpu_time_percent` is `CompareShares.matched_of_model`, None where a run has no GPU. `batches` is None
+ * where the batch sizes are the same, or unknown. `modules` are the first of `total_modules`; `reason_texts` has
+ * the ops' reasons in words. `promises` compares predicted with measured savings, None without a prediction.
  */
 export interface ComparePage {
   a: CompareSide;
@@ -1878,11 +1885,11 @@ export interface RunAdvice {
  * One run, per iteration; None is unknown, and so is an empty text.
  *
  * `step_ns` is the step without the profiler, `step_low_ns` to `step_high_ns` its interval and `step_source`
- * how it is known, as in `StepFigures.source`, `step_words` the same in words. `recorded_ns` is the mean recorded
+ * its source, as in `StepFigures.source`, `step_words` the same in words. `recorded_ns` is the mean recorded
  * iteration, `deviation_ns` the standard deviation of these. `precision_key` is what most matrix work was computed
- * in, the same in AMP and with half parameters; it gives the colour. `base` names the run that it is held against,
- * its own for a base; where it is "", `no_base` says why. `changes` are the facts in which it differs from the
- * base. `low` to `high` is the interval of `speedup`. `advice` is the first finding.
+ * in, the same in AMP and with half parameters; it gives the colour. `base` names its base, its own for a base; if
+ * it is "", `no_base` gives the reason. `changes` are the facts in which it differs from the base. `low` to
+ * `high` is the interval of `speedup`. `advice` is the first finding.
  */
 export interface RunRow {
   ref: RunRef;
@@ -1941,7 +1948,7 @@ export interface ManyRunsPage {
 /**
  * A model's figures before or after, per iteration; None is unknown.
  *
- * `step_ns` is the step without the profiler, `step_source` how it is known, `step_words` the same in words.
+ * `step_ns` is the step without the profiler, `step_source` its source, `step_words` the same in words.
  * `recorded_ns` is the mean recorded iteration, `deviation_ns` the standard deviation of these.
  */
 export interface ModelSide {
@@ -2001,7 +2008,7 @@ export interface SweepOption {
 /**
  * A point of a line; `position` is an index of `SweepPage.positions`.
  *
- * `estimated` says that the value hangs on a step that is estimated.
+ * `estimated` is True if the value depends on an estimated step.
  */
 export interface SweepMark {
   position: number;
@@ -2074,9 +2081,9 @@ export interface CompareOpDetail {
 /**
  * One trace in the run's directory.
  *
- * `name` is relative to that directory, `path` absolute on the machine that TensorBoard runs on; `version` tells
- * a file from one that was written over it. `copy` is a trace that was rewritten for the PyTorch Profiler tab;
- * `of_profile` says whether the profile that is shown was made of it.
+ * `name` is relative to that directory, `path` absolute on the machine that TensorBoard runs on; `version`
+ * distinguishes a file from one that replaced it. `copy` is a trace that was rewritten for the PyTorch Profiler tab;
+ * `of_profile` is True if the profile was made from it.
  */
 export interface TraceFile {
   name: string;
@@ -2090,9 +2097,9 @@ export interface TraceFile {
 /**
  * What to choose in the PyTorch Profiler tab to see this profile there.
  *
- * `span` is None where the worker has one trace. `reads` is "copy" where the tab finds a trace that it
- * understands, "original" where it finds what torch wrote, of which it reads no device times; `remedy` is the
- * command that makes the copy.
+ * `span` is None where the worker has one trace. `reads` is "copy" if the tab finds the rewritten trace,
+ * "original" if it finds that of torch, from which it reads no device times; `remedy` is the command that makes the
+ * copy.
  */
 export interface PytorchTab {
   run: string;
@@ -2102,7 +2109,7 @@ export interface PytorchTab {
   remedy: string;
 }
 
-/** `files`: those of this profile first; `missing` says why there is no trace of it, and what to do. */
+/** `files`: those of this profile first; `missing` explains a missing trace, and what to do. */
 export interface TraceLinks {
   ref: RunRef;
   files: TraceFile[];

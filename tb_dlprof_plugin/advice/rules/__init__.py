@@ -1,1 +1,2 @@
-"""One rule per file: ``RULE`` (its id), ``TITLE``, and ``check(case)``, a pure function that finds or stays silent."""
+"""One rule per file: ``RULE`` (its id), ``TITLE``, and ``check(context)``, a pure function that returns a finding or
+`Silent`."""

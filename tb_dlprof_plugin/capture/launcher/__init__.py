@@ -1,6 +1,6 @@
-"""``tb-dlprof run``, the part in the script's process: what a script would do with `profile`, done from outside.
+"""The part of ``tb-dlprof run`` in the script's process: does from outside what a script would do with `profile`.
 
-The folder `inject` comes first on PYTHONPATH, so that every Python of the script, whoever starts it, runs the
-``sitecustomize`` in it. That waits for ``import torch`` and then calls `arm.arm`. From there on hooks of torch's own
-say where the iterations are (`recorder`). Nothing in here raises into the script.
+The folder `inject` comes first on PYTHONPATH, so that every Python process of the script runs its ``sitecustomize``.
+That waits for ``import torch`` and then calls `arm.attach`. From there on torch's own hooks mark the iterations
+(`recorder`). Nothing here raises into the script.
 """

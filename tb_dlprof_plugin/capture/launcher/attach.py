@@ -6,17 +6,17 @@ import atexit
 import os
 from pathlib import Path
 
-from tb_dlprof_plugin.capture.launcher.protocol import Order
+from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
 from tb_dlprof_plugin.capture.launcher.recorder import Recorder
 
 
-def arm(folder: str) -> None:
-    """Watch this process for what the order in ``folder`` asks for.
+def attach(folder: str) -> None:
+    """Install the recorder in this process, for the request in ``folder``.
 
     Raises:
         Exception: whatever goes wrong; the caller reports it.
     """
-    recorder = Recorder(Order.read(Path(folder)), Path(folder))
+    recorder = Recorder(RunRequest.read(Path(folder)), Path(folder))
     recorder.begin()
     atexit.register(recorder.end)
     if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""The script's own marks: ``torch.cuda.profiler.start()`` and ``stop()``, which DLProf's profile range went by."""
+"""Uses the script's ``torch.cuda.profiler.start()`` and ``stop()`` calls as the recording range, as DLProf did."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 import torch.cuda.profiler as cuda_profiler
 
 
-class Marks:
-    """Hears of both, through ``torch.cuda.profiler`` and through ``torch.cuda.cudart()``; they do what they did before.
+class ProfilerRangeHooks:
+    """Wraps both calls, in ``torch.cuda.profiler`` and ``torch.cuda.cudart()``; the originals are still called.
 
     Args:
         on_start: called before the profiler's start; must not raise.
@@ -19,11 +19,11 @@ class Marks:
     """
 
     def __init__(self, on_start: Callable[[], None], on_stop: Callable[[], None]) -> None:
-        self._told = {"start": on_start, "stop": on_stop}
+        self._callbacks = {"start": on_start, "stop": on_stop}
         self._replaced: list[tuple[Any, str, Any, Any]] = []
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Install the wrappers."""
         runtime = getattr(torch._C, "_cudart", None)
         for what, name in (("start", "cudaProfilerStart"), ("stop", "cudaProfilerStop")):
             self._replace(cuda_profiler, what, what)
@@ -31,19 +31,19 @@ class Marks:
                 self._replace(runtime, name, what)
 
     def stop(self) -> None:
-        """Put everything back."""
+        """Restore the original functions."""
         for owner, name, original, replacement in self._replaced:
             if getattr(owner, name, None) is replacement:
                 setattr(owner, name, original)
         self._replaced = []
 
     def _replace(self, owner: Any, name: str, what: str) -> None:
-        original, tell = getattr(owner, name), self._told[what]
+        original, callback = getattr(owner, name), self._callbacks[what]
 
         @functools.wraps(original)
         def replacement(*args: Any, **kwargs: Any) -> Any:
-            # First: without a GPU the original raises, and the script's marks count all the same.
-            tell()
+            # Before the original, which raises without a GPU: the script's calls count all the same.
+            callback()
             return original(*args, **kwargs)
 
         setattr(owner, name, replacement)

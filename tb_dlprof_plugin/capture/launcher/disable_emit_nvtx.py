@@ -1,4 +1,5 @@
-"""Scripts made ready for DLProf wrap their training in ``emit_nvtx()``, which keeps any other profiler out."""
+"""Disables ``emit_nvtx()``, in which scripts for DLProf wrap their training: only one autograd profiler can be
+active."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from typing import Any
 from torch.autograd.profiler import emit_nvtx
 
 
-class IdleNvtx:
-    """Makes each ``with emit_nvtx():`` do nothing, until `stop`; nobody reads the NVTX ranges but Nsight Systems."""
+class EmitNvtxDisabler:
+    """Makes each ``with emit_nvtx():`` a no-op until `stop`; only Nsight Systems reads the NVTX ranges."""
 
     def __init__(self) -> None:
         self._original: Any = emit_nvtx.__enter__
@@ -28,5 +29,5 @@ class IdleNvtx:
         setattr(emit_nvtx, "__enter__", __enter__)  # noqa: B010 (as a method it must not be assigned to)
 
     def stop(self) -> None:
-        """Put it back."""
+        """Restore the original."""
         setattr(emit_nvtx, "__enter__", self._original)  # noqa: B010

@@ -1,4 +1,4 @@
-"""Whether a call of the model begins an iteration or an evaluation between two, and whether one takes too long."""
+"""Tells whether a call of the model begins an iteration or an evaluation, and whether an iteration takes too long."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ import torch
 from torch import nn
 
 ENOUGH_ITERATIONS = 3
-"""An evaluation that comes after so many recorded iterations ends the recording, unless its end was asked for; else it
-belongs to none of them."""
+"""An evaluation that comes after so many recorded iterations ends the recording, unless the user set its end; else it
+is part of no iteration."""
 _LONGEST_S = 30.0
 _MOST_CALLS_ASIDE = 100
 _MOST_CALLS = 1000
-"""Of one iteration that takes longer than `_LONGEST_S` as well: the memory must not fill."""
+"""Calls in one iteration, which must also take longer than `_LONGEST_S`: limits the memory that the recording uses."""
 
 Mode = tuple[bool, bool]
-"""Of a call: whether the module trains, whether gradients are recorded."""
+"""Mode of a call: whether the module is in training mode, whether gradients are recorded."""
 
 
 def mode_of(module: nn.Module) -> Mode:
-    """Of a call of the module that is made now."""
+    """The mode of a call of the module at this moment."""
     return module.training, torch.is_grad_enabled()
 
 
-class Course:
-    """Learns during the warm-up in which mode iterations begin: what begins otherwise is an evaluation."""
+class EvaluationDetector:
+    """Learns during the warm-up in which mode iterations begin: a call in another mode begins an evaluation."""
 
     def __init__(self) -> None:
         self._seen: collections.Counter[Mode] = collections.Counter()
         self._usual: Mode | None = None
-        self.aside = False
-        """An evaluation is under way."""
+        self.evaluating = False
+        """Whether an evaluation is running."""
         self.gaps = 0
-        """Evaluations so far. Each takes a number: iterations whose numbers follow each other share their boundary."""
+        """Evaluations so far. Each takes an iteration number, because consecutive numbers mean a shared boundary."""
         self._calls = 0
         self._since_s = 0.0
 
@@ -47,7 +47,7 @@ class Course:
         self._usual = self._seen.most_common(1)[0][0] if self._seen else None
 
     def forget(self) -> None:
-        """Any mode will do: an optimizer stepped without one call in the usual one."""
+        """Accept any mode: an optimizer stepped without a call in the usual one."""
         self._usual = None
 
     def is_evaluation(self, mode: Mode) -> bool:
@@ -60,13 +60,13 @@ class Course:
         return bool(most) and most[0][1] > 1 and mode != most[0][0]
 
     def begin_iteration(self) -> None:
-        """One begins now."""
-        self.aside = False
+        """An iteration begins."""
+        self.evaluating = False
         self._calls, self._since_s = 0, time.monotonic()
 
-    def step_aside(self) -> None:
-        """An evaluation begins now."""
-        self.aside = True
+    def begin_evaluation(self) -> None:
+        """An evaluation begins."""
+        self.evaluating = True
         self.gaps += 1
         self._calls, self._since_s = 0, time.monotonic()
 
@@ -76,8 +76,8 @@ class Course:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether the recording must end in the middle of this."""
+        """Whether the recording must end within this iteration."""
         seconds = time.monotonic() - self._since_s
-        if self.aside:
+        if self.evaluating:
             return seconds > _LONGEST_S or self._calls > _MOST_CALLS_ASIDE
         return seconds > _LONGEST_S and self._calls > _MOST_CALLS

@@ -1,7 +1,7 @@
-"""Hears of the first call of a model, and leaves no trace: what it replaces is back in its place before the call.
+"""Calls back once, before the first call of a model; every function that it replaces is restored before that call.
 
-Inference has no optimizer whose steps could be counted, and the module that is called is the one whose names count. A
-global forward hook would say it too, but slows down every module, makes torch.compile warn and recompiles.
+Inference has no optimizer whose steps could be counted, and module names start at the module that is called. A global
+forward hook would do too, but slows down every module, makes torch.compile warn and causes recompilations.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from torch import nn
 from torch.compiler import is_compiling
 
 _DYNAMO = "torch._dynamo.utils"
-"""Remembers ``nn.Module.__call__`` as it finds it, and compiles differently where it is another one later."""
+"""Stores ``nn.Module.__call__`` at import, and compiles differently if it is another one later."""
 
 
-class FirstCall:
-    """Until `stop`: calls ``tell(module)`` before the first call of a module with parameters; ``tell`` must not raise.
+class FirstCallHook:
+    """Until `stop`: calls ``on_first_call(module)`` before the first call of a module with parameters; it must not
+    raise.
 
-    What torch.compile makes of a model is watched by a hook on it alone, and a compiled function not at all.
+    A model compiled by torch.compile gets a hook of its own; a compiled function gets none.
     """
 
-    def __init__(self, tell: Callable[[nn.Module], None]) -> None:
-        self._tell = tell
+    def __init__(self, on_first_call: Callable[[nn.Module], None]) -> None:
+        self._on_first_call = on_first_call
         self._call: Any = nn.Module.__call__
         self._compile: Any = torch.compile
         self._handles: list[Any] = []
@@ -36,7 +37,7 @@ class FirstCall:
         self._compile_replacement = self._make_compile()
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Install the replacements."""
         self._waiting = True
         self._replace()
         torch.compile = self._compile_replacement
@@ -44,7 +45,7 @@ class FirstCall:
             sys.meta_path.insert(0, self)
 
     def stop(self) -> None:
-        """Put everything back."""
+        """Restore everything."""
         self._waiting = False
         self._restore()
         if torch.compile is self._compile_replacement:
@@ -56,9 +57,9 @@ class FirstCall:
         self._handles = []
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """As a finder of modules: finds nothing, but keeps out of the way while Dynamo is imported."""
+        """A module finder that finds nothing, but removes the replacement while Dynamo is imported."""
         if name == _DYNAMO:
-            # Back as soon as the next module is looked for: Dynamo's own imports go on after this one.
+            # Replaced again at the next module lookup: Dynamo's own imports continue after this one.
             self._restore()
         elif _DYNAMO in sys.modules and hasattr(sys.modules[_DYNAMO], "unpatched_nn_module_call"):
             with contextlib.suppress(ValueError):
@@ -79,7 +80,7 @@ class FirstCall:
 
         def __call__(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             if self._waiting and not is_compiling():
-                self._look(module)
+                self._report_model(module)
             return original(module, *args, **kwargs)
 
         return __call__
@@ -95,12 +96,12 @@ class FirstCall:
             made = original(*args, **kwargs)
             if self._waiting and isinstance(made, nn.Module):
                 with contextlib.suppress(Exception):
-                    self._handles.append(made.register_forward_pre_hook(lambda module, _: self._look(module)))
+                    self._handles.append(made.register_forward_pre_hook(lambda module, _: self._report_model(module)))
             return made
 
         return compile
 
-    def _look(self, module: nn.Module) -> None:
+    def _report_model(self, module: nn.Module) -> None:
         if not self._waiting:
             return
         try:
@@ -109,4 +110,4 @@ class FirstCall:
             return
         if counts:
             self.stop()
-            self._tell(module)
+            self._on_first_call(module)

@@ -1,4 +1,4 @@
-"""Hears of the next call of a model, while no module ranges are there to hear of it."""
+"""Forward pre-hook that reports calls of a model while the module ranges are off."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch.compiler import is_compiling
 from tb_dlprof_plugin.capture.modules import walk
 
 
-class Door:
-    """A forward pre-hook on each module of a model: whichever is called first is the one that is called from outside.
+class FirstForwardHook:
+    """A forward pre-hook on each module of a model: the module called first is the one that user code calls.
 
     Args:
         on_call: called with the module before each call; must not raise.
@@ -23,43 +23,43 @@ class Door:
         self._handles: list[Any] = []
 
     def install(self, model: nn.Module) -> bool:
-        """Put the hooks on; whether there is a module that took one."""
+        """Install the hooks. Returns whether any module accepted one."""
         for _, module in walk(model):
             self.install_on(module)
         return bool(self._handles)
 
     def install_on(self, module: nn.Module) -> None:
-        """Put a hook on this module alone. One that refuses hooks is left out."""
+        """Install a hook on this module only. A module that refuses hooks is skipped."""
         try:
             self._handles.append(module.register_forward_pre_hook(_Hook(self), prepend=True))
         except Exception:
             return
 
     def remove(self) -> None:
-        """Take all hooks off."""
+        """Remove all hooks."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
-        # A copy of the model made meanwhile may still hold the hook.
+        # A copy of the model made in the meantime may still hold the hook.
         self._on_call = None
 
     def called(self, module: nn.Module) -> None:
-        """From the hook."""
+        """Called by the hook."""
         if self._on_call is not None:
             self._on_call(module)
 
 
 class _Hook:
-    """A copied or pickled model takes along one that does nothing."""
+    """Copies as a hook that does nothing, with a copied or pickled model."""
 
-    __slots__ = ("door",)
+    __slots__ = ("hook",)
 
-    def __init__(self, door: Door | None = None) -> None:
-        self.door = door
+    def __init__(self, hook: FirstForwardHook | None = None) -> None:
+        self.hook = hook
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...]) -> None:
-        if self.door is not None and not is_compiling():
-            self.door.called(module)
+        if self.hook is not None and not is_compiling():
+            self.hook.called(module)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Hook:
         return _Hook()

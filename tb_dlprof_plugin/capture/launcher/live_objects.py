@@ -1,6 +1,7 @@
-"""What lives in the process: modules, optimizers, DataLoaders, profilers. Found through the garbage collector.
+"""Finds the live modules, optimizers, DataLoaders and profilers of the process, through the garbage collector.
 
-One look takes 50 to 150 ms in a usual training process; there are two, before anything is recorded. Nothing is kept.
+A search takes 50 to 150 ms in a usual training process; there are two, before anything is recorded. No reference is
+kept.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 
 @dataclass(slots=True)
-class Alive:
-    """In the order in which they were made, as far as the collector knows it."""
+class LiveObjects:
+    """In order of creation, as far as the garbage collector keeps it."""
 
     modules: list[nn.Module] = field(default_factory=list)
     optimizers: list[Optimizer] = field(default_factory=list)
@@ -27,15 +28,15 @@ class Alive:
     profilers: list[Any] = field(default_factory=list)
 
 
-def look() -> Alive:
-    """All of them. Asks no object anything but its type: asking some lazy ones for their class would load them."""
-    alive = Alive()
+def find_live_objects() -> LiveObjects:
+    """Returns all of them. Reads only the type of each object: ``__class__`` would load some lazy ones."""
+    objects = LiveObjects()
     kinds: list[tuple[Any, list[Any]]] = [
-        (nn.Module, alive.modules),
-        (Optimizer, alive.optimizers),
-        (DataLoader, alive.loaders),
-        (_BaseDataLoaderIter, alive.iterators),
-        (torch.profiler.profile, alive.profilers),
+        (nn.Module, objects.modules),
+        (Optimizer, objects.optimizers),
+        (DataLoader, objects.loaders),
+        (_BaseDataLoaderIter, objects.iterators),
+        (torch.profiler.profile, objects.profilers),
     ]
     known: dict[int, list[Any] | None] = {}
     for one in gc.get_objects():
@@ -46,26 +47,26 @@ def look() -> Alive:
             into = known[id(kind)] = next((found for base, found in kinds if _is_subclass(kind, base)), None)
         if into is not None:
             into.append(one)
-    # A module whose constructor has not run yet has no children to ask for.
-    alive.modules = [module for module in alive.modules if "_modules" in module.__dict__]
-    return alive
+    # A module whose constructor has not run yet has no children.
+    objects.modules = [module for module in objects.modules if "_modules" in module.__dict__]
+    return objects
 
 
-def training_loader(alive: Alive) -> Any:
-    """The DataLoader that is being iterated over, or the only one; None where that cannot be told.
+def training_loader(objects: LiveObjects) -> Any:
+    """The DataLoader that is being iterated over, or the only one; None if neither can be determined.
 
-    Of one that only its loop holds nothing is left but the iterator, which has the same settings.
+    If only the loop holds the DataLoader, just its iterator is left, which has the same settings.
     """
-    for iterator in sorted(alive.iterators, key=_yielded, reverse=True):
-        for loader in alive.loaders:
+    for iterator in sorted(objects.iterators, key=_yielded, reverse=True):
+        for loader in objects.loaders:
             if iterator._dataset is loader.dataset and iterator._index_sampler is loader._index_sampler:
                 return loader
         return _Iterated(iterator)
-    return alive.loaders[0] if len(alive.loaders) == 1 else None
+    return objects.loaders[0] if len(objects.loaders) == 1 else None
 
 
 class _Iterated:
-    """The settings of a DataLoader as its iterator knows them."""
+    """The settings of a DataLoader, read from its iterator."""
 
     def __init__(self, iterator: Any) -> None:
         self.dataset = iterator._dataset

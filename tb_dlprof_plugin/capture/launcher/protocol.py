@@ -1,7 +1,7 @@
-"""What ``tb-dlprof run`` and the processes of the script that it starts tell each other: an order and reports.
+"""Files between ``tb-dlprof run`` and the processes of the script: one request, and a status of each process.
 
-Both are JSON files in one temporary folder, whose path the processes find in the environment. `Order` goes down, once;
-each process that imports torch writes a `Report` of its own, named after its process id, and renews it as it goes on.
+JSON files in one temporary folder, whose path is in an environment variable. ``tb-dlprof run`` writes one `RunRequest`;
+each process that imports torch writes a `ProcessStatus`, named after its process id, and updates it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Literal
 import msgspec
 
 VARIABLE = "TB_DLPROF_RUN"
-"""The environment variable with the folder's path; `capture/launcher/inject/sitecustomize.py` looks for it."""
-_ORDER = "order.json"
-_REPORT = ".report.json"
+"""The environment variable with the folder's path, read by `capture/launcher/inject/sitecustomize.py`."""
+_REQUEST = "request.json"
+_STATUS = ".status.json"
 
 Phase = Literal["watching", "waiting", "recording", "recorded", "left_alone", "failed"]
 """Of a process: torch is imported, iterations are counted, recorded, done; or nothing is recorded, and ``said`` why."""
 
 
-class Order(msgspec.Struct, frozen=True):
+class RunRequest(msgspec.Struct, frozen=True):
     """What to record. Iterations are counted from 0, times are seconds."""
 
     run_directory: str
@@ -33,7 +33,7 @@ class Order(msgspec.Struct, frozen=True):
     """Names the training, where it has several ranks."""
     first: int | None = None
     last: int | None = None
-    """Iterations to record, both inclusive; None leaves it to the default."""
+    """Iterations to record, both inclusive; None: the default."""
     delay_s: float = 0.0
     duration_s: float | None = None
     between_marks: bool = False
@@ -43,12 +43,12 @@ class Order(msgspec.Struct, frozen=True):
 
     def write(self, folder: Path) -> None:
         """Raises OSError."""
-        _replace(folder / _ORDER, msgspec.json.encode(self))
+        _replace(folder / _REQUEST, msgspec.json.encode(self))
 
     @classmethod
-    def read(cls, folder: Path) -> Order:
-        """Raises OSError, or msgspec.MsgspecError for something that is no order."""
-        return msgspec.json.decode((folder / _ORDER).read_bytes(), type=cls)
+    def read(cls, folder: Path) -> RunRequest:
+        """Raises OSError, or msgspec.MsgspecError if the file is not a request."""
+        return msgspec.json.decode((folder / _REQUEST).read_bytes(), type=cls)
 
 
 class Analysis(msgspec.Struct):
@@ -61,8 +61,8 @@ class Analysis(msgspec.Struct):
     final_trace: str
 
 
-class Report(msgspec.Struct):
-    """How far a process of the script is."""
+class ProcessStatus(msgspec.Struct):
+    """Progress of one process of the script."""
 
     pid: int
     phase: Phase = "watching"
@@ -84,26 +84,26 @@ class Report(msgspec.Struct):
     model: str = ""
     used_gpu: bool = False
     ended: bool = False
-    """The process has reached its end, and its report is complete."""
+    """The process has ended, and its status is complete."""
     analyses: list[Analysis] = []
 
     def write(self, folder: Path) -> None:
-        """Never raises: a report that is missing must not cost the training anything."""
+        """Never raises: a missing status must not affect the training."""
         with contextlib.suppress(OSError):
-            _replace(folder / f"{self.pid}{_REPORT}", msgspec.json.encode(self))
+            _replace(folder / f"{self.pid}{_STATUS}", msgspec.json.encode(self))
 
 
-def read_reports(folder: Path) -> list[Report]:
+def read_statuses(folder: Path) -> list[ProcessStatus]:
     """Those of all processes, by rank and process id."""
-    reports = []
-    for path in folder.glob(f"*{_REPORT}"):
+    statuses = []
+    for path in folder.glob(f"*{_STATUS}"):
         with contextlib.suppress(OSError, msgspec.MsgspecError):
-            reports.append(msgspec.json.decode(path.read_bytes(), type=Report))
-    return sorted(reports, key=lambda report: (report.rank, report.pid))
+            statuses.append(msgspec.json.decode(path.read_bytes(), type=ProcessStatus))
+    return sorted(statuses, key=lambda status: (status.rank, status.pid))
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Whole or not at all: the other side may read at any time."""
+    """Atomically: the other side may read at any time."""
     temporary = path.with_name(f".{os.getpid()}.{path.name}.tmp")
     temporary.write_bytes(data)
     temporary.replace(path)

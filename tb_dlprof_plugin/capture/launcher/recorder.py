@@ -1,8 +1,8 @@
 """Counts the iterations of a script from outside, and records those that it was asked for.
 
-An iteration ends with an optimizer's step, which torch tells through a hook for all optimizers; the next one begins
-where the model is called next. (Not in the hook itself: it runs inside the range that torch records around the step.)
-Without an optimizer each call of the model is an iteration. Until the warm-up only that one hook is there, after the
+An iteration ends with an optimizer's step, seen by torch's hook for all optimizers; the next one begins at the next
+call of the model. (Not in the hook itself, which runs inside the range that torch records around the step.) Without an
+optimizer each call of the model is an iteration. Before the warm-up only that one hook is installed, after the
 recording none.
 """
 
@@ -25,20 +25,20 @@ from torch.optim import Optimizer
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
 from tb_dlprof_plugin.capture.cycle import LIGHT_STEPS, StepKind, kind_outside
 from tb_dlprof_plugin.capture.identity import rank_and_world_size
-from tb_dlprof_plugin.capture.launcher.evaluation_detector import ENOUGH_ITERATIONS, Course, mode_of
-from tb_dlprof_plugin.capture.launcher.protocol import Order, Report
-from tb_dlprof_plugin.capture.launcher.recording_window import Window
-from tb_dlprof_plugin.capture.launcher.step_boundary import IterationEnd
-from tb_dlprof_plugin.capture.launcher.training_hooks import Ears
+from tb_dlprof_plugin.capture.launcher.evaluation_detector import ENOUGH_ITERATIONS, EvaluationDetector, mode_of
+from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest
+from tb_dlprof_plugin.capture.launcher.recording_window import RecordingWindow
+from tb_dlprof_plugin.capture.launcher.step_boundary import StepBoundary
+from tb_dlprof_plugin.capture.launcher.training_hooks import HookSet
 from tb_dlprof_plugin.capture.light_window import light_is_possible
 from tb_dlprof_plugin.capture.warn import probe, warn
 
 if TYPE_CHECKING:
     # Imported where a recording begins: most processes that import torch train nothing.
-    from tb_dlprof_plugin.capture.launcher.first_forward_hook import Door
-    from tb_dlprof_plugin.capture.launcher.live_objects import Alive
+    from tb_dlprof_plugin.capture.launcher.first_forward_hook import FirstForwardHook
+    from tb_dlprof_plugin.capture.launcher.live_objects import LiveObjects
     from tb_dlprof_plugin.capture.launcher.recording import Recording
-    from tb_dlprof_plugin.capture.launcher.training_state import Subject
+    from tb_dlprof_plugin.capture.launcher.training_state import TrainingState
 
 _OPTIMIZER_STEPS, _CALLS = "optimizer steps", "calls of the model"
 _SKIPPED_CALLS = 5
@@ -62,68 +62,68 @@ class _Phase(enum.Enum):
 
 
 class Recorder:
-    """Of one process.
+    """The recorder of one process.
 
     Args:
-        order: what to record.
+        request: what to record.
         folder: where reports go.
     """
 
-    def __init__(self, order: Order, folder: Path) -> None:
-        self._order, self._folder = order, folder
-        self._report = Report(pid=os.getpid())
+    def __init__(self, request: RunRequest, folder: Path) -> None:
+        self._request, self._folder = request, folder
+        self._status = ProcessStatus(pid=os.getpid())
         self._phase = _Phase.IDLE
-        self._window = Window(order)
+        self._window = RecordingWindow(request)
         self._steps_count = True
         self._iteration = 0
-        self._ends = IterationEnd()
-        # Steps of the only optimizer that need no more than to be counted, and those that were.
+        self._ends = StepBoundary()
+        # Steps of the only optimizer that only need to be counted, and how many have been.
         self._only: int | None = None
         self._idle = self._counted = 0
         self._optimizers: dict[int, weakref.ref[Optimizer]] = {}
         self._called: Callable[[], nn.Module | None] = _nothing
         self._thread: int | None = None
-        # An optimizer has stepped, and the model was not called since.
+        # An optimizer has stepped, and the model has not been called since.
         self._pending = False
         # No call of the model is seen: iterations begin with the optimizer's step.
         self._without_calls = False
         self._skip_call = self._ending = False
-        self._course = Course()
+        self._evaluations = EvaluationDetector()
         self._cycle = 0
         self._session: str | None = None
-        self._door: Door | None = None
-        self._subject: Subject | None = None
+        self._call_hook: FirstForwardHook | None = None
+        self._training: TrainingState | None = None
         self._recording: Recording | None = None
         self._own_profilers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._outside = OutsideSteps(order.run_directory)
+        self._outside = OutsideSteps(request.run_directory)
         # Iterations of the light window that have begun; iterations after the recording.
         self._light_steps = self._since = 0
-        # The one that came last, while the iterations after it are measured.
+        # The last recording, while the iterations after it are measured.
         self._after: Recording | None = None
-        self._ears = Ears(self._on_step, self._on_first_call, self._on_mark, self._on_end_mark, self._fail)
+        self._hooks = HookSet(self._on_step, self._on_first_call, self._on_mark, self._on_end_mark, self._fail)
 
     def begin(self) -> None:
-        """Watch this process."""
-        self._ears.put_on(marks=self._order.between_marks)
-        self._report.write(self._folder)
+        """Install the hooks in this process."""
+        self._hooks.install(marks=self._request.between_marks)
+        self._status.write(self._folder)
 
     def end(self) -> None:
         """The process ends: save what was recorded. Never raises."""
-        if self._report.pid == os.getpid() and not self._report.ended:
-            self._ears.quietly(self._end)
+        if self._status.pid == os.getpid() and not self._status.ended:
+            self._hooks.quietly(self._end)
 
     def forked(self) -> None:
-        """This is a child now: mostly a worker of a DataLoader, but perhaps a rank of a training."""
+        """Called in a forked child: usually a DataLoader worker, but perhaps a rank of a training."""
         if self._in(_Phase.DUE, _Phase.LIGHT, _Phase.WARM, _Phase.ACTIVE, _Phase.AFTER):
             # Its profiler is a copy that records nothing.
             self._recording = None
-            self._outside = OutsideSteps(self._order.run_directory)
+            self._outside = OutsideSteps(self._request.run_directory)
             self._complete_after()
             self._off()
-        self._report = Report(pid=os.getpid())
+        self._status = ProcessStatus(pid=os.getpid())
         self._thread = None
 
-    # ---- what is heard
+    # ---- callbacks
 
     def _on_step(self, optimizer: Optimizer) -> None:
         # Most steps of a training end here, at the cost of a fraction of a microsecond.
@@ -131,17 +131,17 @@ class Recorder:
             self._counted += 1
             return
         self._catch_up()
-        self._hear_step(optimizer)
+        self._handle_step(optimizer)
         if self._in(_Phase.WAIT) and self._ends.only:
             self._only, self._idle = id(optimizer), self._window.idle(self._iteration)
 
     def _catch_up(self) -> None:
-        """With the steps that were only counted."""
+        """Account for the steps that were only counted."""
         self._iteration += self._counted
         self._ends.count(self._counted)
         self._idle = self._counted = 0
 
-    def _hear_step(self, optimizer: Optimizer) -> None:
+    def _handle_step(self, optimizer: Optimizer) -> None:
         if self._in(_Phase.OFF):
             return
         known = self._optimizers.get(id(optimizer))
@@ -159,12 +159,12 @@ class Recorder:
         if self._in(_Phase.WAIT):
             if self._window.near(self._iteration):
                 self._outside.turn(StepKind.TIMED)
-            if not self._order.between_marks and self._window.due(self._iteration):
+            if not self._request.between_marks and self._window.due(self._iteration):
                 self._pending = True
                 self._prepare()
         elif threading.get_ident() == self._thread and (self._pending or self._without_calls):
-            if self._course.aside:
-                self._course.forget()
+            if self._evaluations.evaluating:
+                self._evaluations.forget()
             else:
                 self._without_calls = True
             self._pending = False
@@ -175,36 +175,36 @@ class Recorder:
     def _on_first_call(self, module: nn.Module) -> None:
         self._called = weakref.ref(module)
         self._thread = threading.get_ident()
-        if not self._in(_Phase.IDLE) or self._order.between_marks:
+        if not self._in(_Phase.IDLE) or self._request.between_marks:
             return
-        alive = self._look()
-        if self._is_profiled(alive):
+        objects = self._find_objects()
+        if self._is_profiled(objects):
             return
         trains = any(mode_of(module))
-        self._steps_count = bool(alive.optimizers) and trains
+        self._steps_count = bool(objects.optimizers) and trains
         if self._steps_count:
-            self._course.learn(mode_of(module))
+            self._evaluations.learn(mode_of(module))
         else:
-            self._report.unit = _CALLS
-            skipped = _SKIPPED_EVALUATIONS if alive.optimizers else _SKIPPED_CALLS if trains else 0
-            self._window = Window(self._order, skipped, _RECORDED_CALLS)
+            self._status.unit = _CALLS
+            skipped = _SKIPPED_EVALUATIONS if objects.optimizers else _SKIPPED_CALLS if trains else 0
+            self._window = RecordingWindow(self._request, skipped, _RECORDED_CALLS)
         self._wait()
         if self._window.due(0):
-            # The hooks that are put on now hear of this call as well.
+            # The hooks installed now see this call as well.
             self._skip_call = not self._steps_count
-            self._prepare(alive)
+            self._prepare(objects)
             self._next_iteration()
         elif not self._steps_count:
             self._iteration = -1
-            self._open_door()
+            self._install_call_hook()
 
     def _on_call(self, module: nn.Module) -> None:
-        """A module is called from outside."""
+        """A module is called by user code."""
         if self._thread is None:
             self._thread = threading.get_ident()
         if self._in(_Phase.OFF) or threading.get_ident() != self._thread:
             return
-        course = self._course
+        course = self._evaluations
         course.count_call()
         if not self._steps_count:
             self._count_call(module)
@@ -215,7 +215,7 @@ class Recorder:
             return
         mode = mode_of(module)
         if self._in(_Phase.ACTIVE) and course.is_evaluation(mode):
-            self._step_aside()
+            self._begin_evaluation()
             return
         if (self._in(_Phase.LIGHT) and course.is_unlikely(mode)) or (
             self._in(_Phase.AFTER) and course.is_evaluation(mode)
@@ -257,7 +257,7 @@ class Recorder:
         if self._in(_Phase.ACTIVE):
             self._close()
 
-    # ---- what is done
+    # ---- actions
 
     @property
     def _seen(self) -> int:
@@ -270,9 +270,9 @@ class Recorder:
     def _wait(self) -> None:
         self._phase = _Phase.WAIT
         self._window.light = self._light_is_possible()
-        self._report.phase = "waiting"
-        self._report.starts_at = self._window.first
-        self._report.write(self._folder)
+        self._status.phase = "waiting"
+        self._status.starts_at = self._window.first
+        self._status.write(self._folder)
 
     def _count_steps(self) -> None:
         """What looked like an evaluation becomes a training."""
@@ -280,58 +280,58 @@ class Recorder:
             self._recording.drop()
         self._complete_after()
         self._outside.drop()
-        self._let_go()
+        self._release()
         self._steps_count, self._iteration = True, 0
-        self._window = Window(self._order)
-        self._report.unit = _OPTIMIZER_STEPS
+        self._window = RecordingWindow(self._request)
+        self._status.unit = _OPTIMIZER_STEPS
         self._wait()
 
-    def _prepare(self, alive: Alive | None = None) -> None:
-        """Find the models, and hear of their next call."""
-        from tb_dlprof_plugin.capture.launcher.training_state import Subject
+    def _prepare(self, objects: LiveObjects | None = None) -> None:
+        """Find the models, and install a hook for their next call."""
+        from tb_dlprof_plugin.capture.launcher.training_state import TrainingState
 
-        alive = alive or self._look()
-        if self._is_profiled(alive):
+        objects = objects or self._find_objects()
+        if self._is_profiled(objects):
             return
-        if not self._order.between_marks:
+        if not self._request.between_marks:
             self._window.open(self._iteration)
         if self._window.missed:
-            self._leave("failed", f"iteration {self._iteration} had begun when the delay was over, and --iter-stop is "
+            self._abandon("failed", f"iteration {self._iteration} had begun when the delay was over, --iter-stop is "
                         f"{self._window.last}: give a shorter --delay or a later --iter-stop")  # fmt: skip
             return
-        if self._order.simple and not torch.cuda.is_available():
-            self._leave("failed", "--mode simple records GPU kernels, and torch sees no GPU here: leave it out")
+        if self._request.simple and not torch.cuda.is_available():
+            self._abandon("failed", "--mode simple records GPU kernels, and torch sees no GPU here: leave it out")
             return
         stepped = [one for known in self._optimizers.values() if (one := known()) is not None]
-        self._subject = Subject(alive, stepped, self._called())
-        self._report.model = self._subject.name
+        self._training = TrainingState(objects, stepped, self._called())
+        self._status.model = self._training.name
         self._phase = _Phase.DUE
-        # Until the next iteration begins.
+        # Not timed until the next iteration begins.
         self._outside.begin(StepKind.REST)
-        self._without_calls = not self._open_door()
+        self._without_calls = not self._install_call_hook()
 
-    def _open_door(self) -> bool:
-        """Whether calls of the model will be heard of."""
-        from tb_dlprof_plugin.capture.launcher.first_forward_hook import Door
+    def _install_call_hook(self) -> bool:
+        """Returns whether the forward pre-hook could be installed."""
+        from tb_dlprof_plugin.capture.launcher.first_forward_hook import FirstForwardHook
 
-        self._close_door()
-        hear = self._hear
+        self._remove_call_hook()
+        on_call = self._guarded_on_call
         if self._steps_count:
             # GPU kernels alone need no exact beginning, and hooks cost time.
-            if self._subject is not None and not self._order.simple:
-                self._door = self._subject.door(hear)
+            if self._training is not None and not self._request.simple:
+                self._call_hook = self._training.install_call_hook(on_call)
         elif (called := self._called()) is not None:
-            self._door = Door(hear)
-            self._door.install_on(called)
-        return self._door is not None
+            self._call_hook = FirstForwardHook(on_call)
+            self._call_hook.install_on(called)
+        return self._call_hook is not None
 
-    def _close_door(self) -> None:
-        if self._door is not None:
-            self._door.remove()
-            self._door = None
+    def _remove_call_hook(self) -> None:
+        if self._call_hook is not None:
+            self._call_hook.remove()
+            self._call_hook = None
 
     def _next_iteration(self) -> None:
-        self._course.begin_iteration()
+        self._evaluations.begin_iteration()
         if self._in(_Phase.DUE) and self._iteration + self._window.warmup < self._window.first:
             self._phase, self._light_steps = _Phase.LIGHT, 0
             self._outside.turn(StepKind.LIGHT_WARMUP)
@@ -352,70 +352,70 @@ class Recorder:
                 self._step(live=True)
 
     def _begin_recording(self) -> None:
-        assert self._subject is not None
-        report = self._report
-        report.rank, report.world_size = rank_and_world_size()
-        if report.world_size > 1:
+        assert self._training is not None
+        status = self._status
+        status.rank, status.world_size = rank_and_world_size()
+        if status.world_size > 1:
             # The ranks of one training; other processes with the same rank are trainings of their own.
-            self._session = self._order.session
-        self._recording = self._subject.recording(
-            self._order,
-            self._hear,
+            self._session = self._request.session
+        self._recording = self._training.recording(
+            self._request,
+            self._guarded_on_call,
             iteration=self._iteration,
             session=self._session,
             cycle=self._cycle,
-            rank=report.rank,
-            world_size=report.world_size,
+            rank=status.rank,
+            world_size=status.world_size,
             outside=self._outside,
         )
         live = self._recording.live = self._iteration >= self._window.first
         self._recording.start()
         if self._recording.failed:
-            self._leave("failed", "the profiler did not start")
+            self._abandon("failed", "the profiler did not start")
             return
         self._own_profilers.add(self._recording.profiler)
         self._phase = _Phase.WARM
         if live:
             self._is_live()
         else:
-            # In front of the module ranges: the first recorded call must not have begun when the recording begins.
-            self._open_door()
+            # Installed before the module ranges: the recording must begin before the first recorded call does.
+            self._install_call_hook()
 
     def _step(self, live: bool) -> None:
         assert self._recording is not None
         self._recording.live = live
-        self._recording.next_step(self._iteration + self._course.gaps)
+        self._recording.next_step(self._iteration + self._evaluations.gaps)
         if self._recording.failed:
-            self._leave("failed", "the profiler did not start")
+            self._abandon("failed", "the profiler did not start")
         elif live and self._in(_Phase.WARM):
             self._is_live()
 
     def _is_live(self) -> None:
         assert self._recording is not None
-        by_door = self._door is not None and self._in(_Phase.WARM) and self._recording.handler.ranges is not None
-        if by_door:
-            # From here on the module ranges say it, beginning with the call that is under way.
+        by_hook = self._call_hook is not None and self._in(_Phase.WARM) and self._recording.handler.ranges is not None
+        if by_hook:
+            # From here on the module ranges report calls, beginning with the current one.
             self._skip_call = self._skip_call or not self._steps_count
-            self._close_door()
+            self._remove_call_hook()
         self._phase = _Phase.ACTIVE
         self._window.begin()
         if multiprocessing.parent_process() is not None:
-            # Forked ones end without the functions that were registered with `atexit`.
+            # Forked processes end without the functions that were registered with `atexit`.
             multiprocessing.util.Finalize(None, self.end, exitpriority=0)
-        self._course.settle()
-        report = self._report
-        report.phase, report.first, report.recording_since_s = "recording", self._window.first, time.time()
-        report.write(self._folder)
+        self._evaluations.settle()
+        status = self._status
+        status.phase, status.first, status.recording_since_s = "recording", self._window.first, time.time()
+        status.write(self._folder)
 
-    def _step_aside(self) -> None:
+    def _begin_evaluation(self) -> None:
         """An evaluation begins between two iterations."""
-        if self._course.aside or self._recording is None:
+        if self._evaluations.evaluating or self._recording is None:
             return
         if self._iteration - self._window.first >= ENOUGH_ITERATIONS and not self._window.explicit:
             self._close()
             return
         self._recording.pause()
-        self._course.step_aside()
+        self._evaluations.begin_evaluation()
 
     def _close(self) -> None:
         """Write what was recorded."""
@@ -423,35 +423,35 @@ class Recorder:
         last = self._iteration - (1 if self._pending or self._window.over(self._iteration) else 0)
         recording, self._recording = self._recording, None
         # The script is stopped where seconds were given, and between marks the next recording may begin at any time.
-        goes_on = not (self._ending or self._order.between_marks or self._order.duration_s is not None)
+        goes_on = not (self._ending or self._request.between_marks or self._request.duration_s is not None)
         analyses = recording.finish(goes_on)
         # A second recording is a cycle of the same training.
         self._session = recording.handler.session
-        report = self._report
-        report.used_gpu = bool(probe(torch.cuda.is_initialized))
+        status = self._status
+        status.used_gpu = bool(probe(torch.cuda.is_initialized))
         if analyses:
             self._cycle += 1
-            report.phase = "recorded"
-            report.last = max(self._window.first, last)
-            report.analyses = [*report.analyses, *analyses]
+            status.phase = "recorded"
+            status.last = max(self._window.first, last)
+            status.analyses = [*status.analyses, *analyses]
         else:
-            report.phase = "failed"
-            report.said = "the trace was not written; a warning of the script's process says why"
-        subject = self._subject
-        self._let_go()
-        if self._order.between_marks and analyses:
+            status.phase = "failed"
+            status.said = "the trace was not written; a warning of the script's process says why"
+        subject = self._training
+        self._release()
+        if self._request.between_marks and analyses:
             self._phase = _Phase.WAIT
             self._window.rest(self._iteration)
         elif goes_on and analyses:
             self._phase, self._after, self._since = _Phase.AFTER, recording, 0
             if self._outside.light_due and self._light_is_possible():
                 # Its steps begin where those of the recording do.
-                self._subject = subject
-            self._without_calls = not self._open_door()
+                self._training = subject
+            self._without_calls = not self._install_call_hook()
         else:
             self._rest()
-        report.iterations = self._seen
-        report.write(self._folder)
+        status.iterations = self._seen
+        status.write(self._folder)
 
     def _measure_after(self) -> None:
         """An iteration after the recording begins."""
@@ -461,67 +461,67 @@ class Recorder:
             self._since, None, leading=False, light_after=outside.light_due, light=self._light_is_possible()
         )
         outside.turn(kind)
-        if kind is StepKind.TIMED and self._steps_count and self._door is not None:
-            # A mark needs no exact beginning, and hooks cost time.
-            self._close_door()
+        if kind is StepKind.TIMED and self._steps_count and self._call_hook is not None:
+            # A timed step needs no exact beginning, and hooks cost time.
+            self._remove_call_hook()
             self._without_calls = True
         if outside.after_is_over():
             self._complete_after()
             self._rest()
 
     def _complete_after(self) -> None:
-        """No further iteration after the recording counts."""
+        """End the measurement after the recording."""
         recording, self._after = self._after, None
         if recording is not None:
             recording.handler.complete()
             self._outside.drop()
 
     def _rest(self) -> None:
-        """A recording is over, with all that is measured after it."""
+        """A recording and the measurements after it are complete."""
         if self._steps_count:
             self._off()
         else:
             self._phase = _Phase.REST
-            self._let_go()
+            self._release()
 
     def _light_is_possible(self) -> bool:
-        # Where calls of the model are all that is recorded, that is a light window itself.
-        return not self._order.simple and not self._order.between_marks and light_is_possible()
+        # With --mode simple the recording is a light window itself.
+        return not self._request.simple and not self._request.between_marks and light_is_possible()
 
-    def _let_go(self) -> None:
-        self._close_door()
-        self._recording = self._subject = None
-        self._pending = self._course.aside = self._skip_call = False
+    def _release(self) -> None:
+        self._remove_call_hook()
+        self._recording = self._training = None
+        self._pending = self._evaluations.evaluating = self._skip_call = False
 
-    def _look(self) -> Alive:
-        from tb_dlprof_plugin.capture.launcher.live_objects import look
+    def _find_objects(self) -> LiveObjects:
+        from tb_dlprof_plugin.capture.launcher.live_objects import find_live_objects
 
-        return look()
+        return find_live_objects()
 
-    def _is_profiled(self, alive: Alive) -> bool:
-        """Whether the script profiles itself; it is left alone then."""
-        if any(profiler not in self._own_profilers for profiler in alive.profilers):
-            self._leave("left_alone", "it uses torch.profiler itself")
+    def _is_profiled(self, objects: LiveObjects) -> bool:
+        """Whether the script uses torch's profiler itself; then nothing is recorded."""
+        if any(profiler not in self._own_profilers for profiler in objects.profilers):
+            self._abandon("left_alone", "it uses torch.profiler itself")
             return True
         return False
 
-    def _leave(self, phase: Any, said: str) -> None:
+    def _abandon(self, phase: Any, said: str) -> None:
         if self._after is not None:
-            # What was recorded is not lost by what comes after it.
+            # The recording is complete: keep it.
             self._complete_after()
             self._off()
             return
-        self._report.phase, self._report.said = phase, said
+        self._status.phase, self._status.said = phase, said
         self._outside.drop()
         if self._recording is not None and not self._recording.failed:
             self._recording.drop()
         self._off()
-        self._report.write(self._folder)
+        self._status.write(self._folder)
 
     def _off(self) -> None:
         self._phase = _Phase.OFF
-        self._let_go()
-        self._ears.take_off()
+        self._release()
+        self._hooks.remove()
         self._optimizers.clear()
 
     def _end(self) -> None:
@@ -533,20 +533,20 @@ class Recorder:
                 self._close()
             else:
                 self._recording.drop()
-        report = self._report
-        report.iterations = self._seen
-        report.used_gpu = report.used_gpu or bool(probe(torch.cuda.is_initialized))
+        status = self._status
+        status.iterations = self._seen
+        status.used_gpu = status.used_gpu or bool(probe(torch.cuda.is_initialized))
         self._outside.drop()
         self._off()
-        report.ended = True
-        report.write(self._folder)
+        status.ended = True
+        status.write(self._folder)
 
-    def _hear(self, module: nn.Module) -> None:
-        self._ears.quietly(self._on_call, module)
+    def _guarded_on_call(self, module: nn.Module) -> None:
+        self._hooks.quietly(self._on_call, module)
 
     def _fail(self, error: Exception) -> None:
         why = f"{type(error).__name__}: {error}"
-        probe(lambda: self._leave("failed", why))
+        probe(lambda: self._abandon("failed", why))
         warn(f"The script goes on without a profile: {why}.")
 
 

@@ -1,4 +1,4 @@
-"""One recording: a `ProfileSession` that is stepped from outside, and hands its analysis over to ``tb-dlprof run``."""
+"""One recording: a `ProfileSession` that the recorder steps, and whose analysis ``tb-dlprof run`` waits for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIMPLE_OPTIONS: dict[str, Any] = {"activities": [ProfilerActivity.CUDA], "recor
 
 
 class Handler(TraceHandler):
-    """Of a process whose place among the ranks is known: at its end torch.distributed may be gone."""
+    """A handler with a fixed rank and world size: at the process' end torch.distributed may be shut down."""
 
     world_size = 1
 
@@ -41,7 +41,7 @@ class Handler(TraceHandler):
 
 
 class Ranges(ModuleRanges):
-    """Module ranges that tell of each call from outside the model.
+    """Module ranges that report each call from outside the model.
 
     Args:
         on_call: called with the module before its range begins; must not raise.
@@ -76,7 +76,7 @@ class Recording(ProfileSession):
 
     @property
     def failed(self) -> bool:
-        """Whether the profiler could not run; a warning has said why."""
+        """Whether the profiler could not run; a warning gave the reason."""
         return self._failed
 
     def next_step(self, number: int) -> None:
@@ -86,17 +86,17 @@ class Recording(ProfileSession):
         self.step()
 
     def pause(self) -> None:
-        """What follows belongs to no iteration, until the next `next_step`."""
+        """Until the next `next_step`, nothing belongs to an iteration."""
         self._guarded(self._end_annotation)
 
     def finish(self, goes_on: bool) -> list[Analysis]:
-        """Write the trace and start its analysis; what to wait for, empty where that failed.
+        """Write the trace and start its analysis; the analyses to wait for, empty if that failed.
 
         Args:
             goes_on: steps that come after it are going to be measured, up to `TraceHandler.complete`.
         """
         self.handler.goes_on = lambda *_: goes_on
-        self._interrupted = True  # says nothing itself of a recording without a trace
+        self._interrupted = True  # suppresses the warning about a recording without a trace
         self.stop(wait=False)
         running, self.handler._workers = self.handler._workers, []
         return [found for worker in running if (found := probe(lambda worker=worker: _hand_over(worker))) is not None]  # type: ignore[misc]
@@ -134,7 +134,7 @@ class Recording(ProfileSession):
             annotation.__exit__(None, None, None)
 
 
-def _hand_over(worker: process_pool.Worker) -> Analysis:
-    """The interpreter's exit no longer waits for it: ``tb-dlprof run`` does."""
+def _hand_over(worker: process_pool.AnalysisProcess) -> Analysis:
+    """``tb-dlprof run`` waits for it instead of the interpreter's exit."""
     process_pool._forget(worker)
     return Analysis(worker.process.pid, str(worker.folder), worker.job.trace, worker.job.final_trace)

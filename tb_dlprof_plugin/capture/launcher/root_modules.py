@@ -10,10 +10,10 @@ from torch.optim import Optimizer
 from tb_dlprof_plugin.capture.wrappers import unwrap
 
 _MOST = 16
-"""More outermost modules than this are no parts of one training step."""
+"""More outermost modules than this are not parts of one training step."""
 
 
-class Roots(nn.Module):
+class RootModules(nn.Module):
     """Holds several outermost modules under the names of their classes; never called."""
 
     def __init__(self, modules: list[nn.Module]) -> None:
@@ -25,7 +25,7 @@ class Roots(nn.Module):
 
 
 def name_of(model: nn.Module) -> str:
-    """Of its class, as the facts have it."""
+    """The name of its class, as in the facts."""
     return type(unwrap(model)).__name__
 
 
@@ -63,8 +63,8 @@ def as_one(roots: list[nn.Module]) -> nn.Module | None:
     """What the module ranges walk through; with one root the names are those of its own ``named_modules()``."""
     if len(roots) < 2:
         return roots[0] if roots else None
-    # A class of its own: its name is what the pages show as the model.
-    kind = type(" + ".join(map(name_of, roots)), (Roots,), {})
+    # The name of the class is what the pages show as the model.
+    kind = type(" + ".join(map(name_of, roots)), (RootModules,), {})
     held: nn.Module = kind(roots)
     return held
 
@@ -72,7 +72,7 @@ def as_one(roots: list[nn.Module]) -> nn.Module | None:
 def _parents(modules: list[nn.Module]) -> dict[int, list[nn.Module]]:
     parents: dict[int, list[nn.Module]] = {}
     for module in modules:
-        if isinstance(module, Roots):
+        if isinstance(module, RootModules):
             continue
         for child in module._modules.values():
             if child is not None:
@@ -110,7 +110,7 @@ def _tops(module: nn.Module, parents: dict[int, list[nn.Module]]) -> list[nn.Mod
 
 def _nearest(called: nn.Module, top: nn.Module, owned: set[int], parents: dict[int, list[nn.Module]]) -> nn.Module:
     """The called module, or the nearest one above it that holds all that the top does: a module that wraps the model
-    for evaluation only is no part of the names."""
+    for evaluation only is not part of the names."""
     path, one = [called], called
     while one is not top:
         above = [parent for parent in parents.get(id(one), []) if any(t is top for t in _tops(parent, parents))]

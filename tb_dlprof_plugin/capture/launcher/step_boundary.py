@@ -1,13 +1,13 @@
-"""Which optimizer's step ends an iteration, where there are several."""
+"""Decides which optimizer's step ends an iteration, if there are several."""
 
 from __future__ import annotations
 
 _OUT_OF_USE = 256
-"""Steps of others after which an optimizer that ended the iterations is taken to be no longer used."""
+"""Steps of other optimizers after which the one that ended the iterations counts as no longer used."""
 
 
-class IterationEnd:
-    """Of optimizers that step in turn it is the one that steps least often, and of those the one that came last: a
+class StepBoundary:
+    """Of optimizers that step in turn, the one that steps least often, and of several such the last: a
     generator's, after several steps of the discriminator's; the second of two for dense and sparse parameters."""
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class IterationEnd:
         return len(self._steps) == 1
 
     def count(self, steps: int) -> None:
-        """So many steps of the only optimizer ended iterations without being asked for."""
+        """Add steps of the only optimizer that ended iterations and were not passed to `ends`."""
         if steps:
             (mine,) = self._steps
             self._steps[mine] += steps
@@ -31,7 +31,7 @@ class IterationEnd:
         steps[mine] = steps.get(mine, 0) + 1
         if len(steps) == 1:
             return True
-        # Within one round, one of two that take turns is a step ahead of the other.
+        # Of two optimizers that alternate, one is a step ahead within a round.
         least = min(steps.values()) + 1
         last = next(one for one in reversed(steps) if steps[one] <= least)
         if last == mine:

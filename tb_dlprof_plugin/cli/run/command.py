@@ -1,4 +1,4 @@
-"""``tb-dlprof run``: profiles a training script as it is, as ``dlprof python train.py`` did."""
+"""``tb-dlprof run``: profiles an unchanged training script, as ``dlprof python train.py`` did."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Annotated
 
 import typer
 
-from tb_dlprof_plugin.capture.launcher.protocol import Order
+from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.report import BaseName, FormatNames, check_base_name, format_names, report_names
 from tb_dlprof_plugin.cli.run.messages import Level
-from tb_dlprof_plugin.cli.run.output_dir import choose_place
+from tb_dlprof_plugin.cli.run.output_dir import choose_output_directory
 from tb_dlprof_plugin.cli.run.script import ScriptError, command_line, end_like
-from tb_dlprof_plugin.cli.run.session import Job
+from tb_dlprof_plugin.cli.run.session import RunSession
 from tb_dlprof_plugin.reports.files import BASE_NAME
 from tb_dlprof_plugin.version import __version__
 
@@ -34,7 +34,7 @@ class Mode(str, Enum):
 
 
 class Verbosity(str, Enum):
-    """How much is said on standard error; the last two are DLProf's words for verbose."""
+    """Verbosity on standard error; the last two are DLProf's words for verbose."""
 
     quiet = "quiet"
     minimal = "minimal"
@@ -45,7 +45,7 @@ class Verbosity(str, Enum):
 
     @property
     def level(self) -> Level:
-        """As the rest of the command knows it."""
+        """The level for the rest of the command."""
         return Level[self.name] if self.name in Level.__members__ else Level.verbose
 
 
@@ -65,7 +65,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory, in which the run is made.")] = Path("runs"),
+    logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory for the run.")] = Path("runs"),
     run_name: Annotated[
         str | None,
         typer.Option(help="Name of the run.  [default: the script's, with a number where it is taken]"),
@@ -124,10 +124,10 @@ def run(
         bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
-    """Profile a training script as it is, without changing it.
+    """Profile a training script without changing it.
 
-    Options come before the script; everything from the script on is its own. Its output, its exit status and the
-    signals it gets are what they are without tb-dlprof. By default its iterations 12 to 21 are recorded.
+    Options come before the script; everything from the script on belongs to it. Its output, its exit status and its
+    signals are the same as without tb-dlprof. By default its iterations 12 to 21 are recorded.
 
     \b
     tb-dlprof run train.py --epochs 1
@@ -152,9 +152,9 @@ def run(
         refuse(str(error))
     if names or dump_model_data:
         _make_folder(output_path, "--output-path")
-    place = choose_place(logdir, run_name, line, force)
-    order = Order(
-        run_directory=str(place.directory),
+    output = choose_output_directory(logdir, run_name, line, force)
+    request = RunRequest(
+        run_directory=str(output.directory),
         began_s=time.time(),
         session=f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(4)}",
         first=iter_start,
@@ -166,16 +166,16 @@ def run(
     )
     folder = Path(tempfile.mkdtemp(prefix="tb_dlprof_run_"))
     try:
-        job = Job(
-            line, place, order, folder, verbosity.level, names, kinds, output_path, base_name or BASE_NAME,
+        session = RunSession(
+            line, output, request, folder, verbosity.level, names, kinds, output_path, base_name or BASE_NAME,
             dump_model_data,
         )  # fmt: skip
-        status = job.run()
+        status = session.run()
     except ScriptError as error:
         refuse(str(error))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        place.remove_if_empty()
+        output.remove_if_empty()
     raise typer.Exit(end_like(status))
 
 
@@ -192,7 +192,9 @@ def _check_range(
     if first is not None and last is not None and last < first:
         refuse(f"--iter-stop {last} comes before --iter-start {first}; it is the last iteration, inclusive")
     if between_marks and (delay or first is not None or last is not None):
-        refuse("--profile-range goes by the script's own marks; leave out --delay, --iter-start and --iter-stop")
+        refuse(
+            "--profile-range records between the script's own calls; leave out --delay, --iter-start and --iter-stop"
+        )
 
 
 def _make_folder(folder: Path, option: str) -> None:

@@ -1,4 +1,4 @@
-"""How ``tb-dlprof run`` speaks: on standard error, a sentence at a time, as much as was asked for."""
+"""Messages of ``tb-dlprof run`` on standard error, by verbosity."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import IntEnum
 
 
 class Level(IntEnum):
-    """How much is said. Whatever went wrong is said on each of them."""
+    """Verbosity levels. Failures are reported on each of them."""
 
     quiet = 0
     minimal = 1
@@ -17,7 +17,7 @@ class Level(IntEnum):
 
 
 def tell(line: str = "") -> None:
-    """Print a line to standard error, where it is in nobody's pipe."""
-    # A terminal that is gone must not end what watches the script.
+    """Print a line to standard error, to keep pipes clean."""
+    # A closed terminal must not end the process that watches the script.
     with contextlib.suppress(OSError, ValueError):
         print(line, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Where the profile of a ``tb-dlprof run`` goes."""
+"""Chooses and creates the directory for the profile of a ``tb-dlprof run``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tb_dlprof_plugin.store.event_file import event_files
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The run's directory, absolute; the event files that were in it before; what the script is called."""
+class OutputDirectory:
+    """The run's directory, absolute; the event files that were in it before; the script's name."""
 
     directory: Path
     before: frozenset[Path]
@@ -27,10 +27,10 @@ class Place:
             self.directory.rmdir()
 
 
-def choose_place(logdir: Path, name: str | None, command: Sequence[str], force: bool) -> Place:
-    """Make the run's directory; ends the command with one sentence where that cannot be.
+def choose_output_directory(logdir: Path, name: str | None, command: Sequence[str], force: bool) -> OutputDirectory:
+    """Create the run's directory; ends the command with one sentence if that fails.
 
-    Without a name it is the script's; where that is taken, and not to be replaced, the next with a number.
+    The default name is the script's; if that is taken, and not to be replaced, the next with a number.
     """
     script = script_name(command)
     if name is None:
@@ -39,7 +39,7 @@ def choose_place(logdir: Path, name: str | None, command: Sequence[str], force: 
             names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
             name = next(one for one in names if not _profiles(logdir / one))
     elif not name.strip() or Path(name).is_absolute() or ".." in Path(name).parts:
-        refuse(f"--run-name {name!r} is no name of a directory below the logdir")
+        refuse(f"--run-name {name!r} is not the name of a directory below the logdir")
     directory = (logdir / name).absolute()
     before = _profiles(directory)
     if before and not force:
@@ -49,11 +49,11 @@ def choose_place(logdir: Path, name: str | None, command: Sequence[str], force: 
         tempfile.TemporaryFile(dir=directory).close()
     except OSError as error:
         refuse(f"{logdir / name} cannot be written ({error.strerror}); choose another --logdir")
-    return Place(directory, before, script)
+    return OutputDirectory(directory, before, script)
 
 
 def script_name(command: Sequence[str]) -> str:
-    """What the script is called: the first Python file of the command, the module after -m, else the command."""
+    """The script's name: the first Python file of the command, the module after -m, else the command."""
     for word in command[1:]:
         if word.endswith((".py", ".pyz")):
             return Path(word).name

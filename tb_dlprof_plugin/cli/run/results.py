@@ -1,4 +1,4 @@
-"""What became of a ``tb-dlprof run``: waits for the analyses, reads the profiles, says why there is none."""
+"""Results of a ``tb-dlprof run``: waits for the analyses, reads the profiles, or explains why there is none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb_dlprof_plugin.capture.launcher.protocol import Analysis, Report
+from tb_dlprof_plugin.capture.launcher.protocol import Analysis
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.trace_names import names_of, stem_of
 from tb_dlprof_plugin.store.choice import newest_of_ranks
@@ -32,9 +32,9 @@ class Written:
     ref: RunRef
 
 
-def wait_for_analyses(reports: list[Report], run_directory: Path, show_progress: bool) -> list[str]:
+def wait_for_analyses(processes: list[ProcessStatus], run_directory: Path, show_progress: bool) -> list[str]:
     """Wait until all traces are analysed; a sentence for each that failed."""
-    running = [analysis for report in reports for analysis in report.analyses]
+    running = [analysis for process in processes for analysis in process.analyses]
     failures: list[str] = []
     line = _ProgressLine(show_progress)
     began_s = time.monotonic()
@@ -76,60 +76,60 @@ def remove_old(before: frozenset[Path]) -> None:
                 name = stored.profile.source.trace_file
                 traces |= {path.parent / one for one in (name, *names_of(stem_of(name)))}
         for old in (path, *traces):
-            # A directory, where a profile names no trace.
+            # A directory if a profile names no trace.
             if old.is_file():
                 old.unlink()
 
 
-def why_nothing(reports: list[Report], script: str, ended_well: bool, between_marks: bool) -> str:
-    """One sentence that says why nothing was recorded, and what to do."""
-    if not reports:
+def why_nothing(processes: list[ProcessStatus], script: str, ended_well: bool, between_marks: bool) -> str:
+    """One sentence with the reason why nothing was recorded, and what to do."""
+    if not processes:
         return (
             f"{script} did not import torch, so nothing was recorded; a Python that is started with -I, -E or -S, or "
-            "with another PYTHONPATH, cannot be watched."
+            "with another PYTHONPATH, cannot be recorded."
         )
-    for report in reports:
-        if report.phase == "left_alone":
+    for process in processes:
+        if process.phase == "left_alone":
             return (
-                f"{script} was left alone: {report.said}; on_trace_ready=tb_dlprof_plugin.trace_handler(...) in it "
+                f"{script} was not recorded: {process.said}; on_trace_ready=tb_dlprof_plugin.trace_handler(...) in it "
                 "makes profiles of that."
             )
-        if report.phase == "failed":
-            return f"Nothing was recorded: {report.said}."
-    if between_marks and not any(report.phase == "recording" for report in reports):
+        if process.phase == "failed":
+            return f"Nothing was recorded: {process.said}."
+    if between_marks and not any(process.phase == "recording" for process in processes):
         return f"{script} did not call torch.cuda.profiler.start(), so nothing was recorded; leave out --profile-range."
-    waiting = [report for report in reports if report.phase == "waiting"]
+    waiting = [process for process in processes if process.phase == "waiting"]
     if waiting:
-        report = max(waiting, key=lambda one: one.iterations)
-        return _too_short(report, script)
-    if any(report.phase == "recording" for report in reports):
+        process = max(waiting, key=lambda one: one.iterations)
+        return _too_short(process, script)
+    if any(process.phase == "recording" for process in processes):
         return f"{script} was ended while it was recorded, so there is no profile."
     if not ended_well:
         return f"{script} ended before it called a model, so nothing was recorded."
     return f"{script} imported torch, but no optimizer stepped and no model was called, so nothing was recorded."
 
 
-def _too_short(report: Report, script: str) -> str:
-    if not report.ended:
+def _too_short(process: ProcessStatus, script: str) -> str:
+    if not process.ended:
         return f"{script} was ended before the recording began, so there is no profile."
-    unit = report.unit if report.iterations != 1 else report.unit.replace("steps", "step").replace("calls", "call")
-    seen = f"{report.iterations} {unit}"
-    start = f", and the recording begins with number {report.starts_at}" if report.starts_at is not None else ""
-    if report.iterations < 2:
+    unit = process.unit if process.iterations != 1 else process.unit.replace("steps", "step").replace("calls", "call")
+    seen = f"{process.iterations} {unit}"
+    start = f", and the recording begins with number {process.starts_at}" if process.starts_at is not None else ""
+    if process.iterations < 2:
         return f"{script} ended after {seen}{start}: let it run for more of them."
-    first = min(3, report.iterations - 1)
+    first = min(3, process.iterations - 1)
     return (
         f"{script} ended after {seen}{start}, counted from 0: let it run longer, or give "
-        f"--iter-start {first} --iter-stop {report.iterations - 1}."
+        f"--iter-start {first} --iter-stop {process.iterations - 1}."
     )
 
 
 def _has_ended(analysis: Analysis) -> bool:
-    """Its folder is gone once the profile is written; a process that failed leaves it."""
+    """Whether the analysis has ended: its folder is removed once the profile is written; a failed process leaves it."""
     if not os.path.isdir(analysis.folder):
         return True
     try:
-        # One that nobody has waited for yet still has its number.
+        # A process without a wait still has its process id.
         state = Path(f"/proc/{analysis.pid}/stat").read_text().rpartition(")")[2].split()
         return state[0] == "Z"
     except FileNotFoundError:
@@ -171,7 +171,7 @@ def _megabytes(analyses: list[Analysis]) -> str:
 
 
 class _ProgressLine:
-    """A line on standard error that is written over; one plain line where that is no terminal."""
+    """A line on standard error that is overwritten; one plain line if that is not a terminal."""
 
     def __init__(self, wanted: bool) -> None:
         self._wanted = wanted

@@ -1,7 +1,7 @@
 """Starts the script of ``tb-dlprof run`` and waits for its end.
 
-The script stays in the terminal's foreground group and has this process's standard streams: what it reads and writes,
-and Ctrl-C, reach it as they would without us.
+The script stays in the terminal's foreground group and inherits the standard streams, so that input, output and Ctrl-C
+work as without ``tb-dlprof``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tb_dlprof_plugin.capture.launcher.protocol import VARIABLE, read_reports
+from tb_dlprof_plugin.capture.launcher.protocol import VARIABLE, read_statuses
 from tb_dlprof_plugin.cli.run.signals import HeldSignals
 
 INJECTED = Path(__file__).resolve().parents[2] / "capture" / "launcher" / "inject"
@@ -31,7 +31,7 @@ class ScriptError(Exception):
 
 
 def command_line(words: Sequence[str]) -> list[str]:
-    """What to execute: a Python file by this Python, anything else as it is.
+    """The command to execute: a Python file by this Python, anything else unchanged.
 
     Raises:
         ScriptError: there is neither such a file nor such a command.
@@ -45,9 +45,9 @@ def command_line(words: Sequence[str]) -> list[str]:
     if shutil.which(name):
         return list(words)
     # Of a virtual environment that is not activated.
-    beside = Path(sys.executable).parent / name
-    if path.name == name and os.access(beside, os.X_OK) and beside.is_file():
-        return [str(beside), *words[1:]]
+    sibling = Path(sys.executable).parent / name
+    if path.name == name and os.access(sibling, os.X_OK) and sibling.is_file():
+        return [str(sibling), *words[1:]]
     if path.is_dir():
         raise ScriptError(f"{name} is a directory; name the script in it.")
     where = "" if path.is_absolute() else f" in {Path.cwd()}"
@@ -76,13 +76,13 @@ class Script:
             raise ScriptError(f"{command[0]} cannot be started: {why}.") from None
 
     def wait(self, meanwhile: Callable[[], None]) -> int:
-        """Its exit status, negative for the signal that ended it. ``meanwhile`` is called now and then."""
+        """Its exit status, negative for the signal that ended it. ``meanwhile`` is called regularly."""
         try:
             while (status := self._process.poll()) is None:
                 signo = self._signals.next_one(_POLL_S)
                 if signo is not None:
                     self._process.send_signal(signo)
-                # Whatever fails there: the script must not be left alone.
+                # If anything fails there, the script must not be left without its parent.
                 with contextlib.suppress(Exception):
                     meanwhile()
                 if self._kill_at_s is not None and time.monotonic() > self._kill_at_s:
@@ -92,7 +92,7 @@ class Script:
             self._signals.let_go()
 
     def stop(self) -> None:
-        """End it: SIGTERM, and SIGKILL where that does not help. Returns at once."""
+        """End it: SIGTERM, then SIGKILL. Returns immediately."""
         if not self.stopped:
             self.stopped = True
             self._kill_at_s = time.monotonic() + _GRACE_S
@@ -101,10 +101,10 @@ class Script:
     def _kill(self) -> None:
         self._kill_at_s = None
         # A launcher that is killed leaves its workers behind.
-        for report in read_reports(self._folder):
-            if not report.ended and report.pid != self._process.pid:
+        for process in read_statuses(self._folder):
+            if not process.ended and process.pid != self._process.pid:
                 with contextlib.suppress(OSError):
-                    os.kill(report.pid, signal.SIGKILL)
+                    os.kill(process.pid, signal.SIGKILL)
         self._process.kill()
 
 
@@ -115,7 +115,7 @@ def end_like(status: int) -> int:
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
-        # The script has left its core file, if any; ours would be of no use.
+        # The script has written its core file, if any; no second one.
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     sys.stdout.flush()
     sys.stderr.flush()

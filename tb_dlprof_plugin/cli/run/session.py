@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from tb_dlprof_plugin.capture.launcher.protocol import Order, Report, read_reports
+from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus, RunRequest, read_statuses
 from tb_dlprof_plugin.cli.run.messages import Level, tell
-from tb_dlprof_plugin.cli.run.output_dir import Place
+from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
 from tb_dlprof_plugin.cli.run.results import Written, read_written, remove_old, wait_for_analyses, why_nothing
 from tb_dlprof_plugin.cli.run.script import Script
 from tb_dlprof_plugin.cli.run.summary import print_details, print_summary, print_totals, print_where
@@ -21,16 +21,16 @@ from tb_dlprof_plugin.reports.registry import make_report
 
 _LOOK_EVERY_S = 0.5
 _OVERDUE_S = 60.0
-"""A recording that does not end by then, because no iteration does, is not waited for any longer."""
+"""The longest wait for the end of a recording after --duration, if no iteration ends."""
 
 
 @dataclass
-class Job:
-    """What to run, where its profile goes, and what to write at the end."""
+class RunSession:
+    """The script, the directory of its profile, and the files to write at the end."""
 
     command: Sequence[str]
-    place: Place
-    order: Order
+    output: OutputDirectory
+    request: RunRequest
     folder: Path
     level: Level
     reports: list[str]
@@ -47,7 +47,7 @@ class Job:
         Raises:
             ScriptError: it cannot be started.
         """
-        self.order.write(self.folder)
+        self.request.write(self.folder)
         if self.level is Level.verbose:
             tell(f"tb-dlprof: {' '.join(self.command)}")
         script = Script(self.command, self.folder)
@@ -55,7 +55,7 @@ class Job:
         try:
             written = self._finish(status)
         except KeyboardInterrupt:
-            tell(f"tb-dlprof: not waiting any longer; the profile will be in {self.place.directory}.")
+            tell(f"tb-dlprof: not waiting any longer; the profile will be in {self.output.directory}.")
             written = True
         except Exception as error:
             tell(f"tb-dlprof: the end of the run failed: {type(error).__name__}: {error}.")
@@ -63,46 +63,48 @@ class Job:
         return 0 if script.stopped and written else status
 
     def _look(self, script: Script) -> None:
-        """At how far the script's processes are, while it runs."""
+        """Check the progress of the script's processes while it runs."""
         now = time.monotonic()
         if now - self._looked_s < _LOOK_EVERY_S:
             return
         self._looked_s = now
-        reports = read_reports(self.folder)
-        recorded = [report for report in reports if report.phase == "recorded"]
-        recording = [report for report in reports if report.phase == "recording"]
+        processes = read_statuses(self.folder)
+        recorded = [process for process in processes if process.phase == "recorded"]
+        recording = [process for process in processes if process.phase == "recording"]
         if recorded and not recording and not self._announced:
             self._announced = True
-            if self.order.duration_s is not None:
+            if self.request.duration_s is not None:
                 script.stop()
-            if self.level >= Level.normal and not all(report.ended for report in recorded):
+            if self.level >= Level.normal and not all(process.ended for process in recorded):
                 goes_on = "the script is stopped" if script.stopped else "the script goes on"
                 tell(f"tb-dlprof: {_range(recorded[0])} recorded; {goes_on}.")
-        if self.order.duration_s is None or script.stopped:
+        if self.request.duration_s is None or script.stopped:
             return
         since = min((one.recording_since_s for one in recording if one.recording_since_s is not None), default=None)
-        if since is not None and time.time() > since + self.order.duration_s + _OVERDUE_S:
+        if since is not None and time.time() > since + self.request.duration_s + _OVERDUE_S:
             tell(f"tb-dlprof: no iteration ended within {_OVERDUE_S:.0f} s after --duration; the script is stopped.")
             script.stop()
 
     def _finish(self, status: int) -> bool:
         """Whether there is a profile."""
-        reports = read_reports(self.folder)
-        failures = wait_for_analyses(reports, self.place.directory, self.level >= Level.normal)
+        processes = read_statuses(self.folder)
+        failures = wait_for_analyses(processes, self.output.directory, self.level >= Level.normal)
         for failure in failures:
             tell(f"tb-dlprof: {failure}")
-        written = read_written(self.place.directory, self.place.before)
+        written = read_written(self.output.directory, self.output.before)
         if not written:
             if not failures:
-                tell(f"tb-dlprof: {why_nothing(reports, self.place.script, status == 0, self.order.between_marks)}")
+                tell(
+                    f"tb-dlprof: {why_nothing(processes, self.output.script, status == 0, self.request.between_marks)}"
+                )
             return False
-        remove_old(self.place.before)
+        remove_old(self.output.before)
         paths = self._write_files(written[0])
-        self._print(written, reports, paths)
+        self._print(written, processes, paths)
         return True
 
     def _write_files(self, written: Written) -> list[Path]:
-        """The reports, and the dump; a warning where they cannot be written."""
+        """Write the reports and the dump; a warning if they cannot be written."""
         view, ref = written.view, written.ref
         made = {
             name: make_report(name, view, ref, view.selection(), profile_name=self.base_name) for name in self.reports
@@ -118,25 +120,25 @@ class Job:
             return []
         return paths
 
-    def _print(self, written: list[Written], reports: list[Report], paths: list[Path]) -> None:
+    def _print(self, written: list[Written], processes: list[ProcessStatus], paths: list[Path]) -> None:
         if self.level is Level.quiet:
             return
         if self.level is Level.minimal:
-            tell(f"tb-dlprof: the profile is in {self.place.directory}.")
+            tell(f"tb-dlprof: the profile is in {self.output.directory}.")
             return
         verbose = self.level is Level.verbose
-        if self.order.simple:
-            print_totals(written, self.place.script)
+        if self.request.simple:
+            print_totals(written, self.output.script)
         else:
-            print_summary(written, self.place.script, *([None] if verbose else []))
+            print_summary(written, self.output.script, *([None] if verbose else []))
         if verbose:
-            print_details(written, reports)
+            print_details(written, processes)
         if paths:
             tell(f"  Written:  {', '.join(map(str, paths))}")
-        print_where(self.place.directory, self.order.simple)
+        print_where(self.output.directory, self.request.simple)
 
 
-def _range(report: Report) -> str:
-    if report.first == report.last:
-        return f"iteration {report.first} is"
-    return f"iterations {report.first} to {report.last} are"
+def _range(process: ProcessStatus) -> str:
+    if process.first == process.last:
+        return f"iteration {process.first} is"
+    return f"iterations {process.first} to {process.last} are"

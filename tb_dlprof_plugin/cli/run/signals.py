@@ -1,7 +1,7 @@
-"""Signals that are meant for the script of ``tb-dlprof run`` and reach this process.
+"""Forwards signals that reach this process to the script of ``tb-dlprof run``.
 
-Ctrl-C reaches the whole foreground group of a terminal, the script too; what was sent to this process alone has to be
-passed on. Linux tells the two apart; elsewhere SIGINT is taken to come from a terminal.
+Ctrl-C reaches the whole foreground group of a terminal, the script too; a signal sent to this process alone has to be
+forwarded. Linux distinguishes the two; elsewhere SIGINT counts as coming from a terminal.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _FROM_TERMINAL = 0x80  # SI_KERNEL
 
 
 class HeldSignals:
-    """From `hold` to `let_go` signals do nothing here but wait for `next_one`.
+    """From `hold` to `let_go` signals are only queued for `next_one`.
 
-    Where the system cannot hold signals back (macOS, Windows) they are kept by handlers.
+    On systems without signal masks for this (macOS, Windows) handlers collect them.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class HeldSignals:
 
     @property
     def free_in_child(self) -> Callable[[], None] | None:
-        """What a child process has to do before it becomes the script: a mask is inherited, handlers are not."""
+        """Runs in the child process before the script: a mask is inherited, handlers are not."""
         if not self._can_block:
             return None
         before = self._before
@@ -48,7 +48,8 @@ class HeldSignals:
         return free
 
     def next_one(self, timeout_s: float) -> int | None:
-        """A signal to pass on; None where the time is over, a child has ended, or the script has the signal already."""
+        """A signal to forward; None after the timeout, after the end of a child, or if the script has the signal
+        already."""
         if self._can_block:
             caught = signal.sigtimedwait([*self._signals, signal.SIGCHLD], timeout_s)
             if caught is None or caught.si_signo == signal.SIGCHLD or caught.si_code == _FROM_TERMINAL:
@@ -58,7 +59,7 @@ class HeldSignals:
         return self._caught.pop(0) if self._caught else None
 
     def let_go(self) -> None:
-        """End. What has come in and was not asked for is dropped: the script that it was meant for has ended."""
+        """Stop. Queued signals are dropped: the script has ended."""
         if self._can_block:
             while signal.sigtimedwait([*self._signals, signal.SIGCHLD], 0) is not None:
                 pass

@@ -1,4 +1,4 @@
-"""The end of ``tb-dlprof run`` on the terminal: what was recorded, what to change first, where to look. On stderr."""
+"""The end of ``tb-dlprof run`` on the terminal: what was recorded, what to change first, how to see more. On stderr."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.finding import FindingItem
-from tb_dlprof_plugin.capture.launcher.protocol import Report
+from tb_dlprof_plugin.capture.launcher.protocol import ProcessStatus
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, time
 from tb_dlprof_plugin.cli.run.messages import tell
 from tb_dlprof_plugin.cli.run.results import Written
@@ -22,7 +22,7 @@ _TOP_KERNELS = 5
 
 
 def print_summary(written: list[Written], script: str, findings: int | None = _TOP_FINDINGS) -> None:
-    """What the lowest rank's profile says in a few lines; ``findings`` is how many are shown, all where None."""
+    """Summary of the lowest rank's profile in a few lines; ``findings`` is how many are shown, all where None."""
     view, ref = written[0].view, written[0].ref
     selection = view.selection()
     page = overview(view, ref, selection)
@@ -60,7 +60,7 @@ def print_totals(written: list[Written], script: str) -> None:
     tell(f"\ntb-dlprof: {script}, simple mode, times as recorded")
     tell(f"  Total Wall Clock Time          {time(wall_ns)}")
     tell(f"  Total GPU Time                 {time(split.kernel_ns + split.memory_ns)}")
-    unknown = f" (of {time(split.unknown_ns)} more it is not known)" if split.unknown_ns else ""
+    unknown = f"  (unknown for another {time(split.unknown_ns)})" if split.unknown_ns else ""
     tell(f"  Total Tensor Core Kernel Time  {time(split.tensor_core_ns)}{unknown}")
     kernels, strings = view.profile.kernels, view.profile.strings
     totals = kernel_totals(view, selection)
@@ -70,12 +70,12 @@ def print_totals(written: list[Written], script: str) -> None:
         tell(f"    {time(int(totals.total_ns[row])):>9}  {int(totals.calls[row])} times  {name}")
 
 
-def print_details(written: list[Written], reports: list[Report]) -> None:
-    """What was seen of the script's processes, and what the profiles note."""
-    for report in reports:
-        recorded = "" if report.first is None else f", {report.first} to {report.last} recorded"
-        model = f", {report.model}" if report.model else ""
-        tell(f"  Process {report.pid}, rank {report.rank}: {report.iterations} {report.unit}{recorded}{model}")
+def print_details(written: list[Written], processes: list[ProcessStatus]) -> None:
+    """Details of the script's processes, and the notes of the profiles."""
+    for process in processes:
+        recorded = "" if process.first is None else f", {process.first} to {process.last} recorded"
+        model = f", {process.model}" if process.model else ""
+        tell(f"  Process {process.pid}, rank {process.rank}: {process.iterations} {process.unit}{recorded}{model}")
     for one in written:
         for note in one.view.profile.notes:
             tell(f"  Note (rank {one.ref.rank}): {note.text}")
@@ -90,7 +90,7 @@ def print_where(run_directory: Path, simple: bool = False) -> None:
 
 
 def _near(path: Path) -> str:
-    """Relative to the working directory where it lies below it."""
+    """Relative to the working directory if it is below it."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else str(path)
 

@@ -1,4 +1,4 @@
-"""Collectives as the PyTorch Profiler tab's Distributed view wants them: the kernels that each launched, and its sizes.
+"""Rewrites collectives for the PyTorch Profiler tab's Distributed view: the kernels that each launched, and its sizes.
 
 torch-tb-profiler 0.4.3 takes a collective from its annotation, by one of five names, and its kernels from an ``External
 id`` that they share with it. Today's kernels have that of the op around the annotation; and the annotation lasts as
@@ -22,12 +22,12 @@ _OWN_NAME = "name"
 _FIRST_ID = 1 << 41
 """External ids of collectives: those of ops count from 0."""
 _KNOWN = ("reduce_scatter", "all_gather", "all_reduce", "broadcast", "reduce")
-"""The names that the view knows, each before those that are part of it."""
+"""The names that the view supports, each before those that are part of it."""
 _ALIASES = {"allgather": "all_gather", "allreduce": "all_reduce"}
 
 
 class Communication:
-    """The collectives of one recording, found again by when they start."""
+    """The collectives of one recording, looked up by their start."""
 
     def __init__(self, profile: Profile) -> None:
         calls, ops, launches, strings = profile.calls, profile.ops, profile.launches, profile.strings
@@ -55,7 +55,7 @@ class Communication:
         if not isinstance(args, dict):
             args = event["args"] = {}
         if not _are_sizes(args.get("Input Dims"), args.get("Input type")):
-            # The view multiplies them, and one that it cannot multiply ends its reading of all workers.
+            # The view multiplies them; an invalid value makes it fail for all workers.
             for key in ("Input Dims", "Input dims", "Input type"):
                 args.pop(key, None)
         if start_ns in self._ids:

@@ -1,6 +1,6 @@
 """Kernel names as the PyTorch Profiler tab must read them to agree with our Tensor Core verdicts.
 
-torch-tb-profiler 0.4.3 takes a kernel for one on Tensor Cores if its name holds one of PyProf's `PATTERNS`, which is
+torch-tb-profiler 0.4.3 takes a kernel for one on Tensor Cores if its name contains one of PyProf's `PATTERNS`, which is
 wrong both ways for today's kernels (docs/tensor_cores.md). So a name that its list misses gets a label with one of the
 patterns in it, and in a name that its list takes wrongly a hyphen breaks the pattern. Other names stay as they are.
 """
@@ -36,9 +36,9 @@ UNKNOWN = " [Tensor Cores: unknown]"
 
 
 def tab_name(name: str, tensor_core: bool | None) -> str:
-    """The name under which the tab shows a kernel; it says "Yes" to it exactly where ``tensor_core`` is True.
+    """The name of a kernel for the tab, which shows "Yes" exactly if ``tensor_core`` is True.
 
-    What is unknown (None) it shows as "No", because it knows nothing else; the name then says so.
+    It shows unknown (None) as "No", because it has no third value; the name then contains "unknown".
     """
     matches = any(pattern in name for pattern in PATTERNS)
     if tensor_core:

@@ -1,7 +1,7 @@
 """Copies a trace event by event, with some of them changed.
 
-Read as `tb_dlprof_plugin.readers.kineto.reader` reads: run by run, mended where it is not JSON, in the memory of one
-run. What is written is valid JSON, whatever was read: one event a line, gzip'd.
+Read as `tb_dlprof_plugin.readers.kineto.reader` reads: run by run, repaired where it is not JSON, in the memory of one
+run. The output is always valid JSON: one event per line, gzip-compressed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _GZIP_LEVEL = 6
 
 
 class Changes(Protocol):
-    """What becomes of the events of one trace."""
+    """Changes to the events of one trace."""
 
     def change(self, event: Event) -> bool:
         """Changes an event in place; False leaves it out."""
         ...
 
     def more(self) -> list[Event]:
-        """Events to add behind the others; asked for last."""
+        """Events to add after the others; called last."""
         ...
 
 
@@ -51,13 +51,14 @@ def rewrite_trace(
 
     Args:
         source: the trace, plain or gzip.
-        target: the copy, always gzip. It appears whole or not at all.
-        changes: is given the keys before the events, which it may change, and returns what changes the events.
+        target: the copy, always gzip. Written atomically.
+        changes: is called with the keys before the events, which it may change, and returns the `Changes` for the
+            events.
         first: keys and values to put at the head of the document.
-        progress: is told now and then which part of the source has been read, from 0 to 1.
+        progress: called with the fraction read (0 to 1).
 
     Raises:
-        TraceError: the source cannot be read, or is no trace.
+        TraceError: the source cannot be read, or is not a trace.
         OSError: the target cannot be written.
     """
     damage = Damage()
@@ -77,7 +78,7 @@ def rewrite_trace(
 
 @contextlib.contextmanager
 def _no_collection() -> Iterator[None]:
-    """Without the garbage collector, which looks through all events of a run again and again; they hold no cycles."""
+    """Without the garbage collector, which would scan all events of a run repeatedly; they contain no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -148,7 +149,7 @@ def _decode(run: bytes) -> list[Event] | None:
 
 
 def _keys(text: bytes, mend: bool = True) -> dict[str, Any]:
-    """The keys of a document; nothing where it is damaged."""
+    """The keys of a document; empty if it is damaged."""
     try:
         found = msgspec.json.decode(text)
     except UNDECODABLE:

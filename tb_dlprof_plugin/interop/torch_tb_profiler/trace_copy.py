@@ -1,7 +1,7 @@
 """The copy of a trace that torch-tb-profiler 0.4.3 understands, so that it shows our device times and steps.
 
-Version 0.4.3, the last, stopped before Kineto renamed its categories. What it does with today's traces, and what the
-copy changes so that it does right:
+Version 0.4.3, the last, stopped before Kineto renamed its categories. Its errors with today's traces, and the changes
+in the copy that avoid them:
 
 - It knows launches as ``runtime`` only: ``cuda_runtime`` and ``cuda_driver`` are written so, and each says whether an
   op made it (``External id``, 0 for none), by which the tab finds the op.
@@ -51,7 +51,7 @@ _ON_GPU = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"})
 _AS_OPS = ("enumerate(DataLoader)#", "DataParallel.forward", "DistributedDataParallel.forward")
 _COLLECTIVES = (PREFIX, "gloo:")
 _ANNOTATED, _BY_OPTIMIZER = "profiler_step", "optimizer_step"
-"""What told iterations apart."""
+"""What delimits iterations."""
 _CLOCK_NS = 512
 """How far apart two readings of one time may lie: microseconds since 1970 are rounded to as much."""
 _FIRST_MODULE_ID = 1 << 40
@@ -74,11 +74,11 @@ def write_tab_copy(
     """Write the copy of a trace for the PyTorch Profiler tab.
 
     Args:
-        profile: what the analysis made of the trace.
+        profile: the profile of the trace.
         trace: the trace.
         copy: where the copy goes, ``*.pt.trace.json.gz``.
-        original: where the trace stays, for whoever finds the copy; "" if it is not kept.
-        progress: is told which part of the trace has been read, from 0 to 1.
+        original: where the trace stays, recorded in the copy; "" if it is not kept.
+        progress: called with the fraction read (0 to 1).
 
     Raises:
         TraceError: the trace cannot be read.
@@ -191,7 +191,7 @@ class _Translation:
 
 
 class _Modules:
-    """Module ranges as the Module view wants them: calls of ``nn.Module`` in a tree of Python views."""
+    """Module ranges for the Module view: calls of ``nn.Module`` in a tree of Python views."""
 
     def __init__(self, profile: Profile) -> None:
         ops, strings = profile.ops, profile.strings
@@ -236,7 +236,7 @@ def _steps(profile: Profile) -> dict[str, tuple[int, int]]:
 
 
 def _kernel_names(profile: Profile) -> tuple[dict[str, str], dict[str, tuple[list[int], list[str]]]]:
-    """What the tab calls each kernel. Where the launching op decides: starts (ns) and names of all its launches."""
+    """The name of each kernel in the tab. Where the launching op decides: starts (ns) and names of all its launches."""
     kernels, launches, strings = profile.kernels, profile.launches, profile.strings
     rows: dict[str, list[int]] = defaultdict(list)
     for row in np.flatnonzero(kernels.kind == KernelKind.KERNEL).tolist():

@@ -1,4 +1,4 @@
-"""The events of one stretch of an iteration's time that are too short for the first answer."""
+"""The events of one stretch of an iteration's time that are too short for the first response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events as the page's answers carry them: columns of small numbers, one set for each line of the drawing."""
+"""Events as the page's responses encode them: columns of small numbers, one set for each line of the drawing."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tb_dlprof_plugin.pages.timeline.paging import Segments
 
 
 class TimelineName(msgspec.Struct, frozen=True):
-    """What events of one name look like; ``index`` is what the ``name`` columns of all answers of this iteration hold.
-    ``other``: the event belongs to another iteration."""
+    """Appearance of events with one name; ``index`` is the value in the ``name`` columns of all responses of this
+    iteration. ``other``: the event belongs to another iteration."""
 
     index: int
     label: str
@@ -39,7 +39,7 @@ class TimelineLane(msgspec.Struct, frozen=True):
 
 
 class TimelineSegments(msgspec.Struct, frozen=True):
-    """What one line shows of events that are not in this answer; ``start`` as a difference to the value before.
+    """What one line shows of events that are not in this response; ``start`` as a difference to the value before.
 
     In bins: the window has `TimelinePage.bins`. ``kind`` is an index of `TimelinePage.kinds`, ``cover`` from 1 to
     4: up to a 16th of the segment is covered, a quarter, five eighths, or more.
@@ -92,7 +92,7 @@ def segments_of(found: Segments) -> list[TimelineSegments]:
 
 
 def _name_index(events: TimelineEvents, rows: Ints) -> Ints:
-    """An event of another iteration has the name behind that of the iteration's own."""
+    """The name of an event of another iteration follows that of the iteration's own."""
     return 2 * events.name[rows] + np.where(events.own[rows], 0, 1)
 
 

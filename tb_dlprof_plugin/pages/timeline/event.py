@@ -22,11 +22,11 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class TimelineLaunch(msgspec.Struct, frozen=True):
-    """How one GPU activity came to run, as the Launches page has it; None where it was not recorded.
+    """Launch of one GPU activity, as on the Launches page; None if it was not recorded.
 
     ``call`` is the launching CUDA call (or the op, where only that is known), ``delay_ns`` the time from its end to the
-    activity's start, ``queue`` how much work of the stream waited, this one included. ``early``: it began before the
-    call returned; ``clock_disagrees``: before the call began.
+    activity's start, ``queue`` the amount of waiting work of the stream, including this one. ``early``: it began before
+    the call returned; ``clock_disagrees``: before the call began.
     """
 
     call: TimelineSpot | None
@@ -38,7 +38,7 @@ class TimelineLaunch(msgspec.Struct, frozen=True):
 
 
 class TimelineGpuWork(msgspec.Struct, frozen=True):
-    """What is known of a kernel, copy or set; None or "" where it was not recorded."""
+    """Details of a kernel, copy or set; None or "" if not recorded."""
 
     kernel_id: str
     kind: str
@@ -190,7 +190,7 @@ def _of_launch(view: ProfileView, events: TimelineEvents, basis: TimelineEvent, 
             block=_dimensions(configs.block[config]),
             registers_per_thread=_known(configs.registers_per_thread[config]),
             shared_memory_bytes=_known(configs.shared_memory_bytes[config]),
-            # Kineto writes 0 where it could not tell.
+            # Kineto writes 0 without an estimate.
             occupancy_percent=_known(configs.occupancy_percent[config]) or None,
             bytes=moved,
             bytes_per_second=moved * 1e9 / time if moved is not None and time else None,
@@ -236,7 +236,7 @@ def _around(view: ProfileView, events: TimelineEvents, call: int) -> list[Timeli
 
 
 def _subtree_end(view: ProfileView, row: int) -> int:
-    """The row behind the calls inside a call; calls stand in order of thread, parents first."""
+    """The row after the calls inside a call; calls are sorted by thread, parents first."""
     depth = view.profile.calls.depth
     out = depth[row + 1 :] <= depth[row]
     return row + 1 + (int(np.argmax(out)) if out.any() else len(out))

@@ -1,4 +1,4 @@
-"""Single events by their ids: where they stand in the drawing."""
+"""Looks up single events by their ids, with their position in the drawing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The events of one iteration, flat: every call, GPU activity and idle gap that touches its window, by track and level.
 
 The window reaches from where the CPU or the GPU began the iteration to where both are done with it. The CPU often runs
-ahead, so the window also holds work of the iterations around: it is drawn paler.
+ahead, so the window also holds work of the iterations around: it is drawn in paler colours.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Track:
 class TimelineEvents:
     """Columns in order of track, level and start; times in ns since ``origin_ns``.
 
-    ``row`` counts the track's source; ``name`` is a row of ``labels`` and ``kinds``, `own` says whether the event
-    belongs to this iteration; ``deeper`` counts calls that are nested too deep to be drawn.
+    ``row`` counts the track's source; ``name`` is a row of ``labels`` and ``kinds``, `own` is True if the event belongs
+    to this iteration; ``deeper`` counts calls that are nested too deep to be drawn.
     """
 
     origin_ns: int
@@ -124,7 +124,7 @@ def timeline_events(view: ProfileView, selection: Selection) -> TimelineEvents:
 
 
 def _touching(start_ns: Ints, duration_ns: Ints, begin: int, end: int) -> Ints:
-    """Rows that run in the window, or are a moment in it."""
+    """Rows that overlap the window, or are instants in it."""
     stop = start_ns + duration_ns
     return np.flatnonzero((start_ns < end) & ((stop > begin) | ((duration_ns == 0) & (start_ns >= begin))))
 
@@ -200,7 +200,7 @@ def _idle_track(gaps: IdleGaps, place: int, gpu: int) -> _Part:
 
 
 def gap_label(kind: int, activity: str) -> str:
-    """Such as "Launched late: Python"; between queued work the CPU delays nothing."""
+    """Such as "Launched late: Python"; between queued work the CPU causes no delay."""
     label = GAP_LABELS[GapKind(kind)]
     return label if kind == GapKind.KERNEL_WAIT else f"{label}: {MEANWHILE[activity]}"
 
@@ -229,7 +229,7 @@ def _thread_tracks(view: ProfileView, index: int, called: Ints) -> list[_Part]:
 
 
 def _thread_label(view: ProfileView, thread: int, rows: Ints) -> tuple[str, tuple[int, int]]:
-    """What a thread does, and its place among the others. The trace gives threads numbers, no names."""
+    """The purpose of a thread, and its sort key. A trace has numbers of threads, no names."""
     ops = view.profile.ops
     op = view.profile.calls.op[rows]
     kind, role = ops.kind[op], ops.role[op]

@@ -1,4 +1,4 @@
-"""Which iteration the timeline shows."""
+"""Chooses the iteration that the timeline shows."""
 
 from __future__ import annotations
 

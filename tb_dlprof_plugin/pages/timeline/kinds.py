@@ -1,4 +1,4 @@
-"""What an event is, as far as its colour and its name go: one kind and one label per event."""
+"""The kind (colour) and the label of each event."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def named_launches(view: ProfileView, rows: Ints) -> Named:
 
 
 def call_label(view: ProfileView, op: int) -> str:
-    """What a row of `Profile.ops` is called: a module by its path, the model itself by its name."""
+    """Label of a row of `Profile.ops`: a module's path, or the model's name."""
     ops, strings = view.profile.ops, view.profile.strings
     if ops.kind[op] == CallKind.MODULE:
         return cut(strings[ops.module[op]] or header_of(view.profile).model or "model")
@@ -112,7 +112,7 @@ def call_label(view: ProfileView, op: int) -> str:
 
 
 def cut(text: str) -> str:
-    """Names are a stranger's text and may be of any length."""
+    """Names come from the traced program (untrusted, any length)."""
     return text if len(text) <= LABEL_LENGTH else text[: LABEL_LENGTH - 1] + "…"
 
 
@@ -136,7 +136,7 @@ def _call_kinds(view: ProfileView) -> Ints:
 
 
 def _distinct(thing: Ints, kind: Ints, label_of: Callable[[int], str]) -> Named:
-    """Names of things that look the same are one."""
+    """Merges names with the same label and kind."""
     if not len(thing):
         return Named(thing, [], [])
     unique, of = np.unique(np.stack((thing, kind)), axis=1, return_inverse=True)

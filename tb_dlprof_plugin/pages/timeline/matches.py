@@ -1,4 +1,4 @@
-"""Where in an iteration something runs: events whose name holds a text, all of an op, all of a kernel."""
+"""Finds events of an iteration: those whose name contains a text, all of an op, all of a kernel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MatchLane(msgspec.Struct, frozen=True):
 
 class TimelineMatches(msgspec.Struct, frozen=True):
     """``count`` events match, of which the first ``shown`` in time are in ``lanes``; ``on_gpu`` of them are GPU work,
-    which takes ``gpu_ns``. ``first`` is the one to look at first: the longest outermost call of an op or the longest
+    which takes ``gpu_ns``. ``first`` is the one to show first: the longest outermost call of an op or the longest
     launch of a kernel, the first in time of a text."""
 
     count: int
@@ -108,7 +108,7 @@ def _with_text(view: ProfileView, events: TimelineEvents, text: str) -> Ints:
     result = hit[events.name] if len(hit) else np.zeros(0, dtype=np.bool_)
 
     def whole(source: Ints, column: Ints, name: Callable[[int], str]) -> None:
-        """Full names, too: labels are short."""
+        """Searches full names too, because labels are short."""
         named: Bools = np.zeros(int(column.max(initial=0)) + 1, dtype=np.bool_)
         for value in np.unique(column).tolist():
             named[value] = wanted in name(value).casefold()

@@ -1,4 +1,4 @@
-"""The Timeline page: one recorded iteration as rows of events, the longest of them, and where to get the others."""
+"""The Timeline page: one recorded iteration as rows of events, the longest of them, and the chunks with the others."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ class LongEvent(msgspec.Struct, frozen=True):
 
 
 class TimelinePage(msgspec.Struct, frozen=True):
-    """``lanes`` hold the longest events, all where ``chunks`` is empty; ``segments`` what the others look like from
-    afar. ``window_ns`` is the length of the drawing, cut into ``bins``. ``events`` counts all, ``deeper`` calls nested
-    too deep to be drawn. ``iterations`` are those that can be shown instead, the nearest where there are many."""
+    """``lanes`` hold the longest events, all where ``chunks`` is empty; ``segments`` the others zoomed out.
+    ``window_ns`` is the length of the drawing, cut into ``bins``. ``events`` counts all, ``deeper`` calls nested too
+    deep to be drawn. ``iterations`` are those that can be shown instead, the nearest where there are many."""
 
     ref: RunRef
     headline: str

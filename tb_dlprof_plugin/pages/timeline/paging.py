@@ -1,6 +1,6 @@
-"""Which events stand in which answer: the longest in the first one, the others by time in chunks of less than 1 MB.
+"""Distributes events over responses: the longest in the first one, the others by time in chunks of less than 1 MB.
 
-Zoomed out, only the longest events are wide enough to be seen one by one. So the first answer holds them, and of the
+Zoomed out, only the longest events are wide enough to be seen one by one. So the first response has them, and for the
 others what a pixel would show: segments of one kind. A chunk holds the others of a stretch of time.
 """
 
@@ -24,7 +24,7 @@ _NAME_COST = 60
 MOST_BINS = 1024
 _MOST_SEGMENTS = 12_000
 COVER_STEPS = (1 / 16, 1 / 4, 5 / 8)
-"""Where the steps from 1 to 4 of how much of a segment its events cover begin: a little must not look like half."""
+"""Lower limits of the four levels of coverage of a segment: a little must not look like half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Segments:
 
 @per_selection
 def paging(view: ProfileView, selection: Selection) -> Paging:
-    """How the iteration's events are dealt out."""
+    """The distribution of the iteration's events."""
     events = timeline_events(view, selection)
     cost = np.array([len(msgspec.json.encode(label)) + _NAME_COST for label in events.labels], dtype=np.int64)
     by_length = np.argsort(-events.duration_ns, kind="stable")

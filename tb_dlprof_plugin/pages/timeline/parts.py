@@ -13,7 +13,7 @@ events of one part between which no event of another part begins."""
 
 
 def cpu_stretches(view: ProfileView, rows: Ints) -> Stretches:
-    """What the CPU works on, from those of the calls ``rows`` that have a part and lie in no call that has one."""
+    """The parts on the CPU, from the outermost of the calls ``rows`` with a part."""
     calls, ops = view.profile.calls, view.profile.ops
     role = ops.role[calls.op]
     parent = view.call_parent[rows]
@@ -23,7 +23,7 @@ def cpu_stretches(view: ProfileView, rows: Ints) -> Stretches:
 
 
 def gpu_stretches(view: ProfileView, rows: Ints) -> Stretches:
-    """What a GPU works on: the part that launched its work, as far as that is known."""
+    """The parts on a GPU: the part that launched its work, if known."""
     profile = view.profile
     launches = profile.launches
     rows = rows[launches.call[rows] >= 0]
@@ -41,6 +41,6 @@ def _stretches(start_ns: Ints, duration_ns: Ints, role: Ints) -> Stretches:
         return start_ns, stop_ns, role
     first = np.flatnonzero(np.append(True, role[1:] != role[:-1]))
     stop = np.maximum.reduceat(stop_ns, first)
-    # A part that was begun ends where the next one takes over.
+    # A part ends where the next one begins.
     stop[:-1] = np.minimum(stop[:-1], start_ns[first[1:]])
     return start_ns[first], stop, role[first]

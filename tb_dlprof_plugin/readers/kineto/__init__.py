@@ -1,1 +1,1 @@
-"""Trace files in, a Timeline out; one reader per format. What is wrong with a file becomes a note or a `TraceError`."""
+"""Reads Kineto's trace files into a Timeline. Faults of a file become notes or a `TraceError`."""

@@ -1,4 +1,4 @@
-"""The text of a trace file, plain or gzip, block by block: a file larger than the memory can be read.
+"""Reads the text of a trace file, plain or gzip, block by block, so that it need not fit into memory.
 
 A gzip file that ends early or has a wrong checksum gives what could be unpacked. One that expands as no trace does is
 refused: real traces shrink by 10 to 50 times, a bomb by up to 1,000.
@@ -30,8 +30,8 @@ def read_blocks(source: Path, damage: Damage, progress: Callable[[float], None] 
 
     Args:
         source: the file.
-        damage: is told of a gzip file that is damaged or cut.
-        progress: is told with each block which part of the file has been read, from 0 to 1.
+        damage: records that a gzip file is damaged or cut.
+        progress: called after each block with the fraction read (0 to 1).
 
     Raises:
         TraceError: the file cannot be opened or read, is empty, or is a gzip bomb.
@@ -100,7 +100,7 @@ def _unpack(source: Path, packed: Iterator[bytes], damage: Damage) -> Iterator[b
 
 
 def _up_to_damage(unpacker: zlib._Decompress, block: bytes) -> Iterator[bytes]:
-    """What comes out of a block before the place where it is damaged: zlib forgets that when it raises."""
+    """The output of a block up to the damage, which zlib discards when it raises."""
     try:
         while block:
             yield unpacker.decompress(block, _SMALL_STEP)

@@ -1,4 +1,4 @@
-"""Decoded events in, the columns of a Timeline out, run by run: no event outlives its run.
+"""Converts decoded events to the columns of a Timeline, run by run, without keeping events.
 
 Everything per event happens inside C loops (`map`, `attrgetter`, `numpy.fromiter`), because a Python bytecode an event
 costs as much as decoding it.
@@ -203,7 +203,7 @@ class ColumnBuilder:
         )
 
     def _add_frames(self, events: list[Any]) -> None:
-        """Those that name a place in the user's files; the others are many."""
+        """Keeps those that name a place in the user's files; the others are many."""
         places = list(map(self._frame_places.__getitem__, map(_name, events)))
         events = list(compress(events, places))
         if not events:

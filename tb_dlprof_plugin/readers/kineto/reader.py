@@ -62,11 +62,11 @@ _LONGEST_RECORDING_NS = 2**46  # 19.5 hours: what starts or lasts longer is a br
 
 
 def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] | None = None) -> Timeline:
-    """The Timeline of a Kineto trace file. What was mended or lost is in its notes.
+    """The Timeline of a Kineto trace file. Repairs and losses are in its notes.
 
     Args:
         path: the file.
-        progress: is told now and then which part of it has been read, from 0 to 1.
+        progress: called with the fraction read (0 to 1).
 
     Raises:
         TraceError: the file is missing, empty, not a Kineto trace, or holds no event that counts.
@@ -79,7 +79,7 @@ def read_kineto(path: str | os.PathLike[str], progress: Callable[[float], None] 
         if COPY_MARK.encode() in head:
             raise TraceError(
                 f"{source} is a copy for the PyTorch Profiler tab, with other kernel names and steps; pass the trace "
-                f"that it was made of, which the hook keeps in the directory {ORIGINALS} beside it."
+                f"that it was made of, which the hook keeps in the directory {ORIGINALS} next to it."
             )
         reader = _Reader(_is_inexact(text), damage)
         header = reader.read(head, text, blocks)
@@ -234,7 +234,7 @@ def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
 
 
 def _nothing_found(reader: _Reader) -> str:
-    """What to say of a file without an event that counts: first what is wrong with it."""
+    """The message for a file without usable events: its faults first."""
     reasons = reader.damage.reasons()
     if reasons and not reader.events and not any(reader.damage.has(code) for code in _LOST):
         return "is not a PyTorch profiler trace; pass the *.pt.trace.json[.gz] file that torch.profiler wrote"

@@ -1,6 +1,6 @@
-"""What is decoded of a trace file: typed structs of just the fields that are used.
+"""Typed structs for decoding a trace file, with only the fields that are used.
 
-``ph`` tells the events apart before their fields are read: flows, metadata and counters, half of a trace, then cost
+``ph`` is checked before the other fields are read: flows, metadata and counters, half of a trace, then cost
 next to nothing. A field that is absent has the value that the columns use for "not recorded".
 """
 
@@ -94,7 +94,7 @@ def _skipped(ph: str) -> type[msgspec.Struct]:
     return msgspec.defstruct(f"Skipped_{ord(ph)}", [], tag_field="ph", tag=ph, gc=False)
 
 
-# Every other phase of the Trace Event Format; one that is none of these takes the way of repair.
+# Every other phase of the Trace Event Format; an unknown one is handled by json_recovery.
 _SKIPPED = tuple(_skipped(ph) for ph in "BEIsftMCbneSTpFNODPRcVvax(),=")
 
 EVENT: Any = Union[(Complete, Instant, *_SKIPPED)]
@@ -126,7 +126,7 @@ class Distributed(msgspec.Struct):
 
 
 class Header(msgspec.Struct):
-    """What stands before and behind the events."""
+    """The fields before and after the events."""
 
     baseTimeNanoseconds: _Nanoseconds | None = None
     deviceProperties: list[Device] | None = None

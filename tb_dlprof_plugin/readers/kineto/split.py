@@ -37,7 +37,7 @@ def open_events(source: Path, blocks: Iterator[bytes], damage: Damage) -> tuple[
     """Reads up to the first event: the text before it, ending in "[", and what was read of the events.
 
     Raises:
-        TraceError: the file is empty, or is no trace.
+        TraceError: the file is empty, or is not a trace.
     """
     text = bytearray()
     searched = 0
@@ -85,22 +85,22 @@ def event_runs(
     repair: Callable[[bytes], tuple[int, bool]],
     damage: Damage,
 ) -> tuple[bytes, bool]:
-    """Hands on all runs of events but the last.
+    """Passes on all runs of events but the last.
 
     Args:
-        text: what was already read behind the opening bracket.
+        text: what was already read after the opening bracket.
         blocks: the rest of the file.
         accept: takes a JSON list of events; False where it does not decode.
         repair: reads a run of events, without brackets, that no cut makes decodable; returns how far it came, and
             whether the list of events ended there.
-        damage: is told of an event too large to be one.
+        damage: records an oversized event.
 
     Returns:
         The last run with all that follows it, and False; or, where the list ended before, what follows it, and True.
     """
     searched = 0
     for block in blocks:
-        # What is held is cut, not what was just read: the last run must reach the end of the file.
+        # The previous text is cut, not the block just read: the last run must reach the end of the file.
         cuts = _cuts(text, searched)
         for cut in cuts:
             if accept(b"".join((b"[", memoryview(text)[: cut.start() + 1], b"]"))):
@@ -139,7 +139,7 @@ def _tail(text: bytes, blocks: Iterator[bytes], damage: Damage) -> bytes:
 
 
 def _cuts(text: bytes, searched: int) -> list[re.Match[bytes]]:
-    """The last places between two events behind ``searched``, the last first."""
+    """The last places between two events after ``searched``, the last first."""
     for between in (_BETWEEN_EVENTS, _BETWEEN_OBJECTS):
         window = _WINDOW_BYTES
         while True:

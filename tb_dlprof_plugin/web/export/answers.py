@@ -1,4 +1,4 @@
-"""Runs in; what the routes answer about them out, packed in blocks that the page unpacks when it needs them."""
+"""Collects the responses of the routes about some runs, packed in blocks that the page unpacks on demand."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRuns:
-    """All that a file answers, and what it may be called."""
+    """All responses in a file, and a default title."""
 
     blocks: list[Block]
     title: str
 
 
 def answer_all(runs: Sequence[ExportedRun], progress: Callable[[float], None] = lambda fraction: None) -> AnsweredRuns:
-    """Asks everything that the page can ask about these runs with all their iterations.
+    """Sends every request that the page can send about these runs with all their iterations.
 
-    ``progress`` is told how much is answered, 0 to 1.
+    ``progress`` is called with the fraction done (0 to 1).
     """
     asker = _Asker(runs)
     names = [run.name for run in runs]
@@ -75,7 +75,7 @@ def _pairs(names: Sequence[str], many_runs: Any) -> list[tuple[str, str]]:
 
 
 class _Asker:
-    """Asks the routes, keeps their answers as JSON."""
+    """Calls the routes and collects their responses as JSON."""
 
     def __init__(self, runs: Sequence[ExportedRun]) -> None:
         self._answers, self._source = Answers(""), ExportedRuns(runs)
@@ -90,7 +90,7 @@ class _Asker:
             self._packed.setdefault((question.route, question.runs), []).append(b'{"query":%b,%b}' % (query, answer))
 
     def page(self, route: str) -> Any:
-        """The answer to the first question of a route."""
+        """The response to the first request of a route."""
         return next(page for question, page in self.pages if question.route == route)
 
     def blocks(self) -> list[Block]:

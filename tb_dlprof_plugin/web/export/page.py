@@ -1,8 +1,8 @@
-"""Answers and the browser bundle in, one HTML file out that needs no server and asks no other address for anything.
+"""Builds one HTML file from responses and the browser bundle; it needs no server and sends no requests.
 
-Everything that a stranger named (runs, modules, kernels) lies in it as base64 of gzip, or as JSON without a "<": no
-name can end the element that it stands in. The content security policy lets run one script, named by its hash, and what
-that script makes of the file itself; it forbids every connection.
+Untrusted names (of runs, modules, kernels) are stored as base64 of gzip, or as JSON without a "<": no name can close
+its element. The content security policy allows one script, identified by its hash, and the code that this script loads
+from the file; it forbids every connection.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _POLICY = (
 )
 
 
-class ExportError(Exception):
-    """A file that cannot be made; the message says why and what to do."""
+class PageExportError(Exception):
+    """The file cannot be built; the message says why and what to do."""
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """What the block of the same place in the file answers."""
+    """The requests that the block of the same index answers."""
 
     route: str
     runs: tuple[str, ...]
@@ -54,7 +54,7 @@ class _Contents(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The file's text; how much of it is the page's code, and answers by the runs that they are about."""
+    """The file's text; the size of the page's code in it, and of the responses by run."""
 
     text: str
     code_bytes: int
@@ -69,7 +69,7 @@ def html_file(answered: AnsweredRuns, title: str, made: datetime) -> Made:
     """
     modules = chunks()
     if not modules:
-        raise ExportError(
+        raise PageExportError(
             "the browser page is not built: run `make frontend` in the repository, or install the package again"
         )
     contents = _Contents(
@@ -99,7 +99,7 @@ def html_file(answered: AnsweredRuns, title: str, made: datetime) -> Made:
 
 
 def script_json(value: object) -> str:
-    """JSON that may stand in a script element, whatever names are in it: no "<", and no end of line for JavaScript."""
+    """JSON for a script element, safe for any names in it: no "<", and no end of line for JavaScript."""
     text = msgspec.json.encode(value).decode()
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -107,7 +107,7 @@ def script_json(value: object) -> str:
 
 
 def script_text(text: str) -> str:
-    """A text of ours that may stand in a script element."""
+    """A trusted text for a script element."""
     return text.replace("</", "<\\/").replace("<!--", "<\\!--")
 
 

@@ -1,4 +1,4 @@
-"""What a file has to be able to answer: the questions that the page asks about runs, before and after an answer."""
+"""The requests that an exported file must answer: those that the page sends about runs, first and follow-up ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tb_dlprof_plugin.web.routes import ROUTES
 Query = dict[str, str]
 
 MOST_OPS = 1_000
-"""Whose details a file holds, of a run and of a pair: those that come first on the page, which have most time."""
+"""Number of ops with details in a file, of a run and of a pair: the first on the page, which have most time."""
 MOST_COMPARED = 4
 """Runs of which each pair is compared; of more, each with its base alone, as the Runs page does."""
 MOST_CHUNKS = 6
@@ -23,7 +23,7 @@ MOST_CHUNKS = 6
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A route and its query, and the runs that it is about: none for a question about all runs."""
+    """A route and its query, and the runs that it is about: none for a request about all runs."""
 
     route: str
     query: Query
@@ -43,19 +43,19 @@ def about_pair(base: str, candidate: str) -> list[Question]:
 
 
 def about_all(names: Sequence[str]) -> list[Question]:
-    """The list of runs and the Runs page, held against each model's base and against each run."""
+    """The list of runs and the Runs page, with each model's base and with each run as the base."""
     held = [Question("many_runs", {"base": name}) for name in names]
     return [Question("runs", {}), Question("many_runs", {}), *held, Question("by_model", {}), Question("sweep", {})]
 
 
 def following(question: Question, page: Any) -> Iterable[Question]:
-    """What can be asked next, by what an answer offers to choose."""
+    """The follow-up requests that a response leads to."""
     follow = _FOLLOWING.get(question.route)
     return follow(question, page) if follow and question.query.keys() <= _FIRST.get(question.route, {"run"}) else ()
 
 
 _FIRST: dict[str, set[str]] = {"compare": {"a.run", "b.run"}, "sweep": set()}
-"""The parameters of a first question: those that follow it lead no further."""
+"""The parameters of a first request: follow-up requests lead no further."""
 
 
 def _ops(question: Question, page: Any) -> Iterable[Question]:

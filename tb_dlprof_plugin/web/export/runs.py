@@ -15,7 +15,7 @@ from tb_dlprof_plugin.web.run_source import Series
 class ExportedRun:
     """The profile of a run that a file shows: one session, rank and cycle.
 
-    ``header`` is what a summary's metadata holds of it, ``ranks`` the stored profiles of that session and cycle by
+    ``header`` is its summary metadata, ``ranks`` the stored profiles of that session and cycle by
     rank, this rank's among them: some pages set the ranks side by side.
     """
 

@@ -14,7 +14,7 @@ from tb_dlprof_plugin.planning.dtype_flow import flow
 from tb_dlprof_plugin.planning.features import other_features
 from tb_dlprof_plugin.planning.kernel_times import SHORTEST_KERNEL_NS, KernelTimes, KernelTimesOf
 from tb_dlprof_plugin.planning.launch_sequence import launched, recorded_ns
-from tb_dlprof_plugin.planning.op_times import OpTimes, Process, Table
+from tb_dlprof_plugin.planning.op_times import GaussianProcess, OpTimes, RatioTable
 from tb_dlprof_plugin.planning.target import target_of
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -41,10 +41,10 @@ def op_times(ratio: float, spread: float = 0.0, without: str = "") -> OpTimes:
     return OpTimes("NVIDIA H200", tables)
 
 
-def table(ratio: float, features: int, spread: float = 0.0) -> Table:
+def table(ratio: float, features: int, spread: float = 0.0) -> RatioTable:
     """All variance is that of the single op: none tells anything of another."""
-    noise = Process((1.0,) * features, 0.0, 0.0, max(spread, 1e-9) ** 2)
-    return Table(np.zeros((8, features)), np.log(np.full(8, ratio)), noise)
+    noise = GaussianProcess((1.0,) * features, 0.0, 0.0, max(spread, 1e-9) ** 2)
+    return RatioTable(np.zeros((8, features)), np.log(np.full(8, ratio)), noise)
 
 
 def times(view: ProfileView, precision: Any, known: OpTimes, **asked: Any) -> KernelTimes:
@@ -137,8 +137,8 @@ def test_matrix_routines_grow_as_the_measured_ones_of_their_kind_do(view: Profil
     features[:, 0], features[:, 1] = places + slowness, slowness
     known = op_times(0.5)
     for precision in ("tf32", "fp16"):
-        process = Process((1.0,) * KINDS["product"], 0.0, 0.0, 1e-9)
-        known.tables["product", precision] = Table(features, np.log(np.full(8, 0.5)), process)
+        process = GaussianProcess((1.0,) * KINDS["product"], 0.0, 0.0, 1e-9)
+        known.tables["product", precision] = RatioTable(features, np.log(np.full(8, 0.5)), process)
     # THEN a product of 1 ns gets longer by less than what it has more to do, in FP32 and in FP16
     for precision, before in (("fp32", 100.0), ("fp16", 50.0)):
         found = first_step(times(view, precision, known, batch_size=32))
@@ -216,9 +216,9 @@ def test_ops_after_a_convolution_take_its_layout_until_the_next_one(new_trace: C
     # AND batch norms measured in both layouts
     known = op_times(0.5)
     first, last = other_features(80e3, 8 * 32 * 32, False), other_features(80e3, 8 * 32 * 32, True)
-    process = Process((1.0, 1.0, 0.1), 1.0, 0.0, 1e-6)
+    process = GaussianProcess((1.0, 1.0, 0.1), 1.0, 0.0, 1e-6)
     ratios = np.log([0.4] * 4 + [0.8] * 4)
-    known.tables["batch_norm fprop", "fp16"] = Table(np.array([first] * 4 + [last] * 4), ratios, process)
+    known.tables["batch_norm fprop", "fp16"] = RatioTable(np.array([first] * 4 + [last] * 4), ratios, process)
     # THEN the one behind channels last takes the factor of that layout; the first is before autocast's first op
     found = times(trace.view(), "fp16", known)
     assert (found.gpu_ns / 1000)[[0, 2, 4]] == pytest.approx([80, 64, 32], rel=1e-3)

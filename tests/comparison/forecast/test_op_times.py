@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.planning.op_times import NEIGHBOURS, OpTimes, Process, Ratio, Table, measured
+from tb_dlprof_plugin.planning.op_times import NEIGHBOURS, GaussianProcess, OpTimes, Ratio, RatioTable, measured
 
 KIND = ("product", "fp16")
 WAYS = ("fprop", "bprop")
 
 
 def times(features: list[tuple[float, ...]], ratios: list[float], noise: float = 1e-4) -> OpTimes:
-    process = Process((1.0,) * len(features[0]), 0.5, 0.1, noise)
-    return OpTimes("a GPU", {KIND: Table(np.array(features, dtype=float), np.log(ratios), process)})
+    process = GaussianProcess((1.0,) * len(features[0]), 0.5, 0.1, noise)
+    return OpTimes("a GPU", {KIND: RatioTable(np.array(features, dtype=float), np.log(ratios), process)})
 
 
 def grid(slope: float) -> OpTimes:
@@ -53,7 +53,7 @@ def test_nearer_ops_count_more() -> None:
 def test_a_feature_with_a_short_length_counts_more() -> None:
     places = [(float(one), float(other)) for one in range(6) for other in range(6)]
     ratios = np.array([-0.3 * one for one, _ in places])
-    short = Table(np.array(places), ratios, Process((0.5, 50.0), 0.5, 0.0, 1e-4)).ratio((3.0, 2.5))
+    short = RatioTable(np.array(places), ratios, GaussianProcess((0.5, 50.0), 0.5, 0.0, 1e-4)).ratio((3.0, 2.5))
     assert short.value == pytest.approx(math.exp(-0.9), rel=0.01)
 
 
@@ -64,7 +64,7 @@ def test_what_is_the_same_in_all_measured_ops_says_nothing_of_another() -> None:
 
 def test_the_process_is_the_textbooks() -> None:
     # GIVEN two measured ops, amplitude 1 and no trend: covariances by Matern 3/2, solved by hand
-    process, at = Process((2.0,), 1.0, 0.0, 0.1), 0.5
+    process, at = GaussianProcess((2.0,), 1.0, 0.0, 0.1), 0.5
     known, logarithms = np.array([[0.0], [2.0]]), np.array([-1.0, 0.0])
 
     def shared(distance: float) -> float:
@@ -73,13 +73,15 @@ def test_the_process_is_the_textbooks() -> None:
     one, other, between = shared(0.25), shared(0.75), shared(1.0)
     own = 1.1**2 - between**2
     weights = np.array([1.1 * one - between * other, 1.1 * other - between * one]) / own
-    found = Table(known, logarithms, process).ratio((at,))
+    found = RatioTable(known, logarithms, process).ratio((at,))
     assert math.log(found.value) == pytest.approx(-0.5 + weights @ (logarithms + 0.5))
     assert found.spread**2 == pytest.approx(1.1 - weights @ [one, other])
 
 
 def test_the_spread_is_that_of_the_noise_among_many_measured_ops_and_of_all_far_from_them() -> None:
-    table = Table(np.linspace(0, 3, 61)[:, None], np.tile([-0.1, 0.1], 31)[:61], Process((1.0,), 0.25, 0.0, 0.01))
+    table = RatioTable(
+        np.linspace(0, 3, 61)[:, None], np.tile([-0.1, 0.1], 31)[:61], GaussianProcess((1.0,), 0.25, 0.0, 0.01)
+    )
     among, far = table.ratio((1.5,)), table.ratio((50.0,))
     assert among.value == pytest.approx(1.0, abs=0.05)
     assert among.spread == pytest.approx(0.1, rel=0.1)
@@ -88,9 +90,9 @@ def test_the_spread_is_that_of_the_noise_among_many_measured_ops_and_of_all_far_
 
 def test_ops_further_away_than_the_nearest_change_nothing() -> None:
     places = np.linspace(0, 6, 2 * NEIGHBOURS)[:, None]
-    process = Process((1.0,), 0.5, 0.0, 1e-3)
+    process = GaussianProcess((1.0,), 0.5, 0.0, 1e-3)
     ratios = np.where(places[:, 0] < 3, -0.5, 0.5)
-    assert Table(places, ratios, process).ratio((0.0,)).value == pytest.approx(math.exp(-0.5), rel=1e-6)
+    assert RatioTable(places, ratios, process).ratio((0.0,)).value == pytest.approx(math.exp(-0.5), rel=1e-6)
 
 
 def test_a_single_measured_op_is_taken_as_it_is() -> None:
@@ -99,11 +101,11 @@ def test_a_single_measured_op_is_taken_as_it_is() -> None:
     assert found.value == pytest.approx(0.4)
 
 
-def _of_sizes(slowness: dict[float, float], ratio: float = 0.5) -> Table:
+def _of_sizes(slowness: dict[float, float], ratio: float = 0.5) -> RatioTable:
     """Matrix routines with these least times (µs), each so many times slower than that in FP32."""
     least, slow = np.log(list(slowness)), np.log(list(slowness.values()))
     features = np.column_stack([least + slow, slow])
-    return Table(features, np.log(np.full(len(least), ratio)), Process((1.0, 1.0), 0.5, 0.1, 1e-4))
+    return RatioTable(features, np.log(np.full(len(least), ratio)), GaussianProcess((1.0, 1.0), 0.5, 0.1, 1e-4))
 
 
 def test_matrix_routines_grow_by_less_where_they_leave_the_gpu_part_empty() -> None:

@@ -91,7 +91,7 @@ def test_the_recorded_amp_runs_are_named(recorded: Callable[[str], ProfileView])
 
 def test_a_run_of_which_the_precision_cannot_be_told() -> None:
     view = ProfileView(analyze_trace(TRACES / "threads.pt.trace.json.gz"))
-    assert refused(view).startswith("what the run computed in cannot be told, and")
+    assert refused(view).startswith("the precision of the run is unknown, and")
 
 
 def test_a_run_without_shapes(trained: Callable[..., ProfileView]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.evidence import call_rows, place_of
+from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.rules.copies.copies import Copies, Fault, copies
+from tb_dlprof_plugin.advice.rules.copies.copies import Fault, HostDeviceCopies, copies
 from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.metrics.iterations import percent
 
@@ -15,7 +15,7 @@ RULE = Rule(
     id="blocking_copies",
     title="The CPU waits for copies",
     looks_for="`.to(device)` and `.cuda()` without `non_blocking=True`, `.cpu()`, `.numpy()` and `.tolist()`, in every "
-    "other step or more often: copies behind which PyTorch waits for the GPU.",
+    "other step or more often: copies after which PyTorch waits for the GPU.",
     why="Such a copy returns when all work before it is done. Then the CPU has launched nothing ahead, and the GPU has "
     "nothing to do until the next launch arrives. Only that idle time counts. Copies that are also made from values, "
     "very small and many, from pageable memory, or slow, belong to the rules about those.",
@@ -37,7 +37,7 @@ for inputs, targets in loader:
     inputs = inputs.to(device, non_blocking=True)
     targets = targets.to(device, non_blocking=True)
 """
-_FROM_GPU = """losses.append(loss.detach())         # instead of loss.cpu(): nobody waits
+_FROM_GPU = """losses.append(loss.detach())         # instead of loss.cpu(): no wait
 if step % 100 == 0:
     log(torch.stack(losses).tolist())  # one wait for a hundred steps
     losses.clear()
@@ -71,12 +71,12 @@ def check(context: RuleContext) -> Finding | Silent:
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}; without waiting the step would be {estimate.percent:.1f} % shorter.")
     to_gpu, from_gpu = int(found.to_gpu.sum()), int((~found.to_gpu).sum())
-    place = place_of(context, waits)
+    call_site = call_site_of(context, waits)
     return RULE.finding(
         title=f"The CPU waits for {per_step:.3g} copies a step",
         seen=f"{seen}: {to_gpu / count:.3g} to the GPU and {from_gpu / count:.3g} from it. The GPU is idle for "
         f"{idle / 1e6:.2f} of the {context.step_ns / 1e6:.2f} ms of a step."
-        + (f" Most of them are made in {place}." if place else ""),
+        + (f" Most of them are made in {call_site}." if call_site else ""),
         readings=[
             Reading("Copies that the CPU waits for, per step", per_step, "count", thresholds.READS_PER_STEP),
             Reading("Waiting, per step", waited, "ns"),
@@ -84,22 +84,22 @@ def check(context: RuleContext) -> Finding | Silent:
             Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
         ],
         evidence=call_rows(context, waits),
-        change=_change(found, place),
+        change=_change(found, call_site),
         code=(_TO_GPU if to_gpu else "") + (_FROM_GPU if from_gpu else ""),
         saving=estimate,
-        confirm="Record again: no cudaStreamSynchronize should be left behind the copies on the Launches page, and the "
+        confirm="Record again: no cudaStreamSynchronize should follow the copies on the Launches page, and the "
         "GPU busy a larger part of the step.",
         confidence="high" if context.step_was_timed else "medium",
     )
 
 
-def _change(found: Copies, place: str) -> str:
+def _change(found: HostDeviceCopies, call_site: str) -> str:
     parts = []
     if found.to_gpu.any():
         pageable = " (they lie in pageable memory: pin it first)" if found.pageable[found.to_gpu].any() else ""
         parts.append(f"Give .to(device) of the batch's tensors non_blocking=True{pageable}.")
     if (~found.to_gpu).any():
         parts.append("Keep on the GPU what .cpu(), .numpy() or .tolist() fetch in each step, and fetch it less often.")
-    if place:
-        parts.append(f"The copies are made in {place}.")
+    if call_site:
+        parts.append(f"The copies are made in {call_site}.")
     return " ".join(parts)

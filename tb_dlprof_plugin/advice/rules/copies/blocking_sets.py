@@ -1,11 +1,11 @@
-"""The CPU clears memory of its own through the GPU and waits until that is done."""
+"""The CPU sets host memory through the GPU and waits until that is done."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.evidence import call_rows, place_of
+from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
@@ -60,12 +60,12 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent(f"{seen}; without that the step would be {estimate.percent:.1f} % shorter.")
     strings, ops, calls = context.profile.strings, context.profile.ops, context.profile.calls
     names = sorted({strings[i] for i in np.unique(ops.name[calls.op[sets]]).tolist()})
-    place = place_of(context, sets)
+    call_site = call_site_of(context, sets)
     return RULE.finding(
         title=f"The CPU waits {number / count:.3g} times a step until pinned memory is set",
         seen=f"{seen}: {', '.join(names)}. The GPU is idle for {idle / 1e6:.2f} of the "
         f"{context.step_ns / 1e6:.2f} ms of "
-        "a step." + (f" Most of them are called in {place}." if place else ""),
+        "a step." + (f" Most of them are called in {call_site}." if call_site else ""),
         readings=[
             Reading("Sets that wait, per step", number / count, "count"),
             Reading("Waiting, per step", waited, "ns"),
@@ -73,7 +73,7 @@ def check(context: RuleContext) -> Finding | Silent:
         ],
         evidence=call_rows(context, sets),
         change=f"Replace {' and '.join(names)} by the asynchronous version on the stream that PyTorch works on"
-        + (f" (called in {place})." if place else "."),
+        + (f" (called in {call_site})." if call_site else "."),
         code=_CODE,
         saving=estimate,
         confirm="Record again: the calls should be gone from the Launches page, and the GPU busy a larger part of the "

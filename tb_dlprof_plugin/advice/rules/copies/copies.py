@@ -1,8 +1,8 @@
-"""Copies between CPU and GPU, and the one rule that each is for.
+"""Copies between CPU and GPU, each assigned to one rule.
 
-A copy may have several faults: 300 small blocking copies from pageable memory have three. What helps most decides, so
-that no two rules ask for the same time: made needlessly, then many and small, then pageable, then slow, then blocking;
-what is left is a copy as it should be, which can still run beside the computing.
+A copy may have several faults: 300 small blocking copies from pageable memory have three. Each is assigned to the fault
+whose fix helps most, so that no two rules count the same time: unnecessary, then many and small, then pageable, then
+slow, then blocking; the rest has no fault, but may still overlap with computing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CREATING = frozenset(
     )
     for ending in ("", "_", "_like")
 ) - {"aten::detach", "aten::empty"}
-"""Ops that make a tensor out of nothing; ``detach_`` ends ``torch.tensor(values)``."""
+"""Ops that create a tensor; ``detach_`` ends ``torch.tensor(values)``."""
 _FROM_VALUES = "aten::lift_fresh"
 """What follows inside ``torch.tensor(values, device=...)`` when the copy is done."""
 _FOLLOWS_WITHIN_NS = 1_000_000
@@ -42,11 +42,11 @@ GIGABYTE = 1e9
 
 
 class Fault(IntEnum):
-    """What is wrong with a copy; `NONE` for one that is as it should be."""
+    """The fault of a copy; `NONE` for one without a fault."""
 
     NONE = 0
     READ = 1
-    """Inside an op that finds something out, such as ``.item()`` or ``bincount``: a matter of that op. Or of DDP."""
+    """Inside an op that reads a value, such as ``.item()`` or ``bincount``, which other rules cover; or made by DDP."""
     EXTRA = 2
     SMALL = 3
     PAGEABLE = 4
@@ -55,7 +55,7 @@ class Fault(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
+class HostDeviceCopies:
     """One row per copy between CPU and GPU in the selected iterations; -1 where unknown or none.
 
     Attributes:
@@ -63,7 +63,7 @@ class Copies:
         call: row of the call that made it.
         top: row of the outermost op around it, the call itself outside every op.
         wait: row of the call at which the CPU waits for it, which may be ``call``.
-        source: row of the op that made its data on the CPU just before.
+        source: row of the op that created its data on the CPU just before.
         to_gpu: from the CPU to the GPU.
         pageable: from or to pageable memory.
         bytes: copied.
@@ -85,13 +85,13 @@ class Copies:
     def __len__(self) -> int:
         return len(self.launch)
 
-    def of(self, fault: Fault) -> Copies:
-        """Those with this fault."""
+    def of(self, fault: Fault) -> HostDeviceCopies:
+        """The copies with this fault."""
         return self.where(self.fault == fault)
 
-    def where(self, rows: Bools) -> Copies:
-        """Those that are chosen."""
-        return Copies(*(getattr(self, name)[rows] for name in Copies.__slots__))
+    def where(self, rows: Bools) -> HostDeviceCopies:
+        """The chosen copies."""
+        return HostDeviceCopies(*(getattr(self, name)[rows] for name in HostDeviceCopies.__slots__))
 
     def launches(self, context: RuleContext) -> Bools:
         """As a mask over `Profile.launches`."""
@@ -109,14 +109,14 @@ class Copies:
 
 
 def rows_of_calls(context: RuleContext, rows: Ints) -> Bools:
-    """A mask over `Profile.calls`; -1 is no row."""
+    """A mask over `Profile.calls`; -1 is not a row."""
     mask = np.zeros(len(context.profile.calls), dtype=np.bool_)
     mask[rows[rows >= 0]] = True
     return mask
 
 
 @per_selection
-def copies(view: ProfileView, selection: Selection) -> Copies:
+def copies(view: ProfileView, selection: Selection) -> HostDeviceCopies:
     """The copies between CPU and GPU whose call was recorded in the selected iterations, without the DataLoader's."""
     profile = view.profile
     launches, calls, ops, strings = profile.launches, profile.calls, profile.ops, profile.strings
@@ -156,7 +156,7 @@ def copies(view: ProfileView, selection: Selection) -> Copies:
         [int(f) for f in (Fault.READ, Fault.EXTRA, Fault.SMALL, Fault.PAGEABLE, Fault.SLOW, Fault.BLOCKING)],
         int(Fault.NONE),
     ).astype(np.int64)
-    return Copies(rows, call, top, wait, source, to_gpu, pageable, size, duration, fault)
+    return HostDeviceCopies(rows, call, top, wait, source, to_gpu, pageable, size, duration, fault)
 
 
 @per_selection
@@ -180,7 +180,7 @@ def link_bytes_per_second(view: ProfileView) -> float | None:
 
 
 def _beside_the_loop(view: ProfileView) -> Bools:
-    """Per call whether it lies in another thread than the steps: there DDP copies what it wants to know."""
+    """Per call whether it is on another thread than the steps, where DDP copies values for itself."""
     calls = view.profile.calls
     steps = calls_named(view, CallKind.ANNOTATION, lambda name: name.startswith(PROFILER_STEP))
     return ~np.isin(calls.thread, calls.thread[steps]) if steps.any() else steps
@@ -195,7 +195,7 @@ def _named(view: ProfileView, word: str) -> Bools:
 
 
 def _waits(view: ProfileView, kind: Ints, call: Ints) -> Ints:
-    """The call at which the CPU waits for each copy: the copy's own, or the one behind it in the same op."""
+    """The call at which the CPU waits for each copy: the copy's own, or the one after it in the same op."""
     waits = np.flatnonzero(kind == SyncKind.WAIT)
     waits = waits[view.call_parent[waits] >= 0]
     behind = np.full(len(kind), -1, dtype=np.int64)
@@ -259,7 +259,7 @@ def inner_op(view: ProfileView) -> Ints:
     return inherit(np.where(is_op, ops.name[calls.op], -1), is_op, view.call_parent)
 
 
-def new_times(context: RuleContext, chosen: Copies, bytes_per_second: float) -> Floats:
+def new_times(context: RuleContext, chosen: HostDeviceCopies, bytes_per_second: float) -> Floats:
     """The time of each row of `Profile.launches` (ns) if these copies ran at this rate; none gets slower."""
     times = context.profile.launches.duration_ns.astype(np.float64)
     at_rate = np.maximum(chosen.bytes, 0) / bytes_per_second * 1e9

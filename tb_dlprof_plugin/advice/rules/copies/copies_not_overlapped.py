@@ -9,7 +9,7 @@ from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.rules.copies.copies import Copies, Fault, copies
+from tb_dlprof_plugin.advice.rules.copies.copies import Fault, HostDeviceCopies, copies
 from tb_dlprof_plugin.advice.savings import saved
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import covered, union
@@ -21,7 +21,7 @@ RULE = Rule(
     title="Copies do not overlap with computing",
     looks_for="Asynchronous copies of pinned memory to the GPU during which no kernel runs.",
     why="A GPU copies and computes at the same time, with separate engines, but on one stream one waits for the other. "
-    "A batch that is copied on a stream of its own, while the GPU computes the step before, costs no time.",
+    "A batch that is copied on a separate stream, while the GPU computes the step before, costs no time.",
     fix="Prefetch: start the copy of the next batch on a side stream, and let the main stream wait for it when its "
     "step begins.",
     ignore_when="A second batch does not fit into the GPU's memory, or the CPU sets the pace.",
@@ -78,8 +78,8 @@ def check(context: RuleContext) -> Finding | Silent:
     launches = found.launches(context)
     estimate = saved(
         context,
-        Change(beside=launches),
-        "Copied during the step before, on a stream of their own, the batches hold up no kernel.",
+        Change(concurrent=launches),
+        "Copied during the step before, on a separate stream, the batches delay no kernel.",
         limit_ns=exposed,
     )
     if estimate.percent < thresholds.OVERLAP_SAVING_PERCENT:
@@ -103,7 +103,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def _alone_ns(context: RuleContext, found: Copies) -> Ints:
+def _alone_ns(context: RuleContext, found: HostDeviceCopies) -> Ints:
     """How long each copy runs while no kernel does."""
     profile = context.profile
     launches = profile.launches

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.evidence import call_rows, of_recorded_step, place_of
+from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of, of_recorded_step
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.advice.rules.copies.copies import Copies, Fault, copies, rows_of_calls
+from tb_dlprof_plugin.advice.rules.copies.copies import Fault, HostDeviceCopies, copies, rows_of_calls
 from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import union
@@ -17,7 +17,7 @@ from tb_dlprof_plugin.model.intervals import union
 RULE = Rule(
     id="extra_copies",
     title="Tensors are made on the CPU and copied in each step",
-    looks_for="A copy to the GPU right behind the op that made its data on the CPU, in every other step or more often: "
+    looks_for="A copy to the GPU right after the op that made its data on the CPU, in every other step or more often: "
     "`torch.zeros(...).cuda()`, `torch.randn(...).to(device)`, `torch.tensor(values, device=device)`.",
     why="The CPU fills memory, copies it and waits, for something that the GPU makes in microseconds or that does not "
     "change from step to step.",
@@ -71,10 +71,10 @@ def check(context: RuleContext) -> Finding | Silent:
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}; without that the step would be {estimate.percent:.1f} % shorter.")
     names = _names(context, found)
-    place = place_of(context, waits)
+    call_site = call_site_of(context, waits)
     return RULE.finding(
         title=f"{per_step:.3g} tensors a step are made on the CPU only to be copied",
-        seen=f"{seen}. They come from {names}." + (f" They are copied in {place}." if place else ""),
+        seen=f"{seen}. They come from {names}." + (f" They are copied in {call_site}." if call_site else ""),
         readings=[
             Reading("Tensors made on the CPU and copied, per step", per_step, "count", thresholds.READS_PER_STEP),
             Reading("CPU time for them, per step", time, "ns"),
@@ -83,7 +83,7 @@ def check(context: RuleContext) -> Finding | Silent:
         ],
         evidence=call_rows(context, made_and_copied),
         change=f"Give {names} device=..., or make the tensors once before the loop where they do not change."
-        + (f" They are copied in {place}." if place else ""),
+        + (f" They are copied in {call_site}." if call_site else ""),
         code=_CODE,
         saving=estimate,
         confirm="Record again: the copies should be gone from the Kernels page, and the CPU's time for them from the "
@@ -92,7 +92,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def _names(context: RuleContext, found: Copies) -> str:
+def _names(context: RuleContext, found: HostDeviceCopies) -> str:
     """ "torch.randn and torch.ones", the slowest first."""
     calls, ops, strings = context.profile.calls, context.profile.ops, context.profile.strings
     time: dict[str, int] = {}

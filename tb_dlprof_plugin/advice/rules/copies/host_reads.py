@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.evidence import call_rows, place_of
+from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
@@ -24,8 +24,8 @@ RULE = Rule(
     looks_for="Ops that need a value of the GPU on the CPU, in every other step or more often: `.item()`, `float(t)`, "
     "`if t:`, printing a tensor, `nonzero()` and boolean masks, whose result has a size that only the GPU knows.",
     why="The CPU waits until the GPU has done everything that was launched before. Meanwhile it launches nothing, so "
-    "that the GPU has nothing to do when the value has arrived. Only that idle time counts: a read that the GPU is "
-    "too busy to notice costs nothing, and the rule says nothing of it.",
+    "that the GPU has nothing to do when the value has arrived. Only that idle time counts: a read while "
+    "the GPU has enough queued work costs nothing, and the rule ignores it.",
     fix="Keep the value on the GPU and read it every hundred steps, or all values at once; replace masks by "
     "`torch.where`. Record with `with_stack=True` to see which function reads.",
     ignore_when="The value decides what the step does next and cannot be had otherwise.",
@@ -77,11 +77,11 @@ def check(context: RuleContext) -> Finding | Silent:
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}; without that the step would be {estimate.percent:.1f} % shorter.")
     by_scaler = bool(_after_scaler(context)[reads].all())
-    place = place_of(context, waits)
+    call_site = call_site_of(context, waits)
     return RULE.finding(
         title=f"The CPU reads values off the GPU {per_step:.3g} times a step and waits for them",
         seen=f"{seen}. The GPU is idle for {idle / 1e6:.2f} of the {context.step_ns / 1e6:.2f} ms of a step."
-        + (f" Most of them are in {place}." if place else ""),
+        + (f" Most of them are in {call_site}." if call_site else ""),
         readings=[
             Reading("Reads per step", per_step, "count", thresholds.READS_PER_STEP),
             Reading("Waiting for them, per step", waited, "ns"),
@@ -89,7 +89,7 @@ def check(context: RuleContext) -> Finding | Silent:
             Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
         ],
         evidence=call_rows(context, waits),
-        change=_SCALER_CHANGE if by_scaler else _change(context, reads, place),
+        change=_SCALER_CHANGE if by_scaler else _change(context, reads, call_site),
         code=_SCALER_CODE if by_scaler else _CODE,
         saving=estimate,
         confirm="Record again: the waits should be gone from the Launches page, and the GPU busy a larger part of the "
@@ -98,24 +98,24 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-_CODE = """losses.append(loss.detach())               # instead of loss.item(): nobody waits
+_CODE = """losses.append(loss.detach())               # instead of loss.item(): no wait
 if step % 100 == 0:
     print(torch.stack(losses).mean().item())  # one wait for a hundred steps
     losses.clear()
 """
 _SCALER_CHANGE = (
     "The GradScaler reads after each backward pass whether all gradients are finite. A fused optimizer decides that on "
-    "the GPU, and nobody waits."
+    "the GPU, without a wait."
 )
 _SCALER_CODE = "optimizer = torch.optim.AdamW(model.parameters(), lr=..., fused=True)  # also Adam, SGD, Adagrad\n"
 
 
-def _change(context: RuleContext, reads: Ints, place: str) -> str:
+def _change(context: RuleContext, reads: Ints, call_site: str) -> str:
     ops, calls, strings = context.profile.ops, context.profile.calls, context.profile.strings
     names, counts = np.unique(ops.name[calls.op[reads]], return_counts=True)
     most = [strings[i] for i in names[np.argsort(-counts, kind="stable")][:3].tolist()]
     modules = sorted({strings[i] for i in np.unique(ops.module[calls.op[reads]]).tolist()} - {""})[:3]
-    where = f" in {place}" if place else f" in {', '.join(modules)}" if modules else " in the training loop"
+    where = f" in {call_site}" if call_site else f" in {', '.join(modules)}" if modules else " in the training loop"
     advice = {
         "aten::item": "collect the tensors and call .item() every hundred steps",
         "aten::nonzero": "use torch.where or multiply by the mask instead of indexing with it",
@@ -127,7 +127,7 @@ def _change(context: RuleContext, reads: Ints, place: str) -> str:
 
 
 def _waits(context: RuleContext) -> Bools:
-    """Calls in which an op of the training waits for the GPU, other than to copy what it was asked to copy."""
+    """Calls in which an op of the training waits for the GPU for another purpose than a requested copy."""
     view, calls, ops = context.view, context.profile.calls, context.profile.ops
     kind = sync_kinds(view, view.selection())
     waits = np.isin(kind, (SyncKind.WAIT, SyncKind.COPY, SyncKind.PAGEABLE_COPY, SyncKind.SCALAR))
@@ -142,7 +142,7 @@ def _waits(context: RuleContext) -> Bools:
 
 
 def _after_scaler(context: RuleContext) -> Bools:
-    """Which outermost ops come first behind the gradient scaler's own."""
+    """Which outermost ops are the first after those of the gradient scaler."""
     view = context.view
     tops = np.flatnonzero(view.call_top == np.arange(len(view.call_top)))
     scaler = calls_named(view, CallKind.OP, _SCALER.__eq__)[tops]

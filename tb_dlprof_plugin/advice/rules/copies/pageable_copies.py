@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.evidence import op_rows, place_of
+from tb_dlprof_plugin.advice.evidence import call_site_of, op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
@@ -20,7 +20,7 @@ RULE = Rule(
     looks_for="Copies to the GPU, of 64 KiB or more, from memory that is not pinned, where they take a notable share "
     "of the step.",
     why="The GPU reads pinned memory itself. Of other memory the driver first copies every byte to a pinned buffer, "
-    "with the CPU: that is several times slower, and the CPU waits meanwhile even where it was told not to "
+    "with the CPU: that is several times slower, and the CPU waits meanwhile even with "
     "(`non_blocking=True`).",
     fix="Let the DataLoader pin its batches (`pin_memory=True`) and copy them with `non_blocking=True`.",
     ignore_when="The machine is short of memory: pinned memory cannot be swapped out.",
@@ -86,11 +86,12 @@ def check(context: RuleContext) -> Finding | Silent:
     pinned = (
         "" if loader is None or loader.pin_memory is None else f" The DataLoader has pin_memory={loader.pin_memory}."
     )
-    place = place_of(context, waits)
+    call_site = call_site_of(context, waits)
     return RULE.finding(
         title=f"{size / 1e6:.0f} MB a step are copied from pageable memory at {rate / GIGABYTE:.1f} GB/s",
         seen=f"{seen}: {rate / GIGABYTE:.1f} GB/s, where copies of pinned memory reach {link / GIGABYTE:.0f}. The step "
-        f"takes {context.step_ns / 1e6:.2f} ms.{pinned}" + (f" The copies are made in {place}." if place else ""),
+        f"takes {context.step_ns / 1e6:.2f} ms.{pinned}"
+        + (f" The copies are made in {call_site}." if call_site else ""),
         readings=[
             Reading("Copies from pageable memory, per step", time, "ns"),
             Reading("Share of the step", share, "percent"),
@@ -101,7 +102,7 @@ def check(context: RuleContext) -> Finding | Silent:
         evidence=op_rows(context, found.launches(context)),
         change="Pin the batches: pin_memory=True for the DataLoader, or tensor.pin_memory() once for tensors that are "
         "copied again and again; and give .to(device) non_blocking=True."
-        + (f" It is called in {place}." if place else ""),
+        + (f" It is called in {call_site}." if call_site else ""),
         code=_CODE,
         saving=estimate,
         confirm='Record again: the copies should be called "Pinned -> Device" on the Kernels page and take as much '
@@ -110,7 +111,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Memory that is pinned now."""
     before, after = base.profile.facts.dataloader, candidate.profile.facts.dataloader
     if before is not None and after is not None and before.pin_memory is False and after.pin_memory:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.evidence import op_rows, place_of
+from tb_dlprof_plugin.advice.evidence import call_site_of, op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.copies.copies import (
     GIGABYTE,
-    Copies,
     Fault,
+    HostDeviceCopies,
     copies,
     link_bytes_per_second,
     new_times,
@@ -91,11 +91,11 @@ def check(context: RuleContext) -> Finding | Silent:
     )
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}; at the link's rate the step would be {estimate.percent:.1f} % shorter.")
-    place = place_of(context, waits)
+    call_site = call_site_of(context, waits)
     return RULE.finding(
         title=f"{size / 1e6:.0f} MB a step are copied at {rate / GIGABYTE:.1f} of {link / GIGABYTE:.0f} GB/s",
         seen=f"{seen}, {_which(found)}. The step takes {context.step_ns / 1e6:.2f} ms."
-        + (f" The copies are made in {place}." if place else ""),
+        + (f" The copies are made in {call_site}." if call_site else ""),
         readings=[
             Reading("Slow copies, per step", time, "ns"),
             Reading("Bytes per step", size, "bytes"),
@@ -103,7 +103,7 @@ def check(context: RuleContext) -> Finding | Silent:
             Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
         ],
         evidence=op_rows(context, found.launches(context)),
-        change=_change(found, place),
+        change=_change(found, call_site),
         code=_CODE if found.pageable.any() else _LINK,
         saving=estimate,
         confirm="Record again: the copies should take as much less as given, and none should be pageable on the "
@@ -112,7 +112,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def _which(found: Copies) -> str:
+def _which(found: HostDeviceCopies) -> str:
     directions = " and ".join(
         text
         for text, chosen in (("to the GPU", found.to_gpu), ("from the GPU", ~found.to_gpu))
@@ -121,8 +121,8 @@ def _which(found: Copies) -> str:
     return f"{directions}, {'pageable' if found.pageable.any() else 'pinned'} memory on the CPU's side"
 
 
-def _change(found: Copies, place: str) -> str:
-    where = f" The copies are made in {place}." if place else ""
+def _change(found: HostDeviceCopies, call_site: str) -> str:
+    where = f" The copies are made in {call_site}." if call_site else ""
     if found.pageable.any():
         return "Copy the results into a pinned buffer that is allocated once, without waiting." + where
     return "The memory is pinned; look whether the GPU's link runs at its full width and generation." + where

@@ -1,11 +1,11 @@
-"""Many small copies, each of which costs more to call than to make."""
+"""Many small copies, each of which costs more in its call than on the GPU."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.evidence import op_rows, place_of
+from tb_dlprof_plugin.advice.evidence import call_site_of, op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
@@ -73,12 +73,12 @@ def check(context: RuleContext) -> Finding | Silent:
     )
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(f"{seen}; one copy instead would make the step {estimate.percent:.1f} % shorter.")
-    place = place_of(context, found.waits(context) | _calls(context, found.call))
+    call_site = call_site_of(context, found.waits(context) | _calls(context, found.call))
     to_gpu = bool(found.to_gpu.mean() >= 0.5)
     return RULE.finding(
         title=f"{per_step:.0f} small copies a step take {time / 1e6:.1f} ms of the CPU",
         seen=f"{seen}. The step takes {context.step_ns / 1e6:.2f} ms."
-        + (f" Most of the copies are made in {place}." if place else ""),
+        + (f" Most of the copies are made in {call_site}." if call_site else ""),
         readings=[
             Reading("Small copies per step", per_step, "count", thresholds.SMALL_COPIES_PER_STEP),
             Reading("Bytes of one, at the median", size, "bytes", thresholds.SMALL_COPY_BYTES),
@@ -91,7 +91,7 @@ def check(context: RuleContext) -> Finding | Silent:
             if to_gpu
             else "Join the tensors on the GPU and copy once."
         )
-        + (f" The copies are made in {place}." if place else ""),
+        + (f" The copies are made in {call_site}." if call_site else ""),
         code=_TO_GPU if to_gpu else _FROM_GPU,
         saving=estimate,
         confirm="Record again: a few copies should be left on the Kernels page, and the CPU's time for .to() be gone.",
@@ -100,7 +100,7 @@ def check(context: RuleContext) -> Finding | Silent:
 
 
 def _all_but_one(context: RuleContext, tops: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
-    """Without the first of each iteration, which stands for the one copy that is left."""
+    """Without the first of each iteration, which represents the one remaining copy."""
     rows = np.flatnonzero(tops)
     _, first = np.unique(context.view.call_iteration[rows], return_index=True)
     gone = tops.copy()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.evidence import call_rows, place_of
+from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
@@ -45,7 +45,7 @@ _CODE = """start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
 start.record()
 ...  # what is timed
 end.record()
-events.append((start, end))  # nobody waits
+events.append((start, end))  # no wait
 
 # after the epoch
 torch.cuda.synchronize()
@@ -85,12 +85,12 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent(f"{seen}; without them the step would be {estimate.percent:.1f} % shorter.")
     strings, ops, calls = context.profile.strings, context.profile.ops, context.profile.calls
     names = sorted({strings[i] for i in np.unique(ops.name[calls.op[waits]]).tolist()})
-    place = place_of(context, waits)
+    call_site = call_site_of(context, waits)
     return RULE.finding(
         title=f"The training loop waits for the GPU {per_step:.3g} times a step",
         seen=f"{seen}: {', '.join(names)}. The GPU is idle for {idle / 1e6:.2f} of the "
         f"{context.step_ns / 1e6:.2f} ms of "
-        "a step." + (f" Most of the calls are in {place}." if place else ""),
+        "a step." + (f" Most of the calls are in {call_site}." if call_site else ""),
         readings=[
             Reading("Waiting calls per step", per_step, "count", thresholds.READS_PER_STEP),
             Reading("Waiting, per step", waited, "ns"),
@@ -99,8 +99,8 @@ def check(context: RuleContext) -> Finding | Silent:
         ],
         evidence=call_rows(context, waits),
         change=f"Take {_who(names)} out of the step"
-        + (f" (in {place})" if place else "")
-        + ". Where it is there to time something, let events on the GPU do it and read them at the end.",
+        + (f" (in {call_site})" if call_site else "")
+        + ". If it is there to time something, use CUDA events and read them at the end.",
         code=_CODE,
         saving=estimate,
         confirm="Record again: the calls should be gone from the Launches page, and the GPU busy a larger part of the "
@@ -114,7 +114,8 @@ def _who(names: list[str]) -> str:
 
 
 def _waits(context: RuleContext) -> Bools:
-    """Waits of the selected iterations outside every op, in threads that launch: others wait on their own account."""
+    """Waits of the selected iterations outside every op, in threads that launch: waits in other threads do not
+    count."""
     view, calls, ops = context.view, context.profile.calls, context.profile.ops
     waits = sync_kinds(view, view.selection()) == SyncKind.WAIT
     waits &= view.selected_calls(context.selection) & (view.call_top < 0) & (ops.role[calls.op] != Role.DATALOADER)

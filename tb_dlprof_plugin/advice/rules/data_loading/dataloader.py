@@ -1,4 +1,4 @@
-"""What a run tells of its DataLoader: whether it has worker processes, how long it takes, where epochs begin."""
+"""Facts about the DataLoader of a run: whether it has worker processes, how long it takes, where epochs begin."""
 
 from __future__ import annotations
 
@@ -106,11 +106,11 @@ def epoch_starts(context: RuleContext) -> EpochStarts:
         return stop - start - covered(busy, start, stop)
 
     stop = calls.start_ns + calls.duration_ns
-    place = np.searchsorted(every, first) - 1
-    before = every[np.maximum(place, 0)] if len(every) else first
+    position = np.searchsorted(every, first) - 1
+    before = every[np.maximum(position, 0)] if len(every) else first
     # Between the end of an epoch and the start of the next nothing is trained.
     between = np.searchsorted(outermost, seed) - np.searchsorted(outermost, before)
-    ends = (place >= 0) & (before < seed) & (calls.thread[before] == calls.thread[seed]) & (between <= _SEED_OPS)
+    ends = (position >= 0) & (before < seed) & (calls.thread[before] == calls.thread[seed]) & (between <= _SEED_OPS)
     return EpochStarts(
         iteration=view.call_iteration[first],
         start_ns=calls.start_ns[seed],

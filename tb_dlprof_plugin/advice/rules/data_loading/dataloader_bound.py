@@ -19,10 +19,10 @@ from tb_dlprof_plugin.simulation.pauses import loading_times
 
 RULE = Rule(
     id="dataloader_bound",
-    title="The DataLoader holds up the step",
+    title="The step waits for the DataLoader",
     looks_for="Time in which the training thread waits in the DataLoader while the GPU is idle (on a CPU run: all "
     "of that time). Where the DataLoader has no worker processes, that is the cause, and "
-    "[synchronous_dataloader](synchronous_dataloader.md) speaks instead; where it is the start of epochs, "
+    "[synchronous_dataloader](synchronous_dataloader.md) fires instead; where it is the start of epochs, "
     "[worker_restart](worker_restart.md).",
     why="A GPU that waits for data computes nothing. Loading that overlaps with training costs nothing.",
     fix="Load in more worker processes, or make each sample cheaper.",
@@ -91,7 +91,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """The settings of the DataLoader that were raised or switched on."""
     return settings_raised(base, candidate)
 
@@ -110,7 +110,7 @@ def _estimate(context: RuleContext, waiting_ns: int, workers: int | None) -> Sav
         return partly(context, less_cpu(loading), 0.2 * waiting_ns, 0.5 * waiting_ns, waiting_ns, text)
     known = context.simulation
     step_ns = known.estimate.ns
-    # Waiting for workers is what is left of their time per batch: it says nothing of how fast the CPU launches.
+    # Waiting for workers is what is left of their time per batch: it does not show how fast the CPU launches.
     least, middle = (known.usual([Change(cpu=loading, keep_cpu=0.0)], end).ns for end in ("low", "expected"))
     paced = step_ns * (thresholds.WAIT_LEFT_WITH_MORE_WORKERS if spread else 1.0)
     low = min(0.2 * waiting_ns, max(0.0, step_ns - middle))

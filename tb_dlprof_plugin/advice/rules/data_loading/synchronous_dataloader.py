@@ -19,8 +19,8 @@ RULE = Rule(
     id="synchronous_dataloader",
     title="The DataLoader has no worker processes",
     looks_for="A DataLoader with `num_workers=0` whose loading leaves the GPU idle (on a CPU run: takes time) for a "
-    "notable share of the step. Loading that the GPU's work hides costs nothing, and the rule says nothing of it. "
-    "Where there are workers and they do not keep up, [dataloader_bound](dataloader_bound.md) speaks instead.",
+    "notable share of the step. Loading that overlaps with the GPU's work costs nothing, and the rule ignores it. "
+    "Where there are workers and they do not keep up, [dataloader_bound](dataloader_bound.md) fires instead.",
     why="Without workers loading and training alternate in one process: while a batch is loaded nothing is launched. "
     "Worker processes load the next batches meanwhile.",
     fix="Set `num_workers`, `persistent_workers=True` and `pin_memory=True`. The number given is what the time per "
@@ -87,7 +87,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Worker processes, and what else was switched on with them."""
     before, after = base.profile.facts.dataloader, candidate.profile.facts.dataloader
     if before is None or after is None or before.num_workers != 0 or not after.num_workers:

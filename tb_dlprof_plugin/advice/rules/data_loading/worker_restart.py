@@ -1,4 +1,4 @@
-"""The DataLoader starts its worker processes anew for each epoch."""
+"""The DataLoader starts new worker processes for each epoch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
     id="worker_restart",
-    title="Worker processes are started anew for each epoch",
+    title="Worker processes are restarted for each epoch",
     looks_for="The start of an epoch in the recording, with time between the end of one DataLoader iterator and the "
     "first batch of the next in which the GPU is idle, where `persistent_workers` is off.",
     why="At the end of an epoch the workers are stopped, and for the next they are forked, which copies the page "
@@ -69,7 +69,7 @@ def check(context: RuleContext) -> Finding | Silent:
         per_step * kept.expected + thresholds.FIRST_BATCH_SOONER * waiting / steps,
         per_step + waiting / steps,
         f"{each / 1e6:.2f} ms of each epoch go, of which {100 * kept.low:.0f} to 100 % (expected "
-        f"{100 * kept.expected:.0f} %) are saved: workers that are kept are told to begin anew. Of the "
+        f"{100 * kept.expected:.0f} %) are saved: workers that are kept only reset their iterators. Of the "
         f"{waiting / 1e6:.2f} ms that the first batch keeps the GPU waiting as much as all may be the new workers' "
         f"({100 * thresholds.FIRST_BATCH_SOONER:.0f} % expected), or none. {length[0].upper()}{length[1:]}.",
     )
@@ -95,7 +95,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """The setting."""
     before, after = base.profile.facts.dataloader, candidate.profile.facts.dataloader
     if before is None or after is None:

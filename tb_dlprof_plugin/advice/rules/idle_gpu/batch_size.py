@@ -108,7 +108,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """The batch size, where it was raised."""
     before, after = base.profile.facts.batch_size, candidate.profile.facts.batch_size
     return f"batch size {before} to {after}" if before and after and after > before else ""

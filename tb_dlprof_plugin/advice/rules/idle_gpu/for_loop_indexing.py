@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.advice import thresholds
-from tb_dlprof_plugin.advice.evidence import call_rows, of_recorded_step, place_of
+from tb_dlprof_plugin.advice.evidence import call_rows, call_site_of, of_recorded_step
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.optimizer_work import within
 from tb_dlprof_plugin.advice.rule import Finding, Rule
@@ -69,8 +69,8 @@ def check(context: RuleContext) -> Finding | Silent:
             f"Loops over rows take the CPU {spent / 1e6:.2f} ms of a step; without them it should get only "
             f"{estimate.percent:.1f} % shorter."
         )
-    turn, place = _turn(context, longest), place_of(context, _members(context, found))
-    where = f", in {place}" if place else ""
+    turn, call_site = _turn(context, longest), call_site_of(context, _members(context, found))
+    where = f", in {call_site}" if call_site else ""
     kernels = int(launches.sum()) // count
     return RULE.finding(
         title=f"A Python loop of {longest.turns} turns over the rows of a tensor takes the CPU {spent / 1e6:.1f} ms of "

@@ -27,7 +27,7 @@ RULE = Rule(
     why="What the CPU computes between two launches adds to the step as soon as the GPU has run out of work.",
     fix="Take that work off the training thread (a DataLoader worker, a thread), do it once instead of in each step, "
     "or do it on the GPU. If the GPU has enough other work queued, doing it later in the step hides it too.",
-    ignore_when="The gap is no part of every step of the training, such as a checkpoint.",
+    ignore_when="The gap is not part of every step of the training, such as a checkpoint.",
     thresholds=("LONG_GAP_PERCENT", "LONG_GAPS_SHARE_PERCENT", "PAUSE_NS", "PAUSES_LEFT"),
     peers=(Peer("Nsight Systems", "GPU gaps"),),
     references=(

@@ -20,7 +20,7 @@ RULE = Rule(
     id="gpu_underutilized",
     title="The GPU is underutilized",
     looks_for="Kernels, copies and sets that cover less than half of the step. It is the summary of the rules on "
-    "launching, gaps, stretches and data loading: where one of them fires, the price is there.",
+    "launching, gaps, stretches and data loading: where one of them fires, it states the saving.",
     why="The GPU is the expensive part of the machine. Where it idles, something else sets the pace: Python, "
     "launches, data, waiting.",
     fix="Give it more work per launch: larger batches, fewer and larger kernels. Or take what the CPU computes between "
@@ -54,7 +54,7 @@ _LABELS = {
 _SPECIFIC = tuple(
     (module.RULE, module.check) for module in (dataloader_bound, launch_bound, gpu_gaps, low_utilization_stretch)
 )
-"""Rules that name a cause, and its price."""
+"""Rules that name a cause and its saving."""
 
 
 def check(context: RuleContext) -> Finding | Silent:
@@ -77,7 +77,7 @@ def check(context: RuleContext) -> Finding | Silent:
     waits = {name: (context.steps.category_ns[name] or 0) // count for name in _LABELS}
     specific = [rule.title for rule, check_it in _SPECIFIC if not isinstance(check_it(context), Silent)]
     worst = max(waits, key=lambda name: waits[name])
-    estimate, unknown = None, f"Other findings name the causes and their prices: {'; '.join(specific)}."
+    estimate, unknown = None, f"Other findings name the causes and their savings: {'; '.join(specific)}."
     if not specific:
         estimate, unknown = _saving(context, idle, busy / count), ""
         if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
@@ -129,7 +129,7 @@ def _saving(context: RuleContext, idle: int, busy: float) -> Saving:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """A larger batch, or torch.compile."""
     before, after = run_setup(base), run_setup(candidate)
     changes = []

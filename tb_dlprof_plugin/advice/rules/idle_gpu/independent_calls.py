@@ -1,6 +1,6 @@
 """Calls of one op, one after another, that do not depend on each other, as far as the trace can show it.
 
-Which tensor an op reads is not recorded: layers of a chain look like samples that are worked on one by one. Calls with
+Which tensor an op reads is not recorded: layers of a chain look like samples that are processed one by one. Calls with
 the same shapes, with no other kernel between them and one tensor besides the parameters, do not depend on each other
 where
 

@@ -1,6 +1,6 @@
 """Modules that do the same work one after another and do not depend on each other, as far as the trace can show it.
 
-Which tensor an op reads is not recorded. But modules side by side under one parent, called one right after the other,
+Which tensor an op reads is not recorded. But sibling modules, called one right after the other,
 with the same ops on the same shapes, do not feed each other if what one returns has another shape, and another number
 of values, than all that the next one begins with. Where that cannot be shown there is no answer.
 """

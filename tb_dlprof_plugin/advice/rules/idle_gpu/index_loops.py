@@ -44,7 +44,7 @@ class IndexLoops:
 
 @per_selection
 def index_loops(view: ProfileView, selection: Selection) -> IndexLoops:
-    """Loops of at least `LOOP_REPEATS` turns. A turn is told by the ops' names, shapes and modules."""
+    """Loops of at least `LOOP_REPEATS` turns. A turn is identified by the ops' names, shapes and modules."""
     calls = view.profile.calls
     outermost = (view.call_top == np.arange(len(calls))) & view.selected_calls(selection)
     takes = calls_named(view, CallKind.OP, _takes_a_row)

@@ -93,7 +93,7 @@ def check(context: RuleContext) -> Finding | Silent:
     return _finding(context, mine, side_by_side, share, largest)
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Streams where there was one."""
     before, after = (filling(view, view.selection()).streams for view in (base, candidate))
     return f"{after} CUDA streams" if after > before and before == 1 else ""
@@ -116,7 +116,7 @@ def _of_streams(context: RuleContext, small: Bools, filled: Filling, part: Float
     alone = percent(context.per_step(small & filled.alone), context.per_step(small)) or 0.0
     number = _streams(context, small)
     if alone < 100 * (1 - thresholds.SIDE_BY_SIDE):
-        return Silent(f"{100 - alone:.0f} % of the small kernels' time has kernels of other streams beside it.")
+        return Silent(f"{100 - alone:.0f} % of the small kernels' time overlaps with kernels of other streams.")
     fit = np.maximum(np.floor(1 / np.maximum(part, 1e-9)), 1)
     share = percent(context.per_step(small), context.per_step(filled.kernels)) or 0.0
     return _finding(context, small, np.where(small, np.minimum(number, fit), 1.0), share, None)

@@ -127,7 +127,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """A larger batch, torch.compile, or CUDA graphs."""
     before, after = run_setup(base), run_setup(candidate)
     changes = []
@@ -154,7 +154,7 @@ def _change(context: RuleContext, compiled: bool | None, room: float) -> str:
     work = optimizer_work(context.view, context.selection)
     share = percent(work.cpu_ns, launching(context.view, context.selection).launching_ns) or 0.0
     if share >= _OPTIMIZER_PERCENT and not work.fused.any():
-        text += f" The optimizer's step is {share:.0f} % of the launching: fused=True takes most of that away."
+        text += f" The optimizer's step is {share:.0f} % of the launching: fused=True removes most of that."
     if room >= 1.5:
         text += f" Or raise the batch size: one {room:.1f} times as large should take about as long."
     return text

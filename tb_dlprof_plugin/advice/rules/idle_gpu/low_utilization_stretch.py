@@ -20,10 +20,10 @@ RULE = Rule(
     looks_for="A stretch of the step, the same in each, in which the GPU is busy for less than half of the time "
     "because the CPU launches too slowly, while the rest of the step uses the GPU well.",
     why="Large kernels hide what their launches cost; where a part of the step consists of many small ones, nothing "
-    "does. One such part can be mended by itself.",
+    "does. One such part can be fixed on its own.",
     fix="Launch less in that part: ops over lists of tensors (`torch._foreach_*`), one op over a batch instead of a "
     "loop, a fused op, or `torch.compile` for that module or function alone.",
-    ignore_when="The stretch is no part of every step of the whole training, such as an evaluation.",
+    ignore_when="The stretch is not part of every step of the training, such as an evaluation.",
     thresholds=(
         "LOW_STRETCH_CHUNKS",
         "LOW_STRETCH_PERCENT",

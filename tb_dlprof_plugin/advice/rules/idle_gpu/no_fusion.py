@@ -101,7 +101,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """torch.compile."""
     return "torch.compile" if run_setup(candidate).compiled and not run_setup(base).compiled else ""
 

@@ -104,9 +104,9 @@ def chains(view: ProfileView, selection: Selection) -> Chains:
     computing = number - np.bincount(chain[copies], minlength=count)
     kept = (computing >= CHAIN_KERNELS) & (time >= CHAIN_NS * number)
     order = np.flatnonzero(kept)[np.argsort(-time[kept], kind="stable")]
-    place = np.full(count, -1, dtype=np.int64)
-    place[order] = np.arange(len(order))
-    of_launch[rows] = place[chain]
+    position = np.full(count, -1, dtype=np.int64)
+    position[order] = np.arange(len(order))
+    of_launch[rows] = position[chain]
     return Chains(of_launch, number[order], time[order], moved[order], fused[order], elements[first[order]])
 
 

@@ -1,4 +1,4 @@
-"""How much of the GPU each kernel fills: its thread blocks against the multiprocessors, and whether it runs alone."""
+"""How much of the GPU each kernel fills: thread blocks per multiprocessor, and whether it runs alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 _COMMUNICATION = "communication"
 _ALONE = 0.5
-"""A launch with other streams' kernels beside it for less than this share of its time runs alone."""
+"""A kernel that overlaps with kernels of other streams for less than this share of its time runs alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Filling:
         kernels: kernels of the selected iterations that compute, not communicate, and whose grid is known.
         blocks: thread blocks of each, 0 for others.
         multiprocessors: of the GPU that it ran on, 0 where not known.
-        alone: no other stream's kernels run beside it for half of its time.
+        alone: kernels of other streams overlap with less than half of its time.
         streams: streams with kernels per device, the most of any.
     """
 
@@ -68,8 +68,8 @@ def _alone(view: ProfileView, computes: Bools) -> tuple[Bools, int]:
             mine = np.flatnonzero(here & (launches.stream == stream))
             others = here & (launches.stream != stream)
             start = launches.start_ns[others]
-            beside = union(start, start + launches.duration_ns[others])
+            overlapping = union(start, start + launches.duration_ns[others])
             begin = launches.start_ns[mine]
-            inside = covered(beside, begin, begin + launches.duration_ns[mine])
+            inside = covered(overlapping, begin, begin + launches.duration_ns[mine])
             alone[mine] = inside < _ALONE * np.maximum(launches.duration_ns[mine], 1)
     return alone, most

@@ -1,4 +1,4 @@
-"""A convolution or linear layer adds a bias, and the batch norm behind it takes it away again."""
+"""A convolution or linear layer adds a bias, and the batch norm after it removes it again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Peer, Reading, Reference, Silent
-from tb_dlprof_plugin.advice.op_patterns import calls_of, launched_in, ops_named, pairs
+from tb_dlprof_plugin.advice.op_patterns import adjacent_ops, calls_of, launched_in, ops_named
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import change, step_saving
@@ -53,7 +53,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("The model is in evaluation mode, in which the bias counts.", applicable=False)
     if not context.profile.ops.shapes.any():
         return Silent("Input shapes were not recorded (record_shapes=True records them).", applicable=False)
-    found = pairs(context, _LAYERS.__contains__, lambda name: name == _NORM)
+    found = adjacent_ops(context, _LAYERS.__contains__, lambda name: name == _NORM)
     if not len(found.first):
         return Silent("No batch norm follows a layer directly.", applicable=False)
     ops, calls = context.profile.ops, context.profile.calls
@@ -85,7 +85,7 @@ def check(context: RuleContext) -> Finding | Silent:
         )
     count = len(set(modules))
     return RULE.finding(
-        title=f"Biases that a batch norm takes away again cost {milliseconds(time)} a step",
+        title=f"Biases that a batch norm removes again cost {milliseconds(time)} a step",
         seen=f"{count} layers with a bias are followed by a batch norm ({names}). Adding the biases and summing up "
         f"their gradients takes {milliseconds(time)} of kernel time a step ({share:.1f} %).",
         readings=[

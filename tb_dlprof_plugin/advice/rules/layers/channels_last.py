@@ -14,7 +14,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import change, step_saving
 from tb_dlprof_plugin.advice.text import milliseconds
-from tb_dlprof_plugin.advice.thresholds import Speedup
+from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Bools, Role
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_depthwise, is_vector_op
@@ -132,7 +132,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """The memory format of the images, as the hook saw it."""
     return "channels last" if candidate.profile.facts.channels_last and not base.profile.facts.channels_last else ""
 
@@ -141,7 +141,7 @@ def _changed(
     context: RuleContext,
     launches: Bools,
     stays: float,
-    parts: tuple[tuple[Bools, tuple[Speedup, Speedup]], ...],
+    parts: tuple[tuple[Bools, tuple[SpeedupRange, SpeedupRange]], ...],
     end: str,
 ) -> Change:
     backward = context.in_role(Role.BACKWARD)
@@ -153,7 +153,7 @@ def _changed(
     return change(context, (launches, stays), *faster)
 
 
-def _factors(parts: tuple[tuple[Bools, tuple[Speedup, Speedup]], ...]) -> str:
+def _factors(parts: tuple[tuple[Bools, tuple[SpeedupRange, SpeedupRange]], ...]) -> str:
     factors = [factor for norms, both in parts if norms.any() for factor in both]
     return f"{min(f.low for f in factors):g} to {max(f.high for f in factors):g}"
 
@@ -178,8 +178,8 @@ def _beside_tensor_cores(context: RuleContext) -> Bools:
     multiplies = np.zeros(len(context.profile.ops) + 1, dtype=np.bool_)
     multiplies[op[context.on_tensor_cores]] = True
     multiplies[-1] = False
-    beside: Bools = multiplies[op]
-    return beside
+    found: Bools = multiplies[op]
+    return found
 
 
 def _norms(context: RuleContext) -> Bools:

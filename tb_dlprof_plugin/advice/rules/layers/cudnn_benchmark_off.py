@@ -22,7 +22,7 @@ RULE = Rule(
     why="cuDNN has several algorithms for each convolution. Without benchmark it takes the one that its heuristics "
     "suggest; with it, it times them once per shape and keeps the fastest.",
     fix="Set `torch.backends.cudnn.benchmark = True` before the first step.",
-    ignore_when="Input shapes change from step to step: each new shape is timed anew. Or runs must repeat bit by bit.",
+    ignore_when="Input shapes change from step to step: each new shape is timed again. Or runs must repeat bit by bit.",
     thresholds=(
         "CONVOLUTION_SHARE_PERCENT",
         "WORTHWHILE_SAVING_PERCENT",
@@ -94,7 +94,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """The switch."""
     return "cudnn.benchmark on" if candidate.profile.facts.cudnn_benchmark else ""
 

@@ -1,4 +1,4 @@
-"""A ReLU in front of a max pooling works on all elements; behind it, on those that are left."""
+"""A ReLU before a max pooling processes all elements; after it, only those that are left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.evidence import op_rows
 from tb_dlprof_plugin.advice.finding import Reading, Reference, Silent
-from tb_dlprof_plugin.advice.op_patterns import launched_in, pairs
+from tb_dlprof_plugin.advice.op_patterns import adjacent_ops, launched_in
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import change, step_saving
@@ -22,7 +22,7 @@ RULE = Rule(
     title="A ReLU before a max pooling",
     looks_for="ReLUs whose output goes to a max pooling and nowhere else.",
     why="Both orders give the same numbers: whether negative values become 0 before or after the largest is taken "
-    "makes no difference. But a pooling of 2 x 2 leaves a quarter of the elements, and a ReLU behind it reads, writes "
+    "makes no difference. But a pooling of 2 x 2 leaves a quarter of the elements, and a ReLU after it reads, writes "
     "and, in the backward pass, masks only these.",
     fix="Swap the two: pool first.",
     ignore_when="A trained model's code must stay as it is, or a compiler fuses the ReLU with what is before it.",
@@ -41,12 +41,12 @@ _POOL_BACKWARD = "aten::max_pool2d_with_indices_backward"
 
 
 def check(context: RuleContext) -> Finding | Silent:
-    """Fires where the elements that pooling takes away cost the ReLUs a notable share of the step."""
+    """Fires where the elements that pooling removes cost the ReLUs a notable share of the step."""
     if not context.profile.has_gpu:
         return Silent("The run used no GPU.", applicable=False)
     if not context.profile.ops.shapes.any():
         return Silent("Input shapes were not recorded (record_shapes=True records them).", applicable=False)
-    found = pairs(context, _RELU.__contains__, _POOL.__contains__)
+    found = adjacent_ops(context, _RELU.__contains__, _POOL.__contains__)
     if not len(found.first):
         return Silent("No ReLU's output goes to a max pooling alone.", applicable=False)
     profile = context.profile
@@ -66,7 +66,7 @@ def check(context: RuleContext) -> Finding | Silent:
     share, most = percent(time, context.step_ns) or 0.0, percent(goes, context.step_ns) or 0.0
     if most < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(
-            f"The ReLUs before max poolings take {milliseconds(time)} a step; behind them the step could be "
+            f"The ReLUs before max poolings take {milliseconds(time)} a step; after them the step could be "
             f"{most:.1f} % shorter."
         )
     modules = [strings[ops.module[op]] for op in calls.op[found.first].tolist()]
@@ -76,28 +76,28 @@ def check(context: RuleContext) -> Finding | Silent:
         change(context, (launches, 1 - (1 - stays) * (1 - thresholds.RELU_KERNELS_STAY))),
         change(context, (launches, stays)),
         change(context, (launches, stays / 2)),
-        f"The ReLUs take {milliseconds(time)} a step, forward and backward; behind the pooling they have only its "
+        f"The ReLUs take {milliseconds(time)} a step, forward and backward; after the pooling they have only its "
         f"outputs to work on, which saves {milliseconds(goes)} (at the high end half of the rest too, because it fits "
         "into the cache).",
     )
     if estimate.percent < thresholds.WORTHWHILE_SAVING_PERCENT:
         return Silent(
-            f"The ReLUs before max poolings take {milliseconds(time)} a step; behind them the step should be "
+            f"The ReLUs before max poolings take {milliseconds(time)} a step; after them the step should be "
             f"{estimate.percent:.1f} % shorter."
         )
     count = len(set(zip(modules, behind, strict=True)))
     return RULE.finding(
-        title=f"ReLUs before max poolings cost {milliseconds(goes)} a step more than behind them",
+        title=f"ReLUs before max poolings cost {milliseconds(goes)} a step more than after them",
         seen=f"{count} ReLUs stand before a max pooling ({listed(modules)}). They take {milliseconds(time)} of kernel "
         f"time a step ({share:.1f} %), forward and backward.",
         readings=[
             Reading("ReLUs before a max pooling", count, "count"),
             Reading("Their kernel time per step", time, "ns"),
-            Reading("Of it for elements that the pooling takes away", goes, "ns"),
+            Reading("Of it for elements that the pooling removes", goes, "ns"),
             Reading("Expected saving", estimate.percent, "percent", thresholds.WORTHWHILE_SAVING_PERCENT),
         ],
         evidence=op_rows(context, launches),
-        change="Swap each of them with the pooling behind it"
+        change="Swap each of them with the pooling after it"
         + (f": {_swaps(modules, behind)}." if any(modules) else ".")
         + " Outputs and gradients stay the same.",
         code="x = F.relu(F.max_pool2d(x, 2))  # instead of F.max_pool2d(F.relu(x), 2)\n",

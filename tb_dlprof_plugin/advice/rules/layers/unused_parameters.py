@@ -96,7 +96,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Fewer unused parameters, or no search for them."""
     before, after = base.profile.facts, candidate.profile.facts
     changes = []
@@ -129,9 +129,9 @@ def _estimate(context: RuleContext, size: int) -> Saving | None:
         expected,
         max(high, expected) + noise,
         f"{100 * share:.0f} % of what the all-reduces sum up are zeros for unused parameters, "
-        f"{milliseconds(round(communication))} a step; {milliseconds(exposed)} of all communication runs beside no "
+        f"{milliseconds(round(communication))} a step; {milliseconds(exposed)} of all communication overlaps with no "
         f"other kernel, so that {milliseconds(round(hidden))} should go. Filling the zeros in takes "
-        f"{milliseconds(zeros)}, and the GPU runs dry for {milliseconds(wait)} after the ranks have agreed, as "
+        f"{milliseconds(zeros)}, and the GPU is idle for {milliseconds(wait)} after the ranks have agreed, as "
         f"recorded.",
     )
 

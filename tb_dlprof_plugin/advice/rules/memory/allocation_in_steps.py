@@ -19,7 +19,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
     id="allocation_in_steps",
-    title="Steps allocate GPU memory anew",
+    title="Steps allocate GPU memory again and again",
     looks_for="Calls that allocate or free GPU memory, or pinned memory of the host, in most of the recorded steps.",
     why="PyTorch keeps freed memory for the next request, so that a training allocates in its first steps only. A call "
     "of the driver's takes up to a millisecond, and freeing waits until the GPU has done all of its work.",
@@ -76,7 +76,7 @@ def check(context: RuleContext) -> Finding | Silent:
         )
     number_of_frees = int(frees.sum())
     return RULE.finding(
-        title=f"Each step allocates and frees GPU memory anew: {time / 1e6:.1f} ms in the driver",
+        title=f"Each step allocates and frees GPU memory: {time / 1e6:.1f} ms in the driver",
         seen=f"{int(allocates.sum()) / count:.3g} calls a step allocate, {number_of_frees / count:.3g} free; together "
         f"they take {of_recorded_step(context, time)}. They are in {steps} of {count} steps.",
         readings=[
@@ -95,7 +95,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Frees in the steps of one run and not in those of the other."""
     before, after = (bool(view.is_cuda_call(*_FREES).any()) for view in (base, candidate))
     return "memory kept between steps" if before and not after else ""

@@ -17,12 +17,12 @@ from tb_dlprof_plugin.profile_view import op_name
 
 RULE = Rule(
     id="allocator_churn",
-    title="Memory grows or lies in pieces",
+    title="Memory grows or is fragmented",
     looks_for="Allocated memory that grows in each recorded step, and an allocator that reserved far more than "
     "tensors took at their peak.",
     why="PyTorch's allocator keeps the blocks that it got from the GPU and hands them out again. Where each step "
-    "asks for other sizes, no old block fits: it asks for ever more, until the GPU has none left and everything is "
-    "given back and asked for anew, which stops the training each time. Memory that grows ends in the same way, for "
+    "asks for other sizes, no old block fits: it reserves more and more, until the GPU is full and everything is "
+    "freed and allocated again, which stops the training each time. Memory that grows ends in the same way, for "
     "another reason: something keeps the tensors of each step.",
     fix="Growth: keep numbers instead of tensors with their graph (`loss.item()`, or `loss.detach()` without waiting). "
     "Pieces: set `PYTORCH_ALLOC_CONF=expandable_segments:True`, pad inputs to a few lengths, or begin with the "
@@ -123,7 +123,7 @@ def _in_pieces(context: RuleContext, growing: str) -> Finding | Silent:
     if calls:
         return Silent(f"{known} The recorded steps still allocate ({calls} calls), which has a rule of its own.")
     expandable = "expandable_segments:True" in (facts.allocator_settings or "")
-    again = f" {retries} allocations failed at first, and all unused memory was given back." if retries else ""
+    again = f" {retries} allocations failed at first, and all unused memory was freed." if retries else ""
     return RULE.finding(
         title=f"The allocator holds {gigabytes(unused)} more than tensors ever took",
         seen=f"The allocator reserved {gigabytes(reserved)} ({percent(reserved, capacity) or 0:.0f} % of the GPU's "

@@ -13,7 +13,7 @@ RULE = Rule(
     id="optimizer_state",
     title="The optimizer's states fill the memory",
     looks_for="Optimizer states that take a large part of the peak memory of a run that fills the GPU.",
-    why="Adam keeps two numbers of FP32 for each parameter: 8 bytes beside the parameter's own 4 and its gradient's 4. "
+    why="Adam keeps two numbers of FP32 for each parameter: 8 bytes, with 4 each for parameter and gradient. "
     "Where memory limits the batch or the model, that is half of it.",
     fix="Shard the states over the ranks (ZeRO, FSDP), keep them in 8 bits, or take an optimizer with smaller states "
     "(Adafactor, SGD with momentum).",

@@ -1,4 +1,4 @@
-"""Activations are computed a second time in the backward pass, though there is memory to keep them."""
+"""Activations are computed a second time in the backward pass, although there is memory to keep them."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _estimate(context: RuleContext, again: Bools, launches: Bools, fits: float, 
         expected,
         f"Recomputing takes {milliseconds(time)} of kernel time a step and the CPU's time for its calls; "
         + ("all of it goes" if fits == 1.0 else f"{100 * fits:.0f} % of it goes, as far as memory is left")
-        + f" (at the low end {100 * stays:.0f} % of that stays). What checkpointing does in Python besides lies in no "
+        + f" (at the low end {100 * stays:.0f} % of that stays). Checkpointing's own Python code is in no "
         f"call: at the high end it is {thresholds.CHECKPOINTING_IN_PYTHON:g} of them.",
     )
     of_cpu = replace(expected, gpu=None)

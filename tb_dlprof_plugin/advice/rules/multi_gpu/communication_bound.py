@@ -117,7 +117,7 @@ def check(context: RuleContext) -> Finding | Silent:
         per_step = len(found) // context.selection.count
         size = f" Each rank gives {seen.bytes / 2**20:,.0f} MiB into {per_step} of them per step"
         size += f", {seen.rounds} times the gradients." if accumulates else "."
-    unsplit = " How much of it waits for other ranks cannot be told: only this rank was opened."
+    unsplit = " How much of it waits for other ranks is unknown: only this rank was opened."
     return RULE.finding(
         title=f"Gradients are exchanged {seen.rounds} times for each optimizer step"
         if accumulates
@@ -140,7 +140,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """A hook that compresses, the settings of DDP that were switched on, or fewer exchanges."""
     before, after = base.profile.facts.ddp, candidate.profile.facts.ddp
     changes = []
@@ -204,7 +204,7 @@ def _not_last(found: Collectives, rounds: int) -> Bools:
 
 
 def _of_rounds(context: RuleContext, seen: _Seen) -> Saving:
-    """What exchanging once saves: the exposed time of the other rounds, and what they slowed down beside them."""
+    """What exchanging once saves: the exposed time of the other rounds, and what they slowed down in parallel."""
     known = context.simulation
     low, expected, high = (
         seen.early_ns * 0.6,
@@ -219,9 +219,9 @@ def _of_rounds(context: RuleContext, seen: _Seen) -> Saving:
         expected,
         high,
         f"All exchanges but the last one take {seen.early_ns / 1e6:.2f} ms a step with nothing else running. They also "
-        f"run for {seen.early_hidden_ns / 1e6:.2f} ms beside kernels, whose multiprocessors they share: a quarter of "
-        "that, at most three quarters, comes on top. At the least six tenths of the exposed time, because launches may "
-        "come late.",
+        f"run for {seen.early_hidden_ns / 1e6:.2f} ms in parallel with kernels, whose multiprocessors they share: a "
+        "quarter of that, at most three quarters, comes on top. At the least six tenths of the exposed time, because "
+        "launches may come late.",
     )
 
 
@@ -240,7 +240,7 @@ def _of_compression(context: RuleContext, seen: _Seen) -> Saving:
         expected,
         high,
         f"{moved / 1e6:.2f} ms of communication are not hidden"
-        + (", of which waiting for other ranks could not be told" if seen.transfer_ns is None else "")
+        + (", in which waiting for other ranks is not separated" if seen.transfer_ns is None else "")
         + f". With half the bytes {100 * factor.expected:.0f} % stay, {100 * factor.high:.0f} % at worst because "
         "casts come on top; at best more work hides all of it. A step cannot get shorter than the CPU needs for it, "
         f"{least_cpu / 1e6:.2f} ms or more.",

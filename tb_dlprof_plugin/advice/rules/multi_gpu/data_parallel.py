@@ -118,7 +118,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """The other wrapper."""
     after = candidate.profile.facts.parallel_wrapper
     changed = base.profile.facts.parallel_wrapper == "DataParallel" and after not in (None, "DataParallel")

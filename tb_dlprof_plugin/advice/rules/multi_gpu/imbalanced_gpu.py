@@ -42,7 +42,7 @@ _ROWS = 4
 _SELDOM_EVEN = 0.6
 """Of the difference that is evened out at the least: sizes of samples leave a rest."""
 _SLOWED = 0.5
-"""Of the work beside collectives that goes at best, once they do not wait."""
+"""Of the work parallel to collectives, the most that is saved once they do not wait."""
 _SMALL_SHARES = 1.1
 
 
@@ -50,13 +50,13 @@ _SMALL_SHARES = 1.1
 class _Work:
     """One GPU: its name in texts, the profile that shows it, and its work per step (ns) without collectives.
 
-    ``beside_ns`` is the part of the work that ran while a collective did.
+    ``overlapping_ns`` is the part of the work that ran during a collective.
     """
 
     name: str
     view: ProfileView
     work_ns: int
-    beside_ns: int
+    overlapping_ns: int
 
 
 def check(context: RuleContext) -> Finding | Silent:
@@ -124,8 +124,10 @@ def _of_ranks(context: RuleContext) -> list[_Work]:
         iterations = view.profile.iterations
         rows = np.isin(iterations.number, sorted(wanted))
         if rows.any() and iterations.gpu_ids:
-            time, beside = np.mean([_busy(view, gpu, rows) for gpu in iterations.gpu_ids], axis=0).astype(int).tolist()
-            found.append(_Work(f"rank {view.profile.source.rank}", view, time, beside))
+            time, overlapping = (
+                np.mean([_busy(view, gpu, rows) for gpu in iterations.gpu_ids], axis=0).astype(int).tolist()
+            )
+            found.append(_Work(f"rank {view.profile.source.rank}", view, time, overlapping))
     return found
 
 
@@ -137,7 +139,7 @@ def _of_process(context: RuleContext) -> list[_Work]:
 
 
 def _busy(view: ProfileView, gpu: int, rows: Bools) -> tuple[int, int]:
-    """Work per step of these iterations, and the part of it beside collectives (ns)."""
+    """Work per step of these iterations, and the part of it during collectives (ns)."""
     iterations, launches = view.profile.iterations, view.profile.launches
     count = max(int(rows.sum()), 1)
     start, stop = iterations.start_ns[rows], iterations.stop_ns[rows]
@@ -152,13 +154,13 @@ def _busy(view: ProfileView, gpu: int, rows: Bools) -> tuple[int, int]:
 def _saving(context: RuleContext, gpus: list[_Work], waits: Waiting | None) -> Saving:
     step, most = context.simulation.estimate.ns, max(gpu.work_ns for gpu in gpus)
     cpu_low, cpu, cpu_high = context.simulation.host_ends_ns
-    work, beside = sum(gpu.work_ns for gpu in gpus), sum(gpu.beside_ns for gpu in gpus)
+    work, overlapping = sum(gpu.work_ns for gpu in gpus), sum(gpu.overlapping_ns for gpu in gpus)
     # With an equal share a step is shorter by as much as the busiest GPU's work is, but never than the CPU needs; and
     # no more can be won than the others wait.
     room = step if waits is None else max(waits.waiting_ns)
 
     def saved(slowed: float, cpu_ns: float) -> float:
-        even = (work - slowed * beside) / len(gpus)
+        even = (work - slowed * overlapping) / len(gpus)
         after = max(step * even / most, min(cpu_ns, step))
         return min(step - after, room)
 
@@ -173,8 +175,8 @@ def _saving(context: RuleContext, gpus: list[_Work], waits: Waiting | None) -> S
         f"With equal shares each GPU would work {work / len(gpus) / 1e6:.2f} ms a step instead of the "
         f"{most / 1e6:.2f} ms of the busiest, and the step of {step / 1e6:.2f} ms without the profiler would "
         f"be shorter in proportion. Less where the shares get {100 * _SELDOM_EVEN:.0f} % of the way. More because "
-        f"{beside / 1e6:.2f} ms of the work ran beside collectives that waited, which share the multiprocessors with "
-        "it, and read up to twice too long, and because small shares are less efficient (a tenth). The CPU needs "
+        f"{overlapping / 1e6:.2f} ms of the work ran during collectives that waited, which share the multiprocessors "
+        "with it, and read up to twice too long, and because small shares are less efficient (a tenth). The CPU needs "
         f"{cpu / 1e6:.2f} ms of a step or less.",
     )
 

@@ -94,7 +94,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """A fused step where there was none."""
     before, after = (optimizer_work(view, view.selection()) for view in (base, candidate))
     return "fused optimizer" if after.fused.any() and not before.fused.any() else ""

@@ -95,7 +95,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Lists or a fused step where most kernels were for one tensor each."""
     before, after = (optimizer_work(view, view.selection()) for view in (base, candidate))
     if not _mostly_single(before) or _mostly_single(after):

@@ -102,7 +102,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Kernels that fill gradients, in one run and not in the other."""
     before, after = (bool(within(view, zeroing(view, view.selection())).any()) for view in (base, candidate))
     return "gradients set to None" if before and not after else ""

@@ -24,8 +24,8 @@ RULE = Rule(
     looks_for="Matrix products, convolutions and attention in FP32 or TF32 on a GPU whose Tensor Cores take half "
     "precision, where a forecast says that autocast shortens the step.",
     why="Tensor Cores multiply FP16 and BF16 many times as fast as the other units multiply FP32, and half the bytes "
-    "move. But autocast adds casts and CPU work: a step that the CPU paces gets longer by it. So the rule asks "
-    "the [forecast](../forecast.md) of the run first, and speaks only where it says that the step gets shorter by "
+    "move. But autocast adds casts and CPU work: a step that the CPU paces gets longer by it. So the rule uses "
+    "the [forecast](../forecast.md) of the run, and fires only where the step gets shorter by "
     "3 % or more.",
     fix="Run the forward pass and the loss under `torch.autocast`; with FP16 add a `GradScaler`.",
     ignore_when="The model needs FP32 (check the loss), or the run is about something else than speed.",
@@ -115,7 +115,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Half precision, by whatever means."""
     mode = precision_mode(candidate)
     return mode.label if mode.precision in HALF and precision_mode(base).precision not in HALF else ""
@@ -141,5 +141,5 @@ def _by_factors(context: RuleContext, from_fp32: Bools, from_tf32: Bools) -> Sav
     )
 
 
-def _range(speedup: thresholds.Speedup) -> str:
+def _range(speedup: thresholds.SpeedupRange) -> str:
     return f"{speedup.low:g} to {speedup.high:g} (expected {speedup.expected:g})"

@@ -37,7 +37,7 @@ RULE = Rule(
     "launches of their own, and with FP16 a gradient scaler makes the CPU wait. Where the CPU sets the pace, as in "
     "small models and small batches, nothing is left of the gain.",
     fix="Leave the run in FP32 (or allow TF32, which costs nothing), and first give the GPU more to do: a larger "
-    "batch, or fewer launches by `torch.compile` or CUDA graphs. Then ask again.",
+    "batch, or fewer launches by `torch.compile` or CUDA graphs. Then forecast again.",
     ignore_when="Mixed precision is wanted for its memory, or to find out about its numbers.",
     thresholds=(
         "ELIGIBLE_SHARE_PERCENT",
@@ -59,7 +59,7 @@ _CAST_NODE = "ToCopyBackward"
 
 
 def check(context: RuleContext) -> Finding | Silent:
-    """Fires where the forecast promises nothing, or where leaving autocast should shorten the step."""
+    """Fires where the forecast shows no gain, or where leaving autocast should shorten the step."""
     if not context.profile.has_gpu:
         return Silent("The run used no GPU.", applicable=False)
     precisions = tensor_core_precisions(context.compute_capability)
@@ -76,7 +76,7 @@ def check(context: RuleContext) -> Finding | Silent:
     return _not_in_use(context, matrix, "bf16" if "bf16" in precisions else "fp16")
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """FP32 where there was autocast."""
     before, after = precision_mode(base), precision_mode(candidate)
     return after.label if before.means == "autocast" and after.precision in ("fp32", "tf32") else ""
@@ -88,7 +88,7 @@ def _not_in_use(context: RuleContext, matrix: Bools, precision: str) -> Finding 
     if share < thresholds.ELIGIBLE_SHARE_PERCENT:
         return Silent(f"Ops that could use Tensor Cores take {share:.1f} % of the step.", applicable=False)
     if (context.facts.world_size or 1) > 1:
-        return Silent("The forecast knows nothing of the other processes.", applicable=False)
+        return Silent("The forecast does not cover the other processes.", applicable=False)
     try:
         found = forecasts(context.view).of("bf16" if precision == "bf16" else "fp16")
     except ForecastError as error:
@@ -109,7 +109,7 @@ def _not_in_use(context: RuleContext, matrix: Bools, precision: str) -> Finding 
         evidence=op_rows(context, matrix),
         change=f"Do not turn on autocast for speed, as the run is: {LIMITS[found.limited_by]}. "
         + (
-            "First mend the loading of data."
+            "First fix the loading of data."
             if found.limited_by == "dataloader"
             else "First give each launch more to do: a larger batch, torch.compile or CUDA graphs."
         ),

@@ -1,4 +1,4 @@
-"""Layers whose sizes are no multiple of what Tensor Core kernels want."""
+"""Layers whose sizes are not aligned for Tensor Core kernels."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ _TILE = 64
 
 @dataclass(frozen=True)
 class _Layer:
-    """A layer with odd sizes; ``place`` is its module and type."""
+    """A layer with odd sizes; ``layer_key`` is its module and type."""
 
-    place: tuple[int, int]
+    layer_key: tuple[int, int]
     name: str
     sizes: tuple[Size, ...]
     precision: str
@@ -81,7 +81,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("Input shapes were not recorded (record_shapes=True records them).", applicable=False)
     layers = _layers(context)
     if not layers:
-        return Silent("No layer in half precision or TF32 has a size that Tensor Core kernels dislike.")
+        return Silent("All layers in half precision or TF32 have sizes that suit Tensor Core kernels.")
     launches = _launches(context, layers)
     time = context.per_step(launches)
     share = percent(time, context.step_ns) or 0.0
@@ -98,8 +98,8 @@ def check(context: RuleContext) -> Finding | Silent:
     wanted = multiple(precision) or 1
     off = context.per_step(launches & ~context.on_tensor_cores)
     return RULE.finding(
-        title=f"Sizes that are no multiple of {wanted} slow down {milliseconds(time)} of matrix kernels a step",
-        seen=f"{len(layers)} layers in {precision.upper()} have sizes that are no multiple of {wanted} ({names}). "
+        title=f"Sizes that are not multiples of {wanted} slow down {milliseconds(time)} of matrix kernels a step",
+        seen=f"{len(layers)} layers in {precision.upper()} have sizes that are not multiples of {wanted} ({names}). "
         f"Their matrix kernels take {milliseconds(time)} a step ({share:.0f} %), forward and backward"
         + (f", {milliseconds(off)} of it off the Tensor Cores." if off else ", all on Tensor Cores, at a lower speed."),
         readings=[
@@ -130,9 +130,9 @@ def _layers(context: RuleContext) -> list[_Layer]:
         precision = _target(context, PRECISIONS[index], context.profile.dtypes_of(op), strings[ops.name[op]])
         sizes = _odd(strings[ops.name[op]], context.profile.shapes_of(op), precision)
         if sizes:
-            place = (int(groups.module[of_group]), int(groups.op_type[of_group]))
-            name = op_name(strings[place[0]], strings[place[1]])
-            found[(*place, sizes)] = _Layer(place, name, sizes, precision)
+            layer_key = (int(groups.module[of_group]), int(groups.op_type[of_group]))
+            name = op_name(strings[layer_key[0]], strings[layer_key[1]])
+            found[(*layer_key, sizes)] = _Layer(layer_key, name, sizes, precision)
     return list(found.values())
 
 
@@ -160,7 +160,7 @@ def _launches(context: RuleContext, layers: list[_Layer]) -> Bools:
     row, group = context.view.launch_op, context.view.launch_group
     values: dict[tuple[int, int], set[int]] = {}
     for layer in layers:
-        values.setdefault(layer.place, set()).update(size.value for size in layer.sizes)
+        values.setdefault(layer.layer_key, set()).update(size.value for size in layer.sizes)
     matrix = context.kernel_launches & context.view.launch_in_matrix_op & (row >= 0)
     keys, inverse = np.unique(np.stack((row[matrix], group[matrix])), axis=1, return_inverse=True)
     chosen = np.zeros(keys.shape[1], dtype=np.bool_)

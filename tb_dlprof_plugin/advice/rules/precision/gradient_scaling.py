@@ -1,4 +1,5 @@
-"""What a GradScaler does in a step: it unscales and checks the gradients, reads the result, and updates its scale."""
+"""The calls of a GradScaler in a step: it unscales and checks the gradients, reads the result, and updates its
+scale."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def scaler_calls(context: RuleContext) -> Bools:
     before = ops_named(context, _BEFORE.__contains__)[calls.op[outer]]
     read = ops_named(context, _READ.__contains__)[calls.op[outer]]
     checks = calls_of(context, unscale)[outer]
-    # What stands right before a check, without a gap, and the first thing after it.
+    # The ops right before a check, without a gap, and the first one after it.
     for step in range(_MOST_BEFORE):
         later = np.append(checks[step + 1 :], np.zeros(step + 1, dtype=np.bool_))
         run = _all_between(before, step + 1)

@@ -1,4 +1,5 @@
-"""How many times as long matrix ops of a run would take otherwise: by measured ops like them (`forecast.op_times`)."""
+"""How many times as long the matrix ops of a run would take in another precision, from measured ops like them
+(`planning.op_times`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A GradScaler beside BF16 (or FP32), whose gradients need no scaling."""
+"""A GradScaler in a BF16 (or FP32) run, whose gradients need no scaling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RULE = Rule(
     looks_for="The calls of a GradScaler in a run whose matrix work is in BF16 or FP32.",
     why="FP16 numbers below 6e-8 become 0, so its gradients are scaled up. BF16 has FP32's range and needs nothing of "
     "that. The scaler still reads and writes all gradients once more to unscale and check them, and then makes the CPU "
-    "wait for the result before the optimizer may begin: the GPU runs dry, and the next launches come late.",
+    "wait for the result before the optimizer may begin: the GPU is idle, and the next launches come late.",
     fix="Leave the scaler out, or construct it with `enabled=False`.",
     ignore_when="The run switches between FP16 and BF16 and the loss of time does not matter.",
     thresholds=("REPLAYED_WAITS",),
@@ -63,7 +63,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
     name = precision_name(mode.precision)
     return RULE.finding(
-        title=f"A GradScaler runs beside {name}: {milliseconds(time)} of kernels a step"
+        title=f"A GradScaler runs with {name}: {milliseconds(time)} of kernels a step"
         + (", and the CPU waits before each optimizer step" if waits else ""),
         seen=f"Matrix work is in {name}, which needs no loss scaling. Yet a GradScaler makes {count:.0f} calls a step: "
         f"{milliseconds(time)} of kernels that unscale and check all gradients"
@@ -77,12 +77,12 @@ def check(context: RuleContext) -> Finding | Silent:
         change="Leave the GradScaler out of the training loop.",
         code=_CODE,
         saving=estimate,
-        confirm="Record again: aten::_amp_foreach_non_finite_check_and_unscale_ and the aten::item behind it are gone.",
+        confirm="Record again: aten::_amp_foreach_non_finite_check_and_unscale_ and the aten::item after it are gone.",
         confidence="high",
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """The scaler, by what the hook saw."""
     before, after = base.profile.facts.grad_scaler, candidate.profile.facts.grad_scaler
     return "no GradScaler" if before and after is False else ""

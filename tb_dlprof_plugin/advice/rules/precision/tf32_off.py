@@ -53,7 +53,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("The GPU has no TF32, or its compute capability was not recorded.", applicable=False)
     settings = run_settings(context.view)
     of_cudnn = launch_of_cudnn(context.view)
-    # Fused attention in FP32 heeds no switch. Where a switch is on and a product is in FP32, the library chose so.
+    # Fused attention in FP32 ignores the switches. If a switch is on and a product is in FP32, the library chose so.
     heeds_matmul = ~of_cudnn & ~_in_attention(context)
     off = (of_cudnn & (settings.cudnn_tf32 is not True)) | (heeds_matmul & (settings.matmul_tf32 is not True))
     launches = context.product_launches & context.in_precision("fp32") & ~context.on_tensor_cores & off
@@ -102,7 +102,7 @@ def check(context: RuleContext) -> Finding | Silent:
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """TF32, wholly or in part."""
     return "TF32 on" if precision_of(candidate) in _TF32 and precision_of(base) not in _TF32 else ""
 

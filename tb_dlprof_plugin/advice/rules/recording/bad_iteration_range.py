@@ -1,4 +1,4 @@
-"""Some of the selected iterations are unlike the others, and the averages speak of both."""
+"""Some of the selected iterations are unlike the others and distort the averages."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ RULE = Rule(
     id="missing_annotations",
     title="Ops have no module names",
     looks_for="A recording without the ranges that say which module of the model each op belongs to.",
-    why="Without them all convolutions of a model are one row, all linear layers another, and nobody can tell which "
+    why="Without them all convolutions of a model are one row, all linear layers another, and it does not show which "
     "layer to change. The Modules page is empty, and findings cannot name a layer. DLProf needed `emit_nvtx()` for "
     "the same.",
     fix="Give the model to the hook: `profile(logdir, model=model)`. The ranges cost about 1 us per call of a module, "
@@ -45,9 +45,7 @@ def check(context: RuleContext) -> Finding | Silent:
     if modules.any():
         return Silent(f"{len(np.unique(ops.module[modules]))} modules were recorded.")
     if run_setup(view).compiled:
-        return Silent(
-            "The model was compiled: its modules are no longer apart in the code that runs.", applicable=False
-        )
+        return Silent("The model was compiled: its modules are merged in the code that runs.", applicable=False)
     if context.facts.parallel_wrapper == "DataParallel":
         return Silent("DataParallel runs the model in threads of its own, which are not recorded.", applicable=False)
     top = ops.top[calls.op] & view.selected_calls(context.selection)
@@ -64,7 +62,7 @@ def check(context: RuleContext) -> Finding | Silent:
     switched_off = context.facts.model is not None
     return RULE.finding(
         title="The recording has no module names",
-        seen=f"The {per_step:.0f} ops of a step are in {len(used)} rows, because nothing tells apart ops of one kind; "
+        seen=f"The {per_step:.0f} ops of a step are in {len(used)} rows, because ops of one kind look the same; "
         "for example "
         + ", ".join(f"{strings[groups.op_type[g]]} stands for {members[g]:.0f} calls" for g in several.tolist())
         + ".",
@@ -83,7 +81,7 @@ def check(context: RuleContext) -> Finding | Silent:
             )
             for g in several.tolist()
         ],
-        change="The hook knows the model but was told to leave it without ranges: drop module_ranges=False."
+        change="The hook has the model, but module_ranges=False switches the ranges off: drop it."
         if switched_off
         else "Pass the model to the hook. Where the trace was made without the hook, with_stack=True records "
         "the classes of modules, without their paths.",

@@ -37,7 +37,7 @@ def check(context: RuleContext) -> Finding | Silent:
     if step.source not in ("measured", "light"):
         return Silent("No step without the profiler was timed: the schedule waited for too few.", applicable=False)
     selection = context.selection
-    # One stray iteration is another rule's subject.
+    # A single outlier is covered by bad_iteration_range.
     recorded = int(np.median(context.profile.iterations.duration_ns[selection.first : selection.last + 1]))
     ratio = recorded / timed
     numbers = f"The recorded step takes {recorded / 1e6:.2f} ms, without the profiler it takes {timed / 1e6:.2f} ms"
@@ -71,7 +71,7 @@ def check(context: RuleContext) -> Finding | Silent:
         change=f"Record without {' and '.join(options)}."
         if options
         else "The options that cost most are off. Take the step time without the profiler, and judge the GPU's idle "
-        "time by it; a recording without input shapes (record_shapes=False) is a little lighter, but says nothing of "
+        "time by it; a recording without input shapes (record_shapes=False) is a little lighter, but has no "
         "Tensor Core eligibility.",
         code=_code(options),
         saving_unknown_because="The training is as fast as before: only its recording gets closer to it.",

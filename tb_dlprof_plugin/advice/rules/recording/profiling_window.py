@@ -19,7 +19,7 @@ RULE = Rule(
     title="Other steps should be recorded",
     looks_for="A recording of one or two iterations, of so many events that reading it is a burden, or of the first "
     "steps, in which memory is allocated and code is loaded.",
-    why="Two iterations give no interval for a mean: whether a change made the step faster cannot be told from chance. "
+    why="Two iterations give no interval for a mean: a speedup cannot be separated from chance. "
     "The first steps of a process do what no later one does. And a recording of a hundred iterations says no more than "
     "one of ten, in a file ten times as large.",
     fix="Let the schedule wait for some steps, warm up for some, and record about ten.",

@@ -27,8 +27,8 @@ RULE = Rule(
     "and variables of the environment or Python tracers that are made for debugging.",
     why="Anomaly detection keeps a stack trace for every op and checks every gradient for NaN, with a wait for the GPU "
     "each time. CUDA_LAUNCH_BLOCKING makes the CPU and the GPU take turns. They help to find an error and are easily "
-    "left on. (The nested profiler and emit_nvtx, which DLProf's detector names too, cannot run beside torch.profiler: "
-    "the hook then records nothing and says so. Gradient checks leave no mark in a trace.)",
+    "left on. (The nested profiler and emit_nvtx, which DLProf's detector names too, cannot run with torch.profiler: "
+    "the hook then records nothing and warns. Gradient checks leave no mark in a trace.)",
     fix="Switch them off for training, and on again where an error has to be found.",
     ignore_when="You are looking for that error now, or runs must repeat bit by bit.",
     thresholds=("NAN_CHECKED_SHARE_PERCENT", "BLOCKED_LAUNCHES_PERCENT", "WORTHWHILE_SAVING_PERCENT"),
@@ -112,14 +112,14 @@ def check(context: RuleContext) -> Finding | Silent:
         saving=estimate,
         saving_unknown_because=""
         if estimate
-        else "It costs time in each op or line of Python, which a trace does not tell from the work itself.",
+        else "It costs time in each op or line of Python, which a trace does not separate from the work itself.",
         severity=None if estimate else "high",
         confidence="high",
         confirm="Record again: the same step without them is shorter on the CPU.",
     )
 
 
-def made(base: ProfileView, candidate: ProfileView) -> str:
+def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """What was switched off."""
     before, after = base.profile.facts, candidate.profile.facts
     changes = ["anomaly detection off"] if before.anomaly_mode and after.anomaly_mode is False else []

@@ -11,7 +11,7 @@ from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name, per_selection
 
 FEWEST = 3
-"""With fewer repetitions nobody can tell whether they are evenly spaced."""
+"""With fewer repetitions even spacing cannot be determined."""
 _UNEVEN = 3.0
 """Times their median that the longest distance between repetitions may be."""
 _MAJORITY = 0.5
@@ -64,10 +64,10 @@ def key_nodes(view: ProfileView, selection: Selection) -> list[KeyNode]:
 
 
 def unmarked(view: ProfileView) -> bool:
-    """Whether the recording is one iteration because nobody marked the steps.
+    """Whether the recording is one iteration because the steps were not marked.
 
-    That is so where no mark was found, and where one lies around work that repeats without an optimizer's step: the
-    hook records a block that never calls ``step()`` as one.
+    That is so if no mark was found, or if a single one covers work that repeats without an optimizer's step: the hook
+    records a block that never calls ``step()`` as one.
     """
     iterations = view.profile.iterations
     if iterations.found_by == "none":

@@ -1,1 +1,1 @@
-"""Comes first on PYTHONPATH of the script that ``tb-dlprof run`` starts; holds a ``sitecustomize`` and no more."""
+"""First on the PYTHONPATH of the script that ``tb-dlprof run`` starts; contains only a ``sitecustomize``."""

@@ -1,7 +1,7 @@
-"""Runs at the start of every Python that ``tb-dlprof run`` starts, directly or not. Costs next to nothing there.
+"""Runs at the start of every Python process that ``tb-dlprof run`` starts, directly or not, at next to no cost.
 
-It waits for torch to be imported, and hands over to the ``sitecustomize`` that this one hides, if there is one. Nothing
-is imported here but what every Python has loaded by now: most processes never import torch.
+Waits for torch to be imported, and runs the ``sitecustomize`` that this one hides, if there is one. Imports only what
+every Python process has loaded by now: most processes never import torch.
 """
 
 # ruff: noqa: SIM105 (contextlib would have to be imported)
@@ -20,7 +20,7 @@ _FOLDER = os.environ.get("TB_DLPROF_RUN", "")
 
 
 class _AfterTorch:
-    """A finder that finds nothing itself: it has the loader of torch call `_arm` when it is done."""
+    """A module finder that only makes torch's loader call `_attach` after the import."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name != "torch":
@@ -39,7 +39,7 @@ class _AfterTorch:
             return
 
         def exec_module(module: Any) -> None:
-            # Once: `importlib.util.find_spec("torch")` makes a loader that nobody uses.
+            # Once: `importlib.util.find_spec("torch")` creates a loader that is never used.
             try:
                 del loader.exec_module
             except AttributeError:
@@ -47,33 +47,33 @@ class _AfterTorch:
             execute(module)
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
-                _arm()
+                _attach()
 
         try:
-            # The instance's own attribute: the loader stays of its class, which other tools look at.
+            # Set on the instance: the loader keeps its class, which other tools check.
             loader.exec_module = exec_module
         except AttributeError:
             pass
 
 
-def _arm() -> None:
+def _attach() -> None:
     try:
         try:
-            from tb_dlprof_plugin.capture.launcher.attach import arm
+            from tb_dlprof_plugin.capture.launcher.attach import attach
         except ImportError:
-            # Started from a source tree, or by another Python: what is compiled for that one may be missing here.
+            # Started from a source tree or by another Python: packages compiled for that one may be missing here.
             sys.path.append(_ROOT)
             try:
-                from tb_dlprof_plugin.capture.launcher.attach import arm
+                from tb_dlprof_plugin.capture.launcher.attach import attach
             finally:
                 sys.path.remove(_ROOT)
-        arm(_FOLDER)
+        attach(_FOLDER)
     except Exception as error:
-        _tell_failure(error)
+        _report_failure(error)
 
 
-def _tell_failure(error: Exception) -> None:
-    """As a report, for which the package may be missing."""
+def _report_failure(error: Exception) -> None:
+    """Write a `ProcessStatus` by hand, because the package may be missing."""
     import json
 
     if isinstance(error, ImportError):
@@ -82,14 +82,14 @@ def _tell_failure(error: Exception) -> None:
     else:
         said = f"the profiler could not be set up ({type(error).__name__}: {error})"
     try:
-        with open(os.path.join(_FOLDER, f"{os.getpid()}.report.json"), "w") as file:
+        with open(os.path.join(_FOLDER, f"{os.getpid()}.status.json"), "w") as file:
             json.dump({"pid": os.getpid(), "phase": "failed", "said": said, "ended": True}, file)
     except OSError:
         pass
 
 
 def _run_hidden_sitecustomize() -> None:
-    """What `import sitecustomize` would have found without this folder. Its errors are its own, as ever."""
+    """What `import sitecustomize` would have found without this folder. Its errors propagate as usual."""
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
 
@@ -105,7 +105,7 @@ def _run_hidden_sitecustomize() -> None:
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
 if _FOLDER:
     if "torch" in sys.modules:
-        _arm()
+        _attach()
     else:
         sys.meta_path.insert(0, _AfterTorch())
 _run_hidden_sitecustomize()

@@ -26,7 +26,7 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _BLANKS = bytes(0x20 if byte < 0x20 and byte not in b"\t\n\r" else byte for byte in range(256))
 _LINE_BREAKS = {ord(c): " " for c in "\t\n\r"}
 _LOOKS_LIKE_NAN = re.compile(rb":\s*[-+]?(?:nan|inf|1\.#)", re.IGNORECASE)
-# With its key: so it is no part of a name.
+# With its key: so it is not part of a name.
 _NAN_OF_KEY = re.compile(
     rb'("[^"\\]*(?:\\.[^"\\]*)*"\s*:\s*)[-+]?(?:nan|inf(?:inity)?|1\.#\w+)(?:\(\w*\))?(?=\s*[,}])',
     re.IGNORECASE | re.DOTALL,

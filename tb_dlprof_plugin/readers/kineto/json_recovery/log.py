@@ -10,7 +10,7 @@ _REPAIRED = {
     "bad_utf8": "Events with invalid UTF-8 were read with replacement characters.",
     "control_characters": "Events with control characters in their text were read with blanks in their place.",
     "not_a_number": "Events with NaN or Infinity: those values were read as not recorded.",
-    "unescaped_text": "Events with unescaped quotes or backslashes in their text were mended.",
+    "unescaped_text": "Events with unescaped quotes or backslashes in their text were repaired.",
     "odd_fields": "Events with fields of an unexpected type: those fields were read as not recorded.",
     "negative_duration": "Events with a negative duration were read as lasting 0 ns.",
     "stray_text": "Brackets, commas or words too many or missing between events were passed over.",
@@ -25,7 +25,7 @@ _FILE = {
     "cut_short": "The file ends in the middle of the JSON; what came after is lost.",
     "oversized": "One event is larger than 64 MiB; it and what came after were not read.",
     "text_behind": "Text behind the end of the JSON was not read.",
-    "header_mended": "The file's header is not valid JSON; it was mended and read whole.",
+    "header_mended": "The file's header is not valid JSON; it was repaired and read in full.",
     "header_damaged": "The file's header could not be read whole; facts about the machine may be missing.",
     "python_exporter": "The file was written by EventList.export_chrome_trace(), which records no launches and no "
     "Tensor Core context; record with torch.profiler.tensorboard_trace_handler or tb_dlprof_plugin.profile.",
@@ -45,7 +45,7 @@ _TEXTS = _REPAIRED | _LOST | _FILE
 
 
 class Damage:
-    """Counts by kind; see `_TEXTS` for the kinds. ``repaired`` counts what was mended: events, and places between."""
+    """Counts by kind; see `_TEXTS` for the kinds. ``repaired`` counts repairs: events, and places between."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
@@ -58,7 +58,7 @@ class Damage:
             self.repaired += count if code in _REPAIRED else 0
 
     def add_all(self, codes: Collection[str]) -> None:
-        """Counts an event that was mended in several ways: one case more of each, and one event."""
+        """Counts an event with several repairs: one case more of each, and one event."""
         for code in codes:
             self._counts[code] = self._counts.get(code, 0) + 1
         self.repaired += bool(codes)
