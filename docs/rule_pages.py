@@ -27,7 +27,7 @@ from tb_dlprof_plugin.advice.engine import all_rules  # noqa: E402
 from tb_dlprof_plugin.advice.finding import FindingItem, Reading  # noqa: E402
 from tb_dlprof_plugin.advice.rule import Rule  # noqa: E402
 from tb_dlprof_plugin.advice.rule_text import rule_text  # noqa: E402
-from tb_dlprof_plugin.advice.topics import place_of, topic_of  # noqa: E402
+from tb_dlprof_plugin.advice.topics import sort_key, topic_of  # noqa: E402
 from tb_dlprof_plugin.model.formatting import byte_size, duration  # noqa: E402
 
 RULES = ROOT / "docs" / "rules"
@@ -51,16 +51,16 @@ def main(arguments: list[str] | None = None) -> None:
 
 def all_pages() -> dict[str, str]:
     """Name and text of each page."""
-    rules = sorted((one.rule for one in all_rules()), key=lambda rule: place_of(rule.id))
+    rules = sorted((one.rule for one in all_rules()), key=lambda rule: sort_key(rule.id))
     planted = {one.rule: one for one in all_held(RECORDED)}
     pages = {
         f"{rule.id}.md": rule_text(rule, _example(planted[rule.id]) if rule.id in planted else "") for rule in rules
     }
     rows = [planted[rule.id] for rule in rules if rule.id in planted]
-    larger = sorted(all_held(LARGER), key=lambda one: place_of(one.rule))
+    larger = sorted(all_held(LARGER), key=lambda one: sort_key(one.rule))
     sections = {
         "All rules": "What they are and how they are judged: [the rules](../rules.md).\n\n" + _index(rules),
-        "On trainings with their fault, and mended": _table(rows),
+        "On trainings with their fault, and fixed": _table(rows),
         "On the same trainings at 1.5 times the batches and widths": _table(larger),
         "On the recorded runs of the demo's six models": markdown(DEMO_COLUMNS, demo_rows(_link)),
         "What studies of the six models advised": studies.tables(),
@@ -84,7 +84,7 @@ def _example(planted: Held) -> str:
         lines.append(f"The rule does not find it: {status.why if status else 'unknown'}")
     else:
         lines += list(_finding(planted.finding))
-    twin = planted.mended.status(rule)
+    twin = planted.fixed.status(rule)
     lines.append(f"Mended: {_realised(planted)} The rule then says: {twin.why if twin else 'nothing.'}")
     return "\n\n".join(lines)
 
@@ -114,10 +114,10 @@ def _finding(finding: FindingItem) -> Iterator[str]:
 
 
 def _realised(planted: Held) -> str:
-    saved, before, after = planted.realised_ns, planted.fault.step_ns, planted.mended.step_ns
+    saved, before, after = planted.realised_ns, planted.fault.step_ns, planted.fixed.step_ns
     if saved is None or before is None or after is None:
         return "the steps were not timed without the profiler."
-    batches = planted.fault.batch_size, planted.mended.batch_size
+    batches = planted.fault.batch_size, planted.fixed.batch_size
     scaled = ""
     if batches[0] and batches[1] and batches[0] != batches[1]:
         scaled = f" with a batch of {batches[1]} instead of {batches[0]}, {duration(saved)} less for the same samples"
@@ -127,7 +127,7 @@ def _realised(planted: Held) -> str:
 
 
 def _about(rule: str) -> str:
-    """What the planted training says of its fault and of how it is mended: the first paragraph of its docstring."""
+    """What the planted training says of its fault and of how it is fixed: the first paragraph of its docstring."""
     source = (RECORDED.parent / "snippets" / f"{rule}.py").read_text(encoding="utf-8")
     text = ast.get_docstring(ast.parse(source)) or ""
     return " ".join(text.split("\n\n")[0].replace("``", "`").split())

@@ -126,7 +126,7 @@ def _accumulate_nodes(context: RuleContext) -> Bools:
     return ops_named(context, lambda name: _ACCUMULATES in name)
 
 
-def _counting(context: RuleContext) -> Bools:
+def _batch_counters(context: RuleContext) -> Bools:
     """A batch norm counts its batches, in a number of its own, before it begins."""
     ops = context.profile.ops
     inputs = [context.profile.input_shapes[row] for row in ops.shapes.tolist()]

@@ -8,7 +8,7 @@ import inspect
 
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.rule import Rule
-from tb_dlprof_plugin.advice.thresholds import Speedup
+from tb_dlprof_plugin.advice.thresholds import SpeedupRange
 from tb_dlprof_plugin.advice.topics import topic_of
 
 
@@ -62,6 +62,6 @@ def threshold_sources() -> dict[str, str]:
 
 
 def _value(value: object) -> str:
-    if isinstance(value, Speedup):
+    if isinstance(value, SpeedupRange):
         return f"{value.expected:g} ({value.low:g} to {value.high:g})"
     return f"{value:,g}" if isinstance(value, (int, float)) else str(value)

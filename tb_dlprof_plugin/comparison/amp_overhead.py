@@ -19,7 +19,7 @@ _CONVERSIONS = ("aten::to", "aten::_to_copy")
 _CAST_KERNELS = ("float16_copy_kernel", "bfloat16_copy_kernel", "float8_copy_kernel")
 _AMP_PREFIX = "aten::_amp_"
 _BACKWARD_OF_SCALING = f"{AUTOGRAD_NODE}MulBackward0"
-_BESIDE_UNSCALE = frozenset(
+_UNSCALE_NEIGHBOURS = frozenset(
     "aten::" + name
     for name in (
         "to",

@@ -62,7 +62,7 @@ class _Label:
     op_type: str
     node: str
     dims: InputShapes
-    own: bool
+    amp_only: bool
 
 
 def match_sites(a: Run, b: Run) -> Matching:

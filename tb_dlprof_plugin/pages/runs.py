@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tb_dlprof_plugin.comparison.run_table import Change, against_base
+from tb_dlprof_plugin.comparison.run_table import Change, RunWithBase, against_base
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
     RecordedRun,

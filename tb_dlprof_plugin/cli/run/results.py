@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb_dlprof_plugin.capture.launcher.protocol import Analysis
+from tb_dlprof_plugin.capture.launcher.protocol import Analysis, ProcessStatus
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.trace_names import names_of, stem_of
 from tb_dlprof_plugin.store.choice import newest_of_ranks
