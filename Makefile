@@ -7,7 +7,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types imports frontend frontend-checks rule clean
+.PHONY: help demo docs test lint types imports frontend frontend-checks rule clean
 
 PYTHON ?= python3
 # The torch that the tests are known to pass with. It is installed before anything that would pull another one.
@@ -34,17 +34,24 @@ demo: $(STAMPS)/python $(BUNDLE) ## Train two small runs here, then show them be
 	$(call step,demo: train and serve (Ctrl-C ends it))
 	@$(PY) demo/run.py --port $(PORT)
 
+docs: $(STAMPS)/python-dev ## Build the pages that are made from the code: docs/rules/, docs/definitions.md
+	$(call step,docs)
+	@$(PY) docs/rule_pages.py
+	@$(PY) -m tb_dlprof_plugin.pages.definition_files --write
+
 test: lint types imports frontend-checks $(BUNDLE) $(STAMPS)/chromium ## Run every check and every test
 	$(call step,Python tests)
 	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-lint: $(STAMPS)/python-dev ## Check style: ruff check, ruff format, words of texts
+lint: $(STAMPS)/python-dev $(STAMPS)/npm ## Check style: ruff check, ruff format, words of texts, biome
 	$(call step,ruff check)
 	@$(PY) -m ruff check .
 	$(call step,ruff format --check)
 	@$(PY) -m ruff format --check .
 	$(call step,words that docs/style.md rules out)
 	@$(PY) tools/check_words.py
+	$(call step,npm run lint)
+	@cd frontend && npm run lint
 
 types: $(STAMPS)/python-dev $(STAMPS)/npm ## Check types: mypy, tsc
 	$(call step,mypy)
@@ -67,7 +74,8 @@ rule: $(STAMPS)/python-dev ## Start a rule of the advice, with its test: make ru
 
 clean: ## Remove what the targets made, the virtual environment too
 	rm -rf $(VENV) $(STAMPS) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .import_linter_cache \
-		.hypothesis test-results tb_dlprof_plugin/static frontend/node_modules frontend/dist frontend/coverage demo/runs
+		.hypothesis test-results tb_dlprof_plugin/static frontend/node_modules frontend/dist frontend/coverage demo/runs \
+		docs/rules docs/definitions.md
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---- what the targets above need

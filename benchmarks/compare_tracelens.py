@@ -29,6 +29,7 @@ from comparison_rows import Row
 
 from tb_dlprof_plugin.model.intervals import Intervals, merge, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
+from tb_dlprof_plugin.model.shapes import inputs_text
 from tb_dlprof_plugin.model.tree import climb
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -287,13 +288,11 @@ def _grouped(
 
 
 def _arguments(view: ProfileView, call: int) -> tuple[str, str, str]:
-    ops, strings = view.profile.ops, view.profile.strings
-    op = view.profile.calls.op[call]
-    return strings[ops.name[op]], _plain(strings[ops.shapes[op]]), _plain(strings[ops.dtypes[op]])
-
-
-def _plain(text: str) -> str:
-    return json.dumps(json.loads(text)) if text else ""
+    profile = view.profile
+    op = int(profile.calls.op[call])
+    dtypes = json.dumps([dtype.name for dtype in profile.dtypes_of(op)]) if profile.ops.dtypes[op] else ""
+    shapes = (inputs_text(profile.shapes_of(op)) or "[]") if profile.ops.shapes[op] else ""
+    return profile.strings[profile.ops.name[op]], shapes, dtypes
 
 
 def _published_arguments(row: dict[str, str]) -> tuple[str, str, str]:

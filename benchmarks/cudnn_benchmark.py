@@ -16,9 +16,9 @@ import tempfile
 from pathlib import Path
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 TRAIN = Path(__file__).resolve().parents[1] / "demo" / "train.py"
 

@@ -1,7 +1,7 @@
 """How near the shown step and the shown speedup come to those without a profiler.
 
     python benchmarks/true_step.py record --out DIRECTORY [--set held-out] [--seconds 500]      # on a GPU
-    python benchmarks/true_step.py report [DIRECTORY ...]
+    python benchmarks/true_step.py report DIRECTORY ...
 
 ``record`` trains each model in four precisions in one process. Turns of steps without any profiler (half a second each)
 are timed right before and right after each recording: they are the truth. Two recordings: one by the hook with its
@@ -10,7 +10,8 @@ default settings and, in two of the precisions, one by a bare ``torch.profiler``
 prints, for each kind of recording, the error of the shown step, and for FP32 against each other precision the error of
 the shown speedup, in how many pairs its direction is right, and how often the intervals hold the truth.
 
-Where the CPU sets the pace, the truth itself moves: ``drift`` says by how much the turns before and after differ.
+Where the CPU sets the pace, the truth itself moves: ``drift`` says by how much the turns before and after differ. The
+figures of the last recording are in benchmarks/true_step.md.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "demo")]
-RECORDED = ROOT / "benchmarks" / "recorded_true_steps"
 PRECISIONS = ("fp32", "tf32", "amp-fp16", "amp-bf16")
 TURN_S = 0.5
 HOOK_STEPS = 46
@@ -254,7 +254,7 @@ def shown(directory: Path) -> list[Shown]:
     from tb_dlprof_plugin.metrics.iterations import step_totals
     from tb_dlprof_plugin.profile_view import ProfileView
     from tb_dlprof_plugin.simulation.estimate import step_estimate
-    from tb_dlprof_plugin.store.event_file import read_profiles
+    from tb_dlprof_plugin.store.logdir import read_profiles
 
     result = []
     for row in json.loads((directory / "recording.json").read_text())["runs"]:
@@ -385,7 +385,7 @@ def main() -> None:
     training.add_argument("--subject", required=True)
     training.add_argument("--precision", required=True)
     training.add_argument("--times", type=Path, required=True)
-    actions.add_parser("report").add_argument("directories", type=Path, nargs="*", default=[RECORDED])
+    actions.add_parser("report").add_argument("directories", type=Path, nargs="+")
     args = parser.parse_args()
     if args.action == "train":
         train(args.subject, args.precision, args.times)

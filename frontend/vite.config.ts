@@ -11,16 +11,25 @@ function licences(): Plugin {
     name: "licences",
     generateBundle() {
       const lock = JSON.parse(readFileSync(new URL("package-lock.json", root), "utf8"));
-      const texts = Object.entries(lock.packages as Record<string, { dev?: boolean; version: string; license?: string }>)
+      const texts = Object.entries(
+        lock.packages as Record<string, { dev?: boolean; version: string; license?: string }>,
+      )
         .filter(([path, entry]) => path && !entry.dev)
         .map(([path, entry]) => {
           const folder = new URL(`${path}/`, root);
           const bodies = readdirSync(folder, { withFileTypes: true })
             .filter((file) => file.isFile() && /^(licen[cs]e|notice)(\.(md|txt))?$/i.test(file.name))
             .map((file) => readFileSync(new URL(file.name, folder), "utf8").trim());
-          return [`${path.replace(/^.*node_modules\//, "")} ${entry.version} (${entry.license ?? "see below"})`, ...bodies].join("\n\n");
+          return [
+            `${path.replace(/^.*node_modules\//, "")} ${entry.version} (${entry.license ?? "see below"})`,
+            ...bodies,
+          ].join("\n\n");
         });
-      this.emitFile({ type: "asset", fileName: "assets/third-party-licenses.txt", source: texts.join(`\n\n${"-".repeat(80)}\n\n`) });
+      this.emitFile({
+        type: "asset",
+        fileName: "assets/third-party-licenses.txt",
+        source: texts.join(`\n\n${"-".repeat(80)}\n\n`),
+      });
     },
   };
 }

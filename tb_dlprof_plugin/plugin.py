@@ -1,6 +1,6 @@
 """TensorBoard routes, and nothing else. GET only.
 
-Made while TensorBoard starts, so it imports little: what answers the routes (`web.handlers`) is imported with the first
+Made while TensorBoard starts, so it imports little: what answers the routes (`web.answers`) is imported with the first
 request.
 """
 
@@ -17,10 +17,11 @@ from werkzeug import wrappers
 
 from tb_dlprof_plugin.store.tags import PLUGIN_NAME
 from tb_dlprof_plugin.web.bundle import bundle_files, content_of
-from tb_dlprof_plugin.web.routes import ROUTES
+from tb_dlprof_plugin.web.routes import ROUTES, Route
 
 if TYPE_CHECKING:
-    from tb_dlprof_plugin.web.handlers import Answers
+    from tb_dlprof_plugin.web.answers import Answers
+    from tb_dlprof_plugin.web.run_source import RunSource
 
 _log = logging.getLogger(__name__)
 _HASHED_FOR_SECONDS = 86_400
@@ -53,25 +54,25 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
         """One route per page and per bundle file; there is no wildcard."""
-        apps = {f"/{route}": self._page(route) for route in ROUTES}
-        apps["/trace"] = self._page("trace")
+        apps = {f"/{route.name}": self._page(route) for route in ROUTES.values()}
         apps.update({route: self._static(route) for route in {"/index.js", *self._bundle}})
         return apps
 
-    def _page(self, route: str) -> Callable[..., Any]:
+    def _page(self, route: Route) -> Callable[..., Any]:
         @wrappers.Request.application
         def serve(request: wrappers.Request) -> wrappers.Response:
             from tb_dlprof_plugin.web.errors import RequestError
-            from tb_dlprof_plugin.web.query import integer
+            from tb_dlprof_plugin.web.queries import read_query
             from tb_dlprof_plugin.web.respond import encode_page, respond, respond_error, respond_piece
 
             if request.method not in ("GET", "HEAD"):
                 return respond_error(request, 405, "Only GET is answered.")
             try:
-                if route == "trace":
-                    return respond_piece(request, self._ready().trace_piece(request))
-                offset = integer(request.args, "offset") or 0
-                return respond(request, encode_page(self._ready().answer(route, request), offset))
+                query = read_query(route.load_query(), request.args)
+                answer = self._ready().answer(route, query, self._source(request))
+                if isinstance(answer, bytes):
+                    return respond_piece(request, answer)
+                return respond(request, encode_page(answer, query.offset))
             except RequestError as error:
                 return respond_error(request, error.status, str(error))
             except Exception as error:
@@ -83,12 +84,20 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return serve  # type: ignore[no-any-return]
 
     def _ready(self) -> Answers:
-        from tb_dlprof_plugin.web.handlers import Answers
+        from tb_dlprof_plugin.web.answers import Answers
 
         with self._lock:
             if self._answers is None:
-                self._answers = Answers(self._data_provider, self._logdir)
+                self._answers = Answers(self._logdir)
             return self._answers
+
+    def _source(self, request: wrappers.Request) -> RunSource:
+        from tensorboard import plugin_util
+
+        from tb_dlprof_plugin.web.run_source import DataProviderSource
+
+        context, experiment = plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
+        return DataProviderSource(self._data_provider, context, experiment)
 
     def _static(self, route: str) -> Callable[..., Any]:
         # Names of chunks carry a hash of their content; the entry's does not.

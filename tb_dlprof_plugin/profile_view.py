@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, nearest, parents, self_time
+from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
 from tb_dlprof_plugin.names.tensor_core_eligibility import computes_product, eligible_by_kernel
 
 
@@ -55,9 +56,12 @@ def per_selection(function: Callable[[ProfileView, Selection], _Totals]) -> Call
     shared, so callers must not change them.
     """
 
+    # Not the function itself: it is not picklable, since its name in its module is that of the decorated one.
+    name = f"{function.__module__}.{function.__qualname__}"
+
     @functools.wraps(function)
     def remembered(view: ProfileView, selection: Selection) -> _Totals:
-        key = (function, selection)
+        key = (name, selection)
         answer: _Totals | None = view.answers.get(key)
         if answer is None:
             answer = function(view, selection)
@@ -73,14 +77,30 @@ def per_selection(function: Callable[[ProfileView, Selection], _Totals]) -> Call
 class ProfileView:
     """A profile and its derived columns. Columns follow `Profile.calls` or `Profile.launches`, as their names say.
 
-    ``ranks`` are the profiles of ranks of the same session and cycle, this one among them, by rank; set by the code
-    that opens the profile. Empty where there is only this one, or the others were not opened.
+    A view can be pickled. Its copy has the profiles of the same ranks, and computes its columns again.
     """
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, other_ranks: Callable[[], Iterable[ProfileView]] = tuple) -> None:
+        """``other_ranks`` opens other ranks of the same session and cycle; it is called when `ranks` is first used."""
         self.profile = profile
-        self.ranks: tuple[ProfileView, ...] = ()
-        self.answers: dict[tuple[object, Selection], Any] = {}
+        self.answers: dict[tuple[str, Selection], Any] = {}
+        self._other_ranks = other_ranks
+
+    @cached_property
+    def ranks(self) -> tuple[ProfileView, ...]:
+        """The ranks of the same session and cycle that are looked at together, by rank, this one among them.
+
+        Empty where there is only this one, or the others were not opened.
+        """
+        others = tuple(self._other_ranks())
+        return tuple(sorted((self, *others), key=lambda view: view.profile.source.rank)) if others else ()
+
+    def __getstate__(self) -> tuple[Profile, tuple[Profile, ...]]:
+        return self.profile, tuple(view.profile for view in self.ranks if view is not self)
+
+    def __setstate__(self, state: tuple[Profile, tuple[Profile, ...]]) -> None:
+        profile, others = state
+        self.__init__(profile, lambda: map(ProfileView, others))  # type: ignore[misc]
 
     def selection(self, first: int | None = None, last: int | None = None) -> Selection:
         """The selection from ``first`` to ``last``, by default and at most all iterations.
@@ -109,6 +129,18 @@ class ProfileView:
     def call_self_ns(self) -> Ints:
         """Duration less that of the direct children."""
         return self_time(self.profile.calls.duration_ns, self.call_parent)
+
+    @cached_property
+    def call_cuda(self) -> Ints:
+        """What the call does where it is one of the CUDA runtime, the driver or HIP: a `CudaCall`; else 0."""
+        ops = self.profile.ops
+        runtime = ops.kind == CallKind.RUNTIME
+        of_name = cuda_call_column(self.profile.strings, ops.name[runtime].tolist())
+        return np.where(runtime, of_name[ops.name], 0)[self.profile.calls.op]
+
+    def is_cuda_call(self, *meanings: CudaCall) -> Bools:
+        """Which calls are CUDA calls that do any of this."""
+        return np.isin(self.call_cuda, meanings)
 
     @cached_property
     def call_top(self) -> Ints:

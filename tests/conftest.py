@@ -19,9 +19,9 @@ from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.model.timeline import Timeline
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.kineto.reader import read_kineto
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 # What a recording leaves shall not depend on whether torch-tb-profiler is installed; the tests of its copies say so.
 os.environ.setdefault("TB_DLPROF_PYTORCH_VIEWS", "0")

@@ -22,6 +22,7 @@ import numpy as np
 
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
 from tb_dlprof_plugin.planning import features, op_times
+from tb_dlprof_plugin.readers.kineto.input_text import parse_shapes
 
 from .process import fitted
 
@@ -98,7 +99,7 @@ def _units(rows: list[dict[str, Any]], recording: int) -> dict[tuple[Any, ...], 
     units: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = defaultdict(dict)
     for row in rows:
         if row["matrix"]:
-            what = features.matrix_kind(row["op"], json.loads(row["shapes"]), row["flops"])
+            what = features.matrix_kind(row["op"], parse_shapes(row["shapes"]) or (), row["flops"])
             key = (what, row["shapes"] if "product" in what else "")
         else:
             key = (row["op"], "")
@@ -114,7 +115,7 @@ def _row(unit: dict[str, dict[str, Any]], ceilings: Ceilings) -> tuple[str, feat
     ratios = {name: ratio for name, ratio in ratios.items() if ratio > 0}
     last = base["layout"] == "nhwc"
     if base["matrix"]:
-        shapes = json.loads(base["shapes"])
+        shapes = parse_shapes(base["shapes"]) or ()
         if base["flops"] <= 0 or base["bytes"] <= 0:
             return None
         kind = features.matrix_kind(base["op"], shapes, base["flops"])

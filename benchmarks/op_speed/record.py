@@ -29,6 +29,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from tb_dlprof_plugin.analysis.build import analyze_trace
 from tb_dlprof_plugin.metrics.flops import matrix_calls
 from tb_dlprof_plugin.model.profile import CallKind, Profile
+from tb_dlprof_plugin.model.shapes import inputs_text
 from tb_dlprof_plugin.profile_view import ProfileView
 
 from .cases import DRAWS, Case, draw
@@ -112,7 +113,7 @@ def _rows(summary: Profile, cases: dict[int, Case], precision: str) -> list[dict
         }
         if is_matrix:
             found = np.flatnonzero(calls.op[work.call] == op)
-            unit["shapes"] = strings[ops.shapes[op]]
+            unit["shapes"] = inputs_text(summary.shapes_of(op))
             unit["flops"], unit["bytes"] = int(work.flops[found[0]]), int(work.bytes[found[0]])
         else:
             unit["about"] = case.about

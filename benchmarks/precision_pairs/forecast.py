@@ -24,7 +24,7 @@ from tb_dlprof_plugin.planning.predict import Forecast, forecast
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.change import Change
 from tb_dlprof_plugin.simulation.simulator import simulation
-from tb_dlprof_plugin.store.reclassify import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 HERE = Path(__file__).resolve().parent
 PAIRS = HERE / "recorded"

@@ -22,7 +22,7 @@ from tb_dlprof_plugin.comparison import Comparison, compare
 from tb_dlprof_plugin.comparison.match import match_sites
 from tb_dlprof_plugin.comparison.op_sites import Run, run_of
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.reclassify import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT = (ROOT / "demo" / "recorded", Path(__file__).resolve().parent / "recorded")

@@ -1,6 +1,6 @@
 /**
  * The module that TensorBoard imports (it calls `render()` once, inside the plugin's iframe). It stays tiny because its name
- * carries no content hash; everything else lies in hashed chunks that a proxy may cache for ever.
+ * carries no content hash; everything else lies in hashed chunks that a proxy may cache without end.
  */
 export async function render(): Promise<void> {
   let mount: typeof import("./shell/mount").mount;

@@ -128,8 +128,9 @@ def _accumulate_nodes(context: RuleContext) -> Bools:
 
 def _batch_counters(context: RuleContext) -> Bools:
     """Ops with which a batch norm counts its batches, before it begins."""
-    ops, strings = context.profile.ops, context.profile.strings
-    counter = np.array([strings[shapes].startswith("[[],") for shapes in ops.shapes.tolist()], dtype=np.bool_)
+    ops = context.profile.ops
+    inputs = [context.profile.input_shapes[row] for row in ops.shapes.tolist()]
+    counter = np.array([len(shapes) > 1 and shapes[0] == () for shapes in inputs], dtype=np.bool_)
     counts: Bools = counter & ops_named(context, lambda name: name == "aten::add_")
     return counts
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.matrix_work import tensor_shapes
+from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, KernelKind
+from tb_dlprof_plugin.model.shapes import InputShapes, TensorList, tensors_of
 from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named
@@ -18,7 +19,7 @@ from tb_dlprof_plugin.simulation.call_names import calls_named
 _STEP, _ZERO_GRAD = "Optimizer.step#", "Optimizer.zero_grad#"
 _LISTS = "aten::_foreach_"
 _FUSED = "aten::_fused_"
-_TENSOR_LIST = '"TensorList"'
+_TENSOR_LIST = dtype_named("TensorList")
 _LONG = 1_000
 """Elements assumed for a list of unknown length."""
 
@@ -96,15 +97,12 @@ def within(view: ProfileView, windows: Intervals) -> Bools:
     return result
 
 
-def list_sizes(shapes: str, at: int) -> list[int] | None:
+def list_sizes(shapes: InputShapes, at: int) -> list[int] | None:
     """Elements of each tensor of an input that is a tensor or a list of tensors; None where it was not recorded."""
-    dims = tensor_shapes(shapes)
-    if dims is None or at >= len(dims) or not isinstance(dims[at], list):
+    given = shapes[at] if at < len(shapes) else None
+    if given is None:
         return None
-    given = dims[at] if dims[at] and isinstance(dims[at][0], list) else [dims[at]]
-    if not all(isinstance(shape, list) and all(isinstance(size, int) for size in shape) for shape in given):
-        return None
-    return [math.prod(shape) for shape in given]
+    return [math.prod(shape) for shape in (given if isinstance(given, TensorList) else (given,))]
 
 
 def passes_over_parameters(view: ProfileView, launches: Bools) -> float | None:
@@ -114,14 +112,14 @@ def passes_over_parameters(view: ProfileView, launches: Bools) -> float | None:
     the fewest elements gives their number. Shapes of long lists are not recorded; then all lists count as equally long.
     None where data types were not recorded, or for single tensors their shapes.
     """
-    profile, strings = view.profile, view.profile.strings
+    profile = view.profile
     moved = 0
     elements: Counter[int] = Counter()
     tensors: Counter[int] = Counter()
     calls = Counter(_calls(view, launches))
-    unknown = any(not _list_known(strings[profile.ops.shapes[op]]) for op in calls)
+    unknown = any(not _list_known(profile.shapes_of(op)) for op in calls)
     for op, number in calls.items():
-        shapes, dtypes = strings[profile.ops.shapes[op]], strings[profile.ops.dtypes[op]]
+        shapes, dtypes = profile.shapes_of(op), profile.dtypes_of(op)
         lists, name = dtypes.count(_TENSOR_LIST), int(profile.ops.name[op])
         sizes = [_LONG] if lists and unknown else list_sizes(shapes, 0)
         if sizes is None or not dtypes:
@@ -136,10 +134,9 @@ def passes_over_parameters(view: ProfileView, launches: Bools) -> float | None:
     return moved / min(parameters) if parameters else None
 
 
-def _list_known(shapes: str) -> bool:
+def _list_known(shapes: InputShapes) -> bool:
     """Whether the first input is a list of tensors whose shapes were recorded."""
-    dims = tensor_shapes(shapes) or [None]
-    return isinstance(dims[0], list) and bool(dims[0]) and isinstance(dims[0][0], list)
+    return bool(shapes) and isinstance(shapes[0], TensorList)
 
 
 def _calls(view: ProfileView, launches: Bools) -> list[int]:
@@ -153,10 +150,9 @@ def _calls(view: ProfileView, launches: Bools) -> list[int]:
     return found
 
 
-def _inputs(shapes: str) -> int:
+def _inputs(shapes: InputShapes) -> int:
     """Elements of all inputs that are tensors with dimensions."""
-    dims = tensor_shapes(shapes) or []
-    return sum(math.prod(shape) for shape in dims if isinstance(shape, list) and shape and isinstance(shape[0], int))
+    return sum(map(math.prod, tensors_of(shapes)))
 
 
 def _in_op(view: ProfileView, prefix: str) -> Bools:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import StepTotals, step_totals
 from tb_dlprof_plugin.metrics.ops import OpTotals, op_totals
-from tb_dlprof_plugin.model.precision import precision_of_dtypes
+from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -107,7 +107,10 @@ class RuleContext:
         """Per launch the index into `PRECISIONS`: the kernel's own precision, else that of its op's inputs."""
         profile, strings = self.profile, self.profile.strings
         of_kernel = np.array([_index(strings[i]) for i in profile.kernels.precision.tolist()], dtype=np.int64)
-        of_op = np.array([_index(precision_of_dtypes(strings[i])) for i in profile.ops.dtypes.tolist()], dtype=np.int64)
+        of_op = np.array(
+            [_index(precision_of_dtypes(profile.input_dtypes[row])) for row in profile.ops.dtypes.tolist()],
+            dtype=np.int64,
+        )
         own = of_kernel[profile.launches.kernel]
         op = self.view.launch_op
         inputs = np.where(op >= 0, of_op[np.maximum(op, 0)], 0) if len(of_op) else np.zeros_like(own)

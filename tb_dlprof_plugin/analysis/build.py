@@ -40,7 +40,7 @@ from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 from tb_dlprof_plugin.model.tree import parents
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.kineto.reader import read_kineto
+from tb_dlprof_plugin.readers.registry import read_trace
 from tb_dlprof_plugin.version import __version__
 
 
@@ -55,10 +55,10 @@ def analyze_trace(
     worker: str = "",
     progress: Callable[[float], None] | None = None,
 ) -> Profile:
-    """The profile of a Kineto trace file.
+    """The profile of a trace file.
 
     Args:
-        trace_path: ``*.pt.trace.json`` or ``.json.gz``.
+        trace_path: a file of any format that `tb_dlprof_plugin.readers.registry` knows.
         facts: what the hook read in the training process, if it ran.
         system: what it read from the machine; completed from the trace.
         session: names the training process within its run.
@@ -70,7 +70,7 @@ def analyze_trace(
     Raises:
         TraceError: the file cannot be read or is not a trace; the message names it and says what to do.
     """
-    timeline = read_kineto(trace_path, progress)
+    timeline = read_trace(trace_path, progress)
     source = Source(
         trace_events=timeline.events,
         repaired_events=timeline.repaired,
@@ -106,7 +106,9 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     contexts = launch_contexts(
         device.name, device.kind, call, parent, roles.kind == CallKind.OP, host.name, host.dtypes
     )
-    kernels, kernel_of_launch = build_kernels(contexts, timeline.strings, capability, is_rocm(timeline))
+    kernels, kernel_of_launch = build_kernels(
+        contexts, timeline.strings, timeline.input_dtypes, capability, is_rocm(timeline)
+    )
     working = (roles.kind == CallKind.OP) & (roles.role != Role.DATALOADER)
     if not working.any() and not len(device):
         raise TraceError(
@@ -154,6 +156,8 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
         notes=_notes(timeline, steps.found_by, attribution, len(found.number) - len(steps.number), roles.kind),
         memory=build_memory(timeline, parent),
         call_places=call_places(timeline),
+        input_shapes=timeline.input_shapes,
+        input_dtypes=timeline.input_dtypes,
     )
 
 

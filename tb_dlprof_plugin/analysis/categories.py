@@ -2,7 +2,7 @@
 
 A moment belongs to the first that applies: a Tensor Core kernel runs, another kernel runs, a copy or set runs, the
 training thread waits in the DataLoader, file I/O, an op or CUDA call runs on the CPU, none of these. By the clock, so
-they sum to the iteration's wall time to the nanosecond. Kineto records no file I/O: its time is in the later ones.
+they sum to the iteration's wall time to the nanosecond. Traces hold no file I/O: its time is in the later ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tb_dlprof_plugin.model.intervals import Intervals, exclusive, union
 from tb_dlprof_plugin.model.profile import TIME_CATEGORIES, Bools, CallKind, Ints, KernelKind, Role, Verdict
 
 UNRECORDED = ("io",)
-"""Categories that Kineto does not record."""
+"""Categories that no trace records."""
 
 
 class Spans(Protocol):

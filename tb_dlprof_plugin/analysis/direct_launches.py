@@ -16,9 +16,9 @@ from tb_dlprof_plugin.analysis.roles import Roles
 from tb_dlprof_plugin.model.profile import CallKind, Ints
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 from tb_dlprof_plugin.model.tree import inherit
+from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
 
 _STEP_PREFIX = "ProfilerStep#"
-_GRAPH_LAUNCH = "GraphLaunch"
 
 
 def adopt_direct_launches(timeline: Timeline, roles: Roles, call: Ints, parent: Ints) -> tuple[Roles, Ints]:
@@ -37,7 +37,7 @@ def adopt_direct_launches(timeline: Timeline, roles: Roles, call: Ints, parent: 
     if not len(rows):
         return roles, lent
     step = np.array([text.startswith(_STEP_PREFIX) for text in strings], dtype=np.bool_)
-    graph = np.array([_GRAPH_LAUNCH in text for text in strings], dtype=np.bool_)
+    graph = cuda_call_column(strings, host.name[rows].tolist()) == CudaCall.GRAPH_LAUNCH
     named = (roles.kind == CallKind.ANNOTATION) & ~step[host.name]
     annotation = inherit(np.where(named, host.name, -1), named, parent)[rows]
     adopted = (annotation >= 0) | (roles.module[rows] > 0) | graph[host.name[rows]]

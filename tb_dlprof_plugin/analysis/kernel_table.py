@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tb_dlprof_plugin.analysis.grouping import group_rows
+from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.profile import Bools, Ints, Kernels, Verdict
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.tree import nearest
@@ -17,7 +18,8 @@ _VERDICT = {None: Verdict.UNKNOWN, False: Verdict.NO, True: Verdict.YES}
 
 @dataclass(frozen=True, slots=True)
 class LaunchContexts:
-    """The inputs of a verdict, a row for each GPU activity: indices of strings, 0 where there is no op."""
+    """The inputs of a verdict, a row for each GPU activity: indices of strings, and of lists of data types for
+    ``op_dtypes``; 0 where there is no op."""
 
     name: Ints
     kind: Ints
@@ -48,7 +50,11 @@ def launch_contexts(
 
 
 def build_kernels(
-    contexts: LaunchContexts, strings: list[str], compute_capability: tuple[int, int] | None, rocm: bool
+    contexts: LaunchContexts,
+    strings: list[str],
+    input_dtypes: list[InputDtypes],
+    compute_capability: tuple[int, int] | None,
+    rocm: bool,
 ) -> tuple[Kernels, Ints]:
     """The table of unique (kernel, verdict) and, for each GPU activity, its row. Appends to ``strings``.
 
@@ -57,6 +63,7 @@ def build_kernels(
     Args:
         contexts: of the activities.
         strings: the string table.
+        input_dtypes: the lists of data types.
         compute_capability: of the GPU.
         rocm: whether the GPU is AMD's, which has no Tensor Cores: the verdict is then never yes.
     """
@@ -66,7 +73,7 @@ def build_kernels(
     row_of_context = []
     for name, kind, op, types in zip(*(column.tolist() for column in unique), strict=True):
         verdict = classify_kernel(
-            strings[name], op=strings[op], input_types=strings[types], compute_capability=compute_capability
+            strings[name], op=strings[op], input_types=input_dtypes[types], compute_capability=compute_capability
         )
         if rocm and verdict.tensor_core:
             verdict = replace(verdict, tensor_core=None, precision=None, rule="rocm")

@@ -15,9 +15,9 @@ from tb_dlprof_plugin.model.profile import CallPlaces, Ints
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 from tb_dlprof_plugin.model.tree import inherit, parents
+from tb_dlprof_plugin.names.cuda_calls import COPIES, SYNCHRONIZES, CudaCall, cuda_call_column
 
-_MARKS = ("Synchronize", "Memcpy", "Memset")
-_NO_WAIT = "MemsetAsync"
+_GET_A_PLACE = (*SYNCHRONIZES, *COPIES, CudaCall.MEMSET)
 
 
 class _Spans(NamedTuple):
@@ -31,8 +31,9 @@ def call_places(timeline: Timeline) -> CallPlaces:
     host, frames, strings = timeline.host, timeline.frames, timeline.strings
     if not len(frames):
         return CallPlaces.none()
-    named = np.array([any(mark in text for mark in _MARKS) and _NO_WAIT not in text for text in strings], np.bool_)
-    calls = np.flatnonzero((host.kind == HostKind.RUNTIME) & named[host.name])
+    runtime = np.flatnonzero(host.kind == HostKind.RUNTIME)
+    meaning = cuda_call_column(strings, host.name[runtime].tolist())
+    calls = runtime[np.isin(meaning[host.name[runtime]], _GET_A_PLACE)]
     count = len(frames)
     both = _Spans(
         np.concatenate((frames.thread, host.thread[calls])),

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from tb_dlprof_plugin.api.page_result import Page
 from tb_dlprof_plugin.api.profiles import ReadProfile
-from tb_dlprof_plugin.model.natural_order import natural_order
 from tb_dlprof_plugin.pages.by_model import by_model_page
 from tb_dlprof_plugin.pages.recorded_run import RecordedRun, recorded_run
 from tb_dlprof_plugin.pages.runs import many_runs_page
 from tb_dlprof_plugin.pages.sweep import SweepChoice, sweep_page
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.choice import newest_of_runs
 
 
 def many_runs(runs: Iterable[ReadProfile], base: str | None = None) -> Page:
@@ -64,11 +64,7 @@ def sweep(
 
 
 def _recorded(runs: Iterable[ReadProfile]) -> list[RecordedRun]:
-    newest: dict[str, ReadProfile] = {}
-    for run in runs:
-        if run.name not in newest or _age(newest[run.name]) <= _age(run):
-            newest[run.name] = run
-    return [_figures(newest[name]) for name in sorted(newest, key=natural_order)]
+    return [_figures(run) for run in newest_of_runs(runs)]
 
 
 def _figures(run: ReadProfile) -> RecordedRun:
@@ -80,8 +76,3 @@ def _figures(run: ReadProfile) -> RecordedRun:
     made = recorded_run(view, run.ref, view.selection())
     run.kept["recorded_run"] = made
     return made
-
-
-def _age(run: ReadProfile) -> tuple[str, int, int]:
-    source = run.profile.source
-    return (source.session, -source.rank, source.cycle)

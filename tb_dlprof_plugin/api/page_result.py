@@ -11,7 +11,7 @@ import msgspec
 from msgspec.inspect import StructType, type_info
 
 from tb_dlprof_plugin.api.rows import listed_record_of, record_of, rows_table
-from tb_dlprof_plugin.pages.common import RunRef, SelectedRange
+from tb_dlprof_plugin.pages.common import SelectedRange
 from tb_dlprof_plugin.pages.compare import ComparePage
 from tb_dlprof_plugin.pages.launches import LaunchesPage
 from tb_dlprof_plugin.pages.memory import MemoryCurve, MemoryPage
@@ -20,6 +20,7 @@ from tb_dlprof_plugin.pages.overview import Overview
 from tb_dlprof_plugin.pages.sweep import SweepPage
 from tb_dlprof_plugin.reports.runs import sweep_report
 from tb_dlprof_plugin.reports.table import Report, pretty
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 _FIRST: dict[type, str] = {Overview: "iterations", LaunchesPage: "iterations", OpDetail: "kernels", SweepPage: "points"}
 """The main table of a page, if it is none of the names in `_USUAL`."""

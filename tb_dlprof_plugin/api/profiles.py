@@ -7,25 +7,24 @@ run.page("roofline").to_pandas()
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_dlprof_plugin.model.profile import Profile
-from tb_dlprof_plugin.store import reclassify
-from tb_dlprof_plugin.store.event_file import StoredProfile
-from tb_dlprof_plugin.store.ranks import MOST_RANKS, ranks_together
+from tb_dlprof_plugin.store.choice import MOST_RANKS, ranks_together
+from tb_dlprof_plugin.store.last_used import LastUsed
+from tb_dlprof_plugin.store.logdir import EventFileStore, StoredProfile, runs_below
 
 # Imported on first use, to keep reading profiles fast.
 if TYPE_CHECKING:
     from tb_dlprof_plugin.api.page_result import Page
-    from tb_dlprof_plugin.pages.common import RunRef
     from tb_dlprof_plugin.profile_view import ProfileView, Selection
     from tb_dlprof_plugin.reports.table import Report
-
-_KEPT_FRAMES = 2 * MOST_RANKS
+    from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 def report(
@@ -98,7 +97,7 @@ class ReadProfile(StoredProfile):
     @property
     def ref(self) -> RunRef:
         """Its identity on the pages: run, session, rank, cycle."""
-        from tb_dlprof_plugin.pages.common import RunRef
+        from tb_dlprof_plugin.store.run_ref import RunRef
 
         source = self.profile.source
         return RunRef(self.name, source.session, source.rank, source.cycle)
@@ -127,12 +126,12 @@ class ReadProfile(StoredProfile):
             ValueError: there is no such page, iteration or key node; one sentence that says what there is.
         """
         from tb_dlprof_plugin.api.page_result import Page
-        from tb_dlprof_plugin.pages.pages import PAGES
+        from tb_dlprof_plugin.web.routes import PAGES
 
         if name not in PAGES:
             raise ValueError(f"there is no page {name!r}; there are {', '.join(PAGES)}")
         view, selection = self._selected(key_node, iter_start, iter_stop)
-        return Page(PAGES[name](view, self.ref, selection))
+        return Page(PAGES[name].load_page()(view, self.ref, selection))
 
     def op(
         self, name: str, *, key_node: str | None = None, iter_start: int | None = None, iter_stop: int | None = None
@@ -195,8 +194,7 @@ class ReadProfile(StoredProfile):
     ) -> tuple[ProfileView, Selection]:
         from tb_dlprof_plugin.metrics.iteration_range import by_number
 
-        view = _frame(self.profile, key_node)
-        view.ranks = tuple(_frame(profile, key_node) for profile in self.ranks)
+        view = _view(self.profile, self.ranks, key_node)
         return view, by_number(view, iter_start, iter_stop)
 
     def __repr__(self) -> str:
@@ -208,21 +206,25 @@ class ReadProfile(StoredProfile):
         return f"<ReadProfile {self.name}: {', '.join(fact for fact in facts if fact)}>"
 
 
-_latest: list[tuple[Profile, str | None, ProfileView]] = []
+_views: LastUsed[tuple[ProfileView, Profile, tuple[Profile, ...]]] = LastUsed(2 * MOST_RANKS)
+"""Derived columns, cached; the profiles stored with them keep the ids in the key from being reused."""
 
 
-def _frame(profile: Profile, key_node: str | None) -> ProfileView:
-    """A profile's derived columns, cached."""
-    from tb_dlprof_plugin.metrics.key_node import with_key_node
+def _view(profile: Profile, ranks: tuple[Profile, ...], key_node: str | None) -> ProfileView:
+    from tb_dlprof_plugin.metrics.key_node import KeyNodeError, with_key_node
     from tb_dlprof_plugin.profile_view import ProfileView
 
-    for kept in _latest:
-        if kept[0] is profile and kept[1] == key_node:
-            return kept[2]
-    view = ProfileView(profile if key_node is None else with_key_node(profile, key_node))
-    _latest.append((profile, key_node, view))
-    del _latest[:-_KEPT_FRAMES]
-    return view
+    def open_others() -> Iterator[ProfileView]:
+        for other in ranks:
+            with contextlib.suppress(KeyNodeError):
+                if other is not profile:
+                    yield _view(other, (), key_node)
+
+    def make() -> tuple[ProfileView, Profile, tuple[Profile, ...]]:
+        cut = profile if key_node is None else with_key_node(profile, key_node)
+        return ProfileView(cut, open_others), profile, ranks
+
+    return _views.get((id(profile), tuple(map(id, ranks)), key_node), make)[0]
 
 
 def read_profiles(logdir: str | os.PathLike[str]) -> list[ReadProfile]:
@@ -231,23 +233,15 @@ def read_profiles(logdir: str | os.PathLike[str]) -> list[ReadProfile]:
     Raises:
         ProfileError: the path does not exist, or one of our event files cannot be read.
     """
-    root = Path(logdir)
-    stored = reclassify.read_profiles(root)
-    return [ReadProfile(one.path, one.profile, _name(root, one.path), _ranks(one, stored)) for one in stored]
-
-
-def _name(root: Path, file: Path) -> str:
-    """The run of an event file, as TensorBoard names it; for a logdir that is a run, its directory's name."""
-    name = file.parent.relative_to(root).as_posix() if root.is_dir() else "."
-    return file.parent.resolve().name if name == "." else name
-
-
-def _ranks(own: StoredProfile, stored: Iterable[StoredProfile]) -> tuple[Profile, ...]:
-    source = own.profile.source
-    same = {
-        other.profile.source.rank: other.profile
-        for other in stored
-        if other.path.parent == own.path.parent
-        and (other.profile.source.session, other.profile.source.cycle) == (source.session, source.cycle)
-    }
-    return tuple(own.profile if rank == source.rank else same[rank] for rank in ranks_together(same, source.rank))
+    store = EventFileStore(runs_below(logdir))
+    blobs = store.all()
+    profiles = {blob.key: store.profile(blob) for blob in blobs}
+    return [
+        ReadProfile(
+            blob.path,
+            profiles[blob.key],
+            blob.ref.run,
+            tuple(profiles[one.key] for one in ranks_together(blobs, blob)),
+        )
+        for blob in blobs
+    ]

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 from msgspec.inspect import DictType, Field, ListType, NoneType, StructType, Type, UnionType, type_info
 
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.reports.table import Cell, Report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 _Read = Callable[[Any], Cell]
 _UNITS = ("_ns", "_bytes")

@@ -6,7 +6,6 @@ does the rest. Nothing here raises: a failure is a `TbDlprofWarning`, and the tr
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import os
 import time
@@ -32,8 +31,9 @@ from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S, AnalysisProcess, 
 from tb_dlprof_plugin.capture.system import system_of_training
 from tb_dlprof_plugin.capture.user_profiler import follow
 from tb_dlprof_plugin.capture.warn import probe, warn
+from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name, original_name
+from tb_dlprof_plugin.interop.torch_tb_profiler.wanted import wants_copy
 from tb_dlprof_plugin.model.run_facts import LossScale, RunFacts, System
-from tb_dlprof_plugin.readers.trace_names import copy_name, original_name
 
 _handler_numbers = itertools.count()
 _MOST_LOSS_SCALES = 1000
@@ -145,7 +145,7 @@ class TraceHandler:
         self._loader_facts = probe(lambda: dataloader_facts(dataloader))
         self._batch_size, self._run_name, self._rank = batch_size, run_name, rank
         self._keep_trace = keep_trace
-        self._pytorch_views = wants_pytorch_views(keep_trace) if pytorch_views is None else pytorch_views
+        self._pytorch_views = wants_copy(keep_trace) if pytorch_views is None else pytorch_views
         self._exit_wait_s = exit_wait_s
         self._use_python_export = use_python_export
         self._session = None if session is None else safe_session(session)
@@ -299,14 +299,6 @@ class TraceHandler:
         if self._system is None:
             self._system = probe(system_of_training) or System()
         return self._system
-
-
-def wants_pytorch_views(keep_trace: bool) -> bool:
-    """Whether to write a trace for the PyTorch Profiler tab by default."""
-    said = os.environ.get("TB_DLPROF_PYTORCH_VIEWS", "")
-    if said:
-        return said != "0"
-    return keep_trace and probe(lambda: importlib.util.find_spec("torch_tb_profiler")) is not None
 
 
 def make_ranges(model: Any, on_outermost: Callable[[], None] | None = None) -> ModuleRanges | None:

@@ -11,6 +11,7 @@ import typer
 
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import FindingItem
+from tb_dlprof_plugin.advice.rule_text import rule_text
 from tb_dlprof_plugin.cli.advice_text import print_advice
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
@@ -31,6 +32,17 @@ class Severity(str, Enum):
     low = "low"
 
 
+def _print_rule(name: str | None) -> None:
+    """Prints what a rule says of itself, and ends the command."""
+    if name is None:
+        return
+    known = _rules(name)
+    for one in all_rules():
+        if one.rule.id in known:
+            typer.echo(rule_text(one.rule))
+    raise typer.Exit
+
+
 def advise(
     source: Source,
     verbose: Annotated[
@@ -46,6 +58,15 @@ def advise(
     ignore: Annotated[
         str, typer.Option(metavar="RULES", help="Leave out the findings of these rules, separated by commas.")
     ] = "",
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULES",
+            help="Print what these rules look for, why it matters, what to change, their thresholds, and end.",
+            callback=_print_rule,
+            is_eager=True,
+        ),
+    ] = None,
     cycle: Cycle = None,
     rank: Rank = None,
     first: First = None,

@@ -16,13 +16,15 @@ from tb_dlprof_plugin.cli.options import Format, Output
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.trace_files import trace_files
+from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.trace_names import copy_name, stem_of
+from tb_dlprof_plugin.readers.trace_names import stem_of
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.event_file import event_files, read_profiles, write_profile
+from tb_dlprof_plugin.store.event_file import event_files, write_profile
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 
 class ImportedProfile(msgspec.Struct, frozen=True):

@@ -11,10 +11,10 @@ from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table
 from tb_dlprof_plugin.model.formatting import byte_size, duration
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
 from tb_dlprof_plugin.pages.memory_tables import MemoryGroup
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 Device = Annotated[str | None, typer.Option(help="Number of a GPU, or cpu; the first recorded GPU by default.")]
 

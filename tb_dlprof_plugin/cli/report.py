@@ -11,13 +11,11 @@ import msgspec
 import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.open_profile import choose
+from tb_dlprof_plugin.cli.open_profile import open_profile
 from tb_dlprof_plugin.cli.options import Cycle, Format, Rank, Source
 from tb_dlprof_plugin.cli.printing import print_json, print_table
 from tb_dlprof_plugin.metrics.iteration_range import by_number
-from tb_dlprof_plugin.metrics.key_node import with_key_node
 from tb_dlprof_plugin.pages.report_titles import TITLES
-from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.files import BASE_NAME, write_reports
 from tb_dlprof_plugin.reports.registry import ALIASES, REPORTS, make_report
 from tb_dlprof_plugin.reports.table import FORMATS, Report, csv_cells
@@ -82,13 +80,12 @@ def report(
     kinds = format_names(formats)
     check_base_name(base_name)
     _check_printed(output, names, kinds, output_path)
-    chosen = choose(source, cycle, rank, None, None)
     try:
-        view = chosen.view if key_node is None else ProfileView(with_key_node(chosen.view.profile, key_node))
+        view, ref = open_profile(source, cycle, rank, key_node)
         selection = by_number(view, iter_start, iter_stop)
     except ValueError as error:
         refuse(f"{error}.")
-    made = {name: make_report(name, view, chosen.ref, selection, profile_name=base_name) for name in names}
+    made = {name: make_report(name, view, ref, selection, profile_name=base_name) for name in names}
     if output is not None:
         print_reports(made, output)
     elif output_path is None and base_name is None and len(names) == len(kinds) == 1:

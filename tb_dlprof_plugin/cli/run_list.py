@@ -12,13 +12,15 @@ from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.model.natural_order import natural_order
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, recorded_run
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.store.codec import ProfileError, decode
-from tb_dlprof_plugin.store.event_file import StoredBlob, event_files, read_blobs
-from tb_dlprof_plugin.store.reclassify import renewed
+from tb_dlprof_plugin.store.choice import NoSuchProfile
+from tb_dlprof_plugin.store.codec import ProfileError
+from tb_dlprof_plugin.store.event_file import event_files
+from tb_dlprof_plugin.store.logdir import EventFileStore
+from tb_dlprof_plugin.store.profile_store import read_profile
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 def read_runs(sources: Sequence[Path]) -> tuple[list[RecordedRun], list[FailedRun]]:
@@ -91,14 +93,10 @@ def _read(name: str, files: Sequence[Path]) -> RecordedRun:
         made_by = profile.source
         ref = RunRef(name, made_by.session, made_by.rank, made_by.cycle)
     else:
-        newest = max((blob for file in files for blob in read_blobs(file)), key=_newest, default=None)
-        if newest is None:
-            raise ProfileError("its event files hold no profile")
-        profile = renewed(decode(newest.blob))
-        ref = RunRef(name, newest.tag.session, newest.tag.rank, newest.cycle)
+        try:
+            blob = EventFileStore({name: files}).find(name)
+        except NoSuchProfile:
+            raise ProfileError("its event files hold no profile") from None
+        profile, ref = read_profile(blob), blob.ref
     view = ProfileView(profile)
     return recorded_run(view, ref, view.selection())
-
-
-def _newest(stored: StoredBlob) -> tuple[str, int, int]:
-    return (stored.tag.session, -stored.tag.rank, stored.cycle)

@@ -8,9 +8,9 @@ from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
 from tb_dlprof_plugin.cli.trust_text import trust_lines
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.overview import Overview, PerformanceSummary, overview
 from tb_dlprof_plugin.reports.table import Report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 _SHOWN_REGIONS = 3
 

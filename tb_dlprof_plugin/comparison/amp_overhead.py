@@ -5,17 +5,15 @@ A run in FP32 has no casts and no GradScaler, so they are separate buckets and n
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
+from tb_dlprof_plugin.model.shapes import has_sizes
 from tb_dlprof_plugin.model.tree import inherit
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 
-_FLOATS = frozenset(
-    ("float", "double", "c10::Half", "c10::BFloat16", "c10::Float8_e4m3fn", "c10::Float8_e5m2", "c10::Float8_e4m3fnuz")
-)
 _CONVERSIONS = ("aten::to", "aten::_to_copy")
 _CAST_KERNELS = ("float16_copy_kernel", "bfloat16_copy_kernel", "float8_copy_kernel")
 _AMP_PREFIX = "aten::_amp_"
@@ -93,16 +91,15 @@ def _not_steps(view: ProfileView) -> Bools:
 
 
 def _between_floats(view: ProfileView) -> Bools:
-    ops, strings = view.profile.ops, view.profile.strings
-    of_op = np.array([_changes_float(strings[types]) for types in ops.dtypes.tolist()], dtype=np.bool_)
-    result: Bools = of_op[view.profile.calls.op]
+    profile = view.profile
+    changes = np.array([_changes_float(dtypes) for dtypes in profile.input_dtypes], dtype=np.bool_)
+    result: Bools = changes[profile.ops.dtypes][profile.calls.op]
     return result
 
 
-def _changes_float(dtypes: str) -> bool:
+def _changes_float(dtypes: InputDtypes) -> bool:
     """Whether ``copy_(target, source)`` has two different floating-point types."""
-    names = _decoded(dtypes)
-    return len(names) >= 2 and names[0] != names[1] and names[0] in _FLOATS and names[1] in _FLOATS
+    return len(dtypes) >= 2 and dtypes[0] != dtypes[1] and dtypes[0].kind == dtypes[1].kind == "float"
 
 
 def _launches_cast_kernel(view: ProfileView) -> Bools:
@@ -120,9 +117,9 @@ def _launches_cast_kernel(view: ProfileView) -> Bools:
 
 def _untyped(view: ProfileView) -> Bools:
     """Calls whose input types were not recorded."""
-    ops, strings = view.profile.ops, view.profile.strings
-    of_op = np.array([not _decoded(strings[types]) for types in ops.dtypes.tolist()], dtype=np.bool_)
-    result: Bools = of_op[view.profile.calls.op]
+    profile = view.profile
+    untyped = np.array([not dtypes for dtypes in profile.input_dtypes], dtype=np.bool_)
+    result: Bools = untyped[profile.ops.dtypes][profile.calls.op]
     return result
 
 
@@ -148,11 +145,9 @@ def _scalings(view: ProfileView) -> Bools:
 
 def _scalar_inputs(view: ProfileView) -> Bools:
     """Calls whose inputs have no dimensions, or whose shapes were not recorded."""
-    ops, strings = view.profile.ops, view.profile.strings
-    of_op = np.array(
-        [not any(char.isdigit() for char in strings[text]) for text in ops.shapes.tolist()], dtype=np.bool_
-    )
-    result: Bools = of_op[view.profile.calls.op]
+    profile = view.profile
+    scalars = np.array([not has_sizes(shapes) for shapes in profile.input_shapes], dtype=np.bool_)
+    result: Bools = scalars[profile.ops.shapes][profile.calls.op]
     return result
 
 
@@ -163,14 +158,6 @@ def _touching(anchors: Bools, neighbours: Bools) -> Bools:
     anchored = np.unique(number[anchors])
     result: Bools = chain & np.isin(number, anchored)
     return result
-
-
-def _decoded(text: str) -> list[object]:
-    try:
-        names = msgspec.json.decode(text.encode()) if text else []
-    except msgspec.DecodeError:
-        return []
-    return names if isinstance(names, list) else []
 
 
 def in_calls(flags: Bools, call: Ints) -> Bools:

@@ -26,6 +26,7 @@ from tb_dlprof_plugin.comparison.waterfall import WAITING, Basis, BucketTimes, b
 from tb_dlprof_plugin.metrics.ops import input_precisions
 from tb_dlprof_plugin.metrics.roofline import roofline
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Profile, Role, Verdict
+from tb_dlprof_plugin.model.shapes import InputShapes, inputs_text
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, stable_id
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 
@@ -60,7 +61,7 @@ class OpPair(msgspec.Struct, frozen=True):
     b_module: str
     op_type: str
     role: int
-    dims: str
+    dims: InputShapes
     how: How | None
     reason: Reason
     a: OpSide | None
@@ -401,7 +402,7 @@ def _pair_id(rows: Rows, row: int, a: _Side, b: _Side) -> str:
         if group >= 0:
             parts += [strings[groups.module[group]], strings[groups.op_type[group]], Role(int(groups.role[group])).name]
         parts.append("|")
-    return stable_id(*parts, rows.dims[row], rows.reason[row])
+    return stable_id(*parts, inputs_text(rows.dims[row]), rows.reason[row])
 
 
 def _module(side: _Side, group: int) -> str:

@@ -9,18 +9,17 @@ for layers whose width changed. Where the batch sizes differ, dims are compared 
 
 from __future__ import annotations
 
-import functools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.comparison.align import align
 from tb_dlprof_plugin.comparison.op_sites import Run
 from tb_dlprof_plugin.model.profile import CallKind, Ints
+from tb_dlprof_plugin.model.shapes import InputShapes, every_tensor
 from tb_dlprof_plugin.profile_view import ProfileView
 
 How = Literal["module", "sequence", "resized"]
@@ -62,7 +61,7 @@ class _Label:
     module: str
     op_type: str
     node: str
-    dims: str
+    dims: InputShapes
     amp_only: bool
 
 
@@ -197,40 +196,17 @@ def _reduced(a: int, b: int) -> tuple[int, int]:
     return a // divisor, b // divisor
 
 
-def _leading(dims: str) -> int:
+def _leading(dims: InputShapes) -> int:
     """The first dim of the first tensor that has two or more, 0 for none."""
-    return next((shape[0] for shape in _shapes(dims) if len(shape) > 1 and shape[0] > 0), 0)
+    return next((shape[0] for shape in every_tensor(dims) if len(shape) > 1 and shape[0] > 0), 0)
 
 
-def _scaled(dims: str, batch: int) -> Hashable:
+def _scaled(dims: InputShapes, batch: int) -> Hashable:
     """Dims as they are for a batch of 0. Else the first tensor's first one in multiples of the batch, and none of the
-    other tensors': those of weights are not batches, and might be multiples of one all the same."""
-    shapes = _shapes(dims)
+    other tensors': those of weights are no batches, and might be multiples of one all the same."""
+    shapes = tuple(every_tensor(dims))
     if not batch or not shapes:
         return shapes
     first = shapes[0]
     leading = ("batch", first[0] // batch) if first[0] and first[0] % batch == 0 else first[0]
     return ((leading, *first[1:]), *(shape[1:] for shape in shapes[1:]))
-
-
-@functools.lru_cache(maxsize=65536)
-def _shapes(dims: str) -> tuple[tuple[int, ...], ...]:
-    """Shapes of the tensors in Kineto's "Input Dims"; () where not recorded, or with nothing but scalars in it."""
-    if not dims:
-        return ()
-    try:
-        decoded = msgspec.json.decode(dims.encode())
-    except msgspec.DecodeError:
-        return ()
-    found: list[tuple[int, ...]] = []
-    # A list of tensors is a list of shapes.
-    waiting = list(reversed(decoded)) if isinstance(decoded, list) else []
-    while waiting:
-        shape = waiting.pop()
-        if not isinstance(shape, list) or not shape:
-            continue
-        if isinstance(shape[0], list):
-            waiting += reversed(shape)
-        else:
-            found.append(tuple(size for size in shape if isinstance(size, int)))
-    return tuple(shape for shape in found if shape)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tb_dlprof_plugin.comparison.amp_overhead import cast_calls, compiled_calls, in_calls, scaler_calls
 from tb_dlprof_plugin.model.profile import Bools, Ints
+from tb_dlprof_plugin.model.shapes import InputShapes, has_sizes
 from tb_dlprof_plugin.model.tree import subtree_ends
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
@@ -25,7 +26,7 @@ class Sites:
             selection.
         group: row in `ProfileView.groups`.
         node: name of the outermost call, as a string index: the autograd nodes of one op are different sites.
-        dims: recorded input dims of the first call of the site that has any, "" for none.
+        dims: recorded input dims of the first call of the site that has any, () for none.
         gpu_ns: summed time of what it launched, casts and GradScaler's work left out.
         cast_ns: summed time of its casts.
         amp_only: whether it consists of casts or GradScaler's work only.
@@ -35,7 +36,7 @@ class Sites:
     of_call: Ints
     group: Ints
     node: Ints
-    dims: list[str]
+    dims: list[InputShapes]
     gpu_ns: Ints
     cast_ns: Ints
     amp_only: Bools
@@ -138,11 +139,11 @@ def _running_number(iteration: Ints, group: Ints, node: Ints, start_ns: Ints) ->
     return result
 
 
-def _dims(view: ProfileView, tops: Ints) -> list[str]:
+def _dims(view: ProfileView, tops: Ints) -> list[InputShapes]:
     """Input dims of each call, or of the first call inside it that has any: autograd's own nodes record none."""
     profile = view.profile
-    has = np.array([any(char.isdigit() for char in profile.strings[i]) for i in profile.ops.shapes.tolist()], np.bool_)
-    rows = np.flatnonzero(has[profile.calls.op])
+    has = np.array([has_sizes(shapes) for shapes in profile.input_shapes], dtype=np.bool_)
+    rows = np.flatnonzero(has[profile.ops.shapes][profile.calls.op])
     ends = subtree_ends(view.call_parent)[tops]
     at = np.searchsorted(rows, tops)
     found = (
@@ -153,5 +154,5 @@ def _dims(view: ProfileView, tops: Ints) -> list[str]:
     shapes = profile.ops.shapes[profile.calls.op[np.maximum(found, 0)]]
     inside = (found >= 0) & (found < ends)
     return [
-        profile.strings[text] if known else "" for text, known in zip(shapes.tolist(), inside.tolist(), strict=True)
+        profile.input_shapes[row] if known else () for row, known in zip(shapes.tolist(), inside.tolist(), strict=True)
     ]

@@ -15,6 +15,7 @@ import numpy as np
 from tb_dlprof_plugin.comparison.match import How, Matching, modules_of
 from tb_dlprof_plugin.comparison.op_sites import Run
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
+from tb_dlprof_plugin.model.shapes import InputShapes
 
 Reason = Literal["", "casts", "scaler", "compiled", "layer", "replaced", "more_calls", "other_op"]
 """Why a row is in one run only. It holds casts alone, or GradScaler's work; it runs in torch.compile's code, there or
@@ -24,7 +25,7 @@ _PARTS_OF_OPS = ("casts", "node")
 """What is listed with its op although it has no counterpart: casts, whatever autograd calls their
 node, and nodes that only one precision has (gradients of several ops are added up in a cast's, in FP32 in another)."""
 
-_Key = tuple[int, int, str, Reason]
+_Key = tuple[int, int, InputShapes, Reason]
 _Name = tuple[int, str, str]
 
 
@@ -32,12 +33,12 @@ _Name = tuple[int, str, str]
 class Rows:
     """``group_a`` and ``group_b`` are rows of `ProfileView.groups`, -1 where a run lacks the op.
 
-    ``of_a`` and ``of_b`` give each site's row; ``dims`` is "" where sites of several dims were put together.
+    ``of_a`` and ``of_b`` give each site's row; ``dims`` is () where sites of several dims were put together.
     """
 
     group_a: list[int]
     group_b: list[int]
-    dims: list[str]
+    dims: list[InputShapes]
     how: list[How | None]
     reason: list[Reason]
     of_a: Ints
@@ -77,7 +78,7 @@ class _Builder:
         a, b = self._runs
         group_a, group_b = int(a.sites.group[site]), int(b.sites.group[partner])
         named = self._named[0][group_a] and self._named[1][group_b]
-        row = self._row((group_a, group_b, "" if named else a.sites.dims[site], ""), how)
+        row = self._row((group_a, group_b, () if named else a.sites.dims[site], ""), how)
         self._of[0][site] = self._of[1][partner] = row
 
     def leave_alone(self, side: int, reasons: dict[int, Reason | Literal["node"]]) -> None:
@@ -98,7 +99,7 @@ class _Builder:
                 row_of[site] = before[group]
                 continue
             alone: Reason = "other_op" if reason == "node" else reason
-            dims = "" if self._named[side][group] or alone in ("casts", "scaler", "compiled") else sites.dims[site]
+            dims = () if self._named[side][group] or alone in ("casts", "scaler", "compiled") else sites.dims[site]
             row_of[site] = self._row((group, -1, dims, alone) if side == 0 else (-1, group, dims, alone), None)
 
     def rows(self) -> Rows:

@@ -7,20 +7,21 @@ Only durations are compared: the clocks of the ranks need not agree.
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.intervals import Intervals, covered, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
+from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
 from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 _FAMILY = "communication"
 _RANGES = ("nccl:", "gloo:")
-_BYTES = {"double": 8, "long": 8, "long int": 8, "float": 4, "int": 4, "c10::Half": 2, "c10::BFloat16": 2}
 _ONE_BYTE = 1
 
 
@@ -145,8 +146,8 @@ def _bytes(view: ProfileView, rows: Ints) -> Ints:
     calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
     sizes = np.array(
         [
-            _size(strings[shapes], strings[dtypes]) if strings[name].startswith(_RANGES) else -1
-            for name, shapes, dtypes in zip(ops.name.tolist(), ops.shapes.tolist(), ops.dtypes.tolist(), strict=True)
+            _size(view.profile.shapes_of(op), view.profile.dtypes_of(op)) if strings[name].startswith(_RANGES) else -1
+            for op, name in enumerate(ops.name.tolist())
         ],
         dtype=np.int64,
     )
@@ -159,9 +160,14 @@ def _bytes(view: ProfileView, rows: Ints) -> Ints:
     return np.where(holder >= 0, sizes[calls.op[np.maximum(holder, 0)]], -1)
 
 
-def _size(shapes: str, dtypes: str) -> int:
-    try:
-        dims, types = json.loads(shapes), json.loads(dtypes)
-        return sum(int(np.prod(shape)) * _BYTES.get(kind, _ONE_BYTE) for shape, kind in zip(dims, types, strict=True))
-    except (ValueError, TypeError):
+def _size(shapes: InputShapes, dtypes: InputDtypes) -> int:
+    """Bytes of all inputs; -1 where they were not recorded."""
+    if not shapes or len(shapes) != len(dtypes):
         return -1
+    total = 0
+    for shape, dtype in zip(shapes, dtypes, strict=True):
+        if shape is None:
+            return -1
+        tensors = shape if isinstance(shape, TensorList) else (shape,)
+        total += (dtype.element_bytes or _ONE_BYTE) * sum(map(math.prod, tensors))
+    return total

@@ -12,14 +12,13 @@ import numpy as np
 from tb_dlprof_plugin.model.intervals import Intervals, exclusive, merge, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role
 from tb_dlprof_plugin.model.tree import any_in_subtree
+from tb_dlprof_plugin.names.cuda_calls import COPIES, LAUNCHES_KERNELS
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, scalar_reads, sync_kinds
 
 ACTIVITIES = ("dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown")
 """By falling precedence. "python" is time in which no call runs, "unknown" lies before the first or after the last."""
-
-_LAUNCH_MARKS = ("LaunchKernel", "GraphLaunch", "LaunchCooperative", "ModuleLaunch")
 
 
 def split_by_activity(view: ProfileView, start_ns: Ints, stop_ns: Ints) -> Ints:
@@ -49,7 +48,7 @@ def _layers(view: ProfileView) -> tuple[Intervals, ...]:
     return (
         of((kind == CallKind.ANNOTATION) & (ops.role[calls.op] == Role.DATALOADER)),
         of(training & ((sync == SyncKind.WAIT) | reads)),
-        of(training & ((calls_named(view, CallKind.RUNTIME, lambda name: "Memcpy" in name)) | _copying_ops(view))),
+        of(training & (view.is_cuda_call(*COPIES) | _copying_ops(view))),
         merge(of(training & runtime & _is_launch(view)), _leading_up(view, training)),
         of(training & seen & (runtime | is_op)),
         # What lies between the first and the last call and in none of them.
@@ -72,8 +71,7 @@ def _training_threads(view: ProfileView) -> Bools:
 
 def _is_launch(view: ProfileView) -> Bools:
     """Calls that launched something, and those that are made for it though the trace holds no activity of theirs."""
-    named = calls_named(view, CallKind.RUNTIME, lambda name: any(mark in name for mark in _LAUNCH_MARKS))
-    return named | launching_calls(view)
+    return view.is_cuda_call(*LAUNCHES_KERNELS) | launching_calls(view)
 
 
 def _leading_up(view: ProfileView, training: Bools) -> Intervals:

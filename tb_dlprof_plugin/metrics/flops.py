@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.metrics.matrix_work import (
-    Shape,
     Work,
     backward_convolution,
     backward_recurrent,
@@ -29,11 +28,11 @@ from tb_dlprof_plugin.metrics.matrix_work import (
     is_forward_convolution,
     is_matrix_routine,
     recurrent_weights,
-    shape_at,
-    tensor_shapes,
     work_of,
 )
+from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.profile import CallKind, Ints
+from tb_dlprof_plugin.model.shapes import InputShapes, Shape, shape_at, tensors_of
 from tb_dlprof_plugin.model.tree import outermost, subtree_ends
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
@@ -88,7 +87,7 @@ def matrix_calls(view: ProfileView, selection: Selection) -> MatrixCalls:
             work = neighbours.recurrent(row, op)
         else:
             if op not in by_op:
-                by_op[op] = work_of(name, strings[ops.shapes[op]], strings[ops.dtypes[op]])
+                by_op[op] = work_of(name, view.profile.shapes_of(op), view.profile.dtypes_of(op))
             work = by_op[op]
         if work is not None:
             flops[at] = work.flops
@@ -108,9 +107,8 @@ class _Neighbours:
 
     def forward(self, row: int, op: int) -> Work | None:
         """The forward convolution of call ``row``."""
-        shapes, dtypes = self._texts(op)
-        dims = tensor_shapes(shapes)
-        image, weight = shape_at(dims, 0), shape_at(dims, 1)
+        shapes, dtypes = self._inputs(op)
+        image, weight = shape_at(shapes, 0), shape_at(shapes, 1)
         if image is None or weight is None:
             return None
         module = int(self._ops.module[op])
@@ -127,13 +125,12 @@ class _Neighbours:
         parent = int(self._frame.call_parent[row])
         if parent < 0 or _CONVOLUTION_NODE not in self._name(int(self._calls.op[parent])):
             return None
-        shapes, dtypes = self._texts(op)
-        dims = tensor_shapes(shapes)
-        gradient, image, weight = (shape_at(dims, at) for at in range(3))
+        shapes, dtypes = self._inputs(op)
+        gradient, image, weight = (shape_at(shapes, at) for at in range(3))
         if gradient is None or image is None or weight is None:
             return None
         # Some recordings have no shapes of autograd nodes: then later nodes do not help.
-        if shape_at(tensor_shapes(self._texts(int(self._calls.op[parent]))[0]), 0) != gradient:
+        if shape_at(self._shapes_of(int(self._calls.op[parent])), 0) != gradient:
             return None
         transposed = self._is_transposed(row, gradient, image, weight)
         if transposed is None:
@@ -146,10 +143,10 @@ class _Neighbours:
 
     def recurrent(self, row: int, op: int) -> Work | None:
         """The RNN backward of call ``row``; unknown where no later node takes a gradient of its weights' shapes."""
-        shapes, dtypes = self._texts(op)
+        shapes, dtypes = self._inputs(op)
         received = self._gradients_received()
         thread, iteration = int(self._calls.thread[row]), int(self._frame.call_iteration[row])
-        weights = recurrent_weights(tensor_shapes(shapes))
+        weights = recurrent_weights(shapes)
         trained = any(received.get((thread, iteration, shape), -1) > row for shape in weights if len(shape) == 2)
         return backward_recurrent(shapes, dtypes) if trained else None
 
@@ -167,8 +164,8 @@ class _Neighbours:
             for op, name in enumerate(self._names()):
                 if not is_backward_convolution(name):
                     continue
-                dims = tensor_shapes(self._texts(op)[0])
-                gradient, image, weight = (shape_at(dims, at) for at in range(3))
+                shapes = self._shapes_of(op)
+                gradient, image, weight = (shape_at(shapes, at) for at in range(3))
                 if gradient is not None and image is not None and weight is not None:
                     self._outputs[int(self._ops.module[op]), image, weight].add(gradient)
         return self._outputs
@@ -186,9 +183,7 @@ class _Neighbours:
             for row, op, thread, iteration in zip(*(column.tolist() for column in columns), strict=True):
                 if op not in taken:
                     # An op that the engine itself runs, such as the sum of two gradients, takes them as a node does.
-                    dims = tensor_shapes(self._texts(op)[0]) or []
-                    shapes = (shape_at(dims, at) for at in range(len(dims)))
-                    taken[op] = [shape for shape in shapes if shape is not None]
+                    taken[op] = tensors_of(self._shapes_of(op))
                 for shape in taken[op]:
                     self._received[thread, iteration, shape] = row
         return self._received
@@ -204,7 +199,7 @@ class _Neighbours:
                 return None
             if not is_op[op]:
                 continue
-            shape = shape_at(tensor_shapes(self._texts(op)[0]), 0)
+            shape = shape_at(self._shapes_of(op), 0)
             # A bias, which is added to the output, has one dimension.
             if shape is not None and len(shape) > 1:
                 # Another convolution of the same image would look the same.
@@ -218,5 +213,8 @@ class _Neighbours:
         name: str = self._strings[self._ops.name[op]]
         return name
 
-    def _texts(self, op: int) -> tuple[str, str]:
-        return self._strings[self._ops.shapes[op]], self._strings[self._ops.dtypes[op]]
+    def _inputs(self, op: int) -> tuple[InputShapes, InputDtypes]:
+        return self._shapes_of(op), self._frame.profile.dtypes_of(op)
+
+    def _shapes_of(self, op: int) -> InputShapes:
+        return self._frame.profile.shapes_of(op)

@@ -8,20 +8,12 @@ recorded shapes do not determine is None.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import msgspec
-
-_BYTES = {
-    "double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2, "int": 4, "long int": 8, "signed char": 1,
-    "unsigned char": 1, "c10::Float8_e4m3fn": 1, "c10::Float8_e5m2": 1, "c10::Float8_e4m3fnuz": 1,
-    "c10::Float8_e5m2fnuz": 1,
-}  # fmt: skip
-"""Of the data types that Kineto's "Input type" names. Complex ones are left out: their product has other FLOPs."""
+from tb_dlprof_plugin.model.dtypes import InputDtypes, element_bytes
+from tb_dlprof_plugin.model.shapes import InputShapes, Shape, TensorList, shape_at
 
 _PRODUCTS: dict[str, tuple[int, int, int | None]] = {
     "aten::mm": (0, 1, None), "aten::bmm": (0, 1, None), "aten::_scaled_mm": (0, 1, None),
@@ -76,8 +68,6 @@ _UNCOUNTED = frozenset({
 """Matrix work whose FLOPs the shapes do not determine, or not without its attributes."""
 _INT32_BYTES = 4
 
-Shape = tuple[int, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -117,35 +107,35 @@ def is_backward_recurrent(op: str) -> bool:
     return op in _BACKWARD_RECURRENT
 
 
-def work_of(op: str, shapes: str, dtypes: str) -> Work | None:
+def work_of(op: str, shapes: InputShapes, dtypes: InputDtypes) -> Work | None:
     """FLOPs and bytes of a matrix op that needs no more than its inputs; None for others and where they do not
     determine it.
 
     Args:
         op: name, such as "aten::mm".
-        shapes: Kineto's "Input Dims", "" where not recorded.
-        dtypes: Kineto's "Input type", "" where not recorded.
+        shapes: of its inputs, () where not recorded.
+        dtypes: of its inputs, () where not recorded.
     """
-    dims, sizes = tensor_shapes(shapes), element_bytes(dtypes)
-    if dims is None or "c10::complex" in dtypes:
+    sizes = element_bytes(dtypes)
+    if _any_complex(dtypes):
         return None
     if op in _PRODUCTS:
-        return _product(op, dims, sizes)
+        return _product(op, shapes, sizes)
     if op in _LINEAR:
-        return _linear(dims, sizes)
+        return _linear(shapes, sizes)
     if op in _ATTENTION:
-        return _attention(op, dims, sizes)
+        return _attention(op, shapes, sizes)
     if op in _TRANSPOSED_CONVOLUTIONS:
-        return _transposed_convolution(dims)
+        return _transposed_convolution(shapes)
     if op in _RECURRENT:
-        return _recurrent(dims, sizes)
+        return _recurrent(shapes, sizes)
     return None
 
 
-def forward_convolution(shapes: str, dtypes: str, output: Shape) -> Work | None:
+def forward_convolution(shapes: InputShapes, dtypes: InputDtypes, output: Shape) -> Work | None:
     """FLOPs and bytes of a convolution of an input and a weight (its first two inputs) to ``output``."""
-    tensors = _tensors(tensor_shapes(shapes), (0, 1))
-    if tensors is None or "c10::complex" in dtypes:
+    tensors = _tensors(shapes, (0, 1))
+    if tensors is None or _any_complex(dtypes):
         return None
     image, weight = tensors
     if len(output) != len(image) or len(weight) != len(image) or output[:2] != (image[0], weight[0]):
@@ -153,13 +143,15 @@ def forward_convolution(shapes: str, dtypes: str, output: Shape) -> Work | None:
     return Work(_convolution_flops(weight, output), _moved((image, weight, output), element_bytes(dtypes), 0))
 
 
-def backward_convolution(shapes: str, dtypes: str, transposed: bool, image: bool, weight: bool) -> Work | None:
+def backward_convolution(
+    shapes: InputShapes, dtypes: InputDtypes, transposed: bool, image: bool, weight: bool
+) -> Work | None:
     """FLOPs and bytes of ``aten::convolution_backward``, which computes the gradients of its image, its weight or both.
 
     Its first three inputs are the output's gradient, the image and the weight.
     """
-    tensors = _tensors(tensor_shapes(shapes), (0, 1, 2))
-    if tensors is None or "c10::complex" in dtypes:
+    tensors = _tensors(shapes, (0, 1, 2))
+    if tensors is None or _any_complex(dtypes):
         return None
     gradient, source, kernel = tensors
     if not len(gradient) == len(source) == len(kernel):
@@ -174,28 +166,24 @@ def backward_convolution(shapes: str, dtypes: str, transposed: bool, image: bool
     )
 
 
-def recurrent_weights(dims: list[Any] | None) -> list[Shape]:
+def recurrent_weights(shapes: InputShapes) -> list[Shape]:
     """Shapes of an RNN's weights and biases in torch's order; none where lists of tensors were not recorded."""
-    weights = dims[1] if dims is not None and len(dims) > 1 else []
-    if not isinstance(weights, list):
-        return []
-    shapes = [shape_at(weights, at) for at in range(len(weights))]
-    return [shape for shape in shapes if shape is not None] if all(shapes) else []
+    weights = shapes[1] if len(shapes) > 1 else None
+    return list(weights) if isinstance(weights, TensorList) and all(weights) else []
 
 
-def backward_recurrent(shapes: str, dtypes: str) -> Work | None:
+def backward_recurrent(shapes: InputShapes, dtypes: InputDtypes) -> Work | None:
     """FLOPs and bytes of ``aten::_cudnn_rnn_backward`` where the weights are trained.
 
     The gradients of input and states, which cuDNN computes in any case, take as many FLOPs as the forward pass, and so
     do those of the weights.
     """
-    dims = tensor_shapes(shapes)
-    forward = _recurrent_products(dims)
-    if forward is None or dims is None:
+    forward = _recurrent_products(shapes)
+    if forward is None:
         return None
-    weights = recurrent_weights(dims)
-    given = _tensors(dims, (0, 4, 6, 7))
-    cell = shape_at(dims, 5) or (0,)
+    weights = recurrent_weights(shapes)
+    given = _tensors(shapes, (0, 4, 6, 7))
+    cell = shape_at(shapes, 5) or (0,)
     if given is None:
         return None
     source, hidden = given[:2]
@@ -204,45 +192,20 @@ def backward_recurrent(shapes: str, dtypes: str) -> Work | None:
     return Work(2 * forward, _moved(moved, element_bytes(dtypes), 0))
 
 
-@functools.lru_cache(maxsize=16384)
-def tensor_shapes(shapes: str) -> list[Any] | None:
-    """Kineto's "Input Dims" as one list per input; None where it was not recorded or cannot be read."""
-    try:
-        dims = msgspec.json.decode(shapes.encode()) if shapes else None
-    except msgspec.DecodeError:
-        return None
-    return dims if isinstance(dims, list) else None
+def _any_complex(dtypes: InputDtypes) -> bool:
+    """Products of complex numbers have other FLOPs."""
+    return any(dtype.kind == "complex" for dtype in dtypes)
 
 
-@functools.lru_cache(maxsize=1024)
-def element_bytes(dtypes: str) -> list[int | None]:
-    """Bytes of an element per input by Kineto's "Input type", None for what is not a tensor or of an unknown type."""
-    try:
-        names = msgspec.json.decode(dtypes.encode()) if dtypes else []
-    except msgspec.DecodeError:
-        return []
-    return [_BYTES.get(name) if isinstance(name, str) else None for name in names] if isinstance(names, list) else []
+def _tensors(shapes: InputShapes, places: Sequence[int]) -> list[Shape] | None:
+    found = [shape_at(shapes, at) for at in places]
+    tensors = [shape for shape in found if shape is not None]
+    return tensors if len(tensors) == len(found) else None
 
 
-def shape_at(dims: list[Any] | None, at: int) -> Shape | None:
-    """The shape of an input, None where there is no tensor or it has no dimensions."""
-    if dims is None or at >= len(dims):
-        return None
-    shape = dims[at]
-    if not isinstance(shape, list) or not shape or not all(type(size) is int and size >= 0 for size in shape):
-        return None
-    return tuple(shape)
-
-
-def _tensors(dims: list[Any] | None, places: Sequence[int]) -> list[Shape] | None:
-    found = [shape_at(dims, at) for at in places]
-    shapes = [shape for shape in found if shape is not None]
-    return shapes if len(shapes) == len(found) else None
-
-
-def _product(op: str, dims: list[Any], sizes: list[int | None]) -> Work | None:
+def _product(op: str, shapes: InputShapes, sizes: list[int | None]) -> Work | None:
     left_at, right_at, added_at = _PRODUCTS[op]
-    tensors = _tensors(dims, (left_at, right_at))
+    tensors = _tensors(shapes, (left_at, right_at))
     if tensors is None:
         return None
     left, right = tensors
@@ -256,12 +219,12 @@ def _product(op: str, dims: list[Any], sizes: list[int | None]) -> Work | None:
         return Work(2 * batch * rows * inner * columns, None)
     moved = math.prod(left) * element + math.prod(right) * other
     moved += batch * rows * columns * (_INT32_BYTES if op == "aten::_int_mm" else element)
-    added = None if added_at is None else shape_at(dims, added_at)
+    added = None if added_at is None else shape_at(shapes, added_at)
     return Work(2 * batch * rows * inner * columns, moved + (0 if added is None else math.prod(added) * element))
 
 
-def _linear(dims: list[Any], sizes: list[int | None]) -> Work | None:
-    tensors = _tensors(dims, (0, 1))
+def _linear(shapes: InputShapes, sizes: list[int | None]) -> Work | None:
+    tensors = _tensors(shapes, (0, 1))
     if tensors is None:
         return None
     source, weight = tensors
@@ -271,34 +234,34 @@ def _linear(dims: list[Any], sizes: list[int | None]) -> Work | None:
     return Work(2 * math.prod(source) * weight[0], _moved((source, weight, output), sizes, 0))
 
 
-def _transposed_convolution(dims: list[Any]) -> Work | None:
-    tensors = _tensors(dims, (0, 1))
+def _transposed_convolution(shapes: InputShapes) -> Work | None:
+    tensors = _tensors(shapes, (0, 1))
     if tensors is None or len(tensors[0]) != len(tensors[1]):
         return None
     # The output, and with it the bytes, depends on the stride.
     return Work(_convolution_flops(tensors[1], tensors[0]), None)
 
 
-def _recurrent_products(dims: list[Any] | None) -> int | None:
+def _recurrent_products(shapes: InputShapes) -> int | None:
     """FLOPs of a forward pass: each row of the input, one per time and sequence, meets each weight matrix once.
 
     The matrices of all layers, directions, gates and of a projection are in the list. A packed input has the rows of
     all sequences in its first dimension.
     """
-    source = shape_at(dims, 0)
-    matrices = [shape for shape in recurrent_weights(dims) if len(shape) == 2]
+    source = shape_at(shapes, 0)
+    matrices = [shape for shape in recurrent_weights(shapes) if len(shape) == 2]
     if source is None or len(source) not in (2, 3) or not matrices or matrices[0][1] != source[-1]:
         return None
     return 2 * math.prod(source[:-1]) * sum(math.prod(matrix) for matrix in matrices)
 
 
-def _recurrent(dims: list[Any], sizes: list[int | None]) -> Work | None:
-    flops, given = _recurrent_products(dims), _tensors(dims, (0, 4))
+def _recurrent(shapes: InputShapes, sizes: list[int | None]) -> Work | None:
+    flops, given = _recurrent_products(shapes), _tensors(shapes, (0, 4))
     if flops is None or given is None:
         return None
     source, hidden = given
-    cell = shape_at(dims, 5) or (0,)
-    weights = recurrent_weights(dims)
+    cell = shape_at(shapes, 5) or (0,)
+    weights = recurrent_weights(shapes)
     output = (*source[:-1], _directions(weights, source[-1], hidden) * hidden[-1])
     return Work(flops, _moved((source, *weights, hidden, cell, output, hidden, cell), sizes, 0))
 
@@ -315,13 +278,13 @@ def _directions(weights: list[Shape], inputs: int, hidden: Shape) -> int:
     return 2 if weights[each][-1] == inputs != size else 1
 
 
-def _attention(op: str, dims: list[Any], sizes: list[int | None]) -> Work | None:
+def _attention(op: str, shapes: InputShapes, sizes: list[int | None]) -> Work | None:
     backward = op in _HEADS_FIRST_BACKWARD or op in _LENGTH_FIRST_BACKWARD
     first = 1 if backward else 0
-    tensors = _tensors(dims, range(first, first + 3))
+    tensors = _tensors(shapes, range(first, first + 3))
     if tensors is None or any(len(shape) != 4 for shape in tensors):
         return None
-    if op in _BOUNDS and shape_at(dims, _BOUNDS[op]) is not None:
+    if op in _BOUNDS and shape_at(shapes, _BOUNDS[op]) is not None:
         return None
     query, key, value = tensors
     if op in _LENGTH_FIRST or op in _LENGTH_FIRST_BACKWARD:

@@ -19,7 +19,7 @@ def inputs_of_calls(view: ProfileView) -> Ints:
 @per_selection
 def _inputs_of_calls(view: ProfileView, everything: Selection) -> Ints:
     ops, calls = view.profile.ops, view.profile.calls
-    has_shapes = np.array([text not in ("", "[]") for text in view.profile.strings], dtype=np.bool_)
+    has_shapes = np.array([bool(shapes) for shapes in view.profile.input_shapes], dtype=np.bool_)
     known = ((ops.kind == CallKind.OP) & has_shapes[ops.shapes])[calls.op] & (view.call_top >= 0)
     rows = np.flatnonzero(known)[::-1]
     of_top = np.full(len(calls) + 1, -1, dtype=np.int64)

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.matrix_work import shape_at, tensor_shapes
-from tb_dlprof_plugin.model.precision import precision_of_dtypes
+from tb_dlprof_plugin.model.dtypes import FLOAT, dtype_named, precision_of_dtypes
 from tb_dlprof_plugin.model.profile import Attribution, Bools, CallKind, Ints, KernelKind, Role, Verdict
+from tb_dlprof_plugin.model.shapes import shape_at
 from tb_dlprof_plugin.model.tree import any_in_subtree, nearest, outermost
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_depthwise, is_matrix_op, is_vector_op
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -40,7 +40,6 @@ _TRANSFORMER_ENGINE_OPS = frozenset({
 _TRANSFORMER_ENGINE_PREFIXES = ("tex_ts::", "transformer_engine::")
 _APEX_FUNCTOR = re.compile(r"\b(\w+Functor)<(?:([\w:]+)(?:, ?([\w:]+))?)?")
 _AMP_C_SCALING = frozenset({"ScaleFunctor", "AxpbyFunctor", "UnscaleFunctor"})
-_TYPES = {"c10::Half": "fp16", "c10::BFloat16": "bf16", "float": "fp32", "double": "fp64"}
 _OPTIMIZER_STEP = "Optimizer.step#"
 
 
@@ -137,7 +136,7 @@ def precision_signals(view: ProfileView) -> Signals:
 def _parts(view: ProfileView, matrix: Bools) -> tuple[tuple[Part, ...], dict[str, int]]:
     profile = view.profile
     calls, ops, strings = profile.calls, profile.ops, profile.strings
-    of_op = [precision_of_dtypes(strings[i]) for i in ops.dtypes.tolist()]
+    of_op = [precision_of_dtypes(profile.input_dtypes[row]) for row in ops.dtypes.tolist()]
     is_matrix = matrix[calls.op]
     times: Counter[tuple[str, str, str]] = Counter()
     products: Counter[str] = Counter()
@@ -191,8 +190,8 @@ def _matrix_launches(view: ProfileView, is_matrix: Bools) -> tuple[Ints, Ints]:
     other = np.array(
         [
             is_vector_op(strings[name])
-            or (is_convolution(strings[name]) and is_depthwise(strings[name], strings[shape]))
-            for name, shape in zip(ops.name.tolist(), ops.shapes.tolist(), strict=True)
+            or (is_convolution(strings[name]) and is_depthwise(strings[name], profile.input_shapes[row]))
+            for name, row in zip(ops.name.tolist(), ops.shapes.tolist(), strict=True)
         ],
         dtype=np.bool_,
     )
@@ -225,9 +224,11 @@ def _place(view: ProfileView, group: int) -> tuple[str, str]:
 def _half_ops(view: ProfileView, matrix: Bools) -> tuple[Bools, Bools]:
     """Which calls autocast wrapped, and which are outermost forward ops that multiply FP16 or BF16 matrices."""
     profile = view.profile
-    calls, ops, strings = profile.calls, profile.ops, profile.strings
+    calls, ops, _strings = profile.calls, profile.ops, profile.strings
     parent, name = view.call_parent, ops.name[calls.op]
-    half = np.array([precision_of_dtypes(strings[i]) in HALF for i in ops.dtypes.tolist()], dtype=np.bool_)
+    half = np.array(
+        [precision_of_dtypes(profile.input_dtypes[row]) in HALF for row in ops.dtypes.tolist()], dtype=np.bool_
+    )
     forward = np.isin(ops.role[calls.op], (Role.FORWARD, Role.OTHER))
     holds = any_in_subtree((matrix & half)[calls.op], parent)
     top = ops.top[calls.op] & forward & holds
@@ -241,17 +242,17 @@ def _half_ops(view: ProfileView, matrix: Bools) -> tuple[Bools, Bools]:
 def _casts(view: ProfileView, names: list[str]) -> tuple[set[tuple[int, ...]], dict[str, int]]:
     """Shapes of FP32 tensors that the forward pass cast to FP16 or BF16, and all such casts by target."""
     profile = view.profile
-    ops, strings = profile.ops, profile.strings
+    ops, _strings = profile.ops, profile.strings
     calls_of_op = np.bincount(profile.calls.op, minlength=len(ops))
     shapes: set[tuple[int, ...]] = set()
     casts: Counter[str] = Counter()
     for op in np.flatnonzero(np.array([name == "aten::copy_" for name in names], dtype=np.bool_)).tolist():
         # The first input is written, the second is read.
-        types = [part.strip(' "[]') for part in strings[ops.dtypes[op]].split(",")]
-        if len(types) < 2 or types[1] != "float" or _TYPES.get(types[0]) not in HALF:
+        types = profile.dtypes_of(op)
+        if len(types) < 2 or types[1] != FLOAT or types[0].precision not in HALF:
             continue
-        casts[_TYPES[types[0]]] += int(calls_of_op[op])
-        shape = shape_at(tensor_shapes(strings[ops.shapes[op]]), 1)
+        casts[types[0].precision] += int(calls_of_op[op])
+        shape = shape_at(profile.shapes_of(op), 1)
         if shape is not None and ops.role[op] == Role.FORWARD:
             shapes.add(tuple(sorted(shape)))
     return shapes, dict(casts)
@@ -262,7 +263,7 @@ def _weights(view: ProfileView, half: Bools) -> set[tuple[int, ...]]:
     ops, strings = view.profile.ops, view.profile.strings
     found = set()
     for op in np.unique(view.profile.calls.op[half]).tolist():
-        shape = shape_at(tensor_shapes(strings[ops.shapes[op]]), 1)
+        shape = shape_at(view.profile.shapes_of(op), 1)
         # Products of two activations have batches on both sides; weights of convolutions have as many sizes as images.
         convolution = "conv" in strings[ops.name[op]]
         if shape is not None and (convolution or len(shape) == 2):
@@ -290,8 +291,8 @@ def apex_conversion(kernel: str) -> tuple[str, str] | None:
     functor = _APEX_FUNCTOR.search(kernel)
     if functor is None or functor[1] not in _AMP_C_SCALING:
         return None
-    first = _TYPES.get(functor[2] or "", "")
-    return first, _TYPES.get(functor[3] or "", "") or first
+    first, second = (dtype_named(name or "").precision for name in functor.groups()[1:])
+    return first, second or first
 
 
 def _launches_named(view: ProfileView, text: str) -> int:

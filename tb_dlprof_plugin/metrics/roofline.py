@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, MatrixCalls, matrix_calls
-from tb_dlprof_plugin.model.precision import precision_of_dtypes
+from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.profile import Ints, KernelKind, Verdict
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -203,7 +203,6 @@ def _could_run_in(
 
 def _input_precision(view: ProfileView, work: MatrixCalls, members: Ints) -> str:
     """Of the inputs of all members, "" where they differ or were not recorded."""
-    ops, strings = view.profile.ops, view.profile.strings
     rows = np.unique(view.profile.calls.op[work.call[members]]).tolist()
-    names = {precision_of_dtypes(strings[ops.dtypes[row]]) for row in rows}
+    names = {precision_of_dtypes(view.profile.dtypes_of(row)) for row in rows}
     return names.pop() if len(names) == 1 else ""

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.model.precision import precision_of_dtypes
+from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Verdict
+from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.model.tree import nearest
 from tb_dlprof_plugin.names.tensor_core_eligibility import computes_product, is_matrix_op
 from tb_dlprof_plugin.names.tensor_core_reasons import Product, Reason, Settings, reason_for
@@ -36,7 +37,7 @@ class OffTime:
     group: int
     reason: Reason
     time_ns: int
-    shapes: str
+    shapes: InputShapes
     eligible: bool
     verdict: Verdict
 
@@ -75,7 +76,7 @@ def off_tensor_cores(view: ProfileView, selection: Selection) -> OffTensorCores:
     owner, eligible = _owners(view)
     rows = view.selected_launches(selection) & (view.launch_group >= 0) & (owner >= 0)
     settings = run_settings(view)
-    off: dict[tuple[int, Reason, bool, Verdict], dict[str, int]] = {}
+    off: dict[tuple[int, Reason, bool, Verdict], dict[InputShapes, int]] = {}
     served: dict[tuple[int, bool], int] = {}
     for parts in _by_matrix_op(view, rows, owner, eligible):
         on_tensor_cores = any(_verdict(view, part) == Verdict.YES for part in parts)
@@ -95,7 +96,7 @@ def off_tensor_cores(view: ProfileView, selection: Selection) -> OffTensorCores:
             else:
                 reason = reasons[part.kernel] = reason_for(_product(view, part, verdict), settings)
             by_shapes = off.setdefault((part.group, reason, part.eligible, verdict), {})
-            shapes = _string(view, view.profile.ops.shapes[part.op])
+            shapes = view.profile.shapes_of(part.op)
             by_shapes[shapes] = by_shapes.get(shapes, 0) + part.time_ns
     times = [
         OffTime(group, reason, sum(shapes.values()), max(shapes, key=lambda s: shapes[s]), may, verdict)
@@ -117,7 +118,9 @@ def run_settings(view: ProfileView) -> Settings:
     owner, eligible = _owners(view)
     rows = eligible & (owner >= 0)
     op, time = owner[rows], launches.duration_ns[rows]
-    half = np.array([precision_of_dtypes(_string(view, i)) in _HALF for i in profile.ops.dtypes], dtype=np.bool_)
+    half = np.array(
+        [precision_of_dtypes(profile.input_dtypes[row]) in _HALF for row in profile.ops.dtypes.tolist()], dtype=np.bool_
+    )
     in_tf32 = np.array([_string(view, i) == "tf32" for i in kernels.precision], dtype=np.bool_)[launches.kernel[rows]]
     of_cudnn = launch_of_cudnn(view)[rows]
     facts = profile.facts
@@ -178,8 +181,8 @@ def _product(view: ProfileView, part: _Part, verdict: Verdict) -> Product:
     ops, kernels = view.profile.ops, view.profile.kernels
     return Product(
         op=_string(view, ops.name[part.op]),
-        shapes=_string(view, ops.shapes[part.op]),
-        dtypes=_string(view, ops.dtypes[part.op]),
+        shapes=view.profile.shapes_of(part.op),
+        dtypes=view.profile.dtypes_of(part.op),
         kernel=_string(view, kernels.name[part.kernel]),
         verdict=verdict,
     )

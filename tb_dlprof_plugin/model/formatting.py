@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import re
 
-import msgspec
+from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.shapes import InputShape, InputShapes, TensorList
 
 _UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 _BYTE_UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -15,15 +16,6 @@ _FUNCTOR = re.compile(r"at::native::(\w+?)(?:Functor|_kernel_cuda|_functor|Op)\w
 _MANGLED_OP = re.compile(r"\d(Conv[23]d(?:Fprop|Dgrad|Wgrad))")
 _GENERIC_KERNELS = ("elementwise_kernel", "reduce_kernel", "multi_tensor_apply_kernel")
 _NOT_TENSORS = ("Scalar", "ScalarList", "TensorList")
-_PLAIN_DTYPES = {
-    "c10::Half": "fp16",
-    "c10::BFloat16": "bf16",
-    "float": "fp32",
-    "double": "fp64",
-    "long int": "int64",
-    "int": "int32",
-    "unsigned char": "uint8",
-}
 
 
 def duration(value_ns: int | float) -> str:
@@ -98,40 +90,15 @@ def _mangled(name: str) -> str:
     return f"{short}<{op[1]}>" if op else short
 
 
-@functools.lru_cache(maxsize=65536)
-def shapes_text(shapes: str) -> str:
-    """Kineto's "Input Dims" as "64×3×224×224, 64×3×7×7"; "" where not recorded. Scalars are left out."""
-    dims = _decode(shapes)
-    return ", ".join(_dims(d) for d in dims if d) if isinstance(dims, list) else ""
+def shapes_text(shapes: InputShapes) -> str:
+    """Such as "64×3×224×224, 64×3×7×7"; "" where not recorded. Scalars are left out."""
+    return ", ".join(_sizes(shape) for shape in shapes if shape)
 
 
-@functools.lru_cache(maxsize=65536)
-def dtypes_text(dtypes: str) -> str:
-    """Kineto's "Input type" as "fp16, fp32": each tensor type once, in order; "" where not recorded."""
-    names = _decode(dtypes)
-    if not isinstance(names, list):
-        return ""
-    flat = [n for name in names for n in (name if isinstance(name, list) else [name])]
-    known = [
-        _PLAIN_DTYPES.get(n, n.removeprefix("c10::"))
-        for n in flat
-        if n and n not in ("Scalar", "ScalarList", "TensorList")
-    ]
-    return ", ".join(dict.fromkeys(known))
+def dtypes_text(dtypes: InputDtypes) -> str:
+    """Such as "fp16, fp32": each tensor type once, in order; "" where not recorded."""
+    return ", ".join(dict.fromkeys(dtype.label for dtype in dtypes if dtype.name and dtype.name not in _NOT_TENSORS))
 
 
-def _dims(dims: object) -> str:
-    if isinstance(dims, list):
-        if dims and isinstance(dims[0], list):
-            return f"[{len(dims)} tensors]"
-        return "×".join(str(d) for d in dims)
-    return str(dims)
-
-
-def _decode(text: str) -> object:
-    if not text:
-        return None
-    try:
-        return msgspec.json.decode(text.encode())
-    except msgspec.DecodeError:
-        return None
+def _sizes(shape: InputShape) -> str:
+    return f"[{len(shape)} tensors]" if isinstance(shape, TensorList) else "×".join(map(str, shape or ()))

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
+from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.profile import KernelKind, Profile, Verdict
 from tb_dlprof_plugin.model.tree import nearest, parents
 
 _DOMINANT = 0.5
-_PRECISION_OF_DTYPE = {
-    "float": "fp32",
-    "c10::Half": "fp16",
-    "c10::BFloat16": "bf16",
-    "double": "fp64",
-    "c10::Float8_e4m3fn": "fp8",
-    "c10::Float8_e5m2": "fp8",
-}
-
-
-def precision_of_dtypes(dtypes: str) -> str:
-    """Precision of the first tensor input in Kineto's "Input type" text, "" where it names none."""
-    for part in dtypes.replace("[", "").replace("]", "").replace('"', "").split(","):
-        if precision := _PRECISION_OF_DTYPE.get(part.strip()):
-            return precision
-    return ""
 
 
 def observed_precision(profile: Profile) -> str:
@@ -33,7 +18,7 @@ def observed_precision(profile: Profile) -> str:
     ops, calls, kernels, launches = profile.ops, profile.calls, profile.kernels, profile.launches
     # Without a GPU the eligibility of a matrix op is unknown, of any other op it is "no".
     matrix = (ops.tensor_core_eligible != Verdict.NO)[calls.op]
-    of_op = [precision_of_dtypes(profile.strings[i]) for i in ops.dtypes.tolist()]
+    of_op = [precision_of_dtypes(profile.input_dtypes[row]) for row in ops.dtypes.tolist()]
     if profile.has_gpu:
         linked = (launches.call >= 0) & (kernels.kind[launches.kernel] == KernelKind.KERNEL)
         owner = nearest(matrix, parents(calls.depth))[launches.call[linked]]

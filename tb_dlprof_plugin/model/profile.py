@@ -12,13 +12,15 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
+from tb_dlprof_plugin.model.shapes import InputShapes
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 TIME_CATEGORIES = ("tensor_core", "other_kernels", "memory", "dataloader", "io", "cpu", "other")
 """DLProf's seven exclusive categories, by falling precedence."""
@@ -113,6 +115,8 @@ class Iterations:
 @dataclass(frozen=True, slots=True)
 class Ops:
     """Unique ops; name columns index `Profile.strings`, enum columns hold the enums' values.
+
+    ``shapes`` and ``dtypes`` are rows of `Profile.input_shapes` and `Profile.input_dtypes`, 0 where not recorded.
 
     ``continuation`` marks the second and later backward nodes of one forward op: they add time, not calls.
     """
@@ -338,7 +342,11 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One profiled rank and cycle."""
+    """One profiled rank and cycle.
+
+    ``input_shapes`` and ``input_dtypes`` have the different lists of inputs that ops were called with; row 0 of each
+    stands for "not recorded" and is empty.
+    """
 
     source: Source
     base_time_unix_ns: int
@@ -355,6 +363,16 @@ class Profile:
     memory: Memory = field(default_factory=Memory.none)
     call_places: CallPlaces = field(default_factory=CallPlaces.none)
     light_window: LightWindow = field(default_factory=LightWindow.none)
+    input_shapes: list[InputShapes] = field(default_factory=lambda: [()])
+    input_dtypes: list[InputDtypes] = field(default_factory=lambda: [()])
+
+    def shapes_of(self, op: int) -> InputShapes:
+        """Shapes of the inputs of a row of `ops`; () where not recorded."""
+        return self.input_shapes[int(self.ops.shapes[op])]
+
+    def dtypes_of(self, op: int) -> InputDtypes:
+        """Data types of the inputs of a row of `ops`; () where not recorded."""
+        return self.input_dtypes[int(self.ops.dtypes[op])]
 
     @property
     def has_gpu(self) -> bool:

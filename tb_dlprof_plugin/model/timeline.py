@@ -12,6 +12,9 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
+from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.shapes import InputShapes
+
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -37,7 +40,10 @@ class DeviceKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class HostEvents:
-    """Ops, CUDA runtime and driver calls and annotations, sorted by thread, start and falling duration."""
+    """Ops, CUDA runtime and driver calls and annotations, sorted by thread, start and falling duration.
+
+    ``shapes`` and ``dtypes`` are rows of `Timeline.input_shapes` and `Timeline.input_dtypes`, 0 where not recorded.
+    """
 
     name: Ints
     kind: Ints
@@ -176,3 +182,5 @@ class Timeline:
     frame_places: list[str] = field(default_factory=list)
     events: int = 0
     repaired: int = 0
+    input_shapes: list[InputShapes] = field(default_factory=lambda: [()])
+    input_dtypes: list[InputDtypes] = field(default_factory=lambda: [()])

@@ -9,11 +9,9 @@ Sources: NVIDIA, *Matrix Multiplication Background User's Guide*, table "Tensor 
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 
-import msgspec
-
+from tb_dlprof_plugin.model.shapes import InputShapes, Shape, shape_at
 from tb_dlprof_plugin.names.tensor_core_eligibility import (
     is_attention,
     is_convolution,
@@ -23,6 +21,7 @@ from tb_dlprof_plugin.names.tensor_core_eligibility import (
 
 _ROW_BYTES = 16
 _ELEMENT_BYTES = {"fp64": 8, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1}
+"""Of Tensor Core precisions, which are no data types of tensors: TF32 is one of the multiplication alone."""
 _BIAS_FIRST = frozenset({
     "aten::addmm", "aten::addmm_", "aten::_addmm_activation", "aten::baddbmm", "aten::baddbmm_", "aten::addbmm",
 })  # fmt: skip
@@ -53,9 +52,8 @@ def misaligned(sizes: tuple[Size, ...], precision: str) -> tuple[Size, ...]:
     return tuple(size for size in sizes if wanted and size.value % wanted)
 
 
-@functools.lru_cache(maxsize=16384)
-def product_sizes(op: str, shapes: str) -> tuple[Size, ...]:
-    """Sizes that the op's matrix products have, by "Input Dims"; () where they were not recorded or are not understood.
+def product_sizes(op: str, shapes: InputShapes) -> tuple[Size, ...]:
+    """Sizes that the op's matrix products have; () where shapes were not recorded or are not understood.
 
     M, N and K of a matrix product (M x K times K x N), input and output channels of one group of a convolution, input
     and hidden size of a recurrent layer, the size of a head of attention.
@@ -63,7 +61,7 @@ def product_sizes(op: str, shapes: str) -> tuple[Size, ...]:
     if is_triton_template(op):
         # Which of its arguments are the factors differs from one generated kernel to the next.
         return ()
-    dims = _tensors(shapes)
+    dims = [shape_at(shapes, at) or () for at in range(len(shapes))]
     if is_convolution(op):
         return _convolution(op, dims)
     if is_recurrent(op):
@@ -74,7 +72,7 @@ def product_sizes(op: str, shapes: str) -> tuple[Size, ...]:
     return _matrices(dims[1:3] if op in _BIAS_FIRST else dims[:2])
 
 
-def _convolution(op: str, dims: list[list[int]]) -> tuple[Size, ...]:
+def _convolution(op: str, dims: list[Shape]) -> tuple[Size, ...]:
     """The weight is (out, in / groups, ...), transposed (in, out / groups, ...); the input's second size is in."""
     at = 1 if "backward" in op else 0
     if len(dims) < at + 2 or len(dims[at]) < 3 or len(dims[at + 1]) < 3:
@@ -86,7 +84,7 @@ def _convolution(op: str, dims: list[list[int]]) -> tuple[Size, ...]:
     return _named((("input channels", columns), ("output channels", rows // groups)))
 
 
-def _matrices(dims: list[list[int]]) -> tuple[Size, ...]:
+def _matrices(dims: list[Shape]) -> tuple[Size, ...]:
     if len(dims) < 2 or any(len(matrix) < 2 for matrix in dims):
         return ()
     (m, k), n = dims[0][-2:], dims[1][-1]
@@ -97,16 +95,5 @@ def _named(sizes: tuple[tuple[str, int | None], ...]) -> tuple[Size, ...]:
     return tuple(Size(label, value) for label, value in sizes if value)
 
 
-def _last(dims: list[list[int]], at: int) -> int | None:
+def _last(dims: list[Shape], at: int) -> int | None:
     return dims[at][-1] if at < len(dims) and dims[at] else None
-
-
-def _tensors(shapes: str) -> list[list[int]]:
-    """Sizes of each argument; [] for one that is not a tensor, or a list of them."""
-    try:
-        dims = msgspec.json.decode(shapes.encode()) if shapes else []
-    except msgspec.DecodeError:
-        return []
-    if not isinstance(dims, list):
-        return []
-    return [d if isinstance(d, list) and all(isinstance(n, int) for n in d) else [] for d in dims]

@@ -10,6 +10,7 @@ import functools
 import re
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.model.dtypes import InputDtypes, dtypes_in
 from tb_dlprof_plugin.names.kernel_rules import NVJET_PRECISION, RULES, Rule
 
 # Formats that scale blocks of numbers come first: the types of their elements and scales are part of their names. The
@@ -25,8 +26,8 @@ _TYPE_PATTERNS = (
     ("int8", re.compile(r"i8i8|int8|s8_s8|imma")),
     ("fp64", re.compile(r"f64|double|dmma|d884")),
 )
-_HALF = {"c10::Half": "fp16", "c10::BFloat16": "bf16", "fp16": "fp16", "bf16": "bf16"}
-_TEMPLATE_INPUTS = {**_HALF, "c10::Float8": "fp8", "signed char": "int8"}
+_HALF = ("fp16", "bf16")
+_TEMPLATE_INPUTS = (*_HALF, "fp8", "int8")
 # cuDNN writes "f16" into the names of its attention kernels for either 16 bit format.
 _PRECISION_BY_INPUTS = frozenset({"cudnn-sdpa"})
 _CONVOLUTION = re.compile(
@@ -70,7 +71,7 @@ def classify_kernel(
     name: str,
     *,
     op: str | None = None,
-    input_types: str | None = None,
+    input_types: str | InputDtypes | None = None,
     compute_capability: tuple[int, int] | None = None,
 ) -> KernelClass:
     """What the kernel does and whether it runs on Tensor Cores.
@@ -79,14 +80,15 @@ def classify_kernel(
         name: kernel name as Kineto writes it (demangled).
         op: the op that launched it, such as "aten::convolution_backward"; decides convolution against GEMM and what
             a plain name leaves open.
-        input_types: the op's input types as Kineto writes them, such as '["c10::Half", "c10::Half"]'.
+        input_types: the op's input types, also as Kineto writes them, such as '["c10::Half", "c10::Half"]'.
         compute_capability: of the GPU, such as (9, 0); below (7, 0) nothing runs on Tensor Cores.
     """
-    return _classify(name, op or "", input_types or "", compute_capability)
+    given = dtypes_in(input_types) if isinstance(input_types, str) else input_types or ()
+    return _classify(name, op or "", given, compute_capability)
 
 
 @functools.lru_cache(maxsize=65536)
-def _classify(name: str, op: str, input_types: str, compute_capability: tuple[int, int] | None) -> KernelClass:
+def _classify(name: str, op: str, input_types: InputDtypes, compute_capability: tuple[int, int] | None) -> KernelClass:
     rule = next((rule for rule in RULES if rule.pattern.search(name)), None)
     if rule is None:
         return _without_rule(name, op, compute_capability)
@@ -97,7 +99,7 @@ def _classify(name: str, op: str, input_types: str, compute_capability: tuple[in
         return _from_context(rule, kind, input_types)
     if not rule.tensor_core:
         return KernelClass(False, None, kind, rule.id)
-    read = _input_precision(input_types) if rule.id in _PRECISION_BY_INPUTS else _precision(name, input_types)
+    read = _first_of(_HALF, input_types) if rule.id in _PRECISION_BY_INPUTS else _precision(name, input_types)
     return KernelClass(True, rule.precision or read, kind, rule.id)
 
 
@@ -108,15 +110,14 @@ def _without_rule(name: str, op: str, compute_capability: tuple[int, int] | None
     return KernelClass(None, None, kind, "unknown-name")
 
 
-def _from_context(rule: Rule, kind: str, input_types: str) -> KernelClass:
+def _from_context(rule: Rule, kind: str, input_types: InputDtypes) -> KernelClass:
     """Triton's templates and attention feed their inputs to ``tl.dot``: below 32 bits a Tensor Core instruction.
 
     With FP32 inputs it is one only where TF32 is allowed, which neither the name nor the types say.
     """
-    if rule.id in _TRITON_PRODUCTS:
-        for dtype, precision in _TEMPLATE_INPUTS.items():
-            if dtype in input_types:
-                return KernelClass(True, precision, kind, f"{rule.id}+{'half' if dtype in _HALF else 'narrow'}-input")
+    precision = _first_of(_TEMPLATE_INPUTS, input_types) if rule.id in _TRITON_PRODUCTS else None
+    if precision is not None:
+        return KernelClass(True, precision, kind, f"{rule.id}+{'half' if precision in _HALF else 'narrow'}-input")
     return KernelClass(None, None, kind, rule.id)
 
 
@@ -130,7 +131,7 @@ def _kind(rule: Rule, name: str, op: str) -> str:
     return "rnn" if "rnn" in op or "lstm" in op or "gru" in op else "gemm"
 
 
-def _precision(name: str, input_types: str) -> str | None:
+def _precision(name: str, input_types: InputDtypes) -> str | None:
     if nvjet := _NVJET.match(name):
         return NVJET_PRECISION.get(nvjet[1])
     if generated := _TRTLLM_GEMM.search(name) or _TRTLLM_FMHA.search(name):
@@ -139,8 +140,10 @@ def _precision(name: str, input_types: str) -> str | None:
     for precision, pattern in _TYPE_PATTERNS:
         if pattern.search(name):
             return precision
-    return _input_precision(input_types)
+    return _first_of(_HALF, input_types)
 
 
-def _input_precision(input_types: str) -> str | None:
-    return next((precision for dtype, precision in _HALF.items() if dtype in input_types), None)
+def _first_of(precisions: tuple[str, ...], dtypes: InputDtypes) -> str | None:
+    """The first of these precisions in which an input is."""
+    given = {dtype.precision or dtype.torch_name for dtype in dtypes}
+    return next((precision for precision in precisions if precision in given), None)

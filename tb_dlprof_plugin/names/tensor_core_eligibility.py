@@ -7,11 +7,9 @@ inside it.
 
 from __future__ import annotations
 
-import functools
-
-import msgspec
-
+from tb_dlprof_plugin.model.dtypes import COMPLEX_DOUBLE, COMPLEX_FLOAT, InputDtypes, dtype_named
 from tb_dlprof_plugin.model.profile import Verdict
+from tb_dlprof_plugin.model.shapes import InputShapes, shape_at
 
 _CONVOLUTION = frozenset({
     "aten::cudnn_convolution", "aten::cudnn_convolution_transpose", "aten::cudnn_convolution_relu",
@@ -49,8 +47,7 @@ _BACKWARD_CONVOLUTIONS = frozenset(op for op in _CONVOLUTION if "backward" in op
 _FIRST_TENSOR_CORES = (7, 0)
 _FIRST_BLOCK_SCALED = (10, 0)
 _FP64_TENSOR_CORES = frozenset({(8, 0), (9, 0), (10, 0)})
-_COMPLEX_FLOAT = "c10::complex<float>"
-_FP64_TYPES = ('"double"', "c10::complex<double>")
+_FP64_TYPES = (dtype_named("float64"), COMPLEX_DOUBLE)
 _PYTORCH_OPS = "aten::"
 _PRODUCT_FAMILIES = frozenset({"gemm", "convolution", "attention", "rnn"})
 _HELPER_RULES = frozenset({"flash-helper", "rnn-pointwise", "rocm-attention-helper"})
@@ -59,13 +56,13 @@ _NO_MATRIX_RULES = frozenset({"gemv", "triangular", "conv-depthwise", "xmma-dept
 """Rules whose kernels multiply, but no matrices of which a Tensor Core instruction's tile could be filled."""
 
 
-def eligible(op: str, shapes: str, dtypes: str, compute_capability: tuple[int, int] | None) -> Verdict:
+def eligible(op: str, shapes: InputShapes, dtypes: InputDtypes, compute_capability: tuple[int, int] | None) -> Verdict:
     """Whether the op could use Tensor Cores on this GPU, at its own precision or after a switch to TF32 or AMP.
 
     Args:
         op: name, such as "aten::mm".
-        shapes: Kineto's "Input Dims", "" where not recorded.
-        dtypes: Kineto's "Input type", "" where not recorded.
+        shapes: of its inputs, () where not recorded.
+        dtypes: of its inputs, () where not recorded.
         compute_capability: of the GPU; None (no GPU, or not recorded) makes a matrix op's answer unknown.
     """
     if op not in _MATRIX_OPS and not is_triton_template(op):
@@ -75,9 +72,9 @@ def eligible(op: str, shapes: str, dtypes: str, compute_capability: tuple[int, i
     if compute_capability < _FIRST_TENSOR_CORES:
         return Verdict.NO
     # cuBLAS and CUTLASS multiply complex matrices on Tensor Cores: FP32 ones in TF32 (c1688), FP64 ones in FP64 (z884).
-    if _COMPLEX_FLOAT in dtypes and "tf32" not in tensor_core_precisions(compute_capability):
+    if COMPLEX_FLOAT in dtypes and "tf32" not in tensor_core_precisions(compute_capability):
         return Verdict.NO
-    if any(name in dtypes for name in _FP64_TYPES) and compute_capability not in _FP64_TENSOR_CORES:
+    if any(dtype in dtypes for dtype in _FP64_TYPES) and compute_capability not in _FP64_TENSOR_CORES:
         return Verdict.NO
     if op in _CONVOLUTION and is_depthwise(op, shapes):
         return Verdict.NO
@@ -169,19 +166,13 @@ def is_vector_op(op: str) -> bool:
     return op in _VECTOR_OPS
 
 
-@functools.lru_cache(maxsize=16384)
-def is_depthwise(op: str, shapes: str) -> bool:
+def is_depthwise(op: str, shapes: InputShapes) -> bool:
     """Whether each filter of a convolution sees one channel of several: no matrix product is left in it.
 
     The weight is (out, in / groups, ...): one input channel a filter where the input has more means groups == channels.
     """
-    try:
-        dims = msgspec.json.decode(shapes.encode()) if shapes else []
-    except msgspec.DecodeError:
-        return False
     at = 1 if op in _BACKWARD_CONVOLUTIONS else 0
-    tensors = dims[at : at + 2]
-    if len(tensors) < 2 or any(not isinstance(t, list) or len(t) < 3 for t in tensors):
+    image, weight = shape_at(shapes, at), shape_at(shapes, at + 1)
+    if image is None or weight is None or len(image) < 3 or len(weight) < 3:
         return False
-    channels, per_filter = tensors[0][1], tensors[1][1]
-    return bool(per_filter == 1 and isinstance(channels, int) and channels > 1)
+    return weight[1] == 1 and image[1] > 1

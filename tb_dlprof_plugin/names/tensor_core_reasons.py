@@ -11,8 +11,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from tb_dlprof_plugin.model.precision import precision_of_dtypes
+from tb_dlprof_plugin.model.dtypes import (
+    COMPLEX_DOUBLE,
+    COMPLEX_FLOAT,
+    InputDtypes,
+    dtype_named,
+    precision_of_dtypes,
+)
 from tb_dlprof_plugin.model.profile import Verdict
+from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.names.alignment import Size, misaligned, multiple, product_sizes
 from tb_dlprof_plugin.names.tensor_core_eligibility import (
     is_attention,
@@ -42,7 +49,8 @@ LABELS: dict[ReasonId, str] = {
     "library_choice": "the library's choice",
 }
 
-_COMPLEX_FLOAT, _COMPLEX_DOUBLE = "c10::complex<float>", "c10::complex<double>"
+_INT8 = dtype_named("int8")
+_INTEGERS = tuple(map(dtype_named, ("int64", "int32", "int16")))
 
 SMALLEST_SIDE = 8
 """The smallest side of a Tensor Core instruction's tile: n of m16n8k16 (FP16, BF16) and m16n8k8 (TF32). NVIDIA, *PTX
@@ -67,18 +75,18 @@ class Product:
     """A kernel of a matrix op: ``kernel`` is its name, ``verdict`` whether it runs on Tensor Cores."""
 
     op: str
-    shapes: str
-    dtypes: str
+    shapes: InputShapes
+    dtypes: InputDtypes
     kernel: str
     verdict: Verdict
 
     @property
     def precision(self) -> str:
         """Of the inputs, "" where not recorded."""
-        if _COMPLEX_FLOAT in self.dtypes or _COMPLEX_DOUBLE in self.dtypes:
-            return "fp32" if _COMPLEX_FLOAT in self.dtypes else "fp64"
+        if COMPLEX_FLOAT in self.dtypes or COMPLEX_DOUBLE in self.dtypes:
+            return "fp32" if COMPLEX_FLOAT in self.dtypes else "fp64"
         # Buffers of bytes come along with other types: INT8 is what has nothing else.
-        return precision_of_dtypes(self.dtypes) or ("int8" if '"signed char"' in self.dtypes else "")
+        return precision_of_dtypes(self.dtypes) or ("int8" if _INT8 in self.dtypes else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +137,7 @@ def _dtype(product: Product, settings: Settings) -> Reason | None:
     if not supported or not is_matrix_op(product.op):
         return None
     takes = ", ".join(name.upper() for name in supported)
-    if _COMPLEX_FLOAT in product.dtypes and "tf32" not in supported:
+    if COMPLEX_FLOAT in product.dtypes and "tf32" not in supported:
         return Reason("dtype", f"Its inputs are complex; this GPU's Tensor Cores take {takes}.")
     precision = product.precision
     if precision == "fp32":
@@ -140,7 +148,7 @@ def _dtype(product: Product, settings: Settings) -> Reason | None:
         )
     if precision and precision not in supported:
         return Reason("dtype", f"Its inputs are {precision.upper()}; this GPU's Tensor Cores take {takes}.")
-    if not precision and any(name in product.dtypes for name in ('"long int"', '"int"', '"short"')):
+    if not precision and any(dtype in product.dtypes for dtype in _INTEGERS):
         return Reason("dtype", f"Its inputs are integers; this GPU's Tensor Cores take {takes}.")
     return None
 
@@ -178,7 +186,7 @@ def _vector_like(product: Product, settings: Settings) -> Reason | None:
 
 def _amp_off_for_op(product: Product, settings: Settings) -> Reason | None:
     # autocast leaves complex numbers alone.
-    if product.precision != "fp32" or not settings.half or _COMPLEX_FLOAT in product.dtypes:
+    if product.precision != "fp32" or not settings.half or COMPLEX_FLOAT in product.dtypes:
         return None
     return Reason(
         "amp_off_for_op",

@@ -12,10 +12,11 @@ from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus, SavingItem
 from tb_dlprof_plugin.advice.topics import OTHER, sort_key, topic_of
 from tb_dlprof_plugin.model.formatting import duration
-from tb_dlprof_plugin.pages.common import RunRef, SelectedRange, StepFigures, run_title, selected_range, step_figures
+from tb_dlprof_plugin.pages.common import SelectedRange, StepFigures, run_title, selected_range, step_figures
 from tb_dlprof_plugin.pages.forecast import MixedPrecision, mixed_precision
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 _Saving = TypeVar("_Saving", SavingItem | None, CombinedSaving | None)
 

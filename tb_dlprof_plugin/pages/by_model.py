@@ -8,7 +8,6 @@ import msgspec
 
 from tb_dlprof_plugin.comparison.run_table import BeforeAfter, Change, NamedRun, before_and_after
 from tb_dlprof_plugin.model.natural_order import natural_order
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
     RecordedRun,
@@ -18,6 +17,7 @@ from tb_dlprof_plugin.pages.recorded_run import (
     model_label,
     precision_label,
 )
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 _REMEDIES = {
     "amp_not_used": {"amp-fp16", "amp-bf16", "fp16", "bf16"},

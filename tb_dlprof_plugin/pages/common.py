@@ -45,15 +45,6 @@ class SelectedRange(msgspec.Struct, frozen=True):
     found_by: str
 
 
-class RunRef(msgspec.Struct, frozen=True):
-    """What names one profile: the TensorBoard run, the training process in it, its rank and the profiling cycle."""
-
-    run: str
-    session: str
-    rank: int
-    cycle: int
-
-
 class StepFigures(msgspec.Struct, frozen=True):
     """The step without the profiler (ms) with its 95 % interval.
 

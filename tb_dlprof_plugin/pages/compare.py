@@ -20,15 +20,7 @@ from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Attribution
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
-from tb_dlprof_plugin.pages.common import (
-    RunRef,
-    SelectedRange,
-    Slice,
-    StepFigures,
-    run_title,
-    selected_range,
-    step_figures,
-)
+from tb_dlprof_plugin.pages.common import SelectedRange, Slice, StepFigures, run_title, selected_range, step_figures
 from tb_dlprof_plugin.pages.compare_ops import (
     REASONS,
     CompareModule,
@@ -45,6 +37,7 @@ from tb_dlprof_plugin.pages.realised_savings import KeptPromises, kept_promises
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 from tb_dlprof_plugin.store.header import header_of
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 _Unit = Literal["ns", "percent", "count", "bytes", "per_second"]
 _Better = Literal["lower", "higher", ""]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16, TF32
-from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction, RunRef
+from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction
 from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, forecast
 from tb_dlprof_plugin.planning.candidates import MIXED, forecasts
 from tb_dlprof_plugin.planning.forecast_text import LIMITS, headline
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
 from tb_dlprof_plugin.store.header import header_of
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 _MS = 1e6
 _REMEDIES: dict[Precision, tuple[str, str, str]] = {

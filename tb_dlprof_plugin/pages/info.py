@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.model.profile import Attribution, KernelKind
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class InfoNote(msgspec.Struct, frozen=True):

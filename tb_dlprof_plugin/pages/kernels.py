@@ -9,17 +9,9 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTotals, kernel_totals
 from tb_dlprof_plugin.model.formatting import share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
-from tb_dlprof_plugin.pages.common import (
-    VERDICTS,
-    Coverage,
-    RunRef,
-    SelectedRange,
-    Slice,
-    Verdict,
-    coverage_of,
-    selected_range,
-)
+from tb_dlprof_plugin.pages.common import VERDICTS, Coverage, SelectedRange, Slice, Verdict, coverage_of, selected_range
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class KernelOp(msgspec.Struct, frozen=True):

@@ -8,8 +8,9 @@ import msgspec
 
 from tb_dlprof_plugin.metrics.key_node import key_node_candidates
 from tb_dlprof_plugin.model.profile import Role
-from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction, RunRef
+from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class KeyNodeCandidate(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from tb_dlprof_plugin.metrics.step_idle import ACTIVITY_GROUPS, StepIdle, step_i
 from tb_dlprof_plugin.metrics.without_recorder import shortened
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Ints
-from tb_dlprof_plugin.pages.common import RunRef, SelectedRange, Slice, StepFigures, selected_range, step_figures
+from tb_dlprof_plugin.pages.common import SelectedRange, Slice, StepFigures, selected_range, step_figures
 from tb_dlprof_plugin.pages.idle_text import idle_words
 from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar
 from tb_dlprof_plugin.pages.launch_rows import (
@@ -38,6 +38,7 @@ from tb_dlprof_plugin.pages.overview import RECORDER, Category
 from tb_dlprof_plugin.pages.step_text import step_words
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.synchronisation import SyncGroups, sync_groups
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 IdleActivity = Literal["dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, growth, kept_allocations, recorded_devices
 from tb_dlprof_plugin.model.formatting import byte_size
-from tb_dlprof_plugin.pages.common import Direction, RunRef, SelectedRange, selected_range
+from tb_dlprof_plugin.pages.common import Direction, SelectedRange, selected_range
 from tb_dlprof_plugin.pages.memory_tables import (
     Allocators,
     MemoryAllocation,
@@ -19,6 +19,7 @@ from tb_dlprof_plugin.pages.memory_tables import (
     op_type_rows,
 )
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 HOW_TO_RECORD = """\
 with tb_dlprof_plugin.profile(

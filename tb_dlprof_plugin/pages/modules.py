@@ -17,11 +17,12 @@ from tb_dlprof_plugin.metrics.modules import (
     module_tree,
 )
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
-from tb_dlprof_plugin.pages.common import ROLES, Coverage, Role, RunRef, SelectedRange, coverage_of, selected_range
+from tb_dlprof_plugin.pages.common import ROLES, Coverage, Role, SelectedRange, coverage_of, selected_range
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 NOTE_FROM_STACKS = "modules_from_stacks"
-"""Code of the note that module paths were made of Python stack views."""
+"""Code of the note that module paths were made of Python stack frames."""
 
 _INSTANCE_NUMBER = re.compile(r"_\d+$")
 
@@ -72,7 +73,7 @@ class ModulesPage(msgspec.Struct, frozen=True):
     """``rows`` by falling GPU time (CPU time without a GPU), a module always before those below it.
 
     So the first of them are a tree too; ``total_rows`` counts them before the row limit. Without recorded modules there
-    are no rows. ``model`` names the root. ``from_stacks``: paths are made of Python stack views, "ResNet_0.Conv2d_3".
+    are no rows. ``model`` names the root. ``from_stacks``: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
     """
 
     ref: RunRef

@@ -16,7 +16,6 @@ from tb_dlprof_plugin.pages.common import (
     VERDICTS,
     Coverage,
     OpRow,
-    RunRef,
     SelectedRange,
     Slice,
     Verdict,
@@ -26,6 +25,7 @@ from tb_dlprof_plugin.pages.common import (
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
 from tb_dlprof_plugin.pages.tensor_core_reasons import main_reason
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class OpsPage(msgspec.Struct, frozen=True):
@@ -132,7 +132,6 @@ def op_rows(view: ProfileView, selection: Selection) -> list[OpRow]:
     rows = []
     for group in called[np.argsort(-weight[called], kind="stable")].tolist():
         op = int(usual[group])
-        shapes, dtypes = strings[profile.ops.shapes[op]], strings[profile.ops.dtypes[op]]
         module, op_type = strings[groups.module[group]], strings[groups.op_type[group]]
         role = int(groups.role[group])
         rows.append(
@@ -152,8 +151,8 @@ def op_rows(view: ProfileView, selection: Selection) -> list[OpRow]:
                 tc_eligible=_eligible(view, totals, group),
                 using_tc=using_tensor_cores(totals, group) if has_gpu else "unknown",
                 precision=precisions[group] or inputs[group],
-                shapes=shapes_text(shapes),
-                dtypes=dtypes_text(dtypes),
+                shapes=shapes_text(profile.shapes_of(op)),
+                dtypes=dtypes_text(profile.dtypes_of(op)),
             )
         )
     return rows
@@ -252,7 +251,7 @@ def _headline(rows: list[OpRow], has_gpu: bool) -> str:
 
 
 def _shapes(view: ProfileView, selection: Selection, group: int) -> list[OpShapes]:
-    profile, strings = view.profile, view.profile.strings
+    profile, _strings = view.profile, view.profile.strings
     calls = np.flatnonzero(
         (view.call_group == group) & profile.ops.top[profile.calls.op] & view.selected_calls(selection)
     )
@@ -264,8 +263,8 @@ def _shapes(view: ProfileView, selection: Selection, group: int) -> list[OpShape
         gpu = int(profile.launches.duration_ns[launches[of_launch == op]].sum())
         result.append(
             OpShapes(
-                shapes=shapes_text(strings[profile.ops.shapes[op]]),
-                dtypes=dtypes_text(strings[profile.ops.dtypes[op]]),
+                shapes=shapes_text(profile.shapes_of(op)),
+                dtypes=dtypes_text(profile.dtypes_of(op)),
                 calls=len(mine),
                 cpu_total_ns=int(profile.calls.duration_ns[mine].sum()),
                 gpu_ns=gpu if profile.has_gpu else None,

@@ -22,7 +22,6 @@ from tb_dlprof_plugin.pages.common import (
     Coverage,
     NoteItem,
     OpRow,
-    RunRef,
     SelectedRange,
     Slice,
     StepFigures,
@@ -46,6 +45,7 @@ from tb_dlprof_plugin.pages.system import SystemItem, system_items
 from tb_dlprof_plugin.pages.trust import TrustVerdict, trust_verdict
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import StepSource
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class PerformanceSummary(msgspec.Struct, frozen=True):

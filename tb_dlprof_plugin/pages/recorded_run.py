@@ -8,8 +8,8 @@ from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.comparison.run_table import FACTS, Fact, NamedRun, fact_of
 from tb_dlprof_plugin.metrics.run_figures import run_figures
 from tb_dlprof_plugin.metrics.run_setup import RunSetup
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 PRECISIONS = {
     "fp32": "FP32",

@@ -12,8 +12,9 @@ import numpy as np
 
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools
-from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES, RunRef
+from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 SubjectKind = Literal["op", "kernel", "module"]
 

@@ -10,8 +10,9 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.roofline import Roofline, RooflineRow, roofline
 from tb_dlprof_plugin.model.formatting import dtypes_text, flop_count, shapes_text
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings
-from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction, RunRef, SelectedRange, Verdict, selected_range
+from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction, SelectedRange, Verdict, selected_range
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 Bound = Literal["compute", "memory", "unknown"]
 
@@ -127,7 +128,7 @@ def precision_label(precision: str, tensor_cores: bool) -> str:
 
 
 def _op(view: ProfileView, row: RooflineRow) -> RooflineOp:
-    groups, strings, ops = view.groups, view.profile.strings, view.profile.ops
+    groups, strings, _ops = view.groups, view.profile.strings, view.profile.ops
     module, op_type = strings[groups.module[row.group]], strings[groups.op_type[row.group]]
     return RooflineOp(
         id=groups.ids[row.group],
@@ -148,8 +149,8 @@ def _op(view: ProfileView, row: RooflineRow) -> RooflineOp:
         bound="unknown" if row.memory_bound is None else "memory" if row.memory_bound else "compute",
         possible_precision=row.possible_precision,
         percent_of_possible=row.possible_percent,
-        shapes=shapes_text(strings[ops.shapes[row.op]]),
-        dtypes=dtypes_text(strings[ops.dtypes[row.op]]),
+        shapes=shapes_text(view.profile.shapes_of(row.op)),
+        dtypes=dtypes_text(view.profile.dtypes_of(row.op)),
     )
 
 

@@ -26,7 +26,8 @@ class RunEntry(msgspec.Struct, frozen=True):
 class RunIndex(msgspec.Struct, frozen=True):
     """``runs`` in natural order of run, then session, rank: from the ``offset``-th on as many as fit into an answer.
 
-    There are ``total``; the page asks for the next ones until it has all.
+    There are ``total``; the page asks for the next ones until it has all. ``revision`` changes with any of them, those
+    beyond this answer too; it is empty in the answers that continue the first.
     """
 
     plugin_version: str
@@ -34,3 +35,4 @@ class RunIndex(msgspec.Struct, frozen=True):
     runs: list[RunEntry]
     offset: int
     total: int
+    revision: str = ""

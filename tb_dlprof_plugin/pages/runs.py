@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import msgspec
 
 from tb_dlprof_plugin.comparison.run_table import Change, RunWithBase, against_base
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
     RecordedRun,
@@ -17,6 +16,7 @@ from tb_dlprof_plugin.pages.recorded_run import (
     model_label,
     precision_label,
 )
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 NOISE_NOTE = (
     "Steps are without the profiler; ~ marks those that are estimated. The 95 % interval comes from the uncertainty of "

@@ -16,9 +16,10 @@ from tb_dlprof_plugin.metrics.modules import module_totals, module_tree
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import KernelKind
-from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES, RunRef
+from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES
 from tb_dlprof_plugin.pages.report_titles import TITLES
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name, per_selection
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 HitKind = Literal["op", "module", "kernel", "rule", "report"]
 

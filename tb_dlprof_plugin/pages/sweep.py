@@ -13,8 +13,8 @@ from tb_dlprof_plugin.comparison.sweep import Sweep, SweepLine, SweepPoint, in_o
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
 from tb_dlprof_plugin.model.formatting import byte_size, duration, flop_count
 from tb_dlprof_plugin.names.kernel_groups import GROUPS, PARENTS, group_label, groups_named
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, ambiguous_models, fact_text
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 SweepUnit = Literal["ns", "per_second", "percent", "bytes", "flops", "flops_per_second", "count"]
 _NUMBERS = ("batch_size", "workers", "gpus", "processes")

@@ -16,7 +16,7 @@ from tb_dlprof_plugin.model.formatting import duration, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, KernelKind
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.names.tensor_core_eligibility import possible_precisions, tensor_core_precisions
-from tb_dlprof_plugin.pages.common import VERDICTS, Direction, RunRef, SelectedRange, Slice, Verdict, selected_range
+from tb_dlprof_plugin.pages.common import VERDICTS, Direction, SelectedRange, Slice, Verdict, selected_range
 from tb_dlprof_plugin.pages.ops import op_rows, using_tensor_cores
 from tb_dlprof_plugin.pages.tensor_core_reasons import (
     IneligibleWork,
@@ -29,6 +29,7 @@ from tb_dlprof_plugin.pages.tensor_core_reasons import (
     step_saving,
 )
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 CouldSave = Literal["estimate", "at most", "estimate and at most", "nothing", "unknown"]
 

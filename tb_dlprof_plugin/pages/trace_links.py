@@ -6,16 +6,13 @@ one.
 
 from __future__ import annotations
 
-import shlex
-from typing import Literal
-
 import msgspec
 
+from tb_dlprof_plugin.interop.torch_tb_profiler.tab_link import PytorchTab, pytorch_tab
 from tb_dlprof_plugin.model.profile import Profile
-from tb_dlprof_plugin.pages.common import RunRef
-from tb_dlprof_plugin.readers.trace_names import stem_of, worker_of
+from tb_dlprof_plugin.readers.trace_names import stem_of
+from tb_dlprof_plugin.store.run_ref import RunRef
 
-TabTrace = Literal["copy", "original"]
 _KEEP = "Record with keep_trace=True (the default) to keep it"
 
 
@@ -33,21 +30,6 @@ class TraceFile(msgspec.Struct, frozen=True):
     version: str
     copy: bool
     of_profile: bool
-
-
-class PytorchTab(msgspec.Struct, frozen=True):
-    """What to choose in the PyTorch Profiler tab to see this profile there.
-
-    ``span`` is None where the worker has one trace. ``reads`` is "copy" if the tab finds the rewritten trace,
-    "original" if it finds that of torch, from which it reads no device times; ``remedy`` is the command that makes the
-    copy.
-    """
-
-    run: str
-    worker: str
-    span: int | None
-    reads: TabTrace
-    remedy: str
 
 
 class TraceLinks(msgspec.Struct, frozen=True):
@@ -78,7 +60,7 @@ def trace_links(
         ref=ref,
         files=items,
         missing=None if any(item.of_profile for item in items) else _why_missing(known, directory),
-        pytorch_tab=_tab(items, tab_run, directory),
+        pytorch_tab=pytorch_tab(items, tab_run, directory),
     )
 
 
@@ -93,21 +75,4 @@ def _why_missing(known: str, directory: str) -> str:
     return (
         f"The trace {known!r} is not in {directory}: it was removed, or is a link, or was imported from elsewhere. "
         "Copy it there to open it from here."
-    )
-
-
-def _tab(items: list[TraceFile], run: str, directory: str) -> PytorchTab | None:
-    """Whether the tab reads the file: it is in the directory itself and has a matching name."""
-    read = [item for item in items if "/" not in item.name]
-    mine = next((item for item in read if item.of_profile), None)
-    if mine is None:
-        return None
-    worker = worker_of(mine.name)
-    spans = sorted(item.name for item in read if worker_of(item.name) == worker)
-    return PytorchTab(
-        run=run,
-        worker=worker,
-        span=spans.index(mine.name) + 1 if len(spans) > 1 else None,
-        reads="copy" if mine.copy else "original",
-        remedy=f"tb-dlprof pytorch-views {shlex.quote(directory)}",
     )

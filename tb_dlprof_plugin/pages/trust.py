@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from tb_dlprof_plugin.metrics.trust import TrustLevel, trust
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 __all__ = ["TrustLevel", "TrustPage", "TrustReason", "TrustVerdict", "trust_page", "trust_verdict"]
 

@@ -8,16 +8,15 @@ shape one is a residual: it is matched with the last sum of that shape, or with 
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import deque
 from dataclasses import dataclass, field
 
-import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.metrics.matrix_work import shape_at, tensor_shapes
+from tb_dlprof_plugin.model.dtypes import FLOAT, InputDtypes
 from tb_dlprof_plugin.model.profile import CallKind, Role
+from tb_dlprof_plugin.model.shapes import InputShapes, TensorList, shape_at
 from tb_dlprof_plugin.planning.autocast_rules import rule_of
 from tb_dlprof_plugin.planning.outputs import VIEWS, Output, Shape, output_shape
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -62,26 +61,18 @@ class Flow:
     parameter_shapes: frozenset[Shape] = frozenset()
 
 
-@functools.lru_cache(maxsize=65536)
-def float_shapes(shapes: str, dtypes: str) -> tuple[Shape, ...]:
+def float_shapes(shapes: InputShapes, dtypes: InputDtypes) -> tuple[Shape, ...]:
     """Shapes of the inputs that are FP32 tensors."""
-    if not shapes or not dtypes:
-        return ()
-    try:
-        dims, types = msgspec.json.decode(shapes.encode()), msgspec.json.decode(dtypes.encode())
-    except msgspec.DecodeError:
-        return ()
     return tuple(
-        tuple(shape)
-        for shape, dtype in zip(dims, types, strict=False)
-        if dtype == "float" and isinstance(shape, list) and all(isinstance(size, int) for size in shape)
+        shape
+        for shape, dtype in zip(shapes, dtypes, strict=False)
+        if dtype == FLOAT and shape is not None and not isinstance(shape, TensorList)
     )
 
 
-def _first_shape(shapes: str) -> Shape | None:
+def _first_shape(shapes: InputShapes) -> Shape | None:
     """Shape of a first input that is a tensor of any type."""
-    dims = tensor_shapes(shapes)
-    return (shape_at(dims, 0) or ()) if dims else None
+    return (shape_at(shapes, 0) or ()) if shapes else None
 
 
 def flow(view: ProfileView, iteration: int) -> Flow:
@@ -91,7 +82,7 @@ def flow(view: ProfileView, iteration: int) -> Flow:
 
 class _Walk:
     def __init__(self, view: ProfileView, iteration: int) -> None:
-        profile = view.profile
+        profile = self._profile = view.profile
         self._ops, self._strings, self._calls = profile.ops, profile.strings, profile.calls
         self.flow = Flow()
         self._outputs: deque[Output] = deque(maxlen=_REMEMBERED)
@@ -135,7 +126,7 @@ class _Walk:
         return frozenset(shapes)
 
     def _inputs(self, op: int) -> tuple[Shape, ...]:
-        return float_shapes(self._strings[self._ops.shapes[op]], self._strings[self._ops.dtypes[op]])
+        return float_shapes(self._profile.shapes_of(op), self._profile.dtypes_of(op))
 
     def _is_composite(self, row: int, name: str) -> bool:
         """Whether an op without an autocast rule contains one that has a rule, which then decides."""
@@ -152,7 +143,7 @@ class _Walk:
         inputs = self._inputs(op)
         if name in _MOVES:
             # Data that comes from the CPU or from integers is FP32, and has no gradient.
-            shape = _first_shape(self._strings[self._ops.shapes[op]])
+            shape = _first_shape(self._profile.shapes_of(op))
             self._outputs.append(Output(shape, None, False, differentiated=False))
             return False
         rule = rule_of(name)

@@ -7,9 +7,9 @@ run, so that a run's ops find the measured ones most like them.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Sequence
-from typing import Any
+from collections.abc import Container
 
+from tb_dlprof_plugin.model.shapes import InputShapes, Shape, shape_at, tensors_of
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings
 
 Features = tuple[float, ...]
@@ -26,7 +26,7 @@ TIME, SLOWNESS = 0, 1
 """Indices in the features of a matrix routine: logarithms of its time in µs, and of that over the least time."""
 
 
-def matrix_kind(op: str, shapes: Sequence[Any], flops: int) -> str:
+def matrix_kind(op: str, shapes: InputShapes, flops: int) -> str:
     """The kind of a matrix routine; "" if the shapes do not determine it.
 
     The backward pass of a first layer computes one gradient, that of its weights, which the FLOPs show.
@@ -43,8 +43,9 @@ def matrix_kind(op: str, shapes: Sequence[Any], flops: int) -> str:
             what = "first"
         else:
             what = "1x1" if window == 1 else "wide"
-        if direction == "bprop" and what == "first" and isinstance(shapes[0], list):
-            both = 4 * math.prod(shapes[0]) * channels * window
+        gradient = shape_at(shapes, 0)
+        if direction == "bprop" and what == "first" and gradient is not None:
+            both = 4 * math.prod(gradient) * channels * window
             direction = "bprop of weights" if flops < _MOSTLY * both else direction
         return f"convolution {what} {direction}"
     if "attention" in op:
@@ -61,7 +62,7 @@ def is_matrix_kind(kind: str) -> bool:
 
 
 def matrix_features(
-    op: str, shapes: Sequence[Any], flops: int, moved: int, time_ns: float, ceilings: Ceilings, channels_last: bool
+    op: str, shapes: InputShapes, flops: int, moved: int, time_ns: float, ceilings: Ceilings, channels_last: bool
 ) -> Features:
     """Sizes, intensity, time and measured efficiency of a matrix routine in FP32, as logarithms with weights.
 
@@ -97,7 +98,7 @@ def least_ns(flops: float, moved: float, ceilings: Ceilings) -> float:
     return max(flops / peak, moved / ceilings.bytes_per_second) * _NS
 
 
-def parameter_elements(kind: str, shapes: Sequence[Any], parameters: Container[tuple[int, ...]]) -> int:
+def parameter_elements(kind: str, shapes: InputShapes, parameters: Container[tuple[int, ...]]) -> int:
     """Elements of parameters and of their gradients that a matrix routine reads and writes.
 
     Args:
@@ -106,26 +107,27 @@ def parameter_elements(kind: str, shapes: Sequence[Any], parameters: Container[t
         parameters: shapes of all parameters. One matrix of a product may be one, also transposed, or its gradient.
     """
     if kind.startswith("convolution"):
-        weight: int = math.prod(shapes[2 if "bprop" in kind else 1])
+        weight = math.prod(shape_at(shapes, 2 if "bprop" in kind else 1) or ())
         return 2 * weight if kind.endswith("bprop") else weight
     matrices = _matrices(shapes)
     if kind != "product" or len(matrices) < 2:
         return 0
-    left, right = (tuple(shape) for shape in matrices[-2:])
+    left, right = matrices[-2:]
     among = (right, (*left[:-1], right[-1]), left)
     return next((math.prod(shape) for shape in among if shape in parameters or shape[::-1] in parameters), 0)
 
 
-def _pixels(op: str, shapes: Sequence[Any], flops: int) -> Features:
+def _pixels(op: str, shapes: InputShapes, flops: int) -> Features:
     """Of a convolution: how many input pixels there are for each output pixel, and the alignment of an image's size."""
     if "conv" not in op:
         return ()
     sizes = _convolution(op, shapes)
     assert sizes is not None
     pixels, channels, filters, window, groups = sizes
-    image = shapes[1 if "backward" in op else 0]
-    if "backward" in op and isinstance(shapes[0], list):
-        outputs = shapes[0][0] * math.prod(shapes[0][2:])
+    image = shape_at(shapes, 1 if "backward" in op else 0) or ()
+    gradient = shape_at(shapes, 0)
+    if "backward" in op and gradient is not None:
+        outputs: float = gradient[0] * math.prod(gradient[2:])
     else:
         outputs = flops / (2 * channels * filters * groups * window)
     return 0.7 * math.log(max(pixels / max(outputs, 1), 0.1)), 0.5 * math.log2(_alignment(math.prod(image[2:])))
@@ -140,7 +142,7 @@ def other_features(time_ns: float, per_channel: float, channels_last: bool) -> F
     )
 
 
-def _sizes(op: str, shapes: Sequence[Any]) -> tuple[float, float, float, float, int]:
+def _sizes(op: str, shapes: InputShapes) -> tuple[float, float, float, float, int]:
     """Four sizes and the alignment in elements (1 to 8) of the dimensions that Tensor Core kernels want aligned."""
     if "conv" in op:
         sizes = _convolution(op, shapes)
@@ -148,18 +150,18 @@ def _sizes(op: str, shapes: Sequence[Any]) -> tuple[float, float, float, float, 
         pixels, channels, filters, window, _ = sizes
         return channels, filters, window, pixels, min(_alignment(channels), _alignment(filters))
     if "attention" in op:
-        query = next(shape for shape in shapes[("backward" in op) :] if len(shape) == 4)
+        query = next(shape for shape in tensors_of(shapes[("backward" in op) :]) if len(shape) == 4)
         batch, one, other, depth = query
         return depth, one * other, max(one, other), batch, _alignment(depth)
     sizes_of = _product(shapes)
     assert sizes_of is not None
-    rows, inner, columns, batch = sizes_of
+    rows, inner, columns, matrices = sizes_of
     return (
         rows,
         columns,
         inner,
-        batch,
-        min(_alignment(columns), _alignment(inner), _alignment(rows) if batch > 1 else 8),
+        matrices,
+        min(_alignment(columns), _alignment(inner), _alignment(rows) if matrices > 1 else 8),
     )
 
 
@@ -167,13 +169,12 @@ def _alignment(size: float) -> int:
     return math.gcd(int(size), _ALIGNMENTS)
 
 
-def _convolution(op: str, shapes: Sequence[Any]) -> tuple[float, float, float, float, int] | None:
+def _convolution(op: str, shapes: InputShapes) -> tuple[float, float, float, float, int] | None:
     """Input pixels, channels and filters of a group, window, groups."""
     at = 1 if "backward" in op else 0
-    tensors = shapes[at : at + 2]
-    if len(tensors) < 2 or any(not isinstance(t, list) or len(t) < 3 for t in tensors):
+    image, weight = shape_at(shapes, at), shape_at(shapes, at + 1)
+    if image is None or weight is None or len(image) < 3 or len(weight) < 3:
         return None
-    image, weight = tensors
     if not weight[1] or image[1] % weight[1]:
         return None
     groups = image[1] // weight[1]
@@ -181,7 +182,7 @@ def _convolution(op: str, shapes: Sequence[Any]) -> tuple[float, float, float, f
     return pixels, weight[1], weight[0] / groups, math.prod(weight[2:]), groups
 
 
-def _product(shapes: Sequence[Any]) -> tuple[float, float, float, float] | None:
+def _product(shapes: InputShapes) -> tuple[float, float, float, float] | None:
     """Rows, inner size, columns and batch of a matrix product: of the last two matrices among its inputs."""
     matrices = _matrices(shapes)
     if len(matrices) < 2:
@@ -192,5 +193,5 @@ def _product(shapes: Sequence[Any]) -> tuple[float, float, float, float] | None:
     return sizes if all(sizes) else None
 
 
-def _matrices(shapes: Sequence[Any]) -> list[list[int]]:
-    return [shape for shape in shapes if isinstance(shape, list) and len(shape) >= 2]
+def _matrices(shapes: InputShapes) -> list[Shape]:
+    return [shape for shape in tensors_of(shapes) if len(shape) >= 2]

@@ -14,14 +14,13 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.metrics.flops import UNKNOWN, matrix_calls
 from tb_dlprof_plugin.metrics.tensor_core_reasons import run_settings
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Role
+from tb_dlprof_plugin.model.shapes import InputShapes, tensors_of
 from tb_dlprof_plugin.model.tree import inherit, nearest
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, is_recurrent
 from tb_dlprof_plugin.planning.dtype_flow import Flow
@@ -69,7 +68,7 @@ class _Routine:
 
     kind: str
     name: str
-    shapes: list[Any]
+    shapes: InputShapes
     flops: int
     moved: int
 
@@ -241,7 +240,7 @@ class KernelTimesOf:
         flops, moved = int(self._matrix.flops[matrix]), int(self._matrix.bytes[matrix])
         if flops == UNKNOWN or moved == UNKNOWN or flops <= 0 or moved <= 0:
             return None
-        name, shapes = strings[ops.name[op]], msgspec.json.decode(strings[ops.shapes[op]].encode())
+        name, shapes = strings[ops.name[op]], self._frame.profile.shapes_of(op)
         kind = matrix_kind(name, shapes, flops)
         return _Routine(kind, name, shapes, flops, moved) if kind else None
 
@@ -262,9 +261,8 @@ class KernelTimesOf:
         for row in range(call, min(call + _NEAR, len(calls.op))):
             if row > call and calls.depth[row] <= calls.depth[call]:
                 break
-            text = strings[ops.shapes[calls.op[row]]]
-            shapes = msgspec.json.decode(text.encode()) if text else []
-            images = next((s for s in shapes if isinstance(s, list) and len(s) == 4), None)
+            tensors = tensors_of(view.profile.shapes_of(int(calls.op[row])))
+            images = next((shape for shape in tensors if len(shape) == 4), None)
             if images and images[1]:
                 return float(math.prod(images)) / int(images[1])
         return 1.0

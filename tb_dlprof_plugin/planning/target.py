@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.roofline import gpu_name
+from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
 from tb_dlprof_plugin.names.tensor_core_eligibility import tensor_core_precisions
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -61,7 +62,7 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
         raise ForecastError(f"{known}, and a forecast needs them (docs/metrics.md lists the GPUs).")
     _check_precision(view)
     _check_as_it_is(view, precision)
-    if not any(profile.strings[shapes] for shapes in profile.ops.shapes.tolist()):
+    if not profile.ops.shapes.any():
         raise ForecastError(
             "the shapes of the ops' inputs were not recorded; record the run with record_shapes=True "
             "(tb_dlprof_plugin.profile does)."
@@ -79,7 +80,7 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
 
 def _check_launches(view: ProfileView) -> None:
     """Check that ATen ops launched the kernels: autocast decides by them, so other kernels cannot be forecast."""
-    profile, launches, calls = view.profile, view.profile.launches, view.profile.calls
+    profile, launches = view.profile, view.profile.launches
     gpus = len(profile.iterations.gpu_ids)
     if gpus > 1:
         raise ForecastError(f"one process used {gpus} GPUs, and a forecast is about one: record a process per GPU.")
@@ -88,10 +89,10 @@ def _check_launches(view: ProfileView) -> None:
     if 2 * total < int(launches.duration_ns.sum()) or not total:
         raise ForecastError("most of its GPU work was launched before the recording began: record more iterations.")
     triton = np.array([name.startswith("triton_") for name in profile.strings], dtype=np.bool_)
-    graph = np.array(["GraphLaunch" in name for name in profile.strings], dtype=np.bool_)
-    call_name = profile.ops.name[calls.op[np.maximum(launches.call, 0)]]
+    graph = np.zeros(len(launches), dtype=np.bool_)
+    graph[launches.call >= 0] = view.is_cuda_call(CudaCall.GRAPH_LAUNCH)[launches.call[launches.call >= 0]]
     op_name = profile.ops.name[np.maximum(view.launch_op, 0)]
-    opaque = inside & ((graph[call_name] & (launches.call >= 0)) | (triton[op_name] & (view.launch_op >= 0)))
+    opaque = inside & (graph | (triton[op_name] & (view.launch_op >= 0)))
     if int(launches.duration_ns[opaque].sum()) > _OPAQUE * total:
         raise ForecastError(
             "it ran kernels of torch.compile or CUDA graphs, and autocast decides by ATen ops: those kernels "

@@ -14,7 +14,8 @@ from tb_dlprof_plugin.advice.finding import (
     Severity,
 )
 from tb_dlprof_plugin.pages.advice import AdvicePage, RuleLine
-from tb_dlprof_plugin.pages.common import RunRef, SelectedRange, StepFigures
+from tb_dlprof_plugin.pages.common import SelectedRange, StepFigures
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 _MS = 1e6
 

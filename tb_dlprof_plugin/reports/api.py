@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.metrics.api_calls import api_calls
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.table import Report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 COLUMNS = (
     "API Call", "Time (%)", "Total Time (ns)", "No. Calls", "Avg. Time (ns)", "Min Time (ns)", "Max Time (ns)",

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.metrics.averages import kernel_averages, operator_averages
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.table import Cell, Report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 COLUMNS = (
     "Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "Self CUDA", "Self CUDA %",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.metrics.copies import copies
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.table import Report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 COLUMNS = (
     "Copy", "Size (bytes)", "No. Copies", "Total Size (bytes)", "Time (%)", "Total Time (ns)", "Avg. Time (ns)",

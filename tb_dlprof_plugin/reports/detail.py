@@ -16,11 +16,12 @@ from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.unattributed_ops import all_ops, selected_activities
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
-from tb_dlprof_plugin.pages.common import RunRef, Verdict
+from tb_dlprof_plugin.pages.common import Verdict
 from tb_dlprof_plugin.pages.ops import op_rows
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.op_names import inputs_text, op_names
 from tb_dlprof_plugin.reports.table import Cell, Report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 TIMES = tuple(
     f"{which} {what} (ns)"

@@ -7,9 +7,9 @@ severity and confidence, what was seen and what a second run should show.
 from __future__ import annotations
 
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.table import Report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 COLUMNS = (
     "Problem", "Recommendation", "Saving", "Saving Low", "Saving High", "Saving (%)", "Severity", "Confidence", "Seen",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.metrics.group_nodes import group_node_waits
 from tb_dlprof_plugin.metrics.modules import Spread, module_totals, module_tree
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import TIMES
 from tb_dlprof_plugin.reports.table import Cell, Report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 COLUMNS = (
     "Name", "No. Calls Aggregated", "No. TC Eligibility Ops", "No. Node Ops Using TC", *TIMES,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.formatting import byte_size, duration
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.pages.modules import modules_page
 from tb_dlprof_plugin.pages.ops import ops_page
@@ -15,6 +14,7 @@ from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.table import Cell, Report, json_key
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 _Row = dict[str, Cell]
 

@@ -12,12 +12,13 @@ from tb_dlprof_plugin.metrics.op_inputs import inputs_of_calls
 from tb_dlprof_plugin.metrics.unattributed_ops import activity_iteration, all_ops, selected_activities
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import CallKind, Ints
-from tb_dlprof_plugin.pages.common import VERDICTS, RunRef
+from tb_dlprof_plugin.pages.common import VERDICTS
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import ANSWERS
 from tb_dlprof_plugin.reports.kernel import NO_GPU
 from tb_dlprof_plugin.reports.op_names import Inputs, inputs_text, op_names
 from tb_dlprof_plugin.reports.table import Cell, Report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 COLUMNS = (
     "Iteration", "Op ID", "Op Name", "Direction", "Op Type", "Kernel Name", "Device ID", "GPU Start Time (ns)",

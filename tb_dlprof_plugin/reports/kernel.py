@@ -8,11 +8,12 @@ from __future__ import annotations
 from tb_dlprof_plugin.metrics.op_kernels import op_kernels
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import KernelKind
-from tb_dlprof_plugin.pages.common import VERDICTS, RunRef
+from tb_dlprof_plugin.pages.common import VERDICTS
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import ANSWERS
 from tb_dlprof_plugin.reports.op_names import op_names
 from tb_dlprof_plugin.reports.table import Report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 COLUMNS = (
     "Kernel Name", "Op ID", "Op Name", "Direction", "Uses TC", "Total GPU Time (ns)", "Avg. GPU Time (ns)",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernel_groups import kernel_groups
 from tb_dlprof_plugin.names.kernel_groups import GROUPS
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.kernel import NO_GPU
 from tb_dlprof_plugin.reports.table import Report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 COLUMNS = (
     "Kernel Group", "Group ID", "Time (%)", "Total GPU Time (ns)", "Avg. GPU Time (ns)", "Min GPU Time (ns)",

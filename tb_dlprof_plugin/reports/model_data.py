@@ -14,8 +14,9 @@ import numpy as np
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text
 from tb_dlprof_plugin.model.profile import CallKind, KernelKind
 from tb_dlprof_plugin.model.tree import nearest
-from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES, VERDICTS, Direction, Role, RunRef, Verdict
+from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES, VERDICTS, Direction, Role, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class ModelOp(msgspec.Struct, frozen=True):
@@ -142,8 +143,8 @@ def _op(view: ProfileView, row: int) -> ModelOp:
         direction=DIRECTIONS.get(role, ""),
         role=ROLES[role],
         inner=not bool(ops.top[row]),
-        shapes=shapes_text(strings[ops.shapes[row]]),
-        dtypes=dtypes_text(strings[ops.dtypes[row]]),
+        shapes=shapes_text(view.profile.shapes_of(row)),
+        dtypes=dtypes_text(view.profile.dtypes_of(row)),
         tc_eligible=VERDICTS[int(ops.tensor_core_eligible[row])],
     )
 

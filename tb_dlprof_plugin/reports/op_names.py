@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import msgspec
-
 from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
 from tb_dlprof_plugin.model.formatting import dtypes_text
+from tb_dlprof_plugin.model.shapes import shape_text
 from tb_dlprof_plugin.pages.common import DIRECTIONS
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name, per_selection
 
@@ -51,11 +50,7 @@ def inputs_text(view: ProfileView, op: int) -> Inputs:
     """Data types and shapes of a row of `Profile.ops`, -1 for none: "fp32", ["[64, 3, 224, 224]", "[64, 3, 7, 7]"]."""
     if op < 0:
         return Inputs(None, None)
-    ops, strings = view.profile.ops, view.profile.strings
-    try:
-        dims = msgspec.json.decode(strings[ops.shapes[op]].encode())
-    except msgspec.DecodeError:
-        dims = None
-    # Scalars have an empty shape and are not tensors.
-    shapes = [str(shape) for shape in dims if shape] if isinstance(dims, list) else None
-    return Inputs(dtypes_text(strings[ops.dtypes[op]]) or None, shapes)
+    profile = view.profile
+    # Scalars have an empty shape and are no tensors.
+    shapes = [shape_text(shape) for shape in profile.shapes_of(op) if shape] if profile.ops.shapes[op] else None
+    return Inputs(dtypes_text(profile.dtypes_of(op)) or None, shapes)

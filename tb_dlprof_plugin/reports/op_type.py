@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tb_dlprof_plugin.metrics.op_types import op_types
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import COLUMNS as DETAIL_COLUMNS
 from tb_dlprof_plugin.reports.detail import TIMES, detail_report, ops_that_ran, times
 from tb_dlprof_plugin.reports.table import Cell, Report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 COLUMNS = (
     "Op Name", "No. Nodes", "No. Calls", "TC Eligibility", "Using TC", *TIMES,

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from tb_dlprof_plugin.model.formatting import byte_size, duration
-from tb_dlprof_plugin.pages.common import RunRef, SelectedRange, selected_range
+from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.report_titles import DLPROF, TITLES
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.column_docs import meaning
@@ -15,6 +15,7 @@ from tb_dlprof_plugin.reports.headlines import report_headline
 from tb_dlprof_plugin.reports.registry import REPORTS, make_report
 from tb_dlprof_plugin.reports.table import Cell, Report, csv_cells, json_key
 from tb_dlprof_plugin.reports.tables import TablesReport
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 ReportUnit = Literal["text", "ns", "percent", "bytes", "count"]
 PageCell = str | int | float | None

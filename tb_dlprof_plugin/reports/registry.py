@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.api import api_report
 from tb_dlprof_plugin.reports.averages import averages_report
@@ -19,6 +18,7 @@ from tb_dlprof_plugin.reports.op_type import op_type_report
 from tb_dlprof_plugin.reports.summary import summary_report
 from tb_dlprof_plugin.reports.table import Report
 from tb_dlprof_plugin.reports.tensor import tensor_report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 REPORTS: dict[str, Callable[[ProfileView, RunRef, Selection], Report]] = {
     "summary": summary_report,

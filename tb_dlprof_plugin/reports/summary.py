@@ -16,12 +16,13 @@ from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
 from tb_dlprof_plugin.model.profile import Bools, KernelKind, Verdict
-from tb_dlprof_plugin.pages.common import RunRef, coverage_of
+from tb_dlprof_plugin.pages.common import coverage_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.detail import COLUMNS as DETAIL_COLUMNS
 from tb_dlprof_plugin.reports.detail import detail_report
 from tb_dlprof_plugin.reports.table import Cell
 from tb_dlprof_plugin.reports.tables import NamedRows, TablesReport, report_of
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 _DURATIONS = {
     "tensor_core": "Tensor Core Kernel Duration %",

@@ -9,10 +9,11 @@ of an op that can use Tensor Cores: casts around them are not counted, as DLProf
 from __future__ import annotations
 
 from tb_dlprof_plugin.metrics.ops import op_totals
-from tb_dlprof_plugin.pages.common import RunRef, Verdict
+from tb_dlprof_plugin.pages.common import Verdict
 from tb_dlprof_plugin.pages.tensor_cores import TensorCoreOp, eligible_kernel_names, tensor_cores_page
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.table import Cell, Report, json_key
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 COLUMNS = (
     "Op ID", "Op Name", "Direction", "Op Type", "Uses TC", "Total GPU Time", "TC GPU Time", "Non-TC GPU Time",

@@ -63,5 +63,4 @@ def _has_shapes(view: ProfileView) -> bool:
     profile = view.profile
     if profile.facts.record_shapes is not None:
         return profile.facts.record_shapes
-    shapes = np.unique(profile.ops.shapes)
-    return any(profile.strings[i] not in ("", "[]") for i in shapes.tolist())
+    return any(profile.input_shapes[row] for row in np.unique(profile.ops.shapes).tolist())

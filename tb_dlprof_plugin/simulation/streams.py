@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tb_dlprof_plugin.model.intervals import covered, union
-from tb_dlprof_plugin.model.profile import CallKind, Floats, Ints
+from tb_dlprof_plugin.model.profile import Floats, Ints
+from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.call_names import calls_named
 
 _CLOCK_ERROR_NS = 500
-_WAIT_EVENTS = ("cudaStreamWaitEvent", "hipStreamWaitEvent", "cuStreamWaitEvent")
 _REMEMBERED = 64
 """Groups of event waits that a stream may still resolve."""
 _HELD_UP = 0.5
@@ -62,7 +61,7 @@ def joined(view: ProfileView, launch: Ints, stream: Ints, device: Ints) -> Joine
     if len(np.unique(stream[launch >= 0])) < 2:
         late = starts - _ready(view, launch, stops, {}, calls.start_ns[call])
         return Joined({}, np.where(in_graph, np.maximum(late, 0), 0).astype(np.float64))
-    known = calls_named(view, CallKind.RUNTIME, lambda name: name.startswith(_WAIT_EVENTS))
+    known = view.is_cuda_call(CudaCall.STREAM_WAIT_EVENT)
     if known.any():
         events = _events_before(view, np.flatnonzero(known), launch, calls.start_ns[call], calls.thread[call])
     else:

@@ -15,6 +15,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit
+from tb_dlprof_plugin.names.cuda_calls import SYNCHRONIZES, CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
 
@@ -31,27 +32,7 @@ class SyncKind(IntEnum):
     """The profiler's own wait at its start or stop: no part of the training."""
 
 
-_WAITS = frozenset(
-    prefix + what + "Synchronize"
-    for prefix, objects in (
-        ("cuda", ("Stream", "Device", "Event", "Thread")),
-        ("hip", ("Stream", "Device", "Event")),
-        ("cu", ("Stream", "Ctx", "Event")),
-    )
-    for what in objects
-)
-_COPIES = frozenset(
-    (
-        *("cudaMemcpy", "cudaMemcpy2D", "cudaMemcpy3D", "cudaMemcpyToSymbol", "cudaMemcpyFromSymbol"),
-        *("cuMemcpy", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2"),
-        # HIP copies "with stream" are copies on a stream for which the host waits.
-        *("hipMemcpy", "hipMemcpy2D", "hipMemcpyDtoH", "hipMemcpyHtoD", "hipMemcpyWithStream"),
-    )
-)
-_PER_THREAD = ("_ptsz", "_ptds")
-"""Endings of the same functions when built for per-thread default streams."""
 _SCALAR_OPS = ("aten::item", "aten::_local_scalar_dense")
-_DEVICE_WAITS = ("cudaDeviceSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +71,8 @@ def sync_kinds(view: ProfileView, _: Selection) -> Ints:
     profile = view.profile
     calls, ops = profile.calls, profile.ops
     kind = np.zeros(len(calls), dtype=np.int64)
-    kind[calls_named(view, CallKind.RUNTIME, lambda name: _plain(name) in _WAITS)] = SyncKind.WAIT
-    kind[calls_named(view, CallKind.RUNTIME, lambda name: _plain(name) in _COPIES)] = SyncKind.COPY
+    kind[view.is_cuda_call(*SYNCHRONIZES)] = SyncKind.WAIT
+    kind[view.is_cuda_call(CudaCall.MEMCPY)] = SyncKind.COPY
 
     pageable = _pageable_kernels(view)[profile.launches.kernel] & (profile.launches.call >= 0)
     copies = profile.launches.call[pageable]
@@ -168,18 +149,12 @@ def _profilers_own(view: ProfileView, kind: Ints) -> Bools:
     calls = profile.calls
     is_op: Bools = profile.ops.kind[calls.op] == CallKind.OP
     device: Bools = (kind == SyncKind.WAIT) & (calls.depth == 0)
-    device &= calls_named(view, CallKind.RUNTIME, _DEVICE_WAITS.__contains__)
+    device &= view.is_cuda_call(CudaCall.DEVICE_SYNCHRONIZE)
     if not device.any() or not is_op.any():
         return device
     starts = calls.start_ns[is_op]
     device &= (calls.start_ns < starts.min()) | (calls.start_ns > starts.max())
     return device
-
-
-def _plain(name: str) -> str:
-    for ending in _PER_THREAD:
-        name = name.removesuffix(ending)
-    return name
 
 
 def _pageable_kernels(view: ProfileView) -> Bools:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.intervals import Intervals, merge, union
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind
+from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
@@ -21,14 +22,8 @@ EVERYTHING = -1
 """`Waits.stream` of a wait for all streams."""
 CLOCK_ERROR_NS = 10_000
 """By which the clocks of CPU and GPU may disagree: launches of recorded traces seem to begin up to 5 us too early."""
-_SETS = frozenset(
-    (
-        *("cudaMemset", "cudaMemset2D", "cudaMemset3D", "hipMemset", "hipMemset2D", "hipMemset3D"),
-        *(f"cuMemsetD{bits}{ending}" for bits in (8, 16, 32) for ending in ("", "_v2")),
-    )
-)
 _ON_THE_HOST = ("Pinned", "Managed", "Pageable")
-_FREES = frozenset(("cudaFree", "cudaFreeHost", "hipFree", "hipHostFree"))
+_FREES = (CudaCall.FREE, CudaCall.HOST_FREE)
 """They wait for the device before they free (CUDA Runtime API, "Implicit Synchronization")."""
 _QUEUE_FULL = "Command Buffer Full"
 _QUEUED = 300
@@ -37,7 +32,6 @@ _QUEUED = 300
 _LONGER = 1.5
 """A call that takes this many times as long as the lower quartile of its name takes longer than usual."""
 _BLOCKED_NS = 20_000
-_STREAM_WAITS = ("cudaStreamSynchronize", "hipStreamSynchronize", "cuStreamSynchronize")
 _DEVICE_STREAMS = 100_000
 
 
@@ -82,7 +76,7 @@ def waiting_sets(view: ProfileView, _: Selection) -> Bools:
     on_host = np.array([any(w in strings[i] for w in _ON_THE_HOST) for i in kernels.name.tolist()], dtype=np.bool_)
     rows = (on_host & (kernels.kind == KernelKind.MEMSET))[profile.launches.kernel] & (profile.launches.call >= 0)
     result[profile.launches.call[rows]] = True
-    return result & calls_named(view, CallKind.RUNTIME, _SETS.__contains__)
+    return result & view.is_cuda_call(CudaCall.MEMSET)
 
 
 @per_selection
@@ -91,10 +85,10 @@ def waits(view: ProfileView, _: Selection) -> Waits:
     calls = view.profile.calls
     kind = sync_kinds(view, view.selection())
     waiting = (kind != SyncKind.NONE) & (kind != SyncKind.PROFILER)
-    waiting |= waiting_sets(view, view.selection()) | calls_named(view, CallKind.RUNTIME, _FREES.__contains__)
+    waiting |= waiting_sets(view, view.selection()) | view.is_cuda_call(*_FREES)
     rows = np.flatnonzero(waiting & (view.call_iteration >= 0))
     start, stop = calls.start_ns[rows], calls.start_ns[rows] + calls.duration_ns[rows]
-    alone = calls_named(view, CallKind.RUNTIME, _STREAM_WAITS.__contains__)
+    alone = view.is_cuda_call(CudaCall.STREAM_SYNCHRONIZE)
     alone |= (kind == SyncKind.COPY) | (kind == SyncKind.PAGEABLE_COPY)
     stream = np.where(alone[rows], _last_stream(view, rows), EVERYTHING)
     until, launch = start.copy(), np.full(len(rows), -1)

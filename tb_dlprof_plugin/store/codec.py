@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from google.protobuf.message import DecodeError, Message
 
+from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.profile import (
     SCHEMA_VERSION,
     TIME_CATEGORIES,
@@ -35,7 +36,16 @@ from tb_dlprof_plugin.model.profile import (
     Source,
 )
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, System
+from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
+from tb_dlprof_plugin.store.input_codec import (
+    decode_dtypes,
+    decode_shapes,
+    dtypes_of_schema_1,
+    encode_dtypes,
+    encode_shapes,
+    shapes_of_schema_1,
+)
 
 _MAX_PROFILE_BYTES = 1 << 30
 _S = TypeVar("_S", bound=msgspec.Struct)
@@ -43,6 +53,8 @@ _STRUCTS: dict[str, type[msgspec.Struct]] = {
     kind.__name__: kind for kind in (DataLoaderFacts, DdpFacts, Gpu, LossScale)
 }
 """What a message inside another becomes, by its name."""
+_OPS_FIELDS = {"shapes": "input_shapes", "dtypes": "input_dtypes"}
+"""Columns of `Ops` whose fields have another name in the message."""
 
 
 class ProfileError(Exception):
@@ -59,7 +71,7 @@ def encode(profile: Profile) -> bytes:
             **{name: value for name in Source.__slots__ if (value := getattr(profile.source, name)) is not None}
         ),
         iterations=_encode_iterations(profile.iterations),
-        ops=pb.Ops(**{name: getattr(profile.ops, name).tolist() for name in Ops.__slots__}),
+        ops=_encode_ops(profile.ops),
         calls=_encode_calls(profile.calls),
         kernels=pb.Kernels(**{name: getattr(profile.kernels, name).tolist() for name in Kernels.__slots__}),
         launches=_encode_launches(profile.launches),
@@ -71,6 +83,8 @@ def encode(profile: Profile) -> bytes:
             call_delta=_deltas(profile.call_places.call), place=profile.call_places.place.tolist()
         ),
         light_window=_encode_light(profile.light_window),
+        input_shapes=encode_shapes(profile.input_shapes),
+        input_dtypes=encode_dtypes(profile.input_dtypes),
         notes=[pb.Note(code=n.code, text=n.text, count=n.count or 0) for n in profile.notes],
     )
     _fill(message.system, profile.system)
@@ -117,20 +131,25 @@ def _check_columns(profile: Profile) -> None:
         columns = [getattr(table, name) for name in type(table).__slots__]
         if len({len(column) for column in columns if isinstance(column, np.ndarray)}) > 1:
             raise ValueError(f"the columns of {type(table).__name__} differ in length")
+    for column, inputs in ((profile.ops.shapes, profile.input_shapes), (profile.ops.dtypes, profile.input_dtypes)):
+        if column.max(initial=0) >= len(inputs):
+            raise ValueError("ops have inputs that are not in the table")
     light = profile.light_window
     if len(light) and len(light.boundary_ns) != len(light) + 1:
         raise ValueError("the light window's steps and their boundaries differ in number")
 
 
 def _decode_message(message: Any) -> Profile:
+    strings = list(message.strings)
+    ops, input_shapes, input_dtypes = _decode_ops(message, strings)
     return Profile(
         source=_decode_source(message.source),
         base_time_unix_ns=message.base_time_unix_ns,
-        strings=list(message.strings),
+        strings=strings,
         system=_struct(message.system, System),
         facts=_struct(message.facts, RunFacts),
         iterations=_decode_iterations(message.iterations),
-        ops=_decode_ops(message.ops),
+        ops=ops,
         calls=_decode_calls(message.calls),
         kernels=Kernels(**{name: _ints(getattr(message.kernels, name)) for name in Kernels.__slots__}),
         launches=_decode_launches(message.launches),
@@ -141,6 +160,8 @@ def _decode_message(message: Any) -> Profile:
             call=np.cumsum(_ints(message.call_places.call_delta)), place=_ints(message.call_places.place)
         ),
         light_window=_decode_light(message.light_window),
+        input_shapes=input_shapes,
+        input_dtypes=input_dtypes,
     )
 
 
@@ -180,10 +201,21 @@ def _decode_iterations(message: Any) -> Iterations:
     )
 
 
-def _decode_ops(message: Any) -> Ops:
-    flags = ("top", "continuation")
-    integers = {name: _ints(getattr(message, name)) for name in Ops.__slots__ if name not in flags}
-    return Ops(**integers, top=_bools(message.top), continuation=_bools(message.continuation))
+def _encode_ops(ops: Ops) -> Any:
+    columns = {_OPS_FIELDS.get(name, name): getattr(ops, name).tolist() for name in Ops.__slots__}
+    return pb.Ops(**columns)
+
+
+def _decode_ops(message: Any, strings: list[str]) -> tuple[Ops, list[InputShapes], list[InputDtypes]]:
+    """The ops, and the tables of their inputs."""
+    flags, ops = ("top", "continuation"), message.ops
+    columns: dict[str, Any] = {name: _bools(getattr(ops, name)) for name in flags}
+    columns |= {name: _ints(getattr(ops, _OPS_FIELDS.get(name, name))) for name in Ops.__slots__ if name not in flags}
+    if message.schema_version > 1:
+        return Ops(**columns), decode_shapes(message.input_shapes), decode_dtypes(message.input_dtypes)
+    columns["shapes"], input_shapes = shapes_of_schema_1(_ints(ops.shapes), strings)
+    columns["dtypes"], input_dtypes = dtypes_of_schema_1(_ints(ops.dtypes), strings)
+    return Ops(**columns), input_shapes, input_dtypes
 
 
 def _encode_calls(calls: Calls) -> Any:

@@ -60,7 +60,7 @@ ATTRIBUTION_ORPHAN: Attribution
 ATTRIBUTION_UNATTRIBUTED: Attribution
 
 class Profile(_message.Message):
-    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes", "memory", "call_places", "light_window")
+    __slots__ = ("schema_version", "strings", "base_time_unix_ns", "source", "system", "facts", "iterations", "ops", "calls", "kernels", "launches", "launch_configs", "notes", "memory", "call_places", "light_window", "input_shapes", "input_dtypes")
     SCHEMA_VERSION_FIELD_NUMBER: _ClassVar[int]
     STRINGS_FIELD_NUMBER: _ClassVar[int]
     BASE_TIME_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
@@ -77,6 +77,8 @@ class Profile(_message.Message):
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     CALL_PLACES_FIELD_NUMBER: _ClassVar[int]
     LIGHT_WINDOW_FIELD_NUMBER: _ClassVar[int]
+    INPUT_SHAPES_FIELD_NUMBER: _ClassVar[int]
+    INPUT_DTYPES_FIELD_NUMBER: _ClassVar[int]
     schema_version: int
     strings: _containers.RepeatedScalarFieldContainer[str]
     base_time_unix_ns: int
@@ -93,7 +95,9 @@ class Profile(_message.Message):
     memory: Memory
     call_places: CallPlaces
     light_window: LightWindow
-    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., call_places: _Optional[_Union[CallPlaces, _Mapping]] = ..., light_window: _Optional[_Union[LightWindow, _Mapping]] = ...) -> None: ...
+    input_shapes: InputShapes
+    input_dtypes: InputDtypes
+    def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., call_places: _Optional[_Union[CallPlaces, _Mapping]] = ..., light_window: _Optional[_Union[LightWindow, _Mapping]] = ..., input_shapes: _Optional[_Union[InputShapes, _Mapping]] = ..., input_dtypes: _Optional[_Union[InputDtypes, _Mapping]] = ...) -> None: ...
 
 class Source(_message.Message):
     __slots__ = ("session", "rank", "cycle", "worker", "trace_file", "created_unix_ns", "plugin_version", "trace_events", "repaired_events")
@@ -350,7 +354,7 @@ class Iterations(_message.Message):
     def __init__(self, number: _Optional[_Iterable[int]] = ..., start_ns: _Optional[_Iterable[int]] = ..., stop_ns: _Optional[_Iterable[int]] = ..., category_ns: _Optional[_Iterable[int]] = ..., gpu_ids: _Optional[_Iterable[int]] = ..., found_by: _Optional[str] = ..., unrecorded_categories: _Optional[_Iterable[int]] = ..., host_start_ns: _Optional[_Iterable[int]] = ..., host_stop_ns: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Ops(_message.Message):
-    __slots__ = ("name", "kind", "op_type", "module", "role", "shapes", "dtypes", "top", "tensor_core_eligible", "continuation")
+    __slots__ = ("name", "kind", "op_type", "module", "role", "shapes", "dtypes", "top", "tensor_core_eligible", "continuation", "input_shapes", "input_dtypes")
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     OP_TYPE_FIELD_NUMBER: _ClassVar[int]
@@ -361,6 +365,8 @@ class Ops(_message.Message):
     TOP_FIELD_NUMBER: _ClassVar[int]
     TENSOR_CORE_ELIGIBLE_FIELD_NUMBER: _ClassVar[int]
     CONTINUATION_FIELD_NUMBER: _ClassVar[int]
+    INPUT_SHAPES_FIELD_NUMBER: _ClassVar[int]
+    INPUT_DTYPES_FIELD_NUMBER: _ClassVar[int]
     name: _containers.RepeatedScalarFieldContainer[int]
     kind: _containers.RepeatedScalarFieldContainer[int]
     op_type: _containers.RepeatedScalarFieldContainer[int]
@@ -371,7 +377,31 @@ class Ops(_message.Message):
     top: _containers.RepeatedScalarFieldContainer[bool]
     tensor_core_eligible: _containers.RepeatedScalarFieldContainer[int]
     continuation: _containers.RepeatedScalarFieldContainer[bool]
-    def __init__(self, name: _Optional[_Iterable[int]] = ..., kind: _Optional[_Iterable[int]] = ..., op_type: _Optional[_Iterable[int]] = ..., module: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., shapes: _Optional[_Iterable[int]] = ..., dtypes: _Optional[_Iterable[int]] = ..., top: _Optional[_Iterable[bool]] = ..., tensor_core_eligible: _Optional[_Iterable[int]] = ..., continuation: _Optional[_Iterable[bool]] = ...) -> None: ...
+    input_shapes: _containers.RepeatedScalarFieldContainer[int]
+    input_dtypes: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, name: _Optional[_Iterable[int]] = ..., kind: _Optional[_Iterable[int]] = ..., op_type: _Optional[_Iterable[int]] = ..., module: _Optional[_Iterable[int]] = ..., role: _Optional[_Iterable[int]] = ..., shapes: _Optional[_Iterable[int]] = ..., dtypes: _Optional[_Iterable[int]] = ..., top: _Optional[_Iterable[bool]] = ..., tensor_core_eligible: _Optional[_Iterable[int]] = ..., continuation: _Optional[_Iterable[bool]] = ..., input_shapes: _Optional[_Iterable[int]] = ..., input_dtypes: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class InputShapes(_message.Message):
+    __slots__ = ("inputs", "shape", "dimensions", "sizes")
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
+    SIZES_FIELD_NUMBER: _ClassVar[int]
+    inputs: _containers.RepeatedScalarFieldContainer[int]
+    shape: _containers.RepeatedScalarFieldContainer[int]
+    dimensions: _containers.RepeatedScalarFieldContainer[int]
+    sizes: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, inputs: _Optional[_Iterable[int]] = ..., shape: _Optional[_Iterable[int]] = ..., dimensions: _Optional[_Iterable[int]] = ..., sizes: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class InputDtypes(_message.Message):
+    __slots__ = ("inputs", "names", "name")
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    inputs: _containers.RepeatedScalarFieldContainer[int]
+    names: _containers.RepeatedScalarFieldContainer[str]
+    name: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, inputs: _Optional[_Iterable[int]] = ..., names: _Optional[_Iterable[str]] = ..., name: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Calls(_message.Message):
     __slots__ = ("op", "start_ns_delta", "duration_ns", "depth", "thread", "thread_calls")

@@ -24,8 +24,10 @@ from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorboard.compat.proto.types_pb2 import DT_STRING
 
 from tb_dlprof_plugin.model.profile import Profile
-from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
+from tb_dlprof_plugin.store.choice import StoredBlob
+from tb_dlprof_plugin.store.codec import ProfileError, encode
 from tb_dlprof_plugin.store.header import header_of
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.store.tags import PLUGIN_NAME, Tag
 
 _MASK_DELTA = 0xA282EAD8
@@ -33,21 +35,15 @@ _SUFFIX = ".tb_dlprof"
 
 
 @dataclass(frozen=True, slots=True)
-class StoredProfile:
-    """A profile and the file it was read from."""
+class EventBlob(StoredBlob):
+    """A profile that is stored in an event file."""
 
     path: Path
-    profile: Profile
-
-
-@dataclass(frozen=True, slots=True)
-class StoredBlob:
-    """A profile as it lies in an event file, not decoded yet; ``blob`` is what `codec.decode` takes."""
-
-    path: Path
-    tag: Tag
-    cycle: int
     blob: bytes
+
+    def read(self) -> bytes:
+        """The bytes, which are in memory."""
+        return self.blob
 
 
 def write_profile(directory: str | os.PathLike[str], profile: Profile) -> Path:
@@ -79,27 +75,16 @@ def write_profile(directory: str | os.PathLike[str], profile: Profile) -> Path:
     return folder / name
 
 
-def read_event_file(path: str | os.PathLike[str]) -> Iterator[Profile]:
-    """The profiles in an event file, in order.
+def read_blobs(path: str | os.PathLike[str], run: str) -> Iterator[EventBlob]:
+    """The profiles in an event file of a run, in order, not decoded: the newest of many is found by their names.
 
-    Raises:
-        ProfileError: the file is cut short or damaged, or a profile in it is.
-    """
-    for stored in read_blobs(path):
-        try:
-            yield decode(stored.blob)
-        except ProfileError as error:
-            raise ProfileError(f"{stored.path}: {error}.") from None
-
-
-def read_blobs(path: str | os.PathLike[str]) -> Iterator[StoredBlob]:
-    """The stored profiles of an event file, in order, with their names: the newest of many is found without decoding.
+    Nothing in a file of another writer.
 
     Raises:
         ProfileError: the file is cut short or damaged.
     """
     source = Path(path)
-    for data in _records(source):
+    for number, data in enumerate(_records(source)):
         try:
             event = Event.FromString(data)
         except DecodeError:
@@ -108,20 +93,8 @@ def read_blobs(path: str | os.PathLike[str]) -> Iterator[StoredBlob]:
             tag = Tag.parse(value.tag)
             if value.metadata.plugin_data.plugin_name == PLUGIN_NAME and tag is not None:
                 for blob in value.tensor.string_val:
-                    yield StoredBlob(source, tag, event.step, blob)
-
-
-def read_profiles(logdir: str | os.PathLike[str]) -> list[StoredProfile]:
-    """All profiles under a logdir (or in one event file), by path; event files of other writers are passed over.
-
-    Raises:
-        ProfileError: the path does not exist, or one of our event files cannot be read.
-    """
-    root = Path(logdir)
-    if not root.exists():
-        raise ProfileError(f"{root} does not exist; give a logdir or an event file.")
-    files = [root] if root.is_file() else event_files(root)
-    return [StoredProfile(path, profile) for path in files for profile in read_event_file(path)]
+                    ref = RunRef(run, tag.session, tag.rank, event.step)
+                    yield EventBlob(ref, (source, number, value.tag), source, blob)
 
 
 def event_files(logdir: Path) -> list[Path]:

@@ -6,13 +6,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, recorded_run
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.web.errors import RequestError
-from tb_dlprof_plugin.web.store import Latest, ProfileStore
+from tb_dlprof_plugin.store.choice import StoredBlob
+from tb_dlprof_plugin.store.codec import ProfileError
+from tb_dlprof_plugin.store.profile_store import ProfileStore
 
 BUDGET_S = 1.0
 """Time limit of reading for one response: then the page shows a partial result and sends another request."""
@@ -32,14 +33,13 @@ class ReadRuns:
 class RecordedRuns:
     """Figures by profile. Safe to call from several threads."""
 
-    def __init__(self, store: ProfileStore) -> None:
-        self._store = store
-        self._kept: OrderedDict[tuple[str, float], RecordedRun | FailedRun] = OrderedDict()
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, RecordedRun | FailedRun] = OrderedDict()
         self._lock = threading.Lock()
 
-    def read(self, context: Any, experiment: str, budget_s: float = BUDGET_S) -> ReadRuns:
+    def read(self, store: ProfileStore[StoredBlob], budget_s: float = BUDGET_S) -> ReadRuns:
         """All runs that are known, and as many more as can be read in the time, at least one."""
-        wanted = self._store.latest(context, experiment)
+        wanted = store.latest()
         stop = time.monotonic() + budget_s
         found: list[RecordedRun | FailedRun] = []
         read = 0
@@ -47,7 +47,7 @@ class RecordedRuns:
             with self._lock:
                 known = self._kept.get(latest.key)
             if known is None and (read == 0 or time.monotonic() < stop):
-                known = self._read(context, latest)
+                known = _figures(store, latest)
                 read += 1
                 self._keep(latest.key, known)
             if known is not None:
@@ -58,18 +58,21 @@ class RecordedRuns:
             len(wanted),
         )
 
-    def _read(self, context: Any, latest: Latest) -> RecordedRun | FailedRun:
-        try:
-            view: ProfileView = self._store.decode(context, latest)
-            return recorded_run(view, latest.ref, view.selection())
-        except RequestError as error:
-            return FailedRun(latest.ref.run, str(error))
-        except Exception as error:
-            # One bad profile must not break the table of all others.
-            return FailedRun(latest.ref.run, f"Its figures cannot be computed ({error}); please report it.")
-
-    def _keep(self, key: tuple[str, float], run: RecordedRun | FailedRun) -> None:
+    def _keep(self, key: Hashable, run: RecordedRun | FailedRun) -> None:
         with self._lock:
             self._kept[key] = run
             while len(self._kept) > _KEPT_RUNS:
                 self._kept.popitem(last=False)
+
+
+def _figures(store: ProfileStore[StoredBlob], blob: StoredBlob) -> RecordedRun | FailedRun:
+    run = blob.ref.run
+    try:
+        # By itself, without its other ranks.
+        view = ProfileView(store.profile(blob))
+        return recorded_run(view, blob.ref, view.selection())
+    except ProfileError as error:
+        return FailedRun(run, f"Run {run!r} cannot be shown: {error}.")
+    except Exception as error:
+        # One bad profile must not break the table of all others.
+        return FailedRun(run, f"Its figures cannot be computed ({error}); please report it.")

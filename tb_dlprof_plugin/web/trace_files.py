@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb_dlprof_plugin.readers.trace_names import ORIGINAL_ENDINGS, ORIGINALS, TAB_ENDINGS, stem_of
+from tb_dlprof_plugin.readers.trace_names import ORIGINAL_ENDINGS, ORIGINALS, TRACE_ENDINGS, stem_of
 from tb_dlprof_plugin.web.errors import RequestError
 
 PIECE_BYTES = 1_000_000
@@ -86,7 +86,7 @@ def piece_of(directory: Path, name: str, offset: int, version: str | None) -> by
 
 
 def _found(directory: Path) -> Iterator[Found]:
-    yield from _in_folder(directory, TAB_ENDINGS, "")
+    yield from _in_folder(directory, TRACE_ENDINGS, "")
     if not (directory / ORIGINALS).is_symlink():
         yield from _in_folder(directory / ORIGINALS, ORIGINAL_ENDINGS, f"{ORIGINALS}/")
 

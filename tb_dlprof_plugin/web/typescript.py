@@ -1,7 +1,8 @@
-"""Generates TypeScript declarations from the page structs: the frontend's `src/api/types.ts`, never edited by hand.
+"""The table of routes as TypeScript: writes the frontend's `src/api/types.ts`, never edited by hand.
 
-Each root in `PAGES` is the response of one HTTP route. Every struct that a root reaches becomes an interface, and every
-``Literal`` with a public name in their modules a type alias; docstrings become TSDoc comments.
+Every struct that a route's answer is made of becomes an interface, and every ``Literal`` with a public name in their
+modules a type alias; docstrings become TSDoc comments. ``Routes`` has the answer of each route, ``Queries`` its
+parameters, ``RunPage`` the names of the pages of one run.
 
     python -m tb_dlprof_plugin.web.typescript            # print
     python -m tb_dlprof_plugin.web.typescript --write    # update frontend/src/api/types.ts
@@ -17,85 +18,92 @@ import sys
 import typing
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import msgspec.inspect as mi
 
-from tb_dlprof_plugin.pages import (
-    advice,
-    by_model,
-    compare,
-    compare_ops,
-    forecast,
-    kernels,
-    key_nodes,
-    launches,
-    memory,
-    modules,
-    ops,
-    overview,
-    related,
-    roofline,
-    run_index,
-    runs,
-    search,
-    sweep,
-    tensor_cores,
-    trace_links,
-    trust,
-)
-from tb_dlprof_plugin.pages.timeline import chunk as timeline_chunk
-from tb_dlprof_plugin.pages.timeline import event as timeline_event
-from tb_dlprof_plugin.pages.timeline import matches as timeline_matches
-from tb_dlprof_plugin.pages.timeline import page as timeline
-from tb_dlprof_plugin.reports import page
+from tb_dlprof_plugin.web.queries import AnyQuery
+from tb_dlprof_plugin.web.routes import PAGES, ROUTES, Route
 
-PAGES: tuple[type[msgspec.Struct], ...] = (
-    run_index.RunIndex,
-    overview.Overview,
-    ops.OpsPage,
-    ops.OpDetail,
-    modules.ModulesPage,
-    kernels.KernelsPage,
-    launches.LaunchesPage,
-    timeline.TimelinePage,
-    timeline_chunk.TimelineEventsPage,
-    timeline_event.TimelineEvent,
-    timeline_matches.TimelineMatches,
-    tensor_cores.TensorCoresPage,
-    roofline.RooflinePage,
-    memory.MemoryPage,
-    key_nodes.KeyNodesPage,
-    search.SearchPage,
-    related.Related,
-    page.ReportPage,
-    advice.AdvicePage,
-    compare.ComparePage,
-    compare_ops.CompareOpDetail,
-    forecast.ForecastPage,
-    runs.ManyRunsPage,
-    by_model.ByModelPage,
-    sweep.SweepPage,
-    trace_links.TraceLinks,
-    trust.TrustPage,
-)
+_PREFIXED = """\
+export type Prefixed<Prefix extends string, Query> = {
+  [Name in keyof Query as `${Prefix}.${Name & string}`]: Query[Name];
+};
+"""
 TARGET = Path(__file__).resolve().parents[2] / "frontend" / "src" / "api" / "types.ts"
 
 _HEADER = """\
-// Generated from the page structs in tb_dlprof_plugin/pages by `python -m tb_dlprof_plugin.web.typescript --write`.
+// Generated from the routes in tb_dlprof_plugin/web/routes.py by `python -m tb_dlprof_plugin.web.typescript --write`.
 // Do not edit. What the routes answer: one interface per struct, field for field.
 """
 
 
 def render() -> str:
     """The whole of types.ts, ending in a newline."""
-    structs = _reachable(PAGES)
+    structs = _reachable(answers().values())
     aliases = _named_literals(structs)
     names = {frozenset(values): name for name, values in aliases.items()}
     parts = [_HEADER]
     parts += [f"export type {name} = {_union(values)};\n" for name, values in aliases.items()]
     parts += [_interface(struct, names) for struct in structs]
+    parts += [_routes(), _queries(names), _run_pages()]
     return "\n".join(parts)
+
+
+def answers() -> dict[str, type[msgspec.Struct]]:
+    """The struct that each route answers with, by the route's name; `trace` answers with a part of a file."""
+    found = {name: _answer(route) for name, route in ROUTES.items()}
+    return {name: answer for name, answer in found.items() if issubclass(answer, msgspec.Struct)}
+
+
+def _answer(route: Route) -> Any:
+    function = route.load_handler() if route.handler else route.load_page()
+    return typing.get_type_hints(function)["return"]
+
+
+def _routes() -> str:
+    lines = ["/** The answer of each route. */", "export interface Routes {"]
+    for name, answer in answers().items():
+        lines += [f"  /** {_sentence(ROUTES[name].title)} */", f"  {name}: {answer.__name__};"]
+    return "\n".join([*lines, "}", ""])
+
+
+def _queries(names: dict[frozenset[str], str]) -> str:
+    by_route = {name: route.load_query() for name, route in ROUTES.items()}
+    bases = [base for query in by_route.values() for base in reversed(query.__mro__) if issubclass(base, AnyQuery)]
+    parts = [f'/** Parameters with a prefix, as in "a.run". */\n{_PREFIXED}']
+    parts += [_query(query, names) for query in dict.fromkeys(bases)]
+    lines = ["/** The parameters of each route; what is left out or null is left to the server. */"]
+    lines += ["export interface Queries {", *(f"  {name}: {query.__name__};" for name, query in by_route.items())]
+    return "\n".join([*parts, *lines, "}", ""])
+
+
+def _query(query: type[AnyQuery], names: dict[frozenset[str], str]) -> str:
+    """One exported interface, which extends that of the class it is derived from."""
+    info, (base,) = mi.type_info(query), query.__bases__
+    assert isinstance(info, mi.StructType)
+    own = [field for field in info.fields if field.encode_name not in getattr(base, "__struct_fields__", ())]
+    above = [base.__name__] if issubclass(base, AnyQuery) else []
+    above += [f'Prefixed<"{f.encode_name}", {f.type.cls.__name__}>' for f in own if isinstance(f.type, mi.StructType)]
+    extends = f" extends {', '.join(above)}" if above else ""
+    lines = [*_tsdoc(inspect.getdoc(query) or ""), f"export interface {query.__name__}{extends} {{"]
+    for field in own:
+        if not isinstance(field.type, mi.StructType):
+            kind = _type(field.type, names).removesuffix(" | null")
+            lines.append(
+                f"  {field.encode_name}: {kind};" if field.required else f"  {field.encode_name}?: {kind} | null;"
+            )
+    return "\n".join([*lines, "}", ""])
+
+
+def _run_pages() -> str:
+    comment = "/** The pages of one run and a range, by their names in the address. */"
+    return f"{comment}\nexport type RunPage = {_union(PAGES)};\n"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _named_literals(structs: Iterable[type[msgspec.Struct]]) -> dict[str, tuple[str, ...]]:

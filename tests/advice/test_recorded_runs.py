@@ -11,7 +11,7 @@ from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.basis import basis
 from tb_dlprof_plugin.simulation.estimate import step_estimate
-from tb_dlprof_plugin.store.reclassify import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 PLANTED = ROOT / "benchmarks" / "planted" / "recorded"
 RUNS = sorted({path.parent for root in (DEMO, PAIRS, PLANTED) for path in root.rglob("*tfevents*")})

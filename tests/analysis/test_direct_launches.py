@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from tb_dlprof_plugin.model.profile import Attribution, Profile, Role, Verdict
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.ops import ops_page
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 def _rows(profile: Profile) -> list[tuple[str, str, str, int | None, int | None]]:

@@ -10,8 +10,8 @@ import pytest
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.model.profile import Profile, Verdict
-from tb_dlprof_plugin.store.event_file import read_profiles
-from tb_dlprof_plugin.store.reclassify import renewed
+from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.reclassify import reclassified
 
 ROOT = Path(__file__).parents[2]
 TRACES = sorted((ROOT / "tests" / "traces").glob("[!ct]*.pt.trace.json.gz"))
@@ -35,7 +35,7 @@ def _words(profile: Profile) -> list[tuple[str, int, str, str, str]]:
 @pytest.mark.parametrize("trace", TRACES, ids=lambda path: path.name.split(".")[0])
 def test_a_new_profile_stays_as_it_is(trace: Path) -> None:
     profile = analyze_trace(trace)
-    again = renewed(profile)
+    again = reclassified(profile)
     assert _words(again) == _words(profile)
     for table in ("launches", "ops", "iterations", "calls"):
         _same(getattr(profile, table), getattr(again, table))
@@ -53,7 +53,7 @@ def test_old_verdicts_give_way_to_those_of_the_rules(training) -> None:
         ops=replace(profile.ops, tensor_core_eligible=np.full(len(profile.ops), int(Verdict.NO))),
         iterations=replace(profile.iterations, category_ns=times),
     )
-    again = renewed(old)
+    again = reclassified(old)
     assert _words(again) == _words(profile)
     _same(again.ops, profile.ops)
     assert np.array_equal(again.iterations.category_ns, profile.iterations.category_ns)
@@ -64,7 +64,7 @@ def test_old_verdicts_give_way_to_those_of_the_rules(training) -> None:
     "stored", read_profiles(ROOT / "demo" / "recorded"), ids=lambda s: "-".join(s.path.parts[-3:-1])
 )
 def test_a_recorded_run_keeps_its_accounts(stored) -> None:
-    profile, again = stored.profile, renewed(stored.profile)
+    profile, again = stored.profile, reclassified(stored.profile)
     totals = again.iterations.category_ns.sum(axis=2)
     assert np.array_equal(totals, np.repeat(again.iterations.duration_ns[:, None], totals.shape[1], axis=1))
     assert np.array_equal(again.launches.duration_ns, profile.launches.duration_ns)

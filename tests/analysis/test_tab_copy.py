@@ -16,11 +16,11 @@ from tb_dlprof_plugin.interop.torch_tb_profiler.kernel_names import PATTERNS, ta
 from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import NAME_ARGUMENT, write_tab_copy
 from tb_dlprof_plugin.metrics.averages import operator_averages
 from tb_dlprof_plugin.model.profile import KernelKind, Profile, Verdict
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.modules import modules_page
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.trace_names import is_copy
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 NS = pytest.approx

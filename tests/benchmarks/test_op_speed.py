@@ -19,6 +19,7 @@ from op_speed.cases import COMMON_CHANNELS, DRAWS, Case, draw
 from op_speed.process import fitted
 from precision_pairs.forecast import frame_of, recordings
 
+from tb_dlprof_plugin.model.shapes import inputs_text
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
 from tb_dlprof_plugin.planning.features import matrix_features, other_features
 from tb_dlprof_plugin.planning.op_times import GaussianProcess, RatioTable, read_op_times
@@ -116,7 +117,7 @@ def test_the_table_holds_features_and_ratios_to_fp32(tmp_path: Path, monkeypatch
     ceilings = ceilings_of(GPU)
     assert ceilings is not None
     expected = [
-        matrix_features("aten::mm", [[8 * (n + 1), 16], [16, 32]], 8192 * (n + 1), 3584 * (n + 1), 2e3, ceilings, False)
+        matrix_features("aten::mm", ((8 * (n + 1), 16), (16, 32)), 8192 * (n + 1), 3584 * (n + 1), 2e3, ceilings, False)
         for n in range(8)
     ]
     assert table["gpu"] == GPU
@@ -202,7 +203,9 @@ def test_hardly_a_measured_op_is_a_layer_of_a_recorded_model() -> None:
         if run.precision == "fp32":
             profile = frame_of(run).profile
             names = (profile.strings[name] for name in profile.ops.name.tolist())
-            layers |= _convolutions(zip(names, (profile.strings[text] for text in profile.ops.shapes), strict=True))
+            layers |= _convolutions(
+                zip(names, (inputs_text(profile.input_shapes[row]) for row in profile.ops.shapes.tolist()), strict=True)
+            )
     assert len(layers) > 250
     same = []
     for path in fit.RECORDINGS:

@@ -11,7 +11,7 @@ from tb_dlprof_plugin.capture.facts import collect_facts  # noqa: E402
 from tb_dlprof_plugin.capture.loader import dataloader_facts  # noqa: E402
 from tb_dlprof_plugin.capture.system import complete_system, system_of_training  # noqa: E402
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts  # noqa: E402
-from tb_dlprof_plugin.store.event_file import read_profiles  # noqa: E402
+from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
 
 
 @pytest.fixture

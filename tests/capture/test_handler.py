@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tb_dlprof_plugin.capture import TbDlprofWarning, trace_handler, wait_for_analysis  # noqa: E402
-from tb_dlprof_plugin.store.event_file import read_profiles  # noqa: E402
+from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
 
 TRACE_NAME = re.compile(r"^(.+)\.(\d{19})\.pt\.trace\.json(\.gz)?$")
 

@@ -26,7 +26,7 @@ from tb_dlprof_plugin.capture import light_window as light_module
 from tb_dlprof_plugin.capture import session as session_module
 from tb_dlprof_plugin.capture.analysis_job import LightTrace
 from tb_dlprof_plugin.capture.light_window import LightRecording, another_profiler_runs
-from tb_dlprof_plugin.store.event_file import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 TRANSIT = torch_profile._transit_action
 

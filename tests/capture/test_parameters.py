@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from tb_dlprof_plugin.capture import profile  # noqa: E402
 from tb_dlprof_plugin.capture.parameters import Gradients, state_bytes  # noqa: E402
 from tb_dlprof_plugin.model.run_facts import RunFacts  # noqa: E402
-from tb_dlprof_plugin.store.event_file import read_profiles  # noqa: E402
+from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
 
 
 class TwoHeads(torch.nn.Module):

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 import pytest
 import torch
 
 from tb_dlprof_plugin import trace_handler
-from tb_dlprof_plugin.capture.handler import wants_pytorch_views
+from tb_dlprof_plugin.interop.torch_tb_profiler.wanted import ENVIRONMENT, wants_copy
 from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 from tb_dlprof_plugin.readers.trace_names import is_copy
-from tb_dlprof_plugin.store.event_file import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 
 def recorded(folder, step, **options):
-    handler = trace_handler(folder, "worker0", pytorch_views=True, **options)
+    handler = trace_handler(folder, "worker0", **({"pytorch_views": True} | options))
     schedule = torch.profiler.schedule(wait=0, warmup=1, active=2, repeat=1)
     with torch.profiler.profile(schedule=schedule, on_trace_ready=handler) as prof:
         for _ in range(3):
@@ -58,14 +59,51 @@ def test_a_copy_that_fails_is_a_warning_and_the_profile_is_there(tmp_path, train
     assert len(read_profiles(tmp_path)) == 1
 
 
-def test_who_has_the_tab_gets_the_copy_unless_told_otherwise(monkeypatch):
-    monkeypatch.delenv("TB_DLPROF_PYTORCH_VIEWS")
-    pytest.importorskip("torch_tb_profiler")
-    assert wants_pytorch_views(keep_trace=True)
-    assert not wants_pytorch_views(keep_trace=False)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert not wants_pytorch_views(keep_trace=True)
-    monkeypatch.setenv("TB_DLPROF_PYTORCH_VIEWS", "1")
-    assert wants_pytorch_views(keep_trace=False)
-    monkeypatch.setenv("TB_DLPROF_PYTORCH_VIEWS", "0")
-    assert not wants_pytorch_views(keep_trace=True)
+def test_a_copy_is_wanted_with_the_extra_and_not_without_it(monkeypatch, installed):
+    monkeypatch.delenv(ENVIRONMENT)
+    installed(True)
+    assert wants_copy(keep_trace=True)
+    assert not wants_copy(keep_trace=False)
+    installed(False)
+    assert not wants_copy(keep_trace=True)
+    monkeypatch.setenv(ENVIRONMENT, "1")
+    assert wants_copy(keep_trace=False)
+    installed(True)
+    monkeypatch.setenv(ENVIRONMENT, "0")
+    assert not wants_copy(keep_trace=True)
+
+
+@pytest.mark.parametrize("extra", [True, False])
+def test_the_hook_leaves_a_copy_with_the_extra_and_the_bare_trace_without_it(
+    tmp_path, training, monkeypatch, installed, extra
+):
+    monkeypatch.delenv(ENVIRONMENT)
+    installed(extra)
+    found = recorded(tmp_path, training[1], pytorch_views=None)
+    traces = [tmp_path / name for name in found if ".trace.json" in name]
+    assert sorted(is_copy(trace) for trace in traces) == ([False, True] if extra else [False])
+    assert (tmp_path / "kineto").is_dir() is extra
+
+
+@pytest.mark.parametrize("option", [True, False])
+def test_the_option_decides_whatever_is_installed(tmp_path, training, installed, option):
+    installed(not option)
+    found = recorded(tmp_path, training[1], pytorch_views=option)
+    assert any(is_copy(tmp_path / name) for name in found) is option
+
+
+@pytest.fixture
+def installed(tmp_path_factory, monkeypatch):
+    """Makes torch-tb-profiler one that is installed, or one that is not."""
+    site = tmp_path_factory.mktemp("site")
+    (site / "torch_tb_profiler").mkdir()
+    (site / "torch_tb_profiler" / "__init__.py").touch()
+
+    def install(there: bool) -> None:
+        if there:
+            monkeypatch.delitem(sys.modules, "torch_tb_profiler", raising=False)
+            monkeypatch.syspath_prepend(site)
+        else:
+            monkeypatch.setitem(sys.modules, "torch_tb_profiler", None)
+
+    return install

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 from tb_dlprof_plugin.capture import TbDlprofWarning, profile  # noqa: E402
 from tb_dlprof_plugin.capture import session as session_module  # noqa: E402
-from tb_dlprof_plugin.store.event_file import read_profiles  # noqa: E402
+from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
 
 
 def has_hooks(model):

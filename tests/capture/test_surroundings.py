@@ -15,7 +15,7 @@ from tb_dlprof_plugin.capture import nvml, profile  # noqa: E402
 from tb_dlprof_plugin.capture.facts import collect_facts  # noqa: E402
 from tb_dlprof_plugin.capture.slow_switches import slow_switches  # noqa: E402
 from tb_dlprof_plugin.model.run_facts import DdpFacts  # noqa: E402
-from tb_dlprof_plugin.store.event_file import read_profiles  # noqa: E402
+from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
 
 
 def test_only_switches_that_are_on_are_named(monkeypatch):

@@ -14,13 +14,15 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.cli import advice_text
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.advice import advice_report
-from tb_dlprof_plugin.store.event_file import read_profiles, write_profile
+from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 Advise = Callable[..., Result]
 
@@ -194,3 +196,21 @@ def test_its_former_name_still_works_and_is_not_listed(source: Path, advise: Adv
     former = CliRunner().invoke(app, ["advice", str(source), "--json"])
     assert former.stdout == advise("--json").stdout
     assert "  advice " not in CliRunner().invoke(app, ["--help"]).stdout
+
+
+def test_what_a_rule_says_of_itself_needs_no_run() -> None:
+    result = CliRunner().invoke(app, ["advise", "--rule", "tf32_off"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    (known,) = (one.rule for one in all_rules() if one.rule.id == "tf32_off")
+    assert result.stdout.startswith(f"# {known.title}\n\nRule `tf32_off`.")
+    for text in (known.looks_for, known.why, known.fix, known.ignore_when, known.references[0].url):
+        assert text in result.stdout
+    for name in known.thresholds:
+        assert f"| `{name}` | " in result.stdout
+    assert "Step times of one run vary by about this much" in result.stdout, "where a threshold comes from"
+
+
+def test_an_unknown_rule_is_one_sentence() -> None:
+    result = CliRunner().invoke(app, ["advise", "--rule", "tf32_of"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "tb-dlprof: there is no rule tf32_of; did you mean tf32_off?\n"

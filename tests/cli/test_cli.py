@@ -16,7 +16,6 @@ from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.model.run_facts import RunFacts
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.pages.launches import launches_page
@@ -28,7 +27,9 @@ from tb_dlprof_plugin.pages.roofline import roofline_page
 from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.pages.timeline.page import timeline_page
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.event_file import read_profiles, write_profile
+from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -301,7 +302,7 @@ def test_a_trace_file_is_read_directly(run, cpu_trace) -> None:
         (("ops", "logdir/fp32", "--cycle", "9"), "no profile of that rank and cycle"),
         (("kernels", "logdir/fp32", "--rank", "9"), "no profile of that rank and cycle"),
         (("summary", "broken.pt.trace.json"), "ends in the middle of the JSON"),
-        (("summary", "notes.txt"), "is not JSON"),
+        (("summary", "notes.txt"), "is no trace in a known format"),
         (("compare", "logdir/fp32", "missing"), "missing does not exist"),
         (("import", "broken.pt.trace.json", "--logdir", "new"), "ends in the middle of the JSON"),
         (("import", "empty", "--logdir", "new"), "holds no *.pt.trace.json"),

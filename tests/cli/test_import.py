@@ -16,7 +16,8 @@ from typer.testing import CliRunner, Result
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.model.run_facts import RunFacts
-from tb_dlprof_plugin.store.event_file import read_profiles, write_profile
+from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 
 @pytest.fixture

@@ -14,10 +14,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.cli.main import app
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.forecast import ForecastOp, ForecastPage, forecast_page
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.event_file import read_profiles, write_profile
+from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 LENET, VGG = RECORDED / "lenet" / "fp32", RECORDED / "vgg16" / "fp32"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.readers.trace_names import is_copy
-from tb_dlprof_plugin.store.event_file import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 TRACE = Path(__file__).resolve().parents[1] / "traces" / "cuda_training.pt.trace.json.gz"
 

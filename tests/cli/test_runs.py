@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.model.run_facts import RunFacts
-from tb_dlprof_plugin.store.event_file import read_profiles, write_profile
+from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 

@@ -13,8 +13,8 @@ from support.tensorboard import RECORDED, Server, Watched
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice.finding import FindingItem
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 FP32, AMP = "vgg16/fp32", "vgg16/amp-fp16"
 _PAGE_MS = 30_000

@@ -13,9 +13,9 @@ from support.tensorboard import RECORDED, start_tensorboard
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.notebook import colab_script, page_path
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 FP32, AMP, LATER = "lenet/fp32", "lenet/amp-fp16", "mlp/fp32"
 _PAGE_MS = 30_000

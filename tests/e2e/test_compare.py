@@ -11,9 +11,9 @@ from playwright.sync_api import FrameLocator, expect
 from support.tensorboard import RECORDED, Server, Watched
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.compare import CompareInput, ComparePage, compare_op, compare_page
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 FP32, AMP = "resnet50/fp32", "resnet50/amp-fp16"
 _PAGE_MS = 30_000

@@ -12,10 +12,10 @@ from support.tensorboard import RECORDED, Server, Watched
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.forecast import forecast_page
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 RUNS = ("resnet50/fp32", "resnet50/amp-bf16", "lenet/fp32", "lenet/amp-fp16")
 _PAGE_MS = 30_000

@@ -14,11 +14,11 @@ from support.tensorboard import RECORDED, Server, Watched
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.metrics.key_node import with_key_node
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.overview import Overview, overview
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.registry import make_report
 from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 RUN, UNMARKED, KEY_NODE = "lenet/fp32", "unmarked", "conv1/conv2d"
 _PAGE_MS = 30_000

@@ -9,10 +9,10 @@ from playwright.sync_api import expect
 from support.tensorboard import ROOT, Server, Watched
 
 from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.memory import memory_page
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 TRACE = ROOT / "tests" / "metrics" / "recorded" / "resnet18_memory_h200.pt.trace.json.gz"
 _PAGE_MS = 30_000

@@ -15,10 +15,10 @@ from support.jupyter import jupyter_lab
 from support.tensorboard import ROOT
 
 import tb_dlprof_plugin
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 NAME = "colab.ipynb"
 _START_MS, _RUN_MS = 60_000, 150_000

@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 from support.tensorboard import RECORDED, Server, Watched
 
 from tb_dlprof_plugin.store import event_file
-from tb_dlprof_plugin.store.event_file import read_profiles, write_profile
+from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 _PAGE_MS = 30_000
 

@@ -22,9 +22,9 @@ from playwright.sync_api import expect
 from support.tensorboard import ROOT, Server, Watched
 
 from tb_dlprof_plugin.capture.analysis_job import Job
+from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name, original_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.kernel_names import tab_name
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
-from tb_dlprof_plugin.readers.trace_names import copy_name, original_name
 
 RUNS = ("hook_fp32", "hook_amp_bf16")
 _PAGE_MS = 30_000

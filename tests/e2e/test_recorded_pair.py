@@ -12,11 +12,11 @@ from support.tensorboard import RECORDED, Server, Watched
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.modules import modules_page
 from tb_dlprof_plugin.pages.overview import Overview, overview
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 FP32, AMP = "vgg16/fp32", "vgg16/amp-fp16"
 _PAGE_MS = 30_000
@@ -178,7 +178,7 @@ def test_a_module_leads_to_its_ops(server: Server, watched: Watched) -> None:
     expect(detail.locator(f"[title='{expected.gpu_ns:,} ns']").first).to_be_visible()
     assert "p.tb_dlprof.module=features.0" in watched.page.evaluate("location.hash")
     detail.get_by_test_id("module-ops").click()
-    expect(frame.get_by_test_id("about")).to_contain_text("features.0")
+    expect(frame.get_by_test_id("page-filter")).to_contain_text("features.0")
     expect(frame.get_by_test_id("ops-table").locator("tbody tr")).to_have_count(expected.ops)
     nothing_went_wrong(watched)
 

@@ -11,11 +11,11 @@ from playwright.sync_api import expect
 from support.tensorboard import RECORDED, Server, Watched
 
 from tb_dlprof_plugin.pages.by_model import by_model_page
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.recorded_run import recorded_run
 from tb_dlprof_plugin.pages.runs import many_runs_page
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.reclassify import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 _PAGE_MS = 30_000
 MODELS = ("mlp", "lenet", "alexnet")

@@ -11,7 +11,8 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 from support.tensorboard import RECORDED, ROOT, Server
 
-from tb_dlprof_plugin.store.event_file import read_profiles, write_profile
+from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 _PAGE_MS = 30_000
 _TRACE = ROOT / "tests" / "traces" / "resnet50_big.pt.trace.json.gz"  # of two pieces

@@ -20,11 +20,11 @@ from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
 from tb_dlprof_plugin.model.profile import Attribution, CallKind, KernelKind, Profile
 from tb_dlprof_plugin.model.tree import any_in_subtree
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.pages.ops import op_detail, ops_page
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.codec import decode, encode
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 REF = RunRef("run", "trace", 0, 0)
 MENDED = ("negative_duration", "absurd_time", "events_lost", "cut_short", "gzip_cut", "gzip_damaged")

@@ -12,7 +12,6 @@ import pytest
 from invariants.conftest import Recording
 
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.pages.launches import launches_page
@@ -23,6 +22,7 @@ from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.roofline import roofline_page
 from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page
 
 REF = RunRef("run", "trace", 0, 0)

@@ -17,9 +17,9 @@ from tb_dlprof_plugin.metrics.kernels import kernel_totals
 from tb_dlprof_plugin.metrics.key_node import key_node_candidates, with_key_node
 from tb_dlprof_plugin.metrics.modules import module_totals
 from tb_dlprof_plugin.model.profile import Attribution
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.registry import REPORTS, make_report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 REF = RunRef("run", "trace", 0, 0)
 Rows = list[dict[str, Any]]

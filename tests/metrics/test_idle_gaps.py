@@ -11,7 +11,7 @@ from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.metrics.idle_gaps import GapKind, idle_gaps
 from tb_dlprof_plugin.metrics.iteration_pace import Pace, iteration_pace
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.event_file import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 US = 1000
 RECORDED = sorted(p.parent for p in (Path(__file__).parents[2] / "demo" / "recorded").rglob("*tfevents*"))

@@ -14,7 +14,7 @@ from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.intervals import union
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.store.event_file import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 RUNS = sorted(str(path.relative_to(RECORDED)) for path in RECORDED.glob("*/*") if path.is_dir())

@@ -10,7 +10,7 @@ from tb_dlprof_plugin.metrics.step_phases import PARTS, parts_by_iteration, reco
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.event_file import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 RECORDED = Path(__file__).parents[2] / "demo" / "recorded"
 

@@ -11,7 +11,7 @@ from tb_dlprof_plugin.metrics.run_figures import RunFigures, run_figures
 from tb_dlprof_plugin.metrics.run_setup import run_setup
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.reclassify import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 

@@ -92,8 +92,8 @@ def test_several_reasons_of_one_op_each_have_their_time(new_trace) -> None:
     )
     items = off_tensor_cores(view, view.selection()).off
     assert [(item.reason.id, item.time_ns, item.shapes) for item in items] == [
-        ("library_choice", 30_000, "[[64, 64], [64, 64]]"),
-        ("alignment", 10_000, "[[64, 84], [84, 10]]"),
+        ("library_choice", 30_000, ((64, 64), (64, 64))),
+        ("alignment", 10_000, ((64, 84), (84, 10))),
     ]
 
 

@@ -15,14 +15,23 @@ from tb_dlprof_plugin.metrics.matrix_work import (
     forward_convolution,
     work_of,
 )
+from tb_dlprof_plugin.model.dtypes import FLOAT, dtype_named, dtypes_in
+from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
+from tb_dlprof_plugin.readers.kineto.input_text import parse_dtypes, parse_shapes
 
 torch = pytest.importorskip("torch")
 
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count  # noqa: E402
 
 
+def _shapes(dims: list[Any]) -> InputShapes:
+    found = parse_shapes(json.dumps(dims))
+    assert found is not None
+    return found
+
+
 def _work(op: str, dims: list[Any], dtype: str = "c10::Half") -> Work | None:
-    return work_of(op, json.dumps(dims), json.dumps([dtype] * len(dims)))
+    return work_of(op, _shapes(dims), (dtype_named(dtype),) * len(dims))
 
 
 def _counted(function: Any, *shapes: tuple[int, ...]) -> int:
@@ -112,11 +121,11 @@ def test_convolutions_count_as_torch_counts_them(
     convolution = getattr(torch.nn.functional, f"conv{len(image) - 2}d")
     output = tuple(convolution(torch.zeros(image, device="meta"), torch.zeros(weight, device="meta"), **options).shape)
     expected = _counted(lambda x, w: convolution(x, w, **options), image, weight)
-    work = forward_convolution(json.dumps([image, weight]), json.dumps(["float", "float"]), output)
+    work = forward_convolution((image, weight), dtypes_in("float, float"), output)
     assert work is not None
     assert work.flops == expected
     for computed in ((True, True), (True, False), (False, True), (False, False)):
-        mine = backward_convolution(json.dumps([output, image, weight]), json.dumps(["float"] * 3), False, *computed)
+        mine = backward_convolution((output, image, weight), (FLOAT,) * 3, False, *computed)
         assert mine is not None
         # Each gradient takes as many multiply-adds as the forward pass.
         assert mine.flops == sum(computed) * expected
@@ -131,8 +140,8 @@ def test_only_the_weight_gradient_of_a_grouped_convolution_differs_from_torchs_c
         torch.nn.functional.conv2d(x, w, groups=groups).sum().backward()
 
     counted = _counted(both, image, weight)
-    forward = forward_convolution(json.dumps([image, weight]), "", (4, 16, 14, 14))
-    backward = backward_convolution(json.dumps([(4, 16, 14, 14), image, weight]), "", False, True, True)
+    forward = forward_convolution((image, weight), (), (4, 16, 14, 14))
+    backward = backward_convolution(((4, 16, 14, 14), image, weight), (), False, True, True)
     assert forward is not None
     assert backward is not None
     assert counted - forward.flops - backward.flops == (groups - 1) * forward.flops
@@ -146,7 +155,7 @@ def test_transposed_convolutions_move_over_the_input() -> None:
         torch.nn.functional.conv_transpose2d(x, w, stride=2).sum().backward()
 
     forward = _work("aten::cudnn_convolution_transpose", [list(image), list(weight)])
-    backward = backward_convolution(json.dumps([(4, 12, 33, 33), image, weight]), "", True, True, True)
+    backward = backward_convolution(((4, 12, 33, 33), image, weight), (), True, True, True)
     assert forward is not None
     assert backward is not None
     assert forward.flops + backward.flops == _counted(both, image, weight)
@@ -166,7 +175,7 @@ def test_transposed_convolutions_move_over_the_input() -> None:
     ],
 )
 def test_what_the_shapes_do_not_tell_is_unknown(op: str, shapes: str, dtypes: str) -> None:
-    assert work_of(op, shapes, dtypes) is None
+    assert work_of(op, parse_shapes(shapes) or (), parse_dtypes(dtypes) or ()) is None
 
 
 def test_bytes_of_an_unknown_data_type_are_unknown_and_its_flops_are_not() -> None:
@@ -200,19 +209,23 @@ def test_a_recurrent_layer_has_the_flops_that_torch_counts_step_by_step(
     cell = list(states[1].shape) if kind == "LSTM" else []
     dims = [[steps, batch, inputs], weights, [], [], hidden, cell]
     dtypes = ["float", "TensorList", "Scalar", "float", "float", "float", "float", "float"]
-    work = work_of("aten::_cudnn_rnn", json.dumps(dims), json.dumps(dtypes))
+    work = work_of("aten::_cudnn_rnn", _shapes(dims), tuple(map(dtype_named, dtypes)))
     assert work is not None
     assert work.flops == forward.get_total_flops()
     sizes = (weights, [hidden, hidden, cell, cell] if cell else [hidden, hidden])
     parts = sum(math.prod(shape) for shapes in sizes for shape in shapes)
     assert work.bytes == 4 * (source.numel() + output.numel() + parts)
     gradients = [list(output.shape)] * 2
-    trained = backward_recurrent(json.dumps([*dims, *gradients]), json.dumps(dtypes))
+    trained = backward_recurrent(_shapes([*dims, *gradients]), tuple(map(dtype_named, dtypes)))
     assert trained is not None
     assert trained.flops == backward.get_total_flops()
 
 
 def test_a_packed_input_has_the_rows_of_all_its_sequences() -> None:
-    work = work_of("aten::_cudnn_rnn", "[[37, 8], [[48, 8], [48, 12]], [], [], [1, 4, 12]]", '["float", "TensorList"]')
+    work = work_of(
+        "aten::_cudnn_rnn",
+        ((37, 8), TensorList(((48, 8), (48, 12))), (), (), (1, 4, 12)),
+        dtypes_in("float, TensorList"),
+    )
     assert work is not None
     assert work.flops == 2 * 37 * 48 * (8 + 12)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_dlprof_plugin.names.alignment import misaligned, multiple, product_sizes
+from tb_dlprof_plugin.readers.kineto.input_text import parse_shapes
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ from tb_dlprof_plugin.names.alignment import misaligned, multiple, product_sizes
     ],
 )
 def test_sizes_are_read_off_the_input_shapes(op: str, shapes: str, expected: dict[str, int]) -> None:
-    assert {size.label: size.value for size in product_sizes(op, shapes)} == expected
+    assert {size.label: size.value for size in product_sizes(op, parse_shapes(shapes) or ())} == expected
 
 
 def test_sixteen_bytes_are_other_numbers_of_elements_in_each_precision() -> None:
@@ -57,7 +58,7 @@ def test_sixteen_bytes_are_other_numbers_of_elements_in_each_precision() -> None
 
 
 def test_a_size_is_misaligned_by_the_precision_it_runs_in() -> None:
-    sizes = product_sizes("aten::mm", "[[64, 84], [84, 10]]")
+    sizes = product_sizes("aten::mm", ((64, 84), (84, 10)))
     assert [str(size) for size in misaligned(sizes, "fp16")] == ["N = 10", "K = 84"]
     assert [str(size) for size in misaligned(sizes, "tf32")] == ["N = 10"]
     assert [str(size) for size in misaligned(sizes, "fp64")] == []

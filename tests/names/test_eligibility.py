@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tb_dlprof_plugin.model.dtypes import COMPLEX_DOUBLE, COMPLEX_FLOAT, dtypes_in
 from tb_dlprof_plugin.model.profile import Verdict
+from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
 from tb_dlprof_plugin.names.tensor_core_eligibility import (
     computes_product,
     eligible,
@@ -15,10 +17,10 @@ from tb_dlprof_plugin.names.tensor_core_eligibility import (
 )
 
 HOPPER, ADA, AMPERE, TURING, VOLTA, PASCAL = (9, 0), (8, 9), (8, 0), (7, 5), (7, 0), (6, 1)
-CONV = "[[8, 64, 32, 32], [128, 64, 3, 3], [128]]"
-DEPTHWISE = "[[8, 64, 32, 32], [64, 1, 3, 3], [64]]"
-DEPTHWISE_BACKWARD = "[[8, 64, 30, 30], [8, 64, 32, 32], [64, 1, 3, 3]]"
-FLOATS = '["float", "float"]'
+CONV = ((8, 64, 32, 32), (128, 64, 3, 3), (128,))
+DEPTHWISE = ((8, 64, 32, 32), (64, 1, 3, 3), (64,))
+DEPTHWISE_BACKWARD = ((8, 64, 30, 30), (8, 64, 32, 32), (64, 1, 3, 3))
+FLOATS = dtypes_in("float, float")
 
 
 @pytest.mark.parametrize(
@@ -29,10 +31,10 @@ FLOATS = '["float", "float"]'
     ],
 )  # fmt: skip
 def test_ops_that_call_a_matrix_routine_are_eligible(op: str) -> None:
-    assert eligible(op, "", FLOATS, HOPPER) == Verdict.YES
-    assert eligible(op, "", FLOATS, VOLTA) == Verdict.YES
-    assert eligible(op, "", FLOATS, PASCAL) == Verdict.NO
-    assert eligible(op, "", FLOATS, None) == Verdict.UNKNOWN
+    assert eligible(op, (), FLOATS, HOPPER) == Verdict.YES
+    assert eligible(op, (), FLOATS, VOLTA) == Verdict.YES
+    assert eligible(op, (), FLOATS, PASCAL) == Verdict.NO
+    assert eligible(op, (), FLOATS, None) == Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -58,15 +60,15 @@ def test_a_depthwise_convolution_is_no_matrix_product() -> None:
     ("shapes", "expected"),
     [
         (DEPTHWISE, True),
-        ("[[8, 64, 32, 32], [64, 2, 3, 3]]", False),
-        ("[[8, 1, 32, 32], [16, 1, 3, 3]]", False),
-        ("", False),
-        ("not json", False),
-        ("[[8, 64, 32, 32]]", False),
-        ("[[], []]", False),
+        (((8, 64, 32, 32), (64, 2, 3, 3)), False),
+        (((8, 1, 32, 32), (16, 1, 3, 3)), False),
+        ((), False),
+        ((TensorList(((8, 64, 32, 32), (64, 1, 3, 3))), (64, 1, 3, 3)), False),
+        (((8, 64, 32, 32),), False),
+        (((), ()), False),
     ],
 )
-def test_depthwise_is_read_off_the_weight(shapes: str, expected: bool) -> None:
+def test_depthwise_is_read_off_the_weight(shapes: InputShapes, expected: bool) -> None:
     assert is_depthwise("aten::cudnn_convolution", shapes) is expected
 
 
@@ -78,25 +80,22 @@ def test_depthwise_is_read_off_the_weight(shapes: str, expected: bool) -> None:
     ],
 )  # fmt: skip
 def test_fp64_is_eligible_only_where_tensor_cores_take_it(capability: tuple[int, int], expected: Verdict) -> None:
-    assert eligible("aten::mm", "", '["double", "double"]', capability) == expected
+    assert eligible("aten::mm", (), dtypes_in("double, double"), capability) == expected
 
 
 def test_complex_matrices_are_eligible_where_tensor_cores_take_their_parts() -> None:
     # TF32 for FP32, FP64 for FP64.
-    single, double = (
-        '["c10::complex<float>", "c10::complex<float>"]',
-        '["c10::complex<double>", "c10::complex<double>"]',
-    )
+    single, double = (COMPLEX_FLOAT, COMPLEX_FLOAT), (COMPLEX_DOUBLE, COMPLEX_DOUBLE)
     gpus = (HOPPER, ADA, AMPERE, TURING)
     yes, no = Verdict.YES, Verdict.NO
-    assert [eligible("aten::mm", "", single, capability) for capability in gpus] == [yes, yes, yes, no]
-    assert [eligible("aten::mm", "", double, capability) for capability in gpus] == [yes, no, yes, no]
+    assert [eligible("aten::mm", (), single, capability) for capability in gpus] == [yes, yes, yes, no]
+    assert [eligible("aten::mm", (), double, capability) for capability in gpus] == [yes, no, yes, no]
 
 
 def test_a_triton_template_is_a_matrix_routine_and_other_triton_kernels_are_not() -> None:
-    assert eligible("triton_tem_fused_mm_0", "", FLOATS, HOPPER) == Verdict.YES
-    assert eligible("triton_tem_fused_mm_0", "", FLOATS, PASCAL) == Verdict.NO
-    assert eligible("triton_poi_fused_add_0", "", FLOATS, HOPPER) == Verdict.NO
+    assert eligible("triton_tem_fused_mm_0", (), FLOATS, HOPPER) == Verdict.YES
+    assert eligible("triton_tem_fused_mm_0", (), FLOATS, PASCAL) == Verdict.NO
+    assert eligible("triton_poi_fused_add_0", (), FLOATS, HOPPER) == Verdict.NO
 
 
 def test_what_an_op_could_run_in_is_what_the_gpu_takes() -> None:

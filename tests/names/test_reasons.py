@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tb_dlprof_plugin.model.dtypes import dtype_named, dtypes_in
 from tb_dlprof_plugin.model.profile import Verdict
 from tb_dlprof_plugin.names.alignment import misaligned, product_sizes
 from tb_dlprof_plugin.names.kernel_verdicts import classify_kernel
 from tb_dlprof_plugin.names.tensor_core_eligibility import eligible
 from tb_dlprof_plugin.names.tensor_core_reasons import Product, Reason, Settings, reason_for
+from tb_dlprof_plugin.readers.kineto.input_text import parse_shapes
 
 ORACLE = Path(__file__).parent / "oracle" / "h200.json.gz"
 HOPPER = Settings((9, 0), matmul_tf32=True, cudnn_tf32=True, half=False)
@@ -24,7 +26,7 @@ SQUARE = "[[64, 64], [64, 64]]"
 
 
 def mm(shapes: str = SQUARE, dtypes: str = HALF, verdict: Verdict = Verdict.NO, op: str = "aten::mm") -> Product:
-    return Product(op, shapes, dtypes, "a_kernel", verdict)
+    return Product(op, parse_shapes(shapes) or (), dtypes_in(dtypes), "a_kernel", verdict)
 
 
 def conv(shapes: str = "[[8, 64, 9, 9], [128, 64, 3, 3]]", dtypes: str = HALF) -> Product:
@@ -102,8 +104,8 @@ def test_the_reason_names_the_switch_that_changes_it() -> None:
 def test_a_buffer_of_bytes_makes_no_int8_product() -> None:
     lstm = Product(
         "aten::_cudnn_rnn",
-        "[[20, 16, 64], [], [], [], [1, 16, 128]]",
-        '["float", "", "unsigned char"]',
+        ((20, 16, 64), (), (), (), (1, 16, 128)),
+        tuple(map(dtype_named, ("float", "", "unsigned char"))),
         "k",
         Verdict.NO,
     )
@@ -151,6 +153,6 @@ def test_what_the_hardware_ran_on_tensor_cores_was_eligible_but_for_solvers_and_
     on = {(row["op"], row["input_types"]) for row in recorded["rows"] if row["with_matrix_work"] and row["op"]}
     assert len(on) > 100
     # Shapes are not in the recording; only depthwise convolutions would need them.
-    missed = {op for op, dtypes in on if eligible(op, "", dtypes, (9, 0)) != Verdict.YES}
+    missed = {op for op, dtypes in on if eligible(op, (), dtypes_in(dtypes), (9, 0)) != Verdict.YES}
     # Solvers multiply blocks on the side; cuBLAS computes some products with a vector in half precision as matrices.
     assert {op for op in missed if "linalg" not in op} <= {"aten::addmv", "aten::addmv_"}

@@ -11,8 +11,8 @@ from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleStatus, SavingItem
 from tb_dlprof_plugin.advice.topics import OTHER, TOPICS
 from tb_dlprof_plugin.pages.advice import _combined_text, _headline, advice_page, rule_lines
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 @pytest.fixture(scope="module")

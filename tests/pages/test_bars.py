@@ -8,12 +8,12 @@ import pytest
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.pages import iteration_bins
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
 from tb_dlprof_plugin.pages.launches import launches_page
 from tb_dlprof_plugin.pages.ops import op_detail, ops_page
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 REF = RunRef("mlp/fp32", "s", 0, 0)

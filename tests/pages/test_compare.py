@@ -9,10 +9,10 @@ import pytest
 import tb_dlprof_plugin
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.run_facts import RunFacts
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.compare import CompareInput, ComparePage, compare_op, compare_page
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 KERNEL = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"

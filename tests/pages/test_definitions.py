@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
-from tb_dlprof_plugin.pages.definition_files import TARGETS, stale
+from tb_dlprof_plugin.pages.definition_files import TARGETS, docs, stale
 from tb_dlprof_plugin.pages.definitions import DEFINITIONS, SLICES
 
 
@@ -31,3 +31,9 @@ def test_every_definition_is_a_sentence_and_is_used() -> None:
 def test_every_measure_of_a_comparison_is_defined(gpu_frame, ref) -> None:  # type: ignore[no-untyped-def]
     side = CompareInput(gpu_frame, ref, gpu_frame.selection())
     assert {metric.key for metric in compare_page(side, side).metrics} == set(SLICES["compare"])
+
+
+def test_the_page_of_the_docs_has_a_row_for_each_definition() -> None:
+    rows = [line for line in docs().splitlines() if line.startswith("| ")]
+    texts = [*DEFINITIONS.values(), *(text for parts in SLICES.values() for text in parts.values())]
+    assert [text for text in texts if not any(row.endswith(f" | {text} |") for row in rows)] == []

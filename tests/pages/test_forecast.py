@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page, mixed_precision
 from tb_dlprof_plugin.planning import ForecastError, forecast
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.event_file import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 A100 = "NVIDIA A100-SXM4-80GB"

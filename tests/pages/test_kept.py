@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 import tb_dlprof_plugin
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.forecast import forecast_page
 from tb_dlprof_plugin.pages.realised_savings import KeptPromises
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 

@@ -7,11 +7,11 @@ import pytest
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.pages import launch_rows
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.launches import launches_page
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 def test_the_first_line_says_what_sets_the_pace_and_why_the_gpu_is_idle(gpu_frame: ProfileView, ref: RunRef) -> None:

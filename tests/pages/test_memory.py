@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.model.profile import Memory
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES
 
 GIB = 1 << 30

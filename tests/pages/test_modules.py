@@ -13,12 +13,12 @@ import pytest
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.model.profile import Note
 from tb_dlprof_plugin.model.run_facts import RunFacts
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.modules import NOTE_FROM_STACKS, ModuleRow, modules_page
 from tb_dlprof_plugin.pages.ops import ops_page
 from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.event_file import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,13 +6,14 @@ import pytest
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.common import RunRef, SelectedRange, Slice
+from tb_dlprof_plugin.pages.common import SelectedRange, Slice
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.pages.ops import OpIteration, op_detail, ops_page
 from tb_dlprof_plugin.pages.overview import Overview, overview
 from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 ALL, SECOND = Selection(0, 2), Selection(1, 1)
 

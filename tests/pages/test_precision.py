@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 import tb_dlprof_plugin
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.model.run_facts import LossScale, RunFacts
-from tb_dlprof_plugin.pages.common import RunRef, run_title
+from tb_dlprof_plugin.pages.common import run_title
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.precision import numeric_health_panel, precision_summary
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "demo" / "recorded"

@@ -13,9 +13,9 @@ import pytest
 import tb_dlprof_plugin
 from tb_dlprof_plugin.api.profiles import ReadProfile
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
-from tb_dlprof_plugin.pages.pages import PAGES
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.event_file import write_profile
+from tb_dlprof_plugin.web.routes import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "demo" / "recorded"
@@ -57,7 +57,7 @@ class TestPage:
     @pytest.mark.parametrize("name", PAGES)
     def test_every_table_has_the_rows_of_the_view(self, run: ReadProfile, name: str) -> None:
         view = ProfileView(run.profile)
-        data = PAGES[name](view, run.ref, view.selection())
+        data = PAGES[name].load_page()(view, run.ref, view.selection())
         page = run.page(name)
         assert page.data == data
         assert json.loads(page.to_json()) == msgspec.to_builtins(data)

@@ -8,12 +8,12 @@ import re
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.report_titles import DLPROF, TITLES
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.page import report_page
 from tb_dlprof_plugin.reports.registry import REPORTS, make_report
 from tb_dlprof_plugin.reports.table import csv_cells
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page
 
 UNITS = {"ns": "_ns", "percent": "_percent", "bytes": "_bytes"}

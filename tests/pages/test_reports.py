@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tb_dlprof_plugin.metrics.key_node import with_key_node
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.registry import REPORTS, make_report
 from tb_dlprof_plugin.reports.table import Report, json_key
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE: dict[str, Any] = json.loads((ROOT / "tests" / "data" / "dlprof_guide.json").read_text())

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tb_dlprof_plugin import read_profiles
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.ops import op_detail
 from tb_dlprof_plugin.pages.roofline import roofline_page
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 

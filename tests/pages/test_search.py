@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.pages.modules import modules_page
 from tb_dlprof_plugin.pages.ops import op_detail, ops_page
 from tb_dlprof_plugin.pages.related import related
 from tb_dlprof_plugin.pages.search import HITS_PER_KIND, search_page
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.event_file import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 

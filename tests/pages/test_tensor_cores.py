@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from tb_dlprof_plugin.model.run_facts import RunFacts
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.ops import op_detail, op_rows
 from tb_dlprof_plugin.pages.tensor_cores import TensorCoresPage, tensor_cores_page
 from tb_dlprof_plugin.planning import forecast
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.table import Report, to_csv, to_json
 from tb_dlprof_plugin.reports.tensor import COLUMNS, tensor_report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 OFF = RunFacts(matmul_allow_tf32=False, cudnn_allow_tf32=False)
 

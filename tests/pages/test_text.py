@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.formatting import byte_size, dtypes_text, duration, shapes_text, short_kernel_name
+from tb_dlprof_plugin.model.shapes import TensorList
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def test_a_kernel_keeps_its_own_name(name: str, short: str) -> None:
 
 
 def test_shapes_and_types_are_text_and_nothing_where_not_recorded() -> None:
-    assert shapes_text("[[64, 3, 224, 224], [64, 3, 7, 7], [], 1]") == "64×3×224×224, 64×3×7×7, 1"
-    assert shapes_text("[[[2, 3], [4]], []]") == "[2 tensors]"
-    assert dtypes_text('["c10::Half", "float", "", "Scalar", "c10::Half"]') == "fp16, fp32"
-    assert [shapes_text(""), dtypes_text(""), shapes_text("broken ["), dtypes_text("7")] == [""] * 4
+    assert shapes_text(((64, 3, 224, 224), (64, 3, 7, 7), (), None)) == "64×3×224×224, 64×3×7×7"
+    assert shapes_text((TensorList(((2, 3), (4,))), ())) == "[2 tensors]"
+    assert dtypes_text(tuple(map(dtype_named, ("c10::Half", "float", "", "Scalar", "c10::Half")))) == "fp16, fp32"
+    assert [shapes_text(()), dtypes_text(())] == [""] * 2

@@ -11,7 +11,6 @@ import pytest
 from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
 from tb_dlprof_plugin.metrics.kernels import kernel_totals
 from tb_dlprof_plugin.metrics.launches import launch_columns
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.ops import op_rows
 from tb_dlprof_plugin.pages.timeline import paging
 from tb_dlprof_plugin.pages.timeline.chunk import timeline_chunk
@@ -20,6 +19,7 @@ from tb_dlprof_plugin.pages.timeline.events import MOST_LEVELS, timeline_events
 from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
 from tb_dlprof_plugin.pages.timeline.page import TimelinePage, timeline_page
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES
 
 Drawn = dict[str, tuple[int, int, str, str, bool]]

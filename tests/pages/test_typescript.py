@@ -16,7 +16,7 @@ def test_the_committed_types_are_those_of_the_structs() -> None:
 
 def test_every_page_becomes_an_interface_with_its_docstring() -> None:
     text = typescript.render()
-    for page in typescript.PAGES:
+    for page in typescript.answers().values():
         assert f"export interface {page.__name__} {{" in text
     assert "explains `iterations` if each covers several. */\nexport interface OpDetail {" in text
 

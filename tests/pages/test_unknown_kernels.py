@@ -9,13 +9,13 @@ import pytest
 
 from tb_dlprof_plugin.metrics.run_figures import run_figures
 from tb_dlprof_plugin.model.profile import Verdict
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.gpus import gpus
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.summary import summary_report
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 @pytest.fixture(params=["fp32", "fp16"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -62,13 +63,11 @@ MENDED: dict[str, tuple[Callable[[str], str], str, str]] = {
     "a tab in a name": (lambda e: e.replace("aten::mm", "foo\tbar"), "control_characters", "foo bar"),
     "a bell in a name": (lambda e: e.replace("aten::mm", "foo\abar"), "control_characters", "foo bar"),
     "a zero in a name": (lambda e: e.replace("aten::mm", "foo\0bar"), "control_characters", "foo bar"),
-    "half a character": (lambda e: e.replace("aten::mm", r"\ud83d!"), "bad_utf8", "\N{REPLACEMENT CHARACTER}!"),
     "NaN": (lambda e: e.replace('"External id"', '"x": NaN, "External id"'), "not_a_number", "aten::mm"),
     "-nan": (lambda e: e.replace('"External id"', '"x": -nan, "External id"'), "not_a_number", "aten::mm"),
     "-nan(ind)": (lambda e: e.replace('"External id"', '"x": -nan(ind), "External id"'), "not_a_number", "aten::mm"),
     "Infinity": (lambda e: e.replace('"External id"', '"x": Infinity, "External id"'), "not_a_number", "aten::mm"),
     "NaN in a list": (lambda e: e.replace("[2, 3]", "[2, NaN]"), "not_a_number", "aten::mm"),
-    "inf in a list": (lambda e: e.replace("[2, 3]", "[2, -inf]"), "not_a_number", "aten::mm"),
     "a field of another type": (lambda e: e.replace('"pid": 1', '"pid": [1]'), "odd_fields", "aten::mm"),
     "args that are a list": (lambda e: e[: e.index('"args"')] + '"args": []}', "odd_fields", "aten::mm"),
     "an id of 5000 digits": (
@@ -77,13 +76,7 @@ MENDED: dict[str, tuple[Callable[[str], str], str, str]] = {
         "aten::mm",
     ),
     "a negative duration": (lambda e: e.replace("5.000", "-5.000"), "negative_duration", "aten::mm"),
-    "a comma too many in a list": (lambda e: e.replace('"float"]', '"float",]'), "stray_text", "aten::mm"),
-    "a comma too many in an object": (lambda e: e.replace("]\n    }", "],\n    }"), "stray_text", "aten::mm"),
     "a brace too many behind": (lambda e: e + "}", "stray_text", "aten::mm"),
-    "a bracket too many behind": (lambda e: e + "]", "stray_text", "aten::mm"),
-    "a bracket too many before": (lambda e: "[" + e, "stray_text", "aten::mm"),
-    "a brace too many before": (lambda e: "{" + e, "stray_text", "aten::mm"),
-    "a word between events": (lambda e: e + " USDT: start", "stray_text", "aten::mm"),
 }
 
 
@@ -117,7 +110,6 @@ def test_an_event_that_is_mended_in_two_ways_counts_once(tmp_path: Path) -> None
 
 
 LOST: dict[str, tuple[Callable[[str], str], str]] = {
-    "its end is missing": (lambda e: e[:100], "events_lost"),
     "a brace is missing": (lambda e: e[:-1], "events_lost"),
     "a colon is missing": (lambda e: e.replace(":", "", 1), "events_lost"),
     "a quote is missing": (lambda e: e.replace('mm"', "mm"), "events_lost"),
@@ -125,7 +117,7 @@ LOST: dict[str, tuple[Callable[[str], str], str]] = {
     "lists too deep": (lambda e: e.replace("[2, 3]", "[" * 10_000 + "]" * 10_000), "events_lost"),
     "no phase": (lambda e: e.replace('"ph"', '"hp"'), "events_lost"),
     "an unknown phase": (lambda e: e.replace('"X"', '"Q"'), "events_lost"),
-    "its beginning is missing": (lambda e: e[100:], "stray_text"),
+    "its beginning is missing": (lambda e: e[100:], "events_lost"),
     "a duration that is no number": (lambda e: e.replace("5.000", "NaN"), "absurd_time"),
     "a duration in words": (lambda e: e.replace("5.000", '"long"'), "absurd_time"),
     "a start that is no number": (lambda e: e.replace(f"{BAD}0.0{BAD}", "-inf"), "absurd_time"),
@@ -155,6 +147,47 @@ def test_the_last_event_can_be_lost_too(tmp_path: Path, case: str) -> None:
     timeline = read_kineto(write(tmp_path, document(events)))
     assert notes(timeline) == {code: 1}
     assert timeline.host.external_id.tolist() == list(range(BAD))
+
+
+NOT_REPAIRED: dict[str, tuple[Callable[[str], str], list[int]]] = {
+    # What no version of torch writes: the damage, and which events are lost.
+    "its end is missing": (lambda e: e[:100], [BAD, BAD + 1]),
+    "a bracket too many behind": (lambda e: e + "]", [BAD + 1]),
+    "a word behind": (lambda e: e + " USDT: start", [BAD + 1]),
+    "a bracket too many before": (lambda e: "[" + e, [BAD]),
+    "a brace too many before": (lambda e: "{" + e, [BAD]),
+    "a comma too many in a list": (lambda e: e.replace('"float"]', '"float",]'), [BAD]),
+    "a comma too many in an object": (lambda e: e.replace("]\n    }", "],\n    }"), [BAD]),
+    "infinity as C++ prints it in a list": (lambda e: e.replace("[2, 3]", "[2, -inf]"), [BAD]),
+}
+
+
+@pytest.mark.parametrize("case", NOT_REPAIRED)
+def test_what_no_torch_writes_loses_the_event_or_the_one_behind_it_and_is_counted(tmp_path: Path, case: str) -> None:
+    damage, lost = NOT_REPAIRED[case]
+    events = [event(number) for number in range(COUNT)]
+    events[BAD] = damage(events[BAD])
+    timeline = read_kineto(write(tmp_path, document(events)))
+    assert notes(timeline) == {"events_lost": len(lost)}
+    assert timeline.host.external_id.tolist() == [n for n in range(COUNT) if n not in lost]
+    assert timeline.cuda_runtime_version == 12040
+
+
+@pytest.mark.parametrize("case", [*LOST, *NOT_REPAIRED])
+def test_where_nothing_else_is_there_the_file_is_named(tmp_path: Path, case: str) -> None:
+    damage = (LOST.get(case) or NOT_REPAIRED[case])[0]
+    path = write(tmp_path, document([damage(event(BAD))]))
+    if case in ("a bracket too many behind", "a word behind"):
+        assert len(read_kineto(path).host) == 1, "what is damaged stands behind the event"
+    else:
+        with pytest.raises(TraceError, match=f"^{re.escape(str(path))} holds "):
+            read_kineto(path)
+
+
+def test_half_a_character_costs_the_text_and_not_the_event(tmp_path: Path) -> None:
+    events = [event(0), event(1).replace("aten::mm", r"\ud83d!"), event(2)]
+    timeline = read_kineto(write(tmp_path, document(events)))
+    assert (names(timeline), notes(timeline)) == (["aten::mm", "", "aten::mm"], {"odd_fields": 1})
 
 
 def test_a_file_cut_at_any_byte_loses_the_event_that_was_cut_and_what_came_after(tmp_path: Path) -> None:
@@ -286,7 +319,7 @@ def test_where_the_blocks_end_makes_no_difference(tmp_path_factory, events, bloc
 
 
 @pytest.mark.parametrize("block", [16, 64, 300, 1000, 4000])
-@pytest.mark.parametrize("cases", [MENDED, LOST], ids=["mended", "lost"])
+@pytest.mark.parametrize("cases", [MENDED, LOST, NOT_REPAIRED], ids=["mended", "lost", "not repaired"])
 def test_damage_counts_the_same_however_the_blocks_fall(tmp_path: Path, monkeypatch, cases, block: int) -> None:
     events = []
     for damage, *_ in cases.values():

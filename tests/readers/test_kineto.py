@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_dlprof_plugin.model.dtypes import FLOAT
 from tb_dlprof_plugin.model.timeline import DeviceKind, DeviceProperties, HostKind, LaunchConfig, TraceNote
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto.reader import read_kineto
@@ -100,15 +101,15 @@ def test_ids_shapes_and_launch_configurations_are_kept(new_trace) -> None:
     trace.kernel("Memcpy DtoH", 12, 1, 15, cat="gpu_memcpy", bytes=4096)
 
     timeline = trace.timeline()
-    host, device, strings = timeline.host, timeline.device, timeline.strings
+    host, device, _strings = timeline.host, timeline.device, timeline.strings
 
     assert host.kind.tolist() == [HostKind.OP, HostKind.RUNTIME]
     assert host.external_id.tolist() == [11, 11]
     assert host.sequence_number.tolist() == [12, -1]
     assert host.forward_thread.tolist() == [13, -1]
     assert host.correlation.tolist() == [-1, 14]
-    assert [strings[i] for i in host.shapes] == ["[[2, 3], [3, 4]]", ""]
-    assert [strings[i] for i in host.dtypes] == ['["float", "float"]', ""]
+    assert [timeline.input_shapes[row] for row in host.shapes] == [((2, 3), (3, 4)), ()]
+    assert [timeline.input_dtypes[row] for row in host.dtypes] == [(FLOAT, FLOAT), ()]
     assert device.kind.tolist() == [DeviceKind.KERNEL, DeviceKind.MEMCPY]
     assert device.correlation.tolist() == [14, 15]
     assert device.external_id.tolist() == [11, -1]
@@ -223,8 +224,8 @@ UNREADABLE = {
     "zeros, as after a crash of the machine": (b"\0" * 4096, "is empty"),
     "cut in the only event": (VALID[:-20], "ends in the middle of the JSON"),
     "cut in the header": (b'{"schemaVersion": 1, "devicePr', "ends in the middle of the JSON, before the first event"),
-    "text": (b"hello, world", "is not JSON"),
-    "broken header": (b'{"schemaVersion" 1}', "is broken JSON"),
+    "text": (b"hello, world", "is not a PyTorch profiler trace"),
+    "broken header": (b'{"schemaVersion" 1}', "is not a PyTorch profiler trace"),
     "only a duration that is no number": (VALID.replace(b"2.0", b"NaN"), "holds events without a usable time (1)"),
     "only events that are none": (b'{"traceEvents": [{"ph": "X" 1}]}', "holds events that cannot be read (1)"),
     "list": (b"[1, 2, 3]", "not a PyTorch profiler trace"),

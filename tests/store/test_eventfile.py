@@ -14,7 +14,8 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.event_file import read_event_file, read_profiles, write_profile
+from tb_dlprof_plugin.store.event_file import read_blobs, write_profile
+from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.tags import Tag
 
 
@@ -98,7 +99,7 @@ def test_another_writers_event_file_is_passed_over(cpu_frame: ProfileView, tmp_p
     writer = EventFileWriter(str(tmp_path))
     writer.close()
     (foreign,) = tmp_path.iterdir()
-    assert list(read_event_file(foreign)) == []
+    assert list(read_blobs(foreign, "run")) == []
     assert read_profiles(tmp_path) == []
     mine = write_profile(tmp_path, cpu_frame.profile)
     assert [stored.path for stored in read_profiles(tmp_path)] == [mine]

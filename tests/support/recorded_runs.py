@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.event_file import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO, PAIRS = ROOT / "demo" / "recorded", ROOT / "benchmarks" / "precision_pairs" / "recorded"

@@ -15,7 +15,7 @@ from tb_dlprof_plugin.web.export import page as page_module
 from tb_dlprof_plugin.web.export.answers import Block
 from tb_dlprof_plugin.web.export.bundle import chunks
 from tb_dlprof_plugin.web.export.page import script_json, script_text
-from tb_dlprof_plugin.web.export.prefetch import MOST_COMPARED, NOT_HELD
+from tb_dlprof_plugin.web.export.prefetch import MOST_COMPARED
 from tb_dlprof_plugin.web.routes import ROUTES
 
 MADE = datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone.utc)
@@ -87,7 +87,8 @@ def test_every_route_is_answered_but_those_that_a_file_has_no_use_for(training) 
     answered = answer_all([_run(training, "a"), _run(training, "b/c", "fp16")], fractions.append)
     held = {block.route for block in answered.blocks}
     # A small timeline is whole in its first answer.
-    assert held == set(ROUTES) - NOT_HELD - {"timeline_events"}
+    never = {"key_nodes", "search", "timeline_matches", "trace_links", "trace"}
+    assert held == set(ROUTES) - never - {"timeline_events"}
     assert {block.runs for block in answered.blocks} == {(), ("a",), ("b/c",), ("a", "b/c"), ("b/c", "a")}
     assert answered.title == "a and b/c"
     assert fractions == sorted(fractions)

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.forecast import forecast_page
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 def test_the_page_is_the_views(server: Any, profiles: dict[str, Any]) -> None:

@@ -8,13 +8,18 @@ import msgspec
 import pytest
 
 from tb_dlprof_plugin.metrics.key_node import with_key_node
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.key_nodes import key_nodes_page
 from tb_dlprof_plugin.pages.ops import op_detail
-from tb_dlprof_plugin.pages.pages import PAGES
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.web import store
+from tb_dlprof_plugin.store.codec import encode
+from tb_dlprof_plugin.store.header import header_of
+from tb_dlprof_plugin.store.run_ref import RunRef
+from tb_dlprof_plugin.web import open_runs
+from tb_dlprof_plugin.web.errors import RequestError
+from tb_dlprof_plugin.web.export.runs import ExportedRun, ExportedRuns
+from tb_dlprof_plugin.web.queries import RangeQuery
+from tb_dlprof_plugin.web.routes import PAGES
 
 KEY_NODE = "conv1/conv2d"
 
@@ -31,7 +36,7 @@ def cut(profiles) -> ProfileView:
 
 @pytest.mark.parametrize("route", sorted(PAGES))
 def test_every_page_follows_the_key_node_and_the_range_of_its_iterations(server, cut: ProfileView, route: str) -> None:
-    ref, view = RunRef("fp32", "s1", 0, 11), PAGES[route]
+    ref, view = RunRef("fp32", "s1", 0, 11), PAGES[route].load_page()
     assert server.page(route, run="fp32", key_node=KEY_NODE) == (200, _json(view(cut, ref, cut.selection())))
     # Index 3 is there only with the key node: three steps become four intervals.
     chosen = cut.selection(1, 3)
@@ -88,14 +93,21 @@ def test_an_op_that_runs_too_often_is_no_key_node(new_trace, monkeypatch: pytest
     trace = new_trace()
     for call in range(5):
         trace.op("aten::often", 10 * call, 5)
-    reader = store.ProfileStore(None, "")
-    frame = ProfileView(trace.profile())
-    monkeypatch.setattr(reader, "_read", lambda *_: frame)
-    monkeypatch.setattr(store, "_MOST_ITERATIONS", 6)
-    assert len(reader._cut(None, "run", None, ("blob", 0.0), "often").profile.iterations) == 6
-    monkeypatch.setattr(store, "_MOST_ITERATIONS", 5)
-    with pytest.raises(store.RequestError, match=r"'often' runs 5 times, too often for a key node"):
-        reader._cut(None, "run", None, ("another", 0.0), "often")
+    profile = trace.profile(session="s")
+    run = ExportedRun("run", "s", 0, 0, header_of(profile).SerializeToString(), {0: encode(profile)})
+    query = RangeQuery(run="run", key_node="often")
+
+    def opened() -> ProfileView:
+        return open_runs.OpenRuns(ExportedRuns([run]), "", open_runs.Kept()).profile(query)[0]
+
+    monkeypatch.setattr(open_runs, "_MOST_ITERATIONS", 6)
+    assert len(opened().profile.iterations) == 6
+    monkeypatch.setattr(open_runs, "_MOST_ITERATIONS", 5)
+    with pytest.raises(
+        RequestError, match=r"^Run 'run': 'often' runs 5 times, too often for a key node; .*\.$"
+    ) as found:
+        opened()
+    assert found.value.status == 400
 
 
 def test_candidates_do_not_depend_on_the_key_node_and_each_of_them_cuts(server, profiles) -> None:
@@ -111,21 +123,3 @@ def test_candidates_do_not_depend_on_the_key_node_and_each_of_them_cuts(server, 
         assert named.iterations.stop_ns.tolist() == by_id.iterations.stop_ns.tolist()
         assert len(named.iterations) == row["calls"] + 1
     assert {row["key_node"] == row["id"] for row in rows if row["direction"] == "bprop"} == {True}
-
-
-def test_the_last_cuts_are_kept_and_no_more(profiles, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = store.ProfileStore(None, "")
-    frame, read = ProfileView(profiles["fp32"]), []
-    monkeypatch.setattr(reader, "_read", lambda *_: read.append(1) or frame)
-    names = frame.groups.ids
-
-    def cut(index: int) -> ProfileView:
-        return reader._cut(None, "run", None, ("blob", float(index)), names[0])
-
-    first = cut(0)
-    assert cut(0) is first
-    assert len(read) == 1
-    for index in range(1, store._KEPT_CUTS + 1):
-        cut(index)
-    assert len(reader._cuts) == store._KEPT_CUTS
-    assert cut(0) is not first

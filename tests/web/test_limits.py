@@ -10,23 +10,26 @@ from typing import Any
 import msgspec
 import pytest
 from big_trace import make
-from werkzeug.wrappers import Request
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.export_runs import exported_run
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.recorded_run import recorded_run
 from tb_dlprof_plugin.pages.runs import many_runs_page
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.codec import encode
-from tb_dlprof_plugin.store.event_file import event_files, read_profiles
+from tb_dlprof_plugin.store.event_file import event_files
 from tb_dlprof_plugin.store.header import header_of
+from tb_dlprof_plugin.store.logdir import read_profiles
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.store.tags import Tag
+from tb_dlprof_plugin.web.answers import Answers
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.export.prefetch import about_run
 from tb_dlprof_plugin.web.export.runs import ExportedRun, ExportedRuns
-from tb_dlprof_plugin.web.handlers import Answers
+from tb_dlprof_plugin.web.queries import read_query
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page
+from tb_dlprof_plugin.web.routes import ROUTES
+from tb_dlprof_plugin.web.run_source import Series
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "demo" / "recorded"
@@ -36,16 +39,17 @@ RUNS, RANKS = 150, 64
 class _OfManyRanks(ExportedRuns):
     """Lists every run with as many ranks as a large job has."""
 
-    def list_blob_sequences(self, context: Any, **names: Any) -> dict[str, Any]:
-        listed = super().list_blob_sequences(context, **names)
-        return {
-            run: {str(Tag(self._runs[run].session, rank)): info for rank in range(RANKS) for info in tags.values()}
-            for run, tags in listed.items()
-        }
+    def series(self) -> list[Series]:
+        return [
+            dataclasses.replace(one, tag=Tag(one.tag.session, rank))
+            for one in super().series()
+            for rank in range(RANKS)
+        ]
 
 
-def _answer(answers: Answers, route: str, query: dict[str, str]) -> Any:
-    data = encode_page(answers.answer(route, Request.from_values(query_string=query)))
+def _answer(source: ExportedRuns, route: str, query: dict[str, str]) -> Any:
+    found = ROUTES[route]
+    data = encode_page(Answers("").answer(found, read_query(found.load_query(), query), source))
     assert len(data) <= MAX_RESPONSE_BYTES, (route, query, len(data))
     return json.loads(data)
 
@@ -54,10 +58,17 @@ def test_a_list_of_thousands_of_profiles_comes_in_pieces_and_is_whole() -> None:
     recorded, _ = exported_run("mlp/fp32", event_files(RECORDED / "mlp/fp32"), None, None)
     recorded = dataclasses.replace(recorded, ranks=dict.fromkeys(range(RANKS), recorded.ranks[0]))
     names = [f"experiments/learning-rates/of-a-name-that-is-long/run-{number}" for number in range(RUNS)]
-    answers = Answers(_OfManyRanks([dataclasses.replace(recorded, name=name) for name in reversed(names)]), "")
+    source = _OfManyRanks([dataclasses.replace(recorded, name=name) for name in reversed(names)])
+    first = _answer(source, "runs", {})
+    assert len(first["runs"]) < RUNS * RANKS
+    # What is beyond the first answer is part of its revision: the page asks for the rest again by that alone.
+    last = dataclasses.replace(recorded, name=names[-1], cycle=7)
+    grown = _OfManyRanks([last, *(dataclasses.replace(recorded, name=name) for name in names[:-1])])
+    assert _answer(source, "runs", {})["revision"] == first["revision"]
+    assert _answer(grown, "runs", {})["revision"] != first["revision"]
     entries: list[dict[str, Any]] = []
     while len(entries) < RUNS * RANKS:
-        piece = _answer(answers, "runs", {"offset": str(len(entries))})
+        piece = _answer(source, "runs", {"offset": str(len(entries))})
         assert (piece["offset"], piece["total"]) == (len(entries), RUNS * RANKS)
         assert piece["runs"]
         entries += piece["runs"]
@@ -65,7 +76,7 @@ def test_a_list_of_thousands_of_profiles_comes_in_pieces_and_is_whole() -> None:
         (run, rank) for run in names for rank in range(RANKS)
     ]
     assert {(tuple(entry["cycles"]), entry["model"]) for entry in entries} == {((0,), "MLP")}
-    assert _answer(answers, "runs", {"offset": str(RUNS * RANKS)})["runs"] == []
+    assert _answer(source, "runs", {"offset": str(RUNS * RANKS)})["runs"] == []
 
 
 def test_the_table_of_thousands_of_runs_counts_those_that_do_not_fit() -> None:
@@ -92,16 +103,16 @@ def test_thousands_of_iterations_fit_into_every_answer(tmp_path: Path) -> None:
     count = len(profile.iterations)
     assert count > 1_000
     run = ExportedRun("long", "s", 0, 0, header_of(profile).SerializeToString(), {0: encode(profile)})
-    answers = Answers(ExportedRuns([run]), "")
+    source = ExportedRuns([run])
     for question in about_run("long"):
         if question.route != "advice" and question.query.get("name") in (None, "iteration", "detail"):
-            _answer(answers, question.route, question.query)
-    page = _answer(answers, "overview", {"run": "long"})
+            _answer(source, question.route, question.query)
+    page = _answer(source, "overview", {"run": "long"})
     assert len(page["iterations"]) <= 1_000 < page["range"]["total"] == count
     assert page["bars_note"].startswith(f"{count:,} iterations in ")
     assert page["iterations"][-1]["last"] == count - 1
-    ops = _answer(answers, "ops", {"run": "long"})
-    detail = _answer(answers, "op", {"run": "long", "id": ops["rows"][0]["id"]})
+    ops = _answer(source, "ops", {"run": "long"})
+    detail = _answer(source, "op", {"run": "long", "id": ops["rows"][0]["id"]})
     assert len(detail["iterations"]) == len(page["iterations"])
 
 

@@ -9,17 +9,17 @@ import msgspec
 import pytest
 
 from tb_dlprof_plugin.pages.advice import advice_page
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.ops import op_detail, op_rows
-from tb_dlprof_plugin.pages.pages import PAGES
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
 from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
 from tb_dlprof_plugin.pages.timeline.page import timeline_page
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.page import report_page
 from tb_dlprof_plugin.reports.registry import REPORTS
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.version import __version__
+from tb_dlprof_plugin.web.routes import PAGES
 
 
 def _json(page: msgspec.Struct) -> object:
@@ -44,7 +44,7 @@ def test_all_runs_are_listed_with_every_cycle_and_in_natural_order(server) -> No
 @pytest.mark.parametrize("route", sorted(PAGES))
 def test_each_page_is_what_its_view_makes(server, profiles, route: str) -> None:
     frame = ProfileView(profiles["fp32"])
-    view = PAGES[route]
+    view = PAGES[route].load_page()
     assert server.page(route, run="fp32") == (200, _json(view(frame, RunRef("fp32", "s1", 0, 11), frame.selection())))
     assert server.page(route, run="fp32", first=1, last=1) == (
         200,
@@ -233,10 +233,13 @@ def test_the_tab_is_inactive_without_data_until_data_comes(start_tensorboard, pr
     server = start_tensorboard(tmp_path, load_fast=True)
     assert _listing(server)["tb_dlprof"]["enabled"] is False
     nothing = {"plugin_version": __version__, "logdir": str(tmp_path), "runs": [], "offset": 0, "total": 0}
-    assert server.page("runs") == (200, nothing)
+    status, index = server.page("runs")
+    revision = index.pop("revision")
+    assert (status, index) == (200, nothing)
     write_profile(tmp_path / "new", profiles["fp16"])
     server.wait_for(lambda: _listing(server)["tb_dlprof"]["enabled"])
     assert server.page("overview", run="new")[0] == 200
+    assert server.page("runs")[1]["revision"] != revision
 
 
 BROKEN = """

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from tb_dlprof_plugin.store.profile_store import ProfileStore
 from tb_dlprof_plugin.web import recorded_runs
-from tb_dlprof_plugin.web.store import ProfileStore
+from tb_dlprof_plugin.web.run_source import DataProviderSource
 
 RUNS = ["damaged", "deep/ranks", "fp16", "fp32"]
 
@@ -89,10 +90,10 @@ def test_a_response_reads_as_much_as_its_time_allows_and_keeps_it(training) -> N
     from tb_dlprof_plugin.store.codec import encode
 
     provider = _Provider(encode(training("fp32").profile()))
-    runs = recorded_runs.RecordedRuns(ProfileStore(provider, ""))
+    runs = recorded_runs.RecordedRuns()
     counts = []
     for _ in range(4):
-        found = runs.read(None, "", budget_s=0.0)
+        found = runs.read(ProfileStore(DataProviderSource(provider, None, "")), budget_s=0.0)
         counts.append((len(found.recorded), found.total, provider.read))
     assert counts == [(1, 3, 1), (2, 3, 2), (3, 3, 3), (3, 3, 3)]
     assert [one.ref.run for one in found.recorded] == ["a", "b", "c"]

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ApiError, Client, routeAddress } from "./client";
+import { Client } from "./client";
+import { ApiError, routeAddress } from "./source";
 import { compareQuery, profileQuery } from "./queries";
 
 const BASE = new URL("http://host/proxy/data/plugin/tb_dlprof/");
@@ -17,11 +18,18 @@ describe("the client", () => {
 
   it("spells queries and leaves defaults to the server", () => {
     const choice = { run: "a/b &c", session: null, rank: 0, cycle: null, keyNode: null };
-    expect(routeAddress("overview", profileQuery(choice, { first: 1, last: 2 }))).toBe("./overview?run=a%2Fb%20%26c&rank=0&first=1&last=2");
-    expect(routeAddress("overview", profileQuery({ ...choice, keyNode: "conv1/conv2d" }, null))).toBe("./overview?run=a%2Fb%20%26c&rank=0&key_node=conv1%2Fconv2d");
-    expect(routeAddress("compare", compareQuery({ ...choice, range: null }, { ...choice, run: "b", range: { first: 0, last: 1 } }))).toBe(
-      "./compare?a.run=a%2Fb%20%26c&a.rank=0&b.run=b&b.rank=0&b.first=0&b.last=1",
+    expect(routeAddress("overview", profileQuery(choice, { first: 1, last: 2 }))).toBe(
+      "./overview?run=a%2Fb%20%26c&rank=0&first=1&last=2",
     );
+    expect(routeAddress("overview", profileQuery({ ...choice, keyNode: "conv1/conv2d" }, null))).toBe(
+      "./overview?run=a%2Fb%20%26c&rank=0&key_node=conv1%2Fconv2d",
+    );
+    expect(
+      routeAddress(
+        "compare",
+        compareQuery({ ...choice, range: null }, { ...choice, run: "b", range: { first: 0, last: 1 } }),
+      ),
+    ).toBe("./compare?a.run=a%2Fb%20%26c&a.rank=0&b.run=b&b.rank=0&b.first=0&b.last=1");
   });
 
   it("passes on the server's own sentence", async () => {
@@ -48,10 +56,41 @@ describe("the client", () => {
   });
 
   it("ends a list of runs of which some went away meanwhile", async () => {
-    const fetched = vi.fn(async (address: URL) => new Response(JSON.stringify({ runs: address.search ? [] : ["a"], offset: 0, total: 5 })));
+    const fetched = vi.fn(
+      async (address: URL) => new Response(JSON.stringify({ runs: address.search ? [] : ["a"], offset: 0, total: 5 })),
+    );
     vi.stubGlobal("fetch", fetched);
     expect(await new Client(BASE).get("runs", {})).toMatchObject({ runs: ["a"] });
     expect(fetched).toHaveBeenCalledTimes(2);
+  });
+
+  it("asks for the rest of the runs only where the first part says that something changed", async () => {
+    const server = { runs: ["a", "b", "c"], revision: "1", tag: true, asks: [] as string[] };
+    vi.stubGlobal("fetch", async (address: URL, { headers }: { headers: Record<string, string> }) => {
+      const offset = Number(address.searchParams.get("offset") ?? 0);
+      const known = headers["If-None-Match"];
+      server.asks.push(`${offset} ${known ?? "-"}`);
+      if (offset === 0 && known === `"${server.revision}"`) return new Response(null, { status: 304 });
+      const body = {
+        runs: server.runs.slice(offset, offset + 2),
+        offset,
+        total: 3,
+        revision: offset ? "" : server.revision,
+      };
+      const tag: Record<string, string> = server.tag ? { ETag: `"${server.revision}"` } : {};
+      return new Response(JSON.stringify(body), { headers: tag });
+    });
+    const client = new Client(BASE);
+    const first = await client.runs(null);
+    expect(first).toMatchObject({ runs: ["a", "b", "c"], revision: "1" });
+    expect(await client.runs(first)).toBe(first);
+    expect(server.asks).toEqual(["0 -", "2 -", '0 "1"']);
+    Object.assign(server, { runs: ["a", "b", "d"], revision: "2", tag: false, asks: [] });
+    const second = await client.runs(first);
+    expect(second.runs).toEqual(["a", "b", "d"]);
+    // Behind a proxy that takes the tag away, the revision still saves the rest.
+    expect(await client.runs(second)).toBe(second);
+    expect(server.asks).toEqual(['0 "1"', "2 -", "0 -"]);
   });
 
   it("keeps answers until a refresh", async () => {

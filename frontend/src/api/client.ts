@@ -1,109 +1,7 @@
 /** Route and query in, decoded page data out, kept for going back; a failure is an `ApiError` with a sentence for people. */
 import { Server } from "./server";
-import type {
-  AdvicePage,
-  ByModelPage,
-  CompareOpDetail,
-  ComparePage,
-  ForecastPage,
-  KernelsPage,
-  KeyNodesPage,
-  LaunchesPage,
-  ManyRunsPage,
-  MemoryPage,
-  ModulesPage,
-  OpDetail,
-  OpsPage,
-  Overview,
-  Related,
-  ReportPage,
-  RooflinePage,
-  RunIndex,
-  SearchPage,
-  SweepPage,
-  TensorCoresPage,
-  TimelineEvent,
-  TimelineEventsPage,
-  TimelineMatches,
-  TimelinePage,
-  TraceLinks,
-  TrustPage,
-} from "./types";
-
-/** The answer of each route. */
-export interface Routes {
-  runs: RunIndex;
-  overview: Overview;
-  ops: OpsPage;
-  op: OpDetail;
-  modules: ModulesPage;
-  kernels: KernelsPage;
-  launches: LaunchesPage;
-  timeline: TimelinePage;
-  timeline_events: TimelineEventsPage;
-  timeline_event: TimelineEvent;
-  timeline_matches: TimelineMatches;
-  tensor_cores: TensorCoresPage;
-  roofline: RooflinePage;
-  memory: MemoryPage;
-  key_nodes: KeyNodesPage;
-  search: SearchPage;
-  related: Related;
-  report: ReportPage;
-  advice: AdvicePage;
-  compare: ComparePage;
-  compare_op: CompareOpDetail;
-  forecast: ForecastPage;
-  many_runs: ManyRunsPage;
-  by_model: ByModelPage;
-  sweep: SweepPage;
-  trace_links: TraceLinks;
-  trust: TrustPage;
-}
-
-export type Route = keyof Routes;
-export type Query = Record<string, string | number | null>;
-
-export class ApiError extends Error {
-  constructor(
-    message: string,
-    readonly status: number,
-  ) {
-    super(message);
-    this.name = "ApiError";
-  }
-}
-
-/** The relative address of a route; parts of the query that are null are left to the server's defaults. */
-export function routeAddress(route: Route | "trace", query: Query): string {
-  const pairs = Object.entries(query).filter(([, value]) => value !== null);
-  const text = pairs.map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(String(value))}`).join("&");
-  return `./${route}${text ? `?${text}` : ""}`;
-}
-
-/** What is not in an exported file, where a server would compute it. */
-export class NotInFile extends ApiError {
-  constructor(message: string) {
-    super(message, 404);
-    this.name = "NotInFile";
-  }
-}
-
-/** What an exported file says of itself. */
-export interface FileFacts {
-  title: string;
-  /** When it was made, ISO 8601. */
-  made: string;
-  /** Of tb_dlprof_plugin. */
-  version: string;
-}
-
-/** Where answers come from: a server, or a file that holds them. */
-export interface Source {
-  answer(route: Route, query: Query, signal?: AbortSignal): Promise<unknown>;
-  /** Null where a server answers, which can compute whatever is asked. */
-  readonly file: FileFacts | null;
-}
+import { NotInFile, routeAddress, type FileFacts, type Query, type Route, type Routes, type Source } from "./source";
+import type { RunIndex } from "./types";
 
 /** Answers kept for going back and forth between pages; a page is at most 1 MB. */
 const KEPT_ANSWERS = 24;
@@ -143,10 +41,10 @@ export class Client {
     return body as Routes[R];
   }
 
-  /** The runs of the logdir, always asked for, and as text to hold against the last ones: they are asked for often and seldom others. */
-  async runs(): Promise<{ text: string; data: RunIndex }> {
-    const data = (await this.source.answer("runs", {})) as RunIndex;
-    return { text: JSON.stringify(data), data };
+  /** The runs of the logdir, always asked for; `known` itself where they are the same still, which is all that then is sent. */
+  async runs(known: RunIndex | null): Promise<RunIndex> {
+    if (this.source instanceof Server) return this.source.runs(known);
+    return known ?? ((await this.source.answer("runs", {})) as RunIndex);
   }
 
   /** Forgets what was answered for the latest recording of these runs, and for all runs together. */
@@ -155,7 +53,11 @@ export class Client {
     for (const address of [...this.kept.keys()]) {
       const url = new URL(address, "http://routes/");
       const sides = ["", "a.", "b."].filter((side) => url.searchParams.has(`${side}run`));
-      const fixed = sides.every((side) => !changed.has(url.searchParams.get(`${side}run`)!) || (url.searchParams.has(`${side}session`) && url.searchParams.has(`${side}cycle`)));
+      const fixed = sides.every(
+        (side) =>
+          !changed.has(url.searchParams.get(`${side}run`)!) ||
+          (url.searchParams.has(`${side}session`) && url.searchParams.has(`${side}cycle`)),
+      );
       if (sides.length === 0 || !fixed) this.kept.delete(address);
     }
   }

@@ -13,6 +13,7 @@ export type TabState = "absent" | "loading" | "has_run";
 export function usePytorchTab(run: string | null): TabState {
   const { client, generation } = useConnection();
   const [state, setState] = useState<TabState>("absent");
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a refresh asks again, with the same client.
   useEffect(() => {
     if (run === null) return undefined;
     const controller = new AbortController();

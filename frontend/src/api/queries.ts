@@ -1,6 +1,7 @@
 /** Choices of the user in, query parameters of the routes out. */
-import type { CompareChoice, IterationRange, ProfileChoice } from "../state/viewState";
-import type { Query } from "./client";
+import type { Query } from "./source";
+import type { IterationRange, ProfileChoice } from "../state/profile";
+import type { CompareChoice } from "../views/compare/params";
 
 export function profileQuery(choice: ProfileChoice, range: IterationRange | null): Query {
   return {
@@ -16,7 +17,10 @@ export function profileQuery(choice: ProfileChoice, range: IterationRange | null
 
 export function compareQuery(a: CompareChoice, b: CompareChoice): Query {
   const query: Query = {};
-  for (const [prefix, side] of [["a.", a], ["b.", b]] as const) {
+  for (const [prefix, side] of [
+    ["a.", a],
+    ["b.", b],
+  ] as const) {
     for (const [key, value] of Object.entries(profileQuery(side, side.range))) query[prefix + key] = value;
   }
   return query;

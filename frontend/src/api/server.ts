@@ -1,41 +1,54 @@
 /** Answers from TensorBoard, over HTTP; a failure becomes an `ApiError` with the server's own sentence. */
-import { ApiError, routeAddress, type Query, type Route, type Source } from "./client";
+import { ApiError, routeAddress, type Query, type Route, type Source } from "./source";
 import type { RunIndex } from "./types";
 
 export class Server implements Source {
   readonly file = null;
 
+  /** What the server called each list of runs. */
+  private readonly tags = new WeakMap<RunIndex, string>();
+
   /** `base` is the folder of index.js, of which the routes are siblings. */
   constructor(private readonly base: URL) {}
 
   async answer(route: Route, query: Query, signal?: AbortSignal): Promise<unknown> {
-    const answer = await this.ask(route, query, signal);
-    return route === "runs" ? this.withRest(answer as RunIndex, signal) : answer;
+    return route === "runs" ? this.runs(null, signal) : decoded(route, await this.ask(route, query, {}, signal));
   }
 
-  /** The list of runs comes in pieces of at most 1 MB: hundreds of runs with 64 ranks each take several. */
-  private async withRest(index: RunIndex, signal?: AbortSignal): Promise<RunIndex> {
-    const runs = [...index.runs];
-    while (runs.length < index.total) {
-      const next = (await this.ask("runs", { offset: runs.length }, signal)) as RunIndex;
+  /**
+   * The list of runs; `known` itself where nothing in it changed. It comes in pieces of at most 1 MB: hundreds of runs with 64 ranks each
+   * take several, and the revision in the first changes with any of them.
+   */
+  async runs(known: RunIndex | null, signal?: AbortSignal): Promise<RunIndex> {
+    const tag = known && this.tags.get(known);
+    const response = await this.ask("runs", {}, tag ? { "If-None-Match": tag } : {}, signal);
+    if (known && response.status === 304) return known;
+    const first = (await decoded("runs", response)) as RunIndex;
+    // A proxy may have taken the tag away.
+    if (known && known.revision === first.revision) return known;
+    const runs = [...first.runs];
+    while (runs.length < first.total) {
+      const next = (await decoded("runs", await this.ask("runs", { offset: runs.length }, {}, signal))) as RunIndex;
       // Runs that went away while it was read.
       if (next.runs.length === 0) break;
       runs.push(...next.runs);
     }
-    return { ...index, runs };
+    const index = { ...first, runs };
+    const given = response.headers.get("ETag");
+    if (given !== null) this.tags.set(index, given);
+    return index;
   }
 
-  private async ask(route: Route, query: Query, signal?: AbortSignal): Promise<unknown> {
-    let response: Response;
+  private async ask(route: Route, query: Query, more: Record<string, string>, signal?: AbortSignal): Promise<Response> {
     try {
-      response = await fetch(new URL(routeAddress(route, query), this.base), { signal: signal ?? null, headers: { Accept: "application/json" } });
+      return await fetch(new URL(routeAddress(route, query), this.base), {
+        signal: signal ?? null,
+        headers: { Accept: "application/json", ...more },
+      });
     } catch (error) {
       if (signal?.aborted) throw error;
       throw new ApiError("TensorBoard does not answer. Check that it is still running, then press Refresh.", 0);
     }
-    const body = await decode(response);
-    if (!response.ok) throw new ApiError(errorText(body) ?? `TensorBoard answered ${response.status} for ${route}.`, response.status);
-    return body;
   }
 
   /** A part of a trace file. */
@@ -48,7 +61,10 @@ export class Server implements Source {
       if (signal.aborted) throw error;
       throw new ApiError("TensorBoard stopped answering while the trace was read. Check that it is still running.", 0);
     }
-    throw new ApiError(errorText(await decode(response)) ?? `TensorBoard answered ${response.status} for a part of the trace.`, response.status);
+    throw new ApiError(
+      errorText(await decode(response)) ?? `TensorBoard answered ${response.status} for a part of the trace.`,
+      response.status,
+    );
   }
 
   /** What another plugin or TensorBoard itself answers; null where it does not. */
@@ -62,11 +78,19 @@ export class Server implements Source {
   }
 }
 
+/** The body of an answer, or the error that it is. */
+async function decoded(route: Route, response: Response): Promise<unknown> {
+  const body = await decode(response);
+  if (response.ok) return body;
+  throw new ApiError(errorText(body) ?? `TensorBoard answered ${response.status} for ${route}.`, response.status);
+}
+
 async function decode(response: Response): Promise<unknown> {
   try {
     return await response.json();
   } catch {
-    if (response.ok) throw new ApiError("The answer was cut off or is not JSON. Press Refresh to ask again.", response.status);
+    if (response.ok)
+      throw new ApiError("The answer was cut off or is not JSON. Press Refresh to ask again.", response.status);
     return null;
   }
 }

@@ -1,5 +1,6 @@
 /** A trace file of a run, read whole in pieces of at most 1 MB: notebook proxies cut larger answers. */
-import { ApiError, type Client, type Query } from "./client";
+import type { Client } from "./client";
+import { ApiError, type Query } from "./source";
 import type { TraceFile } from "./types";
 
 /** What the server gives at most at once. */
@@ -8,7 +9,13 @@ const PIECE_BYTES = 1_000_000;
 const AT_ONCE = 4;
 
 /** `tell` hears how many bytes have arrived. Rejects with what `signal` says once it is aborted. */
-export async function readTrace(client: Client, query: Query, file: TraceFile, tell: (bytes: number) => void, signal: AbortSignal): Promise<ArrayBuffer> {
+export async function readTrace(
+  client: Client,
+  query: Query,
+  file: TraceFile,
+  tell: (bytes: number) => void,
+  signal: AbortSignal,
+): Promise<ArrayBuffer> {
   const whole = new Uint8Array(file.size_bytes);
   let next = 0;
   let arrived = 0;
@@ -18,10 +25,12 @@ export async function readTrace(client: Client, query: Query, file: TraceFile, t
       signal.throwIfAborted();
       const offset = next;
       next += PIECE_BYTES;
-      const piece = await client.piece({ ...query, name: file.name, version: file.version, offset }, signal).catch((error: unknown) => {
-        failed = true;
-        throw error;
-      });
+      const piece = await client
+        .piece({ ...query, name: file.name, version: file.version, offset }, signal)
+        .catch((error: unknown) => {
+          failed = true;
+          throw error;
+        });
       if (piece.length !== Math.min(PIECE_BYTES, file.size_bytes - offset)) {
         failed = true;
         throw new ApiError("A part of the trace was cut on its way. Copy the file itself, by its path below.", 0);

@@ -1,4 +1,4 @@
-// Generated from the page structs in tb_dlprof_plugin/pages by `python -m tb_dlprof_plugin.web.typescript --write`.
+// Generated from the routes in tb_dlprof_plugin/web/routes.py by `python -m tb_dlprof_plugin.web.typescript --write`.
 // Do not edit. What the routes answer: one interface per struct, field for field.
 
 export type Bound = "compute" | "memory" | "unknown";
@@ -84,7 +84,8 @@ export interface RunEntry {
 /**
  * `runs` in natural order of run, then session, rank: from the `offset`-th on as many as fit into an answer.
  *
- * There are `total`; the page asks for the next ones until it has all.
+ * There are `total`; the page asks for the next ones until it has all. `revision` changes with any of them, those
+ * beyond this answer too; it is empty in the answers that continue the first.
  */
 export interface RunIndex {
   plugin_version: string;
@@ -92,6 +93,7 @@ export interface RunIndex {
   runs: RunEntry[];
   offset: number;
   total: number;
+  revision: string;
 }
 
 /** What names one profile: the TensorBoard run, the training process in it, its rank and the profiling cycle. */
@@ -499,7 +501,7 @@ export interface ModuleRow {
  * `rows` by falling GPU time (CPU time without a GPU), a module always before those below it.
  *
  * So the first of them are a tree too; `total_rows` counts them before the row limit. Without recorded modules there
- * are no rows. `model` names the root. `from_stacks`: paths are made of Python stack views, "ResNet_0.Conv2d_3".
+ * are no rows. `model` names the root. `from_stacks`: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
  */
 export interface ModulesPage {
   ref: RunRef;
@@ -1560,6 +1562,13 @@ export interface AdvicePage {
   mixed_precision: MixedPrecision;
 }
 
+/** The verdict on one recording, which any page about it shows. */
+export interface TrustPage {
+  ref: RunRef;
+  verdict: TrustLevel;
+  reasons: TrustReason[];
+}
+
 /** One of the two runs; `step_text` gives the source of its step and the recorder's overhead. */
 export interface CompareSide {
   ref: RunRef;
@@ -1862,25 +1871,6 @@ export interface ComparePage {
   warnings: string[];
 }
 
-/** A kernel, copy or set that an op launched: launches and time (ns) per iteration; `cast` marks casts. */
-export interface CompareKernel {
-  name: string;
-  short_name: string;
-  calls: number;
-  ns: number;
-  uses_tc: Verdict;
-  precision: string;
-  cast: boolean;
-}
-
-/** One op of both runs with its launches before and after; `reason_text` explains a missing side. */
-export interface CompareOpDetail {
-  op: CompareOp;
-  reason_text: string;
-  a_kernels: CompareKernel[];
-  b_kernels: CompareKernel[];
-}
-
 /** A finding in a cell: the problem, the change, the saving per step (None: no estimate). */
 export interface RunAdvice {
   rule: string;
@@ -2069,6 +2059,25 @@ export interface SweepPage {
   failed: FailedRun[];
 }
 
+/** A kernel, copy or set that an op launched: launches and time (ns) per iteration; `cast` marks casts. */
+export interface CompareKernel {
+  name: string;
+  short_name: string;
+  calls: number;
+  ns: number;
+  uses_tc: Verdict;
+  precision: string;
+  cast: boolean;
+}
+
+/** One op of both runs with its launches before and after; `reason_text` explains a missing side. */
+export interface CompareOpDetail {
+  op: CompareOp;
+  reason_text: string;
+  a_kernels: CompareKernel[];
+  b_kernels: CompareKernel[];
+}
+
 /**
  * One trace in the run's directory.
  *
@@ -2088,9 +2097,9 @@ export interface TraceFile {
 /**
  * What to choose in the PyTorch Profiler tab to see this profile there.
  *
- * `span` is None where the worker has one trace. `reads` is "copy" if the tab finds the rewritten trace,
- * "original" if it finds that of torch, from which it reads no device times; `remedy` is the command that makes the
- * copy.
+ * `span` is None where the worker has one trace. `reads` is "copy" where the tab finds a trace that it
+ * understands, "original" where it finds what torch wrote, of which it reads no device times; `remedy` is the
+ * command that makes the copy.
  */
 export interface PytorchTab {
   run: string;
@@ -2108,9 +2117,213 @@ export interface TraceLinks {
   pytorch_tab: PytorchTab | null;
 }
 
-/** The verdict on one recording, which any page about it shows. */
-export interface TrustPage {
-  ref: RunRef;
-  verdict: TrustLevel;
-  reasons: TrustReason[];
+/** The answer of each route. */
+export interface Routes {
+  /** The recorded runs. */
+  runs: RunIndex;
+  /** Where the time of a step goes. */
+  overview: Overview;
+  /** The ops of the model. */
+  ops: OpsPage;
+  /** One op: kernels, shapes, time by iteration. */
+  op: OpDetail;
+  /** The modules of the model. */
+  modules: ModulesPage;
+  /** The kernels. */
+  kernels: KernelsPage;
+  /** Launches and idle time of the GPU. */
+  launches: LaunchesPage;
+  /** One iteration, its longest events, what the others look like from afar. */
+  timeline: TimelinePage;
+  /** Up to 20,000 of the other events. */
+  timeline_events: TimelineEventsPage;
+  /** An event: its op, its launch, what is around it. */
+  timeline_event: TimelineEvent;
+  /** Where the text, op or kernel runs. */
+  timeline_matches: TimelineMatches;
+  /** Ops that can use Tensor Cores, and why some do not. */
+  tensor_cores: TensorCoresPage;
+  /** Ops against what the GPU can reach. */
+  roofline: RooflinePage;
+  /** Memory of a device over time. */
+  memory: MemoryPage;
+  /** Ops that could be the key node. */
+  key_nodes: KeyNodesPage;
+  /** Ops, kernels, modules, rules and reports with these words in their names. */
+  search: SearchPage;
+  /** The ops, kernels and modules that belong to one. */
+  related: Related;
+  /** A report, as `tb-dlprof report` has it. */
+  report: ReportPage;
+  /** Findings and the rules behind them. */
+  advice: AdvicePage;
+  /** How far the figures can be trusted. */
+  trust: TrustPage;
+  /** Two runs, op by op. */
+  compare: ComparePage;
+  /** All runs, each against its base. */
+  many_runs: ManyRunsPage;
+  /** Each model before and after mixed precision. */
+  by_model: ByModelPage;
+  /** A figure of many runs over one fact in which they differ. */
+  sweep: SweepPage;
+  /** One op of two runs. */
+  compare_op: CompareOpDetail;
+  /** The step in another precision. */
+  forecast: ForecastPage;
+  /** The trace files in the run's directory. */
+  trace_links: TraceLinks;
 }
+
+/** Parameters with a prefix, as in "a.run". */
+export type Prefixed<Prefix extends string, Query> = {
+  [Name in keyof Query as `${Prefix}.${Name & string}`]: Query[Name];
+};
+
+/** Parameters of every route: `offset` is how many rows of its table the page has already. */
+export interface AnyQuery {
+  offset?: number | null;
+}
+
+/** A profile as it was recorded: by default of the newest session the lowest rank, of that the last cycle. */
+export interface ProfileQuery extends AnyQuery {
+  run: string;
+  session?: string | null;
+  rank?: number | null;
+  cycle?: number | null;
+}
+
+/**
+ * A range of a profile's iterations, by default all: indices `first` to `last`, both inclusive.
+ *
+ * `key_node` is an op, annotation or module that cuts the recording into iterations in place of its steps.
+ */
+export interface RangeQuery extends ProfileQuery {
+  key_node?: string | null;
+  first?: number | null;
+  last?: number | null;
+}
+
+/** An op by its id. */
+export interface OpQuery extends RangeQuery {
+  id: string;
+}
+
+/** `iteration` is an index; by default that of median length in the range. */
+export interface TimelineQuery extends RangeQuery {
+  iteration?: number | null;
+}
+
+/** `chunk` is the number of a part of the events. */
+export interface TimelineEventsQuery extends TimelineQuery {
+  chunk?: number | null;
+}
+
+/** An event by its id. */
+export interface TimelineEventQuery extends TimelineQuery {
+  id: string;
+}
+
+/** What is looked for: a part of a name, or the id of an op or a kernel. */
+export interface TimelineMatchesQuery extends TimelineQuery {
+  text?: string | null;
+  op?: string | null;
+  kernel?: string | null;
+}
+
+/** `device` is "cpu" or a GPU's number; by default the first GPU that was recorded. */
+export interface MemoryQuery extends RangeQuery {
+  device?: string | null;
+}
+
+/** Words in names. */
+export interface SearchQuery extends RangeQuery {
+  text?: string | null;
+}
+
+/** An op, kernel or module by its id. */
+export interface RelatedQuery extends RangeQuery {
+  kind: SubjectKind;
+  id: string;
+}
+
+/** A report by its name, as `tb-dlprof report` has it. */
+export interface ReportQuery extends RangeQuery {
+  name: string;
+}
+
+/** `set_aside` names rules, with commas between, that the combined saving leaves out. */
+export interface AdviceQuery extends RangeQuery {
+  set_aside?: string | null;
+}
+
+/** The base and the candidate: parameters "a.run" and so on. */
+export interface CompareQuery extends AnyQuery, Prefixed<"a", RangeQuery>, Prefixed<"b", RangeQuery> {
+}
+
+/** `base` is the run that all are compared with; by default each model's own. */
+export interface ManyRunsQuery extends AnyQuery {
+  base?: string | null;
+}
+
+/** The fact over which a figure is drawn, and the figure; `kernel_group` or `op` go with the measure "share". */
+export interface SweepQuery extends AnyQuery {
+  over?: string | null;
+  measure?: string | null;
+  kernel_group?: string | null;
+  op?: string | null;
+  direction?: string | null;
+}
+
+/** An op of the comparison by its id. */
+export interface CompareOpQuery extends CompareQuery {
+  id: string;
+}
+
+/** Another precision ("tf32", "fp16" or "bf16"); batch size and GPU are by default the run's own. */
+export interface ForecastQuery extends RangeQuery {
+  precision: string;
+  batch_size?: number | null;
+  gpu?: string | null;
+}
+
+/** A trace by its name; `version` as it was listed: another one means that it was written over. */
+export interface TraceQuery extends ProfileQuery {
+  name: string;
+  version?: string | null;
+}
+
+/** The parameters of each route; what is left out or null is left to the server. */
+export interface Queries {
+  runs: AnyQuery;
+  overview: RangeQuery;
+  ops: RangeQuery;
+  op: OpQuery;
+  modules: RangeQuery;
+  kernels: RangeQuery;
+  launches: RangeQuery;
+  timeline: TimelineQuery;
+  timeline_events: TimelineEventsQuery;
+  timeline_event: TimelineEventQuery;
+  timeline_matches: TimelineMatchesQuery;
+  tensor_cores: RangeQuery;
+  roofline: RangeQuery;
+  memory: MemoryQuery;
+  key_nodes: ProfileQuery;
+  search: SearchQuery;
+  related: RelatedQuery;
+  report: ReportQuery;
+  advice: AdviceQuery;
+  trust: RangeQuery;
+  compare: CompareQuery;
+  many_runs: ManyRunsQuery;
+  by_model: AnyQuery;
+  sweep: SweepQuery;
+  compare_op: CompareOpQuery;
+  forecast: ForecastQuery;
+  trace_links: ProfileQuery;
+  trace: TraceQuery;
+}
+
+/** The pages of one run and a range, by their names in the address. */
+export type RunPage = "overview" | "ops" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "advice" | "trust";

@@ -3,8 +3,8 @@
  * has read; each new answer asks for the next until everything is there. What is there stays visible meanwhile.
  */
 import { useEffect, useState } from "preact/hooks";
-import type { Query, Routes } from "./client";
-import { routeAddress } from "./client";
+import type { Query, Routes } from "./source";
+import { routeAddress } from "./source";
 import { useConnection, useResource, type Resource } from "./useResource";
 
 export type GrowingRoute = "many_runs" | "by_model" | "sweep";

@@ -4,7 +4,8 @@
  */
 import { createContext } from "preact";
 import { useCallback, useContext, useEffect, useState } from "preact/hooks";
-import { ApiError, routeAddress, type Client, type FileFacts, type Query, type Route, type Routes } from "./client";
+import type { Client } from "./client";
+import { ApiError, routeAddress, type FileFacts, type Query, type Route, type Routes } from "./source";
 
 export interface Resource<T> {
   data: T | null;
@@ -55,6 +56,7 @@ export function useResource<R extends Route>(route: R, query: Query | null, keep
   const [held, setHeld] = useState<Held<Routes[R]> | null>(null);
   const [slowAddress, setSlowAddress] = useState("");
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the address says all of client, route and query; the rest is new in each rendering.
   useEffect(() => {
     if (!query) return undefined;
     const kept = client.peek(route, query);
@@ -71,7 +73,12 @@ export function useResource<R extends Route>(route: R, query: Query | null, keep
         if (controller.signal.aborted) return;
         const shown = error instanceof ApiError ? error : new ApiError(String(error), 0);
         // Where the server could not be asked, what it said last stays beside the error; what it refuses is not there.
-        setHeld((before) => ({ address, keep, data: isPassing(shown) && before?.keep === keep ? before.data : null, error: shown }));
+        setHeld((before) => ({
+          address,
+          keep,
+          data: isPassing(shown) && before?.keep === keep ? before.data : null,
+          error: shown,
+        }));
       })
       .finally(() => clearTimeout(timer));
     return () => {
@@ -81,7 +88,8 @@ export function useResource<R extends Route>(route: R, query: Query | null, keep
   }, [address]);
 
   if (!query) return { data: null, error: null, slow: false, stale: false, retry };
-  if (held?.address === address) return { data: held.data, error: held.error, slow: false, stale: held.error !== null && held.data !== null, retry };
+  if (held?.address === address)
+    return { data: held.data, error: held.error, slow: false, stale: held.error !== null && held.data !== null, retry };
   const kept = client.peek(route, query);
   if (kept !== undefined) return { data: kept, error: null, slow: false, stale: false, retry };
   const data = held && held.keep === keep ? held.data : null;

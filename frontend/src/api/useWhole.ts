@@ -3,23 +3,21 @@
  * is asked for in the background, one answer after the other, each from the row where the last one ended. Sorting and filtering of
  * the table then see every row.
  */
-import { createContext } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Query, Routes } from "./client";
+import type { Query, Route, Routes } from "./source";
 import { useConnection, useResource, type Resource } from "./useResource";
 
 /** The routes that take an `offset`, and where their rows are. */
 const TABLES = { report: "rows", ops: "rows", kernels: "rows", modules: "rows", tensor_cores: "ops" } as const;
 
-type WholeRoute = keyof typeof TABLES;
+export type WholeRoute = keyof typeof TABLES;
+
+export const isWholeRoute = (route: Route): route is WholeRoute => route in TABLES;
 
 export interface WholeResource<T> extends Resource<T> {
   /** More rows are on their way. */
   growing: boolean;
 }
-
-/** Whether the rows of the tables around are still coming. */
-export const GrowingContext = createContext(false);
 
 /** What was joined, as long as the first answer is kept: a page that was left finds its rows again. */
 const joined = new WeakMap<object, object>();
@@ -37,8 +35,10 @@ export function useWhole<R extends WholeRoute>(route: R, query: Query, keep: str
   const [growth, setGrowth] = useState<Growth | null>(null);
   const known = first && ((growth?.first === first ? growth.data : joined.get(first)) as Routes[R] | undefined);
   const data = known ?? first;
-  const missing = first !== null && !resource.stale && client.file === null && rowsOf(route, data!).length < data!.total_rows;
+  const missing =
+    first !== null && !resource.stale && client.file === null && rowsOf(route, data!).length < data!.total_rows;
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the first answer says which query it is; the rows that came later are no reason to begin again.
   useEffect(() => {
     if (!missing || !first || !data) return undefined;
     const controller = new AbortController();
@@ -57,7 +57,7 @@ export function useWhole<R extends WholeRoute>(route: R, query: Query, keep: str
           if (controller.signal.aborted) return;
           if (more.length === 0) break;
           for (const row of more) rows.push(row);
-          // The table is built anew each time: at twice the rows, so that this stays a small part of the work.
+          // The table is built again each time: at twice the rows, so that this stays a small part of the work.
           if (rows.length >= 2 * shown) show(false);
         }
       } catch {

@@ -1,8 +1,8 @@
 /** A titled box of the page. What its drawings and small tables offer to take away is one menu in the title line. */
 import type { ComponentChildren } from "preact";
 import { useCallback, useId, useState } from "preact/hooks";
-import { SlotContext, type Register, type Takeaway } from "./export/slot";
-import { TakeawayMenu } from "./export/TakeawayMenu";
+import { SlotContext, type Register, type Download } from "./export/slot";
+import { DownloadMenu } from "./export/DownloadMenu";
 
 interface CardProps {
   title: ComponentChildren;
@@ -15,17 +15,17 @@ interface CardProps {
 
 export function Card({ title, actions, children, testId, ...rest }: CardProps) {
   const id = useId();
-  const [offered, setOffered] = useState<(() => Takeaway)[]>([]);
-  const register = useCallback<Register>((takeaway) => {
-    setOffered((before) => [...before, takeaway]);
-    return () => setOffered((before) => before.filter((one) => one !== takeaway));
+  const [offered, setOffered] = useState<(() => Download)[]>([]);
+  const register = useCallback<Register>((download) => {
+    setOffered((before) => [...before, download]);
+    return () => setOffered((before) => before.filter((one) => one !== download));
   }, []);
   return (
     <section class={`card ${rest.class ?? ""}`} aria-labelledby={id} data-testid={testId}>
       <header class="card-head">
         <h2 id={id}>{title}</h2>
         {actions && <div class="card-actions">{actions}</div>}
-        {offered.length > 0 && <TakeawayMenu takeaways={() => offered.map((takeaway) => takeaway())} />}
+        {offered.length > 0 && <DownloadMenu downloads={() => offered.map((download) => download())} />}
       </header>
       <SlotContext.Provider value={register}>{children}</SlotContext.Provider>
     </section>

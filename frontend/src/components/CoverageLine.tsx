@@ -18,5 +18,9 @@ export function coverageSentence(coverage: Coverage): string | null {
 
 export function CoverageLine({ coverage }: { coverage: Coverage }) {
   const text = coverageSentence(coverage);
-  return text ? <p class="coverage" data-testid="coverage">{text}</p> : null;
+  return text ? (
+    <p class="coverage" data-testid="coverage">
+      {text}
+    </p>
+  ) : null;
 }

@@ -22,7 +22,9 @@ export function Legend({ slices, context = "", definitions, plain = false }: Leg
         return (
           <li key={slice.key}>
             <span class="swatch" style={{ background: colourOf(slice.key, index, context) }} />
-            <span class="legend-label">{definition ? <Defined text={definition}>{slice.label}</Defined> : slice.label}</span>
+            <span class="legend-label">
+              {definition ? <Defined text={definition}>{slice.label}</Defined> : slice.label}
+            </span>
             {plain ? null : slice.value_ns === null && slice.percent === null ? (
               <span class="missing legend-missing">not recorded</span>
             ) : (

@@ -30,7 +30,10 @@ export function EmptyMessage({ children }: { children: ComponentChildren }) {
 }
 
 /** Keeps an exception while drawing one page from taking the pickers with it. `of` names what is drawn: a change retries. */
-export class ErrorBoundary extends Component<{ of: string; children: ComponentChildren }, { error: unknown; of: string }> {
+export class ErrorBoundary extends Component<
+  { of: string; children: ComponentChildren },
+  { error: unknown; of: string }
+> {
   override state = { error: null as unknown, of: this.props.of };
 
   static override getDerivedStateFromError(error: unknown) {

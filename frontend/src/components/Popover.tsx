@@ -1,6 +1,6 @@
 /** A button and the panel that it opens. Escape, a click elsewhere and a choice close it; the focus goes back to the button. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { usePopover } from "./usePopover";
 
 interface PopoverProps {
   /** What stands on the button. */
@@ -15,37 +15,10 @@ interface PopoverProps {
 }
 
 export function Popover({ face, label, testId, value, children }: PopoverProps) {
-  const [open, setOpen] = useState(false);
-  const box = useRef<HTMLDivElement>(null);
-  const button = useRef<HTMLButtonElement>(null);
-  const close = (): void => {
-    setOpen(false);
-    button.current?.focus();
-  };
-  useEffect(() => {
-    if (!open) return undefined;
-    const elsewhere = (event: Event): void => {
-      if (!box.current?.contains(event.target as Node)) setOpen(false);
-    };
-    document.addEventListener("pointerdown", elsewhere);
-    document.addEventListener("focusin", elsewhere);
-    return () => {
-      document.removeEventListener("pointerdown", elsewhere);
-      document.removeEventListener("focusin", elsewhere);
-    };
-  }, [open]);
+  const { open, setOpen, close, box, onKeyDown } = usePopover<HTMLDivElement>(".popover-face", { byFocus: true });
   return (
-    <div
-      class="popover"
-      ref={box}
-      onKeyDown={(event) => {
-        if (event.key !== "Escape" || !open) return;
-        event.stopPropagation();
-        close();
-      }}
-    >
+    <div class="popover" ref={box} onKeyDown={onKeyDown}>
       <button
-        ref={button}
         type="button"
         class="popover-face"
         aria-haspopup="dialog"

@@ -14,7 +14,8 @@ interface RangeBarProps {
 
 export function RangeBar({ max, low, value, high, colour, reference, measured }: RangeBarProps) {
   const place = (at: number): string => `${Math.min(100, Math.max(0, (100 * at) / (max || 1)))}%`;
-  const width = (from: number, to: number): string => `${Math.max(0, (100 * (Math.min(to, max) - from)) / (max || 1))}%`;
+  const width = (from: number, to: number): string =>
+    `${Math.max(0, (100 * (Math.min(to, max) - from)) / (max || 1))}%`;
   return (
     <span class="range-bar" aria-hidden="true">
       <span class="range-interval" style={{ left: place(low), width: width(low, high), background: colour }} />
@@ -22,7 +23,10 @@ export function RangeBar({ max, low, value, high, colour, reference, measured }:
       <span class="range-mark" style={{ left: place(value), background: colour }} />
       {measured && (
         <>
-          <span class="range-measured-interval" style={{ left: place(measured.low), width: width(measured.low, measured.high) }} />
+          <span
+            class="range-measured-interval"
+            style={{ left: place(measured.low), width: width(measured.low, measured.high) }}
+          />
           <span class="range-measured" style={{ left: place(measured.value) }} />
         </>
       )}

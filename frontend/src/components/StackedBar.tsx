@@ -19,4 +19,5 @@ export function StackedBar({ slices, scaleNs, context = "" }: { slices: Slice[];
   );
 }
 
-export const sumNs = (slices: readonly Slice[]): number => slices.reduce((sum, slice) => sum + (slice.value_ns ?? 0), 0);
+export const sumNs = (slices: readonly Slice[]): number =>
+  slices.reduce((sum, slice) => sum + (slice.value_ns ?? 0), 0);

@@ -19,5 +19,5 @@ export function Value({ value, unit, missing = "unknown" }: ValueProps) {
 
 /** A text, or "unknown" in its place when it is empty. */
 export function Text({ value, missing = "unknown" }: { value: string | null; missing?: string }) {
-  return value ? <>{value}</> : <span class="missing">{missing}</span>;
+  return value ? value : <span class="missing">{missing}</span>;
 }

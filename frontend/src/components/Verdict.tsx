@@ -11,7 +11,14 @@ export function Verdict({ value }: { value: VerdictValue }) {
   return (
     <span class={`verdict verdict-${value}`}>
       <svg viewBox="0 0 16 16" width="12" height="12" aria-hidden="true">
-        <path d={PATHS[value]} fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round" />
+        <path
+          d={PATHS[value]}
+          fill="none"
+          stroke="currentColor"
+          stroke-width="2"
+          stroke-linecap="round"
+          stroke-linejoin="round"
+        />
       </svg>
       {value}
     </span>

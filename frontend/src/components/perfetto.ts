@@ -14,7 +14,13 @@ export function openPerfetto(): Window | null {
 }
 
 /** Resolves once the bytes are sent; rejects with a sentence. `buffer` is empty afterwards. */
-export function sendToPerfetto(perfetto: Window, buffer: ArrayBuffer, title: string, fileName: string, signal: AbortSignal): Promise<void> {
+export function sendToPerfetto(
+  perfetto: Window,
+  buffer: ArrayBuffer,
+  title: string,
+  fileName: string,
+  signal: AbortSignal,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = (): void => {
       clearInterval(timer);
@@ -38,7 +44,13 @@ export function sendToPerfetto(perfetto: Window, buffer: ArrayBuffer, title: str
         return;
       }
       end();
-      reject(new Error(perfetto.closed ? "The Perfetto window was closed." : `${PERFETTO} did not answer. Check that this browser reaches it, or save the trace.`));
+      reject(
+        new Error(
+          perfetto.closed
+            ? "The Perfetto window was closed."
+            : `${PERFETTO} did not answer. Check that this browser reaches it, or save the trace.`,
+        ),
+      );
     };
     window.addEventListener("message", listen);
     signal.addEventListener("abort", abort);

@@ -12,7 +12,9 @@ const SURFACES = ["--page", "--surface", "--surface-2"];
 const STACKS = {
   categories: Object.values(CATEGORIES),
   parts: Object.values(BY_CONTEXT["parts"]!),
-  memory: ["before", "activations", "gradients", "optimizer_state", "temporary", "other"].map((key) => BY_CONTEXT["memory"]![key]!),
+  memory: ["before", "activations", "gradients", "optimizer_state", "temporary", "other"].map(
+    (key) => BY_CONTEXT["memory"]![key]!,
+  ),
   gaps: Object.values(BY_CONTEXT["gap_kind"]!),
   idle: ["--c-dataloader", "--c-s3", "--c-memory", "--c-s1", "--c-cpu", "--c-s2", "--c-unknown", "--c-recorder"],
 };
@@ -23,7 +25,12 @@ function block(start: string): Record<string, string> {
   return Object.fromEntries([...text.matchAll(/(--[\w-]+): (#[0-9a-f]{6});/g)].map((match) => [match[1]!, match[2]!]));
 }
 
-function least(properties: readonly string[], colours: Record<string, string>, vision: string, neighbours: boolean): number {
+function least(
+  properties: readonly string[],
+  colours: Record<string, string>,
+  vision: string,
+  neighbours: boolean,
+): number {
   let found = Number.POSITIVE_INFINITY;
   properties.forEach((one, index) => {
     for (const other of neighbours ? properties.slice(index + 1, index + 2) : properties.slice(index + 1))
@@ -37,7 +44,8 @@ describe.each(Object.entries(THEMES))("%s", (_, colours) => {
 
   it("gives every mark a contrast of 3 to 1 on every surface; idle time is the empty rest of a ring", () => {
     for (const mark of marks.filter((name) => name !== "--c-idle"))
-      for (const surface of SURFACES) expect(contrast(colours[mark]!, colours[surface]!), `${mark} on ${surface}`).toBeGreaterThanOrEqual(3);
+      for (const surface of SURFACES)
+        expect(contrast(colours[mark]!, colours[surface]!), `${mark} on ${surface}`).toBeGreaterThanOrEqual(3);
     expect(contrast(colours["--c-idle"]!, colours["--c-busy"]!)).toBeGreaterThanOrEqual(3);
   });
 
@@ -48,7 +56,8 @@ describe.each(Object.entries(THEMES))("%s", (_, colours) => {
       expect(contrast(colours["--muted"]!, colours[ground]!), `muted on ${ground}`).toBeGreaterThanOrEqual(4.5);
     }
     for (const text of ["--accent", "--good", "--bad"])
-      for (const ground of SURFACES) expect(contrast(colours[text]!, colours[ground]!), `${text} on ${ground}`).toBeGreaterThanOrEqual(4.5);
+      for (const ground of SURFACES)
+        expect(contrast(colours[text]!, colours[ground]!), `${text} on ${ground}`).toBeGreaterThanOrEqual(4.5);
   });
 
   it.each(Object.keys(VISIONS))("keeps neighbours apart under %s", (vision) => {
@@ -57,11 +66,36 @@ describe.each(Object.entries(THEMES))("%s", (_, colours) => {
       expect(least(stack, colours, vision, false), `all in ${name}`).toBeGreaterThanOrEqual(6);
     }
     // Ordered by their time, so that any two can be neighbours.
-    expect(least(["fp16", "bf16", "tf32", "fp8", "fp32"].map((key) => PRECISIONS[key]!), colours, vision, false), "precisions").toBeGreaterThanOrEqual(8);
-    expect(least(["fp16", "bf16", "tf32", "fp8", "none"].map((key) => BY_CONTEXT["by_precision"]![key]!), colours, vision, false), "on Tensor Cores").toBeGreaterThanOrEqual(6);
-    expect(least([...Object.values(PRECISIONS), "--c-unknown"], colours, vision, false), "rare precisions").toBeGreaterThanOrEqual(5);
-    expect(least([...new Set(Object.values(BY_CONTEXT["waterfall"]!))], colours, vision, false), "waterfall").toBeGreaterThanOrEqual(5);
-    expect(least([...new Set(Object.values(BY_CONTEXT["family"]!))], colours, vision, false), "families").toBeGreaterThanOrEqual(4);
+    expect(
+      least(
+        ["fp16", "bf16", "tf32", "fp8", "fp32"].map((key) => PRECISIONS[key]!),
+        colours,
+        vision,
+        false,
+      ),
+      "precisions",
+    ).toBeGreaterThanOrEqual(8);
+    expect(
+      least(
+        ["fp16", "bf16", "tf32", "fp8", "none"].map((key) => BY_CONTEXT["by_precision"]![key]!),
+        colours,
+        vision,
+        false,
+      ),
+      "on Tensor Cores",
+    ).toBeGreaterThanOrEqual(6);
+    expect(
+      least([...Object.values(PRECISIONS), "--c-unknown"], colours, vision, false),
+      "rare precisions",
+    ).toBeGreaterThanOrEqual(5);
+    expect(
+      least([...new Set(Object.values(BY_CONTEXT["waterfall"]!))], colours, vision, false),
+      "waterfall",
+    ).toBeGreaterThanOrEqual(5);
+    expect(
+      least([...new Set(Object.values(BY_CONTEXT["family"]!))], colours, vision, false),
+      "families",
+    ).toBeGreaterThanOrEqual(4);
   });
 });
 
@@ -76,9 +110,17 @@ it("gives each category and each precision a colour of its own", () => {
     "--c-cpu": ["timeline.launch"],
     "--c-memory": ["timeline.copy", "waterfall.copies", "family.copy", "family.set"],
     "--c-dataloader": ["parts.dataloader"],
-    "--c-other": ["memory.before", "parts.other", "waterfall.idle", "gap_kind.other", "timeline.gap_other", "family.other"],
+    "--c-other": [
+      "memory.before",
+      "parts.other",
+      "waterfall.idle",
+      "gap_kind.other",
+      "timeline.gap_other",
+      "family.other",
+    ],
   };
   for (const [context, keys] of Object.entries(BY_CONTEXT))
     for (const [key, property] of Object.entries(keys))
-      if (Object.values(CATEGORIES).includes(property)) expect(same[property], `${context}.${key}`).toContain(`${context}.${key}`);
+      if (Object.values(CATEGORIES).includes(property))
+        expect(same[property], `${context}.${key}`).toContain(`${context}.${key}`);
 });

@@ -118,7 +118,18 @@ export const BY_CONTEXT: Readonly<Record<string, Readonly<Record<string, string>
 };
 
 /** For what has no colour of its own, such as the lines of a sweep: no category and no precision. */
-export const SERIES = ["--c-s1", "--c-s2", "--c-s9", "--c-s3", "--c-s4", "--c-s8", "--c-s10", "--c-s5", "--c-s6", "--c-s7"] as const;
+export const SERIES = [
+  "--c-s1",
+  "--c-s2",
+  "--c-s9",
+  "--c-s3",
+  "--c-s4",
+  "--c-s8",
+  "--c-s10",
+  "--c-s5",
+  "--c-s6",
+  "--c-s7",
+] as const;
 
 /** The custom property that colours the slice `key`; `index` decides among keys that have no meaning of their own. */
 export function colourProperty(key: string, index = 0, context = ""): string {

@@ -28,7 +28,7 @@ export function formatNsDifference(ns: number | null): string {
 export function parseDuration(text: string): number | null {
   const match = /^\s*([\d.]+)\s*(ns|us|µs|μs|ms|s)?\s*$/i.exec(text);
   if (!match) return null;
-  const factor = { ns: 1, us: 1e3, "µs": 1e3, "μs": 1e3, ms: 1e6, s: 1e9 }[(match[2] ?? "ns").toLowerCase()];
+  const factor = { ns: 1, us: 1e3, µs: 1e3, μs: 1e3, ms: 1e6, s: 1e9 }[(match[2] ?? "ns").toLowerCase()];
   const value = Number(match[1]);
   return factor === undefined || !Number.isFinite(value) ? null : value * factor;
 }

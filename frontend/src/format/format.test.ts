@@ -81,6 +81,8 @@ describe("colours", () => {
   });
 
   it("tells what is used from what is on Tensor Cores", () => {
-    expect(colourProperty("using", 0, "gpu_utilization")).not.toBe(colourProperty("using", 0, "tensor_core_efficiency"));
+    expect(colourProperty("using", 0, "gpu_utilization")).not.toBe(
+      colourProperty("using", 0, "tensor_core_efficiency"),
+    );
   });
 });

@@ -43,7 +43,11 @@ export const METRICS: readonly Metric[] = [
     direction: "Direction",
     role: "Role",
   }),
-  ...of("modules", { moduleGpu: "GPU time of a module", moduleOwn: "Own time of a module", moduleUtilization: "Tensor Core utilization of a module" }),
+  ...of("modules", {
+    moduleGpu: "GPU time of a module",
+    moduleOwn: "Own time of a module",
+    moduleUtilization: "Tensor Core utilization of a module",
+  }),
   ...of("kernels", { kernelFamily: "Kernel family", kernelTc: "Kernel on Tensor Cores", occupancy: "Occupancy" }),
   ...of("launches", {
     gpuIdle: "GPU idle",
@@ -55,8 +59,19 @@ export const METRICS: readonly Metric[] = [
     launchQueue: "Launch queue",
     syncCalls: "Synchronising calls",
   }),
-  ...of("tensor_cores", { eligibleTime: "Eligible time", reason: "Why not on Tensor Cores", opUtilization: "Tensor Core share of an op" }),
-  ...of("roofline", { flops: "FLOPs", flopRate: "FLOP rate", roof: "Roof", roofPercent: "Share of the roof", intensity: "FLOPs per byte", matrixTime: "Time of matrix work" }),
+  ...of("tensor_cores", {
+    eligibleTime: "Eligible time",
+    reason: "Why not on Tensor Cores",
+    opUtilization: "Tensor Core share of an op",
+  }),
+  ...of("roofline", {
+    flops: "FLOPs",
+    flopRate: "FLOP rate",
+    roof: "Roof",
+    roofPercent: "Share of the roof",
+    intensity: "FLOPs per byte",
+    matrixTime: "Time of matrix work",
+  }),
   ...of("memory", {
     memoryPeakAllocated: "Peak allocated memory",
     memoryPeakReserved: "Peak reserved memory",
@@ -64,7 +79,19 @@ export const METRICS: readonly Metric[] = [
     memoryAtPeak: "Memory at the peak",
     memoryCurve: "Memory over time",
   }),
-  ...of("advice", { saving: "Estimated saving", combinedSaving: "Saving of all findings together", severity: "Severity", confidence: "Confidence", forecast: "Forecast of mixed precision" }),
-  ...of("compare", { speedup: "Speedup", waterfall: "Waterfall of the difference", noise: "Noise", promises: "Predicted and measured savings", matched: "Matched time" }),
+  ...of("advice", {
+    saving: "Estimated saving",
+    combinedSaving: "Saving of all findings together",
+    severity: "Severity",
+    confidence: "Confidence",
+    forecast: "Forecast of mixed precision",
+  }),
+  ...of("compare", {
+    speedup: "Speedup",
+    waterfall: "Waterfall of the difference",
+    noise: "Noise",
+    promises: "Predicted and measured savings",
+    matched: "Matched time",
+  }),
   ...of("runs", { runSpeedup: "Speedup over the base", runBase: "Base of a run", runStep: "Step time of a run" }),
 ];

@@ -29,6 +29,14 @@ export function formatUnit(value: number | null, unit: Unit): string {
 export function exactUnit(value: number | null, unit: Unit): string {
   if (value === null) return "unknown";
   if (unit === "ns") return exactNs(value);
-  const suffix = { percent: " %", bytes: " bytes", ratio: "×", per_second: " per second", flops: " FLOP", flops_per_second: " FLOP/s", count: "" }[unit];
+  const suffix = {
+    percent: " %",
+    bytes: " bytes",
+    ratio: "×",
+    per_second: " per second",
+    flops: " FLOP",
+    flops_per_second: " FLOP/s",
+    count: "",
+  }[unit];
   return `${formatExact(value)}${suffix}`;
 }

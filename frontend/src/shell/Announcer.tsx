@@ -1,6 +1,6 @@
 /** Says what changed to those who hear the page. */
 import { useEffect, useState } from "preact/hooks";
-import { onAnnounce } from "../state/arrival";
+import { onAnnounce } from "../state/pageFocus";
 
 export function Announcer() {
   const [text, setText] = useState("");

@@ -1,103 +1,106 @@
 /** The whole page: reads the runs, provides state, theme, connection and keys, and draws header and page. */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Client, type Source } from "../api/client";
+import { Client } from "../api/client";
+import type { Source } from "../api/source";
 import type { RunIndex } from "../api/types";
 import { ConnectionContext } from "../api/useResource";
 import { ErrorBoundary, ErrorMessage } from "../components/Message";
 import { PageSkeleton } from "../components/Skeleton";
 import { TooltipLayer } from "../components/TooltipLayer";
 import { resolveChoice } from "../state/profileChoice";
-import { createStore, useView, ViewContext } from "../state/store";
-import { followTheme, type Theme } from "../state/theme";
-import { ThemeContext } from "../state/ThemeContext";
+import { connectAddress } from "../state/address";
+import { followTheme, themeSignal } from "../state/theme";
 import { AboutFile } from "./AboutFile";
 import { Announcer } from "./Announcer";
 import { EmptyState } from "./EmptyState";
 import { Header } from "./Header";
 import { KeyHelp } from "./keys/KeyHelp";
-import { listenForKeys } from "./keys/listen";
+import { listenForKeys } from "../keys/listen";
 import { PageKeys } from "./keys/PageKeys";
-import { Shortcuts } from "./keys/shortcuts";
-import { ShortcutContext } from "./keys/useShortcut";
-import { follows, held, newsOf } from "./live/news";
-import { NewsNotice, type Notice } from "./live/NewsNotice";
+import { Shortcuts } from "../keys/shortcuts";
+import { ShortcutContext } from "../keys/useShortcut";
+import { follows, held, updatesOf } from "./live/profileUpdates";
+import { UpdateNotice, type Notice } from "./live/UpdateNotice";
 import { useRuns, type Runs } from "./live/useRuns";
 import { PageView } from "./PageView";
+import { ALL_PARAMS } from "./routes";
 import { SearchDialog } from "./search/SearchDialog";
+import { assign, useParam } from "../state/param";
+import { pageParam, profileParam, rangeParam } from "../state/params";
+import { baseParam, candidateParam } from "../views/compare/params";
 
 /** `base` is where answers come from: the folder of the routes, or a file that holds them. */
 export function App({ base }: { base: Source | URL }) {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: an address is a new object in each rendering, and the same client as long as it reads the same.
   const client = useMemo(() => new Client(base), [base instanceof URL ? base.href : base]);
   const [generation, setGeneration] = useState(0);
-  const store = useMemo(createStore, []);
-  const [state, setState] = useState(store.get());
-  const [theme, setTheme] = useState<Theme>("light");
   const shortcuts = useMemo(() => new Shortcuts(), []);
 
-  useEffect(() => {
-    const unsubscribe = store.subscribe(setState);
-    return () => {
-      unsubscribe();
-      store.dispose();
-    };
-  }, [store]);
+  // Before the first drawing, which shows what the address says.
+  const disconnect = useMemo(() => connectAddress(ALL_PARAMS), []);
+  useEffect(() => disconnect, [disconnect]);
   useEffect(
     () =>
       followTheme((next) => {
         document.documentElement.dataset["theme"] = next;
-        setTheme(next);
+        themeSignal.value = next;
       }),
     [],
   );
   useEffect(() => listenForKeys(shortcuts), [shortcuts]);
 
   const [notice, setNotice] = useState<Notice | null>(null);
-  const onNews = (before: RunIndex, after: RunIndex): void => {
-    const { profile, range, a, b } = store.get();
-    const news = newsOf(before.runs, after.runs, profile);
-    if (!news) return;
-    client.forget(news.changed);
+  const onUpdate = (before: RunIndex, after: RunIndex): void => {
+    const profile = profileParam.value;
+    const range = rangeParam.value;
+    const [base, candidate] = [baseParam.value, candidateParam.value];
+    const updates = updatesOf(before.runs, after.runs, profile);
+    if (!updates) return;
+    client.forget(updates.changed);
     setGeneration((count) => count + 1);
     const shown = follows(profile, range !== null);
-    store.set({ profile: held(before.runs, profile, range !== null), a: held(before.runs, a, a.range !== null), b: held(before.runs, b, b.range !== null) });
-    const said = noticeOf(news, shown, range !== null);
+    assign(
+      profileParam.to(held(before.runs, profile, range !== null)),
+      baseParam.to(held(before.runs, base, base.range !== null)),
+      candidateParam.to(held(before.runs, candidate, candidate.range !== null)),
+    );
+    const said = noticeOf(updates, shown, range !== null);
     // What was said and not closed is still so.
-    if (said) setNotice((open) => ({ latest: said.latest ?? open?.latest ?? null, runs: [...(open?.runs ?? []), ...said.runs] }));
+    if (said)
+      setNotice((open) => ({
+        latest: said.latest ?? open?.latest ?? null,
+        runs: [...(open?.runs ?? []), ...said.runs],
+      }));
   };
-  const runs = useRuns(client, onNews);
+  const runs = useRuns(client, onUpdate);
   const refresh = (): void => {
     client.clear();
     setGeneration((count) => count + 1);
     void runs.check();
   };
   const connection = useMemo(() => ({ client, generation }), [client, generation]);
-  const view = useMemo(() => ({ state, set: store.set }), [state, store]);
   return (
-    <ThemeContext.Provider value={theme}>
-      <ConnectionContext.Provider value={connection}>
-        <ViewContext.Provider value={view}>
-          <ShortcutContext.Provider value={shortcuts}>
-            <Content index={runs} onRefresh={refresh} />
-            {notice && <NewsNotice notice={notice} onClose={() => setNotice(null)} />}
-            <TooltipLayer />
-            <Announcer />
-          </ShortcutContext.Provider>
-        </ViewContext.Provider>
-      </ConnectionContext.Provider>
-    </ThemeContext.Provider>
+    <ConnectionContext.Provider value={connection}>
+      <ShortcutContext.Provider value={shortcuts}>
+        <Content index={runs} onRefresh={refresh} />
+        {notice && <UpdateNotice notice={notice} onClose={() => setNotice(null)} />}
+        <TooltipLayer />
+        <Announcer />
+      </ShortcutContext.Provider>
+    </ConnectionContext.Provider>
   );
 }
 
 /** Header and page, once the runs are known. */
 function Content({ index, onRefresh }: { index: Runs; onRefresh: () => void }) {
-  const { state, set } = useView();
   const [sheet, setSheet] = useState<"search" | "keys" | null>(null);
   const entries = index.data?.runs ?? [];
-  const run = index.data ? (resolveChoice(entries, state.profile)?.run ?? null) : null;
+  const profile = useParam(profileParam);
+  const run = index.data ? (resolveChoice(entries, profile)?.run ?? null) : null;
   useEffect(() => {
     // A link should go on naming the run that it shows when runs are added.
-    if (run !== null && state.profile.run === null) set({ profile: { ...state.profile, run } });
-  }, [run, state.profile.run]);
+    if (run !== null && profile.run === null) profileParam.value = { ...profile, run };
+  }, [run, profile]);
 
   const empty = index.data !== null && entries.length === 0;
   const openSearch = entries.length > 0 ? () => setSheet("search") : null;
@@ -115,15 +118,23 @@ function Content({ index, onRefresh }: { index: Runs; onRefresh: () => void }) {
       >
         Skip to the page
       </a>
-      <Header index={empty ? null : index.data} busy={index.busy} onRefresh={onRefresh} onSearch={openSearch} onKeys={openKeys} />
+      <Header
+        index={empty ? null : index.data}
+        busy={index.busy}
+        onRefresh={onRefresh}
+        onSearch={openSearch}
+        onKeys={openKeys}
+      />
       {empty ? (
         <EmptyState logdir={index.data!.logdir} />
       ) : (
         <main id="page" tabIndex={-1}>
-          {index.error && <ErrorMessage text={index.error.message} onRetry={() => void index.check()} old={index.data !== null} />}
+          {index.error && (
+            <ErrorMessage text={index.error.message} onRetry={() => void index.check()} old={index.data !== null} />
+          )}
           {!index.data && index.slow && <PageSkeleton />}
-          {index.data && state.profile.run !== null && (
-            <ErrorBoundary of={`${state.page} ${state.profile.run}`}>
+          {index.data && profileParam.value.run !== null && (
+            <ErrorBoundary of={`${pageParam.value} ${profileParam.value.run}`}>
               <PageView entries={entries} />
             </ErrorBoundary>
           )}
@@ -137,12 +148,22 @@ function Content({ index, onRefresh }: { index: Runs; onRefresh: () => void }) {
   );
 }
 
-function noticeOf(news: NonNullable<ReturnType<typeof newsOf>>, shown: boolean, hasRange: boolean): Notice | null {
-  const { latest, before, runs } = news;
+function noticeOf(
+  updates: NonNullable<ReturnType<typeof updatesOf>>,
+  shown: boolean,
+  hasRange: boolean,
+): Notice | null {
+  const { latest, before, runs } = updates;
   if (!latest && runs.length === 0) return null;
   const keeps = hasRange ? "You look at iterations of the one before, which stays." : "The one that you chose stays.";
   return {
-    latest: latest && { run: latest.run, cycle: latest.cycle, newSession: latest.session !== before?.session, shown, keeps },
+    latest: latest && {
+      run: latest.run,
+      cycle: latest.cycle,
+      newSession: latest.session !== before?.session,
+      shown,
+      keeps,
+    },
     runs,
   };
 }

@@ -2,13 +2,14 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { RunIndex } from "../api/types";
 import { useFile } from "../api/useResource";
-import { expectArrival } from "../state/arrival";
-import { PAGE_KEYS, PAGE_LABELS, PAGES } from "../state/pages";
-import { useView } from "../state/store";
-import { ANOTHER_RUN } from "../state/viewState";
+import { PAGES } from "../state/pages";
 import { ThemeButton } from "./AboutFile";
 import { keyNames } from "./keys/KeyHelp";
-import { ProfilePicker } from "./ProfilePicker";
+import { ProfilePicker } from "../features/pickers/ProfilePicker";
+import { openPage, showProfile } from "../state/navigate";
+import { pageParam, profileParam } from "../state/params";
+import { ROUTES } from "./routes";
+import { useParam } from "../state/param";
 
 interface HeaderProps {
   index: RunIndex | null;
@@ -23,40 +24,39 @@ interface HeaderProps {
 const testId = (page: string): string => `nav-${page.replace("_", "-")}`;
 
 export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps) {
-  const { state, set } = useView();
   const file = useFile();
+  const page = useParam(pageParam);
   const nav = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another page moves the mark that is looked for.
   useEffect(() => {
     // Where the pages are a line to swipe, the one that is shown stands in its middle.
     const shown = nav.current?.querySelector<HTMLElement>("[aria-current]");
-    if (nav.current && shown) nav.current.scrollLeft = shown.offsetLeft + (shown.offsetWidth - nav.current.clientWidth) / 2;
-  }, [state.page]);
+    if (nav.current && shown)
+      nav.current.scrollLeft = shown.offsetLeft + (shown.offsetWidth - nav.current.clientWidth) / 2;
+  }, [page]);
   return (
     <header class="top">
       <nav aria-label="Pages" ref={nav}>
-        {PAGES.map((page) => (
+        {PAGES.map((name) => (
           <button
             type="button"
-            key={page}
-            data-testid={testId(page)}
-            aria-current={state.page === page ? "page" : undefined}
-            title={`Keys: g, then ${PAGE_KEYS[page]}`}
-            onClick={() => {
-              if (state.page !== page) expectArrival();
-              set({ page });
-            }}
+            key={name}
+            data-testid={testId(name)}
+            aria-current={page === name ? "page" : undefined}
+            title={`Keys: g, then ${ROUTES[name].key}`}
+            onClick={() => openPage(name)}
           >
-            {PAGE_LABELS[page]}
+            {ROUTES[name].title}
           </button>
         ))}
       </nav>
       <div class="top-right">
-        {index && state.page !== "compare" && state.page !== "runs" && (
+        {index && page !== "compare" && page !== "runs" && (
           <ProfilePicker
             entries={index.runs}
-            choice={state.profile}
+            choice={profileParam.value}
             label="Run"
-            onChange={(profile) => set({ ...ANOTHER_RUN, profile })}
+            onChange={(profile) => showProfile(profile)}
           />
         )}
         {onSearch && (
@@ -70,7 +70,12 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
             onClick={onSearch}
           >
             <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
-              <path d="M11 11l4 4M12.5 7A5.5 5.5 0 1 1 1.5 7a5.5 5.5 0 0 1 11 0z" fill="none" stroke="currentColor" stroke-width="1.6" />
+              <path
+                d="M11 11l4 4M12.5 7A5.5 5.5 0 1 1 1.5 7a5.5 5.5 0 0 1 11 0z"
+                fill="none"
+                stroke="currentColor"
+                stroke-width="1.6"
+              />
             </svg>
             <kbd>/</kbd>
           </button>
@@ -78,11 +83,26 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
         {file ? (
           <ThemeButton />
         ) : (
-          <button type="button" class="button" data-testid="refresh" disabled={busy} onClick={onRefresh} title="Ask TensorBoard for the runs again">
+          <button
+            type="button"
+            class="button"
+            data-testid="refresh"
+            disabled={busy}
+            onClick={onRefresh}
+            title="Ask TensorBoard for the runs again"
+          >
             {busy ? "Refreshing" : "Refresh"}
           </button>
         )}
-        <button type="button" class="button" data-testid="keys-open" aria-label="Keys of this page" aria-keyshortcuts="?" title="Keys: ?" onClick={onKeys}>
+        <button
+          type="button"
+          class="button"
+          data-testid="keys-open"
+          aria-label="Keys of this page"
+          aria-keyshortcuts="?"
+          title="Keys: ?"
+          onClick={onKeys}
+        >
           ?
         </button>
       </div>

@@ -34,7 +34,10 @@ async function open(hash: string, answers: Record<string, unknown> = ANSWERS): P
     asked.push(address);
     const answer = answers[address.pathname.split("/").pop()!] as { error?: string };
     // No more rows come than the first answer holds.
-    const body = address.searchParams.has("offset") ? { ...answer, rows: [], ops: [] } : answer;
+    const more = address.searchParams.has("offset") ? { rows: [], ops: [] } : {};
+    // As the server's, the revision is another one for other runs.
+    const revision = address.pathname.endsWith("/runs") ? { revision: JSON.stringify(answer) } : {};
+    const body = answer && { ...answer, ...more, ...revision };
     return new Response(JSON.stringify(body), { status: body.error ? 404 : 200 });
   });
   await act(() => render(<App base={new URL("http://host/data/plugin/tb_dlprof/")} />, root));
@@ -76,15 +79,24 @@ afterEach(() => {
 });
 
 describe("each page draws its answer", () => {
-  it.each(["overview", "ops", "kernels", "tensor_cores", "roofline", "memory", "advice"])("%s says whether the recording can be trusted", async (page) => {
-    await open(hash({ page }));
-    expect(byId("trust")?.dataset["verdict"]).toBe("fair");
-  });
+  it.each(["overview", "ops", "kernels", "tensor_cores", "roofline", "memory", "advice"])(
+    "%s says whether the recording can be trusted",
+    async (page) => {
+      await open(hash({ page }));
+      expect(byId("trust")?.dataset["verdict"]).toBe("fair");
+    },
+  );
 
   it("Compare says it of both runs", async () => {
     await open(hash({ page: "compare", "a.run": "resnet50/fp32", "b.run": "resnet50/amp" }));
-    expect([...root.querySelectorAll('[data-testid="trust"] .trust-word')].map((word) => word.textContent)).toEqual(["! Base: fair", "! Candidate: fair"]);
-    expect(asked.filter((url) => url.pathname.endsWith("/trust")).map((url) => url.searchParams.get("run"))).toEqual(["resnet50/fp32", "resnet50/amp"]);
+    expect([...root.querySelectorAll('[data-testid="trust"] .trust-word')].map((word) => word.textContent)).toEqual([
+      "! Base: fair",
+      "! Candidate: fair",
+    ]);
+    expect(asked.filter((url) => url.pathname.endsWith("/trust")).map((url) => url.searchParams.get("run"))).toEqual([
+      "resnet50/fp32",
+      "resnet50/amp",
+    ]);
   });
 
   it("Overview", async () => {
@@ -100,7 +112,12 @@ describe("each page draws its answer", () => {
 
   it("Overview shows unknown, never 0, for what was not recorded", async () => {
     await open("", { ...ANSWERS, overview: { ...fixtures.overviewWithoutGpu, has_gpu: true } });
-    for (const id of ["overview-gpu-utilization", "overview-tc-utilization", "overview-samples", "overview-peak-memory"]) {
+    for (const id of [
+      "overview-gpu-utilization",
+      "overview-tc-utilization",
+      "overview-samples",
+      "overview-peak-memory",
+    ]) {
       expect(byId(id)?.textContent).toBe("unknown");
       expect(byId(id)?.dataset["value"]).toBe("unknown");
     }
@@ -126,7 +143,10 @@ describe("each page draws its answer", () => {
     expect(precision.querySelector("details")?.textContent).toContain("head/linear");
     const health = byId("overview-numeric-health")!;
     expect(health.textContent).toContain("1 of 10 optimizer steps was skipped");
-    expect([...health.querySelectorAll("tbody tr")].map((row) => row.textContent)).toEqual(["1unknown4,096", "01465,536"]);
+    expect([...health.querySelectorAll("tbody tr")].map((row) => row.textContent)).toEqual([
+      "1unknown4,096",
+      "01465,536",
+    ]);
   });
 
   it("Overview without loss scaling has no numeric health, and an unknown precision says so", async () => {
@@ -145,6 +165,42 @@ describe("each page draws its answer", () => {
     expect(byId("ops-table")!.textContent).toContain("320 rows, the first of 1,400");
   });
 
+  it("sorting and filters of a table are in the address: a link and a reload show the same rows", async () => {
+    const names = () => [...byId("kernels-table")!.querySelectorAll("tbody tr")].map((row) => row.textContent);
+    const header = (text: string): HTMLElement =>
+      [...byId("kernels-table")!.querySelectorAll<HTMLElement>("th")].find((head) =>
+        head.textContent?.startsWith(text),
+      )!;
+    await open(hash({ page: "kernels", run: "resnet50/fp32" }));
+    const all = names();
+    const bound = `>${fixtures.kernels.rows[9]!.total_ns} ns`;
+    await click(header("Calls").querySelector("button"));
+    expect(window.location.hash).toContain("p.tb_dlprof.kernels.sort=-calls");
+    await click(header("Calls").querySelector("button"));
+    const filter = header("Total").querySelector("input")!;
+    await act(() => {
+      filter.value = bound;
+      filter.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    expect(window.location.hash).toContain("p.tb_dlprof.kernels.sort=calls&p.tb_dlprof.kernels.filter.total=%3E");
+    const shown = names();
+    expect(shown.length).toBeGreaterThan(0);
+    expect(shown.length).toBeLessThan(all.length);
+    const link = window.location.hash;
+    await act(() => render(null, root));
+    await open(link);
+    expect(names()).toEqual(shown);
+    expect(header("Calls").getAttribute("aria-sort")).toBe("ascending");
+    expect(header("Total").querySelector("input")!.value).toBe(bound);
+    // The next page has a table of its own, and this one is found as it was left.
+    await click(byId("nav-ops"));
+    expect([...byId("ops-table")!.querySelectorAll("[aria-sort]")].map((head) => head.textContent)).not.toContain(
+      "Calls ▴",
+    );
+    await click(byId("nav-kernels"));
+    expect(names()).toEqual(shown);
+  }, 20_000);
+
   it("Ops takes names for text", async () => {
     await open(hash({ page: "ops", run: "resnet50/fp32" }));
     expect(root.querySelector("img")).toBeNull();
@@ -161,7 +217,9 @@ describe("each page draws its answer", () => {
 
   it("Roofline, with what is unknown in words", async () => {
     await open(hash({ page: "roofline", run: "resnet50/fp32" }));
-    expect(byId("roofline-chart")!.querySelector(".chart")?.getAttribute("aria-label")).toContain("of 1 ops, under 2 roofs");
+    expect(byId("roofline-chart")!.querySelector(".chart")?.getAttribute("aria-label")).toContain(
+      "of 1 ops, under 2 roofs",
+    );
     expect(byId("roofline-gpu")?.textContent).toContain("FP32 without Tensor Cores67.0 TFLOP/sMemory4,800 GB/s");
     const rows = [...byId("roofline-table")!.querySelectorAll("tbody tr")];
     expect(rows[0]?.textContent).toContain("47.9 %32.1 TFLOP/s67.0 TFLOP/sfp32, no TCcompute");
@@ -178,7 +236,9 @@ describe("each page draws its answer", () => {
     expect(byId("tc-reasons")?.textContent).toContain("60 ops480 ms80.0 %");
     expect(byId("tc-reasons")?.textContent).toContain("Should save 288 ms of this kernel time.");
     expect(byId("tc-reasons")?.textContent).toContain("Could save at most 31.0 ms of this kernel time.");
-    expect(byId("tc-table")?.querySelector("tbody td:nth-child(4)")?.textContent).toMatch(/^[\d.]+ ms and at most 12.0 µs$/);
+    expect(byId("tc-table")?.querySelector("tbody td:nth-child(4)")?.textContent).toMatch(
+      /^[\d.]+ ms and at most 12.0 µs$/,
+    );
     expect(byId("tc-ineligible")?.textContent).toContain("A depthwise convolution.");
     expect(byId("tc-kernels")?.textContent).toContain("xmma-ffma");
   });
@@ -189,8 +249,12 @@ describe("each page draws its answer", () => {
     expect(byId("memory-peak")?.dataset["value"]).toBe("2147483648");
     expect(byId("memory-reserved")?.textContent).toBe("unknown");
     expect(byId("memory-categories")?.textContent).toContain("Optimizer stateunknown");
-    expect(byId("memory-curve")?.querySelector(".chart")?.getAttribute("aria-label")).toContain("most, 2.00 GiB, in iteration 4");
-    const modules = [...byId("memory-modules")!.querySelectorAll("tbody tr td:first-child")].map((cell) => cell.textContent);
+    expect(byId("memory-curve")?.querySelector(".chart")?.getAttribute("aria-label")).toContain(
+      "most, 2.00 GiB, in iteration 4",
+    );
+    const modules = [...byId("memory-modules")!.querySelectorAll("tbody tr td:first-child")].map(
+      (cell) => cell.textContent,
+    );
     expect(modules).toEqual(["(before the recording)", "layer1.0.conv1", "(no module)", "(outside every op)"]);
     expect(byId("memory-allocations")?.textContent).toContain("not in the recording");
     expect(byId("memory-notes")?.textContent).toContain("Module names");
@@ -220,7 +284,9 @@ describe("each page draws its answer", () => {
     expect(byId("memory-curve")?.textContent).not.toContain("by category");
     for (const id of ["memory-modules", "memory-op-types", "memory-allocations"]) expect(byId(id)).toBeNull();
     expect(byId("memory-categories")?.querySelector("table, button.link")).toBeNull();
-    expect([...byId("memory-iterations")!.querySelectorAll("th")].map((cell) => cell.textContent!.trim())).toHaveLength(5);
+    expect([...byId("memory-iterations")!.querySelectorAll("th")].map((cell) => cell.textContent!.trim())).toHaveLength(
+      5,
+    );
     expect(byId("memory-iterations")?.textContent).toContain("unknown");
   });
 
@@ -235,7 +301,9 @@ describe("each page draws its answer", () => {
     await open(hash({ page: "advice", run: "resnet50/fp32" }));
     const card = byId("finding-amp")!;
     expect(card.textContent).toContain("between 41.0 ms and 66.0 ms");
-    expect([...card.querySelectorAll("a")].map((link) => link.getAttribute("href"))).toEqual(["https://pytorch.org/docs/stable/amp.html"]);
+    expect([...card.querySelectorAll("a")].map((link) => link.getAttribute("href"))).toEqual([
+      "https://pytorch.org/docs/stable/amp.html",
+    ]);
     expect(card.querySelectorAll(".evidence button")).toHaveLength(2);
     expect(byId("rule-memory")?.textContent).toContain("The peak memory was not recorded.");
     expect(byId("rule-amp")).toBeNull();
@@ -262,7 +330,10 @@ describe("each page draws its answer", () => {
   it("one sentence where there is no forecast at all", async () => {
     const refusal = "the run computed in AMP FP16 (autocast).";
     const choices = fixtures.mixedPrecision.choices.map((choice) => ({ ...choice, refusal, forecast: null }));
-    await open(hash({ page: "advice", run: "resnet50/fp32" }), { ...ANSWERS, advice: { ...fixtures.advice, mixed_precision: { ...fixtures.mixedPrecision, choices } } });
+    await open(hash({ page: "advice", run: "resnet50/fp32" }), {
+      ...ANSWERS,
+      advice: { ...fixtures.advice, mixed_precision: { ...fixtures.mixedPrecision, choices } },
+    });
     expect(byId("forecast-refusal")?.textContent).toContain(refusal);
     expect(byId("forecast-fp16")).toBeNull();
     expect(asked.some((address) => address.pathname.endsWith("/forecast"))).toBe(false);
@@ -325,7 +396,9 @@ describe("the frame", () => {
       last.dispatchEvent(new Event("change", { bubbles: true }));
     });
     await settle();
-    expect(asked.filter((address) => !address.searchParams.has("offset")).at(-1)!.search).toBe("?run=resnet50%2Ffp32&first=0&last=4");
+    expect(asked.filter((address) => !address.searchParams.has("offset")).at(-1)!.search).toBe(
+      "?run=resnet50%2Ffp32&first=0&last=4",
+    );
   });
 
   it("follows the latest recording, unless one was chosen", async () => {
@@ -343,14 +416,23 @@ describe("the frame", () => {
     expect([asks(), byId("news")]).toEqual([1, null]);
 
     await grow([0, 1]);
-    expect([asks(), byId("news")?.textContent]).toEqual([2, expect.stringContaining("Cycle 1 of resnet50/fp32 was recorded; the page follows it.")]);
+    expect([asks(), byId("news")?.textContent]).toEqual([
+      2,
+      expect.stringContaining("Cycle 1 of resnet50/fp32 was recorded; the page follows it."),
+    ]);
     await choose("cycle-picker", "0");
     await grow([0, 1, 2], [{ ...fixtures.runs.runs[0]!, run: "resnet50/later" }]);
     expect(window.location.hash).toContain("p.tb_dlprof.session=s1&p.tb_dlprof.cycle=0");
     expect(byId("news")?.textContent).toContain("The one that you chose stays.");
     expect(byId("news-run")?.textContent).toBe("resnet50/later");
     // What comes later does not push it away.
-    await grow([0, 1, 2], [{ ...fixtures.runs.runs[0]!, run: "resnet50/later" }, { ...fixtures.runs.runs[0]!, run: "resnet50/last" }]);
+    await grow(
+      [0, 1, 2],
+      [
+        { ...fixtures.runs.runs[0]!, run: "resnet50/later" },
+        { ...fixtures.runs.runs[0]!, run: "resnet50/last" },
+      ],
+    );
     expect(byId("news")?.textContent).toContain("2 new runs, the last: resnet50/last");
     expect(byId("news")?.textContent).toContain("The one that you chose stays.");
     await click(byId("news-follow"));
@@ -361,7 +443,10 @@ describe("the frame", () => {
   it("keeps iterations that were picked when a cycle is added", async () => {
     const answers = { ...ANSWERS };
     await open(hash({ run: "resnet50/fp32", first: "0", last: "1" }), answers);
-    answers["runs"] = { ...fixtures.runs, runs: fixtures.runs.runs.map((entry) => ({ ...entry, cycles: [...entry.cycles, 9] })) };
+    answers["runs"] = {
+      ...fixtures.runs,
+      runs: fixtures.runs.runs.map((entry) => ({ ...entry, cycles: [...entry.cycles, 9] })),
+    };
     await act(() => void document.dispatchEvent(new Event("visibilitychange")));
     await settle();
     expect(window.location.hash).toContain("p.tb_dlprof.cycle=0&p.tb_dlprof.first=0&p.tb_dlprof.last=1");
@@ -374,7 +459,10 @@ describe("the frame", () => {
     await click(byId("refresh"));
     expect(byId("overview-step-time")).not.toBeNull();
     expect(root.textContent).toContain("What is shown below may be old.");
-    vi.stubGlobal("fetch", async (address: URL) => new Response(JSON.stringify(ANSWERS[address.pathname.split("/").pop()!])));
+    vi.stubGlobal(
+      "fetch",
+      async (address: URL) => new Response(JSON.stringify(ANSWERS[address.pathname.split("/").pop()!])),
+    );
     for (const button of root.querySelectorAll("[data-testid='retry']")) await click(button);
     expect(byId("run-error")).toBeNull();
   });

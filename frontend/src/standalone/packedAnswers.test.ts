@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ApiError, Client, NotInFile, type Query, type Route } from "../api/client";
+import { Client } from "../api/client";
+import { ApiError, NotInFile, type Query, type Route } from "../api/source";
 import { compareQuery, profileQuery } from "../api/queries";
 import { runs } from "../testing/fixtures";
 import { PackedAnswers } from "./packedAnswers";
@@ -9,7 +10,22 @@ const A = first!.run;
 const B = second!.run;
 const CHOICE = { run: A, session: null, rank: null, cycle: null, keyNode: null };
 const BLOCKS = [
-  { route: "runs", runs: [], answers: [{ query: {}, answer: { ...runs, runs: [{ ...first!, session: "s", rank: 0, cycles: [2], iterations: 10 }, { ...second!, session: "s", rank: 0, cycles: [2] }] } }] },
+  {
+    route: "runs",
+    runs: [],
+    answers: [
+      {
+        query: {},
+        answer: {
+          ...runs,
+          runs: [
+            { ...first!, session: "s", rank: 0, cycles: [2], iterations: 10 },
+            { ...second!, session: "s", rank: 0, cycles: [2] },
+          ],
+        },
+      },
+    ],
+  },
   { route: "overview", runs: [A], answers: [{ query: { run: A }, answer: { headline: "whole" } }] },
   { route: "op", runs: [A], answers: [{ query: { run: A, id: "conv" }, answer: { id: "conv" } }] },
   { route: "memory", runs: [A], answers: [{ query: { run: A }, error: "No memory there.", status: 404 }] },
@@ -28,8 +44,15 @@ beforeEach(() => {
     element.textContent = JSON.stringify(value);
     document.body.append(element);
   };
-  put("dlprof-contents", { title: "t", made: "2026-01-02", version: "1", blocks: BLOCKS.map((block) => ({ route: block.route, runs: block.runs })) });
-  BLOCKS.forEach((block, place) => put(`dlprof-block-${place}`, block.answers));
+  put("dlprof-contents", {
+    title: "t",
+    made: "2026-01-02",
+    version: "1",
+    blocks: BLOCKS.map((block) => ({ route: block.route, runs: block.runs })),
+  });
+  BLOCKS.forEach((block, place) => {
+    put(`dlprof-block-${place}`, block.answers);
+  });
   unpacked = [];
   client = new Client(
     new PackedAnswers(document, async (element) => {
@@ -54,7 +77,9 @@ describe("the answers in a file", () => {
     const named = { ...CHOICE, session: "s", rank: 0, cycle: 2 };
     expect(await get("overview", profileQuery(named, { first: 0, last: 9 }))).toEqual({ headline: "whole" });
     expect(await get("op", { id: "conv", run: A, first: null })).toEqual({ id: "conv" });
-    expect(await get("compare", compareQuery({ ...CHOICE, range: null }, { ...CHOICE, run: B, range: null }))).toEqual({ headline: "faster" });
+    expect(await get("compare", compareQuery({ ...CHOICE, range: null }, { ...CHOICE, run: B, range: null }))).toEqual({
+      headline: "faster",
+    });
     expect(await get("many_runs", { base: null, have: 1 })).toEqual({ rows: 2 });
   });
 
@@ -65,7 +90,11 @@ describe("the answers in a file", () => {
   it.each<[Route, Query, string]>([
     ["overview", profileQuery(CHOICE, { first: 1, last: 2 }), "This file holds pages about the whole recording"],
     ["overview", profileQuery({ ...CHOICE, keyNode: "conv" }, null), "This file holds pages about the whole recording"],
-    ["compare", { "a.run": A, "a.first": 1, "a.last": 1, "b.run": B }, "This file holds comparisons of whole recordings"],
+    [
+      "compare",
+      { "a.run": A, "a.first": 1, "a.last": 1, "b.run": B },
+      "This file holds comparisons of whole recordings",
+    ],
     ["overview", { run: A, cycle: 1 }, "session s, rank 0, cycle 2 alone"],
     ["overview", { run: "elsewhere" }, "The run elsewhere is not in this file"],
     ["compare", { "a.run": B, "b.run": A }, `This file holds no comparison of ${B} with ${A}`],

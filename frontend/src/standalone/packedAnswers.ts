@@ -2,7 +2,7 @@
  * The answers in an exported file. Each block holds what one route answers about the same runs, and is unpacked when something in
  * it is asked for. What a server would have to compute is not there: asking for it is a `NotInFile` with one sentence.
  */
-import { ApiError, NotInFile, type FileFacts, type Query, type Route, type Source } from "../api/client";
+import { ApiError, NotInFile, type FileFacts, type Query, type Route, type Source } from "../api/source";
 import type { RunEntry, RunIndex } from "../api/types";
 import { searchIn, type Searched } from "./search";
 
@@ -50,13 +50,23 @@ export class PackedAnswers implements Source {
   /** The server's search depends on what is typed: here it goes over the pages that are in the file. */
   private async search(run: string, text: string): Promise<unknown> {
     const routes = ["ops", "modules", "kernels", "advice", "report"] as const;
-    const pages = await Promise.all(routes.map(async (route) => [...((await this.found(route, [run]))?.values() ?? [])].find((packed) => packed.answer !== undefined)?.answer));
+    const pages = await Promise.all(
+      routes.map(
+        async (route) =>
+          [...((await this.found(route, [run]))?.values() ?? [])].find((packed) => packed.answer !== undefined)?.answer,
+      ),
+    );
     if (pages.includes(undefined)) throw new NotInFile("A page that would be searched is not in this file.");
-    return searchIn(Object.fromEntries(routes.map((route, place) => [route, pages[place]])) as unknown as Searched, text);
+    return searchIn(
+      Object.fromEntries(routes.map((route, place) => [route, pages[place]])) as unknown as Searched,
+      text,
+    );
   }
 
   private async found(route: string, runs: string[]): Promise<Answers | null> {
-    const place = this.contents.blocks.findIndex((block) => block.route === route && block.runs.join("\n") === runs.join("\n"));
+    const place = this.contents.blocks.findIndex(
+      (block) => block.route === route && block.runs.join("\n") === runs.join("\n"),
+    );
     if (place < 0) return null;
     let answers = this.unpacked.get(place);
     if (!answers) {
@@ -81,22 +91,30 @@ const WITHOUT_EFFECT = ["have", "set_aside"];
 /** The query as the file spells it: the whole of a recording. */
 function wholeRuns(route: Route, query: Query, runs: RunEntry[]): Query {
   const asked: Query = {};
-  for (const [key, value] of Object.entries(query)) if (value !== null && !WITHOUT_EFFECT.includes(key)) asked[key] = value;
+  for (const [key, value] of Object.entries(query))
+    if (value !== null && !WITHOUT_EFFECT.includes(key)) asked[key] = value;
   for (const side of ["", "a.", "b."]) {
     const run = asked[`${side}run`];
     if (run === undefined) continue;
     const entry = runs.find((candidate) => candidate.run === run);
-    if (!entry) throw new NotInFile(`The run ${run} is not in this file, which holds ${runs.map((other) => other.run).join(", ")}.`);
+    if (!entry)
+      throw new NotInFile(
+        `The run ${run} is not in this file, which holds ${runs.map((other) => other.run).join(", ")}.`,
+      );
     const own: Query = { session: entry.session, rank: entry.rank, cycle: entry.cycles[0] ?? 0 };
     for (const [part, value] of Object.entries(own)) {
       if (String(asked[side + part] ?? value) !== String(value)) {
-        throw new NotInFile(`Of ${run}, this file holds session ${own["session"]}, rank ${own["rank"]}, cycle ${own["cycle"]} alone.`);
+        throw new NotInFile(
+          `Of ${run}, this file holds session ${own["session"]}, rank ${own["rank"]}, cycle ${own["cycle"]} alone.`,
+        );
       }
       delete asked[side + part];
     }
-    const all = asked[`${side}first`] === 0 && entry.iterations !== null && asked[`${side}last`] === entry.iterations - 1;
+    const all =
+      asked[`${side}first`] === 0 && entry.iterations !== null && asked[`${side}last`] === entry.iterations - 1;
     if (all) for (const end of ["first", "last"]) delete asked[side + end];
-    if ([`${side}first`, `${side}last`, `${side}key_node`].some((part) => part in asked)) throw new NotInFile(wholeOnly(route));
+    if ([`${side}first`, `${side}last`, `${side}key_node`].some((part) => part in asked))
+      throw new NotInFile(wholeOnly(route));
   }
   return asked;
 }
@@ -105,7 +123,8 @@ const wholeOnly = (route: Route): string =>
   `This file holds ${route.startsWith("compare") ? "comparisons of whole recordings" : "pages about the whole recording"}: other iterations, or iterations cut by another op, take the run itself, in TensorBoard or with tb-dlprof.`;
 
 function absence(route: Route, query: Query, held: number): string {
-  if (route === "compare") return `This file holds no comparison of ${query["a.run"]} with ${query["b.run"]}; tb-dlprof export makes one of the two runs.`;
+  if (route === "compare")
+    return `This file holds no comparison of ${query["a.run"]} with ${query["b.run"]}; tb-dlprof export makes one of the two runs.`;
   if ((route === "op" || route === "compare_op") && held > 0) {
     return `Of this op, the file holds no details: it has those of the ${held.toLocaleString("en-US")} that come first on the page.`;
   }

@@ -17,5 +17,7 @@ it("finds in an exported file what its pages hold, the best and longest first", 
 
 it("finds reports by their names, too", () => {
   const [first] = report.reports;
-  expect(searchIn(PAGES, first!.name).hits).toContainEqual(expect.objectContaining({ kind: "report", id: first!.name, value_ns: null }));
+  expect(searchIn(PAGES, first!.name).hits).toContainEqual(
+    expect.objectContaining({ kind: "report", id: first!.name, value_ns: null }),
+  );
 });

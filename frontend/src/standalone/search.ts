@@ -1,6 +1,15 @@
 /** The pages that a file holds in; what has some words in its name out, as the server's search answers (`views/search.py`). Pure. */
-import type { AdvicePage, HitKind, KernelsPage, ModulesPage, OpsPage, ReportPage, SearchHit, SearchPage } from "../api/types";
-import { fit, wordsOf } from "../shell/search/match";
+import type {
+  AdvicePage,
+  HitKind,
+  KernelsPage,
+  ModulesPage,
+  OpsPage,
+  ReportPage,
+  SearchHit,
+  SearchPage,
+} from "../api/types";
+import { fit, wordsOf } from "../format/wordMatch";
 
 export interface Searched {
   ops: OpsPage;
@@ -29,11 +38,37 @@ const KINDS: Record<HitKind, (pages: Searched) => Candidate[]> = {
   module: ({ modules }) =>
     modules.rows
       .filter((row) => row.path !== "")
-      .map((row) => ({ id: row.path, label: row.path, detail: `${row.ops} op${row.ops === 1 ? "" : "s"}`, value_ns: modules.has_gpu ? row.gpu_ns : row.cpu_ns, more: "" })),
+      .map((row) => ({
+        id: row.path,
+        label: row.path,
+        detail: `${row.ops} op${row.ops === 1 ? "" : "s"}`,
+        value_ns: modules.has_gpu ? row.gpu_ns : row.cpu_ns,
+        more: "",
+      })),
   kernel: ({ kernels }) =>
-    kernels.rows.map((row) => ({ id: row.id, label: row.short_name, detail: row.family || row.kind, value_ns: row.total_ns, more: `${row.name} ${row.family}` })),
-  rule: ({ advice }) => advice.rules.map((rule) => ({ id: rule.rule, label: rule.title, detail: rule.topic, value_ns: null, more: `${rule.rule} ${rule.topic}` })),
-  report: ({ report }) => report.reports.map((one) => ({ id: one.name, label: one.title, detail: one.question, value_ns: null, more: `${one.question} ${one.name}` })),
+    kernels.rows.map((row) => ({
+      id: row.id,
+      label: row.short_name,
+      detail: row.family || row.kind,
+      value_ns: row.total_ns,
+      more: `${row.name} ${row.family}`,
+    })),
+  rule: ({ advice }) =>
+    advice.rules.map((rule) => ({
+      id: rule.rule,
+      label: rule.title,
+      detail: rule.topic,
+      value_ns: null,
+      more: `${rule.rule} ${rule.topic}`,
+    })),
+  report: ({ report }) =>
+    report.reports.map((one) => ({
+      id: one.name,
+      label: one.title,
+      detail: one.question,
+      value_ns: null,
+      more: `${one.question} ${one.name}`,
+    })),
 };
 
 export function searchIn(pages: Searched, text: string): SearchPage {
@@ -46,7 +81,12 @@ export function searchIn(pages: Searched, text: string): SearchPage {
       const how = fit(words, one.label, more);
       if (how !== null) hits.push({ kind, ...one, fit: how });
     }
-    hits.sort((x, y) => x.fit - y.fit || (y.value_ns ?? 0) - (x.value_ns ?? 0) || (x.value_ns === null ? x.label.localeCompare(y.label) : 0));
+    hits.sort(
+      (x, y) =>
+        x.fit - y.fit ||
+        (y.value_ns ?? 0) - (x.value_ns ?? 0) ||
+        (x.value_ns === null ? x.label.localeCompare(y.label) : 0),
+    );
     page.found[kind] = hits.length;
     page.hits.push(...hits.slice(0, HITS_PER_KIND));
   }

@@ -2,12 +2,11 @@
  * TensorBoard's deep links: `#tb_dlprof&p.tb_dlprof.key=value` in the address of the page around the iframe. Where that page is
  * not TensorBoard's, or belongs to another site, the iframe's own address is used.
  */
+import type { Pairs } from "./param";
 import { tensorBoardWindow } from "./tensorboard";
 
 const PLUGIN = "tb_dlprof";
 const PREFIX = `p.${PLUGIN}.`;
-
-export type Pairs = [key: string, value: string][];
 
 /** The pairs of this plugin in a hash such as `#tb_dlprof&p.tb_dlprof.run=fp32`. */
 export function parseHash(hash: string): Pairs {
@@ -27,7 +26,9 @@ export function formatHash(hash: string, pairs: Pairs): string {
     .split("&")
     .filter((part) => part && part !== PLUGIN && !decode(part).startsWith(PREFIX));
   // Commas part the names in a list: an address is for people, too.
-  const own = pairs.map(([key, value]) => `${PREFIX}${encodeURIComponent(key)}=${encodeURIComponent(value).replace(/%2C/g, ",")}`);
+  const own = pairs.map(
+    ([key, value]) => `${PREFIX}${encodeURIComponent(key)}=${encodeURIComponent(value).replace(/%2C/g, ",")}`,
+  );
   return `#${[PLUGIN, ...own, ...others].join("&")}`;
 }
 
@@ -46,7 +47,8 @@ export function readPairs(): Pairs {
   return parseHash(addressWindow().location.hash);
 }
 
-export function writePairs(pairs: Pairs): void {
+/** `push` makes a new entry of the history, which Back leaves again; `replace` rewrites the present one. */
+export function writePairs(pairs: Pairs, entry: "push" | "replace" = "replace"): void {
   const target = addressWindow();
   const current = target.location.hash;
   // While another tab of TensorBoard is open the address is that tab's.
@@ -56,7 +58,7 @@ export function writePairs(pairs: Pairs): void {
   try {
     // TensorBoard gives its iframes another base, which a hash alone would be relative to.
     const address = target === window ? window.location.href.replace(/#.*$/, "") + next : next;
-    target.history.replaceState(target.history.state, "", address);
+    target.history[`${entry}State`](target.history.state, "", address);
   } catch {
     // Browsers limit how often this may be called; the next change writes again.
   }

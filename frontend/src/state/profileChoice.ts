@@ -1,6 +1,6 @@
 /** The runs of the logdir and what the URL asks for in, the profile to request and the choices of the pickers out. */
 import type { RunEntry } from "../api/types";
-import type { ProfileChoice } from "./viewState";
+import type { ProfileChoice } from "./profile";
 
 /** A profile choice with every part filled in, and what else could be picked. */
 export interface ResolvedChoice {
@@ -50,10 +50,12 @@ export function describeEntry(entry: RunEntry, entries: readonly RunEntry[]): st
 /** "run2" before "run10". */
 const NATURAL = new Intl.Collator("en", { numeric: true });
 
-const unique = <T,>(values: readonly T[]): T[] => [...new Set(values)];
+const unique = <T>(values: readonly T[]): T[] => [...new Set(values)];
 
-const isMixed = (entry: RunEntry): boolean => /amp|autocast|mixed|fp16|bf16|float16|half/i.test(`${entry.precision ?? ""}`);
-const isFull = (entry: RunEntry): boolean => !isMixed(entry) && /fp32|float32|tf32|full|single/i.test(entry.precision ?? "");
+const isMixed = (entry: RunEntry): boolean =>
+  /amp|autocast|mixed|fp16|bf16|float16|half/i.test(`${entry.precision ?? ""}`);
+const isFull = (entry: RunEntry): boolean =>
+  !isMixed(entry) && /fp32|float32|tf32|full|single/i.test(entry.precision ?? "");
 
 /**
  * The two runs to compare at first: a full-precision run and an AMP run of the same model, preferring the pair that holds

@@ -3,35 +3,36 @@ import { runs } from "../testing/fixtures";
 import { formatHash, parseHash, readPairs, writePairs } from "./hash";
 import { defaultPair, describeEntry, resolveChoice } from "./profileChoice";
 import { followTheme } from "./theme";
-import { INITIAL_STATE, NO_PROFILE, pairsToState, stateToPairs, type ViewState } from "./viewState";
+import { ALL_PARAMS } from "../shell/routes";
+import { readAddress } from "../testing/address";
+import { dismissedParam, resolvedParam, severitiesParam } from "../views/advice/params";
+import { addressPairs, connectAddress } from "./address";
+import { goTo, showProfile } from "./navigate";
+import type { Pairs } from "./param";
+import { opParam, pageParam, profileParam, rangeParam } from "./params";
+import { NO_PROFILE } from "./profile";
 
-const FULL: ViewState = {
-  page: "compare",
-  profile: { run: "resnet50/fp32 & more=1", session: "s1", rank: 0, cycle: 3, keyNode: "conv1/conv2d & more" },
-  range: { first: 2, last: 7 },
-  op: "op#1",
-  about: { kind: "module", id: "layer1.0 & more" },
-  module: ":optimizer",
-  kernel: "k 1",
-  iteration: 4,
-  event: "c123",
-  finding: "f1",
-  severities: ["high", "low"],
-  dismissed: ["tf32_off", "amp_not_used"],
-  resolved: { run: "another/run", rules: ["dataloader_bound"] },
-  precision: "bf16",
-  device: "cpu",
-  report: "kernel_groups",
-  a: { run: "a", session: null, rank: 1, cycle: null, keyNode: "head", range: { first: 0, last: 0 } },
-  b: { run: "b", session: "x", rank: null, cycle: 0, keyNode: null, range: null },
-  bucket: "casts",
-  pairModule: ".",
-  pair: "0123456789ab",
-  runsTab: "sweep",
-  base: "resnet50/fp32",
-  over: "batch_size",
-  measure: "share",
-  share: "op:conv2d bprop",
+/** An address with every parameter away from its default. */
+const FULL = parseHash(
+  [
+    "page=compare&run=resnet50%2Ffp32%20%26%20more%3D1&session=s1&rank=0&cycle=3&keyNode=conv1%2Fconv2d&first=2&last=7",
+    "op=op%231&about=module%3Alayer1.0%20%26%20more&module=%3Aoptimizer&kernel=k%201&iteration=4&event=c123",
+    "device=cpu&finding=f1&severity=high,low&dismissed=tf32_off,amp_not_used&resolved=dataloader_bound",
+    "resolvedRun=another%2Frun&precision=bf16&report=kernel_groups",
+    "a.run=a&a.rank=1&a.keyNode=head&a.first=0&a.last=0&b.run=b&b.session=x&b.cycle=0",
+    "bucket=casts&pairModule=.&pair=0123456789ab&runs=sweep&base=resnet50%2Ffp32",
+    "over=batch_size&measure=share&share=op%3Aconv2d%20bprop",
+    ..."ops modules kernels pace gaps syncs delays tc roofline allocations report compare runs models sweep"
+      .split(" ")
+      .map((table) => `${table}.sort=-calls&${table}.filter.name=a%20%26%20b&${table}.filter.gpu_ns=%3E1ms`),
+  ]
+    .join("&")
+    .replace(/(^|&)/g, "$1p.tb_dlprof."),
+);
+
+const spelled = (pairs: Pairs): Pairs => {
+  readAddress(pairs);
+  return addressPairs(ALL_PARAMS);
 };
 
 afterEach(() => {
@@ -40,42 +41,87 @@ afterEach(() => {
 });
 
 describe("the address", () => {
-  it("gives back every part of the state", () => {
-    expect(pairsToState(parseHash(formatHash("#tb_dlprof", stateToPairs(FULL))))).toEqual(FULL);
+  it("gives back every parameter", () => {
+    expect(Object.fromEntries(spelled(FULL))).toEqual(Object.fromEntries(FULL));
+    expect(new Set(FULL.map(([key]) => key)).size).toBe(FULL.length);
+    expect(rangeParam.value).toEqual({ first: 2, last: 7 });
+    expect(parseHash(formatHash("#tb_dlprof", addressPairs(ALL_PARAMS)))).toEqual(addressPairs(ALL_PARAMS));
   });
 
-  it("leaves defaults out", () => {
-    expect(stateToPairs(INITIAL_STATE)).toEqual([]);
+  it("leaves defaults out, and every parameter has been away from its default above", () => {
+    readAddress(FULL);
+    expect(ALL_PARAMS.filter((param) => param.pairs().length === 0)).toEqual([]);
+    expect(spelled([])).toEqual([]);
     expect(formatHash("", [])).toBe("#tb_dlprof");
   });
 
   it("keeps what belongs to others", () => {
-    expect(formatHash("#tb_dlprof&p.tb_dlprof.run=old&p.other.key=1", [["run", "new"]])).toBe("#tb_dlprof&p.tb_dlprof.run=new&p.other.key=1");
+    expect(formatHash("#tb_dlprof&p.tb_dlprof.run=old&p.other.key=1", [["run", "new"]])).toBe(
+      "#tb_dlprof&p.tb_dlprof.run=new&p.other.key=1",
+    );
   });
 
   it("takes nonsense for the default", () => {
-    const pairs = parseHash("#tb_dlprof&p.tb_dlprof.page=nowhere&p.tb_dlprof.rank=-1&p.tb_dlprof.first=5&p.tb_dlprof.last=2&p.tb_dlprof.op=%E0%A4%A");
-    expect(pairsToState(pairs)).toEqual({ ...INITIAL_STATE, op: "%E0%A4%A" });
+    const pairs = parseHash(
+      "#tb_dlprof&p.tb_dlprof.page=nowhere&p.tb_dlprof.rank=-1&p.tb_dlprof.first=5&p.tb_dlprof.last=2&p.tb_dlprof.op=%E0%A4%A",
+    );
+    expect(spelled(pairs)).toEqual([["op", "%E0%A4%A"]]);
   });
 
   it("names the run of what is done only where another one is shown", () => {
-    const resolved = { run: FULL.profile.run, rules: ["tf32_off"] };
-    const pairs = new Map(stateToPairs({ ...FULL, resolved }));
+    readAddress(FULL);
+    expect(formatHash("", addressPairs(ALL_PARAMS))).toContain("p.tb_dlprof.dismissed=tf32_off,amp_not_used&");
+    expect(new Map(addressPairs(ALL_PARAMS)).get("resolvedRun")).toBe("another/run");
+    resolvedParam.value = { run: profileParam.value.run, rules: ["tf32_off"] };
+    const pairs = new Map(addressPairs(ALL_PARAMS));
     expect([pairs.get("resolved"), pairs.has("resolvedRun")]).toEqual(["tf32_off", false]);
-    expect(pairsToState(pairs).resolved).toEqual(resolved);
-    expect(formatHash("", stateToPairs(FULL))).toContain("p.tb_dlprof.dismissed=tf32_off,amp_not_used&");
-    expect(new Map(stateToPairs(FULL)).get("resolvedRun")).toBe("another/run");
-    expect(pairsToState([["resolvedRun", "x"]]).resolved).toEqual(INITIAL_STATE.resolved);
+    readAddress([["resolvedRun", "x"]]);
+    expect(resolvedParam.value).toEqual({ run: null, rules: [] });
   });
 
   it("reads lists without what cannot be in them", () => {
-    const state = pairsToState([
+    readAddress([
       ["severity", "low,severe,high,low"],
       ["dismissed", "a_1,,a_1,<b>,c-2,../d"],
       ["resolved", Array.from({ length: 900 }, (_, index) => `r${index}`).join(",")],
     ]);
-    expect([state.severities, state.dismissed]).toEqual([["high", "low"], ["a_1", "c-2"]]);
-    expect(state.resolved.rules).toHaveLength(200);
+    expect([severitiesParam.value, dismissedParam.value]).toEqual([
+      ["high", "low"],
+      ["a_1", "c-2"],
+    ]);
+    expect(resolvedParam.value.rules).toHaveLength(200);
+  });
+
+  it("keeps the value where its spelling is the same", () => {
+    readAddress(FULL);
+    const before = profileParam.value;
+    readAddress(FULL);
+    expect(profileParam.value).toBe(before);
+  });
+
+  it("gets an entry of the history for another page or run, and none for what changes on a page", () => {
+    window.history.replaceState(null, "", "#tb_dlprof");
+    const push = vi.spyOn(window.history, "pushState");
+    const disconnect = connectAddress(ALL_PARAMS);
+    profileParam.value = { ...NO_PROFILE, run: "a" };
+    // The run that the page takes by itself is no step of the user.
+    expect(push).toHaveBeenCalledTimes(0);
+    opParam.value = "op1";
+    expect(window.location.hash).toBe("#tb_dlprof&p.tb_dlprof.run=a&p.tb_dlprof.op=op1");
+    expect(push).toHaveBeenCalledTimes(0);
+    goTo("kernels");
+    expect(push).toHaveBeenCalledTimes(1);
+    showProfile({ ...NO_PROFILE, run: "b" });
+    expect(push).toHaveBeenCalledTimes(2);
+    expect(window.location.hash).toBe("#tb_dlprof&p.tb_dlprof.page=kernels&p.tb_dlprof.run=b");
+    // As Back does: the address changes, then the event comes.
+    window.history.replaceState(null, "", "#tb_dlprof&p.tb_dlprof.run=a&p.tb_dlprof.op=op1");
+    window.dispatchEvent(new Event("hashchange"));
+    expect([pageParam.value, profileParam.value.run, opParam.value]).toEqual(["overview", "a", "op1"]);
+    expect(push).toHaveBeenCalledTimes(2);
+    disconnect();
+    goTo("memory");
+    expect(window.location.hash).not.toContain("memory");
   });
 
   it("is the iframe's own where the parent may not be touched", () => {
@@ -97,7 +143,9 @@ describe("the address", () => {
     window.history.replaceState(null, "", "?name=tb_dlprof&alone=1#tb_dlprof&p.tb_dlprof.run=amp");
     expect(readPairs()).toEqual([["run", "amp"]]);
     writePairs([["run", "fp32"]]);
-    expect(replaceState.mock.lastCall?.[2]).toMatch(/^\w+:.*\?name=tb_dlprof&alone=1#tb_dlprof&p\.tb_dlprof\.run=fp32$/);
+    expect(replaceState.mock.lastCall?.[2]).toMatch(
+      /^\w+:.*\?name=tb_dlprof&alone=1#tb_dlprof&p\.tb_dlprof\.run=fp32$/,
+    );
     expect(parent.history.replaceState).not.toHaveBeenCalled();
     window.history.replaceState(null, "", window.location.pathname);
   });
@@ -117,7 +165,14 @@ describe("the address", () => {
 describe("the choice of a profile", () => {
   it("defaults to the newest session, the lowest rank and the last cycle", () => {
     const choice = resolveChoice(runs.runs, { ...NO_PROFILE, run: "vgg16/ddp" });
-    expect(choice).toMatchObject({ session: "b", rank: 0, cycle: 1, sessions: ["a", "b"], ranks: [0, 1], cycles: [0, 1] });
+    expect(choice).toMatchObject({
+      session: "b",
+      rank: 0,
+      cycle: 1,
+      sessions: ["a", "b"],
+      ranks: [0, 1],
+      cycles: [0, 1],
+    });
   });
 
   it("keeps a run that the logdir does not have, for the server to answer", () => {
@@ -130,7 +185,9 @@ describe("the choice of a profile", () => {
     const many = ["run10", "run2", "run1"].map((run) => ({ ...entry!, run }));
     expect(resolveChoice(many, NO_PROFILE)?.runs).toEqual(["run1", "run2", "run10"]);
     expect(describeEntry(many[0]!, many)).toBe("ResNet50 · fp32");
-    expect(describeEntry(many[0]!, [...many, { ...entry!, device: "NVIDIA A100" }])).toBe("ResNet50 · fp32 · NVIDIA H200");
+    expect(describeEntry(many[0]!, [...many, { ...entry!, device: "NVIDIA A100" }])).toBe(
+      "ResNet50 · fp32 · NVIDIA H200",
+    );
   });
 
   it("compares full precision with AMP of the same model at first", () => {

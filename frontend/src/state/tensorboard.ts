@@ -1,6 +1,6 @@
 /**
- * TensorBoard's own page around the iframe, whose address and theme this one shares. In a notebook the frame around can be a
- * stranger's: one of another site, where every access throws, or the notebook itself, where `show()` puts this page into a
+ * TensorBoard's own page around the iframe, whose address and theme this one shares. In a notebook the frame around can be
+ * another site's, where every access throws, or the notebook itself, where `show()` puts this page into a
  * cell without TensorBoard around it and says so in the frame's address (`?alone`).
  */
 export function tensorBoardWindow(): Window | null {

@@ -2,9 +2,13 @@
  * Light or dark: followed from TensorBoard (class `dark-mode` on its body); as the address asks, where the page stands alone in a
  * notebook; else as the system prefers.
  */
+import { signal } from "@preact/signals";
 import { tensorBoardWindow } from "./tensorboard";
 
 export type Theme = "light" | "dark";
+
+/** The theme that is shown, for what is drawn rather than styled. */
+export const themeSignal = signal<Theme>("light");
 
 /** The theme that was picked on the page itself, for this tab; null follows the surroundings. */
 let preferred: Theme | null = null;

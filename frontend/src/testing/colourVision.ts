@@ -8,13 +8,33 @@ type Triple = readonly [number, number, number];
 type Matrix = readonly [Triple, Triple, Triple];
 
 export const VISIONS: Readonly<Record<string, Matrix>> = {
-  normal: [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
-  protanopia: [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-  deuteranopia: [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
-  tritanopia: [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+  normal: [
+    [1, 0, 0],
+    [0, 1, 0],
+    [0, 0, 1],
+  ],
+  protanopia: [
+    [0.152286, 1.052583, -0.204868],
+    [0.114503, 0.786281, 0.099216],
+    [-0.003882, -0.048116, 1.051998],
+  ],
+  deuteranopia: [
+    [0.367322, 0.860646, -0.227968],
+    [0.280085, 0.672501, 0.047413],
+    [-0.01182, 0.04294, 0.968881],
+  ],
+  tritanopia: [
+    [1.255528, -0.076749, -0.178779],
+    [-0.078411, 0.930809, 0.147602],
+    [0.004733, 0.691367, 0.3039],
+  ],
 };
 
-const TO_XYZ: Matrix = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]];
+const TO_XYZ: Matrix = [
+  [0.4124564, 0.3575761, 0.1804375],
+  [0.2126729, 0.7151522, 0.072175],
+  [0.0193339, 0.119192, 0.9503041],
+];
 const WHITE: Triple = [0.95047, 1, 1.08883];
 
 const times = (matrix: Matrix, [x, y, z]: Triple): Triple => {
@@ -73,7 +93,10 @@ function ciede2000([l1, a1, b1]: Triple, [l2, a2, b2]: Triple): number {
     0.2 * Math.cos(radians(4 * angle - 63));
   const sl = 1 + (0.015 * (lightness - 50) ** 2) / Math.sqrt(20 + (lightness - 50) ** 2);
   const [sc, sh] = [1 + 0.045 * chroma, 1 + 0.015 * chroma * t];
-  const rotation = -2 * Math.sqrt(chroma ** 7 / (chroma ** 7 + 25 ** 7)) * Math.sin(radians(60 * Math.exp(-(((angle - 275) / 25) ** 2))));
+  const rotation =
+    -2 *
+    Math.sqrt(chroma ** 7 / (chroma ** 7 + 25 ** 7)) *
+    Math.sin(radians(60 * Math.exp(-(((angle - 275) / 25) ** 2))));
   const [l, c, h] = [(l2 - l1) / sl, (c2 - c1) / sc, dHue / sh];
   return Math.sqrt(l * l + c * c + h * h + rotation * c * h);
 }

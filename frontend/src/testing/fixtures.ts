@@ -1,5 +1,22 @@
 /** Answers of every route, small but with each odd case: unknown numbers, an op of one side only, hostile names. */
-import type { AdvicePage, ComparePage, Coverage, ForecastPage, KernelRow, KernelsPage, MixedPrecision, OpDetail, OpRow, OpsPage, Overview, RunIndex, RunRef, Slice, TensorCoresPage, TrustPage } from "../api/types";
+import type {
+  AdvicePage,
+  ComparePage,
+  Coverage,
+  ForecastPage,
+  KernelRow,
+  KernelsPage,
+  MixedPrecision,
+  OpDetail,
+  OpRow,
+  OpsPage,
+  Overview,
+  RunIndex,
+  RunRef,
+  Slice,
+  TensorCoresPage,
+  TrustPage,
+} from "../api/types";
 
 export const ref: RunRef = { run: "resnet50/fp32", session: "s1", rank: 0, cycle: 0 };
 const range = { first: 0, last: 9, total: 10, first_number: 3, last_number: 12, found_by: "profiler_step" };
@@ -16,7 +33,12 @@ const coverage: Coverage = {
 
 const slices = (parts: [string, string, number | null][]): Slice[] => {
   const whole = parts.reduce((sum, [, , ns]) => sum + (ns ?? 0), 0);
-  return parts.map(([key, label, ns]) => ({ key, label, value_ns: ns, percent: ns === null ? null : (100 * ns) / whole }));
+  return parts.map(([key, label, ns]) => ({
+    key,
+    label,
+    value_ns: ns,
+    percent: ns === null ? null : (100 * ns) / whole,
+  }));
 };
 
 const categories = (scale: number, tensorCore: number): Slice[] =>
@@ -35,16 +57,79 @@ export const runs: RunIndex = {
   logdir: "runs",
   offset: 0,
   total: 5,
+  revision: "0123456789ab",
   runs: [
-    { run: "resnet50/fp32", session: "s1", rank: 0, cycles: [0], model: "ResNet50", precision: "fp32", device: "NVIDIA H200", created_unix_ns: 1, iterations: 10, recorded_iteration_ns: STEP_NS },
-    { run: "resnet50/amp", session: "s1", rank: 0, cycles: [0], model: "ResNet50", precision: "fp16", device: "NVIDIA H200", created_unix_ns: 2, iterations: 10, recorded_iteration_ns: 34_000_000 },
-    { run: "vgg16/ddp", session: "a", rank: 0, cycles: [0, 1], model: "VGG16", precision: null, device: null, created_unix_ns: 3, iterations: null, recorded_iteration_ns: null },
-    { run: "vgg16/ddp", session: "b", rank: 0, cycles: [0, 1], model: "VGG16", precision: null, device: null, created_unix_ns: 4, iterations: null, recorded_iteration_ns: null },
-    { run: "vgg16/ddp", session: "b", rank: 1, cycles: [0, 1, 2], model: "VGG16", precision: null, device: null, created_unix_ns: 4, iterations: null, recorded_iteration_ns: null },
+    {
+      run: "resnet50/fp32",
+      session: "s1",
+      rank: 0,
+      cycles: [0],
+      model: "ResNet50",
+      precision: "fp32",
+      device: "NVIDIA H200",
+      created_unix_ns: 1,
+      iterations: 10,
+      recorded_iteration_ns: STEP_NS,
+    },
+    {
+      run: "resnet50/amp",
+      session: "s1",
+      rank: 0,
+      cycles: [0],
+      model: "ResNet50",
+      precision: "fp16",
+      device: "NVIDIA H200",
+      created_unix_ns: 2,
+      iterations: 10,
+      recorded_iteration_ns: 34_000_000,
+    },
+    {
+      run: "vgg16/ddp",
+      session: "a",
+      rank: 0,
+      cycles: [0, 1],
+      model: "VGG16",
+      precision: null,
+      device: null,
+      created_unix_ns: 3,
+      iterations: null,
+      recorded_iteration_ns: null,
+    },
+    {
+      run: "vgg16/ddp",
+      session: "b",
+      rank: 0,
+      cycles: [0, 1],
+      model: "VGG16",
+      precision: null,
+      device: null,
+      created_unix_ns: 4,
+      iterations: null,
+      recorded_iteration_ns: null,
+    },
+    {
+      run: "vgg16/ddp",
+      session: "b",
+      rank: 1,
+      cycles: [0, 1, 2],
+      model: "VGG16",
+      precision: null,
+      device: null,
+      created_unix_ns: 4,
+      iterations: null,
+      recorded_iteration_ns: null,
+    },
   ],
 };
 
-const TYPES = ["cudnn_convolution", "convolution_backward", "cudnn_batch_norm", "clamp_min_", "addmm", "max_pool2d_with_indices"];
+const TYPES = [
+  "cudnn_convolution",
+  "convolution_backward",
+  "cudnn_batch_norm",
+  "clamp_min_",
+  "addmm",
+  "max_pool2d_with_indices",
+];
 
 const opRow = (index: number): OpRow => {
   const type = TYPES[index % TYPES.length]!;
@@ -78,7 +163,11 @@ export const trust: TrustPage = {
   ref,
   verdict: "fair",
   reasons: [
-    { code: "recorder_overhead", severity: "fair", text: "A recorded step takes 98.8 ms, 1.3 times as long as one without the profiler." },
+    {
+      code: "recorder_overhead",
+      severity: "fair",
+      text: "A recorded step takes 98.8 ms, 1.3 times as long as one without the profiler.",
+    },
     { code: "step_timed", severity: "good", text: "The step was timed without the profiler over 20 steps: 76.0 ms." },
   ],
 };
@@ -88,7 +177,13 @@ export const overview: Overview = {
   title: "ResNet50, fp32, NVIDIA H200",
   headline: "The GPU works 74 % of each 98.8 ms step, 11 % on Tensor Cores, and waits for data 12 %.",
   trust: { verdict: trust.verdict, reasons: trust.reasons },
-  step: { ms: STEP_NS / 1e6, low_ms: STEP_NS / 1e6 - 1, high_ms: STEP_NS / 1e6 + 1, source: "measured", recorded_ms: STEP_NS / 1e6 + 20 },
+  step: {
+    ms: STEP_NS / 1e6,
+    low_ms: STEP_NS / 1e6 - 1,
+    high_ms: STEP_NS / 1e6 + 1,
+    source: "measured",
+    recorded_ms: STEP_NS / 1e6 + 20,
+  },
   step_words: "timed without the profiler; 119 ms while recorded",
   range,
   has_gpu: true,
@@ -172,9 +267,22 @@ export const overview: Overview = {
   ]),
   iterations: Array.from({ length: 10 }, (_, index) => {
     const scale = index === 0 ? 1.6 : 1 + (index % 3) * 0.03;
-    const parts = categories(scale, 10_765_432).map((slice) => (slice.value_ns === null ? null : Math.round(slice.value_ns)));
+    const parts = categories(scale, 10_765_432).map((slice) =>
+      slice.value_ns === null ? null : Math.round(slice.value_ns),
+    );
     const duration = parts.reduce<number>((sum, value) => sum + (value ?? 0), 0);
-    return { index, last: index, number: index + 3, last_number: index + 3, start_ns: index * STEP_NS, duration_ns: duration, shortest_ns: duration, longest_ns: duration, category_ns: parts, selected: true };
+    return {
+      index,
+      last: index,
+      number: index + 3,
+      last_number: index + 3,
+      start_ns: index * STEP_NS,
+      duration_ns: duration,
+      shortest_ns: duration,
+      longest_ns: duration,
+      category_ns: parts,
+      selected: true,
+    };
   }),
   bars_note: "",
   top_ops: opRows.slice(0, 10),
@@ -194,9 +302,30 @@ export const overview: Overview = {
     { group: "Recording", label: "Iterations found by", value: "profiler step" },
   ],
   findings: [
-    { id: "f1", rule: "amp", severity: "high", title: "Train with automatic mixed precision", saving_ns: 58_000_000, saving_percent: 58.7 },
-    { id: "f2", rule: "dataloader_workers", severity: "medium", title: "Load data in worker processes", saving_ns: 11_000_000, saving_percent: 11.1 },
-    { id: "f3", rule: "cudnn_benchmark", severity: "low", title: "Let cuDNN choose its algorithms by measuring", saving_ns: null, saving_percent: null },
+    {
+      id: "f1",
+      rule: "amp",
+      severity: "high",
+      title: "Train with automatic mixed precision",
+      saving_ns: 58_000_000,
+      saving_percent: 58.7,
+    },
+    {
+      id: "f2",
+      rule: "dataloader_workers",
+      severity: "medium",
+      title: "Load data in worker processes",
+      saving_ns: 11_000_000,
+      saving_percent: 11.1,
+    },
+    {
+      id: "f3",
+      rule: "cudnn_benchmark",
+      severity: "low",
+      title: "Let cuDNN choose its algorithms by measuring",
+      saving_ns: null,
+      saving_percent: null,
+    },
   ],
   coverage,
   notes: [{ code: "orphans", text: "Kernels queued before the recording began have no launch in it.", count: 412 }],
@@ -205,7 +334,16 @@ export const overview: Overview = {
 export const overviewWithoutGpu: Overview = {
   ...overview,
   has_gpu: false,
-  precision: { ...overview.precision, label: null, evidence: ["No matrix product, convolution or attention was recorded."], disagreements: [], shares: [], regions: [], regions_total: 0, loss_scaling: "unknown" },
+  precision: {
+    ...overview.precision,
+    label: null,
+    evidence: ["No matrix product, convolution or attention was recorded."],
+    disagreements: [],
+    shares: [],
+    regions: [],
+    regions_total: 0,
+    loss_scaling: "unknown",
+  },
   numeric_health: null,
   headline: "Each step takes 98.8 ms on the CPU; the largest part is CPU, 80 %.",
   summary: {
@@ -242,16 +380,58 @@ export const op: OpDetail = {
   row: opRows[1]!,
   eligibility_reason: "A convolution with 256 input channels; Tensor Cores take FP32 only as TF32, which is off.",
   shapes: [
-    { shapes: "[[64, 256, 56, 56], [64, 256, 1, 1]]", dtypes: "float, float", calls: 10, cpu_total_ns: 1_203_000, gpu_ns: 90_000_000 },
+    {
+      shapes: "[[64, 256, 56, 56], [64, 256, 1, 1]]",
+      dtypes: "float, float",
+      calls: 10,
+      cpu_total_ns: 1_203_000,
+      gpu_ns: 90_000_000,
+    },
     { shapes: "", dtypes: "", calls: 10, cpu_total_ns: 1_203_000, gpu_ns: null },
   ],
   kernels: [
-    { id: "k1", name: "void cutlass__5x_cudnn::Kernel<cutlass_tensorop_s1688dgrad>(Params)", short_name: "cutlass_tensorop_s1688dgrad", family: "convolution", tensor_core: "yes", precision: "tf32", rule: "tensorop in the name", calls: 10, total_ns: 60_000_000, average_ns: 6_000_000, percent: 66.7, bytes: null },
-    { id: "k2", name: "Memset (Device)", short_name: "Memset (Device)", family: "memset", tensor_core: "no", precision: "", rule: "not a kernel", calls: 10, total_ns: 30_000_000, average_ns: 3_000_000, percent: null, bytes: 4096 },
+    {
+      id: "k1",
+      name: "void cutlass__5x_cudnn::Kernel<cutlass_tensorop_s1688dgrad>(Params)",
+      short_name: "cutlass_tensorop_s1688dgrad",
+      family: "convolution",
+      tensor_core: "yes",
+      precision: "tf32",
+      rule: "tensorop in the name",
+      calls: 10,
+      total_ns: 60_000_000,
+      average_ns: 6_000_000,
+      percent: 66.7,
+      bytes: null,
+    },
+    {
+      id: "k2",
+      name: "Memset (Device)",
+      short_name: "Memset (Device)",
+      family: "memset",
+      tensor_core: "no",
+      precision: "",
+      rule: "not a kernel",
+      calls: 10,
+      total_ns: 30_000_000,
+      average_ns: 3_000_000,
+      percent: null,
+      bytes: 4096,
+    },
   ],
   iterations: overview.iterations.map(({ index, number }) => {
     const gpu = 9_000_000 + index * 100_000;
-    return { index, last: index, number, last_number: number, calls: 1, cpu_total_ns: 120_000, gpu_ns: gpu, shortest_ns: gpu, longest_ns: gpu };
+    return {
+      index,
+      last: index,
+      number,
+      last_number: number,
+      calls: 1,
+      cpu_total_ns: 120_000,
+      gpu_ns: gpu,
+      shortest_ns: gpu,
+      longest_ns: gpu,
+    };
   }),
   bars_note: "",
 };
@@ -361,15 +541,58 @@ export const tensorCores: TensorCoresPage = {
     })),
   total_rows: 107,
   by_reason: [
-    { id: "fp32_tf32_off", label: "FP32, TF32 off", text: TF32_OFF, remark: false, ops: 60, time_ns: 480_000_000, percent: 80, saved_ns: 288_000_000, at_most_ns: null },
-    { id: "layout", label: "changing layouts", text: "Ops on Tensor Cores turn NCHW into NHWC and back.", remark: true, ops: 1, time_ns: 32_000_000, percent: 5.3, saved_ns: null, at_most_ns: 31_000_000 },
+    {
+      id: "fp32_tf32_off",
+      label: "FP32, TF32 off",
+      text: TF32_OFF,
+      remark: false,
+      ops: 60,
+      time_ns: 480_000_000,
+      percent: 80,
+      saved_ns: 288_000_000,
+      at_most_ns: null,
+    },
+    {
+      id: "layout",
+      label: "changing layouts",
+      text: "Ops on Tensor Cores turn NCHW into NHWC and back.",
+      remark: true,
+      ops: 1,
+      time_ns: 32_000_000,
+      percent: 5.3,
+      saved_ns: null,
+      at_most_ns: 31_000_000,
+    },
   ],
-  saving: { low_ns: 1_000_000, expected_ns: 2_000_000, high_ns: 4_000_000, percent: 20, derivation: "Kernels become 2.5 times as fast with TF32." },
+  saving: {
+    low_ns: 1_000_000,
+    expected_ns: 2_000_000,
+    high_ns: 4_000_000,
+    percent: 20,
+    derivation: "Kernels become 2.5 times as fast with TF32.",
+  },
   kernels: [
-    { id: "k1", name: "sm90_xmma_fprop_implicit_gemm_f32f32", tensor_core: "no", precision: "", rule: "xmma-ffma", family: "convolution", calls: 10, total_ns: 480_000_000, percent: 80 },
+    {
+      id: "k1",
+      name: "sm90_xmma_fprop_implicit_gemm_f32f32",
+      tensor_core: "no",
+      precision: "",
+      rule: "xmma-ffma",
+      family: "convolution",
+      calls: 10,
+      total_ns: 480_000_000,
+      percent: 80,
+    },
   ],
   ineligible: [
-    { op_type: "conv2d", id: "no_tensor_core_kernel", label: "no matrix product", text: "A depthwise convolution.", ops: 1, time_ns: 5_000_000 },
+    {
+      op_type: "conv2d",
+      id: "no_tensor_core_kernel",
+      label: "no matrix product",
+      text: "A depthwise convolution.",
+      ops: 1,
+      time_ns: 5_000_000,
+    },
   ],
 };
 
@@ -379,17 +602,58 @@ const NO_BF16 = "the NVIDIA T4 has no Tensor Cores for BF16.";
 export const mixedPrecision: MixedPrecision = {
   iterations: 10,
   choices: [
-    { precision: "tf32", label: "TF32", change: "Allow TF32.", code: "allow()", refusal: "", forecast: forecastOf("tf32", 98, 1.008) },
-    { precision: "fp16", label: "FP16 (autocast)", change: "Autocast.", code: "autocast()", refusal: "", forecast: forecastOf("fp16", 40, 2.47) },
-    { precision: "bf16", label: "BF16 (autocast)", change: "Autocast.", code: "autocast()", refusal: NO_BF16, forecast: null },
+    {
+      precision: "tf32",
+      label: "TF32",
+      change: "Allow TF32.",
+      code: "allow()",
+      refusal: "",
+      forecast: forecastOf("tf32", 98, 1.008),
+    },
+    {
+      precision: "fp16",
+      label: "FP16 (autocast)",
+      change: "Autocast.",
+      code: "autocast()",
+      refusal: "",
+      forecast: forecastOf("fp16", 40, 2.47),
+    },
+    {
+      precision: "bf16",
+      label: "BF16 (autocast)",
+      change: "Autocast.",
+      code: "autocast()",
+      refusal: NO_BF16,
+      forecast: null,
+    },
   ],
 };
 
 export const forecast: ForecastPage = {
   ...forecastOf("fp16", 40, 2.47),
   ops: [
-    { id: "op0", name: "layer1/conv2d", module: "layer1", op_type: "conv2d", direction: "fprop", measured_ms: 9, predicted_ms: 2, casts_ms: 0.5, precision: "fp16" },
-    { id: "op1", name: "loss/cross_entropy", module: "loss", op_type: "cross_entropy", direction: "fprop", measured_ms: 1, predicted_ms: 1, casts_ms: 0, precision: "" },
+    {
+      id: "op0",
+      name: "layer1/conv2d",
+      module: "layer1",
+      op_type: "conv2d",
+      direction: "fprop",
+      measured_ms: 9,
+      predicted_ms: 2,
+      casts_ms: 0.5,
+      precision: "fp16",
+    },
+    {
+      id: "op1",
+      name: "loss/cross_entropy",
+      module: "loss",
+      op_type: "cross_entropy",
+      direction: "fprop",
+      measured_ms: 1,
+      predicted_ms: 1,
+      casts_ms: 0,
+      precision: "",
+    },
   ],
 };
 
@@ -428,7 +692,14 @@ export const advice: AdvicePage = {
   headline: "Two changes should save 69 ms of each 98.8 ms step; a third cannot be estimated.",
   range,
   step: { ms: 98.8, low_ms: 97.3, high_ms: 100.3, source: "measured", recorded_ms: 104.2 },
-  combined: { low_ns: 41_000_000, expected_ns: 60_000_000, high_ns: 70_000_000, percent: 60.7, findings: 2, added_up_ns: 69_000_000 },
+  combined: {
+    low_ns: 41_000_000,
+    expected_ns: 60_000_000,
+    high_ns: 70_000_000,
+    percent: 60.7,
+    findings: 2,
+    added_up_ns: 69_000_000,
+  },
   combined_text: "Added up they would be 69.0 ms.",
   findings: [
     {
@@ -444,12 +715,24 @@ export const advice: AdvicePage = {
       ],
       evidence: [
         { label: opRows[0]!.name, value_ns: 180_000_000, percent: 21, page: "ops", id: "op0" },
-        { label: "sm90_xmma_fprop_implicit_gemm_f32f32", value_ns: 120_000_000, percent: null, page: "kernels", id: "k1" },
+        {
+          label: "sm90_xmma_fprop_implicit_gemm_f32f32",
+          value_ns: 120_000_000,
+          percent: null,
+          page: "kernels",
+          id: "k1",
+        },
         { label: "somewhere new", value_ns: null, percent: null, page: "elsewhere", id: "x" },
       ],
       change: "Run the forward pass under autocast and scale the loss.",
       code: 'scaler = torch.amp.GradScaler("cuda")\nwith torch.autocast("cuda", dtype=torch.float16):\n    loss = criterion(model(images), labels)\nscaler.scale(loss).backward()',
-      saving: { low_ns: 41_000_000, expected_ns: 58_000_000, high_ns: 66_000_000, percent: 58.7, derivation: "Replays the step with each eligible kernel at the rate that the GPU reaches in FP16." },
+      saving: {
+        low_ns: 41_000_000,
+        expected_ns: 58_000_000,
+        high_ns: 66_000_000,
+        percent: 58.7,
+        derivation: "Replays the step with each eligible kernel at the rate that the GPU reaches in FP16.",
+      },
       saving_unknown_because: "",
       confirm: "Record the run again with AMP on and compare the two on the Compare page.",
       references: [
@@ -478,11 +761,51 @@ export const advice: AdvicePage = {
     },
   ],
   rules: [
-    { rule: "amp", title: "Automatic mixed precision", topic: "Precision", outcome: "fired", why: "", looks_for: "FP32 where half precision would do.", ignore_when: "The model needs FP32." },
-    { rule: "cudnn_benchmark", title: "cudnn.benchmark", topic: "Precision", outcome: "fired", why: "", looks_for: "Convolutions with the flag off.", ignore_when: "Shapes change." },
-    { rule: "memory", title: "Memory nearly full", topic: "Memory", outcome: "not_applicable", why: "The peak memory was not recorded.", looks_for: "A peak close to the GPU's memory.", ignore_when: "" },
-    { rule: "sync_copies", title: "Synchronous copies", topic: "Copies", outcome: "silent", why: "0.2 % of the step, below 2 %.", looks_for: "Copies that the CPU waits for.", ignore_when: "" },
-    { rule: "broken", title: "A rule that failed", topic: "Copies", outcome: "failed", why: "division by zero", looks_for: "", ignore_when: "" },
+    {
+      rule: "amp",
+      title: "Automatic mixed precision",
+      topic: "Precision",
+      outcome: "fired",
+      why: "",
+      looks_for: "FP32 where half precision would do.",
+      ignore_when: "The model needs FP32.",
+    },
+    {
+      rule: "cudnn_benchmark",
+      title: "cudnn.benchmark",
+      topic: "Precision",
+      outcome: "fired",
+      why: "",
+      looks_for: "Convolutions with the flag off.",
+      ignore_when: "Shapes change.",
+    },
+    {
+      rule: "memory",
+      title: "Memory nearly full",
+      topic: "Memory",
+      outcome: "not_applicable",
+      why: "The peak memory was not recorded.",
+      looks_for: "A peak close to the GPU's memory.",
+      ignore_when: "",
+    },
+    {
+      rule: "sync_copies",
+      title: "Synchronous copies",
+      topic: "Copies",
+      outcome: "silent",
+      why: "0.2 % of the step, below 2 %.",
+      looks_for: "Copies that the CPU waits for.",
+      ignore_when: "",
+    },
+    {
+      rule: "broken",
+      title: "A rule that failed",
+      topic: "Copies",
+      outcome: "failed",
+      why: "division by zero",
+      looks_for: "",
+      ignore_when: "",
+    },
   ],
   mixed_precision: mixedPrecision,
 };
@@ -522,8 +845,24 @@ const bucketTimes = (base: number, candidate: number) => ({
 });
 
 export const compare: ComparePage = {
-  a: { ref, title: "ResNet50, fp32", precision: "fp32", model: "ResNet50", device: "NVIDIA H200", range, step_text: "timed without the profiler" },
-  b: { ref: { ...ref, run: "resnet50/amp" }, title: "ResNet50, fp16", precision: "fp16", model: "ResNet50", device: "NVIDIA H200", range, step_text: "estimated; recorded 60.0 ms, of which the recorder added 26.0 ms" },
+  a: {
+    ref,
+    title: "ResNet50, fp32",
+    precision: "fp32",
+    model: "ResNet50",
+    device: "NVIDIA H200",
+    range,
+    step_text: "timed without the profiler",
+  },
+  b: {
+    ref: { ...ref, run: "resnet50/amp" },
+    title: "ResNet50, fp16",
+    precision: "fp16",
+    model: "ResNet50",
+    device: "NVIDIA H200",
+    range,
+    step_text: "estimated; recorded 60.0 ms, of which the recorder added 26.0 ms",
+  },
   headline: "A step of resnet50/amp takes 34.0 ms where resnet50/fp32 takes 98.8 ms: 2.9 times as fast.",
   explanation: ["The speedup lies between 2.85 and 2.96 (95 %, from how well both steps are known)."],
   basis: "gpu",
@@ -539,8 +878,26 @@ export const compare: ComparePage = {
   batches: { base: 64, candidate: 128, recorded: true, speedup_per_sample: 5.81 },
   matched_gpu_time_percent: { base: 99.2, candidate: 98 },
   shares: {
-    base: { total_ns: 90_000_000, matched: 99.2, casts: 0, scaler: 0, compiled: 0, unmatched: 0.8, unlinked: 0, matched_of_model: 99.2 },
-    candidate: { total_ns: 28_000_000, matched: 91.1, casts: 6.8, scaler: 0, compiled: 0, unmatched: 2.1, unlinked: 0, matched_of_model: 97.7 },
+    base: {
+      total_ns: 90_000_000,
+      matched: 99.2,
+      casts: 0,
+      scaler: 0,
+      compiled: 0,
+      unmatched: 0.8,
+      unlinked: 0,
+      matched_of_model: 99.2,
+    },
+    candidate: {
+      total_ns: 28_000_000,
+      matched: 91.1,
+      casts: 6.8,
+      scaler: 0,
+      compiled: 0,
+      unmatched: 2.1,
+      unlinked: 0,
+      matched_of_model: 97.7,
+    },
   },
   buckets: [
     { key: "tensor_core", label: "Tensor Core kernels", ...bucketTimes(8_800_000, 11_500_000) },
@@ -550,17 +907,78 @@ export const compare: ComparePage = {
     { key: "idle", label: "Other idle time", ...bucketTimes(0, 600_000), noise: true },
   ],
   metrics: [
-    { key: "step_time", label: "Step time", unit: "ns", a: STEP_NS, b: 34_000_000, ratio: 2.905, gain: 2.905, better: "lower" },
-    { key: "gpu_utilization", label: "GPU utilization", unit: "percent", a: 74.2, b: 61, ratio: 1.216, gain: 0.822, better: "higher" },
-    { key: "samples", label: "Samples per second", unit: "per_second", a: 648.1, b: 1882, ratio: 0.344, gain: 2.904, better: "higher" },
-    { key: "memory", label: "Peak memory", unit: "bytes", a: null, b: 9_000_000_000, ratio: null, gain: null, better: "lower" },
-    { key: "kernels", label: "Kernels per iteration", unit: "count", a: 812, b: 1290, ratio: 0.629, gain: null, better: "" },
+    {
+      key: "step_time",
+      label: "Step time",
+      unit: "ns",
+      a: STEP_NS,
+      b: 34_000_000,
+      ratio: 2.905,
+      gain: 2.905,
+      better: "lower",
+    },
+    {
+      key: "gpu_utilization",
+      label: "GPU utilization",
+      unit: "percent",
+      a: 74.2,
+      b: 61,
+      ratio: 1.216,
+      gain: 0.822,
+      better: "higher",
+    },
+    {
+      key: "samples",
+      label: "Samples per second",
+      unit: "per_second",
+      a: 648.1,
+      b: 1882,
+      ratio: 0.344,
+      gain: 2.904,
+      better: "higher",
+    },
+    {
+      key: "memory",
+      label: "Peak memory",
+      unit: "bytes",
+      a: null,
+      b: 9_000_000_000,
+      ratio: null,
+      gain: null,
+      better: "lower",
+    },
+    {
+      key: "kernels",
+      label: "Kernels per iteration",
+      unit: "count",
+      a: 812,
+      b: 1290,
+      ratio: 0.629,
+      gain: null,
+      better: "",
+    },
   ],
   a_categories: categories(1, 10_765_432),
   b_categories: categories(0.3, 40_000_000),
   families: [
-    { family: "convolution", a_ns: 46_500_000, b_ns: 12_000_000, a_calls: 160, b_calls: 160, a_tensor_core_ns: 8_800_000, b_tensor_core_ns: 11_500_000 },
-    { family: "batch norm", a_ns: 13_000_000, b_ns: 7_000_000, a_calls: 106, b_calls: 106, a_tensor_core_ns: 0, b_tensor_core_ns: 0 },
+    {
+      family: "convolution",
+      a_ns: 46_500_000,
+      b_ns: 12_000_000,
+      a_calls: 160,
+      b_calls: 160,
+      a_tensor_core_ns: 8_800_000,
+      b_tensor_core_ns: 11_500_000,
+    },
+    {
+      family: "batch norm",
+      a_ns: 13_000_000,
+      b_ns: 7_000_000,
+      a_calls: 106,
+      b_calls: 106,
+      a_tensor_core_ns: 0,
+      b_tensor_core_ns: 0,
+    },
     { family: "cast", a_ns: 0, b_ns: 1_900_000, a_calls: 0, b_calls: 161.5, a_tensor_core_ns: 0, b_tensor_core_ns: 0 },
   ],
   ops: [
@@ -588,7 +1006,29 @@ export const compare: ComparePage = {
       a_kernels: 2,
       b_kernels: 3,
     })),
-    { ...PAIR, id: "pair-cast", how: "", reason: "casts", b_buckets: { casts: 1_900_000 }, name: "aten::to", module: "", op_type: "aten::to", direction: "", a_id: null, b_id: "cast", a_ns: null, b_ns: 1_900_000, difference_ns: 1_900_000, speedup: null, a_precision: "", b_precision: "fp16", a_using_tc: "unknown", b_using_tc: "no", a_kernels: null, b_kernels: 161 },
+    {
+      ...PAIR,
+      id: "pair-cast",
+      how: "",
+      reason: "casts",
+      b_buckets: { casts: 1_900_000 },
+      name: "aten::to",
+      module: "",
+      op_type: "aten::to",
+      direction: "",
+      a_id: null,
+      b_id: "cast",
+      a_ns: null,
+      b_ns: 1_900_000,
+      difference_ns: 1_900_000,
+      speedup: null,
+      a_precision: "",
+      b_precision: "fp16",
+      a_using_tc: "unknown",
+      b_using_tc: "no",
+      a_kernels: null,
+      b_kernels: 161,
+    },
   ],
   modules: [
     {
@@ -618,5 +1058,7 @@ export const compare: ComparePage = {
   total_rows: 41,
   reason_texts: { casts: "casts of mixed precision" },
   promises: null,
-  warnings: ["The runs were recorded with different batch sizes (64 and 128): times per step do not compare like with like."],
+  warnings: [
+    "The runs were recorded with different batch sizes (64 and 128): times per step do not compare like with like.",
+  ],
 };

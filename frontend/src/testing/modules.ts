@@ -42,7 +42,14 @@ export function moduleRow(path: string, part: Partial<ModuleRow> = {}): ModuleRo
   };
 }
 
-const without = { calls: null, calls_per_iteration: null, gpu_forward_ns: null, gpu_backward_ns: null, cpu_forward_ns: null, cpu_backward_ns: null };
+const without = {
+  calls: null,
+  calls_per_iteration: null,
+  gpu_forward_ns: null,
+  gpu_backward_ns: null,
+  cpu_forward_ns: null,
+  cpu_backward_ns: null,
+};
 
 export const modules: ModulesPage = {
   ref,
@@ -58,9 +65,18 @@ export const modules: ModulesPage = {
     moduleRow("stem", { order: 1, gpu_ns: 26_000_000, eligible_ns: 0, tc_ns: 0, utilization_percent: null }),
     moduleRow("layer1.=HYPERLINK(1)", { order: 4, gpu_ns: 20_000_000, utilization_percent: null }),
   ],
-  outside: [moduleRow("", { role: "optimizer", gpu_ns: 3_000_000, eligible_ns: 0, utilization_percent: null, ...without })],
+  outside: [
+    moduleRow("", { role: "optimizer", gpu_ns: 3_000_000, eligible_ns: 0, utilization_percent: null, ...without }),
+  ],
   total_rows: 8,
-  coverage: { total_ns: 99_000_000, linked_ns: 99_000_000, orphan_ns: 0, unattributed_ns: 0, outside_ns: 0, linked_percent: 100 },
+  coverage: {
+    total_ns: 99_000_000,
+    linked_ns: 99_000_000,
+    orphan_ns: 0,
+    unattributed_ns: 0,
+    outside_ns: 0,
+    linked_percent: 100,
+  },
 };
 
 export const noModules: ModulesPage = {

@@ -10,15 +10,38 @@ export const report: ReportPage = {
   question: "Which kernels take the time, and which ops launch them?",
   headline: "Convolution kernels take 61 % of the GPU time, Tensor Core kernels 11 %. 48 kernels ran.",
   reports: [
-    { name: "kernel", title: "Kernels", question: "Which kernels take the time, and which ops launch them?", of_dlprof: true },
+    {
+      name: "kernel",
+      title: "Kernels",
+      question: "Which kernels take the time, and which ops launch them?",
+      of_dlprof: true,
+    },
     { name: "averages", title: "Torch's table", question: "What does prof.key_averages() say?", of_dlprof: false },
   ],
   columns: [
     { key: "kernel_name", label: "Kernel Name", unit: "text", verdict: false, meaning: "Its own name." },
     { key: "uses_tc", label: "Uses TC", unit: "text", verdict: true, meaning: "Whether it uses Tensor Cores." },
-    { key: "total_gpu_time_ns", label: "Total GPU Time", unit: "ns", verdict: false, meaning: "Sum over all instances." },
-    { key: "occupancy_percent", label: "Occupancy (%)", unit: "percent", verdict: false, meaning: "Share of the warps." },
-    { key: "copied_or_set_bytes", label: "Copied or Set", unit: "bytes", verdict: false, meaning: "Bytes that it moved." },
+    {
+      key: "total_gpu_time_ns",
+      label: "Total GPU Time",
+      unit: "ns",
+      verdict: false,
+      meaning: "Sum over all instances.",
+    },
+    {
+      key: "occupancy_percent",
+      label: "Occupancy (%)",
+      unit: "percent",
+      verdict: false,
+      meaning: "Share of the warps.",
+    },
+    {
+      key: "copied_or_set_bytes",
+      label: "Copied or Set",
+      unit: "bytes",
+      verdict: false,
+      meaning: "Bytes that it moved.",
+    },
   ],
   rows: [
     ["gemm", "yes", 5_000_000, 38, null],

@@ -8,12 +8,40 @@ import { DEFINITIONS } from "../format/definitions";
 /** Without a GPU the GPU columns are left out: they could only say "unknown". */
 export function opColumns(hasGpu: boolean): Column<OpRow>[] {
   const gpu: Column<OpRow>[] = [
-    { id: "gpu", header: "GPU time", definition: DEFINITIONS.gpuTime, value: (row) => row.gpu_ns, unit: "ns", width: "96px" },
-    { id: "share", header: "GPU %", definition: DEFINITIONS.gpuPercent, value: (row) => row.gpu_percent, unit: "percent", width: "74px" },
+    {
+      id: "gpu",
+      header: "GPU time",
+      definition: DEFINITIONS.gpuTime,
+      value: (row) => row.gpu_ns,
+      unit: "ns",
+      width: "96px",
+    },
+    {
+      id: "share",
+      header: "GPU %",
+      definition: DEFINITIONS.gpuPercent,
+      value: (row) => row.gpu_percent,
+      unit: "percent",
+      width: "74px",
+    },
   ];
   const cpu: Column<OpRow>[] = [
-    { id: "cpu", header: "CPU total", definition: DEFINITIONS.cpuTotal, value: (row) => row.cpu_total_ns, unit: "ns", width: "96px" },
-    { id: "self", header: "CPU self", definition: DEFINITIONS.cpuSelf, value: (row) => row.cpu_self_ns, unit: "ns", width: "96px" },
+    {
+      id: "cpu",
+      header: "CPU total",
+      definition: DEFINITIONS.cpuTotal,
+      value: (row) => row.cpu_total_ns,
+      unit: "ns",
+      width: "96px",
+    },
+    {
+      id: "self",
+      header: "CPU self",
+      definition: DEFINITIONS.cpuSelf,
+      value: (row) => row.cpu_self_ns,
+      unit: "ns",
+      width: "96px",
+    },
   ];
   const tensorCores: Column<OpRow>[] = [
     {
@@ -34,13 +62,42 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       cell: (row) => <Verdict value={row.using_tc} />,
       width: "104px",
     },
-    { id: "kernels", header: "Kernel calls", definition: DEFINITIONS.kernelCalls, value: (row) => row.kernel_calls, unit: "count", width: "104px" },
+    {
+      id: "kernels",
+      header: "Kernel calls",
+      definition: DEFINITIONS.kernelCalls,
+      value: (row) => row.kernel_calls,
+      unit: "count",
+      width: "104px",
+    },
   ];
   return [
-    { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, cell: (row) => <OpName name={row.name} />, width: "270px" },
-    { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "90px" },
+    {
+      id: "name",
+      header: "Op",
+      definition: DEFINITIONS.opName,
+      value: (row) => row.name,
+      cell: (row) => <OpName name={row.name} />,
+      width: "270px",
+    },
+    {
+      id: "direction",
+      header: "Direction",
+      definition: DEFINITIONS.direction,
+      value: (row) => row.direction || null,
+      missing: "–",
+      filter: "choice",
+      width: "90px",
+    },
     ...(hasGpu ? gpu : cpu),
-    { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "76px" },
+    {
+      id: "calls",
+      header: "Calls",
+      definition: DEFINITIONS.calls,
+      value: (row) => row.calls,
+      unit: "count",
+      width: "76px",
+    },
     ...(hasGpu ? tensorCores : []),
     {
       id: "precision",
@@ -53,9 +110,35 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     },
     { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "150px" },
     ...(hasGpu ? cpu : []),
-    { id: "role", header: "Role", definition: DEFINITIONS.role, value: (row) => row.role, filter: "choice", width: "100px" },
-    { id: "module", header: "Module", definition: DEFINITIONS.module, value: (row) => row.module || null, missing: "–", width: "200px" },
-    { id: "shapes", header: "Shapes", definition: DEFINITIONS.shapes, value: (row) => row.shapes || null, width: "220px" },
-    { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "140px" },
+    {
+      id: "role",
+      header: "Role",
+      definition: DEFINITIONS.role,
+      value: (row) => row.role,
+      filter: "choice",
+      width: "100px",
+    },
+    {
+      id: "module",
+      header: "Module",
+      definition: DEFINITIONS.module,
+      value: (row) => row.module || null,
+      missing: "–",
+      width: "200px",
+    },
+    {
+      id: "shapes",
+      header: "Shapes",
+      definition: DEFINITIONS.shapes,
+      value: (row) => row.shapes || null,
+      width: "220px",
+    },
+    {
+      id: "dtypes",
+      header: "Types",
+      definition: DEFINITIONS.dtypes,
+      value: (row) => row.dtypes || null,
+      width: "140px",
+    },
   ];
 }

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tb_dlprof_plugin.capture.launcher.protocol import Analysis, ProcessStatus
-from tb_dlprof_plugin.pages.common import RunRef
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.trace_names import names_of, stem_of
+from tb_dlprof_plugin.store.choice import newest_of_ranks
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.event_file import event_files, read_profiles
-from tb_dlprof_plugin.store.reclassify import renewed
+from tb_dlprof_plugin.store.event_file import event_files
+from tb_dlprof_plugin.store.logdir import EventFileStore, read_profiles
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 _QUIET_S = 1.0
 """A wait shorter than this is not worth a line."""
@@ -60,23 +61,10 @@ def read_written(run_directory: Path, before: frozenset[Path]) -> list[Written]:
     Raises:
         ProfileError: one cannot be read.
     """
-    newest: dict[int, Written] = {}
-    for path in event_files(run_directory):
-        if path in before or path.parent != run_directory:
-            continue
-        for stored in read_profiles(path):
-            source = stored.profile.source
-            known = newest.get(source.rank)
-            if known is None or (source.session, source.cycle) >= (known.ref.session, known.ref.cycle):
-                ref = RunRef(run_directory.name, source.session, source.rank, source.cycle)
-                newest[source.rank] = Written(ProfileView(renewed(stored.profile)), ref)
-    found = [newest[rank] for rank in sorted(newest)]
-    session = found[0].ref.session if found else ""
-    together = tuple(one.view for one in found if one.ref.session == session)
-    for one in found:
-        if one.ref.session == session:
-            one.view.ranks = together
-    return found
+    name = run_directory.name
+    new = [path for path in event_files(run_directory) if path not in before and path.parent == run_directory]
+    store = EventFileStore({name: new})
+    return [Written(store.view(blob), blob.ref) for blob in newest_of_ranks(store.of_run(name))]
 
 
 def remove_old(before: frozenset[Path]) -> None:

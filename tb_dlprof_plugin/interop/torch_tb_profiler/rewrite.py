@@ -18,7 +18,7 @@ import msgspec
 
 from tb_dlprof_plugin.readers.errors import UNDECODABLE
 from tb_dlprof_plugin.readers.kineto.blocks import read_blocks
-from tb_dlprof_plugin.readers.kineto.json_recovery.event import mend_json
+from tb_dlprof_plugin.readers.kineto.json_recovery.event import repair_json
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
 from tb_dlprof_plugin.readers.kineto.json_recovery.stream import Repair
 from tb_dlprof_plugin.readers.kineto.split import event_runs, open_events
@@ -153,7 +153,7 @@ def _keys(text: bytes, mend: bool = True) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(text)
     except UNDECODABLE:
-        mended = mend_json(text) if mend else None
+        mended = repair_json(text) if mend else None
         found = mended.value if mended else {}
     if not isinstance(found, dict):
         return {}

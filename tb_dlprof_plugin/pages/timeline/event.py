@@ -11,13 +11,14 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.launches import launch_columns
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text
 from tb_dlprof_plugin.model.profile import CallKind, Ints
-from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, Role, RunRef, Slice, Verdict
+from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, Role, Slice, Verdict
 from tb_dlprof_plugin.pages.launches import activity_definitions
 from tb_dlprof_plugin.pages.timeline.event_lookup import TimelineSpot, find, spot, spots_of
 from tb_dlprof_plugin.pages.timeline.events import MEANWHILE, TimelineEvents, timeline_events
 from tb_dlprof_plugin.pages.timeline.iteration import one_iteration
 from tb_dlprof_plugin.pages.timeline.kinds import call_label
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class TimelineLaunch(msgspec.Struct, frozen=True):
@@ -155,8 +156,8 @@ def _of_call(view: ProfileView, events: TimelineEvents, basis: TimelineEvent, ro
         iteration=_number(view, int(view.call_iteration[row])),
         inside=next((one for one in inner if one.track >= 0), None),
         around=_around(view, events, int(view.call_parent[row])),
-        shapes=shapes_text(strings[ops.shapes[op]]),
-        dtypes=dtypes_text(strings[ops.dtypes[op]]),
+        shapes=shapes_text(view.profile.shapes_of(op)),
+        dtypes=dtypes_text(view.profile.dtypes_of(op)),
         self_ns=int(view.call_self_ns[row]),
         launched=spots_of(view, events, "g", launched[:_LAUNCHED]),
         launched_total=len(launched),

@@ -11,8 +11,9 @@ import numpy as np
 from tb_dlprof_plugin.metrics.idle_gaps import GapKind
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import CallKind, Ints, KernelKind, Role, Verdict
+from tb_dlprof_plugin.names.cuda_calls import COPIES, LAUNCHES_KERNELS, SETS
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
+from tb_dlprof_plugin.simulation.call_names import launching_calls
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
 from tb_dlprof_plugin.store.header import header_of
 
@@ -68,7 +69,6 @@ GAP_EVENT_KINDS: dict[int, EventKind] = {
 }
 _PREFIXES = ("autograd::engine::evaluate_function: ", "torch::autograd::", "aten::")
 """Prefixes that labels leave out, because nothing else would fit into a narrow event."""
-_LAUNCH_MARKS = ("LaunchKernel", "GraphLaunch", "LaunchCooperative", "ModuleLaunch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +127,8 @@ def _call_kinds(view: ProfileView) -> Ints:
     for part, name in ROLE_KINDS.items():
         by_role[part] = NUMBER[name]
     runtime = kind == CallKind.RUNTIME
-    launch = runtime & (
-        launching_calls(view)
-        | calls_named(view, CallKind.RUNTIME, lambda name: any(mark in name for mark in _LAUNCH_MARKS))
-    )
-    copies = calls_named(view, CallKind.RUNTIME, lambda name: "Memcpy" in name or "Memset" in name)
+    launch = runtime & (launching_calls(view) | view.is_cuda_call(*LAUNCHES_KERNELS))
+    copies = view.is_cuda_call(*COPIES, *SETS)
     waits = runtime & (sync_kinds(view, view.selection()) != SyncKind.NONE)
     plain_mark = (kind == CallKind.ANNOTATION) & (role == Role.OTHER)
     return np.select(

@@ -10,7 +10,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.step_phases import recorded_parts
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Ints, Role
-from tb_dlprof_plugin.pages.common import ROLES, RunRef, SelectedRange, Slice, selected_range
+from tb_dlprof_plugin.pages.common import ROLES, SelectedRange, Slice, selected_range
 from tb_dlprof_plugin.pages.timeline.columns import (
     TimelineLane,
     TimelineName,
@@ -26,6 +26,7 @@ from tb_dlprof_plugin.pages.timeline.kinds import KINDS, ROLE_LABELS, EventKind,
 from tb_dlprof_plugin.pages.timeline.paging import paging, segments
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
 from tb_dlprof_plugin.simulation.estimate import step_estimate
+from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class TimelineIteration(msgspec.Struct, frozen=True):

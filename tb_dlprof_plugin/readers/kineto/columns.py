@@ -17,6 +17,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.shapes import InputShapes, InputTable
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import (
     DeviceEvents,
@@ -28,6 +30,7 @@ from tb_dlprof_plugin.model.timeline import (
     MemoryEvents,
     PythonFrames,
 )
+from tb_dlprof_plugin.readers.kineto.input_text import parse_dtypes, parse_shapes
 from tb_dlprof_plugin.readers.kineto.python_exporter import PROCESSES
 from tb_dlprof_plugin.readers.kineto.python_frames import place_of
 
@@ -88,7 +91,10 @@ class ColumnBuilder:
         self._names: _Numbered[str] = _Numbered(lambda name: strings.add(_without_overload(name)))
         self._places_of_frames = StringTable()
         self._frame_places: _Numbered[str] = _Numbered(lambda name: self._places_of_frames.add(place_of(name)))
-        self._raws: _Numbered[bytes] = _Numbered(lambda raw: strings.add(raw.decode("utf-8", "replace")))
+        self._input_shapes: InputTable[InputShapes] = InputTable(())
+        self._input_dtypes: InputTable[InputDtypes] = InputTable(())
+        self._shapes: _Numbered[bytes] = _Numbered(lambda raw: self._input_shapes.add(parse_shapes(raw)))
+        self._dtypes: _Numbered[bytes] = _Numbered(lambda raw: self._input_dtypes.add(parse_dtypes(raw)))
         self._thread_ids: _Numbered[tuple[str, str]] = _Numbered(lambda _: len(self._thread_ids))
         self._threads: _Numbered[tuple[object, object]] = _Numbered(
             # One thread is 7 in one event and "7" in the next.
@@ -136,8 +142,8 @@ class ColumnBuilder:
             correlation=np.full(len(events), -1, dtype=np.int64),
             sequence_number=_ints(args, "sequence"),
             forward_thread=_ints(args, "forward_thread"),
-            shapes=self._raw_column(args, "input_dims", "old_input_dims"),
-            dtypes=self._raw_column(args, "input_types"),
+            shapes=_raw_column(self._shapes, args, "input_dims", "old_input_dims"),
+            dtypes=_raw_column(self._dtypes, args, "input_types"),
         )
 
     def _add_calls(self, events: list[Any]) -> None:
@@ -260,6 +266,14 @@ class ColumnBuilder:
         """The places that ``PythonFrames.place`` counts."""
         return self._places_of_frames.values
 
+    def input_shapes(self) -> list[InputShapes]:
+        """The different lists of input shapes."""
+        return self._input_shapes.values
+
+    def input_dtypes(self) -> list[InputDtypes]:
+        """The different lists of input types."""
+        return self._input_dtypes.values
+
     def launch_configs(self) -> list[LaunchConfig]:
         """The launch configurations that ``DeviceEvents.config`` counts."""
         return list(self._configs)
@@ -267,12 +281,6 @@ class ColumnBuilder:
     def _thread(self, events: Sequence[Any]) -> Ints:
         keys = zip(map(_pid, events), map(_tid, events), strict=True)
         return np.fromiter(map(self._threads.__getitem__, keys), np.int64, len(events))
-
-    def _raw_column(self, args: list[Any], key: str, older_key: str = "") -> Ints:
-        raws = list(map(bytes, map(attrgetter(key), args)))
-        if older_key and not any(raws):
-            raws = list(map(bytes, map(attrgetter(older_key), args)))
-        return np.fromiter(map(self._raws.__getitem__, raws), np.int64, len(args))
 
     def _place(self, key: tuple[object, ...]) -> int:
         device, stream, pid, tid = key
@@ -391,3 +399,10 @@ def _dimensions(raw: bytes) -> tuple[int, int, int] | None:
     except msgspec.DecodeError:
         return None
     return sizes if all(map(_is_sound, sizes)) else None
+
+
+def _raw_column(numbers: _Numbered[bytes], args: list[Any], key: str, older_key: str = "") -> Ints:
+    raws = list(map(bytes, map(attrgetter(key), args)))
+    if older_key and not any(raws):
+        raws = list(map(bytes, map(attrgetter(older_key), args)))
+    return np.fromiter(map(numbers.__getitem__, raws), np.int64, len(args))

@@ -36,7 +36,7 @@ from tb_dlprof_plugin.model.timeline import (
 from tb_dlprof_plugin.readers.errors import UNDECODABLE, TraceError
 from tb_dlprof_plugin.readers.kineto.blocks import read_blocks
 from tb_dlprof_plugin.readers.kineto.columns import UNKNOWN_TIME, ColumnBuilder
-from tb_dlprof_plugin.readers.kineto.json_recovery.event import mend_json
+from tb_dlprof_plugin.readers.kineto.json_recovery.event import repair_json
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
 from tb_dlprof_plugin.readers.kineto.json_recovery.stream import Repair
 from tb_dlprof_plugin.readers.kineto.python_exporter import by_thread
@@ -164,7 +164,7 @@ class _Reader:
         except UNDECODABLE as error:
             truncated = str(error) == TRUNCATED
         header = Header()
-        mended = mend_json(text)
+        mended = repair_json(text)
         if truncated and mended is None:
             self._cut_short()
             return header
@@ -228,6 +228,8 @@ def _timeline(source: Path, reader: _Reader, header: Header) -> Timeline:
         frame_places=columns.frame_places(),
         events=reader.events,
         repaired=damage.repaired,
+        input_shapes=columns.input_shapes(),
+        input_dtypes=columns.input_dtypes(),
     )
 
 

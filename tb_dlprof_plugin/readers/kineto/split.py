@@ -29,7 +29,8 @@ _BETWEEN_EVENTS = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|
 _BETWEEN_OBJECTS = re.compile(rb'\}\s*,\s*(?=\{\s*")')
 TRUNCATED = "Input data was truncated"
 """msgspec's message for JSON that ends too early."""
-_NO_TEXT = b" \t\r\n\0"
+NO_TEXT = b" \t\r\n\0"
+"""What a file may hold without holding any text: blanks, and the zeros that a crash of the machine leaves."""
 
 
 def open_events(source: Path, blocks: Iterator[bytes], damage: Damage) -> tuple[bytes, bytes]:
@@ -41,7 +42,7 @@ def open_events(source: Path, blocks: Iterator[bytes], damage: Damage) -> tuple[
     text = bytearray()
     searched = 0
     for block in blocks:
-        text += block if text else block.lstrip(_NO_TEXT)
+        text += block if text else block.lstrip(NO_TEXT)
         found = _LIST_BEGINS.match(text) or _EVENTS_BEGIN.search(text, searched)
         if found:
             return bytes(text[: found.end()]), bytes(text[found.end() :])
@@ -58,20 +59,23 @@ def _no_events(text: bytes, damage: Damage) -> str:
     right_file = "pass the *.pt.trace.json[.gz] file that torch.profiler wrote"
     if len(text) > _LARGEST_HEAD_BYTES:
         return f"has no traceEvents in its first {_LARGEST_HEAD_BYTES >> 20} MiB; {right_file}"
-    text = text.strip(_NO_TEXT)
+    text = text.strip(NO_TEXT)
     if reasons:
         return f"{reasons}, before the first event; {again}"
     if not text:
         return "is empty; the training process probably ended before the trace was written"
-    if not text.startswith(b"{"):
-        return f"is not JSON; {right_file}"
+    if is_cut(text):
+        return f"ends in the middle of the JSON, before the first event; {again}"
+    return f"is not a PyTorch profiler trace; {right_file}"
+
+
+def is_cut(text: bytes) -> bool:
+    """Whether a text is the beginning of a JSON object, without its end."""
     try:
         msgspec.json.decode(text)
     except UNDECODABLE as error:
-        if str(error) == TRUNCATED:
-            return f"ends in the middle of the JSON, before the first event; {again}"
-        return f"is broken JSON without traceEvents; {right_file}"
-    return f"is JSON but not a PyTorch profiler trace (it has no traceEvents); {right_file}"
+        return text.startswith(b"{") and str(error) == TRUNCATED
+    return False
 
 
 def event_runs(

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from werkzeug.wrappers import Request
 
+from tb_dlprof_plugin.web.answers import Answers
 from tb_dlprof_plugin.web.errors import RequestError
 from tb_dlprof_plugin.web.export.prefetch import MOST_COMPARED, Question, about_all, about_pair, about_run, following
 from tb_dlprof_plugin.web.export.runs import ExportedRun, ExportedRuns
-from tb_dlprof_plugin.web.handlers import Answers
+from tb_dlprof_plugin.web.queries import read_query
 from tb_dlprof_plugin.web.respond import encode_page
+from tb_dlprof_plugin.web.routes import ROUTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ class _Asker:
     """Calls the routes and collects their responses as JSON."""
 
     def __init__(self, runs: Sequence[ExportedRun]) -> None:
-        self._answers = Answers(ExportedRuns(runs), "")
+        self._answers, self._source = Answers(""), ExportedRuns(runs)
         self._packed: dict[tuple[str, tuple[str, ...]], list[bytes]] = {}
         self.pages: list[tuple[Question, Any]] = []
 
@@ -99,11 +100,12 @@ class _Asker:
         ]
 
     def _ask(self, question: Question) -> bytes:
-        request = Request.from_values(query_string=question.query)
+        route = ROUTES[question.route]
         try:
-            page: Any = self._answers.answer(question.route, request)
+            query = read_query(route.load_query(), question.query)
+            page: Any = self._answers.answer(route, query, self._source)
             while hasattr(page, "done") and page.done < page.total:
-                page = self._answers.answer(question.route, request)
+                page = self._answers.answer(route, query, self._source)
         except RequestError as error:
             return b'"error":%b,"status":%d' % (msgspec.json.encode(str(error)), error.status)
         self.pages.append((question, page))

@@ -8,6 +8,7 @@ from typing import Any
 
 from tb_dlprof_plugin.pages.sweep import MEASURES
 from tb_dlprof_plugin.reports.registry import REPORTS
+from tb_dlprof_plugin.web.queries import ProfileQuery
 from tb_dlprof_plugin.web.routes import ROUTES
 
 Query = dict[str, str]
@@ -18,14 +19,6 @@ MOST_COMPARED = 4
 """Runs of which each pair is compared; of more, each with its base alone, as the Runs page does."""
 MOST_CHUNKS = 6
 """Parts of a timeline's events, of at most 20,000 events each."""
-
-NOT_HELD = frozenset({"key_nodes", "search", "timeline_matches", "trace_links"})
-"""Routes that are not exported: they lead to data outside the file, or depend on typed text (the search uses the pages
-in the file instead)."""
-_OF_ALL = ("runs", "many_runs", "by_model", "sweep")
-_OF_PAIRS = ("compare", "compare_op")
-_OF_PARTS = ("op", "related", "report", "forecast", "timeline_events", "timeline_event")
-"""Routes with further parameters than a run's name. All other routes, including those of new pages, take only that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +32,8 @@ class Question:
 
 def about_run(run: str) -> list[Question]:
     """The pages of one run over all its iterations, and its reports."""
-    otherwise = {*NOT_HELD, *_OF_ALL, *_OF_PAIRS, *_OF_PARTS}
-    pages = [Question(route, {"run": run}, (run,)) for route in ROUTES if route not in otherwise]
+    first = [route for route in ROUTES.values() if route.in_file == "first"]
+    pages = [Question(one.name, {"run": run}, (run,)) for one in first if issubclass(one.load_query(), ProfileQuery)]
     return pages + [Question("report", {"run": run, "name": name}, (run,)) for name in REPORTS]
 
 

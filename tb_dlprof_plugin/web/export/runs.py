@@ -1,19 +1,14 @@
-"""Data provider over profiles in memory, so that the routes work as with a logdir."""
+"""Profiles in memory: the routes answer from them as from what TensorBoard has loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from tensorboard.data.provider import (
-    BlobReference,
-    BlobSequenceDatum,
-    BlobSequenceTimeSeries,
-    RunTagFilter,
-)
-
+from tb_dlprof_plugin.store.choice import StoredBlob
+from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.store.tags import Tag
+from tb_dlprof_plugin.web.run_source import Series
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,51 +27,29 @@ class ExportedRun:
     ranks: dict[int, bytes]
 
 
+@dataclass(frozen=True, slots=True)
+class _MemoryBlob(StoredBlob):
+    blob: bytes
+
+    def read(self) -> bytes:
+        return self.blob
+
+
 class ExportedRuns:
-    """A data provider over runs in memory, as far as the routes ask for it."""
+    """Where the routes find the profiles of runs in memory."""
 
     def __init__(self, runs: Sequence[ExportedRun]) -> None:
         self._runs = {run.name: run for run in runs}
 
-    def list_blob_sequences(self, context: Any, *, experiment_id: str, plugin_name: str) -> dict[str, Any]:
-        """Metadata of each run's own rank: the file shows no other."""
-        return {
-            name: {
-                str(Tag(run.session, run.rank)): BlobSequenceTimeSeries(
-                    max_step=run.cycle,
-                    max_wall_time=0.0,
-                    max_length=1,
-                    plugin_content=run.header,
-                    description="",
-                    display_name="",
-                )
-            }
-            for name, run in self._runs.items()
-        }
+    def series(self) -> Iterable[Series]:
+        """Each run's own rank: the file shows no other."""
+        return [Series(run.name, Tag(run.session, run.rank), run.header) for run in self._runs.values()]
 
-    def read_blob_sequences(
-        self,
-        context: Any,
-        *,
-        experiment_id: str,
-        plugin_name: str,
-        downsample: int,
-        run_tag_filter: RunTagFilter | None = None,
-    ) -> dict[str, dict[str, list[Any]]]:
-        """References to the profiles of all ranks, by run and tag."""
-        wanted: Collection[str] | None = run_tag_filter.runs if run_tag_filter else None
-        return {
-            name: {
-                str(Tag(run.session, rank)): [
-                    BlobSequenceDatum(step=run.cycle, wall_time=0.0, values=(BlobReference(blob_key=f"{rank} {name}"),))
-                ]
-                for rank in run.ranks
-            }
+    def blobs(self, runs: Collection[str] | None = None) -> Iterable[StoredBlob]:
+        """The profiles of all ranks of these runs, or of all runs."""
+        return [
+            _MemoryBlob(RunRef(name, run.session, rank, run.cycle), (name, rank), blob)
             for name, run in self._runs.items()
-            if wanted is None or name in wanted
-        }
-
-    def read_blob(self, context: Any, *, blob_key: str) -> bytes:
-        """A stored profile."""
-        rank, name = blob_key.split(" ", 1)
-        return self._runs[name].ranks[int(rank)]
+            if runs is None or name in runs
+            for rank, blob in run.ranks.items()
+        ]

@@ -9,6 +9,7 @@ import pytest
 
 from tb_dlprof_plugin.planning.autocast_rules import FP32, HALF, rule_of
 from tb_dlprof_plugin.planning.dtype_flow import Cast, Flow, float_shapes, flow
+from tb_dlprof_plugin.readers.kineto.input_text import parse_dtypes, parse_shapes
 
 IMAGE, MAP = [2, 3, 8, 8], [2, 16, 8, 8]
 ROWS, HIDDEN = [4, 10, 16], [4, 10, 64]
@@ -267,7 +268,7 @@ def test_shapes_that_no_product_has_tell_nothing_of_its_output(walk: Walk, name:
     ],
 )
 def test_only_fp32_tensors_have_a_type_to_change(shapes: str, dtypes: str, expected: Any) -> None:
-    assert float_shapes(shapes, dtypes) == expected
+    assert float_shapes(parse_shapes(shapes) or (), parse_dtypes(dtypes) or ()) == expected
 
 
 def test_rules_are_pytorchs() -> None:

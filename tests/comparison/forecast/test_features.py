@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings
 from tb_dlprof_plugin.planning.features import (
     least_ns,
@@ -21,6 +22,10 @@ GPU = Ceilings("a test", bandwidth=1000, fp32=50)
 SCALARS: list[list[int]] = [[], [], []]
 ALIGNMENT, LAYOUT = 7, 8
 """Places in the features of a matrix routine."""
+
+
+def _typed(shapes: list[list[int]]) -> InputShapes:
+    return tuple(map(tuple, shapes))
 
 
 def convolution(filters: int, channels: int, window: int, image: int = 64) -> list[list[int]]:
@@ -53,19 +58,19 @@ def convolution(filters: int, channels: int, window: int, image: int = 64) -> li
     ],
 )
 def test_the_shapes_tell_the_kind(op: str, shapes: list[Any], kind: str) -> None:
-    assert matrix_kind(op, shapes, 10**9) == kind
+    assert matrix_kind(op, _typed(shapes), 10**9) == kind
 
 
 def test_a_first_layer_may_compute_the_gradient_of_its_weights_alone() -> None:
     shapes = [[8, 64, 16, 16], *convolution(64, 3, 7, image=3)]
     one = 2 * 8 * 64 * 16 * 16 * 3 * 49
-    assert matrix_kind("aten::convolution_backward", shapes, one) == "convolution first bprop of weights"
-    assert matrix_kind("aten::convolution_backward", shapes, 2 * one) == "convolution first bprop"
+    assert matrix_kind("aten::convolution_backward", _typed(shapes), one) == "convolution first bprop of weights"
+    assert matrix_kind("aten::convolution_backward", _typed(shapes), 2 * one) == "convolution first bprop"
 
 
 def test_the_features_of_a_product_are_its_sizes_time_and_efficiency() -> None:
     flops, moved = 2 * 8 * 16 * 32, 4 * (8 * 16 + 16 * 32 + 8 * 32)
-    found = matrix_features("aten::mm", [[8, 16], [16, 32]], flops, moved, 2000.0, GPU, False)
+    found = matrix_features("aten::mm", ((8, 16), (16, 32)), flops, moved, 2000.0, GPU, False)
     least_ns = max(flops / 50e12, moved / 1e12) * 1e9
     assert found == pytest.approx((
         math.log(2), math.log(2000 / least_ns), 0.5 * math.log(flops / moved),
@@ -75,8 +80,8 @@ def test_the_features_of_a_product_are_its_sizes_time_and_efficiency() -> None:
 
 def test_efficiency_is_that_below_the_roof_that_limits() -> None:
     # 50 GFLOP take 1 ms, 2 GB take 2 ms: at 4 ms it ran at half the rate that memory allows.
-    by_memory = matrix_features("aten::mm", [[8, 16], [16, 32]], 50 * 10**9, 2 * 10**9, 4e6, GPU, False)
-    by_arithmetic = matrix_features("aten::mm", [[8, 16], [16, 32]], 50 * 10**9, 10**6, 4e6, GPU, False)
+    by_memory = matrix_features("aten::mm", ((8, 16), (16, 32)), 50 * 10**9, 2 * 10**9, 4e6, GPU, False)
+    by_arithmetic = matrix_features("aten::mm", ((8, 16), (16, 32)), 50 * 10**9, 10**6, 4e6, GPU, False)
     assert (by_memory[1], by_arithmetic[1]) == pytest.approx((math.log(2), math.log(4)))
 
 
@@ -97,24 +102,25 @@ def test_efficiency_is_that_below_the_roof_that_limits() -> None:
 def test_the_alignment_is_that_of_the_dimensions_that_lie_side_by_side(
     op: str, shapes: list[Any], aligned: int
 ) -> None:
-    assert matrix_features(op, shapes, 10**9, 10**6, 1e5, GPU, False)[ALIGNMENT] == math.log2(aligned)
+    assert matrix_features(op, _typed(shapes), 10**9, 10**6, 1e5, GPU, False)[ALIGNMENT] == math.log2(aligned)
 
 
 def test_layouts_are_far_apart() -> None:
     shapes = convolution(64, 64, 3)
     first, last = (
-        matrix_features("aten::cudnn_convolution", shapes, 10**9, 10**6, 1e5, GPU, layout) for layout in (False, True)
+        matrix_features("aten::cudnn_convolution", _typed(shapes), 10**9, 10**6, 1e5, GPU, layout)
+        for layout in (False, True)
     )
     assert last[LAYOUT] - first[LAYOUT] == 6
     assert [a for at, a in enumerate(first) if at != LAYOUT] == [b for at, b in enumerate(last) if at != LAYOUT]
 
 
 def test_a_strided_convolution_has_more_input_pixels_than_output_pixels() -> None:
-    gradient, image, weight = [8, 64, 16, 16], [8, 64, 32, 32], [64, 64, 3, 3]
+    gradient, image, weight = (8, 64, 16, 16), (8, 64, 32, 32), (64, 64, 3, 3)
     flops = 2 * 8 * 16 * 16 * 64 * 64 * 9
-    forward = matrix_features("aten::cudnn_convolution", [image, weight], flops, 10**6, 1e5, GPU, False)
+    forward = matrix_features("aten::cudnn_convolution", (image, weight), flops, 10**6, 1e5, GPU, False)
     backward = matrix_features(
-        "aten::convolution_backward", [gradient, image, weight], 2 * flops, 10**6, 1e5, GPU, False
+        "aten::convolution_backward", (gradient, image, weight), 2 * flops, 10**6, 1e5, GPU, False
     )
     # A quarter of the pixels, and images of 1024 values.
     assert forward[-2:] == pytest.approx((0.7 * math.log(4), 1.5))
@@ -150,4 +156,4 @@ def test_the_least_time_is_by_arithmetic_or_by_memory() -> None:
     ],
 )
 def test_parameters_are_told_by_their_shapes(kind: str, shapes: list[Any], elements: int) -> None:
-    assert parameter_elements(kind, shapes, {(32, 16), (24, 24), (128, 64, 3, 3)}) == elements
+    assert parameter_elements(kind, _typed(shapes), {(32, 16), (24, 24), (128, 64, 3, 3)}) == elements

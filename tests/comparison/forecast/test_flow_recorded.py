@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable
 
@@ -79,8 +78,7 @@ def ran_in_half(amp: ProfileView) -> dict[Op, bool]:
         inner = int(amp.launch_op[row])
         if inner < 0 or own[profile.launches.call[row]]:
             continue
-        text = profile.strings[profile.ops.dtypes[inner]]
-        floats = [name for name in json.loads(text or "[]") if name in ("float", "c10::Half")]
+        floats = [dtype.name for dtype in profile.dtypes_of(inner) if dtype.name in ("float", "c10::Half")]
         if floats:
             half = floats[0] == "c10::Half" if "batch_norm" in op[1] else set(floats) == {"c10::Half"}
             times[op][half] += int(profile.launches.duration_ns[row])

@@ -13,7 +13,7 @@ from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.planning import PRECISIONS, Forecast, forecast
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.estimate import step_estimate
-from tb_dlprof_plugin.store.event_file import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 MODELS = ("alexnet", "custom", "lenet", "mlp", "resnet50", "vgg16")
 RUNS = {"fp32": "fp32", "tf32": "tf32", "fp16": "amp-fp16", "bf16": "amp-bf16"}

@@ -17,7 +17,7 @@ from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.planning import PRECISIONS, Forecast, ForecastError, forecast
 from tb_dlprof_plugin.planning import target as target_module
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.reclassify import read_profiles
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 TRACES = Path(__file__).resolve().parents[2] / "traces"
 PAIRS = TRACES.parents[1] / "benchmarks" / "precision_pairs" / "recorded"

@@ -49,10 +49,14 @@ export function Chart({ option, inputs, height, label, theme, onReady }: ChartPr
     };
   }, []);
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: callers say by their inputs when the option, a new function in each rendering, differs.
   useEffect(() => {
     if (!chart || !box.current) return;
     const style = getComputedStyle(box.current);
-    chart.setOption(option((property) => style.getPropertyValue(property).trim()), { notMerge: true });
+    chart.setOption(
+      option((property) => style.getPropertyValue(property).trim()),
+      { notMerge: true },
+    );
     onReady?.(chart);
   }, [chart, theme, ...inputs]);
 

@@ -28,7 +28,12 @@ export function longestMarks(bars: readonly Merged[], colour: string): ScatterSe
 
 /** What a table of the bars says beside the means. */
 export const MERGED: Column<Merged>[] = [
-  number("Last iteration", "count", (bar) => bar.last_number, "The times are means from the first to this iteration, both included."),
+  number(
+    "Last iteration",
+    "count",
+    (bar) => bar.last_number,
+    "The times are means from the first to this iteration, both included.",
+  ),
   number("Shortest", "ns", (bar) => bar.shortest_ns, "The shortest of these iterations."),
   number("Longest", "ns", (bar) => bar.longest_ns, "The longest of these iterations."),
 ];

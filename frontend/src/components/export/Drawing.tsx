@@ -5,14 +5,12 @@
 import type { ComponentChildren } from "preact";
 import { createContext } from "preact";
 import { useContext, useRef, useState } from "preact/hooks";
-import { useView } from "../../state/store";
-import type { ViewState } from "../../state/viewState";
 import type { Column } from "../table/columns";
 import { DataTable } from "../table/DataTable";
 import { toCsv, toJson, toTsv } from "./formats";
 import { pictureOf } from "./picture";
-import { SlotContext, useSlot, type Register, type Takeaway } from "./slot";
-import { TakeawayMenu } from "./TakeawayMenu";
+import { SlotContext, useSlot, type Register, type Download } from "./slot";
+import { DownloadMenu } from "./DownloadMenu";
 
 interface DrawingProps<Row> {
   /** Its title in the menu and on the picture. */
@@ -27,7 +25,7 @@ export function Drawing<Row>({ name, columns, rows, children }: DrawingProps<Row
   const box = useRef<HTMLDivElement>(null);
   const [shown, setShown] = useState(false);
   const under = useSubject();
-  const takeaway: Takeaway = {
+  const download: Download = {
     name,
     file: [name, under].filter(Boolean).join(" "),
     csv: () => toCsv(columns, rows),
@@ -36,15 +34,21 @@ export function Drawing<Row>({ name, columns, rows, children }: DrawingProps<Row
     png: () => pictureOf(box.current!, { title: name, under }),
     table: { shown, show: setShown },
   };
-  const inCard = useSlot(takeaway);
+  const inCard = useSlot(download);
   return (
     <div class="drawing" data-drawing={name}>
-      {!inCard && <TakeawayMenu takeaways={() => [takeaway]} />}
+      {!inCard && <DownloadMenu downloads={() => [download]} />}
       <div ref={box}>{children}</div>
       {shown && (
         <div class="drawing-table" data-testid="drawing-table">
           <SlotContext.Provider value={NO_SLOT}>
-            <DataTable name={`${name}, values`} plain columns={columns} rows={rows} rowId={(row) => String(rows.indexOf(row))} />
+            <DataTable
+              name={`${name}, values`}
+              plain
+              columns={columns}
+              rows={rows}
+              rowId={(row) => String(rows.indexOf(row))}
+            />
           </SlotContext.Provider>
         </div>
       )}
@@ -55,17 +59,7 @@ export function Drawing<Row>({ name, columns, rows, children }: DrawingProps<Row
 /** The table below a drawing is taken away by the drawing's own menu. */
 const NO_SLOT: Register = () => () => {};
 
-/** What a page is about, where it is not the run of the address. */
-export const SubjectContext = createContext<string | null>(null);
+/** What a page is about: the run and the iterations, for the titles of pictures and the names of files. */
+export const SubjectContext = createContext("");
 
-/** The run and the iterations that a page is about, for the titles of pictures and the names of files. */
-export function useSubject(): string {
-  const { state } = useView();
-  return useContext(SubjectContext) ?? subjectOf(state);
-}
-
-function subjectOf({ page, profile, range }: ViewState): string {
-  if (page === "runs" || !profile.run) return "";
-  if (range === null) return profile.run;
-  return `${profile.run}, ${range.first === range.last ? `iteration ${range.first + 1} of the recording` : `iterations ${range.first + 1} to ${range.last + 1} of the recording`}`;
-}
+export const useSubject = (): string => useContext(SubjectContext);

@@ -2,16 +2,24 @@
 import type { Column } from "../table/columns";
 import { useSubject } from "./Drawing";
 import { toCsv, toJson, toTsv } from "./formats";
-import { useSlot, type Takeaway } from "./slot";
-import { TakeawayMenu } from "./TakeawayMenu";
+import { useSlot, type Download } from "./slot";
+import { DownloadMenu } from "./DownloadMenu";
 
-export function TableFiles<Row>({ name, columns, rows }: { name: string; columns: readonly Column<Row>[]; rows: readonly Row[] }) {
-  const takeaway: Takeaway = {
+export function TableFiles<Row>({
+  name,
+  columns,
+  rows,
+}: {
+  name: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+}) {
+  const download: Download = {
     name,
     file: [name, useSubject()].filter(Boolean).join(" "),
     csv: () => toCsv(columns, rows),
     tsv: () => toTsv(columns, rows),
     json: () => toJson(columns, rows),
   };
-  return useSlot(takeaway) ? null : <TakeawayMenu takeaways={() => [takeaway]} />;
+  return useSlot(download) ? null : <DownloadMenu downloads={() => [download]} />;
 }

@@ -29,7 +29,7 @@ describe("what is taken away of a table", () => {
   });
 
   it("has one cell a value on the clipboard", () => {
-    expect(toTsv(COLUMNS, ROWS)).toBe("Name\tGPU time (ns)\r\na \"b\", c\t5000000\r\n'=1+ 1\t\r\n");
+    expect(toTsv(COLUMNS, ROWS)).toBe('Name\tGPU time (ns)\r\na "b", c\t5000000\r\n\'=1+ 1\t\r\n');
   });
 
   it("is a list of objects in JSON, keys with their unit, texts as they are", () => {
@@ -40,9 +40,30 @@ describe("what is taken away of a table", () => {
   });
 
   it("names keys as the reports do, none twice", () => {
-    const column = (header: string, unit?: Column<Row>["unit"], key?: string): Column<Row> => ({ ...COLUMNS[0]!, header, ...(unit && { unit }), ...(key && { key }) });
-    const columns = [column("%", "percent"), column("% of roof", "percent"), column("Step", "ns"), column("Step", "ns"), column("95 %"), column("Bytes", "bytes"), column("x", "ns", "own_key")];
-    expect(jsonKeys(columns)).toEqual(["percent", "of_roof_percent", "step_ns", "step_ns_2", "95_percent", "bytes", "own_key"]);
+    const column = (header: string, unit?: Column<Row>["unit"], key?: string): Column<Row> => ({
+      ...COLUMNS[0]!,
+      header,
+      ...(unit && { unit }),
+      ...(key && { key }),
+    });
+    const columns = [
+      column("%", "percent"),
+      column("% of roof", "percent"),
+      column("Step", "ns"),
+      column("Step", "ns"),
+      column("95 %"),
+      column("Bytes", "bytes"),
+      column("x", "ns", "own_key"),
+    ];
+    expect(jsonKeys(columns)).toEqual([
+      "percent",
+      "of_roof_percent",
+      "step_ns",
+      "step_ns_2",
+      "95_percent",
+      "bytes",
+      "own_key",
+    ]);
   });
 
   it("has a plain file name", () => {

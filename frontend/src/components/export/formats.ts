@@ -25,13 +25,24 @@ function tsvCell(value: Value): string {
   return value === null ? "" : typeof value === "number" ? String(value) : harmless(value.replace(/[\t\r\n]+/g, " "));
 }
 
-const HEADINGS: Partial<Record<Unit, string>> = { ns: " (ns)", percent: " (%)", bytes: " (bytes)", per_second: " (/s)", flops_per_second: " (FLOP/s)" };
+const HEADINGS: Partial<Record<Unit, string>> = {
+  ns: " (ns)",
+  percent: " (%)",
+  bytes: " (bytes)",
+  per_second: " (/s)",
+  flops_per_second: " (FLOP/s)",
+};
 
 function headingOf<Row>({ header, unit }: Column<Row>): string {
   return header.includes("%") ? header : header + (HEADINGS[unit ?? "count"] ?? "");
 }
 
-function written<Row>(columns: readonly Column<Row>[], rows: readonly Row[], cell: (value: Value) => string, between: string): string {
+function written<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  cell: (value: Value) => string,
+  between: string,
+): string {
   const head = columns.map((column) => cell(headingOf(column))).join(between);
   const body = rows.map((row) => columns.map((column) => cell(column.value(row))).join(between));
   return `${[head, ...body].join("\r\n")}\r\n`;
@@ -53,7 +64,13 @@ export function toJson<Row>(columns: readonly Column<Row>[], rows: readonly Row[
   return `${JSON.stringify(objects, null, 2)}\n`;
 }
 
-const KEY_ENDINGS: Partial<Record<Unit, string>> = { ns: "ns", percent: "percent", bytes: "bytes", per_second: "per_second", flops_per_second: "flops_per_second" };
+const KEY_ENDINGS: Partial<Record<Unit, string>> = {
+  ns: "ns",
+  percent: "percent",
+  bytes: "bytes",
+  per_second: "per_second",
+  flops_per_second: "flops_per_second",
+};
 
 /** A key for each column: its own, else its heading in snake_case with the unit. No two are the same. */
 export function jsonKeys<Row>(columns: readonly Column<Row>[]): string[] {
@@ -75,5 +92,8 @@ function keyOf<Row>({ header, unit }: Column<Row>): string {
     .replace(/[^\p{L}\p{N}]+/gu, "_")
     .replace(/^_+|_+$/g, "");
   const ending = KEY_ENDINGS[unit ?? "count"];
-  return [words, ending && words !== ending && !words.endsWith(`_${ending}`) ? ending : ""].filter(Boolean).join("_") || "value";
+  return (
+    [words, ending && words !== ending && !words.endsWith(`_${ending}`) ? ending : ""].filter(Boolean).join("_") ||
+    "value"
+  );
 }

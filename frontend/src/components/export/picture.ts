@@ -29,7 +29,9 @@ export async function pictureOf(drawn: HTMLElement, caption: Caption): Promise<B
   const context = canvas.getContext("2d")!;
   context.scale(SCALE, SCALE);
   context.drawImage(image, 0, 0, width, height);
-  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large."))), "image/png"));
+  return new Promise((resolve, reject) =>
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large."))), "image/png"),
+  );
 }
 
 async function copyOf(drawn: HTMLElement, { title, under }: Caption): Promise<HTMLElement> {
@@ -43,7 +45,7 @@ async function copyOf(drawn: HTMLElement, { title, under }: Caption): Promise<HT
       if (canvas) copies[place]!.replaceChildren(imageOf(canvas, element));
     });
   }
-  for (const unwanted of copy.querySelectorAll(".takeaway, .hidden, .tooltip")) unwanted.remove();
+  for (const unwanted of copy.querySelectorAll(".download, .hidden, .tooltip")) unwanted.remove();
   const sheet = document.createElement("div");
   sheet.className = "picture";
   const head = document.createElement("h2");
@@ -93,5 +95,6 @@ function svgText(sheet: HTMLElement, width: number, height: number): string {
 
 /** Names may hold characters that XML and addresses cannot. */
 function legal(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: what XML cannot hold is what is looked for.
   return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Surrogate}/gu, "\ufffd");
 }

@@ -3,7 +3,7 @@ import { createContext } from "preact";
 import { useContext, useEffect, useRef } from "preact/hooks";
 
 /** What can be taken away of one drawing or table. */
-export interface Takeaway {
+export interface Download {
   /** Names it in the menu and, behind "dlprof-", its files, unless `file` does. */
   name: string;
   file?: string;
@@ -16,17 +16,17 @@ export interface Takeaway {
   table?: { shown: boolean; show: (shown: boolean) => void };
 }
 
-/** Puts a way to the latest takeaway into the menu; the function it returns takes it out again. */
-export type Register = (takeaway: () => Takeaway) => () => void;
+/** Puts a way to the latest download into the menu; the function it returns takes it out again. */
+export type Register = (download: () => Download) => () => void;
 
 export const SlotContext = createContext<Register | null>(null);
 
 /** Offers something in the menu of the card around it. False where there is no card: it then needs a menu of its own. */
-export function useSlot(takeaway: Takeaway | null): boolean {
+export function useSlot(download: Download | null): boolean {
   const register = useContext(SlotContext);
-  const latest = useRef(takeaway);
-  latest.current = takeaway;
-  const wanted = takeaway !== null;
+  const latest = useRef(download);
+  latest.current = download;
+  const wanted = download !== null;
   useEffect(() => (register && wanted ? register(() => latest.current!) : undefined), [register, wanted]);
   return register !== null;
 }

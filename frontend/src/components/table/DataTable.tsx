@@ -1,25 +1,27 @@
 /** Rows and columns in; a table out that sorts, filters by column, exports what it shows and scrolls in its own box. */
 import type { ComponentChildren } from "preact";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { GrowingContext } from "../../api/useWhole";
 import { formatInteger } from "../../format/number";
 import { CopyButton } from "../CopyButton";
 import { toCsv, toJson, toTsv } from "../export/formats";
 import { saveCsv, saveJson } from "../export/save";
 import { useSlot } from "../export/slot";
-import { TakeawayMenu } from "../export/TakeawayMenu";
+import { DownloadMenu } from "../export/DownloadMenu";
 import { Value } from "../Value";
 import type { Column } from "./columns";
-import { createModel, type TableModel, type TableState } from "./model";
+import { GrowingContext } from "./growing";
+import { AS_AT_FIRST, createModel, type TableModel, type TableOptions, type TableState } from "./model";
 import { useVirtualRows } from "./useVirtualRows";
 
 interface DataTableProps<Row> {
   /** What the table holds, for its caption and the names of its files. */
   name: string;
-  /** Keep the same array between renderings: sorting and filtering start anew with a new one. */
+  /** Keep the same array between renderings: sorting and filtering run again for a new one. */
   columns: readonly Column<Row>[];
   rows: Row[];
   rowId: (row: Row) => string;
+  /** Keeps sorting and filters; without it they go with the table. */
+  options?: TableOptions;
   /** How it is sorted at first; the order of the rows when left out. */
   sort?: { id: string; desc: boolean };
   selected?: string | null;
@@ -40,53 +42,95 @@ interface DataTableProps<Row> {
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { name, columns, rows, rowId, selected = null, onSelect, totalRows = rows.length, plain = false, arrange } = props;
-  const [state, setState] = useState<TableState>({ sorting: props.sort ?? null, filters: [] });
+  const {
+    name,
+    columns,
+    rows,
+    rowId,
+    selected = null,
+    onSelect,
+    totalRows = rows.length,
+    plain = false,
+    arrange,
+  } = props;
+  const [own, setOwn] = useState<TableState>(AS_AT_FIRST);
+  const kept = props.options?.value ?? own;
+  const setState = (next: TableState): void => {
+    if (props.options) props.options.value = next;
+    else setOwn(next);
+  };
+  const { filters } = kept;
+  const sorting = kept.sorting ?? props.sort ?? null;
+  const sortedBy = sorting?.id ?? null;
+  const descending = sorting?.desc ?? false;
+  const state = useMemo<TableState>(
+    () => ({ sorting: sortedBy === null ? null : { id: sortedBy, desc: descending }, filters }),
+    [sortedBy, descending, filters],
+  );
   const model = useMemo(() => createModel(columns, rows), [columns, rows]);
   const sorted = useMemo(() => model.shown(state), [model, state]);
   usePrepared(model, rows.length);
   const filtered = state.filters.length > 0;
   const shown = useMemo(() => (arrange ? arrange(sorted, filtered) : sorted), [arrange, sorted, filtered]);
   const choices = useMemo(
-    () => new Map(columns.filter((column) => !plain && column.filter === "choice").map((column) => [column.id, model.choicesOf(column.id)])),
-    [model, plain],
+    () =>
+      new Map(
+        columns
+          .filter((column) => !plain && column.filter === "choice")
+          .map((column) => [column.id, model.choicesOf(column.id)]),
+      ),
+    [columns, model, plain],
   );
   const growing = useContext(GrowingContext);
   const box = useRef<HTMLDivElement>(null);
   const virtual = useVirtualRows(box, shown.length);
-  const selectedIndex = useMemo(() => (selected === null ? -1 : shown.findIndex((row) => rowId(row) === selected)), [selected, shown]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: rowId is a new function in each rendering; the rows say which ids there are.
+  const selectedIndex = useMemo(
+    () => (selected === null ? -1 : shown.findIndex((row) => rowId(row) === selected)),
+    [selected, shown],
+  );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when another row is selected, or it comes into the table: sorting and a newer recording should not move the box.
   useEffect(() => {
     if (selectedIndex >= 0) virtual.scrollTo(selectedIndex);
-    // Only when another row is selected, or it comes into the table: sorting and a newer recording should not move the box.
   }, [selected, selectedIndex >= 0]);
 
   const sortBy = (column: Column<Row>): void => {
     const firstDesc = column.unit !== undefined;
     const desc = state.sorting?.id === column.id ? !state.sorting.desc : firstDesc;
-    setState({ ...state, sorting: { id: column.id, desc } });
+    setState({ ...kept, sorting: { id: column.id, desc } });
   };
   const filterBy = (id: string, query: string): void => {
-    const filters = state.filters.filter((filter) => filter.id !== id);
-    setState({ ...state, filters: query === "" ? filters : [...filters, { id, query }] });
+    const others = filters.filter((filter) => filter.id !== id);
+    setState({ ...kept, filters: query === "" ? others : [...others, { id, query }] });
     if (box.current) box.current.scrollTop = 0;
   };
   const queryOf = (id: string): string => state.filters.find((filter) => filter.id === id)?.query ?? "";
-  const takeaway = plain ? { name, csv: () => toCsv(columns, sorted), tsv: () => toTsv(columns, sorted), json: () => toJson(columns, sorted) } : null;
-  const inCard = useSlot(takeaway);
+  const download = plain
+    ? {
+        name,
+        csv: () => toCsv(columns, sorted),
+        tsv: () => toTsv(columns, sorted),
+        json: () => toJson(columns, sorted),
+      }
+    : null;
+  const inCard = useSlot(download);
 
   const which = arrange ? "all rows that fit the filters" : "the rows shown";
 
   return (
     <div class="table" data-testid={props.testId}>
-      {takeaway && !inCard && <TakeawayMenu takeaways={() => [takeaway]} />}
+      {download && !inCard && <DownloadMenu downloads={() => [download]} />}
       {!plain && (
         <div class="table-bar">
           <span class="muted" role="status">
-            {shown.length === rows.length ? `${formatInteger(rows.length)} rows` : `${formatInteger(shown.length)} of ${formatInteger(rows.length)} rows`}
-            {totalRows > rows.length && `, the first of ${formatInteger(totalRows)}${growing ? "; the rest is coming" : ""}`}
+            {shown.length === rows.length
+              ? `${formatInteger(rows.length)} rows`
+              : `${formatInteger(shown.length)} of ${formatInteger(rows.length)} rows`}
+            {totalRows > rows.length &&
+              `, the first of ${formatInteger(totalRows)}${growing ? "; the rest is coming" : ""}`}
           </span>
           {state.filters.length > 0 && (
-            <button type="button" class="button button-small" onClick={() => setState({ ...state, filters: [] })}>
+            <button type="button" class="button button-small" onClick={() => setState({ ...kept, filters: [] })}>
               Clear filters
             </button>
           )}
@@ -157,7 +201,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
               const select = onSelect && (props.selectable?.(row) ?? true) ? onSelect : undefined;
               return (
                 <tr
-                  // By place, not by row: after a sort the cells get other texts instead of being made anew.
+                  // By place, not by row: after a sort the cells get other texts instead of being created again.
                   key={index}
                   aria-rowindex={index + 2}
                   class={`${select ? "selectable" : ""} ${isSelected ? "selected" : ""}`}
@@ -165,7 +209,13 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                   onClick={select && (() => select(row))}
                 >
                   {columns.map((column, place) => (
-                    <Cell key={column.id} column={column} row={row} onSelect={place === 0 ? select : undefined} lead={place === 0 ? props.lead?.(row) : undefined} />
+                    <Cell
+                      key={column.id}
+                      column={column}
+                      row={row}
+                      onSelect={place === 0 ? select : undefined}
+                      lead={place === 0 ? props.lead?.(row) : undefined}
+                    />
                   ))}
                 </tr>
               );
@@ -173,7 +223,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             {virtual.after > 0 && <tr aria-hidden="true" style={{ height: `${virtual.after}px` }} />}
           </tbody>
         </table>
-        {shown.length === 0 && <p class="table-empty">{rows.length === 0 ? "Nothing here." : "No row fits the filters."}</p>}
+        {shown.length === 0 && (
+          <p class="table-empty">{rows.length === 0 ? "Nothing here." : "No row fits the filters."}</p>
+        )}
       </div>
     </div>
   );
@@ -196,7 +248,8 @@ function usePrepared<Row>(model: TableModel<Row>, rows: number): void {
 }
 
 /** The least width of a column: on a phone the names leave room for at least one number. */
-const widthOf = (column: { width: string }, place: number): string => (place === 0 ? `min(${column.width}, 48vw)` : column.width);
+const widthOf = (column: { width: string }, place: number): string =>
+  place === 0 ? `min(${column.width}, 48vw)` : column.width;
 
 interface CellProps<Row> {
   column: Column<Row>;
@@ -210,7 +263,8 @@ function Cell<Row>({ column, row, onSelect, lead }: CellProps<Row>) {
   const value = column.value(row);
   let content = column.cell?.(row);
   if (content === undefined) {
-    if (column.unit) content = <Value value={value as number | null} unit={column.unit} missing={column.missing ?? "unknown"} />;
+    if (column.unit)
+      content = <Value value={value as number | null} unit={column.unit} missing={column.missing ?? "unknown"} />;
     else content = value === null ? <span class="missing">{column.missing ?? "unknown"}</span> : value;
   }
   if (onSelect) {
@@ -264,7 +318,16 @@ function ColumnFilter<Row>({ column, query, choices, onChange }: ColumnFilterPro
       </select>
     );
   }
-  const example = { ns: ">1ms", percent: ">5", count: ">10", bytes: ">1MiB", ratio: ">1", per_second: ">1", flops: ">1T", flops_per_second: ">1T" };
+  const example = {
+    ns: ">1ms",
+    percent: ">5",
+    count: ">10",
+    bytes: ">1MiB",
+    ratio: ">1",
+    per_second: ">1",
+    flops: ">1T",
+    flops_per_second: ">1T",
+  };
   return (
     <input
       class="filter"

@@ -23,7 +23,8 @@ export function indexColumn<Row>(column: Column<Row>, rows: readonly Row[]): Col
   const accepted = (filter: Filter): Uint8Array => {
     if (filter.byText) texts ??= distinct.map((value) => shownText(column, value));
     const result = new Uint8Array(distinct.length + 1);
-    for (let place = 0; place < distinct.length; place++) result[place] = filter.accepts(distinct[place]!, texts?.[place] ?? "") ? 1 : 0;
+    for (let place = 0; place < distinct.length; place++)
+      result[place] = filter.accepts(distinct[place]!, texts?.[place] ?? "") ? 1 : 0;
     // "unknown" finds what is not known, whatever the cell has in its place.
     result[distinct.length] = filter.accepts(null, `${column.missing ?? ""} unknown`.toLowerCase()) ? 1 : 0;
     return result;
@@ -42,7 +43,8 @@ function indexNumbers(values: readonly (number | null)[]): Indexed {
   const numbers = Float64Array.from(values, (value) => value ?? NaN);
   const sorted = numbers.slice().sort();
   let size = 0;
-  for (const value of sorted) if (value === value && (size === 0 || value !== sorted[size - 1])) sorted[size++] = value;
+  for (const value of sorted)
+    if (!Number.isNaN(value) && (size === 0 || value !== sorted[size - 1])) sorted[size++] = value;
   const distinct = sorted.subarray(0, size);
   const codes = new Uint32Array(values.length);
   for (let row = 0; row < codes.length; row++) codes[row] = placeOf(distinct, numbers[row]!);
@@ -51,7 +53,7 @@ function indexNumbers(values: readonly (number | null)[]): Indexed {
 
 /** Where `value` is in an ascending array that holds it; the length for NaN. */
 function placeOf(ascending: Float64Array, value: number): number {
-  if (value !== value) return ascending.length;
+  if (Number.isNaN(value)) return ascending.length;
   let low = 0;
   let high = ascending.length - 1;
   while (low < high) {
@@ -79,7 +81,9 @@ function indexTexts(values: readonly (string | number | null)[]): Indexed {
   }
   const texts = [...found.keys()];
   const keys = texts.map(naturalKey);
-  const order = Uint32Array.from(texts, (_, place) => place).sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : a - b));
+  const order = Uint32Array.from(texts, (_, place) => place).sort((a, b) =>
+    keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : a - b,
+  );
   const rank = new Uint32Array(texts.length);
   for (let place = 0; place < order.length; place++) rank[order[place]!] = place;
   return {

@@ -63,7 +63,8 @@ export function numberFilter(query: string, unit: Unit): Filter {
   return byText((shown) => shown.includes(searched));
 }
 
-const known = (test: (value: number) => boolean): Filter => byValue((value) => typeof value === "number" && test(value));
+const known = (test: (value: number) => boolean): Filter =>
+  byValue((value) => typeof value === "number" && test(value));
 
 function parse(text: string, unit: Unit): number | null {
   if (unit === "ns") return parseDuration(text);

@@ -7,10 +7,17 @@ import type { Column } from "./columns";
 import { filterOf } from "./filters";
 
 export interface TableState {
-  /** Null is the order of the rows as they came. */
+  /** Null is how the table is sorted at first. */
   sorting: { id: string; desc: boolean } | null;
   filters: { id: string; query: string }[];
 }
+
+/** Where a table keeps its state, if not in itself. Reading it while drawing draws again after a change. */
+export interface TableOptions {
+  value: TableState;
+}
+
+export const AS_AT_FIRST: TableState = { sorting: null, filters: [] };
 
 export interface TableModel<Row> {
   /** The rows that every filter accepts, unknown values last whichever way they are sorted; equal ones keep their order. */
@@ -66,7 +73,8 @@ export function createModel<Row>(columns: readonly Column<Row>[], rows: readonly
 /** Rows by the place of their value: a counting sort, which needs no comparison and keeps the order of equal rows. */
 function sorted(rows: Uint32Array, { distinct, codes }: ColumnIndex, desc: boolean): Uint32Array {
   const unknown = distinct.length;
-  const place = (row: number): number => (codes[row] === unknown ? unknown : desc ? unknown - 1 - codes[row]! : codes[row]!);
+  const place = (row: number): number =>
+    codes[row] === unknown ? unknown : desc ? unknown - 1 - codes[row]! : codes[row]!;
   const next = new Uint32Array(unknown + 2);
   for (const row of rows) next[place(row) + 1]! += 1;
   for (let at = 0; at <= unknown; at++) next[at + 1]! += next[at]!;

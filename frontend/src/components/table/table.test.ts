@@ -23,7 +23,8 @@ const ROWS: Row[] = [
 ];
 const names = (rows: Row[]): string[] => rows.map((row) => row.name);
 
-const show = (sorting: TableState["sorting"], ...filters: TableState["filters"]): string[] => names(createModel(COLUMNS, ROWS).shown({ sorting, filters }));
+const show = (sorting: TableState["sorting"], ...filters: TableState["filters"]): string[] =>
+  names(createModel(COLUMNS, ROWS).shown({ sorting, filters }));
 
 describe("a table", () => {
   it("keeps the order of the rows until it is sorted", () => {
@@ -36,9 +37,19 @@ describe("a table", () => {
   });
 
   it("sorts names as people count, and leaves equal rows in their order", () => {
-    const rows = ["conv10", "Conv2", "conv2", "conv1 b", "conv1"].map((name, place) => ({ name, ns: place, using: "" }));
+    const rows = ["conv10", "Conv2", "conv2", "conv1 b", "conv1"].map((name, place) => ({
+      name,
+      ns: place,
+      using: "",
+    }));
     const model = createModel(COLUMNS, rows);
-    expect(names(model.shown({ sorting: { id: "name", desc: false }, filters: [] }))).toEqual(["conv1", "conv1 b", "Conv2", "conv2", "conv10"]);
+    expect(names(model.shown({ sorting: { id: "name", desc: false }, filters: [] }))).toEqual([
+      "conv1",
+      "conv1 b",
+      "Conv2",
+      "conv2",
+      "conv10",
+    ]);
     expect(names(model.shown({ sorting: { id: "using", desc: true }, filters: [] }))).toEqual(names(rows));
   });
 
@@ -53,10 +64,20 @@ describe("a table", () => {
   });
 
   it("gives what a plain sort and filter of 100,000 rows give", () => {
-    const rows = Array.from({ length: 100_000 }, (_, at) => ({ name: `op ${(at * 7919) % 977}`, ns: at % 17 === 0 ? null : (at * 104_729) % 50_021, using: "" }));
+    const rows = Array.from({ length: 100_000 }, (_, at) => ({
+      name: `op ${(at * 7919) % 977}`,
+      ns: at % 17 === 0 ? null : (at * 104_729) % 50_021,
+      using: "",
+    }));
     const model = createModel(COLUMNS, rows);
     while (model.prepare());
-    const found = model.shown({ sorting: { id: "ns", desc: true }, filters: [{ id: "name", query: "op 12" }, { id: "ns", query: ">10us" }] });
+    const found = model.shown({
+      sorting: { id: "ns", desc: true },
+      filters: [
+        { id: "name", query: "op 12" },
+        { id: "ns", query: ">10us" },
+      ],
+    });
     const wanted = rows.filter((row) => row.name.includes("12") && row.ns !== null && row.ns > 10_000);
     wanted.sort((a, b) => b.ns! - a.ns!);
     expect(found).toEqual(wanted);
@@ -64,7 +85,8 @@ describe("a table", () => {
 });
 
 describe("a filter", () => {
-  const accepts = (query: string, unit: Unit, value: number | null): boolean => numberFilter(query, unit).accepts(value, formatUnit(value, unit));
+  const accepts = (query: string, unit: Unit, value: number | null): boolean =>
+    numberFilter(query, unit).accepts(value, formatUnit(value, unit));
 
   it("compares numbers in the unit that was typed", () => {
     expect(accepts("<1ms", "ns", 20_000)).toBe(true);

@@ -7,7 +7,7 @@ export const VIRTUAL_ABOVE = 200;
 export const ROW_HEIGHT = 33;
 /** Rows drawn on each side beyond what is in sight. */
 const OVERSCAN = 8;
-/** The part drawn moves by this many rows at a time, so that not every pixel of a scroll draws anew. */
+/** The part drawn moves by this many rows at a time, so that not every pixel of a scroll draws again. */
 const BLOCK = 4;
 
 export interface VirtualRows {
@@ -44,7 +44,7 @@ export function useVirtualRows(box: RefObject<HTMLElement>, count: number): Virt
       element.removeEventListener("scroll", look);
       observer?.disconnect();
     };
-  }, [enabled]);
+  }, [box, enabled]);
 
   const scrollTo = (index: number): void => {
     const element = box.current;

@@ -1,13 +1,21 @@
 /** All keys of the page that is shown, in a dialog. */
 import { useContext, useEffect, useRef } from "preact/hooks";
-import type { Shortcut } from "./shortcuts";
-import { ShortcutContext } from "./useShortcut";
+import type { Shortcut } from "../../keys/shortcuts";
+import { ShortcutContext } from "../../keys/useShortcut";
 
 const IS_MAC = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
 /** "mod+k" as on the reader's keyboard. */
 export function keyNames(keys: string): string[] {
-  return keys.split(" ").map((key) => (key.startsWith("mod+") ? `${IS_MAC ? "⌘" : "Ctrl"} ${key.slice(4).toUpperCase()}` : key === "Escape" ? "Esc" : key));
+  return keys
+    .split(" ")
+    .map((key) =>
+      key.startsWith("mod+")
+        ? `${IS_MAC ? "⌘" : "Ctrl"} ${key.slice(4).toUpperCase()}`
+        : key === "Escape"
+          ? "Esc"
+          : key,
+    );
 }
 
 export function Keys({ keys }: { keys: string }) {
@@ -29,7 +37,14 @@ export function KeyHelp({ onClose }: { onClose: () => void }) {
     return () => element?.close?.();
   }, []);
   return (
-    <dialog ref={dialog} class="sheet key-help" aria-labelledby="key-help-title" data-testid="key-help" onClose={onClose} onClick={(event) => event.target === dialog.current && onClose()}>
+    <dialog
+      ref={dialog}
+      class="sheet key-help"
+      aria-labelledby="key-help-title"
+      data-testid="key-help"
+      onClose={onClose}
+      onClick={(event) => event.target === dialog.current && onClose()}
+    >
       <div class="sheet-head">
         <h2 id="key-help-title">Keys</h2>
         <button type="button" class="button button-small" onClick={onClose} aria-label="Close the list of keys">

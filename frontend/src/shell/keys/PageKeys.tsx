@@ -1,9 +1,9 @@
 /** The keys that work on every page: search, help, from page to page, from row to row. Draws nothing. */
-import { expectArrival } from "../../state/arrival";
-import { PAGE_KEYS, PAGE_LABELS, PAGES, type Page } from "../../state/pages";
-import { useView } from "../../state/store";
-import { moveRow } from "./rows";
-import { useShortcut } from "./useShortcut";
+import { PAGES, type Page } from "../../state/pages";
+import { moveRow } from "../../keys/rows";
+import { useShortcut } from "../../keys/useShortcut";
+import { openPage } from "../../state/navigate";
+import { ROUTES } from "../routes";
 
 interface PageKeysProps {
   /** Null where there is nothing to search. */
@@ -29,12 +29,9 @@ export function PageKeys({ onSearch, onHelp }: PageKeysProps) {
 }
 
 function PageKey({ page, place }: { page: Page; place: number }) {
-  const { state, set } = useView();
-  const open = (): void => {
-    if (state.page !== page) expectArrival();
-    set({ page });
-  };
-  useShortcut(`g ${PAGE_KEYS[page]}`, PAGE_LABELS[page], "Pages", open);
-  useShortcut(String(place + 1), PAGE_LABELS[page], "Pages", place < 9 ? open : null);
+  const { title, key } = ROUTES[page];
+  const open = (): void => openPage(page);
+  useShortcut(`g ${key}`, title, "Pages", open);
+  useShortcut(String(place + 1), title, "Pages", place < 9 ? open : null);
   return null;
 }

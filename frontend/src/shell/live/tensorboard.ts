@@ -21,7 +21,9 @@ export function onReload(callback: () => void): () => void {
   port1.onmessage = ({ data }: MessageEvent<string>) => {
     const message = parse(data);
     if (!message || message.isReply) return;
-    port1.postMessage(JSON.stringify({ type: message.type, id: message.id, payload: null, error: null, isReply: true }));
+    port1.postMessage(
+      JSON.stringify({ type: message.type, id: message.id, payload: null, error: null, isReply: true }),
+    );
     if (message.type === RELOADED) callback();
   };
   around.postMessage(BOOTSTRAP, "*", [port2]);

@@ -1,9 +1,10 @@
 /**
- * The runs of the logdir, kept up to date: asked for again when TensorBoard reloads its data, every half minute while the page is
- * seen, and when it is seen again. An answer that is the same as the last one changes nothing.
+ * The runs of the logdir, kept up to date: while the page is seen they are asked for every half minute and when TensorBoard reloads its
+ * data, and again when it comes into sight. Where nothing changed, the server says only that.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, type Client } from "../../api/client";
+import type { Client } from "../../api/client";
+import { ApiError } from "../../api/source";
 import type { RunIndex } from "../../api/types";
 import { onReload } from "./tensorboard";
 
@@ -20,27 +21,28 @@ export interface Runs {
   check: () => Promise<void>;
 }
 
-/** `onNews` gets the list that was shown and the one that came, before the latter is shown. */
-export function useRuns(client: Client, onNews: (before: RunIndex, after: RunIndex) => void): Runs {
+/** `onUpdate` gets the list that was shown and the one that came, before the latter is shown. */
+export function useRuns(client: Client, onUpdate: (before: RunIndex, after: RunIndex) => void): Runs {
   const [held, setHeld] = useState<{ data: RunIndex | null; error: ApiError | null }>({ data: null, error: null });
   const [slow, setSlow] = useState(false);
   const [busy, setBusy] = useState(false);
-  const state = useRef({ text: "", data: null as RunIndex | null, asking: null as Promise<void> | null, gone: false });
-  const news = useRef(onNews);
-  news.current = onNews;
+  const state = useRef({ data: null as RunIndex | null, asking: null as Promise<void> | null, gone: false });
+  const latest = useRef(onUpdate);
+  latest.current = onUpdate;
 
   const ask = async (): Promise<void> => {
     const mine = state.current;
     const timer = setTimeout(() => !mine.gone && setSlow(true), SLOW_MS);
     try {
-      const { text, data } = await client.runs();
+      const data = await client.runs(mine.data);
       if (mine.gone) return;
-      if (text !== mine.text) {
-        if (mine.data) news.current(mine.data, data);
-        mine.text = text;
+      if (data !== mine.data) {
+        if (mine.data) latest.current(mine.data, data);
         mine.data = data;
       }
-      setHeld((before) => (before.data === mine.data && before.error === null ? before : { data: mine.data, error: null }));
+      setHeld((before) =>
+        before.data === mine.data && before.error === null ? before : { data: mine.data, error: null },
+      );
     } catch (error) {
       if (mine.gone) return;
       setHeld({ data: mine.data, error: error instanceof ApiError ? error : new ApiError(String(error), 0) });
@@ -57,6 +59,7 @@ export function useRuns(client: Client, onNews: (before: RunIndex, after: RunInd
     if (!state.current.gone) setBusy(false);
   };
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: poll reads what is current from a ref; a new function of the same kind is no reason to begin again.
   useEffect(() => {
     state.current.gone = false;
     void poll();
@@ -66,7 +69,7 @@ export function useRuns(client: Client, onNews: (before: RunIndex, after: RunInd
       if (document.visibilityState === "visible") void poll();
     };
     const timer = setInterval(whenSeen, EVERY_MS);
-    const stop = onReload(() => void poll());
+    const stop = onReload(whenSeen);
     document.addEventListener("visibilitychange", whenSeen);
     return () => {
       state.current.gone = true;

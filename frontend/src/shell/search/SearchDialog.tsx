@@ -2,14 +2,17 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { RunEntry } from "../../api/types";
 import { formatCount } from "../../format/number";
-import { expectArrival, focusTerm } from "../../state/arrival";
-import { PAGE_KEYS, type Page } from "../../state/pages";
-import { useView } from "../../state/store";
+import { expectPageFocus, focusTerm } from "../../state/pageFocus";
+import type { Page } from "../../state/pages";
 import { Keys } from "../keys/KeyHelp";
 import { search, type Hit } from "./hits";
-import { wordsOf } from "./match";
+import { wordsOf } from "../../format/wordMatch";
 import { targetOf } from "./target";
 import { useAnswer } from "./useAnswer";
+import { pageParam, profileParam } from "../../state/params";
+import { goTo, showProfile } from "../../state/navigate";
+import { NO_PROFILE } from "../../state/profile";
+import { ROUTES } from "../routes";
 
 interface SearchDialogProps {
   entries: readonly RunEntry[];
@@ -17,7 +20,6 @@ interface SearchDialogProps {
 }
 
 export function SearchDialog({ entries, onClose }: SearchDialogProps) {
-  const { state, set } = useView();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const dialog = useRef<HTMLDialogElement>(null);
@@ -29,7 +31,7 @@ export function SearchDialog({ entries, onClose }: SearchDialogProps) {
   }, []);
 
   const asked = wordsOf(text).join(" ");
-  const { run } = state.profile;
+  const { run } = profileParam.value;
   const answer = useAnswer(asked);
   const groups = search(text, entries, answer.data);
   const hits = groups.flatMap((group) => group.hits);
@@ -39,27 +41,44 @@ export function SearchDialog({ entries, onClose }: SearchDialogProps) {
   const choose = (hit: Hit | undefined): void => {
     if (!hit) return;
     onClose();
-    const { change, term } = targetOf(hit, state);
-    if (change.page !== state.page) expectArrival(term);
-    set(change);
-    if (change.page === state.page && term !== null) requestAnimationFrame(() => focusTerm(term));
+    const { page, changes, run: another, term } = targetOf(hit, pageParam.value);
+    if (page !== pageParam.value) expectPageFocus(term);
+    else if (term !== null) requestAnimationFrame(() => focusTerm(term));
+    if (another === null) goTo(page, ...changes);
+    else showProfile({ ...NO_PROFILE, run: another }, pageParam.to(page));
   };
   const move = (to: number): void => {
     if (hits.length > 0) setAt((to + hits.length) % hits.length);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
-    const moves: Record<string, number> = { ArrowDown: current + 1, ArrowUp: current - 1, PageDown: Math.min(current + 6, hits.length - 1), PageUp: Math.max(0, current - 6) };
+    const moves: Record<string, number> = {
+      ArrowDown: current + 1,
+      ArrowUp: current - 1,
+      PageDown: Math.min(current + 6, hits.length - 1),
+      PageUp: Math.max(0, current - 6),
+    };
     const to = moves[event.key];
     if (to === undefined) return;
     event.preventDefault();
     move(to);
   };
   const optionId = (place: number): string => `${list}-${place}`;
-  useEffect(() => dialog.current?.querySelector(`[aria-selected="true"]`)?.scrollIntoView?.({ block: "nearest" }), [current, asked]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: both move the mark that is looked for.
+  useEffect(
+    () => dialog.current?.querySelector(`[aria-selected="true"]`)?.scrollIntoView?.({ block: "nearest" }),
+    [current, asked],
+  );
 
   let place = -1;
   return (
-    <dialog ref={dialog} class="sheet search" aria-label="Search" data-testid="search" onClose={onClose} onClick={(event) => event.target === dialog.current && onClose()}>
+    <dialog
+      ref={dialog}
+      class="sheet search"
+      aria-label="Search"
+      data-testid="search"
+      onClose={onClose}
+      onClick={(event) => event.target === dialog.current && onClose()}
+    >
       <form
         role="search"
         onSubmit={(event) => {
@@ -96,7 +115,12 @@ export function SearchDialog({ entries, onClose }: SearchDialogProps) {
           <div role="group" aria-label={group.label} key={group.kind}>
             <div class="search-group" aria-hidden="true">
               {group.label}
-              {group.found > group.hits.length && <span> {formatCount(group.found)}, the best {group.hits.length}</span>}
+              {group.found > group.hits.length && (
+                <span>
+                  {" "}
+                  {formatCount(group.found)}, the best {group.hits.length}
+                </span>
+              )}
             </div>
             {group.hits.map((hit) => {
               const mine = ++place;
@@ -113,7 +137,9 @@ export function SearchDialog({ entries, onClose }: SearchDialogProps) {
                 >
                   <span class="search-label">{hit.label}</span>
                   <span class="search-detail">{hit.detail}</span>
-                  <span class="search-mark">{hit.kind === "page" ? <Keys keys={`g ${PAGE_KEYS[hit.id as Page]}`} /> : hit.mark}</span>
+                  <span class="search-mark">
+                    {hit.kind === "page" ? <Keys keys={`g ${ROUTES[hit.id as Page].key}`} /> : hit.mark}
+                  </span>
                 </div>
               );
             })}

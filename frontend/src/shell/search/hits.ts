@@ -3,9 +3,10 @@ import type { HitKind, RunEntry, SearchPage } from "../../api/types";
 import { formatNs } from "../../format/duration";
 import { DEFINITIONS } from "../../format/definitions";
 import { METRICS } from "../../format/metrics";
-import { PAGE_LABELS, PAGE_QUESTIONS, PAGES } from "../../state/pages";
+import { PAGES } from "../../state/pages";
 import { describeEntry } from "../../state/profileChoice";
-import { fit, wordsOf } from "./match";
+import { ROUTES } from "../routes";
+import { fit, wordsOf } from "../../format/wordMatch";
 
 export type Kind = HitKind | "page" | "metric" | "run";
 
@@ -48,7 +49,13 @@ export function search(text: string, runs: readonly RunEntry[], answer: SearchPa
   const groups = [group("page", pages(words)), group("metric", metrics(words)), group("run", runHits(words, runs))];
   for (const kind of ["op", "module", "kernel", "rule", "report"] as const) {
     const hits = (answer?.hits ?? []).filter((hit) => hit.kind === kind);
-    groups.push(group(kind, hits.map((hit) => ({ ...hit, mark: hit.value_ns === null ? "" : formatNs(hit.value_ns) })), found[kind]));
+    groups.push(
+      group(
+        kind,
+        hits.map((hit) => ({ ...hit, mark: hit.value_ns === null ? "" : formatNs(hit.value_ns) })),
+        found[kind],
+      ),
+    );
   }
   return groups
     .filter(({ hits }) => hits.length > 0)
@@ -56,15 +63,24 @@ export function search(text: string, runs: readonly RunEntry[], answer: SearchPa
 }
 
 function group(kind: Kind, hits: Hit[], found = hits.length): HitGroup {
-  return { kind, label: LABELS[kind], hits: [...hits].sort((x, y) => x.fit - y.fit).slice(0, kind === "page" ? hits.length : MOST_SHOWN), found };
+  return {
+    kind,
+    label: LABELS[kind],
+    hits: [...hits].sort((x, y) => x.fit - y.fit).slice(0, kind === "page" ? hits.length : MOST_SHOWN),
+    found,
+  };
 }
 
 function pages(words: readonly string[]): Hit[] {
-  return PAGES.flatMap((page) => hit(words, { kind: "page", id: page, label: PAGE_LABELS[page], detail: PAGE_QUESTIONS[page], mark: "" }));
+  return PAGES.flatMap((page) =>
+    hit(words, { kind: "page", id: page, label: ROUTES[page].title, detail: ROUTES[page].question, mark: "" }),
+  );
 }
 
 function metrics(words: readonly string[]): Hit[] {
-  return METRICS.flatMap(({ key, label, page }) => hit(words, { kind: "metric", id: key, label, detail: DEFINITIONS[key], mark: PAGE_LABELS[page] }, false));
+  return METRICS.flatMap(({ key, label, page }) =>
+    hit(words, { kind: "metric", id: key, label, detail: DEFINITIONS[key], mark: ROUTES[page].title }, false),
+  );
 }
 
 function runHits(words: readonly string[], entries: readonly RunEntry[]): Hit[] {

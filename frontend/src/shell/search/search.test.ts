@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { SearchPage } from "../../api/types";
 import { DEFINITIONS } from "../../format/definitions";
 import { METRICS } from "../../format/metrics";
-import { INITIAL_STATE } from "../../state/viewState";
+import { filterParam, kernelParam } from "../../state/params";
 import * as fixtures from "../../testing/fixtures";
 import { search } from "./hits";
-import { fit } from "./match";
+import { fit } from "../../format/wordMatch";
 import { targetOf } from "./target";
 
 const { runs } = fixtures.runs;
@@ -35,11 +35,15 @@ describe("the search", () => {
   });
 
   it("leads where the thing is shown", () => {
-    const state = { ...INITIAL_STATE, page: "compare" as const };
-    expect(targetOf({ kind: "kernel", id: "k" }, state).change).toEqual({ page: "kernels", kernel: "k", about: null });
-    expect(targetOf({ kind: "run", id: "a" }, state).change).toMatchObject({ page: "overview", profile: { run: "a", cycle: null }, range: null });
-    expect(targetOf({ kind: "run", id: "a" }, { ...state, page: "memory" }).change.page).toBe("memory");
-    expect(targetOf({ kind: "metric", id: "gpuIdle" }, state)).toEqual({ change: { page: "launches" }, term: "gpuIdle" });
+    expect(targetOf({ kind: "kernel", id: "k" }, "compare")).toEqual({
+      page: "kernels",
+      changes: [kernelParam.to("k"), filterParam.to(null)],
+      run: null,
+      term: null,
+    });
+    expect(targetOf({ kind: "run", id: "a" }, "compare")).toMatchObject({ page: "overview", run: "a" });
+    expect(targetOf({ kind: "run", id: "a" }, "memory").page).toBe("memory");
+    expect(targetOf({ kind: "metric", id: "gpuIdle" }, "compare")).toMatchObject({ page: "launches", term: "gpuIdle" });
   });
 
   it("knows only measures that are defined", () => {

@@ -1,38 +1,39 @@
-/** A hit in; the change of state that shows it out, and the measure that should have the focus there. Pure. */
+/** A hit in; the page that shows it and what is chosen there out, and the measure that should have the focus there. Pure. */
 import { METRICS } from "../../format/metrics";
+import type { Target } from "../../state/navigate";
 import type { Page } from "../../state/pages";
-import { ANOTHER_RUN, NO_PROFILE, type ViewState } from "../../state/viewState";
+import type { Assignment } from "../../state/param";
+import { filterParam, kernelParam, moduleParam, opParam } from "../../state/params";
+import { findingParam, severitiesParam } from "../../views/advice/params";
+import { toReport } from "../../views/reports/params";
 import type { Hit } from "./hits";
 
-export interface Target {
-  change: Partial<ViewState> & { page: Page };
+export interface HitTarget extends Target {
+  /** Another run to show. */
+  run: string | null;
   term: string | null;
 }
 
-export function targetOf(hit: Pick<Hit, "kind" | "id">, state: ViewState): Target {
-  const { id } = hit;
-  const to = (change: Target["change"], term: string | null = null): Target => ({ change, term });
-  switch (hit.kind) {
+/** `shown` is the page that is shown now. */
+export function targetOf({ kind, id }: Pick<Hit, "kind" | "id">, shown: Page): HitTarget {
+  const to = (page: Page, ...changes: Assignment[]): HitTarget => ({ page, changes, run: null, term: null });
+  switch (kind) {
     case "page":
-      return to({ page: id as Page });
+      return to(id as Page);
     case "op":
-      return to({ page: "ops", op: id, about: null });
+      return to("ops", opParam.to(id), filterParam.to(null));
     case "module":
-      return to({ page: "modules", module: id, about: null });
+      return to("modules", moduleParam.to(id), filterParam.to(null));
     case "kernel":
-      return to({ page: "kernels", kernel: id, about: null });
+      return to("kernels", kernelParam.to(id), filterParam.to(null));
     case "rule":
-      return to({ page: "advice", finding: id, severities: [], about: null });
+      return to("advice", findingParam.to(id), severitiesParam.to([]), filterParam.to(null));
     case "report":
-      return to({ page: "reports", report: id });
+      return to("reports", ...toReport(id));
     case "run":
       // The pages of all runs show no single one.
-      return to({
-        page: state.page === "compare" || state.page === "runs" ? "overview" : state.page,
-        ...ANOTHER_RUN,
-        profile: { ...NO_PROFILE, run: id },
-      });
+      return { ...to(shown === "compare" || shown === "runs" ? "overview" : shown), run: id };
     case "metric":
-      return to({ page: METRICS.find(({ key }) => key === id)?.page ?? state.page }, id);
+      return { ...to(METRICS.find(({ key }) => key === id)?.page ?? shown), term: id };
   }
 }

@@ -2,7 +2,7 @@
 import { profileQuery } from "../../api/queries";
 import type { SearchPage } from "../../api/types";
 import { useResource } from "../../api/useResource";
-import { useView } from "../../state/store";
+import { profileParam, rangeParam } from "../../state/params";
 
 export interface Answer {
   data: SearchPage | null;
@@ -12,7 +12,8 @@ export interface Answer {
 }
 
 export function useAnswer(words: string): Answer {
-  const { profile, range } = useView().state;
+  const profile = profileParam.value;
+  const range = rangeParam.value;
   const query = profile.run === null ? null : { ...profileQuery(profile, range), text: words };
   const answer = useResource("search", query, "search");
   const waits = answer.stale || (answer.data === null && answer.error === null && query !== null);

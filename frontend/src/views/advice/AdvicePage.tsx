@@ -1,15 +1,14 @@
 /** The Advice page: the findings by what they save, all together, what was set aside, and why the other rules are silent. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { AdvicePage as AdviceData, FindingItem, RunEntry } from "../../api/types";
-import { AboutChip } from "../../components/about/AboutChip";
-import { useAbout, type About } from "../../components/about/useAbout";
+import { FilterChip } from "../filter/FilterChip";
+import { usePageFilter, type PageFilter } from "../filter/usePageFilter";
 import { number, text } from "../../components/export/columns";
 import { TableFiles } from "../../components/export/TableFiles";
 import type { Column } from "../../components/table/columns";
 import { EmptyMessage } from "../../components/Message";
-import { PageHead } from "../../components/PageHead";
+import { PageHead } from "../../features/PageHead";
 import { useFile } from "../../api/useResource";
-import { useView } from "../../state/store";
 import { FindingCard, findingElementId } from "./FindingCard";
 import { plainText } from "./Inline";
 import { MixedPrecision } from "./MixedPrecision";
@@ -20,6 +19,8 @@ import { asideOf, setAside, type Aside } from "./setAside";
 import { SetAsideList } from "./SetAsideList";
 import { SeverityFilter } from "./SeverityFilter";
 import { Together } from "./Together";
+import { findingParam, severitiesParam } from "./params";
+import { useParam } from "../../state/param";
 
 const FILE_COLUMNS: Column<FindingItem>[] = [
   text("Rule", (finding) => finding.rule),
@@ -36,7 +37,6 @@ const FILE_COLUMNS: Column<FindingItem>[] = [
 ];
 
 export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEntry[] }) {
-  const { state, set } = useView();
   /** What the user opened or closed; else only the first card and the one that the address names are open. */
   const [toggled, setToggled] = useState<Record<string, boolean>>({});
   /** The finding set aside last: the way back stands in its place until the next action. */
@@ -44,14 +44,17 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
   /** A finding whose card takes the focus as soon as it is there: its button is gone. */
   const focusNext = useRef<string | null>(null);
 
+  const named = useParam(findingParam);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another run's finding takes the focus; a finding that was set aside, which changes the data, does not.
   useEffect(() => {
-    if (state.finding === null) return;
+    if (named === null) return;
     // The search names a rule; the finding of a rule has its name where there is one.
-    const id = data.findings.find((finding) => finding.id === state.finding || finding.rule === state.finding)?.id ?? state.finding;
+    const id = data.findings.find((finding) => finding.id === named || finding.rule === named)?.id ?? named;
     const card = document.getElementById(findingElementId(id));
     card?.scrollIntoView?.({ block: "start" });
     card?.focus();
-  }, [state.finding, data.ref.run]);
+  }, [named, data.ref.run]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was set aside last was so in the run before.
   useEffect(() => setLast(null), [data.ref.run]);
   useEffect(() => {
     if (focusNext.current === null) return;
@@ -59,46 +62,73 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
     focusNext.current = null;
   });
 
-  const withAside = data.findings.map((finding) => ({ finding, aside: asideOf(state, finding.rule) }));
+  const withAside = data.findings.map((finding) => ({ finding, aside: asideOf(finding.rule) }));
   const open = withAside.filter(({ aside }) => aside === null).map(({ finding }) => finding);
-  const about = useAbout();
-  const shown = open.filter((finding) => shows(state.severities, finding) && (about.related === null || restsOn(finding, about)));
-  const inPlace = data.findings.filter((finding) => shown.includes(finding) || (finding.id === last && !open.includes(finding)));
+  const filter = usePageFilter();
+  const shown = open.filter(
+    (finding) => shows(severitiesParam.value, finding) && (filter.related === null || restsOn(finding, filter)),
+  );
+  const inPlace = data.findings.filter(
+    (finding) => shown.includes(finding) || (finding.id === last && !open.includes(finding)),
+  );
   // A file holds what all of them save together; what is left without some takes a server.
   const incomplete = useFile() !== null && open.length < data.findings.length;
   const combined = data.combined !== null && data.combined.findings > 1 && !incomplete ? data.combined : null;
   const scale = scaleOf([...data.findings.map((finding) => finding.saving), combined]);
-  const isOpen = (finding: FindingItem): boolean => toggled[finding.id] ?? (finding === shown[0] || finding.id === state.finding || finding.rule === state.finding);
+  const isOpen = (finding: FindingItem): boolean =>
+    toggled[finding.id] ?? (finding === shown[0] || finding.id === named || finding.rule === named);
   const allOpen = shown.length > 0 && shown.every(isOpen);
 
   const putAside = (finding: FindingItem, aside: Aside): void => {
     setLast(finding.id);
-    set(setAside(state, finding.rule, aside));
+    setAside(finding.rule, aside);
   };
   const restore = (finding: FindingItem): void => {
     setLast(null);
     focusNext.current = finding.id;
-    set({ ...setAside(state, finding.rule, null), severities: shows(state.severities, finding) ? state.severities : [] });
+    setAside(finding.rule, null);
+    if (!shows(severitiesParam.value, finding)) severitiesParam.value = [];
   };
-  const listOf = (aside: Aside): FindingItem[] => withAside.filter((one) => one.aside === aside).map(({ finding }) => finding);
+  const listOf = (aside: Aside): FindingItem[] =>
+    withAside.filter((one) => one.aside === aside).map(({ finding }) => finding);
 
   return (
     <>
       <PageHead title="Advice" headline={data.headline} range={data.range} />
-      {combined && <Together combined={combined} text={data.combined_text} scale={scale} partly={open.length < data.findings.length} />}
+      {combined && (
+        <Together
+          combined={combined}
+          text={data.combined_text}
+          scale={scale}
+          partly={open.length < data.findings.length}
+        />
+      )}
       {incomplete && (
         <p class="muted" data-testid="together-not-in-file">
           What the open findings save together is not in this file: it takes the run itself, in TensorBoard.
         </p>
       )}
-      {data.findings.length === 0 && <EmptyMessage>No rule found anything to change. Below is what each of them looked at.</EmptyMessage>}
-      <AboutChip about={about} shown={shown.length} known={open.length} of="findings" none="No finding names it among what it rests on; each lists the few of most weight." />
+      {data.findings.length === 0 && (
+        <EmptyMessage>No rule found anything to change. Below is what each of them looked at.</EmptyMessage>
+      )}
+      <FilterChip
+        filter={filter}
+        shown={shown.length}
+        known={open.length}
+        of="findings"
+        none="No finding names it among what it rests on; each lists the few of most weight."
+      />
       {open.length > 1 && (
         <div class="findings-bar">
           <SeverityFilter findings={open} />
           <span class="grow" />
           <TableFiles name="Findings" columns={FILE_COLUMNS} rows={shown} />
-          <button type="button" class="link" data-testid="open-all" onClick={() => setToggled(Object.fromEntries(shown.map((finding) => [finding.id, !allOpen])))}>
+          <button
+            type="button"
+            class="link"
+            data-testid="open-all"
+            onClick={() => setToggled(Object.fromEntries(shown.map((finding) => [finding.id, !allOpen])))}
+          >
             {allOpen ? "Close all" : "Open all"}
           </button>
         </div>
@@ -118,26 +148,36 @@ export function AdvicePage({ data, entries }: { data: AdviceData; entries: RunEn
               onSetAside={(aside) => putAside(finding, aside)}
             />
           ) : (
-            <Notice key={`${finding.id} set aside`} finding={finding} aside={asideOf(state, finding.rule) ?? "dismissed"} onUndo={() => restore(finding)} />
+            <Notice
+              key={`${finding.id} set aside`}
+              finding={finding}
+              aside={asideOf(finding.rule) ?? "dismissed"}
+              onUndo={() => restore(finding)}
+            />
           ),
         )}
         {data.findings.length > 0 && shown.length === 0 && (
           <p class="muted" data-testid="nothing-shown">
-            {open.length === 0 ? "All findings are dismissed or done." : about.related ? "No open finding rests on it." : "No open finding is of that severity."}
+            {open.length === 0
+              ? "All findings are dismissed or done."
+              : filter.related
+                ? "No open finding rests on it."
+                : "No open finding is of that severity."}
           </p>
         )}
       </div>
       <SetAsideList aside="resolved" findings={listOf("resolved")} entries={entries} onRestore={restore} />
       <SetAsideList aside="dismissed" findings={listOf("dismissed")} entries={entries} onRestore={restore} />
       <MixedPrecision data={data.mixed_precision} />
-      <RuleList rules={data.rules} named={state.finding} />
+      <RuleList rules={data.rules} named={named} />
     </>
   );
 }
 
 /** Whether the op, kernel or module, or what belongs to it, is among the rows behind a finding. */
-const restsOn = (finding: FindingItem, { ops, kernels, modules }: About): boolean =>
+const restsOn = (finding: FindingItem, { ops, kernels, modules }: PageFilter): boolean =>
   finding.evidence.some(({ page, id }) => (page === "kernels" ? kernels : page === "modules" ? modules : ops).has(id));
 
 /** Whether the filter lets a finding through. */
-const shows = (severities: readonly string[], finding: FindingItem): boolean => severities.length === 0 || severities.includes(finding.severity);
+const shows = (severities: readonly string[], finding: FindingItem): boolean =>
+  severities.length === 0 || severities.includes(finding.severity);

@@ -1,11 +1,10 @@
 /** The rows behind a finding, each a link to the page where it can be seen. */
 import type { EvidenceRow } from "../../api/types";
 import { Value } from "../../components/Value";
-import { useView } from "../../state/store";
 import { evidenceTarget } from "./evidence";
+import { goTo } from "../../state/navigate";
 
 export function EvidenceList({ rows }: { rows: EvidenceRow[] }) {
-  const { set } = useView();
   return (
     <>
       <h3>Evidence</h3>
@@ -15,7 +14,7 @@ export function EvidenceList({ rows }: { rows: EvidenceRow[] }) {
           return (
             <li key={`${row.page} ${row.id} ${index}`}>
               {target ? (
-                <button type="button" class="link" onClick={() => set(target)}>
+                <button type="button" class="link" onClick={() => goTo(target.page, ...target.changes)}>
                   {row.label}
                 </button>
               ) : (

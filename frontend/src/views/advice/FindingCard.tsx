@@ -54,13 +54,35 @@ export function FindingCard({ finding, rule, number, scale, entries, open, onTog
           </p>
         </div>
         <div class="finding-actions">
-          <button type="button" class="button button-small" aria-expanded={open} aria-controls={`${id}-details`} aria-describedby={title} data-testid="finding-details" onClick={onToggle}>
+          <button
+            type="button"
+            class="button button-small"
+            aria-expanded={open}
+            aria-controls={`${id}-details`}
+            aria-describedby={title}
+            data-testid="finding-details"
+            onClick={onToggle}
+          >
             {open ? "Less" : "Details"}
           </button>
-          <button type="button" class="button button-small" aria-describedby={title} title="You changed it: it moves to the end of the list" data-testid="finding-resolve" onClick={() => onSetAside("resolved")}>
+          <button
+            type="button"
+            class="button button-small"
+            aria-describedby={title}
+            title="You changed it: it moves to the end of the list"
+            data-testid="finding-resolve"
+            onClick={() => onSetAside("resolved")}
+          >
             Done
           </button>
-          <button type="button" class="button button-small" aria-describedby={title} title="You will not change it: it moves to the end of the list, in every run" data-testid="finding-dismiss" onClick={() => onSetAside("dismissed")}>
+          <button
+            type="button"
+            class="button button-small"
+            aria-describedby={title}
+            title="You will not change it: it moves to the end of the list, in every run"
+            data-testid="finding-dismiss"
+            onClick={() => onSetAside("dismissed")}
+          >
             Dismiss
           </button>
         </div>
@@ -72,7 +94,15 @@ export function FindingCard({ finding, rule, number, scale, entries, open, onTog
   );
 }
 
-function Details({ finding, rule, entries }: { finding: FindingItem; rule: RuleLine | undefined; entries: RunEntry[] }) {
+function Details({
+  finding,
+  rule,
+  entries,
+}: {
+  finding: FindingItem;
+  rule: RuleLine | undefined;
+  entries: RunEntry[];
+}) {
   return (
     <>
       <div class="finding-body">
@@ -95,7 +125,13 @@ function Details({ finding, rule, entries }: { finding: FindingItem; rule: RuleL
             <Term of="saving">Estimated saving per step</Term>
           </h3>
           <p>
-            <Inline text={finding.saving ? finding.saving.derivation : finding.saving_unknown_because || "No honest number can be given."} />
+            <Inline
+              text={
+                finding.saving
+                  ? finding.saving.derivation
+                  : finding.saving_unknown_because || "The saving cannot be estimated from this profile."
+              }
+            />
           </p>
           {finding.confirm && (
             <>
@@ -149,7 +185,9 @@ function Readings({ readings }: { readings: Reading[] }) {
             <td class="right">
               <Value value={reading.value} unit={reading.unit} />
             </td>
-            <td class="right muted">{reading.threshold === null ? "–" : formatUnit(reading.threshold, reading.unit)}</td>
+            <td class="right muted">
+              {reading.threshold === null ? "–" : formatUnit(reading.threshold, reading.unit)}
+            </td>
           </tr>
         ))}
       </tbody>

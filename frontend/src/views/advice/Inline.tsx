@@ -26,5 +26,7 @@ export function Inline({ text }: { text: string }) {
 export const plainText = (text: string): string =>
   text
     .split(PARTS)
-    .map((part, index) => (index % 2 === 0 ? part : part.startsWith("`") ? part.slice(1, -1) : part.slice(1, part.indexOf("]("))))
+    .map((part, index) =>
+      index % 2 === 0 ? part : part.startsWith("`") ? part.slice(1, -1) : part.slice(1, part.indexOf("](")),
+    )
     .join("");

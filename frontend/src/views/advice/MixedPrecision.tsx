@@ -7,7 +7,7 @@ import { CodeBlock } from "../../components/CodeBlock";
 import { Drawing } from "../../components/export/Drawing";
 import { Facts } from "../../components/Facts";
 import { RangeBar } from "../../components/RangeBar";
-import { ResourceView } from "../../components/ResourceView";
+import { ResourceView } from "../../features/ResourceView";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
@@ -15,16 +15,22 @@ import { colourOf } from "../../format/colours";
 import { exactNs, formatNs } from "../../format/duration";
 import { exactUnit } from "../../format/unit";
 import { formatRatio } from "../../format/number";
-import { useView } from "../../state/store";
 import { CHOICES, chosenPrecision, FORECAST_COLUMNS, rowId, sharedRefusal } from "./forecast";
+import { goTo } from "../../state/navigate";
+import { assign } from "../../state/param";
+import { opParam, profileParam } from "../../state/params";
+import { precisionParam } from "./params";
 
 export function MixedPrecision({ data }: { data: MixedPrecisionData }) {
-  const { state, set } = useView();
   const refusal = sharedRefusal(data.choices);
-  const chosen = chosenPrecision(data.choices, state.precision);
+  const chosen = chosenPrecision(data.choices, precisionParam.value);
   const most = Math.max(1, ...data.choices.map((choice) => choice.forecast?.speedup_high ?? 0)) * 1.02;
   return (
-    <Card title={<Term of="forecast">What mixed precision would gain</Term>} class="mixed-precision" testId="mixed-precision">
+    <Card
+      title={<Term of="forecast">What mixed precision would gain</Term>}
+      class="mixed-precision"
+      testId="mixed-precision"
+    >
       {refusal !== null ? (
         <p class="muted" data-testid="forecast-refusal">
           No forecast: {refusal}
@@ -34,13 +40,19 @@ export function MixedPrecision({ data }: { data: MixedPrecisionData }) {
           <Drawing name="What mixed precision would gain" columns={CHOICES} rows={data.choices}>
             <ul class="forecast-choices">
               {data.choices.map((choice) => (
-                <Choice key={choice.precision} choice={choice} most={most} chosen={choice === chosen} onChoose={() => set({ precision: choice.precision })} />
+                <Choice
+                  key={choice.precision}
+                  choice={choice}
+                  most={most}
+                  chosen={choice === chosen}
+                  onChoose={() => assign(precisionParam.to(choice.precision))}
+                />
               ))}
             </ul>
           </Drawing>
           <p class="muted small">
-            Times as fast as now, both without the profiler; the thin line is 1×, as now. From the launches of all {data.iterations} recorded
-            iterations; pick one to see what it consists of.
+            Times as fast as now, both without the profiler; the thin line is 1×, as now. From the launches of all{" "}
+            {data.iterations} recorded iterations; pick one to see what it consists of.
           </p>
           {chosen && <Chosen choice={chosen} />}
         </>
@@ -76,8 +88,18 @@ function Choice({ choice, most, chosen, onChoose }: ChoiceProps) {
           <span class="muted forecast-none">{choice.refusal}</span>
         ) : (
           <>
-            <RangeBar max={most} low={forecast.speedup_low} value={forecast.speedup} high={forecast.speedup_high} colour={colour} reference={1} />
-            <span class="num forecast-speedup" title={`${exactUnit(forecast.speedup, "ratio")}, ${exactUnit(forecast.speedup_low, "ratio")} to ${exactUnit(forecast.speedup_high, "ratio")}`}>
+            <RangeBar
+              max={most}
+              low={forecast.speedup_low}
+              value={forecast.speedup}
+              high={forecast.speedup_high}
+              colour={colour}
+              reference={1}
+            />
+            <span
+              class="num forecast-speedup"
+              title={`${exactUnit(forecast.speedup, "ratio")}, ${exactUnit(forecast.speedup_low, "ratio")} to ${exactUnit(forecast.speedup_high, "ratio")}`}
+            >
               <strong class={forecast.speedup_high < 1 ? "change-worse" : ""}>{formatRatio(forecast.speedup)}</strong>{" "}
               <span class="muted">
                 {formatRatio(forecast.speedup_low)} to {formatRatio(forecast.speedup_high)}
@@ -94,7 +116,12 @@ function Choice({ choice, most, chosen, onChoose }: ChoiceProps) {
 }
 
 /** Short for the line; the detail has the sentence. */
-const PACE: Record<string, string> = { gpu: "GPU-paced", cpu: "CPU-paced", dataloader: "paced by data loading", both: "CPU and GPU in turns" };
+const PACE: Record<string, string> = {
+  gpu: "GPU-paced",
+  cpu: "CPU-paced",
+  dataloader: "paced by data loading",
+  both: "CPU and GPU in turns",
+};
 
 function Chosen({ choice }: { choice: MixedPrecisionChoice }) {
   const { forecast } = choice;
@@ -123,12 +150,24 @@ function Consists({ forecast }: { forecast: ForecastPage }) {
         rows={[
           [<Term of="forecastNow">Step now, without the profiler</Term>, ns(forecast.unprofiled_step_ms)],
           [<Term of="stepTime">as recorded</Term>, ns(forecast.measured_step_ms)],
-          [<Term of="forecast">Step, forecast</Term>, <>{ns(forecast.predicted_step_ms)} <span class="muted">({formatNs(forecast.low_ms * 1e6)} to {formatNs(forecast.high_ms * 1e6)})</span></>],
+          [
+            <Term of="forecast">Step, forecast</Term>,
+            <>
+              {ns(forecast.predicted_step_ms)}{" "}
+              <span class="muted">
+                ({formatNs(forecast.low_ms * 1e6)} to {formatNs(forecast.high_ms * 1e6)})
+              </span>
+            </>,
+          ],
           [<Term of="forecastPace">What sets the pace</Term>, forecast.limit_text],
           [<Term of="forecastGpuNow">GPU work now</Term>, ns(forecast.gpu_before_ms)],
           [<Term of="forecastGpu">GPU work, forecast</Term>, ns(forecast.gpu_ms)],
-          ...(forecast.casts ? ([[<Term of="forecastCasts">of it {forecast.casts} casts</Term>, ns(forecast.casts_ms)]] as const) : []),
-          ...(forecast.scaler_ms ? ([[<Term of="forecastScaler">of it GradScaler</Term>, ns(forecast.scaler_ms)]] as const) : []),
+          ...(forecast.casts
+            ? ([[<Term of="forecastCasts">of it {forecast.casts} casts</Term>, ns(forecast.casts_ms)]] as const)
+            : []),
+          ...(forecast.scaler_ms
+            ? ([[<Term of="forecastScaler">of it GradScaler</Term>, ns(forecast.scaler_ms)]] as const)
+            : []),
           [<Term of="forecastCpu">CPU's own work, forecast</Term>, ns(forecast.cpu_ms)],
         ]}
       />
@@ -137,8 +176,7 @@ function Consists({ forecast }: { forecast: ForecastPage }) {
 }
 
 function Ops({ precision }: { precision: string }) {
-  const { state, set } = useView();
-  const resource = useResource("forecast", { ...profileQuery(state.profile, null), precision }, "forecast");
+  const resource = useResource("forecast", { ...profileQuery(profileParam.value, null), precision }, "forecast");
   return (
     <ResourceView resource={resource}>
       {(page) => (
@@ -149,7 +187,7 @@ function Ops({ precision }: { precision: string }) {
           rows={page.ops}
           rowId={rowId}
           sort={{ id: "change", desc: false }}
-          onSelect={(row) => set({ page: "ops", op: row.id })}
+          onSelect={(row) => goTo("ops", opParam.to(row.id))}
         />
       )}
     </ResourceView>

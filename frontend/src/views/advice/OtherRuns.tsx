@@ -1,7 +1,8 @@
 /** Other runs of the same model, each a link to where Compare holds it to what was stated here. */
 import type { RunEntry } from "../../api/types";
-import { useView } from "../../state/store";
-import { NO_PROFILE } from "../../state/viewState";
+import { goTo } from "../../state/navigate";
+import { profileParam, rangeParam } from "../../state/params";
+import { baseParam, candidateParam, sideOf } from "../compare/params";
 
 const SHOWN = 4;
 
@@ -15,16 +16,25 @@ export function runsOfSameModel(entries: readonly RunEntry[], run: string | null
 }
 
 export function OtherRuns({ entries }: { entries: RunEntry[] }) {
-  const { state, set } = useView();
-  const others = runsOfSameModel(entries, state.profile.run);
+  const others = runsOfSameModel(entries, profileParam.value.run);
   if (others.length === 0) return null;
   return (
     <p class="other-runs" data-testid="other-runs">
-      Compare says what became of it in{" "}
+      Compare shows the measured saving in{" "}
       {others.slice(0, SHOWN).map((run, index) => (
         <span key={run}>
           {index > 0 && ", "}
-          <button type="button" class="link" onClick={() => set({ page: "compare", a: { ...state.profile, range: state.range }, b: { ...NO_PROFILE, run, range: null } })}>
+          <button
+            type="button"
+            class="link"
+            onClick={() =>
+              goTo(
+                "compare",
+                baseParam.to({ ...profileParam.value, range: rangeParam.value }),
+                candidateParam.to(sideOf(run)),
+              )
+            }
+          >
             {run}
           </button>
         </span>

@@ -34,7 +34,9 @@ export function RuleList({ rules, named = null }: { rules: RuleLine[]; named?: s
   const status = useId();
   const box = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
-    const line = [...(box.current?.querySelectorAll<HTMLElement>("[data-rule]") ?? [])].find((element) => element.dataset["rule"] === named);
+    const line = [...(box.current?.querySelectorAll<HTMLElement>("[data-rule]") ?? [])].find(
+      (element) => element.dataset["rule"] === named,
+    );
     if (!line || !box.current) return;
     box.current.open = true;
     line.scrollIntoView?.({ block: "center" });
@@ -42,18 +44,34 @@ export function RuleList({ rules, named = null }: { rules: RuleLine[]; named?: s
   }, [named]);
   const silent = rules.filter((rule) => rule.outcome !== "fired");
   if (silent.length === 0) return null;
-  const outcomes = (["silent", "not_applicable", "failed"] as const).filter((name) => silent.some((rule) => rule.outcome === name));
+  const outcomes = (["silent", "not_applicable", "failed"] as const).filter((name) =>
+    silent.some((rule) => rule.outcome === name),
+  );
   const failed = silent.filter((rule) => rule.outcome === "failed").length;
   const shown = matching(silent, search, outcome);
   return (
     <details class="card rules" ref={box} data-testid="silent-rules">
       <summary>
-        {silent.length} of {rules.length} rules gave no finding{failed > 0 && <span class="rule-failed">, {failed} of them failed</span>}
+        {silent.length} of {rules.length} rules gave no finding
+        {failed > 0 && <span class="rule-failed">, {failed} of them failed</span>}
       </summary>
       <div class="rules-bar">
-        <input type="search" aria-label="Search these rules" placeholder="Search" value={search} aria-describedby={status} data-testid="rules-search" onInput={(event) => setSearch(event.currentTarget.value)} />
+        <input
+          type="search"
+          aria-label="Search these rules"
+          placeholder="Search"
+          value={search}
+          aria-describedby={status}
+          data-testid="rules-search"
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
         {outcomes.length > 1 && (
-          <select aria-label="Outcome" value={outcome} data-testid="rules-outcome" onChange={(event) => setOutcome(event.currentTarget.value)}>
+          <select
+            aria-label="Outcome"
+            value={outcome}
+            data-testid="rules-outcome"
+            onChange={(event) => setOutcome(event.currentTarget.value)}
+          >
             <option value="">all outcomes</option>
             {outcomes.map((name) => (
               <option key={name} value={name}>
@@ -72,8 +90,16 @@ export function RuleList({ rules, named = null }: { rules: RuleLine[]; named?: s
           <h3>{topic}</h3>
           <ul>
             {group.map((rule) => (
-              <li key={rule.rule} tabIndex={-1} data-rule={rule.rule} aria-current={rule.rule === named ? "true" : undefined} data-testid={`rule-${rule.rule}`}>
-                <span class="rule-title">{rule.looks_for ? <Defined text={plainText(rule.looks_for)}>{rule.title}</Defined> : rule.title}</span>
+              <li
+                key={rule.rule}
+                tabIndex={-1}
+                data-rule={rule.rule}
+                aria-current={rule.rule === named ? "true" : undefined}
+                data-testid={`rule-${rule.rule}`}
+              >
+                <span class="rule-title">
+                  {rule.looks_for ? <Defined text={plainText(rule.looks_for)}>{rule.title}</Defined> : rule.title}
+                </span>
                 <span class={`rule-outcome rule-${rule.outcome}`}>{OUTCOMES[rule.outcome]}</span>
                 <span class="rule-why">
                   <Inline text={rule.why} />

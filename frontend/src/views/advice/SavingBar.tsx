@@ -9,7 +9,8 @@ export function SavingBar({ saving }: { saving: SavingItem }) {
   return (
     <div class="saving">
       <p>
-        <strong title={exactNs(saving.expected_ns)}>{formatNs(saving.expected_ns)}</strong> ({formatPercent(saving.percent)}),{" "}
+        <strong title={exactNs(saving.expected_ns)}>{formatNs(saving.expected_ns)}</strong> (
+        {formatPercent(saving.percent)}),{" "}
         <span class="nowrap">
           between <strong>{formatNs(saving.low_ns)}</strong> and <strong>{formatNs(saving.high_ns)}</strong>.
         </span>

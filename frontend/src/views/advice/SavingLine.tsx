@@ -12,7 +12,10 @@ type Interval = Pick<SavingItem | CombinedSaving, "low_ns" | "expected_ns" | "hi
 /** The scale on which all of the savings have room. */
 export function scaleOf(savings: (Interval | null)[]): Scale {
   const known = savings.filter((saving) => saving !== null);
-  return { low: Math.min(0, ...known.map((saving) => saving.low_ns)), high: Math.max(0, ...known.map((saving) => saving.high_ns)) };
+  return {
+    low: Math.min(0, ...known.map((saving) => saving.low_ns)),
+    high: Math.max(0, ...known.map((saving) => saving.high_ns)),
+  };
 }
 
 export function SavingLine({ saving, scale }: { saving: Interval; scale: Scale }) {
@@ -20,7 +23,10 @@ export function SavingLine({ saving, scale }: { saving: Interval; scale: Scale }
   const place = (ns: number): string => `${((ns - scale.low) / span) * 100}%`;
   return (
     <span class="saving-line" aria-hidden="true">
-      <span class="saving-interval" style={{ left: place(saving.low_ns), width: `${((saving.high_ns - saving.low_ns) / span) * 100}%` }} />
+      <span
+        class="saving-interval"
+        style={{ left: place(saving.low_ns), width: `${((saving.high_ns - saving.low_ns) / span) * 100}%` }}
+      />
       {scale.low < 0 && <span class="saving-zero" style={{ left: place(0) }} />}
       <span class="saving-mark" style={{ left: place(saving.expected_ns) }} />
     </span>

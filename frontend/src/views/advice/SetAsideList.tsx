@@ -1,9 +1,9 @@
 /** Findings that the user dismissed or marked as done, folded away, each with the way back. */
 import type { FindingItem, RunEntry } from "../../api/types";
 import { Value } from "../../components/Value";
-import { useView } from "../../state/store";
 import { OtherRuns } from "./OtherRuns";
 import type { Aside } from "./setAside";
+import { findingParam } from "./params";
 
 const WORDS: Record<Aside, { summary: string; undo: string }> = {
   dismissed: { summary: "dismissed", undo: "Undo" },
@@ -18,9 +18,8 @@ interface SetAsideListProps {
 }
 
 export function SetAsideList({ aside, findings, entries, onRestore }: SetAsideListProps) {
-  const { state } = useView();
   if (findings.length === 0) return null;
-  const named = findings.some((finding) => finding.id === state.finding);
+  const named = findings.some((finding) => finding.id === findingParam.value);
   return (
     <details class="card set-aside" data-testid={`${aside}-findings`} open={named}>
       <summary>
@@ -35,9 +34,16 @@ export function SetAsideList({ aside, findings, entries, onRestore }: SetAsideLi
       <ul>
         {findings.map((finding) => (
           <li key={finding.id} data-testid={`${aside}-${finding.rule}`}>
-            <span class="num set-aside-saving"><Value value={finding.saving?.expected_ns ?? null} unit="ns" /></span>
+            <span class="num set-aside-saving">
+              <Value value={finding.saving?.expected_ns ?? null} unit="ns" />
+            </span>
             <span>{finding.title}</span>
-            <button type="button" class="button button-small" aria-label={`${WORDS[aside].undo}: ${finding.title}`} onClick={() => onRestore(finding)}>
+            <button
+              type="button"
+              class="button button-small"
+              aria-label={`${WORDS[aside].undo}: ${finding.title}`}
+              onClick={() => onRestore(finding)}
+            >
               {WORDS[aside].undo}
             </button>
           </li>

@@ -15,7 +15,11 @@ interface TogetherProps {
 
 export function Together({ combined, text, scale, partly }: TogetherProps) {
   return (
-    <Card title={<Term of="combinedSaving">{partly ? "All open findings together" : "All findings together"}</Term>} class="together" testId="advice-together">
+    <Card
+      title={<Term of="combinedSaving">{partly ? "All open findings together" : "All findings together"}</Term>}
+      class="together"
+      testId="advice-together"
+    >
       <div class="together-body" data-testid="together-saving" data-value={String(combined.expected_ns)}>
         <Price saving={combined} scale={scale} />
         <p class="together-text">{text}</p>

@@ -3,17 +3,26 @@ import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AdvicePage as AdviceData, FindingItem } from "../../api/types";
 import { App } from "../../shell/App";
-import { INITIAL_STATE } from "../../state/viewState";
+import { kernelParam, moduleParam, opParam, profileParam } from "../../state/params";
+import { NO_PROFILE } from "../../state/profile";
+import { readAddress } from "../../testing/address";
 import * as fixtures from "../../testing/fixtures";
 import { evidenceTarget } from "./evidence";
 import { Inline, plainText } from "./Inline";
 import { runsOfSameModel } from "./OtherRuns";
+import { dismissedParam, findingParam, resolvedParam } from "./params";
 import { matching } from "./RuleList";
 import { scaleOf } from "./SavingLine";
 import { asideOf, namesSetAside, setAside } from "./setAside";
 
 const [amp, cudnn] = fixtures.advice.findings as [FindingItem, FindingItem];
-const loader: FindingItem = { ...amp, id: "f2", rule: "loader", severity: "medium", title: "Load data in worker processes" };
+const loader: FindingItem = {
+  ...amp,
+  id: "f2",
+  rule: "loader",
+  severity: "medium",
+  title: "Load data in worker processes",
+};
 const three: AdviceData = { ...fixtures.advice, findings: [amp, loader, cudnn] };
 
 let root: HTMLElement;
@@ -27,7 +36,14 @@ async function open(pairs = "", answer: AdviceData = three): Promise<void> {
   window.location.hash = `#tb_dlprof&p.tb_dlprof.page=advice&p.tb_dlprof.run=resnet50/fp32${pairs}`;
   vi.stubGlobal("fetch", async (address: URL) => {
     asked.push(address);
-    const body = { runs: fixtures.runs, advice: answer, forecast: fixtures.forecast, compare: fixtures.compare, ops: fixtures.ops, op: fixtures.op }[address.pathname.split("/").pop()!];
+    const body = {
+      runs: fixtures.runs,
+      advice: answer,
+      forecast: fixtures.forecast,
+      compare: fixtures.compare,
+      ops: fixtures.ops,
+      op: fixtures.op,
+    }[address.pathname.split("/").pop()!];
     return new Response(JSON.stringify(body));
   });
   await act(() => render(<App base={new URL("http://host/data/plugin/tb_dlprof/")} />, root));
@@ -36,8 +52,12 @@ async function open(pairs = "", answer: AdviceData = three): Promise<void> {
 
 const byId = (id: string, within: Element = root): HTMLElement | null => within.querySelector(`[data-testid="${id}"]`);
 const card = (rule: string): HTMLElement => byId(`finding-${rule}`)!;
-const shown = (): string[] => [...root.querySelectorAll("article.finding")].map((found) => found.getAttribute("data-testid")!.replace("finding-", ""));
-const lastAdviceQuery = (): URLSearchParams => asked.filter((address) => address.pathname.endsWith("/advice")).at(-1)!.searchParams;
+const shown = (): string[] =>
+  [...root.querySelectorAll("article.finding")].map((found) =>
+    found.getAttribute("data-testid")!.replace("finding-", ""),
+  );
+const lastAdviceQuery = (): URLSearchParams =>
+  asked.filter((address) => address.pathname.endsWith("/advice")).at(-1)!.searchParams;
 
 async function click(element: Element | null): Promise<void> {
   await act(() => (element as HTMLElement).click());
@@ -63,7 +83,9 @@ describe("the findings", () => {
   it("show the price and the change, and only the first one its details", async () => {
     await open();
     expect(shown()).toEqual(["amp", "loader", "cudnn_benchmark"]);
-    expect(document.getElementById(card("amp").getAttribute("aria-labelledby")!)?.textContent).toBe("1. Train with automatic mixed precision");
+    expect(document.getElementById(card("amp").getAttribute("aria-labelledby")!)?.textContent).toBe(
+      "1. Train with automatic mixed precision",
+    );
     expect(card("amp").querySelector(".price-amount")?.textContent).toBe("58.0 ms");
     expect(card("loader").textContent).toContain(loader.change);
     expect(card("loader").textContent).not.toContain("What was seen");
@@ -124,7 +146,8 @@ describe("the findings", () => {
     const links = [...byId("other-runs", card("amp"))!.querySelectorAll("button")];
     expect(links.map((link) => link.textContent)).toEqual(["resnet50/amp"]);
     await click(links[0]!);
-    for (const pair of ["page=compare", "a.run=resnet50%2Ffp32", "b.run=resnet50%2Famp"]) expect(window.location.hash).toContain(`p.tb_dlprof.${pair}`);
+    for (const pair of ["page=compare", "a.run=resnet50%2Ffp32", "b.run=resnet50%2Famp"])
+      expect(window.location.hash).toContain(`p.tb_dlprof.${pair}`);
   });
 });
 
@@ -172,15 +195,17 @@ describe("findings set aside", () => {
   });
 
   it("are done in one run only, dismissed in every run", () => {
-    const here = { ...INITIAL_STATE, profile: { ...INITIAL_STATE.profile, run: "a" } };
-    const marked = { ...here, ...setAside({ ...here, ...setAside(here, "x", "resolved") }, "y", "dismissed") };
-    expect([asideOf(marked, "x"), asideOf(marked, "y"), asideOf(marked, "z")]).toEqual(["resolved", "dismissed", null]);
-    const elsewhere = { ...marked, profile: { ...marked.profile, run: "b" } };
-    expect([asideOf(elsewhere, "x"), asideOf(elsewhere, "y")]).toEqual([null, "dismissed"]);
-    expect(namesSetAside(marked)).toEqual(["x", "y"]);
+    readAddress([["run", "a"]]);
+    setAside("x", "resolved");
+    setAside("y", "dismissed");
+    expect(["x", "y", "z"].map(asideOf)).toEqual(["resolved", "dismissed", null]);
+    expect(namesSetAside()).toEqual(["x", "y"]);
+    profileParam.value = { ...NO_PROFILE, run: "b" };
+    expect(["x", "y"].map(asideOf)).toEqual([null, "dismissed"]);
+    profileParam.value = { ...NO_PROFILE, run: "a" };
     // Marked in another way, it leaves the first list.
-    const moved = { ...marked, ...setAside(marked, "x", "dismissed") };
-    expect([moved.dismissed, moved.resolved.rules]).toEqual([["y", "x"], []]);
+    setAside("x", "dismissed");
+    expect([dismissedParam.value, resolvedParam.value.rules]).toEqual([["y", "x"], []]);
   });
 });
 
@@ -221,25 +246,48 @@ describe("helpers", () => {
 
   it("lead to the row that a finding rests on", () => {
     const row = { label: "", value_ns: null, percent: null };
-    expect(evidenceTarget({ ...row, page: "tensor_cores", id: "o" })).toEqual({ page: "ops", op: "o" });
-    expect(evidenceTarget({ ...row, page: "modules", id: "layer1" })).toEqual({ page: "modules", module: "layer1" });
-    expect(evidenceTarget({ ...row, page: "launches", id: "" })).toMatchObject({ page: "launches", op: null });
-    expect(evidenceTarget({ ...row, page: "nowhere", id: "" })).toBeNull();
+    expect(evidenceTarget({ ...row, page: "tensor_cores", id: "o" })).toEqual({
+      page: "ops",
+      changes: [opParam.to("o")],
+    });
+    expect(evidenceTarget({ ...row, page: "modules", id: "layer1" })).toEqual({
+      page: "modules",
+      changes: [moduleParam.to("layer1")],
+    });
+    expect(evidenceTarget({ ...row, page: "launches", id: "" })).toEqual({
+      page: "launches",
+      changes: [opParam.to(null), kernelParam.to(null), findingParam.to(null)],
+    });
+    expect(evidenceTarget({ ...row, page: "nowhere", id: "o" })).toBeNull();
   });
 
   it("read code and links in a rule's text, and nothing else", () => {
     const text = "Set `a < b`, see [docs](https://x.org/a) or [here](../x.md), not <b>[`.";
     act(() => render(<Inline text={text} />, root));
     expect(root.innerHTML).toContain("<code>a &lt; b</code>");
-    expect([...root.querySelectorAll("a")].map((link) => [link.textContent, link.getAttribute("href")])).toEqual([["docs", "https://x.org/a"]]);
+    expect([...root.querySelectorAll("a")].map((link) => [link.textContent, link.getAttribute("href")])).toEqual([
+      ["docs", "https://x.org/a"],
+    ]);
     expect(root.textContent).toBe("Set a < b, see docs or here, not <b>[`.");
     expect(plainText(text)).toBe(root.textContent);
   });
 
   it("name runs of the same model, the newest first", () => {
     const [entry] = fixtures.runs.runs;
-    const make = (run: string, model: string | null, created: number | null) => ({ ...entry!, run, model, created_unix_ns: created });
-    const entries = [make("a", "M", 1), make("b", "M", 5), make("c", "M", 9), make("b", "M", 6), make("d", "N", 9), make("e", null, 1)];
+    const make = (run: string, model: string | null, created: number | null) => ({
+      ...entry!,
+      run,
+      model,
+      created_unix_ns: created,
+    });
+    const entries = [
+      make("a", "M", 1),
+      make("b", "M", 5),
+      make("c", "M", 9),
+      make("b", "M", 6),
+      make("d", "N", 9),
+      make("e", null, 1),
+    ];
     expect(runsOfSameModel(entries, "a")).toEqual(["c", "b"]);
     expect(runsOfSameModel(entries, "e")).toEqual([]);
     expect(runsOfSameModel(entries, null)).toEqual([]);

@@ -14,7 +14,10 @@ export function sharedRefusal(choices: MixedPrecisionChoice[]): string | null {
 }
 
 /** The precision of the address, else the one that gains most. */
-export function chosenPrecision(choices: MixedPrecisionChoice[], precision: string | null): MixedPrecisionChoice | null {
+export function chosenPrecision(
+  choices: MixedPrecisionChoice[],
+  precision: string | null,
+): MixedPrecisionChoice | null {
   const named = choices.find((choice) => choice.precision === precision);
   if (named) return named;
   const known = choices.filter((choice) => choice.forecast !== null);
@@ -37,17 +40,66 @@ export const CHOICES: Column<MixedPrecisionChoice>[] = [
   number("Speedup", "ratio", ({ forecast }) => forecast?.speedup ?? null, DEFINITIONS.forecast),
   number("Speedup, from", "ratio", ({ forecast }) => forecast?.speedup_low ?? null, "", "speedup_low"),
   number("Speedup, to", "ratio", ({ forecast }) => forecast?.speedup_high ?? null, "", "speedup_high"),
-  number("Step, forecast", "ns", ({ forecast }) => (forecast ? ns(forecast.predicted_step_ms) : null), "", "predicted_step_ns"),
-  number("Step now", "ns", ({ forecast }) => (forecast ? ns(forecast.unprofiled_step_ms) : null), DEFINITIONS.forecastNow, "unprofiled_step_ns"),
+  number(
+    "Step, forecast",
+    "ns",
+    ({ forecast }) => (forecast ? ns(forecast.predicted_step_ms) : null),
+    "",
+    "predicted_step_ns",
+  ),
+  number(
+    "Step now",
+    "ns",
+    ({ forecast }) => (forecast ? ns(forecast.unprofiled_step_ms) : null),
+    DEFINITIONS.forecastNow,
+    "unprofiled_step_ns",
+  ),
   text("Why none", ({ refusal }) => refusal),
 ];
 
 export const FORECAST_COLUMNS: Column<ForecastOp>[] = [
-  { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (op) => op.name, cell: (op) => <OpName name={op.name} />, width: "260px" },
-  { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (op) => op.direction || null, missing: "–", filter: "choice", width: "100px" },
-  { id: "now", header: "Now", definition: "Kernel time per iteration, as recorded.", value: (op) => ns(op.measured_ms), unit: "ns", width: "96px" },
-  { id: "then", header: "Forecast", definition: "Kernel time per iteration in the new precision, its casts not counted.", value: (op) => ns(op.predicted_ms), unit: "ns", width: "96px" },
-  { id: "casts", header: "Casts", definition: DEFINITIONS.forecastCasts, value: (op) => ns(op.casts_ms), unit: "ns", cell: (op) => (op.casts_ms ? undefined : <span class="missing">–</span>), width: "88px" },
+  {
+    id: "name",
+    header: "Op",
+    definition: DEFINITIONS.opName,
+    value: (op) => op.name,
+    cell: (op) => <OpName name={op.name} />,
+    width: "260px",
+  },
+  {
+    id: "direction",
+    header: "Direction",
+    definition: DEFINITIONS.direction,
+    value: (op) => op.direction || null,
+    missing: "–",
+    filter: "choice",
+    width: "100px",
+  },
+  {
+    id: "now",
+    header: "Now",
+    definition: "Kernel time per iteration, as recorded.",
+    value: (op) => ns(op.measured_ms),
+    unit: "ns",
+    width: "96px",
+  },
+  {
+    id: "then",
+    header: "Forecast",
+    definition: "Kernel time per iteration in the new precision, its casts not counted.",
+    value: (op) => ns(op.predicted_ms),
+    unit: "ns",
+    width: "96px",
+  },
+  {
+    id: "casts",
+    header: "Casts",
+    definition: DEFINITIONS.forecastCasts,
+    value: (op) => ns(op.casts_ms),
+    unit: "ns",
+    cell: (op) => (op.casts_ms ? undefined : <span class="missing">–</span>),
+    width: "88px",
+  },
   {
     id: "change",
     header: "Change",
@@ -55,12 +107,30 @@ export const FORECAST_COLUMNS: Column<ForecastOp>[] = [
     value: change,
     unit: "ns",
     cell: (op) => (
-      <span class={`num ${Math.abs(change(op)) <= 0.01 * ns(op.measured_ms) ? "" : change(op) > 0 ? "change-worse" : "change-better"}`} title={exactNs(change(op))}>
+      <span
+        class={`num ${Math.abs(change(op)) <= 0.01 * ns(op.measured_ms) ? "" : change(op) > 0 ? "change-worse" : "change-better"}`}
+        title={exactNs(change(op))}
+      >
         {formatNsDifference(change(op))}
       </span>
     ),
     width: "100px",
   },
-  { id: "speedup", header: "Times as fast", definition: "Kernel time now over the forecast, without casts.", value: (op) => (op.predicted_ms ? op.measured_ms / op.predicted_ms : null), unit: "ratio", missing: "–", width: "110px" },
-  { id: "precision", header: "Would run in", definition: DEFINITIONS.forecastPrecision, value: (op) => (op.precision ? op.precision.toUpperCase() : "as now"), filter: "choice", width: "116px" },
+  {
+    id: "speedup",
+    header: "Times as fast",
+    definition: "Kernel time now over the forecast, without casts.",
+    value: (op) => (op.predicted_ms ? op.measured_ms / op.predicted_ms : null),
+    unit: "ratio",
+    missing: "–",
+    width: "110px",
+  },
+  {
+    id: "precision",
+    header: "Would run in",
+    definition: DEFINITIONS.forecastPrecision,
+    value: (op) => (op.precision ? op.precision.toUpperCase() : "as now"),
+    filter: "choice",
+    width: "116px",
+  },
 ];

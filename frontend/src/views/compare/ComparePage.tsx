@@ -1,9 +1,9 @@
 /** The Compare page: two runs side by side, from one `ComparePage` answer. */
-import type { Query } from "../../api/client";
+import type { Query } from "../../api/source";
 import type { ComparePage as CompareData, StepFigures } from "../../api/types";
 import { SubjectContext } from "../../components/export/Drawing";
 import { Card } from "../../components/Card";
-import { PageHead } from "../../components/PageHead";
+import { PageHead } from "../../features/PageHead";
 import { Term } from "../../components/Term";
 import { Facts } from "../../components/Facts";
 import { Value } from "../../components/Value";
@@ -15,7 +15,7 @@ import { Drill } from "./Drill";
 import { Families } from "./Families";
 import { Matching } from "./Matching";
 import { Metrics } from "./Metrics";
-import { Promises } from "./Promises";
+import { PredictedSavings } from "./PredictedSavings";
 import { Waterfall } from "./Waterfall";
 
 export function ComparePage({ data, query }: { data: CompareData; query: Query }) {
@@ -31,12 +31,15 @@ export function ComparePage({ data, query }: { data: CompareData; query: Query }
       )}
       <div class="grid grid-compare">
         <Card title={<Term of="speedup">Speedup</Term>}>
-          <p class="speedup" data-testid="compare-speedup" data-value={data.speedup === null ? "unknown" : String(data.speedup)} title={String(data.speedup ?? "unknown")}>
+          <p
+            class="speedup"
+            data-testid="compare-speedup"
+            data-value={data.speedup === null ? "unknown" : String(data.speedup)}
+            title={String(data.speedup ?? "unknown")}
+          >
             {data.speedup === null ? <span class="missing">unknown</span> : formatRatio(data.speedup)}
           </p>
-          <p class="muted small">
-            {direction(data)}
-          </p>
+          <p class="muted small">{direction(data)}</p>
           <Certainty data={data} />
           <StepTimes data={data} />
         </Card>
@@ -54,7 +57,7 @@ export function ComparePage({ data, query }: { data: CompareData; query: Query }
             </ul>
           </Card>
         )}
-        <Promises data={data} />
+        <PredictedSavings data={data} />
         <Drill data={data} query={query} />
       </div>
       <div class="grid grid-halves">
@@ -88,7 +91,8 @@ function direction(data: CompareData): string {
 /** The interval of the speedup, and whether the steps differ at all. */
 function Certainty({ data }: { data: CompareData }) {
   if (data.speedup === null) return null;
-  if (data.speedup_low === null || data.speedup_high === null) return <p class="muted small">A step is that of a single recorded iteration: no interval.</p>;
+  if (data.speedup_low === null || data.speedup_high === null)
+    return <p class="muted small">A step is that of a single recorded iteration: no interval.</p>;
   return (
     <p class="muted small" data-testid="compare-interval">
       <Term of="noise">95 %</Term>: {formatRatio(data.speedup_low)} to {formatRatio(data.speedup_high)}
@@ -115,7 +119,14 @@ function StepTimes({ data }: { data: CompareData }) {
         rows={[
           [<Term of="runStep">Step, base</Term>, <StepValue step={data.base_step} />],
           [<Term of="runStep">Step, candidate</Term>, <StepValue step={data.candidate_step} />],
-          ...(data.batches ? ([[<Term of="perSample">Per sample</Term>, <Value value={data.batches.speedup_per_sample} unit="ratio" />]] as const) : []),
+          ...(data.batches
+            ? ([
+                [
+                  <Term of="perSample">Per sample</Term>,
+                  <Value value={data.batches.speedup_per_sample} unit="ratio" />,
+                ],
+              ] as const)
+            : []),
         ]}
       />
       <p class="muted small" data-testid="compare-sources">

@@ -2,47 +2,80 @@
 import { compareQuery, profileQuery } from "../../api/queries";
 import type { RunEntry, SelectedRange } from "../../api/types";
 import { useFile, useResource } from "../../api/useResource";
-import { KeyNodePicker } from "../../components/KeyNodePicker";
+import { KeyNodePicker } from "../../features/KeyNodePicker";
 import { EmptyMessage } from "../../components/Message";
-import { RangeFields } from "../../components/RangePicker";
-import { ResourceView } from "../../components/ResourceView";
-import { TrustLine } from "../../components/TrustLine";
-import { ProfilePicker } from "../../shell/ProfilePicker";
+import { RangeFields } from "../../features/RangePicker";
+import { ResourceView } from "../../features/ResourceView";
+import { TrustLine } from "../../features/TrustLine";
+import { ProfilePicker } from "../../features/pickers/ProfilePicker";
 import { defaultPair } from "../../state/profileChoice";
-import { useView } from "../../state/store";
-import type { CompareChoice } from "../../state/viewState";
 import { ComparePage } from "./ComparePage";
+import { assign } from "../../state/param";
+import { profileParam } from "../../state/params";
+import { baseParam, candidateParam, pairModuleParam, pairParam, type CompareChoice } from "./params";
 
 /** Another pair has other ops; a bar of the same name stays. */
-const TOP = { pairModule: null, pair: null };
+const TOP = [pairModuleParam.to(null), pairParam.to(null)];
 
 export function CompareView({ entries }: { entries: RunEntry[] }) {
-  const { state, set } = useView();
   const inFile = useFile() !== null;
-  const pair = defaultPair(entries, state.profile.run);
-  const a: CompareChoice = { ...state.a, run: state.a.run ?? pair?.a ?? state.profile.run };
-  const b: CompareChoice = { ...state.b, run: state.b.run ?? pair?.b ?? null };
+  const pair = defaultPair(entries, profileParam.value.run);
+  const a: CompareChoice = { ...baseParam.value, run: baseParam.value.run ?? pair?.a ?? profileParam.value.run };
+  const b: CompareChoice = { ...candidateParam.value, run: candidateParam.value.run ?? pair?.b ?? null };
   const key = `${a.run} ${a.session} ${a.rank} ${a.cycle} ${b.run} ${b.session} ${b.rank} ${b.cycle}`;
   const query = a.run !== null && b.run !== null ? compareQuery(a, b) : null;
   const resource = useResource("compare", query, key);
   const shown = resource.data;
   const cut = a.keyNode !== null || b.keyNode !== null;
+  const bothWhole = (): void =>
+    assign(baseParam.to({ ...a, keyNode: null, range: null }), candidateParam.to({ ...b, keyNode: null, range: null }));
   return (
     <>
       <div class="compare-pickers">
         <div class="compare-side">
-          <ProfilePicker entries={entries} choice={a} label="Base" testId="compare-base" onChange={(choice) => set({ a: { ...choice, range: null }, b, ...TOP })} />
+          <ProfilePicker
+            entries={entries}
+            choice={a}
+            label="Base"
+            testId="compare-base"
+            onChange={(choice) => assign(baseParam.to({ ...choice, range: null }), candidateParam.to(b), ...TOP)}
+          />
           {shown && (
-            <Iterations side="base" label="Base iterations" range={shown.a.range} choice={a} onChange={(change) => set({ a: { ...a, ...change }, b })} />
+            <Iterations
+              side="base"
+              label="Base iterations"
+              range={shown.a.range}
+              choice={a}
+              onChange={(change) => assign(baseParam.to({ ...a, ...change }), candidateParam.to(b))}
+            />
           )}
         </div>
-        <button type="button" class="button" data-testid="compare-swap" aria-label="Swap base and candidate" title="Swap base and candidate" onClick={() => set({ a: b, b: a, ...TOP })}>
+        <button
+          type="button"
+          class="button"
+          data-testid="compare-swap"
+          aria-label="Swap base and candidate"
+          title="Swap base and candidate"
+          onClick={() => assign(baseParam.to(b), candidateParam.to(a), ...TOP)}
+        >
           ⇄
         </button>
         <div class="compare-side">
-          <ProfilePicker entries={entries} choice={b} label="Candidate" testId="compare-candidate" onChange={(choice) => set({ a, b: { ...choice, range: null }, ...TOP })} />
+          <ProfilePicker
+            entries={entries}
+            choice={b}
+            label="Candidate"
+            testId="compare-candidate"
+            onChange={(choice) => assign(baseParam.to(a), candidateParam.to({ ...choice, range: null }), ...TOP)}
+          />
           {shown && (
-            <Iterations side="candidate" label="Candidate iterations" range={shown.b.range} choice={b} onChange={(change) => set({ a, b: { ...b, ...change } })} />
+            <Iterations
+              side="candidate"
+              label="Candidate iterations"
+              range={shown.b.range}
+              choice={b}
+              onChange={(change) => assign(baseParam.to(a), candidateParam.to({ ...b, ...change }))}
+            />
           )}
         </div>
       </div>
@@ -59,7 +92,11 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
             : "Comparing takes two runs. Record a second one, with automatic mixed precision for example, into a directory beside the first and press Refresh."}
         </EmptyMessage>
       ) : (
-        <ResourceView resource={resource} remedy={cut && <BothBack onClick={() => set({ a: { ...a, keyNode: null, range: null }, b: { ...b, keyNode: null, range: null } })} />}>
+        <ResourceView
+          resource={resource}
+          onWhole={cut || a.range !== null || b.range !== null ? bothWhole : null}
+          remedy={cut && <BothBack onClick={bothWhole} />}
+        >
           {(data) => <ComparePage data={data} query={query} />}
         </ResourceView>
       )}
@@ -80,7 +117,13 @@ function Iterations({ side, label, range, choice, onChange }: IterationsProps) {
   return (
     <span class="page-iterations">
       <RangeFields range={range} label={label} onChange={(next) => onChange({ range: next })} />
-      <KeyNodePicker range={range} choice={choice} label={label} testId={`compare-${side}-key-node`} onChange={(keyNode) => onChange({ keyNode, range: null })} />
+      <KeyNodePicker
+        range={range}
+        choice={choice}
+        label={label}
+        testId={`compare-${side}-key-node`}
+        onChange={(keyNode) => onChange({ keyNode, range: null })}
+      />
     </span>
   );
 }

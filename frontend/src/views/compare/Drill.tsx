@@ -1,40 +1,62 @@
 /** From a bar of the waterfall to the modules it is made of, from a module to its ops, from an op to its kernels. */
 import { useMemo } from "preact/hooks";
-import type { Query } from "../../api/client";
+import type { Query } from "../../api/source";
 import type { ComparePage } from "../../api/types";
 import { Card } from "../../components/Card";
 import { DataTable } from "../../components/table/DataTable";
 import { formatNs } from "../../format/duration";
-import { useView } from "../../state/store";
-import { useDrill } from "./useDrill";
+import { drill } from "./drillInto";
 import { keyOfModule, moduleLabel, modulesOf, opsOf } from "./drill";
 import { moduleColumns, opColumns } from "./drillColumns";
 import { OpKernels } from "./OpKernels";
+import { bucketParam, pairModuleParam, pairParam } from "./params";
+import { useParam } from "../../state/param";
 
 export function Drill({ data, query }: { data: ComparePage; query: Query }) {
-  const { state } = useView();
-  const drill = useDrill(data);
-  const bucket = data.buckets.find((candidate) => candidate.key === state.bucket) ?? null;
-  const op = data.ops.find((row) => row.id === state.pair) ?? null;
-  const moduleKey = state.pairModule;
+  const bucket = data.buckets.find((candidate) => candidate.key === bucketParam.value) ?? null;
+  const op = data.ops.find((row) => row.id === pairParam.value) ?? null;
+  const moduleKey = useParam(pairModuleParam);
   const modules = useMemo(() => modulesOf(data, bucket?.key ?? null), [data, bucket]);
-  const ops = useMemo(() => (moduleKey === null ? [] : opsOf(data, bucket?.key ?? null, moduleKey)), [data, bucket, moduleKey]);
-  const columns = useMemo(() => ({ modules: moduleColumns(data, bucket), ops: opColumns(data, bucket) }), [data, bucket]);
+  const ops = useMemo(
+    () => (moduleKey === null ? [] : opsOf(data, bucket?.key ?? null, moduleKey)),
+    [data, bucket, moduleKey],
+  );
+  const columns = useMemo(
+    () => ({ modules: moduleColumns(data, bucket), ops: opColumns(data, bucket) }),
+    [data, bucket],
+  );
   const pair = `${data.a.ref.run} ${data.b.ref.run}`;
   return (
     <Card title="What changed" testId="compare-drill">
       <nav class="crumbs" aria-label="Drilled into" data-testid="compare-crumbs">
-        <Crumb label={bucket ? bucket.label : "All time"} here={moduleKey === null && state.pair === null} onClick={() => drill({ pairModule: null, pair: null })} />
-        {moduleKey !== null && <Crumb label={moduleLabel(moduleKey === "." ? "" : moduleKey)} here={state.pair === null} onClick={() => drill({ pair: null })} />}
-        {state.pair !== null && <Crumb label={op ? `${op.op_type} ${op.direction}`.trim() : "an op"} here onClick={() => undefined} />}
+        <Crumb
+          label={bucket ? bucket.label : "All time"}
+          here={moduleKey === null && pairParam.value === null}
+          onClick={() => drill(data, pairModuleParam.to(null), pairParam.to(null))}
+        />
+        {moduleKey !== null && (
+          <Crumb
+            label={moduleLabel(moduleKey === "." ? "" : moduleKey)}
+            here={pairParam.value === null}
+            onClick={() => drill(data, pairParam.to(null))}
+          />
+        )}
+        {pairParam.value !== null && (
+          <Crumb label={op ? `${op.op_type} ${op.direction}`.trim() : "an op"} here onClick={() => undefined} />
+        )}
         {bucket && (
-          <button type="button" class="button button-small" data-testid="bucket-clear" onClick={() => drill({ bucket: null })}>
+          <button
+            type="button"
+            class="button button-small"
+            data-testid="bucket-clear"
+            onClick={() => drill(data, bucketParam.to(null))}
+          >
             Show all time
           </button>
         )}
       </nav>
-      {state.pair !== null ? (
-        <OpKernels query={query} id={state.pair} />
+      {pairParam.value !== null ? (
+        <OpKernels query={query} id={pairParam.value} />
       ) : moduleKey !== null ? (
         <DataTable
           name={`compare ops ${pair}`}
@@ -42,7 +64,7 @@ export function Drill({ data, query }: { data: ComparePage; query: Query }) {
           columns={columns.ops}
           rows={ops}
           rowId={(row) => row.id}
-          onSelect={(row) => drill({ pair: row.id })}
+          onSelect={(row) => drill(data, pairParam.to(row.id))}
         />
       ) : (
         <>
@@ -53,11 +75,12 @@ export function Drill({ data, query }: { data: ComparePage; query: Query }) {
             rows={modules}
             rowId={(row) => keyOfModule(row.module)}
             totalRows={bucket ? modules.length : data.total_modules}
-            onSelect={(row) => drill({ pairModule: keyOfModule(row.module) })}
+            onSelect={(row) => drill(data, pairModuleParam.to(keyOfModule(row.module)))}
           />
           {bucket && (bucket.base_outside_ns > 0 || bucket.candidate_outside_ns > 0) && (
             <p class="muted small" data-testid="drill-outside">
-              In no op shown: {formatNs(bucket.base_outside_ns)} in the base, {formatNs(bucket.candidate_outside_ns)} in the candidate.
+              In no op shown: {formatNs(bucket.base_outside_ns)} in the base, {formatNs(bucket.candidate_outside_ns)} in
+              the candidate.
             </p>
           )}
         </>

@@ -26,8 +26,20 @@ export function Families({ families }: { families: CompareKernelFamily[] }) {
         {families.map((family) => (
           <li key={family.family}>
             <span class="family-name">{family.family}</span>
-            <FamilyBar name="base" ns={family.a_ns} tensorCoreNs={family.a_tensor_core_ns} calls={family.a_calls} scale={scale} />
-            <FamilyBar name="candidate" ns={family.b_ns} tensorCoreNs={family.b_tensor_core_ns} calls={family.b_calls} scale={scale} />
+            <FamilyBar
+              name="base"
+              ns={family.a_ns}
+              tensorCoreNs={family.a_tensor_core_ns}
+              calls={family.a_calls}
+              scale={scale}
+            />
+            <FamilyBar
+              name="candidate"
+              ns={family.b_ns}
+              tensorCoreNs={family.b_tensor_core_ns}
+              calls={family.b_calls}
+              scale={scale}
+            />
           </li>
         ))}
       </ul>
@@ -54,7 +66,10 @@ function FamilyBar({ name, ns, tensorCoreNs, calls, scale }: FamilyBarProps) {
         <span style={{ width: `${(tensorCoreNs / scale) * 100}%`, background: "var(--c-tensor-core)" }} />
         <span style={{ width: `${((ns - tensorCoreNs) / scale) * 100}%`, background: "var(--c-other-kernels)" }} />
       </span>
-      <span class="num" title={`${name}: ${exactNs(ns)}, ${formatCount(calls)} calls, ${exactNs(tensorCoreNs)} of it on Tensor Cores`}>
+      <span
+        class="num"
+        title={`${name}: ${exactNs(ns)}, ${formatCount(calls)} calls, ${exactNs(tensorCoreNs)} of it on Tensor Cores`}
+      >
         {formatNs(ns)}
       </span>
     </span>

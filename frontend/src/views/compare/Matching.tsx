@@ -24,35 +24,59 @@ interface FileRow {
   candidate: number | null;
 }
 
-const FILE_COLUMNS: Column<FileRow>[] = [text("Time", (row) => row.label), number("Base", "percent", (row) => row.base), number("Candidate", "percent", (row) => row.candidate)];
+const FILE_COLUMNS: Column<FileRow>[] = [
+  text("Time", (row) => row.label),
+  number("Base", "percent", (row) => row.base),
+  number("Candidate", "percent", (row) => row.candidate),
+];
 
 export function Matching({ data }: { data: ComparePage }) {
   const { base, candidate } = data.shares;
   return (
     <>
-      <TableFiles name={`Matched ${data.basis === "gpu" ? "GPU time" : "CPU time of ops"}`} columns={FILE_COLUMNS} rows={[...ROWS, TOTAL].map(([key, label]) => ({ label, base: base[key], candidate: candidate[key] }))} />
+      <TableFiles
+        name={`Matched ${data.basis === "gpu" ? "GPU time" : "CPU time of ops"}`}
+        columns={FILE_COLUMNS}
+        rows={[...ROWS, TOTAL].map(([key, label]) => ({ label, base: base[key], candidate: candidate[key] }))}
+      />
       <table class="readings" data-testid="compare-matching">
         <thead>
           <tr>
             <th scope="col">{data.basis === "gpu" ? "Of the GPU time" : "Of the ops' CPU time"}</th>
-            <th scope="col" class="right">Base</th>
-            <th scope="col" class="right">Candidate</th>
+            <th scope="col" class="right">
+              Base
+            </th>
+            <th scope="col" class="right">
+              Candidate
+            </th>
           </tr>
         </thead>
         <tbody>
-          {ROWS.filter(([key]) => key === "matched" || key === "unmatched" || base[key] || candidate[key]).map(([key, label]) => (
-            <tr key={key}>
-              <td><Defined text={SLICES["matching"]![key]!}>{label}</Defined></td>
-              <td class="right"><Value value={base[key]} unit="percent" /></td>
-              <td class="right"><Value value={candidate[key]} unit="percent" /></td>
-            </tr>
-          ))}
+          {ROWS.filter(([key]) => key === "matched" || key === "unmatched" || base[key] || candidate[key]).map(
+            ([key, label]) => (
+              <tr key={key}>
+                <td>
+                  <Defined text={SLICES["matching"]![key]!}>{label}</Defined>
+                </td>
+                <td class="right">
+                  <Value value={base[key]} unit="percent" />
+                </td>
+                <td class="right">
+                  <Value value={candidate[key]} unit="percent" />
+                </td>
+              </tr>
+            ),
+          )}
           <tr class="strong">
             <td>
               <Term of="matched">Matched, of the model's own</Term>
             </td>
-            <td class="right"><Value value={base.matched_of_model} unit="percent" /></td>
-            <td class="right"><Value value={candidate.matched_of_model} unit="percent" /></td>
+            <td class="right">
+              <Value value={base.matched_of_model} unit="percent" />
+            </td>
+            <td class="right">
+              <Value value={candidate.matched_of_model} unit="percent" />
+            </td>
           </tr>
         </tbody>
       </table>

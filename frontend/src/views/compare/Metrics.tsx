@@ -33,8 +33,12 @@ export function Metrics({ metrics }: { metrics: CompareMetric[] }) {
         <thead>
           <tr>
             <th scope="col">Measure</th>
-            <th scope="col" class="right">Base</th>
-            <th scope="col" class="right">Candidate</th>
+            <th scope="col" class="right">
+              Base
+            </th>
+            <th scope="col" class="right">
+              Candidate
+            </th>
             <th scope="col" class="right">
               <Term of="gain">Gain</Term>
             </th>
@@ -46,10 +50,18 @@ export function Metrics({ metrics }: { metrics: CompareMetric[] }) {
             const verdict = judge(metric);
             return (
               <tr key={metric.key} data-testid={`metric-${metric.key}`}>
-                <td><Defined text={SLICES["compare"]![metric.key]!}>{metric.label}</Defined></td>
-                <td class="right"><Value value={metric.a} unit={metric.unit} /></td>
-                <td class="right"><Value value={metric.b} unit={metric.unit} /></td>
-                <td class="right"><Value value={metric.gain} unit="ratio" missing="–" /></td>
+                <td>
+                  <Defined text={SLICES["compare"]![metric.key]!}>{metric.label}</Defined>
+                </td>
+                <td class="right">
+                  <Value value={metric.a} unit={metric.unit} />
+                </td>
+                <td class="right">
+                  <Value value={metric.b} unit={metric.unit} />
+                </td>
+                <td class="right">
+                  <Value value={metric.gain} unit="ratio" missing="–" />
+                </td>
                 <td class={`change-${verdict || "none"}`}>{MARKS[verdict]}</td>
               </tr>
             );

@@ -1,9 +1,9 @@
 /** One op of both runs: what it launched before and after. */
-import type { Query } from "../../api/client";
+import type { Query } from "../../api/source";
 import type { CompareKernel, CompareOpDetail } from "../../api/types";
 import { useResource } from "../../api/useResource";
 import { Facts } from "../../components/Facts";
-import { ResourceView } from "../../components/ResourceView";
+import { ResourceView } from "../../features/ResourceView";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
@@ -26,9 +26,30 @@ const KERNELS: Column<CompareKernel>[] = [
     width: "240px",
   },
   { id: "time", header: "Time", definition: "Time per iteration.", value: (row) => row.ns, unit: "ns", width: "88px" },
-  { id: "calls", header: "Calls", definition: "Launches per iteration.", value: (row) => row.calls, unit: "count", width: "72px" },
-  { id: "tc", header: "TC", definition: DEFINITIONS.kernelTc, value: (row) => row.uses_tc, cell: (row) => <Verdict value={row.uses_tc} />, width: "92px" },
-  { id: "precision", header: "Precision", definition: DEFINITIONS.kernelPrecision, value: (row) => row.precision || null, missing: "–", width: "92px" },
+  {
+    id: "calls",
+    header: "Calls",
+    definition: "Launches per iteration.",
+    value: (row) => row.calls,
+    unit: "count",
+    width: "72px",
+  },
+  {
+    id: "tc",
+    header: "TC",
+    definition: DEFINITIONS.kernelTc,
+    value: (row) => row.uses_tc,
+    cell: (row) => <Verdict value={row.uses_tc} />,
+    width: "92px",
+  },
+  {
+    id: "precision",
+    header: "Precision",
+    definition: DEFINITIONS.kernelPrecision,
+    value: (row) => row.precision || null,
+    missing: "–",
+    width: "92px",
+  },
 ];
 
 export function OpKernels({ query, id }: { query: Query; id: string }) {
@@ -42,14 +63,35 @@ function Detail({ detail }: { detail: CompareOpDetail }) {
     <div data-testid="compare-op">
       <h3 class="op-title">{op.name}</h3>
       <div class="grid grid-halves">
-        <Side title="Base" ns={op.a_ns} castNs={op.a_cast_ns} precision={op.a_precision} roof={op.a_roof_percent} kernels={detail.a_kernels} module={op.module} testId="kernels-before" />
-        <Side title="Candidate" ns={op.b_ns} castNs={op.b_cast_ns} precision={op.b_precision} roof={op.b_roof_percent} kernels={detail.b_kernels} module={op.b_module} testId="kernels-after" />
+        <Side
+          title="Base"
+          ns={op.a_ns}
+          castNs={op.a_cast_ns}
+          precision={op.a_precision}
+          roof={op.a_roof_percent}
+          kernels={detail.a_kernels}
+          module={op.module}
+          testId="kernels-before"
+        />
+        <Side
+          title="Candidate"
+          ns={op.b_ns}
+          castNs={op.b_cast_ns}
+          precision={op.b_precision}
+          roof={op.b_roof_percent}
+          kernels={detail.b_kernels}
+          module={op.b_module}
+          testId="kernels-after"
+        />
       </div>
       <Facts
         rows={[
           ["Change", <Difference row={op} />],
           [<Term of="speedup">Speedup</Term>, <Value value={op.speedup} unit="ratio" missing="–" />],
-          [<Term of="changeShare">Of the step's change</Term>, <Value value={op.change_percent} unit="percent" missing="–" />],
+          [
+            <Term of="changeShare">Of the step's change</Term>,
+            <Value value={op.change_percent} unit="percent" missing="–" />,
+          ],
           ...(detail.reason_text ? [["In one run only", detail.reason_text] as [string, string]] : []),
         ]}
       />
@@ -81,7 +123,13 @@ function Side({ title, ns, castNs, precision, roof, kernels, module, testId }: S
           ["Module", <Text value={module} missing="none" />],
         ]}
       />
-      <DataTable name={`${title} kernels`} plain columns={KERNELS} rows={kernels} rowId={(row) => `${row.name} ${row.cast}`} />
+      <DataTable
+        name={`${title} kernels`}
+        plain
+        columns={KERNELS}
+        rows={kernels}
+        rowId={(row) => `${row.name} ${row.cast}`}
+      />
     </section>
   );
 }

@@ -7,9 +7,9 @@ import { Term } from "../../components/Term";
 import { colourOf } from "../../format/colours";
 import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNs, formatNsDifference } from "../../format/duration";
-import { useView } from "../../state/store";
-import { useDrill } from "./useDrill";
+import { drill } from "./drillInto";
 import { waterfallSteps } from "./drill";
+import { bucketParam, pairModuleParam, pairParam } from "./params";
 
 const WIDTH = 1000;
 const HEIGHT = 18;
@@ -35,14 +35,17 @@ export function Waterfall({ data }: { data: ComparePage }) {
 }
 
 function Bars({ data }: { data: ComparePage }) {
-  const { state } = useView();
-  const drill = useDrill(data);
   const steps = waterfallSteps(data);
   const base = data.buckets.reduce((sum, bucket) => sum + bucket.base_ns, 0);
   const candidate = base + data.step_difference_ns;
   const scale = WIDTH / Math.max(1, base, candidate, ...steps.flatMap((step) => [step.from, step.to]));
   return (
-    <div class="waterfall" role="group" aria-label="Waterfall from the base's step to the candidate's" data-testid="waterfall">
+    <div
+      class="waterfall"
+      role="group"
+      aria-label="Waterfall from the base's step to the candidate's"
+      data-testid="waterfall"
+    >
       <div class="waterfall-row waterfall-head" aria-hidden="true">
         <span>Bucket</span>
         <span />
@@ -55,28 +58,52 @@ function Bars({ data }: { data: ComparePage }) {
         <button
           key={bucket.key}
           type="button"
-          class={`waterfall-row waterfall-bar ${state.bucket === bucket.key ? "selected" : ""}`}
-          aria-pressed={state.bucket === bucket.key}
+          class={`waterfall-row waterfall-bar ${bucketParam.value === bucket.key ? "selected" : ""}`}
+          aria-pressed={bucketParam.value === bucket.key}
           data-testid={`bucket-${bucket.key}`}
           data-value={String(bucket.difference_ns)}
-          onClick={() => drill({ bucket: state.bucket === bucket.key ? null : bucket.key, pairModule: null, pair: null })}
+          onClick={() =>
+            drill(
+              data,
+              bucketParam.to(bucketParam.value === bucket.key ? null : bucket.key),
+              pairModuleParam.to(null),
+              pairParam.to(null),
+            )
+          }
         >
           <span class="waterfall-label">
             <span class="swatch" style={{ background: colour(bucket.key) }} /> {bucket.label}
           </span>
           <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
             <line class="waterfall-line" x1={from * scale} x2={from * scale} y1="0" y2={HEIGHT} />
-            <rect x={Math.min(from, to) * scale} width={Math.max(2, Math.abs(to - from) * scale)} y="3" height={HEIGHT - 6} style={{ fill: colour(bucket.key) }} />
+            <rect
+              x={Math.min(from, to) * scale}
+              width={Math.max(2, Math.abs(to - from) * scale)}
+              y="3"
+              height={HEIGHT - 6}
+              style={{ fill: colour(bucket.key) }}
+            />
           </svg>
-          <span class="num right" title={exactNs(bucket.base_ns)}>{formatNs(bucket.base_ns)}</span>
-          <span class="num right" title={exactNs(bucket.candidate_ns)}>{formatNs(bucket.candidate_ns)}</span>
+          <span class="num right" title={exactNs(bucket.base_ns)}>
+            {formatNs(bucket.base_ns)}
+          </span>
+          <span class="num right" title={exactNs(bucket.candidate_ns)}>
+            {formatNs(bucket.candidate_ns)}
+          </span>
           <Change bucket={bucket} />
         </button>
       ))}
-      <Total label="Candidate" testId="waterfall-candidate" ns={candidate} buckets={data.buckets} side="candidate_ns" scale={scale} />
+      <Total
+        label="Candidate"
+        testId="waterfall-candidate"
+        ns={candidate}
+        buckets={data.buckets}
+        side="candidate_ns"
+        scale={scale}
+      />
       <p class="muted small">
-        The bars add up: base and changes make the candidate, both without the profiler. Pick one to see the modules and ops it is made of.{" "}
-        <Term of="noise">≈</Term> marks what is no more than noise.
+        The bars add up: base and changes make the candidate, both without the profiler. Pick one to see the modules and
+        ops it is made of. <Term of="noise">≈</Term> marks what is no more than noise.
       </p>
     </div>
   );
@@ -86,9 +113,19 @@ const colour = (key: string): string => colourOf(key, 0, "waterfall");
 
 function Change({ bucket }: { bucket: CompareBucket }) {
   const { difference_ns: difference, low_ms: low, high_ms: high } = bucket;
-  const interval = low === null || high === null ? "no interval: a run has a single iteration" : `95 % interval ${formatNs(low * 1e6)} to ${formatNs(high * 1e6)}`;
+  const interval =
+    low === null || high === null
+      ? "no interval: a run has a single iteration"
+      : `95 % interval ${formatNs(low * 1e6)} to ${formatNs(high * 1e6)}`;
   // Work that moved to Tensor Cores is neither gain nor loss by itself.
-  const meaning = bucket.noise || bucket.key === "tensor_core" ? "" : difference > 0 ? "change-worse" : difference < 0 ? "change-better" : "";
+  const meaning =
+    bucket.noise || bucket.key === "tensor_core"
+      ? ""
+      : difference > 0
+        ? "change-worse"
+        : difference < 0
+          ? "change-better"
+          : "";
   return (
     <span class={`num right ${meaning}`} title={`${exactNs(difference)}; ${interval}`}>
       {bucket.noise && difference !== 0 && <span aria-label="noise">≈ </span>}
@@ -116,11 +153,24 @@ function Total({ label, testId, ns, buckets, side, scale }: TotalProps) {
         {buckets.map((bucket) => {
           const x = at * scale;
           at += bucket[side];
-          return <rect key={bucket.key} x={x} width={bucket[side] * scale} y="1" height={HEIGHT - 2} style={{ fill: colour(bucket.key) }} />;
+          return (
+            <rect
+              key={bucket.key}
+              x={x}
+              width={bucket[side] * scale}
+              y="1"
+              height={HEIGHT - 2}
+              style={{ fill: colour(bucket.key) }}
+            />
+          );
         })}
       </svg>
-      <span class="num right" title={exactNs(ns)}>{side === "base_ns" ? formatNs(ns) : ""}</span>
-      <span class="num right" title={exactNs(ns)}>{side === "candidate_ns" ? formatNs(ns) : ""}</span>
+      <span class="num right" title={exactNs(ns)}>
+        {side === "base_ns" ? formatNs(ns) : ""}
+      </span>
+      <span class="num right" title={exactNs(ns)}>
+        {side === "candidate_ns" ? formatNs(ns) : ""}
+      </span>
       <span />
     </div>
   );

@@ -14,14 +14,20 @@ export interface Times {
 }
 
 /** A module's or op's time in a bucket, by the clock. */
-export function timesIn(row: { a_buckets: Record<string, number>; b_buckets: Record<string, number> }, bucket: string): Times {
+export function timesIn(
+  row: { a_buckets: Record<string, number>; b_buckets: Record<string, number> },
+  bucket: string,
+): Times {
   return { a: row.a_buckets[bucket] ?? 0, b: row.b_buckets[bucket] ?? 0 };
 }
 
-const byChange = (bucket: string) => (x: CompareModule | CompareOp, y: CompareModule | CompareOp): number => {
-  const change = (row: CompareModule | CompareOp): number => Math.abs(timesIn(row, bucket).b - timesIn(row, bucket).a);
-  return change(y) - change(x);
-};
+const byChange =
+  (bucket: string) =>
+  (x: CompareModule | CompareOp, y: CompareModule | CompareOp): number => {
+    const change = (row: CompareModule | CompareOp): number =>
+      Math.abs(timesIn(row, bucket).b - timesIn(row, bucket).a);
+    return change(y) - change(x);
+  };
 
 /** Modules with time in the bucket, those first that changed most; all where no bucket is chosen. */
 export function modulesOf(data: ComparePage, bucket: string | null): CompareModule[] {
@@ -32,7 +38,9 @@ export function modulesOf(data: ComparePage, bucket: string | null): CompareModu
 /** Ops of a module with time in the bucket. */
 export function opsOf(data: ComparePage, bucket: string | null, moduleKey: string): CompareOp[] {
   const ops = data.ops.filter((row) => keyOfModule(row.module) === moduleKey);
-  return bucket === null ? ops : ops.filter((row) => bucket in row.a_buckets || bucket in row.b_buckets).sort(byChange(bucket));
+  return bucket === null
+    ? ops
+    : ops.filter((row) => bucket in row.a_buckets || bucket in row.b_buckets).sort(byChange(bucket));
 }
 
 /** One bar of the waterfall: from the sum of the bars before to that with its own difference. */

@@ -1,27 +1,64 @@
 /** The Kernels page: every kernel, copy and set in a table; the selected one with its full name, launch and ops. */
 import type { KernelRow, KernelsPage as KernelsData } from "../../api/types";
-import { AboutChip } from "../../components/about/AboutChip";
-import { useAbout, useOwn } from "../../components/about/useAbout";
+import { FilterChip } from "../filter/FilterChip";
+import { usePageFilter, useOwn } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
 import { CoverageLine } from "../../components/CoverageLine";
 import { EmptyMessage } from "../../components/Message";
-import { PageHead } from "../../components/PageHead";
+import { PageHead } from "../../features/PageHead";
 import { PartsBar } from "../../components/PartsBar";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
-import { useView } from "../../state/store";
 import { KernelPane } from "./KernelPane";
 import { precisionOf } from "./precision";
+import { assign } from "../../state/param";
+import { kernelParam } from "../../state/params";
+import { kernelsTable } from "./params";
 
 const COLUMNS: Column<KernelRow>[] = [
-  { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, value: (row) => row.name, cell: (row) => row.short_name, width: "410px" },
-  { id: "total", header: "Total", definition: DEFINITIONS.totalTime, value: (row) => row.total_ns, unit: "ns", width: "96px" },
-  { id: "share", header: "%", definition: DEFINITIONS.kernelPercent, value: (row) => row.percent, unit: "percent", width: "76px" },
-  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "76px" },
-  { id: "average", header: "Mean", definition: DEFINITIONS.averageTime, value: (row) => row.average_ns, unit: "ns", width: "90px" },
+  {
+    id: "name",
+    header: "Kernel",
+    definition: DEFINITIONS.kernelName,
+    value: (row) => row.name,
+    cell: (row) => row.short_name,
+    width: "410px",
+  },
+  {
+    id: "total",
+    header: "Total",
+    definition: DEFINITIONS.totalTime,
+    value: (row) => row.total_ns,
+    unit: "ns",
+    width: "96px",
+  },
+  {
+    id: "share",
+    header: "%",
+    definition: DEFINITIONS.kernelPercent,
+    value: (row) => row.percent,
+    unit: "percent",
+    width: "76px",
+  },
+  {
+    id: "calls",
+    header: "Calls",
+    definition: DEFINITIONS.calls,
+    value: (row) => row.calls,
+    unit: "count",
+    width: "76px",
+  },
+  {
+    id: "average",
+    header: "Mean",
+    definition: DEFINITIONS.averageTime,
+    value: (row) => row.average_ns,
+    unit: "ns",
+    width: "90px",
+  },
   {
     id: "tc",
     header: "Tensor Cores",
@@ -31,8 +68,22 @@ const COLUMNS: Column<KernelRow>[] = [
     cell: (row) => <Verdict value={row.tensor_core} />,
     width: "112px",
   },
-  { id: "precision", header: "Precision", definition: DEFINITIONS.kernelPrecision, value: precisionOf, filter: "choice", width: "100px" },
-  { id: "family", header: "Family", definition: DEFINITIONS.kernelFamily, value: (row) => row.family || null, filter: "choice", width: "130px" },
+  {
+    id: "precision",
+    header: "Precision",
+    definition: DEFINITIONS.kernelPrecision,
+    value: precisionOf,
+    filter: "choice",
+    width: "100px",
+  },
+  {
+    id: "family",
+    header: "Family",
+    definition: DEFINITIONS.kernelFamily,
+    value: (row) => row.family || null,
+    filter: "choice",
+    width: "130px",
+  },
   {
     id: "occupancy",
     header: "Occupancy",
@@ -44,19 +95,63 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   { id: "min", header: "Min", definition: DEFINITIONS.minTime, value: (row) => row.min_ns, unit: "ns", width: "90px" },
   { id: "max", header: "Max", definition: DEFINITIONS.maxTime, value: (row) => row.max_ns, unit: "ns", width: "90px" },
-  { id: "kind", header: "Kind", definition: DEFINITIONS.kernelKind, value: (row) => row.kind, filter: "choice", width: "96px" },
-  { id: "grid", header: "Grid", definition: DEFINITIONS.grid, value: (row) => row.grid || null, missing: "–", width: "110px" },
-  { id: "block", header: "Block", definition: DEFINITIONS.block, value: (row) => row.block || null, missing: "–", width: "100px" },
-  { id: "registers", header: "Registers", definition: DEFINITIONS.registers, value: (row) => row.registers_per_thread, unit: "count", missing: "–", width: "90px" },
-  { id: "shared", header: "Shared memory", definition: DEFINITIONS.sharedMemory, value: (row) => row.shared_memory_bytes, unit: "bytes", missing: "–", width: "126px" },
-  { id: "bytes", header: "Bytes", definition: DEFINITIONS.bytes, value: (row) => row.bytes, unit: "bytes", missing: "–", width: "96px" },
+  {
+    id: "kind",
+    header: "Kind",
+    definition: DEFINITIONS.kernelKind,
+    value: (row) => row.kind,
+    filter: "choice",
+    width: "96px",
+  },
+  {
+    id: "grid",
+    header: "Grid",
+    definition: DEFINITIONS.grid,
+    value: (row) => row.grid || null,
+    missing: "–",
+    width: "110px",
+  },
+  {
+    id: "block",
+    header: "Block",
+    definition: DEFINITIONS.block,
+    value: (row) => row.block || null,
+    missing: "–",
+    width: "100px",
+  },
+  {
+    id: "registers",
+    header: "Registers",
+    definition: DEFINITIONS.registers,
+    value: (row) => row.registers_per_thread,
+    unit: "count",
+    missing: "–",
+    width: "90px",
+  },
+  {
+    id: "shared",
+    header: "Shared memory",
+    definition: DEFINITIONS.sharedMemory,
+    value: (row) => row.shared_memory_bytes,
+    unit: "bytes",
+    missing: "–",
+    width: "126px",
+  },
+  {
+    id: "bytes",
+    header: "Bytes",
+    definition: DEFINITIONS.bytes,
+    value: (row) => row.bytes,
+    unit: "bytes",
+    missing: "–",
+    width: "96px",
+  },
 ];
 
 export function KernelsPage({ data }: { data: KernelsData }) {
-  const { state, set } = useView();
-  const selected = data.rows.find((row) => row.id === state.kernel) ?? null;
-  const about = useAbout();
-  const rows = useOwn(data.rows, about, (row, { kernels }) => kernels.has(row.id));
+  const selected = data.rows.find((row) => row.id === kernelParam.value) ?? null;
+  const filter = usePageFilter();
+  const rows = useOwn(data.rows, filter, (row, { kernels }) => kernels.has(row.id));
   if (!data.has_gpu && data.rows.length === 0) {
     return (
       <>
@@ -73,16 +168,23 @@ export function KernelsPage({ data }: { data: KernelsData }) {
           <PartsBar name="Kernel time by family" slices={data.by_family} context="family" />
         </Card>
       )}
-      <AboutChip about={about} shown={rows.length} known={data.rows.length} of="kernels" none="It launched no kernel in these iterations." />
+      <FilterChip
+        filter={filter}
+        shown={rows.length}
+        known={data.rows.length}
+        of="kernels"
+        none="It launched no kernel in these iterations."
+      />
       <div class={selected ? "split" : ""}>
         <DataTable
           name={`kernels ${data.ref.run}`}
           testId="kernels-table"
+          options={kernelsTable}
           columns={COLUMNS}
           rows={rows}
           rowId={(row) => row.id}
-          selected={state.kernel}
-          onSelect={(row) => set({ kernel: row.id === state.kernel ? null : row.id })}
+          selected={kernelParam.value}
+          onSelect={(row) => assign(kernelParam.to(row.id === kernelParam.value ? null : row.id))}
           totalRows={rows === data.rows ? data.total_rows : rows.length}
         />
         {selected && <KernelPane row={selected} />}

@@ -6,12 +6,33 @@ import { formatCount } from "../../format/number";
 
 const NS_PER_MS = 1e6;
 
-export function LaunchFigures({ figures, step, stepWords }: { figures: Figures; step: StepFigures; stepWords: string }) {
+export function LaunchFigures({
+  figures,
+  step,
+  stepWords,
+}: {
+  figures: Figures;
+  step: StepFigures;
+  stepWords: string;
+}) {
   return (
     <dl class="figures">
-      <Figure of="stepTime" label="Step time" value={step.ms * NS_PER_MS} unit="ns" under={stepWords} testId="launches-step-time" />
+      <Figure
+        of="stepTime"
+        label="Step time"
+        value={step.ms * NS_PER_MS}
+        unit="ns"
+        under={stepWords}
+        testId="launches-step-time"
+      />
       <Figure of="gpuIdle" label="GPU idle" value={figures.idle_percent} unit="percent" testId="launches-idle" />
-      <Figure of="cpuSlack" label="CPU not needed" value={figures.slack_percent} unit="percent" testId="launches-slack" />
+      <Figure
+        of="cpuSlack"
+        label="CPU not needed"
+        value={figures.slack_percent}
+        unit="percent"
+        testId="launches-slack"
+      />
       <Figure
         of="launchDelay"
         label="Median launch delay"
@@ -43,9 +64,12 @@ export function LaunchFigures({ figures, step, stepWords }: { figures: Figures; 
 /** What the delays leave out, in one line; nothing where they are complete. */
 export function DelayNotes({ figures }: { figures: Figures }) {
   const notes = [
-    figures.timed < figures.launches && `The launch call of ${formatCount(figures.launches - figures.timed)} of ${formatCount(figures.launches)} kernels, copies and sets is not known; they have no delay`,
-    figures.clock_disagrees > 0 && `${formatCount(figures.clock_disagrees)} seem to begin before their launch: the clocks of CPU and GPU disagree`,
-    figures.started_early > 0 && `${formatCount(figures.started_early)} began before their launch call returned, a delay of 0`,
+    figures.timed < figures.launches &&
+      `The launch call of ${formatCount(figures.launches - figures.timed)} of ${formatCount(figures.launches)} kernels, copies and sets is not known; they have no delay`,
+    figures.clock_disagrees > 0 &&
+      `${formatCount(figures.clock_disagrees)} seem to begin before their launch: the clocks of CPU and GPU disagree`,
+    figures.started_early > 0 &&
+      `${formatCount(figures.started_early)} began before their launch call returned, a delay of 0`,
   ].filter(Boolean);
   return notes.length > 0 ? <p class="coverage">{notes.join(". ")}.</p> : null;
 }

@@ -1,19 +1,23 @@
 /** The Launches page: who sets the pace, what the CPU did while the GPU was idle, launch delays and synchronising calls. */
 import { useMemo, useState } from "preact/hooks";
 import type { LaunchesPage as LaunchesData } from "../../api/types";
-import { AboutChip } from "../../components/about/AboutChip";
-import { useAbout, useOwn } from "../../components/about/useAbout";
+import { FilterChip } from "../filter/FilterChip";
+import { usePageFilter, useOwn } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
-import { IterationBars, stepLine } from "../../components/chart/IterationBars";
+import { IterationBars, stepLine } from "../../features/chart/IterationBars";
 import { Legend } from "../../components/Legend";
 import { EmptyMessage } from "../../components/Message";
-import { PageHead } from "../../components/PageHead";
+import { PageHead } from "../../features/PageHead";
 import { PartsBar } from "../../components/PartsBar";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
-import { useView } from "../../state/store";
 import { gapColumns, KERNEL_COLUMNS, paceColumns, SYNC_COLUMNS } from "./columns";
 import { DelayNotes, LaunchFigures } from "./LaunchFigures";
+import { goTo } from "../../state/navigate";
+import { assign } from "../../state/param";
+import { kernelParam, opParam, rangeParam } from "../../state/params";
+import { eventParam, iterationParam } from "../timeline/params";
+import { paceTable, gapsTable, syncsTable, delaysTable } from "./params";
 
 const BUSY: ReadonlySet<string> = new Set(["busy"]);
 const NONE: ReadonlySet<string> = new Set();
@@ -24,7 +28,10 @@ export function LaunchesPage({ data }: { data: LaunchesData }) {
     return (
       <>
         <PageHead title="Launches" headline={data.headline} range={data.range} />
-        <EmptyMessage>Nothing ran on a GPU in this recording. This page explains how the CPU feeds a GPU; the Overview page shows where the CPU's own time goes.</EmptyMessage>
+        <EmptyMessage>
+          Nothing ran on a GPU in this recording. This page explains how the CPU feeds a GPU; the Overview page shows
+          where the CPU's own time goes.
+        </EmptyMessage>
       </>
     );
   }
@@ -44,11 +51,24 @@ function IdleTime({ data }: { data: LaunchesData }) {
   const activities = new Map(data.activities.map(({ key, definition }) => [key, definition]));
   const kinds = new Map(data.gap_kinds.map(({ key, definition }) => [key, definition]));
   const count = data.range.last - data.range.first + 1;
-  const over = <span class="muted small">{count === 1 ? "1 iteration" : `total of ${count} iterations`}{data.gpus.length > 1 && `, ${data.gpus.length} GPUs`}</span>;
+  const over = (
+    <span class="muted small">
+      {count === 1 ? "1 iteration" : `total of ${count} iterations`}
+      {data.gpus.length > 1 && `, ${data.gpus.length} GPUs`}
+    </span>
+  );
   return (
     <div class="grid grid-halves">
-      <Card title={<Term of="idleActivity">What the CPU does while the GPU is idle</Term>} actions={over} testId="launches-activities">
-        <PartsBar name="What the CPU does while the GPU is idle" slices={data.idle_by_activity} definitions={activities} />
+      <Card
+        title={<Term of="idleActivity">What the CPU does while the GPU is idle</Term>}
+        actions={over}
+        testId="launches-activities"
+      >
+        <PartsBar
+          name="What the CPU does while the GPU is idle"
+          slices={data.idle_by_activity}
+          definitions={activities}
+        />
       </Card>
       <Card title={<Term of="idleKind">Why the GPU is idle</Term>} actions={over} testId="launches-kinds">
         <PartsBar name="Why the GPU is idle" slices={data.idle_by_kind} context="gap_kind" definitions={kinds} />
@@ -58,7 +78,6 @@ function IdleTime({ data }: { data: LaunchesData }) {
 }
 
 function Iterations({ data }: { data: LaunchesData }) {
-  const { set } = useView();
   const [withBusy, setWithBusy] = useState(false);
   const shown = data.activities.filter(({ key, recorded }) => recorded && (withBusy || !BUSY.has(key)));
   const legend = shown.map(({ key, label }) => ({ key, label, value_ns: null, percent: null }));
@@ -70,12 +89,25 @@ function Iterations({ data }: { data: LaunchesData }) {
         testId="launches-iterations"
         actions={
           <label class="muted small">
-            <input type="checkbox" checked={withBusy} onChange={(event) => setWithBusy(event.currentTarget.checked)} data-testid="launches-busy" /> with the GPU's busy time
+            <input
+              type="checkbox"
+              checked={withBusy}
+              onChange={(event) => setWithBusy(event.currentTarget.checked)}
+              data-testid="launches-busy"
+            />{" "}
+            with the GPU's busy time
           </label>
         }
       >
         {data.bars_note && <p class="muted small">{data.bars_note}</p>}
-        <IterationBars name="Idle GPU time by iteration" iterations={data.bars} categories={data.activities} hidden={withBusy ? NONE : BUSY} {...(withBusy ? { stepNs: stepLine(data.step) } : {})} onSelect={(range) => set({ range })}>
+        <IterationBars
+          name="Idle GPU time by iteration"
+          iterations={data.bars}
+          categories={data.activities}
+          hidden={withBusy ? NONE : BUSY}
+          {...(withBusy ? { stepNs: stepLine(data.step) } : {})}
+          onSelect={(range) => assign(rangeParam.to(range))}
+        >
           <Legend slices={legend} definitions={definitions} plain />
         </IterationBars>
       </Card>
@@ -84,28 +116,37 @@ function Iterations({ data }: { data: LaunchesData }) {
 }
 
 function Tables({ data }: { data: LaunchesData }) {
-  const { set } = useView();
   const several = data.gpus.length > 1;
-  const about = useAbout();
-  const ownGaps = useOwn(data.gaps, about, (row, own) => own.ops.has(row.op_id) && own.kernels.has(row.kernel_id));
-  const syncs = useOwn(data.syncs, about, (row, own) => own.ops.has(row.op_id));
-  const kernels = useOwn(data.kernels, about, (row, own) => own.kernels.has(row.id));
+  const filter = usePageFilter();
+  const ownGaps = useOwn(data.gaps, filter, (row, own) => own.ops.has(row.op_id) && own.kernels.has(row.kernel_id));
+  const syncs = useOwn(data.syncs, filter, (row, own) => own.ops.has(row.op_id));
+  const kernels = useOwn(data.kernels, filter, (row, own) => own.kernels.has(row.id));
   // Neither the GPU's busy time nor the recorder's part.
-  const activities = useMemo(() => data.idle_activities.map((key) => data.activities.find((activity) => activity.key === key)!), [data.activities, data.idle_activities]);
+  const activities = useMemo(
+    () => data.idle_activities.map((key) => data.activities.find((activity) => activity.key === key)!),
+    [data.activities, data.idle_activities],
+  );
   const pace = useMemo(() => paceColumns(activities, several), [activities, several]);
   const gaps = useMemo(() => gapColumns(activities, data.gap_kinds, several), [activities, data.gap_kinds, several]);
   const { run } = data.ref;
   return (
     <div class="launches-tables">
-      <AboutChip about={about} shown={kernels.length} known={data.kernels.length} of="launched kernels, with their gaps and waits" none="It launched no kernel in these iterations." />
+      <FilterChip
+        filter={filter}
+        shown={kernels.length}
+        known={data.kernels.length}
+        of="launched kernels, with their gaps and waits"
+        none="It launched no kernel in these iterations."
+      />
       <Card title={<Term of="pace">Pace by iteration</Term>} actions={AS_RECORDED}>
         <DataTable
           name={`pace ${run}`}
           testId="launches-pace"
+          options={paceTable}
           columns={pace}
           rows={data.iterations}
           rowId={(row) => `${row.index} ${row.gpu}`}
-          onSelect={(row) => set({ range: { first: row.index, last: row.index } })}
+          onSelect={(row) => assign(rangeParam.to({ first: row.index, last: row.index }))}
           totalRows={data.total_iterations}
         />
       </Card>
@@ -113,10 +154,19 @@ function Tables({ data }: { data: LaunchesData }) {
         <DataTable
           name={`idle gaps ${run}`}
           testId="launches-gaps"
+          options={gapsTable}
           columns={gaps}
           rows={ownGaps}
           rowId={(row) => `${row.index} ${row.gpu} ${row.start_ns}`}
-          onSelect={(row) => set({ page: "timeline", iteration: row.index, event: row.event, op: null, kernel: null })}
+          onSelect={(row) =>
+            goTo(
+              "timeline",
+              iterationParam.to(row.index),
+              eventParam.to(row.event),
+              opParam.to(null),
+              kernelParam.to(null),
+            )
+          }
           totalRows={ownGaps === data.gaps ? data.total_gaps : ownGaps.length}
         />
       </Card>
@@ -125,11 +175,12 @@ function Tables({ data }: { data: LaunchesData }) {
           <DataTable
             name={`synchronising calls ${run}`}
             testId="launches-syncs-table"
+            options={syncsTable}
             columns={SYNC_COLUMNS}
             rows={syncs}
             rowId={(row) => [row.call, row.op_id, row.inner_op, row.module, row.role, row.kind].join(" ")}
             selectable={(row) => row.op_id !== ""}
-            onSelect={(row) => row.op_id && set({ page: "ops", op: row.op_id })}
+            onSelect={(row) => row.op_id && goTo("ops", opParam.to(row.op_id))}
             totalRows={syncs === data.syncs ? data.total_syncs : syncs.length}
           />
         ) : (
@@ -140,10 +191,11 @@ function Tables({ data }: { data: LaunchesData }) {
         <DataTable
           name={`launch delays ${run}`}
           testId="launches-kernels"
+          options={delaysTable}
           columns={KERNEL_COLUMNS}
           rows={kernels}
           rowId={(row) => row.id}
-          onSelect={(row) => set({ page: "kernels", kernel: row.id })}
+          onSelect={(row) => goTo("kernels", kernelParam.to(row.id))}
           totalRows={kernels === data.kernels ? data.total_kernels : kernels.length}
         />
       </Card>

@@ -6,7 +6,8 @@ import { App } from "../../shell/App";
 import * as fixtures from "../../testing/fixtures";
 
 const KEYS = ["busy", "dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown"] as const;
-const categories = (keys: readonly string[]): Category[] => keys.map((key) => ({ key, label: `label of ${key}`, definition: `definition of ${key}`, recorded: true }));
+const categories = (keys: readonly string[]): Category[] =>
+  keys.map((key) => ({ key, label: `label of ${key}`, definition: `definition of ${key}`, recorded: true }));
 
 const page: LaunchesData = {
   ref: fixtures.kernels.ref,
@@ -37,23 +38,110 @@ const page: LaunchesData = {
   idle_by_activity: [{ key: "python", label: "Python", value_ns: 400_000, percent: 100 }],
   idle_by_kind: [{ key: "host_wait", label: "Launched late", value_ns: 400_000, percent: 100 }],
   gap_kinds: categories(["host_wait", "kernel_wait", "other", "unknown"]),
-  bars: [{ index: 0, last: 0, number: 3, last_number: 3, start_ns: 0, duration_ns: 1_000_000, shortest_ns: 1_000_000, longest_ns: 1_000_000, category_ns: [600_000, 0, 0, 0, 0, 0, 400_000, 0], selected: true }],
+  bars: [
+    {
+      index: 0,
+      last: 0,
+      number: 3,
+      last_number: 3,
+      start_ns: 0,
+      duration_ns: 1_000_000,
+      shortest_ns: 1_000_000,
+      longest_ns: 1_000_000,
+      category_ns: [600_000, 0, 0, 0, 0, 0, 400_000, 0],
+      selected: true,
+    },
+  ],
   bars_note: "",
   iterations: [
-    { index: 0, number: 3, gpu: 0, pace: "cpu", duration_ns: 1_000_000, busy_ns: 600_000, idle_ns: 400_000, idle_percent: 40, late_percent: null, slack_percent: 3, idle_by_activity_ns: [0, 0, 0, 0, 0, 400_000, 0], gaps: 2, longest_gap_ns: 300_000 },
+    {
+      index: 0,
+      number: 3,
+      gpu: 0,
+      pace: "cpu",
+      duration_ns: 1_000_000,
+      busy_ns: 600_000,
+      idle_ns: 400_000,
+      idle_percent: 40,
+      late_percent: null,
+      slack_percent: 3,
+      idle_by_activity_ns: [0, 0, 0, 0, 0, 400_000, 0],
+      gaps: 2,
+      longest_gap_ns: 300_000,
+    },
   ],
   total_iterations: 1,
   kernels: [
-    { id: "k1", name: "void gemm<int>()", short_name: "gemm", kind: "kernel", calls: 12, average_ns: 5_000, mean_delay_ns: null, max_delay_ns: null, mean_queue: null, max_queue: null, mean_call_ns: null, short_percent: null },
+    {
+      id: "k1",
+      name: "void gemm<int>()",
+      short_name: "gemm",
+      kind: "kernel",
+      calls: 12,
+      average_ns: 5_000,
+      mean_delay_ns: null,
+      max_delay_ns: null,
+      mean_queue: null,
+      max_queue: null,
+      mean_call_ns: null,
+      short_percent: null,
+    },
   ],
   total_kernels: 1,
   syncs: [
-    { call: "cudaStreamSynchronize", kind: "wait", op: "item", op_id: "op9", inner_op: "aten::_local_scalar_dense", module: "", role: "other", calls: 1, calls_per_iteration: 1, time_ns: 120_000, ns_per_iteration: 120_000, average_ns: 120_000, max_ns: 120_000, percent: 12 },
+    {
+      call: "cudaStreamSynchronize",
+      kind: "wait",
+      op: "item",
+      op_id: "op9",
+      inner_op: "aten::_local_scalar_dense",
+      module: "",
+      role: "other",
+      calls: 1,
+      calls_per_iteration: 1,
+      time_ns: 120_000,
+      ns_per_iteration: 120_000,
+      average_ns: 120_000,
+      max_ns: 120_000,
+      percent: 12,
+    },
   ],
   total_syncs: 1,
   gaps: [
-    { index: 0, number: 3, gpu: 0, start_ns: 10_000, duration_ns: 300_000, percent: 30, kind: "host_wait", meanwhile: "python", activity_ns: [0, 0, 0, 0, 0, 300_000, 0], kernel: "gemm", kernel_id: "k1", op: "fc/linear", op_id: "op1", module: "fc", event: "i7" },
-    { index: 0, number: 3, gpu: 0, start_ns: 900_000, duration_ns: 100_000, percent: 10, kind: "host_wait", meanwhile: "python", activity_ns: [0, 0, 0, 0, 0, 100_000, 0], kernel: "", kernel_id: "", op: "", op_id: "", module: "", event: "i8" },
+    {
+      index: 0,
+      number: 3,
+      gpu: 0,
+      start_ns: 10_000,
+      duration_ns: 300_000,
+      percent: 30,
+      kind: "host_wait",
+      meanwhile: "python",
+      activity_ns: [0, 0, 0, 0, 0, 300_000, 0],
+      kernel: "gemm",
+      kernel_id: "k1",
+      op: "fc/linear",
+      op_id: "op1",
+      module: "fc",
+      event: "i7",
+    },
+    {
+      index: 0,
+      number: 3,
+      gpu: 0,
+      start_ns: 900_000,
+      duration_ns: 100_000,
+      percent: 10,
+      kind: "host_wait",
+      meanwhile: "python",
+      activity_ns: [0, 0, 0, 0, 0, 100_000, 0],
+      kernel: "",
+      kernel_id: "",
+      op: "",
+      op_id: "",
+      module: "",
+      event: "i8",
+    },
   ],
   total_gaps: 9,
 };
@@ -63,7 +151,10 @@ let root: HTMLElement;
 async function open(data: LaunchesData): Promise<void> {
   const answers: Record<string, unknown> = { runs: fixtures.runs, launches: data, kernels: fixtures.kernels };
   window.location.hash = `#tb_dlprof&p.tb_dlprof.page=launches&p.tb_dlprof.run=${encodeURIComponent("resnet50/fp32")}`;
-  vi.stubGlobal("fetch", async (address: URL) => new Response(JSON.stringify(answers[address.pathname.split("/").pop()!])));
+  vi.stubGlobal(
+    "fetch",
+    async (address: URL) => new Response(JSON.stringify(answers[address.pathname.split("/").pop()!])),
+  );
   await act(() => render(<App base={new URL("http://host/data/plugin/tb_dlprof/")} />, root));
   for (let turn = 0; turn < 6; turn++) await act(async () => new Promise((resolve) => setTimeout(resolve, 0)));
 }

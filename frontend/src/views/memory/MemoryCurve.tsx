@@ -14,8 +14,8 @@ import { colourProperty } from "../../format/colours";
 import { formatNs } from "../../format/duration";
 import { formatBytes } from "../../format/number";
 import { exactUnit } from "../../format/unit";
-import { useTheme } from "../../state/ThemeContext";
 import { byteStep, drawnLimit, iterationAt, labelledEvery, momentsToDraw, stackedUp } from "./curve";
+import { themeSignal } from "../../state/theme";
 
 interface MemoryCurveProps {
   curve: Curve;
@@ -31,7 +31,11 @@ export function MemoryCurve(props: MemoryCurveProps) {
   const columns = useMemo(() => momentColumns(curve, categories), [curve, categories]);
   const rows = useMemo(() => curve.time_ns.map((_, at) => at), [curve]);
   return (
-    <Drawing name={curve.categories.length > 0 ? "Allocated memory by category" : "Allocated memory"} columns={columns} rows={rows}>
+    <Drawing
+      name={curve.categories.length > 0 ? "Allocated memory by category" : "Allocated memory"}
+      columns={columns}
+      rows={rows}
+    >
       <Areas {...props} />
     </Drawing>
   );
@@ -40,21 +44,35 @@ export function MemoryCurve(props: MemoryCurveProps) {
 /** A row is a moment, by its place in the curve. */
 function momentColumns(curve: Curve, categories: readonly MemoryCategory[]): Column<number>[] {
   return [
-    number("Time", "ns", (at) => curve.time_ns[at] ?? null, "After the start of the first selected iteration; the bytes hold until the next moment."),
+    number(
+      "Time",
+      "ns",
+      (at) => curve.time_ns[at] ?? null,
+      "After the start of the first selected iteration; the bytes hold until the next moment.",
+    ),
     number("Allocated", "bytes", (at) => curve.allocated[at] ?? null),
     ...(curve.reserved.length > 0 ? [number<number>("Reserved", "bytes", (at) => curve.reserved[at] ?? null)] : []),
     ...categories.flatMap(({ label, definition }, index) =>
-      (curve.categories[index]?.length ?? 0) > 0 ? [number<number>(label, "bytes", (at) => curve.categories[index]![at] ?? null, definition)] : [],
+      (curve.categories[index]?.length ?? 0) > 0
+        ? [number<number>(label, "bytes", (at) => curve.categories[index]![at] ?? null, definition)]
+        : [],
     ),
   ];
 }
 
 function Areas({ curve, categories, iterations, peak, limit }: MemoryCurveProps) {
-  const theme = useTheme();
+  const theme = themeSignal.value;
   const known = categories
-    .map((category, index) => ({ label: category.label, property: colourProperty(category.key, 0, "memory"), values: curve.categories[index] ?? [] }))
+    .map((category, index) => ({
+      label: category.label,
+      property: colourProperty(category.key, 0, "memory"),
+      values: curve.categories[index] ?? [],
+    }))
     .filter(({ values }) => values.length > 0);
-  const areas = known.length > 0 ? known : [{ label: "Allocated", property: colourProperty("allocated", 0, "memory"), values: curve.allocated }];
+  const areas =
+    known.length > 0
+      ? known
+      : [{ label: "Allocated", property: colourProperty("allocated", 0, "memory"), values: curve.allocated }];
   const highest = Math.max(...curve.allocated, ...curve.reserved);
   const line = drawnLimit(limit, highest);
   const step = byteStep(Math.max(highest, line ?? 0));
@@ -75,20 +93,38 @@ function Areas({ curve, categories, iterations, peak, limit }: MemoryCurveProps)
           formatter: (points: { dataIndex: number }[]) => {
             const at = Math.min(points[0]!.dataIndex, curve.time_ns.length - 1);
             const time = curve.time_ns[at]!;
-            const lines = known.map(({ label, property, values }) => ({ colour: colour(property), label, value: formatBytes(values[at]!) }));
+            const lines = known.map(({ label, property, values }) => ({
+              colour: colour(property),
+              label,
+              value: formatBytes(values[at]!),
+            }));
             lines.push({ colour: "transparent", label: "Allocated", value: exactUnit(curve.allocated[at]!, "bytes") });
-            if (curve.reserved.length > 0) lines.push({ colour: colour("--text"), label: "Reserved", value: formatBytes(curve.reserved[at]!) });
+            if (curve.reserved.length > 0)
+              lines.push({ colour: colour("--text"), label: "Reserved", value: formatBytes(curve.reserved[at]!) });
             return tooltipElement(`Iteration ${iterationAt(iterations, time)}, ${formatNs(time)}`, lines.reverse());
           },
         },
-        dataZoom: [{ type: "inside", zoomOnMouseWheel: "ctrl", moveOnMouseMove: false, moveOnMouseWheel: false, filterMode: "none" }],
+        dataZoom: [
+          {
+            type: "inside",
+            zoomOnMouseWheel: "ctrl",
+            moveOnMouseMove: false,
+            moveOnMouseWheel: false,
+            filterMode: "none",
+          },
+        ],
         xAxis: {
           type: "value",
           min: 0,
           max: curve.stop_ns,
           axisTick: { show: false },
           axisLine: { lineStyle: { color: colour("--line") } },
-          axisLabel: { color: colour("--muted"), hideOverlap: true, showMaxLabel: false, formatter: (value: number) => formatNs(value) },
+          axisLabel: {
+            color: colour("--muted"),
+            hideOverlap: true,
+            showMaxLabel: false,
+            formatter: (value: number) => formatNs(value),
+          },
           splitLine: { show: false },
         },
         yAxis: {
@@ -141,7 +177,12 @@ function Areas({ curve, categories, iterations, peak, limit }: MemoryCurveProps)
               data: [
                 ...iterations.map((iteration, index) => ({
                   xAxis: iteration.start_ns,
-                  lineStyle: { color: colour("--muted"), width: 1, type: [2, 3], opacity: iterations.length > 60 ? 0 : 0.9 },
+                  lineStyle: {
+                    color: colour("--muted"),
+                    width: 1,
+                    type: [2, 3],
+                    opacity: iterations.length > 60 ? 0 : 0.9,
+                  },
                   label: {
                     show: index % every === 0,
                     formatter: String(iteration.number),
@@ -157,7 +198,11 @@ function Areas({ curve, categories, iterations, peak, limit }: MemoryCurveProps)
                       {
                         yAxis: line,
                         lineStyle: { color: colour("--bad"), width: 1.5, type: "solid" },
-                        label: { formatter: `device: ${formatBytes(line)}`, color: colour("--bad"), position: "insideEndTop" },
+                        label: {
+                          formatter: `device: ${formatBytes(line)}`,
+                          color: colour("--bad"),
+                          position: "insideEndTop",
+                        },
                       },
                     ]),
               ],

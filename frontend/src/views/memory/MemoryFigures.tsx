@@ -11,26 +11,62 @@ export function MemoryFigures({ figures, onGpu }: { figures: Figures; onGpu: boo
     <dl class="figures">
       <Figure
         of="memoryPeakAllocated"
-        label="Peak allocated" unit="bytes"
+        label="Peak allocated"
+        unit="bytes"
         value={figures.peak_allocated_bytes}
         under={figures.relative ? base : share(figures.peak_allocated_percent)}
         testId="memory-peak"
       />
-      {known > 0 && <Figure of="memoryKnownBefore" label="Before the recording" unit="bytes" value={known} under="at least" testId="memory-known-before" />}
+      {known > 0 && (
+        <Figure
+          of="memoryKnownBefore"
+          label="Before the recording"
+          unit="bytes"
+          value={known}
+          under="at least"
+          testId="memory-known-before"
+        />
+      )}
       {onGpu && (
         <>
-          <Figure of="memoryPeakReserved" label="Peak reserved" unit="bytes" value={figures.peak_reserved_bytes} under={share(figures.peak_reserved_percent)} testId="memory-reserved" />
+          <Figure
+            of="memoryPeakReserved"
+            label="Peak reserved"
+            unit="bytes"
+            value={figures.peak_reserved_bytes}
+            under={share(figures.peak_reserved_percent)}
+            testId="memory-reserved"
+          />
           <Figure
             of="memoryFragmentation"
-            label="Fragmentation at the peak" unit="bytes"
+            label="Fragmentation at the peak"
+            unit="bytes"
             value={figures.fragmentation_bytes}
-            under={figures.fragmentation_percent === null ? "" : `${formatPercent(figures.fragmentation_percent)} of what is reserved`}
+            under={
+              figures.fragmentation_percent === null
+                ? ""
+                : `${formatPercent(figures.fragmentation_percent)} of what is reserved`
+            }
             testId="memory-fragmentation"
           />
-          <Figure of="gpuMemory" label="Memory of the GPU" unit="bytes" value={figures.device_memory_bytes} under="" testId="memory-device" />
+          <Figure
+            of="gpuMemory"
+            label="Memory of the GPU"
+            unit="bytes"
+            value={figures.device_memory_bytes}
+            under=""
+            testId="memory-device"
+          />
         </>
       )}
-      <Figure of="memoryGrowth" label="Growth per iteration" unit="bytes" value={figures.growth_bytes} under={figures.grows ? "grows in each" : ""} testId="memory-growth" />
+      <Figure
+        of="memoryGrowth"
+        label="Growth per iteration"
+        unit="bytes"
+        value={figures.growth_bytes}
+        under={figures.grows ? "grows in each" : ""}
+        testId="memory-growth"
+      />
     </dl>
   );
 }

@@ -1,72 +1,123 @@
 /** The Memory page: what was allocated over time, and by whom at the moment when it was most. */
 import { useMemo } from "preact/hooks";
 import type { MemoryDevice, MemoryMoment as Moment, MemoryPage as MemoryData } from "../../api/types";
-import { AboutChip } from "../../components/about/AboutChip";
-import { useAbout, useOwn, type About } from "../../components/about/useAbout";
+import { FilterChip } from "../filter/FilterChip";
+import { usePageFilter, useOwn, type PageFilter } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";
 import { EmptyMessage } from "../../components/Message";
-import { PageHead } from "../../components/PageHead";
+import { PageHead } from "../../features/PageHead";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
-import { useView } from "../../state/store";
 import { ALLOCATIONS, CATEGORIES, groupName, iterationColumns, MODULES, OP_TYPES } from "./columns";
 import { MemoryCurve } from "./MemoryCurve";
 import { MemoryFigures } from "./MemoryFigures";
+import { goTo } from "../../state/navigate";
+import { assign } from "../../state/param";
+import { opParam, rangeParam } from "../../state/params";
+import { allocationsTable, deviceParam } from "./params";
 
 export function MemoryPage({ data }: { data: MemoryData }) {
-  const { set } = useView();
   const { curve, figures, peak } = data;
-  const iterations = useMemo(() => iterationColumns(data.categories, data.device !== "cpu"), [data.categories, data.device]);
-  const about = useAbout();
-  const rows = useOwn(data.rows, about, (row, own) => row.op_id !== null && own.ops.has(row.op_id));
-  if (!curve || !figures || !peak) return <NotRecorded data={data} about={about} />;
+  const iterations = useMemo(
+    () => iterationColumns(data.categories, data.device !== "cpu"),
+    [data.categories, data.device],
+  );
+  const filter = usePageFilter();
+  const rows = useOwn(data.rows, filter, (row, own) => row.op_id !== null && own.ops.has(row.op_id));
+  if (!curve || !figures || !peak) return <NotRecorded data={data} filter={filter} />;
   const run = data.ref.run;
   return (
     <>
       <PageHead title="Memory" headline={data.headline} range={data.range}>
-        {data.devices.length > 1 && <DevicePicker devices={data.devices} device={data.device} onChange={(device) => set({ device })} />}
+        {data.devices.length > 1 && (
+          <DevicePicker
+            devices={data.devices}
+            device={data.device}
+            onChange={(device) => assign(deviceParam.to(device))}
+          />
+        )}
       </PageHead>
       <MemoryFigures figures={figures} onGpu={data.device !== "cpu"} />
       <div class={data.not_attributed ? "grid" : "grid grid-memory"}>
         <Card
-          title={<Term of={data.not_attributed ? "memoryCurvePlain" : "memoryCurve"}>{data.not_attributed ? "Allocated memory" : "Allocated memory by category"}</Term>}
+          title={
+            <Term of={data.not_attributed ? "memoryCurvePlain" : "memoryCurve"}>
+              {data.not_attributed ? "Allocated memory" : "Allocated memory by category"}
+            </Term>
+          }
           testId="memory-curve"
-          actions={<span class="muted small">{curve.reserved.length > 0 ? "dashed: reserved; " : ""}dotted: iterations; Ctrl and the wheel zoom</span>}
+          actions={
+            <span class="muted small">
+              {curve.reserved.length > 0 ? "dashed: reserved; " : ""}dotted: iterations; Ctrl and the wheel zoom
+            </span>
+          }
         >
-          <MemoryCurve curve={curve} categories={data.categories} iterations={data.iterations} peak={peak} limit={figures.relative ? null : figures.device_memory_bytes} />
+          <MemoryCurve
+            curve={curve}
+            categories={data.categories}
+            iterations={data.iterations}
+            peak={peak}
+            limit={figures.relative ? null : figures.device_memory_bytes}
+          />
         </Card>
-        <Card title={data.not_attributed ? "The peak" : <Term of="memoryAtPeak">Categories at the peak</Term>} testId="memory-categories">
+        <Card
+          title={data.not_attributed ? "The peak" : <Term of="memoryAtPeak">Categories at the peak</Term>}
+          testId="memory-categories"
+        >
           {data.not_attributed ? (
             <p class="muted" data-testid="memory-not-attributed">
               {data.not_attributed}
             </p>
           ) : (
-            <DataTable name={`memory categories ${run}`} plain columns={CATEGORIES} rows={data.categories} rowId={(row) => row.key} />
+            <DataTable
+              name={`memory categories ${run}`}
+              plain
+              columns={CATEGORIES}
+              rows={data.categories}
+              rowId={(row) => row.key}
+            />
           )}
-          <PeakMoment peak={peak} onOp={(op) => set({ page: "ops", op })} />
+          <PeakMoment peak={peak} onOp={(op) => goTo("ops", opParam.to(op))} />
         </Card>
       </div>
       {!data.not_attributed && (
         <div class="grid grid-halves">
           <Card title="Peak by module" testId="memory-modules">
-            <DataTable name={`memory by module ${run}`} columns={MODULES} rows={data.modules} rowId={(row) => `${row.kind} ${row.name}`} />
+            <DataTable
+              name={`memory by module ${run}`}
+              columns={MODULES}
+              rows={data.modules}
+              rowId={(row) => `${row.kind} ${row.name}`}
+            />
           </Card>
           <Card title="Peak by op type" testId="memory-op-types">
-            <DataTable name={`memory by op type ${run}`} columns={OP_TYPES} rows={data.op_types} rowId={(row) => `${groupName(row)} ${row.direction}`} />
+            <DataTable
+              name={`memory by op type ${run}`}
+              columns={OP_TYPES}
+              rows={data.op_types}
+              rowId={(row) => `${groupName(row)} ${row.direction}`}
+            />
           </Card>
         </div>
       )}
-      <AboutChip about={about} shown={rows.length} known={data.rows.length} of="allocations alive at the peak" none="None of what was alive at the peak was allocated by it." />
+      <FilterChip
+        filter={filter}
+        shown={rows.length}
+        known={data.rows.length}
+        of="allocations alive at the peak"
+        none="None of what was alive at the peak was allocated by it."
+      />
       <div class="grid">
         {!data.not_attributed && (
           <Card title="Largest allocations alive at the peak" testId="memory-allocations">
             <DataTable
               name={`memory allocations ${run}`}
+              options={allocationsTable}
               columns={ALLOCATIONS}
               rows={rows}
               rowId={(row) => String(row.id)}
-              onSelect={(row) => set({ page: "ops", op: row.op_id })}
+              onSelect={(row) => goTo("ops", opParam.to(row.op_id))}
               selectable={(row) => row.op_id !== null}
               totalRows={rows === data.rows ? (data.total_rows ?? undefined) : rows.length}
             />
@@ -79,7 +130,7 @@ export function MemoryPage({ data }: { data: MemoryData }) {
             columns={iterations}
             rows={data.iterations}
             rowId={(row) => String(row.index)}
-            onSelect={(row) => set({ range: { first: row.index, last: row.index } })}
+            onSelect={(row) => assign(rangeParam.to({ first: row.index, last: row.index }))}
           />
         </Card>
       </div>
@@ -114,13 +165,16 @@ function PeakMoment({ peak, onOp }: { peak: Moment; onOp: (id: string) => void }
   );
 }
 
-function NotRecorded({ data, about }: { data: MemoryData; about: About }) {
+function NotRecorded({ data, filter }: { data: MemoryData; filter: PageFilter }) {
   return (
     <>
       <PageHead title="Memory" headline={data.headline} />
-      <AboutChip about={about} shown={0} known={0} of="allocations" none="Nothing is known of its memory." />
+      <FilterChip filter={filter} shown={0} known={0} of="allocations" none="Nothing is known of its memory." />
       <EmptyMessage>
-        <p>The profiler writes memory events only when it is asked to; each allocation then costs the CPU a little more time.</p>
+        <p>
+          The profiler writes memory events only when it is asked to; each allocation then costs the CPU a little more
+          time.
+        </p>
         <CodeBlock code={data.how_to_record} label="How to record memory" />
       </EmptyMessage>
     </>
@@ -137,7 +191,11 @@ function DevicePicker({ devices, device, onChange }: DevicePickerProps) {
   return (
     <label class="picker memory-device">
       <span>Device</span>
-      <select value={device ?? ""} data-testid="memory-device-picker" onChange={(event) => onChange(event.currentTarget.value)}>
+      <select
+        value={device ?? ""}
+        data-testid="memory-device-picker"
+        onChange={(event) => onChange(event.currentTarget.value)}
+      >
         {devices.map((item) => (
           <option key={item.key} value={item.key}>
             {item.label}

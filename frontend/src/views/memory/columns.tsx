@@ -15,14 +15,37 @@ export const CATEGORIES: Column<MemoryCategory>[] = [
     value: (row) => row.label,
     cell: (row) => (
       <>
-        <span class="swatch" style={{ background: colourOf(row.key, 0, "memory") }} /> <Defined text={row.definition}>{row.label}</Defined>
+        <span class="swatch" style={{ background: colourOf(row.key, 0, "memory") }} />{" "}
+        <Defined text={row.definition}>{row.label}</Defined>
       </>
     ),
     width: "150px",
   },
-  { id: "bytes", header: "At the peak", definition: DEFINITIONS.memoryAtPeak, value: (row) => row.bytes, unit: "bytes", width: "102px" },
-  { id: "share", header: "%", definition: DEFINITIONS.memoryPercent, value: (row) => row.percent, unit: "percent", missing: "–", width: "70px" },
-  { id: "own", header: "Own peak", definition: DEFINITIONS.memoryOwnPeak, value: (row) => row.own_peak_bytes, unit: "bytes", width: "88px" },
+  {
+    id: "bytes",
+    header: "At the peak",
+    definition: DEFINITIONS.memoryAtPeak,
+    value: (row) => row.bytes,
+    unit: "bytes",
+    width: "102px",
+  },
+  {
+    id: "share",
+    header: "%",
+    definition: DEFINITIONS.memoryPercent,
+    value: (row) => row.percent,
+    unit: "percent",
+    missing: "–",
+    width: "70px",
+  },
+  {
+    id: "own",
+    header: "Own peak",
+    definition: DEFINITIONS.memoryOwnPeak,
+    value: (row) => row.own_peak_bytes,
+    unit: "bytes",
+    width: "88px",
+  },
 ];
 
 /** The name of a group, in brackets where it stands for what has none. */
@@ -33,41 +56,123 @@ export function groupName(row: MemoryGroup): string {
 }
 
 const GROUP: Column<MemoryGroup>[] = [
-  { id: "bytes", header: "At the peak", definition: DEFINITIONS.memoryAtPeak, value: (row) => row.bytes, unit: "bytes", width: "100px" },
-  { id: "share", header: "%", definition: DEFINITIONS.memoryPercent, value: (row) => row.percent, unit: "percent", missing: "–", width: "76px" },
-  { id: "own", header: "Own peak", definition: DEFINITIONS.memoryOwnPeak, value: (row) => row.own_peak_bytes, unit: "bytes", width: "96px" },
-  { id: "count", header: "Alive", definition: DEFINITIONS.memoryAlive, value: (row) => row.allocations, unit: "count", missing: "–", width: "76px" },
+  {
+    id: "bytes",
+    header: "At the peak",
+    definition: DEFINITIONS.memoryAtPeak,
+    value: (row) => row.bytes,
+    unit: "bytes",
+    width: "100px",
+  },
+  {
+    id: "share",
+    header: "%",
+    definition: DEFINITIONS.memoryPercent,
+    value: (row) => row.percent,
+    unit: "percent",
+    missing: "–",
+    width: "76px",
+  },
+  {
+    id: "own",
+    header: "Own peak",
+    definition: DEFINITIONS.memoryOwnPeak,
+    value: (row) => row.own_peak_bytes,
+    unit: "bytes",
+    width: "96px",
+  },
+  {
+    id: "count",
+    header: "Alive",
+    definition: DEFINITIONS.memoryAlive,
+    value: (row) => row.allocations,
+    unit: "count",
+    missing: "–",
+    width: "76px",
+  },
 ];
 
 export const MODULES: Column<MemoryGroup>[] = [
-  { id: "name", header: "Module", definition: DEFINITIONS.memoryModule, value: groupName, cell: (row) => <OpName name={groupName(row)} />, width: "190px" },
+  {
+    id: "name",
+    header: "Module",
+    definition: DEFINITIONS.memoryModule,
+    value: groupName,
+    cell: (row) => <OpName name={groupName(row)} />,
+    width: "190px",
+  },
   ...GROUP,
 ];
 
 export const OP_TYPES: Column<MemoryGroup>[] = [
   { id: "name", header: "Op type", definition: DEFINITIONS.opType, value: groupName, width: "170px" },
-  { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "92px" },
+  {
+    id: "direction",
+    header: "Direction",
+    definition: DEFINITIONS.direction,
+    value: (row) => row.direction || null,
+    missing: "–",
+    filter: "choice",
+    width: "92px",
+  },
   ...GROUP,
 ];
 
 const iteration = (onGpu: boolean): Column<MemoryIteration>[] => [
-  { id: "number", header: "Iteration", definition: "Its number, as the training counts it; select one to see only it.", value: (row) => formatInteger(row.number), width: "96px" },
-  { id: "peak", header: "Peak allocated", definition: DEFINITIONS.memoryPeakAllocated, value: (row) => row.peak_allocated_bytes, unit: "bytes", width: "116px" },
-  { id: "reserved", header: "Peak reserved", definition: DEFINITIONS.memoryPeakReserved, value: (row) => row.peak_reserved_bytes, unit: "bytes", missing: onGpu ? "unknown" : "–", width: "122px" },
-  { id: "growth", header: "Growth", definition: DEFINITIONS.memoryGrowth, value: (row) => row.growth_bytes, unit: "bytes", width: "88px" },
-  { id: "allocations", header: "Allocations", definition: "Allocations that it made.", value: (row) => row.allocations, unit: "count", width: "98px" },
+  {
+    id: "number",
+    header: "Iteration",
+    definition: "Its number, as the training counts it; select one to see only it.",
+    value: (row) => formatInteger(row.number),
+    width: "96px",
+  },
+  {
+    id: "peak",
+    header: "Peak allocated",
+    definition: DEFINITIONS.memoryPeakAllocated,
+    value: (row) => row.peak_allocated_bytes,
+    unit: "bytes",
+    width: "116px",
+  },
+  {
+    id: "reserved",
+    header: "Peak reserved",
+    definition: DEFINITIONS.memoryPeakReserved,
+    value: (row) => row.peak_reserved_bytes,
+    unit: "bytes",
+    missing: onGpu ? "unknown" : "–",
+    width: "122px",
+  },
+  {
+    id: "growth",
+    header: "Growth",
+    definition: DEFINITIONS.memoryGrowth,
+    value: (row) => row.growth_bytes,
+    unit: "bytes",
+    width: "88px",
+  },
+  {
+    id: "allocations",
+    header: "Allocations",
+    definition: "Allocations that it made.",
+    value: (row) => row.allocations,
+    unit: "count",
+    width: "98px",
+  },
 ];
 
 /** With the categories at each iteration's own peak. The CPU's allocator reserves nothing; on a GPU it may be unknown. */
 export function iterationColumns(categories: readonly MemoryCategory[], onGpu: boolean): Column<MemoryIteration>[] {
-  const parts = categories.map((category, index): Column<MemoryIteration> => ({
-    id: category.key,
-    header: category.label,
-    definition: `At the iteration's own peak. ${category.definition}`,
-    value: (row) => row.category_bytes[index] ?? null,
-    unit: "bytes",
-    width: index === 0 ? "160px" : "124px",
-  }));
+  const parts = categories.map(
+    (category, index): Column<MemoryIteration> => ({
+      id: category.key,
+      header: category.label,
+      definition: `At the iteration's own peak. ${category.definition}`,
+      value: (row) => row.category_bytes[index] ?? null,
+      unit: "bytes",
+      width: index === 0 ? "160px" : "124px",
+    }),
+  );
   return [...iteration(onGpu), ...parts];
 }
 
@@ -89,9 +194,32 @@ export const ALLOCATIONS: Column<MemoryAllocation>[] = [
     cell: (row) => <OpName name={row.op || "(outside every op)"} />,
     width: "280px",
   },
-  { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "96px" },
-  { id: "bytes", header: "Size", definition: DEFINITIONS.memorySize, value: (row) => row.bytes, unit: "bytes", width: "96px" },
-  { id: "share", header: "%", definition: DEFINITIONS.memoryPercent, value: (row) => row.percent, unit: "percent", missing: "–", width: "76px" },
+  {
+    id: "direction",
+    header: "Direction",
+    definition: DEFINITIONS.direction,
+    value: (row) => row.direction || null,
+    missing: "–",
+    filter: "choice",
+    width: "96px",
+  },
+  {
+    id: "bytes",
+    header: "Size",
+    definition: DEFINITIONS.memorySize,
+    value: (row) => row.bytes,
+    unit: "bytes",
+    width: "96px",
+  },
+  {
+    id: "share",
+    header: "%",
+    definition: DEFINITIONS.memoryPercent,
+    value: (row) => row.percent,
+    unit: "percent",
+    missing: "–",
+    width: "76px",
+  },
   {
     id: "category",
     header: "Category",
@@ -105,8 +233,38 @@ export const ALLOCATIONS: Column<MemoryAllocation>[] = [
     ),
     width: "150px",
   },
-  { id: "iteration", header: "Iteration", definition: "The iteration that allocated it.", value: (row) => row.iteration, unit: "count", missing: "outside", width: "88px" },
-  { id: "freed", header: "Freed in", definition: DEFINITIONS.memoryFreed, value: (row) => row.freed || null, missing: "not in the recording", width: "150px" },
-  { id: "lifetime", header: "Lived", definition: DEFINITIONS.memoryLifetime, value: (row) => row.lifetime_ns, unit: "ns", missing: "–", width: "96px" },
-  { id: "module", header: "Module", definition: DEFINITIONS.memoryModule, value: (row) => row.module || null, missing: "–", width: "190px" },
+  {
+    id: "iteration",
+    header: "Iteration",
+    definition: "The iteration that allocated it.",
+    value: (row) => row.iteration,
+    unit: "count",
+    missing: "outside",
+    width: "88px",
+  },
+  {
+    id: "freed",
+    header: "Freed in",
+    definition: DEFINITIONS.memoryFreed,
+    value: (row) => row.freed || null,
+    missing: "not in the recording",
+    width: "150px",
+  },
+  {
+    id: "lifetime",
+    header: "Lived",
+    definition: DEFINITIONS.memoryLifetime,
+    value: (row) => row.lifetime_ns,
+    unit: "ns",
+    missing: "–",
+    width: "96px",
+  },
+  {
+    id: "module",
+    header: "Module",
+    definition: DEFINITIONS.memoryModule,
+    value: (row) => row.module || null,
+    missing: "–",
+    width: "190px",
+  },
 ];

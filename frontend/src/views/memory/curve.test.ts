@@ -15,7 +15,13 @@ describe("the curve of allocated memory", () => {
   });
 
   it("stacks one category on another", () => {
-    expect(stackedUp([[1, 2], [10, 0], [0, 5]])).toEqual([
+    expect(
+      stackedUp([
+        [1, 2],
+        [10, 0],
+        [0, 5],
+      ]),
+    ).toEqual([
       [1, 2],
       [11, 2],
       [11, 7],

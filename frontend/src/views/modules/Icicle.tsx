@@ -30,10 +30,18 @@ export function Icicle({ tree, model, hasGpu, top, selected, device, direction, 
   const box = useRef<HTMLDivElement>(null);
   const pixels = useWidth(box);
   const cells = useMemo(
-    () => layOut(tree, top, (row) => timeOf(row, device, direction), pixels, (row) => ownTimeOf(row, device, direction)),
+    () =>
+      layOut(
+        tree,
+        top,
+        (row) => timeOf(row, device, direction),
+        pixels,
+        (row) => ownTimeOf(row, device, direction),
+      ),
     [tree, top, device, direction, pixels],
   );
   const [focused, setFocused] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other cells have another first one.
   useEffect(() => setFocused(0), [cells]);
 
   const focus = (index: number): void => {
@@ -55,7 +63,12 @@ export function Icicle({ tree, model, hasGpu, top, selected, device, direction, 
   };
 
   if (cells.length === 0) {
-    return <p class="missing">No {direction === "both" ? "" : `${direction} `}{device.toUpperCase()} time in this module.</p>;
+    return (
+      <p class="missing">
+        No {direction === "both" ? "" : `${direction} `}
+        {device.toUpperCase()} time in this module.
+      </p>
+    );
   }
   const levels = cells[cells.length - 1]!.level + 1;
   return (
@@ -88,7 +101,11 @@ export function Icicle({ tree, model, hasGpu, top, selected, device, direction, 
             onFocus={() => setFocused(index)}
             onClick={() => onSelect(cell.key)}
           >
-            {cell.width * pixels >= TEXT_FROM && <span>{cell.merged > 0 ? "…" : cell.level === 0 ? cell.row.path || model : labelOf(cell.row, model)}</span>}
+            {cell.width * pixels >= TEXT_FROM && (
+              <span>
+                {cell.merged > 0 ? "…" : cell.level === 0 ? cell.row.path || model : labelOf(cell.row, model)}
+              </span>
+            )}
           </button>
         ))}
       </div>
@@ -110,9 +127,16 @@ export function step(cells: readonly Cell[], from: number, key: string): number 
     case "ArrowLeft":
       return cells[from - 1]?.level === cell.level ? from - 1 : null;
     case "ArrowDown":
-      return found((other) => other.level === cell.level + 1 && other.left + other.width / 2 >= cell.left && other.left < cell.left + cell.width);
+      return found(
+        (other) =>
+          other.level === cell.level + 1 &&
+          other.left + other.width / 2 >= cell.left &&
+          other.left < cell.left + cell.width,
+      );
     case "ArrowUp":
-      return found((other) => other.level === cell.level - 1 && other.left <= middle && middle <= other.left + other.width);
+      return found(
+        (other) => other.level === cell.level - 1 && other.left <= middle && middle <= other.left + other.width,
+      );
     default:
       return null;
   }
@@ -136,11 +160,19 @@ export function describe(row: ModuleRow, model: string, hasGpu: boolean): string
   const halves = (both: number | null, forward: number | null, backward: number | null): string =>
     `${exactUnit(both, "ns")} (forward ${formatNs(forward)}, backward ${formatNs(backward)})`;
   const lines = [(row.path || model) + (row.type && row.path ? ` (${row.type})` : "")];
-  if (hasGpu) lines.push(`GPU time ${halves(row.gpu_ns, row.gpu_forward_ns, row.gpu_backward_ns)}, ${formatUnit(row.gpu_percent, "percent")} of all`);
+  if (hasGpu)
+    lines.push(
+      `GPU time ${halves(row.gpu_ns, row.gpu_forward_ns, row.gpu_backward_ns)}, ${formatUnit(row.gpu_percent, "percent")} of all`,
+    );
   lines.push(`CPU time ${halves(row.cpu_ns, row.cpu_forward_ns, row.cpu_backward_ns)}`);
   lines.push(`Own time ${formatNs(hasGpu ? row.gpu_own_ns : row.cpu_own_ns)}`);
   lines.push(`Forward calls ${formatUnit(row.calls, "count")}, op calls ${formatUnit(row.op_calls, "count")}`);
-  if (hasGpu) lines.push(row.eligible_ns === 0 ? "Nothing in it could use Tensor Cores" : `On Tensor Cores ${formatUnit(row.utilization_percent, "percent")} of ${formatNs(row.eligible_ns)} eligible`);
+  if (hasGpu)
+    lines.push(
+      row.eligible_ns === 0
+        ? "Nothing in it could use Tensor Cores"
+        : `On Tensor Cores ${formatUnit(row.utilization_percent, "percent")} of ${formatNs(row.eligible_ns)} eligible`,
+    );
   return lines.join("\n");
 }
 
@@ -156,4 +188,3 @@ function useWidth(box: { current: HTMLElement | null }): number {
   }, [box.current]);
   return width;
 }
-

@@ -1,12 +1,14 @@
 /** The selected module: its numbers in words, and the way to its ops. */
 import type { ModuleRow } from "../../api/types";
-import { RelatedLinks } from "../../components/about/RelatedLinks";
+import { RelatedLinks } from "../filter/RelatedLinks";
 import { Facts } from "../../components/Facts";
 import { Pane } from "../../components/Pane";
 import { Term } from "../../components/Term";
 import { Text, Value } from "../../components/Value";
-import { useView } from "../../state/store";
 import { keyOf, labelOf } from "./tree";
+import { goTo } from "../../state/navigate";
+import { assign } from "../../state/param";
+import { filterParam, moduleParam, opParam } from "../../state/params";
 
 interface ModulePaneProps {
   row: ModuleRow;
@@ -15,14 +17,18 @@ interface ModulePaneProps {
 }
 
 export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
-  const { set } = useView();
   const isModule = row.role === null;
   const subject = { kind: "module", id: keyOf(row) } as const;
   return (
-    <Pane of="module" testId="module-detail" onClose={() => set({ module: null })}>
+    <Pane of="module" testId="module-detail" onClose={() => assign(moduleParam.to(null))}>
       <h2 class="pane-title">{row.path || labelOf(row, model)}</h2>
       <p>
-        <button type="button" class="button" data-testid="module-ops" onClick={() => set({ page: "ops", op: null, about: isModule && !row.path ? null : subject })}>
+        <button
+          type="button"
+          class="button"
+          data-testid="module-ops"
+          onClick={() => goTo("ops", opParam.to(null), filterParam.to(isModule && !row.path ? null : subject))}
+        >
           Show {isModule && !row.path ? "all" : "its"} ops
         </button>
       </p>
@@ -47,7 +53,14 @@ export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
           <h3>Tensor Cores</h3>
           <Facts
             rows={[
-              [<Term of="moduleUtilization">Utilization</Term>, <Value value={row.utilization_percent} unit="percent" missing={row.eligible_ns === 0 ? "–" : "unknown"} />],
+              [
+                <Term of="moduleUtilization">Utilization</Term>,
+                <Value
+                  value={row.utilization_percent}
+                  unit="percent"
+                  missing={row.eligible_ns === 0 ? "–" : "unknown"}
+                />,
+              ],
               [<Term of="moduleEligible">Eligible time</Term>, <Value value={row.eligible_ns} unit="ns" />],
               [<Term of="moduleTc">On Tensor Cores</Term>, <Value value={row.tc_ns} unit="ns" />],
               [<Term of="moduleEligibleOps">Eligible ops</Term>, <Value value={row.tc_eligible_ops} unit="count" />],
@@ -73,7 +86,10 @@ export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
       <Facts
         rows={[
           [<Term of="moduleType">Type</Term>, <Text value={row.type} missing={isModule ? "not recorded" : "–"} />],
-          [<Term of="moduleCalls">Calls per iteration</Term>, <Value value={row.calls_per_iteration} unit="count" missing="–" />],
+          [
+            <Term of="moduleCalls">Calls per iteration</Term>,
+            <Value value={row.calls_per_iteration} unit="count" missing="–" />,
+          ],
           [<Term of="moduleAllCalls">Calls</Term>, <Value value={row.calls} unit="count" missing="–" />],
           [<Term of="moduleOpCalls">Op calls</Term>, <Value value={row.op_calls} unit="count" />],
           [<Term of="moduleOps">Ops</Term>, <Value value={row.ops} unit="count" />],

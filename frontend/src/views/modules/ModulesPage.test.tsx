@@ -4,7 +4,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Client } from "../../api/client";
 import { ConnectionContext } from "../../api/useResource";
 import type { ModulesPage as ModulesData, OpsPage as OpsData } from "../../api/types";
-import { createStore, ViewContext, type Store } from "../../state/store";
+import { moduleParam, pageParam } from "../../state/params";
+import { connectAddress } from "../../state/address";
+import { ALL_PARAMS } from "../../shell/routes";
 import { ops } from "../../testing/fixtures";
 import { modules, noModules } from "../../testing/modules";
 import { OpsPage } from "../ops/OpsPage";
@@ -14,40 +16,40 @@ import { ModulesPage } from "./ModulesPage";
 const connection = { client: new Client({ answer: () => new Promise(() => {}), file: null }), generation: 0 };
 
 let root: HTMLElement;
-let store: Store;
+let disconnect: () => void;
 
 async function draw(data: ModulesData, opsData: OpsData = ops): Promise<void> {
-  const once = (): void => {
-    const page = store.get().page === "ops" ? <OpsPage data={opsData} /> : <ModulesPage data={data} />;
+  const Shown = () => (pageParam.value === "ops" ? <OpsPage data={opsData} /> : <ModulesPage data={data} />);
+  await act(() =>
     render(
       <ConnectionContext.Provider value={connection}>
-        <ViewContext.Provider value={{ state: store.get(), set: store.set }}>{page}</ViewContext.Provider>
+        <Shown />
       </ConnectionContext.Provider>,
       root,
-    );
-  };
-  store.subscribe(once);
-  await act(once);
+    ),
+  );
 }
 
 const byId = (id: string): HTMLElement | null => root.querySelector(`[data-testid="${id}"]`);
 const cells = (): HTMLElement[] => [...root.querySelectorAll<HTMLElement>(".icicle-cell")];
-const names = (): (string | null)[] => [...root.querySelectorAll("tbody td:first-child .link")].map((cell) => cell.textContent);
+const names = (): (string | null)[] =>
+  [...root.querySelectorAll("tbody td:first-child .link")].map((cell) => cell.textContent);
 const click = (element: Element | null | undefined): Promise<void> => act(() => (element as HTMLElement).click());
-const buttonOf = (text: string): Element | undefined => [...root.querySelectorAll("button")].find((button) => button.textContent?.trim() === text);
+const buttonOf = (text: string): Element | undefined =>
+  [...root.querySelectorAll("button")].find((button) => button.textContent?.trim() === text);
 
 beforeEach(() => {
   window.location.hash = "";
   root = document.createElement("div");
   document.body.append(root);
   vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(1000);
-  store = createStore();
+  disconnect = connectAddress(ALL_PARAMS);
 });
 
 afterEach(() => {
   render(null, root);
   root.remove();
-  store.dispose();
+  disconnect();
   vi.restoreAllMocks();
 });
 
@@ -62,7 +64,14 @@ describe("the Modules page", () => {
       "=HYPERLINK(1), 20.0 ms",
       "2 modules too small to draw, 10.0 ms together",
     ]);
-    expect(names()).toEqual(["ResNet50", "layer1 (2 left out)", "0", "=HYPERLINK(1)", "stem", "outside modules: optimizer"]);
+    expect(names()).toEqual([
+      "ResNet50",
+      "layer1 (2 left out)",
+      "0",
+      "=HYPERLINK(1)",
+      "stem",
+      "outside modules: optimizer",
+    ]);
     expect(byId("modules-left-out")?.textContent).toContain("3 modules");
   });
 
@@ -85,7 +94,7 @@ describe("the Modules page", () => {
   });
 
   it("shows a leaf within the module that holds it", async () => {
-    store.set({ module: "layer1.0" });
+    moduleParam.value = "layer1.0";
     await draw(modules);
     expect(cells()[0]?.textContent).toBe("layer1");
     expect(root.querySelector('[aria-selected="true"]')?.textContent).toBe("0");
@@ -93,10 +102,12 @@ describe("the Modules page", () => {
   });
 
   it("is walked and zoomed out of with the keyboard", async () => {
-    store.set({ module: "layer1" });
+    moduleParam.value = "layer1";
     await draw(modules);
     const press = (key: string): Promise<void> =>
-      act(() => void (document.activeElement ?? root).dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })));
+      act(
+        () => void (document.activeElement ?? root).dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })),
+      );
     await act(() => cells()[0]!.focus());
     await press("ArrowDown");
     expect(document.activeElement?.textContent).toBe("0");
@@ -105,12 +116,15 @@ describe("the Modules page", () => {
     await press("ArrowUp");
     expect(document.activeElement?.textContent).toBe("layer1");
     await press("ArrowUp");
-    expect(store.get().module).toBe(".");
+    expect(moduleParam.value).toBe(".");
     expect(root.querySelectorAll('.icicle-cell[tabindex="0"]')).toHaveLength(1);
   });
 
   it("sizes by the time that is chosen", async () => {
-    await draw({ ...modules, rows: modules.rows.map((row) => (row.path === "stem" ? { ...row, gpu_backward_ns: 0 } : row)) });
+    await draw({
+      ...modules,
+      rows: modules.rows.map((row) => (row.path === "stem" ? { ...row, gpu_backward_ns: 0 } : row)),
+    });
     await click(buttonOf("Backward"));
     expect(cells().map((cell) => cell.textContent)).not.toContain("stem");
     await click(buttonOf("CPU time"));
@@ -123,19 +137,19 @@ describe("the Modules page", () => {
     expect(names()).toEqual(["ResNet50", "layer1 (2 left out)", "stem", "outside modules: optimizer"]);
     await click(root.querySelector('[aria-label="Show what is in layer1"]'));
     expect(names()).toHaveLength(6);
-    expect(store.get().module).toBeNull();
+    expect(moduleParam.value).toBeNull();
   });
 
   it("leads to the ops of a module, and from there to all ops", async () => {
-    store.set({ module: "layer1" });
+    moduleParam.value = "layer1";
     await draw(modules, { ...ops, rows: ops.rows.slice(0, 8) });
     await click(byId("module-ops"));
-    expect(store.get().page).toBe("ops");
+    expect(pageParam.value).toBe("ops");
     const held = ops.rows.slice(0, 8).filter((row) => row.module.startsWith("layer1.")).length;
     expect(held).toBeGreaterThan(0);
-    expect(byId("about")?.textContent).toContain(`${held} of 8 ops`);
+    expect(byId("page-filter")?.textContent).toContain(`${held} of 8 ops`);
     expect(root.querySelectorAll("tbody tr")).toHaveLength(held);
-    await click(byId("about-clear"));
+    await click(byId("page-filter-clear"));
     expect(root.querySelectorAll("tbody tr")).toHaveLength(8);
   });
 
@@ -151,7 +165,13 @@ describe("the Modules page", () => {
   });
 
   it("leaves GPU figures out of a recording without one", async () => {
-    const cpu = modules.rows.map((row) => ({ ...row, gpu_ns: null, gpu_percent: null, eligible_ns: null, utilization_percent: null }));
+    const cpu = modules.rows.map((row) => ({
+      ...row,
+      gpu_ns: null,
+      gpu_percent: null,
+      eligible_ns: null,
+      utilization_percent: null,
+    }));
     await draw({ ...modules, has_gpu: false, rows: cpu });
     expect(root.querySelector("thead")?.textContent).not.toContain("GPU");
     expect(buttonOf("GPU time")).toBeUndefined();

@@ -1,26 +1,28 @@
 /** The Modules page: the module tree as an icicle and as a table, the selected module in a pane beside the table. */
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import type { ModuleRow, ModulesPage as ModulesData } from "../../api/types";
-import { AboutChip } from "../../components/about/AboutChip";
-import { useAbout } from "../../components/about/useAbout";
+import { FilterChip } from "../filter/FilterChip";
+import { usePageFilter } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
 import { number, text } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
 import { CoverageLine } from "../../components/CoverageLine";
-import { PageHead } from "../../components/PageHead";
+import { PageHead } from "../../features/PageHead";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { DEFINITIONS } from "../../format/definitions";
 import { formatCount } from "../../format/number";
-import { useView } from "../../state/store";
 import { moduleColumns } from "./columns";
 import { Icicle } from "./Icicle";
 import { IcicleLegend } from "./IcicleLegend";
 import { timeOf, type Device, type Direction } from "./layout";
 import { ModulePane } from "./ModulePane";
 import { NoModules } from "./NoModules";
-import { Switch } from "./Switch";
+import { Switch } from "../../components/Switch";
 import { arrange, buildTree, keyAbove, keyOf, keysAbove, labelOf, openAtFirst } from "./tree";
+import { assign } from "../../state/param";
+import { moduleParam } from "../../state/params";
+import { modulesTable } from "./params";
 
 export function ModulesPage({ data }: { data: ModulesData }) {
   return (
@@ -28,46 +30,65 @@ export function ModulesPage({ data }: { data: ModulesData }) {
       <PageHead title="Modules" headline={data.headline} range={data.range}>
         {data.from_stacks && (
           <p class="muted">
-            The modules were read from Python stacks: a path names the class and number of each instance, not the attribute that holds it.
+            The modules were read from Python stacks: a path names the class and number of each instance, not the
+            attribute that holds it.
           </p>
         )}
       </PageHead>
-      {data.rows.length === 0 ? <NoModules /> : <Modules key={`${data.ref.run} ${data.ref.session} ${data.ref.rank}`} data={data} />}
+      {data.rows.length === 0 ? (
+        <NoModules />
+      ) : (
+        <Modules key={`${data.ref.run} ${data.ref.session} ${data.ref.rank}`} data={data} />
+      )}
       <CoverageLine coverage={data.coverage} />
     </>
   );
 }
 
 function Modules({ data }: { data: ModulesData }) {
-  const { state, set } = useView();
   const rows = useMemo(() => [...data.rows, ...data.outside], [data]);
   const tree = useMemo(() => buildTree(rows), [rows]);
   const typed = useMemo(() => data.rows.some((row) => row.path && row.type), [data]);
-  const columns = useMemo(() => moduleColumns(data.has_gpu, data.model, typed, tree), [data.has_gpu, data.model, typed, tree]);
-  const selected = state.module !== null ? (tree.byKey.get(state.module) ?? null) : null;
+  const columns = useMemo(
+    () => moduleColumns(data.has_gpu, data.model, typed, tree),
+    [data.has_gpu, data.model, typed, tree],
+  );
+  const selected = moduleParam.value !== null ? (tree.byKey.get(moduleParam.value) ?? null) : null;
   const selectedKey = selected ? keyOf(selected) : null;
 
   const [open, setOpen] = useState(() => openAtFirst(tree, selectedKey));
   // A selected module shows what is in it.
-  const reveal = (key: string): void => setOpen((before) => new Set([...before, key, ...keysAbove(key)]));
+  const reveal = useCallback(
+    (key: string): void => setOpen((before) => new Set([...before, key, ...keysAbove(key)])),
+    [],
+  );
   // A link may be followed while the page is open.
   useEffect(() => {
     if (selectedKey !== null) reveal(selectedKey);
-  }, [selectedKey]);
+  }, [selectedKey, reveal]);
   const select = (key: string): void => {
     // With the selection, so that the table has the row when it scrolls to it.
     reveal(key);
-    set({ module: key });
+    assign(moduleParam.to(key));
   };
-  const about = useAbout();
-  const own = about.related === null ? null : about.modules;
+  const filter = usePageFilter();
+  const own = filter.related === null ? null : filter.modules;
   const [only] = own?.size === 1 ? own : [];
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only as the filter comes to hold one module: what is selected after that is the reader's choice.
   useEffect(() => {
     // The one module of an op is what its link is for.
-    if (only !== undefined && state.module === null && tree.byKey.has(only)) select(only);
+    if (only !== undefined && moduleParam.value === null && tree.byKey.has(only)) select(only);
   }, [only]);
   const order = useCallback(
-    (sorted: ModuleRow[], filtered: boolean) => (own === null ? arrange(tree, open, sorted, filtered) : arrange(tree, open, sorted.filter((row) => own.has(keyOf(row))), true)),
+    (sorted: ModuleRow[], filtered: boolean) =>
+      own === null
+        ? arrange(tree, open, sorted, filtered)
+        : arrange(
+            tree,
+            open,
+            sorted.filter((row) => own.has(keyOf(row))),
+            true,
+          ),
     [tree, open, own],
   );
 
@@ -75,19 +96,38 @@ function Modules({ data }: { data: ModulesData }) {
   const [direction, setDirection] = useState<Direction>("both");
   const top = topOf(selectedKey, tree.below);
   const icicle = useMemo(() => icicleColumns(data.model, device, direction), [data.model, device, direction]);
-  const drawn = useMemo(() => rows.filter((row) => (keyOf(row) === top || keysAbove(keyOf(row)).includes(top)) && (timeOf(row, device, direction) ?? 0) > 0), [rows, top, device, direction]);
+  const drawn = useMemo(
+    () =>
+      rows.filter(
+        (row) =>
+          (keyOf(row) === top || keysAbove(keyOf(row)).includes(top)) && (timeOf(row, device, direction) ?? 0) > 0,
+      ),
+    [rows, top, device, direction],
+  );
   return (
     <>
       <Card title="Time by module" class="modules-icicle">
         <div class="modules-bar">
           <Path shown={top} label={(key) => labelOf(tree.byKey.get(key)!, data.model)} onSelect={select} />
           {data.has_gpu && (
-            <Switch label="Time of" value={device} choices={[["gpu", "GPU time"], ["cpu", "CPU time"]]} onChange={setDevice} />
+            <Switch
+              label="Time of"
+              value={device}
+              choices={[
+                ["gpu", "GPU time"],
+                ["cpu", "CPU time"],
+              ]}
+              onChange={setDevice}
+            />
           )}
           <Switch
             label="Direction"
             value={direction}
-            choices={[["both", "Both"], ["forward", "Forward"], ["backward", "Backward"]]}
+            choices={[
+              ["both", "Both"],
+              ["forward", "Forward"],
+              ["backward", "Backward"],
+            ]}
             onChange={setDirection}
           />
         </div>
@@ -105,16 +145,22 @@ function Modules({ data }: { data: ModulesData }) {
           <IcicleLegend hasGpu={data.has_gpu} device={device} direction={direction} />
         </Drawing>
       </Card>
-      <AboutChip about={about} shown={own === null ? rows.length : rows.filter((row) => own.has(keyOf(row))).length} known={rows.length} of="modules, and those around them" />
+      <FilterChip
+        filter={filter}
+        shown={own === null ? rows.length : rows.filter((row) => own.has(keyOf(row))).length}
+        known={rows.length}
+        of="modules, and those around them"
+      />
       <div class={selected ? "split" : ""}>
         <DataTable
           name={`modules ${data.ref.run}`}
           testId="modules-table"
+          options={modulesTable}
           columns={columns}
           rows={rows}
           rowId={keyOf}
           selected={selectedKey}
-          onSelect={(row) => (keyOf(row) === selectedKey ? set({ module: null }) : select(keyOf(row)))}
+          onSelect={(row) => (keyOf(row) === selectedKey ? assign(moduleParam.to(null)) : select(keyOf(row)))}
           arrange={order}
           actions={
             <>
@@ -131,7 +177,15 @@ function Modules({ data }: { data: ModulesData }) {
               </button>
             </>
           }
-          lead={(row) => <Fold row={row} open={open} label={labelOf(row, data.model)} foldable={tree.below.has(keyOf(row))} onChange={setOpen} />}
+          lead={(row) => (
+            <Fold
+              row={row}
+              open={open}
+              label={labelOf(row, data.model)}
+              foldable={tree.below.has(keyOf(row))}
+              onChange={setOpen}
+            />
+          )}
         />
         {selected && <ModulePane row={selected} model={data.model} hasGpu={data.has_gpu} />}
       </div>
@@ -158,7 +212,15 @@ function topOf(selected: string | null, below: ReadonlyMap<string, unknown>): st
 }
 
 /** The modules around the one shown, each a way back to it. */
-function Path({ shown, label, onSelect }: { shown: string; label: (key: string) => string; onSelect: (key: string) => void }) {
+function Path({
+  shown,
+  label,
+  onSelect,
+}: {
+  shown: string;
+  label: (key: string) => string;
+  onSelect: (key: string) => void;
+}) {
   return (
     <nav class="modules-path" aria-label="Modules around this one" data-testid="modules-path">
       {keysAbove(shown)

@@ -41,7 +41,13 @@ type Time = (row: ModuleRow) => number | null;
  * The module `top` and all in it. Where the parts of a module overlap on the GPU and so are longer than it together, they are
  * made narrower alike; what is left of its width is its own time.
  */
-export function layOut(tree: ModuleTree, top: string, time: Time, pixels: number, own: (row: ModuleRow) => number = () => 0): Cell[] {
+export function layOut(
+  tree: ModuleTree,
+  top: string,
+  time: Time,
+  pixels: number,
+  own: (row: ModuleRow) => number = () => 0,
+): Cell[] {
   const first = tree.byKey.get(top);
   const whole = first ? (time(first) ?? 0) : 0;
   if (!first || whole <= 0) return [];

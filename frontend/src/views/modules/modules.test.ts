@@ -22,14 +22,35 @@ describe("the tree", () => {
     expect(keys(ROWS)).toEqual([".", "body", "body.1", "stem", "body.0", ":optimizer"]);
     expect(["body.1", "body", ".", ":optimizer"].map(keyAbove)).toEqual(["body", ".", null, null]);
     expect(keysAbove("a.b.c")).toEqual(["a.b", "a", "."]);
-    expect(ROWS.map((row) => labelOf(row, "Net"))).toEqual(["Net", "body", "1", "stem", "0", "outside modules: optimizer"]);
+    expect(ROWS.map((row) => labelOf(row, "Net"))).toEqual([
+      "Net",
+      "body",
+      "1",
+      "stem",
+      "0",
+      "outside modules: optimizer",
+    ]);
   });
 
   it("shows what is in open modules, siblings as sorted", () => {
     expect(keys(arrange(tree, new Set(["."]), ROWS, false))).toEqual([".", "body", "stem", ":optimizer"]);
-    expect(keys(arrange(tree, new Set([".", "body"]), ROWS, false))).toEqual([".", "body", "body.1", "body.0", "stem", ":optimizer"]);
+    expect(keys(arrange(tree, new Set([".", "body"]), ROWS, false))).toEqual([
+      ".",
+      "body",
+      "body.1",
+      "body.0",
+      "stem",
+      ":optimizer",
+    ]);
     const ascending = [...ROWS].reverse();
-    expect(keys(arrange(tree, new Set([".", "body"]), ascending, false))).toEqual([":optimizer", ".", "stem", "body", "body.0", "body.1"]);
+    expect(keys(arrange(tree, new Set([".", "body"]), ascending, false))).toEqual([
+      ":optimizer",
+      ".",
+      "stem",
+      "body",
+      "body.0",
+      "body.1",
+    ]);
     expect(keys(arrange(tree, new Set(["body"]), ROWS, false))).toEqual([".", ":optimizer"]);
   });
 
@@ -41,7 +62,10 @@ describe("the tree", () => {
 
   it("opens level by level up to some thirty rows, and the way to the selected module", () => {
     expect([...openAtFirst(tree, null)]).toEqual(expect.arrayContaining([".", "body"]));
-    const wide = buildTree([moduleRow(""), ...Array.from({ length: 100 }, (_, index) => [moduleRow(`m${index}`), moduleRow(`m${index}.x`)]).flat()]);
+    const wide = buildTree([
+      moduleRow(""),
+      ...Array.from({ length: 100 }, (_, index) => [moduleRow(`m${index}`), moduleRow(`m${index}.x`)]).flat(),
+    ]);
     expect([...openAtFirst(wide, null)]).toEqual(["."]);
     expect([...openAtFirst(wide, "m3.x")].sort()).toEqual([".", "m3"]);
   });
@@ -58,8 +82,20 @@ describe("the tree", () => {
 describe("the icicle", () => {
   it("draws modules in the order of their calls, as wide as their time", () => {
     const cells = layOut(tree, ".", gpu, 1000);
-    expect(cells.map((cell) => [cell.key, cell.level])).toEqual([[".", 0], ["stem", 1], ["body", 1], ["body.0", 2], ["body.1", 2]]);
-    expect(cells.map((cell) => [cell.left, cell.width].map((part) => Math.round(part * 100)))).toEqual([[0, 100], [0, 20], [20, 70], [20, 15], [35, 50]]);
+    expect(cells.map((cell) => [cell.key, cell.level])).toEqual([
+      [".", 0],
+      ["stem", 1],
+      ["body", 1],
+      ["body.0", 2],
+      ["body.1", 2],
+    ]);
+    expect(cells.map((cell) => [cell.left, cell.width].map((part) => Math.round(part * 100)))).toEqual([
+      [0, 100],
+      [0, 20],
+      [20, 70],
+      [20, 15],
+      [35, 50],
+    ]);
   });
 
   it("draws one module over the full width", () => {
@@ -69,12 +105,19 @@ describe("the icicle", () => {
   });
 
   it("keeps overlapping parts within the module that holds them", () => {
-    const overlapping = buildTree([moduleRow("", { gpu_ns: 50 }), moduleRow("a", { gpu_ns: 40, order: 1 }), moduleRow("b", { gpu_ns: 40, order: 2 })]);
+    const overlapping = buildTree([
+      moduleRow("", { gpu_ns: 50 }),
+      moduleRow("a", { gpu_ns: 40, order: 1 }),
+      moduleRow("b", { gpu_ns: 40, order: 2 }),
+    ]);
     expect(layOut(overlapping, ".", gpu, 1000).map((cell) => cell.width)).toEqual([1, 0.5, 0.5]);
   });
 
   it("merges what is too narrow to draw and loses none of it", () => {
-    const wide = buildTree([moduleRow("", { gpu_ns: 5000 }), ...Array.from({ length: 500 }, (_, index) => moduleRow(`m${index}`, { gpu_ns: 10, order: index + 1 }))]);
+    const wide = buildTree([
+      moduleRow("", { gpu_ns: 5000 }),
+      ...Array.from({ length: 500 }, (_, index) => moduleRow(`m${index}`, { gpu_ns: 10, order: index + 1 })),
+    ]);
     expect(layOut(wide, ".", gpu, 1400)).toHaveLength(501);
     const narrow = layOut(wide, ".", gpu, 400).slice(1);
     expect(narrow.length).toBeLessThan(200);
@@ -84,15 +127,24 @@ describe("the icicle", () => {
   });
 
   it("fills the place of modules that were left out, not that of the module's own time", () => {
-    const cut = buildTree([moduleRow("", { gpu_ns: 100, gpu_own_ns: 10, children: 5 }), moduleRow("a", { gpu_ns: 50, order: 1 })]);
+    const cut = buildTree([
+      moduleRow("", { gpu_ns: 100, gpu_own_ns: 10, children: 5 }),
+      moduleRow("a", { gpu_ns: 50, order: 1 }),
+    ]);
     const cells = layOut(cut, ".", gpu, 1000, (row) => ownTimeOf(row, "gpu", "both"));
-    expect(cells.map((cell) => [cell.key, cell.merged, cell.ns])).toEqual([[".", 0, 100], ["a", 0, 50], [".", 4, 40]]);
+    expect(cells.map((cell) => [cell.key, cell.merged, cell.ns])).toEqual([
+      [".", 0, 100],
+      ["a", 0, 50],
+      [".", 4, 40],
+    ]);
     expect(cells[2]!.left).toBeCloseTo(0.5);
     expect(cells[2]!.width).toBeCloseTo(0.4);
   });
 
   it("draws thirty levels", () => {
-    const deep = Array.from({ length: 31 }, (_, level) => moduleRow(Array.from({ length: level }, (_, at) => `l${at}`).join("."), { gpu_ns: 100 - level, order: level }));
+    const deep = Array.from({ length: 31 }, (_, level) =>
+      moduleRow(Array.from({ length: level }, (_, at) => `l${at}`).join("."), { gpu_ns: 100 - level, order: level }),
+    );
     const cells = layOut(buildTree(deep), ".", gpu, 400);
     expect(cells).toHaveLength(31);
     expect(cells[30]!.level).toBe(30);
@@ -128,7 +180,11 @@ describe("the icicle", () => {
   });
 
   it("says exact times, and unknown where there is none", () => {
-    const text = describeRow(moduleRow("body.1", { gpu_ns: 1_234_567, gpu_backward_ns: null, eligible_ns: 10, utilization_percent: null }), "Net", true);
+    const text = describeRow(
+      moduleRow("body.1", { gpu_ns: 1_234_567, gpu_backward_ns: null, eligible_ns: 10, utilization_percent: null }),
+      "Net",
+      true,
+    );
     expect(text.split("\n")[0]).toBe("body.1");
     expect(text).toContain("GPU time 1,234,567 ns");
     expect(text).toContain("backward unknown");

@@ -45,7 +45,12 @@ export function buildTree(rows: readonly ModuleRow[]): ModuleTree {
  * Sorted rows in the order of a tree: each followed by what is in it, siblings as sorted. Filtered rows keep those above them;
  * unfiltered, only what lies in `open` modules is shown.
  */
-export function arrange(tree: ModuleTree, open: ReadonlySet<string>, sorted: readonly ModuleRow[], filtered: boolean): ModuleRow[] {
+export function arrange(
+  tree: ModuleTree,
+  open: ReadonlySet<string>,
+  sorted: readonly ModuleRow[],
+  filtered: boolean,
+): ModuleRow[] {
   const rank = new Map(sorted.map((row, index) => [keyOf(row), index]));
   for (const row of filtered ? sorted : []) {
     const key = keyOf(row);

@@ -1,7 +1,7 @@
 /** One op: what it is, its kernels, its input shapes and its time in each iteration. */
 import type { OpDetail, OpKernel, OpShapes } from "../../api/types";
-import { RelatedLinks } from "../../components/about/RelatedLinks";
-import { OpIterations } from "../../components/chart/OpIterations";
+import { RelatedLinks } from "../filter/RelatedLinks";
+import { OpIterations } from "../../features/chart/OpIterations";
 import { Facts } from "../../components/Facts";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
@@ -9,13 +9,35 @@ import { Term } from "../../components/Term";
 import { Text, Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
-import { useView } from "../../state/store";
 import { precisionOf } from "../kernels/precision";
+import { goTo } from "../../state/navigate";
+import { kernelParam } from "../../state/params";
 
 const KERNELS: Column<OpKernel>[] = [
-  { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, value: (row) => row.name, cell: (row) => row.short_name, width: "190px" },
-  { id: "total", header: "Total", definition: DEFINITIONS.totalTime, value: (row) => row.total_ns, unit: "ns", width: "86px" },
-  { id: "share", header: "%", definition: "Share of the op's GPU time.", value: (row) => row.percent, unit: "percent", width: "70px" },
+  {
+    id: "name",
+    header: "Kernel",
+    definition: DEFINITIONS.kernelName,
+    value: (row) => row.name,
+    cell: (row) => row.short_name,
+    width: "190px",
+  },
+  {
+    id: "total",
+    header: "Total",
+    definition: DEFINITIONS.totalTime,
+    value: (row) => row.total_ns,
+    unit: "ns",
+    width: "86px",
+  },
+  {
+    id: "share",
+    header: "%",
+    definition: "Share of the op's GPU time.",
+    value: (row) => row.percent,
+    unit: "percent",
+    width: "70px",
+  },
   {
     id: "tc",
     header: "On TC",
@@ -29,22 +51,76 @@ const KERNELS: Column<OpKernel>[] = [
     width: "80px",
   },
   { id: "precision", header: "Precision", definition: DEFINITIONS.kernelPrecision, value: precisionOf, width: "80px" },
-  { id: "average", header: "Mean", definition: DEFINITIONS.averageTime, value: (row) => row.average_ns, unit: "ns", width: "86px" },
-  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "66px" },
-  { id: "family", header: "Family", definition: DEFINITIONS.kernelFamily, value: (row) => row.family || null, width: "110px" },
-  { id: "bytes", header: "Bytes", definition: DEFINITIONS.bytes, value: (row) => row.bytes, unit: "bytes", missing: "–", width: "86px" },
+  {
+    id: "average",
+    header: "Mean",
+    definition: DEFINITIONS.averageTime,
+    value: (row) => row.average_ns,
+    unit: "ns",
+    width: "86px",
+  },
+  {
+    id: "calls",
+    header: "Calls",
+    definition: DEFINITIONS.calls,
+    value: (row) => row.calls,
+    unit: "count",
+    width: "66px",
+  },
+  {
+    id: "family",
+    header: "Family",
+    definition: DEFINITIONS.kernelFamily,
+    value: (row) => row.family || null,
+    width: "110px",
+  },
+  {
+    id: "bytes",
+    header: "Bytes",
+    definition: DEFINITIONS.bytes,
+    value: (row) => row.bytes,
+    unit: "bytes",
+    missing: "–",
+    width: "86px",
+  },
 ];
 
 const SHAPES: Column<OpShapes>[] = [
-  { id: "shapes", header: "Shapes", definition: DEFINITIONS.shapes, value: (row) => row.shapes || null, width: "240px" },
+  {
+    id: "shapes",
+    header: "Shapes",
+    definition: DEFINITIONS.shapes,
+    value: (row) => row.shapes || null,
+    width: "240px",
+  },
   { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "140px" },
-  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "66px" },
-  { id: "gpu", header: "GPU time", definition: DEFINITIONS.gpuTime, value: (row) => row.gpu_ns, unit: "ns", width: "90px" },
-  { id: "cpu", header: "CPU total", definition: DEFINITIONS.cpuTotal, value: (row) => row.cpu_total_ns, unit: "ns", width: "90px" },
+  {
+    id: "calls",
+    header: "Calls",
+    definition: DEFINITIONS.calls,
+    value: (row) => row.calls,
+    unit: "count",
+    width: "66px",
+  },
+  {
+    id: "gpu",
+    header: "GPU time",
+    definition: DEFINITIONS.gpuTime,
+    value: (row) => row.gpu_ns,
+    unit: "ns",
+    width: "90px",
+  },
+  {
+    id: "cpu",
+    header: "CPU total",
+    definition: DEFINITIONS.cpuTotal,
+    value: (row) => row.cpu_total_ns,
+    unit: "ns",
+    width: "90px",
+  },
 ];
 
 export function OpDetails({ data, hasGpu }: { data: OpDetail; hasGpu: boolean }) {
-  const { set } = useView();
   const { row } = data;
   return (
     <>
@@ -58,7 +134,10 @@ export function OpDetails({ data, hasGpu }: { data: OpDetail; hasGpu: boolean })
           [<Term of="cpuTotal">CPU total</Term>, <Value value={row.cpu_total_ns} unit="ns" />],
           [<Term of="tcEligible">TC eligible</Term>, <Verdict value={row.tc_eligible} />],
           [<Term of="usingTc">Using TC</Term>, <Verdict value={row.using_tc} />],
-          [<Term of="precision">Precision</Term>, <Text value={row.precision} missing={row.tc_eligible === "no" ? "–" : "unknown"} />],
+          [
+            <Term of="precision">Precision</Term>,
+            <Text value={row.precision} missing={row.tc_eligible === "no" ? "–" : "unknown"} />,
+          ],
           [<Term of="calls">Calls</Term>, <Value value={row.calls} unit="count" />],
         ]}
       />
@@ -70,13 +149,19 @@ export function OpDetails({ data, hasGpu }: { data: OpDetail; hasGpu: boolean })
         columns={KERNELS}
         rows={data.kernels}
         rowId={(kernel) => kernel.id}
-        onSelect={(kernel) => set({ page: "kernels", kernel: kernel.id })}
+        onSelect={(kernel) => goTo("kernels", kernelParam.to(kernel.id))}
       />
       <h3>Iterations</h3>
       <OpIterations op={row.name} iterations={data.iterations} hasGpu={hasGpu} />
       {data.bars_note && <p class="muted small">{data.bars_note}</p>}
       <h3>Input shapes</h3>
-      <DataTable name="shapes of the op" plain columns={SHAPES} rows={data.shapes} rowId={(shape) => `${shape.shapes} ${shape.dtypes}`} />
+      <DataTable
+        name="shapes of the op"
+        plain
+        columns={SHAPES}
+        rows={data.shapes}
+        rowId={(shape) => `${shape.shapes} ${shape.dtypes}`}
+      />
     </>
   );
 }

@@ -1,51 +1,64 @@
 /** The Ops page: every op in a table, the selected one in a pane beside it. */
 import { useMemo } from "preact/hooks";
 import type { OpsPage as OpsData } from "../../api/types";
-import { AboutChip } from "../../components/about/AboutChip";
-import { useAbout, useOwn } from "../../components/about/useAbout";
+import { FilterChip } from "../filter/FilterChip";
+import { usePageFilter, useOwn } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
 import { CoverageLine } from "../../components/CoverageLine";
-import { PageHead } from "../../components/PageHead";
+import { PageHead } from "../../features/PageHead";
 import { PartsBar } from "../../components/PartsBar";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { DEFINITIONS } from "../../format/definitions";
-import { useView } from "../../state/store";
 import { opColumns } from "../opColumns";
 import { holdsOp } from "../modules/tree";
 import { OpPane } from "./OpPane";
+import { assign } from "../../state/param";
+import { opParam } from "../../state/params";
+import { opsTable } from "./params";
 
 export function OpsPage({ data }: { data: OpsData }) {
-  const { state, set } = useView();
   const columns = useMemo(() => opColumns(data.has_gpu), [data.has_gpu]);
-  const about = useAbout();
-  const inModule = about.subject?.kind === "module" ? about.subject.id : null;
+  const filter = usePageFilter();
+  const inModule = filter.subject?.kind === "module" ? filter.subject.id : null;
   // What a module holds can be seen on the rows, at once and in an exported file.
-  const held = useMemo(() => (inModule === null ? data.rows : data.rows.filter((row) => holdsOp(inModule, row))), [data.rows, inModule]);
-  const own = useOwn(data.rows, about, (row, { ops }) => ops.has(row.id));
+  const held = useMemo(
+    () => (inModule === null ? data.rows : data.rows.filter((row) => holdsOp(inModule, row))),
+    [data.rows, inModule],
+  );
+  const own = useOwn(data.rows, filter, (row, { ops }) => ops.has(row.id));
   const rows = inModule === null ? own : held;
-  const types = useMemo(() => new Map(data.by_type.map(({ key }) => [key, DEFINITIONS[data.has_gpu ? "opTypeGpu" : "opTypeCpu"]])), [data.by_type]);
+  const types = useMemo(
+    () => new Map(data.by_type.map(({ key }) => [key, DEFINITIONS[data.has_gpu ? "opTypeGpu" : "opTypeCpu"]])),
+    [data.by_type, data.has_gpu],
+  );
   return (
     <>
       <PageHead title="Ops" headline={data.headline} range={data.range} />
       {data.by_type.length > 0 && (
-        <Card title={<Term of={data.has_gpu ? "opTypeGpu" : "opTypeCpu"}>{data.has_gpu ? "GPU" : "CPU"} time by op type</Term>} testId="ops-by-type">
+        <Card
+          title={
+            <Term of={data.has_gpu ? "opTypeGpu" : "opTypeCpu"}>{data.has_gpu ? "GPU" : "CPU"} time by op type</Term>
+          }
+          testId="ops-by-type"
+        >
           <PartsBar name="Time by op type" slices={data.by_type} context="op_type" definitions={types} />
         </Card>
       )}
-      <AboutChip about={about} shown={rows.length} known={data.rows.length} of="ops" />
-      <div class={state.op === null ? "" : "split"}>
+      <FilterChip filter={filter} shown={rows.length} known={data.rows.length} of="ops" />
+      <div class={opParam.value === null ? "" : "split"}>
         <DataTable
           name={`ops ${data.ref.run}`}
           testId="ops-table"
+          options={opsTable}
           columns={columns}
           rows={rows}
           rowId={(row) => row.id}
-          selected={state.op}
-          onSelect={(row) => set({ op: row.id === state.op ? null : row.id })}
+          selected={opParam.value}
+          onSelect={(row) => assign(opParam.to(row.id === opParam.value ? null : row.id))}
           totalRows={rows === data.rows ? data.total_rows : rows.length}
         />
-        {state.op !== null && <OpPane id={state.op} hasGpu={data.has_gpu} />}
+        {opParam.value !== null && <OpPane id={opParam.value} hasGpu={data.has_gpu} />}
       </div>
       <CoverageLine coverage={data.coverage} />
     </>

@@ -60,7 +60,9 @@ function Series({ points: inOrder }: { points: LossScalePoint[] }) {
             {points.map((point, index) => (
               <tr key={point.cycle}>
                 <td>{point.cycle}</td>
-                <td><Count value={point.step} /></td>
+                <td>
+                  <Count value={point.step} />
+                </td>
                 <td>
                   <Count value={point.scale} />
                 </td>

@@ -1,15 +1,14 @@
 /** The Overview page: DLProf's dashboard, from one `Overview` answer. */
 import type { Overview } from "../../api/types";
 import { Card } from "../../components/Card";
-import { Donut } from "../../components/chart/Donut";
-import { IterationBars, stepLine } from "../../components/chart/IterationBars";
+import { Donut } from "../../features/chart/Donut";
+import { IterationBars, stepLine } from "../../features/chart/IterationBars";
 import { CoverageLine } from "../../components/CoverageLine";
 import { Legend } from "../../components/Legend";
-import { PageHead } from "../../components/PageHead";
-import { BarsHint } from "../../components/RangePicker";
+import { PageHead } from "../../features/PageHead";
+import { BarsHint } from "../../features/RangePicker";
 import { Term } from "../../components/Term";
-import { TraceLinks } from "../../components/TraceLinks";
-import { useView } from "../../state/store";
+import { TraceLinks } from "../../features/TraceLinks";
 import { Findings } from "./Findings";
 import { Gpus } from "./Gpus";
 import { KeyFigures } from "./KeyFigures";
@@ -20,13 +19,14 @@ import { Performance } from "./Performance";
 import { Precision } from "./Precision";
 import { SystemConfiguration } from "./SystemConfiguration";
 import { TopOps } from "./TopOps";
+import { assign } from "../../state/param";
+import { rangeParam } from "../../state/params";
 
 /** The categories that only a recording with a GPU can have. */
 const ON_GPU: ReadonlySet<string> = new Set(["tensor_core", "other_kernels", "memory"]);
 const NONE: ReadonlySet<string> = new Set();
 
 export function OverviewPage({ data }: { data: Overview }) {
-  const { set } = useView();
   const definitions = new Map(data.categories.map((category) => [category.key, category.definition]));
   const { summary } = data;
   // Without a GPU its categories are not missing from the recording: they do not apply.
@@ -34,7 +34,9 @@ export function OverviewPage({ data }: { data: Overview }) {
   const usage = data.resource_usage.filter(applies);
   const largest = largestSlice(usage);
   // What the recorder added is no part of the step, and so has no share of it.
-  const recorder = data.categories.filter(({ key }) => key === "recorder").map(({ key, label }) => ({ key, label, value_ns: summary.recorder_ns, percent: null }));
+  const recorder = data.categories
+    .filter(({ key }) => key === "recorder")
+    .map(({ key, label }) => ({ key, label, value_ns: summary.recorder_ns, percent: null }));
   const count = summary.aggregated_iterations;
   // Times in the legends are totals; the step time above them is not.
   const over = <span class="muted small">{count === 1 ? "1 iteration" : `total of ${count} iterations`}</span>;
@@ -58,7 +60,7 @@ export function OverviewPage({ data }: { data: Overview }) {
         categories={data.categories}
         hidden={data.has_gpu ? NONE : ON_GPU}
         stepNs={stepLine(data.step)}
-        onSelect={(range) => set({ range })}
+        onSelect={(range) => assign(rangeParam.to(range))}
       >
         {data.bars_note && <p class="muted small">{data.bars_note}</p>}
         <Legend slices={[...usage, ...recorder]} context="resource_usage" definitions={definitions} plain />
@@ -81,11 +83,23 @@ export function OverviewPage({ data }: { data: Overview }) {
         <>
           <div class="grid grid-donuts">
             <Card title={<Term of="gpuUtilization">GPU utilization</Term>} actions={over}>
-              <Donut name="GPU utilization" slices={data.gpu_utilization} context="gpu_utilization" centre={summary.gpu_utilization_percent} centreLabel="busy" />
+              <Donut
+                name="GPU utilization"
+                slices={data.gpu_utilization}
+                context="gpu_utilization"
+                centre={summary.gpu_utilization_percent}
+                centreLabel="busy"
+              />
             </Card>
             {resources}
             <Card title={<Term of="kernelTime">Kernel time</Term>} actions={over}>
-              <Donut name="Kernel time" slices={data.kernel_time} context="kernel_time" centre={summary.tensor_core_time_percent} centreLabel="Tensor Cores" />
+              <Donut
+                name="Kernel time"
+                slices={data.kernel_time}
+                context="kernel_time"
+                centre={summary.tensor_core_time_percent}
+                centreLabel="Tensor Cores"
+              />
             </Card>
             <Card title={<Term of="tcEfficiency">Tensor Core efficiency</Term>} actions={over}>
               <Donut

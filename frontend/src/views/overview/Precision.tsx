@@ -8,7 +8,11 @@ import { Text, Value } from "../../components/Value";
 export function Precision({ precision }: { precision: PrecisionSummary }) {
   const { regions } = precision;
   return (
-    <Card title={<Term of="precisionMode">Precision</Term>} testId="overview-precision" actions={<span class="muted small">whole recording</span>}>
+    <Card
+      title={<Term of="precisionMode">Precision</Term>}
+      testId="overview-precision"
+      actions={<span class="muted small">whole recording</span>}
+    >
       <p class="precision-label" data-testid="overview-precision-label">
         <Text value={precision.label} />
       </p>
@@ -17,9 +21,7 @@ export function Precision({ precision }: { precision: PrecisionSummary }) {
           {sentence}
         </p>
       ))}
-      {precision.shares.length > 1 && (
-        <PartsBar name="Precision" slices={precision.shares} context="ran_in" />
-      )}
+      {precision.shares.length > 1 && <PartsBar name="Precision" slices={precision.shares} context="ran_in" />}
       <ul class="precision-evidence muted">
         {precision.evidence.map((sentence) => (
           <li key={sentence}>{sentence}</li>
@@ -42,7 +44,9 @@ export function Precision({ precision }: { precision: PrecisionSummary }) {
               </li>
             ))}
           </ol>
-          {precision.regions_total > regions.length && <p class="muted small">Those with most time; {precision.regions_total - regions.length} more.</p>}
+          {precision.regions_total > regions.length && (
+            <p class="muted small">Those with most time; {precision.regions_total - regions.length} more.</p>
+          )}
         </details>
       )}
     </Card>

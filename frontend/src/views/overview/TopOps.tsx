@@ -3,8 +3,9 @@ import { useMemo } from "preact/hooks";
 import type { OpRow } from "../../api/types";
 import { Card } from "../../components/Card";
 import { DataTable } from "../../components/table/DataTable";
-import { useView } from "../../state/store";
 import { opColumns } from "../opColumns";
+import { goTo } from "../../state/navigate";
+import { opParam } from "../../state/params";
 
 /** The columns shown here, in DLProf's order and narrower than on the Ops page. */
 const WIDTHS: Record<string, string> = {
@@ -20,7 +21,6 @@ const WIDTHS: Record<string, string> = {
 };
 
 export function TopOps({ rows, hasGpu, iterations }: { rows: OpRow[]; hasGpu: boolean; iterations: number }) {
-  const { set } = useView();
   const columns = useMemo(() => {
     const known = new Map(opColumns(hasGpu).map((column) => [column.id, column]));
     return Object.entries(WIDTHS).flatMap(([id, width]) => {
@@ -33,12 +33,19 @@ export function TopOps({ rows, hasGpu, iterations }: { rows: OpRow[]; hasGpu: bo
       title={`Top ${hasGpu ? "GPU" : "CPU"} ops, total of ${iterations === 1 ? "1 iteration" : `${iterations} iterations`}`}
       testId="overview-top-ops"
       actions={
-        <button type="button" class="link" onClick={() => set({ page: "ops" })}>
+        <button type="button" class="link" onClick={() => goTo("ops")}>
           all ops
         </button>
       }
     >
-      <DataTable name="top ops" plain columns={columns} rows={rows} rowId={(row) => row.id} onSelect={(row) => set({ page: "ops", op: row.id })} />
+      <DataTable
+        name="top ops"
+        plain
+        columns={columns}
+        rows={rows}
+        rowId={(row) => row.id}
+        onSelect={(row) => goTo("ops", opParam.to(row.id))}
+      />
     </Card>
   );
 }

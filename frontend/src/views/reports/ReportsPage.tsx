@@ -1,23 +1,23 @@
 /** The Reports page: DLProf's textual reports and ours, each as a table, with the question that each answers. */
 import { useContext, useMemo } from "preact/hooks";
-import { GrowingContext } from "../../api/useWhole";
+import { GrowingContext } from "../../components/table/growing";
 import type { ReportEntry, ReportPage } from "../../api/types";
-import { PageHead } from "../../components/PageHead";
+import { PageHead } from "../../features/PageHead";
 import { DataTable } from "../../components/table/DataTable";
 import { formatInteger } from "../../format/number";
-import { useView } from "../../state/store";
 import { columnsOf, rowsOf } from "./columns";
+import { assign } from "../../state/param";
+import { reportTable, toReport } from "./params";
 
 /** What the page shows before one is picked. */
 export const FIRST_REPORT = "averages";
 
 export function ReportsPage({ data }: { data: ReportPage }) {
-  const { set } = useView();
   const columns = useMemo(() => columnsOf(data), [data]);
   const rows = useMemo(() => rowsOf(data), [data]);
   const ours = data.reports.filter((report) => !report.of_dlprof);
   const dlprof = data.reports.filter((report) => report.of_dlprof);
-  const pick = (report: string): void => set({ report });
+  const pick = (report: string): void => assign(...toReport(report));
   return (
     <>
       <PageHead title="Reports" subtitle={data.title} headline={data.headline} range={data.range} />
@@ -37,10 +37,10 @@ export function ReportsPage({ data }: { data: ReportPage }) {
           <p class="muted small">{data.question}</p>
           <Notes data={data} />
           <DataTable
-            // Another report has other columns, so that sorting and filters of the last one mean nothing.
             key={data.name}
             name={`${data.name} ${data.ref.run}`}
             testId="report-table"
+            options={reportTable}
             columns={columns}
             rows={rows}
             rowId={(row) => String(row.place)}
@@ -72,7 +72,13 @@ function Group({ title, reports, shown, onPick }: GroupProps) {
       <ul>
         {reports.map((report) => (
           <li key={report.name}>
-            <button type="button" class="report-choice" aria-current={report.name === shown ? "true" : undefined} data-testid={`report-${report.name}`} onClick={() => onPick(report.name)}>
+            <button
+              type="button"
+              class="report-choice"
+              aria-current={report.name === shown ? "true" : undefined}
+              data-testid={`report-${report.name}`}
+              onClick={() => onPick(report.name)}
+            >
               <strong>{report.title}</strong>
               <span class="muted small">{report.question}</span>
             </button>

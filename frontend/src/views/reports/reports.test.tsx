@@ -14,7 +14,13 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 6; turn++) await act(async () => new Promise((resolve) => setTimeout(resolve, 0)));
 }
 
-const ANSWERS = { runs: fixtures.runs, overview: fixtures.overview, compare: fixtures.compare, report, key_nodes: keyNodes };
+const ANSWERS = {
+  runs: fixtures.runs,
+  overview: fixtures.overview,
+  compare: fixtures.compare,
+  report,
+  key_nodes: keyNodes,
+};
 
 async function open(hash: string, answers: Record<string, unknown> = ANSWERS): Promise<void> {
   window.location.hash = hash;
@@ -31,7 +37,8 @@ async function open(hash: string, answers: Record<string, unknown> = ANSWERS): P
 
 const byId = (id: string): HTMLElement | null => root.querySelector(`[data-testid="${id}"]`);
 const all = (id: string): HTMLElement[] => [...root.querySelectorAll<HTMLElement>(`[data-testid="${id}"]`)];
-const lastAsked = (route: string): URLSearchParams => asked.filter((address) => address.pathname.endsWith(`/${route}`)).at(-1)!.searchParams;
+const lastAsked = (route: string): URLSearchParams =>
+  asked.filter((address) => address.pathname.endsWith(`/${route}`)).at(-1)!.searchParams;
 
 async function click(element: Element | null | undefined): Promise<void> {
   await act(() => (element as HTMLElement).click());
@@ -79,8 +86,12 @@ describe("the Reports page", () => {
     expect(lastAsked("report").get("name")).toBe("kernel");
     expect(byId("headline")?.textContent).toBe(report.headline);
     expect(byId("report-notes")?.textContent).toContain("does not record them");
-    expect(byId("report-notes")?.textContent).toContain('the first 4 of 7,080 rows, the rest did not arrive: press Refresh, pick fewer iterations, or let "tb-dlprof report --reports kernel"');
-    const rows = [...byId("report-table")!.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent));
+    expect(byId("report-notes")?.textContent).toContain(
+      'the first 4 of 7,080 rows, the rest did not arrive: press Refresh, pick fewer iterations, or let "tb-dlprof report --reports kernel"',
+    );
+    const rows = [...byId("report-table")!.querySelectorAll("tbody tr")].map((row) =>
+      [...row.querySelectorAll("td")].map((cell) => cell.textContent),
+    );
     expect(rows[0]).toEqual(["gemm", "yes", "5.00 ms", "38.0 %", "–"]);
     expect(rows[1]).toEqual(["<img src=x onerror=alert(1)>", "unknown", "1.00 µs", "–", "2.00 KiB"]);
     expect(root.querySelector("img")).toBeNull();
@@ -97,11 +108,18 @@ describe("the Reports page", () => {
 
   it("sorts unknown last and offers the verdicts that occur", async () => {
     await open(`#tb_dlprof&p.tb_dlprof.page=reports&${RUN}`);
-    const head = (name: string) => [...byId("report-table")!.querySelectorAll("th")].find((cell) => cell.textContent?.startsWith(name))!;
+    const head = (name: string) =>
+      [...byId("report-table")!.querySelectorAll("th")].find((cell) => cell.textContent?.startsWith(name))!;
     await click(head("Occupancy").querySelector("button"));
-    const first = () => [...byId("report-table")!.querySelectorAll("tbody tr")].map((row) => row.querySelector("td")?.textContent);
+    const first = () =>
+      [...byId("report-table")!.querySelectorAll("tbody tr")].map((row) => row.querySelector("td")?.textContent);
     expect(first().at(-1)).toBe("<img src=x onerror=alert(1)>");
-    expect([...head("Uses TC").querySelectorAll("option")].map((option) => option.value)).toEqual(["", "no", "yes", "unknown"]);
+    expect([...head("Uses TC").querySelectorAll("option")].map((option) => option.value)).toEqual([
+      "",
+      "no",
+      "yes",
+      "unknown",
+    ]);
   });
 
   it("exports exact numbers under the report's own headings", () => {
@@ -120,7 +138,11 @@ describe("a key node", () => {
     await unfold("key-node");
     // What could be one does not depend on what is chosen.
     expect(String(lastAsked("key_nodes"))).toBe("run=resnet50%2Ffp32");
-    expect(all("key-node-choice").map((one) => one.textContent)).toEqual(["div_10 calls", "conv1/conv2dfprop, 10 calls", "conv1/conv2dbprop, 1 call"]);
+    expect(all("key-node-choice").map((one) => one.textContent)).toEqual([
+      "div_10 calls",
+      "conv1/conv2dfprop, 10 calls",
+      "conv1/conv2dbprop, 1 call",
+    ]);
     await click(all("key-node-choice")[1]);
     expect(lastAsked("overview").get("key_node")).toBe("conv1/conv2d");
     // Indices of other iterations mean nothing any more.
@@ -167,7 +189,10 @@ describe("a key node", () => {
   });
 
   it("that a run lacks is an error with a way back", async () => {
-    await open(`#tb_dlprof&${RUN}&p.tb_dlprof.keyNode=gone`, { ...ANSWERS, overview: { error: "Run 'x': there is no op named 'gone'." } });
+    await open(`#tb_dlprof&${RUN}&p.tb_dlprof.keyNode=gone`, {
+      ...ANSWERS,
+      overview: { error: "Run 'x': there is no op named 'gone'." },
+    });
     expect(byId("run-error")?.textContent).toContain("no op named 'gone'");
     await click(byId("key-node-back"));
     expect(window.location.hash).not.toContain("keyNode");
@@ -176,7 +201,11 @@ describe("a key node", () => {
 
   it("is offered at once where nothing marks the steps", async () => {
     const range = { first: 0, last: 0, total: 1, first_number: 0, last_number: 0, found_by: "none" };
-    await open(`#tb_dlprof&${RUN}`, { ...ANSWERS, overview: { ...fixtures.overview, range }, key_nodes: { ...keyNodes, found_by: "none", iterations: 0 } });
+    await open(`#tb_dlprof&${RUN}`, {
+      ...ANSWERS,
+      overview: { ...fixtures.overview, range },
+      key_nodes: { ...keyNodes, found_by: "none", iterations: 0 },
+    });
     expect(byId("no-steps")?.textContent).toContain("Nothing marks the steps");
     expect(all("no-steps-choice")).toHaveLength(3);
     await click(all("no-steps-choice")[0]);

@@ -4,12 +4,13 @@ import { useResource } from "../../api/useResource";
 import { Card } from "../../components/Card";
 import { ErrorMessage } from "../../components/Message";
 import { Term } from "../../components/Term";
-import { useView } from "../../state/store";
 import { RooflineChart } from "./RooflineChart";
+import { goTo } from "../../state/navigate";
+import { opParam, profileParam, rangeParam } from "../../state/params";
 
 export function RooflineCard() {
-  const { state, set } = useView();
-  const { profile, range } = state;
+  const profile = profileParam.value;
+  const range = rangeParam.value;
   const key = [profile.run, profile.session, profile.rank, profile.cycle].join(" ");
   const { data, error, slow } = useResource("roofline", profileQuery(profile, range), key);
   if (!error && data && data.ops.length === 0) return null;
@@ -19,13 +20,13 @@ export function RooflineCard() {
       title={<Term of="roof">Roofline: the rate of each op, and what this GPU could</Term>}
       testId="tc-roofline"
       actions={
-        <button type="button" class="button button-small" onClick={() => set({ page: "roofline" })}>
+        <button type="button" class="button button-small" onClick={() => goTo("roofline")}>
           All rates
         </button>
       }
     >
       {error && <ErrorMessage text={error.message} />}
-      {data && <RooflineChart data={data} onOp={(op) => set({ page: "ops", op })} />}
+      {data && <RooflineChart data={data} onOp={(op) => goTo("ops", opParam.to(op))} />}
       {!data && !error && slow && <div class="skeleton skeleton-table" role="status" aria-label="Loading" />}
     </Card>
   );

@@ -8,9 +8,9 @@ import { colourProperty } from "../../format/colours";
 import { exactNs, formatNs } from "../../format/duration";
 import { formatExact, formatPercent, threeDigits } from "../../format/number";
 import { exactUnit, formatUnit } from "../../format/unit";
-import { useTheme } from "../../state/ThemeContext";
 import { COLUMNS } from "./columns";
 import { extent, pointSize, points, roofLine } from "./roofs";
+import { themeSignal } from "../../state/theme";
 
 interface RooflineChartProps {
   data: RooflinePage;
@@ -28,7 +28,7 @@ export function RooflineChart(props: RooflineChartProps) {
 }
 
 function Points({ data, only = null, onOp }: RooflineChartProps) {
-  const theme = useTheme();
+  const theme = themeSignal.value;
   const drawn = points(data.ops);
   const bandwidth = data.bytes_per_second;
   const roofs = bandwidth === null ? [] : data.roofs;
@@ -65,7 +65,11 @@ function Points({ data, only = null, onOp }: RooflineChartProps) {
             formatter: ({ dataIndex }: { dataIndex: number }) => {
               const { op, intensity, rate } = drawn[dataIndex]!;
               return tooltipElement(op.direction ? `${op.name} (${op.direction})` : op.name, [
-                { colour: colour(property(op.precision)), label: "Ran in", value: op.precision.toUpperCase() || "unknown" },
+                {
+                  colour: colour(property(op.precision)),
+                  label: "Ran in",
+                  value: op.precision.toUpperCase() || "unknown",
+                },
                 { label: "Rate", value: exactUnit(rate, "flops_per_second") },
                 { label: "FLOPs per byte", value: formatExact(intensity) },
                 { label: "Roof", value: exactUnit(op.ceiling_flops_per_second, "flops_per_second") },
@@ -81,13 +85,20 @@ function Points({ data, only = null, onOp }: RooflineChartProps) {
             name: "FLOPs per byte",
             nameLocation: "middle",
             nameGap: 26,
-            axisLabel: { color: colour("--muted"), hideOverlap: true, formatter: (value: number) => threeDigits(value) },
+            axisLabel: {
+              color: colour("--muted"),
+              hideOverlap: true,
+              formatter: (value: number) => threeDigits(value),
+            },
           },
           yAxis: {
             ...axis,
             min: area.y[0],
             max: area.y[1],
-            axisLabel: { color: colour("--muted"), formatter: (value: number) => formatUnit(value, "flops_per_second") },
+            axisLabel: {
+              color: colour("--muted"),
+              formatter: (value: number) => formatUnit(value, "flops_per_second"),
+            },
           },
           series: [
             ...roofs.map((roof) => ({
@@ -96,7 +107,11 @@ function Points({ data, only = null, onOp }: RooflineChartProps) {
               symbol: "none",
               silent: true,
               tooltip: { show: false },
-              lineStyle: { color: colour(property(roof.precision)), width: 2, type: roof.tensor_cores ? "solid" : "dashed" },
+              lineStyle: {
+                color: colour(property(roof.precision)),
+                width: 2,
+                type: roof.tensor_cores ? "solid" : "dashed",
+              },
               data: roofLine(roof, bandwidth!, area),
             })),
             {
@@ -106,7 +121,16 @@ function Points({ data, only = null, onOp }: RooflineChartProps) {
               z: 5,
               symbolSize: 0.1,
               tooltip: { show: false },
-              label: { show: true, position: "left", distance: 0, offset: [0, -9], color: colour("--text"), fontSize: 11, textBorderColor: colour("--surface"), textBorderWidth: 3 },
+              label: {
+                show: true,
+                position: "left",
+                distance: 0,
+                offset: [0, -9],
+                color: colour("--text"),
+                fontSize: 11,
+                textBorderColor: colour("--surface"),
+                textBorderWidth: 3,
+              },
               data: roofs.map((roof) => ({
                 value: [area.x[1], roof.flops_per_second],
                 label: { formatter: `${roof.label}: ${formatUnit(roof.flops_per_second, "flops_per_second")}` },
@@ -120,7 +144,12 @@ function Points({ data, only = null, onOp }: RooflineChartProps) {
               data: drawn.map(({ op, intensity, rate }) => ({
                 value: [intensity, rate],
                 symbolSize: pointSize(op.gpu_ns, most),
-                itemStyle: { color: colour(property(op.precision)), opacity: only === null || only.has(op.id) ? 0.75 : 0.1, borderColor: colour("--surface"), borderWidth: 1 },
+                itemStyle: {
+                  color: colour(property(op.precision)),
+                  opacity: only === null || only.has(op.id) ? 0.75 : 0.1,
+                  borderColor: colour("--surface"),
+                  borderWidth: 1,
+                },
               })),
             },
           ],

@@ -40,7 +40,10 @@ describe("the roofline chart", () => {
 describe("a filter on FLOPs", () => {
   it("reads decimal units with and without their name", () => {
     for (const query of [">1.5T", "> 1.5 TFLOP", ">1.5tflop/s", ">1500G"]) {
-      expect([1.4e12, 1.6e12].map((value) => numberFilter(query, "flops_per_second").accepts(value, ""))).toEqual([false, true]);
+      expect([1.4e12, 1.6e12].map((value) => numberFilter(query, "flops_per_second").accepts(value, ""))).toEqual([
+        false,
+        true,
+      ]);
     }
     expect(numberFilter("unknown", "flops").accepts(null, "unknown")).toBe(true);
   });

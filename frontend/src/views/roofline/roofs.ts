@@ -25,7 +25,10 @@ export function points(ops: readonly RooflineOp[]): Point[] {
 export function extent(drawn: readonly Point[], roofs: readonly Roof[], bytesPerSecond: number | null): Extent {
   const bends = bytesPerSecond === null ? [] : roofs.map((roof) => roof.flops_per_second / bytesPerSecond);
   const x = around([...drawn.map((point) => point.intensity), ...bends]);
-  const y = around([...drawn.map((point) => point.rate), ...(bytesPerSecond === null ? [] : roofs.map((roof) => roof.flops_per_second))]);
+  const y = around([
+    ...drawn.map((point) => point.rate),
+    ...(bytesPerSecond === null ? [] : roofs.map((roof) => roof.flops_per_second)),
+  ]);
   return { x, y };
 }
 

@@ -3,17 +3,20 @@ import type { ByModelPage, ModelRow, ModelSide } from "../../api/types";
 import { useProgress } from "../../api/useProgress";
 import { Card } from "../../components/Card";
 import { EmptyMessage } from "../../components/Message";
-import { PageHead } from "../../components/PageHead";
+import { PageHead } from "../../features/PageHead";
 import { ProgressLine } from "../../components/ProgressLine";
-import { ResourceView } from "../../components/ResourceView";
+import { ResourceView } from "../../features/ResourceView";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Text, Value } from "../../components/Value";
 import { DEFINITIONS } from "../../format/definitions";
-import { useView } from "../../state/store";
-import { NO_PROFILE } from "../../state/viewState";
 import { noiseText, Speedup, StepTime } from "./columns";
-import { Failed } from "./RunsPage";
+import { Failed } from "./Failed";
+import { goTo } from "../../state/navigate";
+import { profileParam, rangeParam } from "../../state/params";
+import { NO_PROFILE } from "../../state/profile";
+import { baseParam, candidateParam } from "../compare/params";
+import { byModelTable } from "./params";
 
 export function ByModel() {
   const resource = useProgress("by_model", {});
@@ -24,7 +27,14 @@ type Side = "before" | "after";
 type Figure = "gpu_utilization" | "tensor_core_utilization" | "step_ns";
 
 /** A figure of one side; a run that was not recorded is told apart from an unknown figure. */
-function column(side: Side, figure: Figure, header: string, definition: string, unit: "percent" | "ns", width: string): Column<ModelRow> {
+function column(
+  side: Side,
+  figure: Figure,
+  header: string,
+  definition: string,
+  unit: "percent" | "ns",
+  width: string,
+): Column<ModelRow> {
   return {
     id: `${figure}-${side}`,
     header,
@@ -51,21 +61,62 @@ function Precision({ side }: { side: ModelSide | null }) {
 
 const COLUMNS: Column<ModelRow>[] = [
   { id: "model", header: "Model", definition: DEFINITIONS.runModel, value: (row) => row.model, width: "180px" },
-  { id: "batch", header: "Batch", definition: "Samples in a batch.", value: (row) => row.batch_size, unit: "count", width: "76px" },
-  { id: "before", header: "Before", definition: "What the base computes in.", value: (row) => row.before?.precision ?? null, missing: "not recorded", filter: "choice", cell: (row) => <Precision side={row.before} />, width: "96px" },
-  { id: "after", header: "After", definition: "The fastest recorded run with mixed precision.", value: (row) => row.after?.precision ?? null, missing: "not recorded", filter: "choice", cell: (row) => <Precision side={row.after} />, width: "104px" },
+  {
+    id: "batch",
+    header: "Batch",
+    definition: "Samples in a batch.",
+    value: (row) => row.batch_size,
+    unit: "count",
+    width: "76px",
+  },
+  {
+    id: "before",
+    header: "Before",
+    definition: "What the base computes in.",
+    value: (row) => row.before?.precision ?? null,
+    missing: "not recorded",
+    filter: "choice",
+    cell: (row) => <Precision side={row.before} />,
+    width: "96px",
+  },
+  {
+    id: "after",
+    header: "After",
+    definition: "The fastest recorded run with mixed precision.",
+    value: (row) => row.after?.precision ?? null,
+    missing: "not recorded",
+    filter: "choice",
+    cell: (row) => <Precision side={row.after} />,
+    width: "104px",
+  },
   column("before", "gpu_utilization", "GPU util.", DEFINITIONS.gpuUtilization, "percent", "92px"),
   column("after", "gpu_utilization", "after", DEFINITIONS.gpuUtilization, "percent", "80px"),
   column("before", "tensor_core_utilization", "TC util.", DEFINITIONS.tcUtilization, "percent", "88px"),
   column("after", "tensor_core_utilization", "after", DEFINITIONS.tcUtilization, "percent", "80px"),
   column("before", "step_ns", "Step", DEFINITIONS.runStep, "ns", "92px"),
   column("after", "step_ns", "after", DEFINITIONS.runStep, "ns", "88px"),
-  { id: "speedup", header: "Speedup", definition: DEFINITIONS.runSpeedup, value: (row) => row.speedup, unit: "ratio", cell: (row) => <Speedup row={row} />, width: "88px" },
-  { id: "noise", header: "95 %", definition: DEFINITIONS.runNoise, value: (row) => (row.speedup === null ? null : noiseText(row.low, row.high)), missing: "–", width: "130px" },
+  {
+    id: "speedup",
+    header: "Speedup",
+    definition: DEFINITIONS.runSpeedup,
+    value: (row) => row.speedup,
+    unit: "ratio",
+    cell: (row) => <Speedup row={row} />,
+    width: "88px",
+  },
+  {
+    id: "noise",
+    header: "95 %",
+    definition: DEFINITIONS.runNoise,
+    value: (row) => (row.speedup === null ? null : noiseText(row.low, row.high)),
+    missing: "–",
+    width: "130px",
+  },
   {
     id: "recommendation",
     header: "What to do",
-    definition: "What the runs have shown, then the first finding of the fastest run whose remedy none of them has tried.",
+    definition:
+      "What the runs have shown, then the first finding of the fastest run whose remedy none of them has tried.",
     value: (row) => row.recommendation,
     width: "300px",
   },
@@ -74,11 +125,20 @@ const COLUMNS: Column<ModelRow>[] = [
 const rowId = (row: ModelRow): string => `${row.before?.ref.run ?? ""} ${row.after?.ref.run ?? ""}`;
 
 function Loaded({ data }: { data: ByModelPage }) {
-  const { set } = useView();
   const open = (row: ModelRow): void => {
     const side = { ...NO_PROFILE, range: null };
-    if (row.before && row.after) set({ page: "compare", a: { ...side, run: row.before.ref.run }, b: { ...side, run: row.after.ref.run } });
-    else set({ page: "overview", profile: { ...NO_PROFILE, run: (row.before ?? row.after)!.ref.run }, range: null });
+    if (row.before && row.after)
+      goTo(
+        "compare",
+        baseParam.to({ ...side, run: row.before.ref.run }),
+        candidateParam.to({ ...side, run: row.after.ref.run }),
+      );
+    else
+      goTo(
+        "overview",
+        profileParam.to({ ...NO_PROFILE, run: (row.before ?? row.after)!.ref.run }),
+        rangeParam.to(null),
+      );
   };
   return (
     <>
@@ -93,8 +153,20 @@ function Loaded({ data }: { data: ByModelPage }) {
         </EmptyMessage>
       ) : (
         <>
-          <Card title="Before and after mixed precision" actions={<span class="muted small">A model's name opens the comparison of its two runs.</span>}>
-            <DataTable name="runs by model" testId="by-model-table" columns={COLUMNS} rows={data.rows} rowId={rowId} onSelect={open} totalRows={data.total_rows} />
+          <Card
+            title="Before and after mixed precision"
+            actions={<span class="muted small">A model's name opens the comparison of its two runs.</span>}
+          >
+            <DataTable
+              name="runs by model"
+              testId="by-model-table"
+              options={byModelTable}
+              columns={COLUMNS}
+              rows={data.rows}
+              rowId={rowId}
+              onSelect={open}
+              totalRows={data.total_rows}
+            />
           </Card>
           <Card title="What to do" testId="by-model-next">
             <dl class="next-steps">
@@ -106,7 +178,9 @@ function Loaded({ data }: { data: ByModelPage }) {
                   </dt>
                   <dd>
                     {row.recommendation}
-                    {row.changes.length > 0 && <span class="muted"> Before and after also differ in: {row.changes.join("; ")}.</span>}
+                    {row.changes.length > 0 && (
+                      <span class="muted"> Before and after also differ in: {row.changes.join("; ")}.</span>
+                    )}
                   </dd>
                 </div>
               ))}

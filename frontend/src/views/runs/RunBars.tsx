@@ -37,7 +37,11 @@ const COLUMNS: Column<RunRow>[] = [
 
 export function RunBars(props: RunBarsProps) {
   return (
-    <Drawing name={props.scale === "time" ? "Step time by run" : "Step time over that of the base"} columns={COLUMNS} rows={props.rows}>
+    <Drawing
+      name={props.scale === "time" ? "Step time by run" : "Step time over that of the base"}
+      columns={COLUMNS}
+      rows={props.rows}
+    >
       <Bars {...props} />
     </Drawing>
   );
@@ -59,11 +63,23 @@ function Bars({ rows, scale, onOpen }: RunBarsProps) {
               </button>
               <span class="run-bar-track" aria-hidden="true">
                 {length !== null && (
-                  <span class="run-bar" style={{ width: `${(length / longest) * 100}%`, background: colourOf(row.precision_key || "unknown", 0, "ran_in") }} />
+                  <span
+                    class="run-bar"
+                    style={{
+                      width: `${(length / longest) * 100}%`,
+                      background: colourOf(row.precision_key || "unknown", 0, "ran_in"),
+                    }}
+                  />
                 )}
               </span>
               <span class="num run-bar-value">
-                {scale === "time" ? <StepTime of={row} /> : length === null ? <span class="missing">no base</span> : formatRatio(length)}
+                {scale === "time" ? (
+                  <StepTime of={row} />
+                ) : length === null ? (
+                  <span class="missing">no base</span>
+                ) : (
+                  formatRatio(length)
+                )}
               </span>
             </li>
           );
@@ -72,7 +88,8 @@ function Bars({ rows, scale, onOpen }: RunBarsProps) {
       <p class="muted small run-bars-key">
         {keys.map((key) => (
           <span key={key}>
-            <span class="swatch" style={{ background: colourOf(key || "unknown", 0, "ran_in") }} /> {key ? key.toUpperCase() : "unknown precision"}{" "}
+            <span class="swatch" style={{ background: colourOf(key || "unknown", 0, "ran_in") }} />{" "}
+            {key ? key.toUpperCase() : "unknown precision"}{" "}
           </span>
         ))}
       </p>

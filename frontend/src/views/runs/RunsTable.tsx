@@ -1,34 +1,38 @@
-/** All runs: the choice of what they are held against, a bar for each, and the table. */
+/** All runs: the choice of their base, a bar for each, and the table. */
 import { useMemo, useState } from "preact/hooks";
 import type { ManyRunsPage, RunRow } from "../../api/types";
 import { useProgress } from "../../api/useProgress";
 import { Card } from "../../components/Card";
-import { PageHead } from "../../components/PageHead";
+import { PageHead } from "../../features/PageHead";
 import { ProgressLine } from "../../components/ProgressLine";
-import { ResourceView } from "../../components/ResourceView";
+import { ResourceView } from "../../features/ResourceView";
 import { DataTable } from "../../components/table/DataTable";
-import { useView } from "../../state/store";
-import { NO_PROFILE } from "../../state/viewState";
-import { Switch } from "../modules/Switch";
+import { Switch } from "../../components/Switch";
 import { COLUMNS } from "./columns";
-import { Failed } from "./RunsPage";
+import { Failed } from "./Failed";
 import { RunBars, type BarScale } from "./RunBars";
+import { goTo } from "../../state/navigate";
+import { assign } from "../../state/param";
+import { profileParam, rangeParam } from "../../state/params";
+import { NO_PROFILE } from "../../state/profile";
+import { baseParam, candidateParam } from "../compare/params";
+import { commonBaseParam, runsTable } from "./params";
 
 export function RunsTable() {
-  const { base } = useView().state;
+  const base = commonBaseParam.value;
   const resource = useProgress("many_runs", { base });
   return <ResourceView resource={resource}>{(data) => <Loaded data={data} />}</ResourceView>;
 }
 
 function Loaded({ data }: { data: ManyRunsPage }) {
-  const { state, set } = useView();
   const [scale, setScale] = useState<BarScale>("time");
-  // Sorting and filtering start anew with other rows: only then make them anew.
+  // Sorting and filtering run again for another array of rows.
   const rows = useMemo(() => data.rows, [data]);
   const open = (row: RunRow): void => {
     const side = { ...NO_PROFILE, range: null };
-    if (row.base && row.base !== row.ref.run) set({ page: "compare", a: { ...side, run: row.base }, b: { ...side, run: row.ref.run } });
-    else set({ page: "overview", profile: { ...NO_PROFILE, run: row.ref.run }, range: null });
+    if (row.base && row.base !== row.ref.run)
+      goTo("compare", baseParam.to({ ...side, run: row.base }), candidateParam.to({ ...side, run: row.ref.run }));
+    else goTo("overview", profileParam.to({ ...NO_PROFILE, run: row.ref.run }), rangeParam.to(null));
   };
   const known = data.rows.map((row) => row.ref.run);
   return (
@@ -40,9 +44,15 @@ function Loaded({ data }: { data: ManyRunsPage }) {
       <div class="runs-bar">
         <label class="picker picker-wide">
           Base
-          <select value={state.base ?? ""} data-testid="runs-base" onChange={(event) => set({ base: event.currentTarget.value || null })}>
+          <select
+            value={commonBaseParam.value ?? ""}
+            data-testid="runs-base"
+            onChange={(event) => assign(commonBaseParam.to(event.currentTarget.value || null))}
+          >
             <option value="">each model's FP32 run at its batch size</option>
-            {state.base !== null && !known.includes(state.base) && <option value={state.base}>{state.base}</option>}
+            {commonBaseParam.value !== null && !known.includes(commonBaseParam.value) && (
+              <option value={commonBaseParam.value}>{commonBaseParam.value}</option>
+            )}
             {known.map((run) => (
               <option key={run} value={run}>
                 {run}
@@ -71,8 +81,20 @@ function Loaded({ data }: { data: ManyRunsPage }) {
           <RunBars rows={rows} scale={scale} onOpen={open} />
         </Card>
       )}
-      <Card title="All runs" actions={<span class="muted small">A run's name opens its comparison with the base.</span>}>
-        <DataTable name="runs" testId="runs-table" columns={COLUMNS} rows={rows} rowId={(row) => row.ref.run} onSelect={open} totalRows={data.total_rows} />
+      <Card
+        title="All runs"
+        actions={<span class="muted small">A run's name opens its comparison with the base.</span>}
+      >
+        <DataTable
+          name="runs"
+          testId="runs-table"
+          options={runsTable}
+          columns={COLUMNS}
+          rows={rows}
+          rowId={(row) => row.ref.run}
+          onSelect={open}
+          totalRows={data.total_rows}
+        />
       </Card>
     </>
   );

@@ -3,10 +3,10 @@ import type { SweepPage } from "../../api/types";
 import { Chart } from "../../components/chart/Chart";
 import { tooltipElement, tooltipStyle } from "../../components/chart/tooltip";
 import { formatUnit } from "../../format/unit";
-import { useTheme } from "../../state/ThemeContext";
 import { Drawing } from "../../components/export/Drawing";
 import { usePoints } from "./SweepPoints";
 import { lineStyle, valuesOf } from "./sweep";
+import { themeSignal } from "../../state/theme";
 
 export function SweepChart({ data }: { data: SweepPage }) {
   const { rows, columns } = usePoints(data);
@@ -18,7 +18,7 @@ export function SweepChart({ data }: { data: SweepPage }) {
 }
 
 function Lines({ data }: { data: SweepPage }) {
-  const theme = useTheme();
+  const theme = themeSignal.value;
   const named = data.curves.length > 1;
   return (
     <>
@@ -38,7 +38,15 @@ function Lines({ data }: { data: SweepPage }) {
               const at = points[0]!.dataIndex;
               const lines = data.curves.flatMap((curve, index) => {
                 const mark = curve.marks.find((candidate) => candidate.position === at);
-                return mark ? [{ colour: colour(lineStyle(index).property), label: curve.label, value: `${mark.estimated ? "~" : ""}${formatUnit(mark.value, data.unit)}` }] : [];
+                return mark
+                  ? [
+                      {
+                        colour: colour(lineStyle(index).property),
+                        label: curve.label,
+                        value: `${mark.estimated ? "~" : ""}${formatUnit(mark.value, data.unit)}`,
+                      },
+                    ]
+                  : [];
               });
               return tooltipElement(`${data.over_label}: ${data.positions[at] ?? ""}`, lines);
             },
@@ -48,7 +56,11 @@ function Lines({ data }: { data: SweepPage }) {
             data: data.positions,
             axisTick: { show: false },
             axisLine: { lineStyle: { color: colour("--line") } },
-            axisLabel: { color: colour("--muted"), hideOverlap: true, rotate: data.positions.some((text) => text.length > 8) ? 30 : 0 },
+            axisLabel: {
+              color: colour("--muted"),
+              hideOverlap: true,
+              rotate: data.positions.some((text) => text.length > 8) ? 30 : 0,
+            },
           },
           yAxis: {
             type: "value",
@@ -88,7 +100,11 @@ function Lines({ data }: { data: SweepPage }) {
             const { property, dashed } = lineStyle(index);
             return (
               <li key={curve.label}>
-                <span class={`line-swatch ${dashed ? "line-dashed" : ""}`} style={{ borderColor: `var(${property})` }} /> {curve.label}
+                <span
+                  class={`line-swatch ${dashed ? "line-dashed" : ""}`}
+                  style={{ borderColor: `var(${property})` }}
+                />{" "}
+                {curve.label}
               </li>
             );
           })}

@@ -4,8 +4,10 @@ import type { SweepPage } from "../../api/types";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Value } from "../../components/Value";
-import { useView } from "../../state/store";
-import { NO_PROFILE } from "../../state/viewState";
+import { goTo } from "../../state/navigate";
+import { profileParam, rangeParam } from "../../state/params";
+import { NO_PROFILE } from "../../state/profile";
+import { sweepTable } from "./params";
 
 interface Point {
   line: string;
@@ -35,9 +37,31 @@ export function usePoints(data: SweepPage): { rows: Point[]; columns: Column<Poi
   const columns = useMemo<Column<Point>[]>(
     () => [
       { id: "run", header: "Run", definition: "The run behind the point.", value: (row) => row.run, width: "260px" },
-      { id: "line", header: "Line", definition: "The facts in which the lines differ.", value: (row) => row.line, filter: "choice", width: "280px" },
-      { id: "place", header: data.over_label.charAt(0).toUpperCase() + data.over_label.slice(1), definition: "The fact over which the lines go.", value: (row) => row.place, filter: "choice", width: "180px" },
-      { id: "value", header: "Value", definition: `${data.measure_label}.`, value: (row) => row.value, unit: data.unit, width: "130px", cell: (row) => (row.estimated ? <Estimated value={row.value} unit={data.unit} /> : undefined) },
+      {
+        id: "line",
+        header: "Line",
+        definition: "The facts in which the lines differ.",
+        value: (row) => row.line,
+        filter: "choice",
+        width: "280px",
+      },
+      {
+        id: "place",
+        header: data.over_label.charAt(0).toUpperCase() + data.over_label.slice(1),
+        definition: "The fact over which the lines go.",
+        value: (row) => row.place,
+        filter: "choice",
+        width: "180px",
+      },
+      {
+        id: "value",
+        header: "Value",
+        definition: `${data.measure_label}.`,
+        value: (row) => row.value,
+        unit: data.unit,
+        width: "130px",
+        cell: (row) => (row.estimated ? <Estimated value={row.value} unit={data.unit} /> : undefined),
+      },
     ],
     [data.over_label, data.measure_label, data.unit],
   );
@@ -54,16 +78,16 @@ function Estimated({ value, unit }: { value: number; unit: SweepPage["unit"] }) 
 }
 
 export function SweepPoints({ data }: { data: SweepPage }) {
-  const { set } = useView();
   const { rows, columns } = usePoints(data);
   return (
     <DataTable
       name={`${data.measure_label} over ${data.over_label}`}
       testId="sweep-table"
+      options={sweepTable}
       columns={columns}
       rows={rows}
       rowId={(row) => `${row.run}`}
-      onSelect={(row) => set({ page: "overview", profile: { ...NO_PROFILE, run: row.run }, range: null })}
+      onSelect={(row) => goTo("overview", profileParam.to({ ...NO_PROFILE, run: row.run }), rangeParam.to(null))}
     />
   );
 }

@@ -3,23 +3,25 @@ import type { SweepOption, SweepPage } from "../../api/types";
 import { useProgress } from "../../api/useProgress";
 import { Card } from "../../components/Card";
 import { EmptyMessage } from "../../components/Message";
-import { PageHead } from "../../components/PageHead";
+import { PageHead } from "../../features/PageHead";
 import { ProgressLine } from "../../components/ProgressLine";
-import { ResourceView } from "../../components/ResourceView";
-import { useView } from "../../state/store";
-import { Failed } from "./RunsPage";
+import { ResourceView } from "../../features/ResourceView";
+import { Failed } from "./Failed";
 import { SweepChart } from "./SweepChart";
 import { SweepPoints } from "./SweepPoints";
 import { DEFAULT_SHARE, sweepQuery } from "./sweep";
+import { assign } from "../../state/param";
+import { measureParam, overParam, shareParam } from "./params";
 
 export function SweepView() {
-  const { state } = useView();
-  const resource = useProgress("sweep", sweepQuery(state));
+  const resource = useProgress(
+    "sweep",
+    sweepQuery({ over: overParam.value, measure: measureParam.value, share: shareParam.value }),
+  );
   return <ResourceView resource={resource}>{(data) => <Loaded data={data} />}</ResourceView>;
 }
 
 function Loaded({ data }: { data: SweepPage }) {
-  const { state, set } = useView();
   return (
     <>
       <PageHead title="Runs" headline={data.headline}>
@@ -27,9 +29,26 @@ function Loaded({ data }: { data: SweepPage }) {
       </PageHead>
       <Failed failed={data.failed} />
       <div class="runs-bar">
-        <Choice label="Measure" name="sweep-measure" value={data.measure} options={data.measures} onChange={(measure) => set({ measure, share: measure === "share" ? (state.share ?? DEFAULT_SHARE) : state.share })} />
+        <Choice
+          label="Measure"
+          name="sweep-measure"
+          value={data.measure}
+          options={data.measures}
+          onChange={(measure) =>
+            assign(
+              measureParam.to(measure),
+              shareParam.to(measure === "share" ? (shareParam.value ?? DEFAULT_SHARE) : shareParam.value),
+            )
+          }
+        />
         {data.measure === "share" && <ShareChoice data={data} />}
-        <Choice label="over" name="sweep-over" value={data.over} options={data.overs} onChange={(over) => set({ over })} />
+        <Choice
+          label="over"
+          name="sweep-over"
+          value={data.over}
+          options={data.overs}
+          onChange={(over) => assign(overParam.to(over))}
+        />
       </div>
       {data.notes.map((note) => (
         <p key={note} class="warnings">
@@ -49,8 +68,10 @@ function Loaded({ data }: { data: SweepPage }) {
       ) : (
         data.done >= data.total && (
           <EmptyMessage>
-            A line takes two runs that differ in one recorded fact alone: the batch size, the model, the DataLoader's workers, the GPU or
-            another. {data.overs.length > 1 ? "Choose another fact above, or record such a run" : "Record such a run"} into a directory of its own and press Refresh.
+            A line takes two runs that differ in one recorded fact alone: the batch size, the model, the DataLoader's
+            workers, the GPU or another.{" "}
+            {data.overs.length > 1 ? "Choose another fact above, or record such a run" : "Record such a run"} into a
+            directory of its own and press Refresh.
           </EmptyMessage>
         )
       )}
@@ -84,14 +105,13 @@ function Choice({ label, name, value, options, onChange }: ChoiceProps) {
 
 /** Kernel groups and types of op, of which a share can be drawn. */
 function ShareChoice({ data }: { data: SweepPage }) {
-  const { set } = useView();
   return (
     <label class="picker picker-wide">
       of
       <select
         value={data.op ? `op:${data.op}` : `group:${data.kernel_group}`}
         data-testid="sweep-share"
-        onChange={(event) => set({ share: event.currentTarget.value })}
+        onChange={(event) => assign(shareParam.to(event.currentTarget.value))}
       >
         <optgroup label="Kernel groups">
           {!data.op && data.kernel_groups.every((option) => option.key !== data.kernel_group) && (
@@ -104,7 +124,9 @@ function ShareChoice({ data }: { data: SweepPage }) {
           ))}
         </optgroup>
         <optgroup label="Ops">
-          {data.op && data.ops.every((option) => option.key !== data.op) && <option value={`op:${data.op}`}>{data.op}</option>}
+          {data.op && data.ops.every((option) => option.key !== data.op) && (
+            <option value={`op:${data.op}`}>{data.op}</option>
+          )}
           {data.ops.map((option) => (
             <option key={option.key} value={`op:${option.key}`}>
               {option.label}
@@ -122,10 +144,12 @@ function LeftOut({ data }: { data: SweepPage }) {
   const reasons = new Map<string, string[]>();
   for (const left of data.left_out) reasons.set(left.why, [...(reasons.get(left.why) ?? []), left.run]);
   return (
-    <details class="left-out" data-testid="sweep-left-out" open={data.curves.length === 0 && data.left_out.length <= 20}>
-      <summary>
-        {data.left_out.length === 1 ? "1 run is" : `${data.left_out.length} runs are`} in no line
-      </summary>
+    <details
+      class="left-out"
+      data-testid="sweep-left-out"
+      open={data.curves.length === 0 && data.left_out.length <= 20}
+    >
+      <summary>{data.left_out.length === 1 ? "1 run is" : `${data.left_out.length} runs are`} in no line</summary>
       {[...reasons].map(([why, runs]) => (
         <p key={why}>
           <strong>{runs.length === 1 ? why : `${runs.length} runs: ${why}`}</strong>

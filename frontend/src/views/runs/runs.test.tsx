@@ -61,7 +61,9 @@ describe("the Runs page", () => {
       return manyRuns;
     });
     expect(shown).toContain("1 of 3 runs read");
-    expect(asked.filter((url) => url.pathname.endsWith("many_runs")).map((url) => url.searchParams.get("have"))).toEqual([null, "1"]);
+    expect(
+      asked.filter((url) => url.pathname.endsWith("many_runs")).map((url) => url.searchParams.get("have")),
+    ).toEqual([null, "1"]);
     expect(byId("progress")).toBeNull();
     expect(byId("runs-table")!.querySelectorAll("tbody tr")).toHaveLength(3);
   });
@@ -85,7 +87,9 @@ describe("the Runs page", () => {
     await open("", () => manyRuns);
     await choose("runs-base", "net/amp");
     expect(asked.at(-1)!.searchParams.get("base")).toBe("net/amp");
-    const name = [...byId("runs-table")!.querySelectorAll("button.link")].find((button) => button.textContent === "net/amp");
+    const name = [...byId("runs-table")!.querySelectorAll("button.link")].find(
+      (button) => button.textContent === "net/amp",
+    );
     await act(() => (name as HTMLElement).click());
     expect(decodeURIComponent(window.location.hash)).toContain("p.tb_dlprof.page=compare");
     expect(decodeURIComponent(window.location.hash)).toContain("p.tb_dlprof.a.run=net/fp32");
@@ -112,7 +116,9 @@ describe("the Runs page", () => {
   });
 
   it("draws what is chosen over the fact that is chosen", async () => {
-    await open("&p.tb_dlprof.runs=sweep", (url) => (url.searchParams.get("measure") === "share" ? { ...sweep, measure: "share", kernel_group: "convolution" } : sweep));
+    await open("&p.tb_dlprof.runs=sweep", (url) =>
+      url.searchParams.get("measure") === "share" ? { ...sweep, measure: "share", kernel_group: "convolution" } : sweep,
+    );
     expect(byId("sweep-table")!.querySelectorAll("tbody tr")).toHaveLength(3);
     expect(byId("sweep-left-out")!.textContent).toContain("its batch size was not recorded");
     await choose("sweep-measure", "share");
@@ -128,7 +134,11 @@ describe("the Runs page", () => {
 describe("the sweep", () => {
   it("asks for a share only where a share is measured", () => {
     expect(sweepQuery({ over: null, measure: null, share: "op:conv2d" })).toEqual({ over: null, measure: null });
-    expect(sweepQuery({ over: "gpu", measure: "share", share: "op:Optimizer.step#SGD.step" })).toEqual({ over: "gpu", measure: "share", op: "Optimizer.step#SGD.step" });
+    expect(sweepQuery({ over: "gpu", measure: "share", share: "op:Optimizer.step#SGD.step" })).toEqual({
+      over: "gpu",
+      measure: "share",
+      op: "Optimizer.step#SGD.step",
+    });
   });
 
   it("leaves a gap where a line has no run, and tells twelve lines apart", () => {

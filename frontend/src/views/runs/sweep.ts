@@ -1,17 +1,16 @@
 /** The state of the sweep in, the query of its route out; lines and their colours. */
-import type { Query } from "../../api/client";
+import type { Query } from "../../api/source";
 import type { SweepCurve } from "../../api/types";
 import { SERIES } from "../../format/colours";
-import type { ViewState } from "../../state/viewState";
 
 /** What a share is of before anything was chosen. */
 export const DEFAULT_SHARE = "group:convolution";
 
 /** `share` is "group:NAME", "op:TYPE" or "op:TYPE DIRECTION". */
-export function sweepQuery(state: Pick<ViewState, "over" | "measure" | "share">): Query {
-  const query: Query = { over: state.over, measure: state.measure };
-  if (state.measure !== "share") return query;
-  const share = state.share ?? DEFAULT_SHARE;
+export function sweepQuery(chosen: { over: string | null; measure: string | null; share: string | null }): Query {
+  const query: Query = { over: chosen.over, measure: chosen.measure };
+  if (chosen.measure !== "share") return query;
+  const share = chosen.share ?? DEFAULT_SHARE;
   const name = share.slice(share.indexOf(":") + 1);
   if (!share.startsWith("op:")) return { ...query, kernel_group: name };
   const direction = /^(.+) (fprop|bprop)$/.exec(name);

@@ -1,12 +1,12 @@
 /** The Tensor Cores page: how far the eligible ops use them, at which precision, and which do not and why. */
 import type { TensorCoreKernel, TensorCoreOp, TensorCoresPage as TensorCoresData } from "../../api/types";
-import { AboutChip } from "../../components/about/AboutChip";
-import { useAbout, useOwn } from "../../components/about/useAbout";
+import { FilterChip } from "../filter/FilterChip";
+import { usePageFilter, useOwn } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
-import { Donut } from "../../components/chart/Donut";
+import { Donut } from "../../features/chart/Donut";
 import { Facts } from "../../components/Facts";
 import { EmptyMessage } from "../../components/Message";
-import { PageHead } from "../../components/PageHead";
+import { PageHead } from "../../features/PageHead";
 import { OpName } from "../../components/OpName";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
@@ -15,11 +15,13 @@ import { Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
-import { useView } from "../../state/store";
 import { SavingBar } from "../advice/SavingBar";
 import { RooflineCard } from "../roofline/RooflineCard";
 import { CouldSave } from "./CouldSave";
 import { Ineligible, Reasons } from "./Reasons";
+import { goTo } from "../../state/navigate";
+import { kernelParam, opParam } from "../../state/params";
+import { tensorCoresTable } from "./params";
 
 /** The reason of most time, then the others and what serves a product on Tensor Cores, with their times. */
 function whyNot(row: TensorCoreOp): string | null {
@@ -35,9 +37,31 @@ function mainReason(row: TensorCoreOp): string | null {
 }
 
 const COLUMNS: Column<TensorCoreOp>[] = [
-  { id: "name", header: "Op", definition: DEFINITIONS.opName, value: (row) => row.name, cell: (row) => <OpName name={row.name} />, width: "280px" },
-  { id: "direction", header: "Direction", definition: DEFINITIONS.direction, value: (row) => row.direction || null, missing: "–", filter: "choice", width: "96px" },
-  { id: "gpu", header: "GPU time", definition: DEFINITIONS.gpuTime, value: (row) => row.gpu_ns, unit: "ns", width: "96px" },
+  {
+    id: "name",
+    header: "Op",
+    definition: DEFINITIONS.opName,
+    value: (row) => row.name,
+    cell: (row) => <OpName name={row.name} />,
+    width: "280px",
+  },
+  {
+    id: "direction",
+    header: "Direction",
+    definition: DEFINITIONS.direction,
+    value: (row) => row.direction || null,
+    missing: "–",
+    filter: "choice",
+    width: "96px",
+  },
+  {
+    id: "gpu",
+    header: "GPU time",
+    definition: DEFINITIONS.gpuTime,
+    value: (row) => row.gpu_ns,
+    unit: "ns",
+    width: "96px",
+  },
   {
     id: "saved",
     header: "Could save",
@@ -45,7 +69,12 @@ const COLUMNS: Column<TensorCoreOp>[] = [
       "Kernel time of the selected iterations that the remedy of the reason should save; where no factor is known for it, at most what the op takes above the least time of its FLOPs and bytes. " +
       "A bound is sorted as if all of it could be saved; unknown where FLOPs or the GPU's rates are.",
     value: (row) => row.could_save_ns,
-    cell: (row) => (row.could_save === "nothing" ? <span class="missing">–</span> : <CouldSave estimate={row.saved_ns} atMost={row.at_most_ns} />),
+    cell: (row) =>
+      row.could_save === "nothing" ? (
+        <span class="missing">–</span>
+      ) : (
+        <CouldSave estimate={row.saved_ns} atMost={row.at_most_ns} />
+      ),
     unit: "ns",
     width: "136px",
   },
@@ -58,35 +87,134 @@ const COLUMNS: Column<TensorCoreOp>[] = [
     cell: (row) => <Verdict value={row.using_tc} />,
     width: "104px",
   },
-  { id: "utilization", header: "TC %", definition: DEFINITIONS.opUtilization, value: (row) => row.utilization_percent, unit: "percent", width: "80px" },
-  { id: "precision", header: "Precision", definition: DEFINITIONS.precision, value: (row) => row.precision || null, filter: "choice", width: "104px" },
-  { id: "why", header: "Reason", definition: "Kind of the reason of most time.", value: mainReason, missing: "–", filter: "choice", width: "164px" },
+  {
+    id: "utilization",
+    header: "TC %",
+    definition: DEFINITIONS.opUtilization,
+    value: (row) => row.utilization_percent,
+    unit: "percent",
+    width: "80px",
+  },
+  {
+    id: "precision",
+    header: "Precision",
+    definition: DEFINITIONS.precision,
+    value: (row) => row.precision || null,
+    filter: "choice",
+    width: "104px",
+  },
+  {
+    id: "why",
+    header: "Reason",
+    definition: "Kind of the reason of most time.",
+    value: mainReason,
+    missing: "–",
+    filter: "choice",
+    width: "164px",
+  },
   { id: "reason", header: "Why not", definition: DEFINITIONS.reason, value: whyNot, missing: "–", width: "400px" },
   {
     id: "possible",
     header: "Could run in",
-    definition: "Precisions in which this GPU's Tensor Cores could compute the op, as it is or after a switch to TF32 or mixed precision.",
+    definition:
+      "Precisions in which this GPU's Tensor Cores could compute the op, as it is or after a switch to TF32 or mixed precision.",
     value: (row) => row.possible_precisions.join(", ") || null,
     width: "130px",
   },
-  { id: "savingkind", header: "Saving is", definition: "What stands under Could save: an estimate, a bound (at most), or both.", value: (row) => row.could_save, filter: "choice", width: "104px" },
+  {
+    id: "savingkind",
+    header: "Saving is",
+    definition: "What stands under Could save: an estimate, a bound (at most), or both.",
+    value: (row) => row.could_save,
+    filter: "choice",
+    width: "104px",
+  },
   { id: "tc", header: "On TC", definition: DEFINITIONS.tcTime, value: (row) => row.tc_ns, unit: "ns", width: "90px" },
-  { id: "off", header: "Off TC", definition: DEFINITIONS.nonTcTime, value: (row) => row.non_tc_ns, unit: "ns", width: "90px" },
-  { id: "unknown", header: "Unknown", definition: DEFINITIONS.unknownTime, value: (row) => row.unknown_ns, unit: "ns", width: "90px" },
+  {
+    id: "off",
+    header: "Off TC",
+    definition: DEFINITIONS.nonTcTime,
+    value: (row) => row.non_tc_ns,
+    unit: "ns",
+    width: "90px",
+  },
+  {
+    id: "unknown",
+    header: "Unknown",
+    definition: DEFINITIONS.unknownTime,
+    value: (row) => row.unknown_ns,
+    unit: "ns",
+    width: "90px",
+  },
   { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "180px" },
-  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "76px" },
-  { id: "shapes", header: "Shapes", definition: DEFINITIONS.shapes, value: (row) => row.shapes || null, width: "220px" },
+  {
+    id: "calls",
+    header: "Calls",
+    definition: DEFINITIONS.calls,
+    value: (row) => row.calls,
+    unit: "count",
+    width: "76px",
+  },
+  {
+    id: "shapes",
+    header: "Shapes",
+    definition: DEFINITIONS.shapes,
+    value: (row) => row.shapes || null,
+    width: "220px",
+  },
   { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "130px" },
-  { id: "tckernels", header: "TC kernels", definition: "Kernels of the op that run on Tensor Cores.", value: (row) => row.tc_kernels.join(", ") || null, missing: "–", width: "220px" },
-  { id: "otherkernels", header: "Other kernels", definition: "Kernels of the op that do not run on Tensor Cores.", value: (row) => row.non_tc_kernels.join(", ") || null, missing: "–", width: "220px" },
-  { id: "unknownkernels", header: "Unknown kernels", definition: "Kernels of the op for which it cannot be told.", value: (row) => row.unknown_kernels.join(", ") || null, missing: "–", width: "220px" },
+  {
+    id: "tckernels",
+    header: "TC kernels",
+    definition: "Kernels of the op that run on Tensor Cores.",
+    value: (row) => row.tc_kernels.join(", ") || null,
+    missing: "–",
+    width: "220px",
+  },
+  {
+    id: "otherkernels",
+    header: "Other kernels",
+    definition: "Kernels of the op that do not run on Tensor Cores.",
+    value: (row) => row.non_tc_kernels.join(", ") || null,
+    missing: "–",
+    width: "220px",
+  },
+  {
+    id: "unknownkernels",
+    header: "Unknown kernels",
+    definition: "Kernels of the op for which it cannot be told.",
+    value: (row) => row.unknown_kernels.join(", ") || null,
+    missing: "–",
+    width: "220px",
+  },
 ];
 
 const KERNELS: Column<TensorCoreKernel>[] = [
   { id: "name", header: "Kernel", definition: DEFINITIONS.kernelName, value: (row) => row.name, width: "320px" },
-  { id: "total", header: "Total", definition: DEFINITIONS.totalTime, value: (row) => row.total_ns, unit: "ns", width: "96px" },
-  { id: "share", header: "%", definition: "Share of the kernel time of eligible ops.", value: (row) => row.percent, unit: "percent", width: "76px" },
-  { id: "calls", header: "Calls", definition: DEFINITIONS.calls, value: (row) => row.calls, unit: "count", width: "76px" },
+  {
+    id: "total",
+    header: "Total",
+    definition: DEFINITIONS.totalTime,
+    value: (row) => row.total_ns,
+    unit: "ns",
+    width: "96px",
+  },
+  {
+    id: "share",
+    header: "%",
+    definition: "Share of the kernel time of eligible ops.",
+    value: (row) => row.percent,
+    unit: "percent",
+    width: "76px",
+  },
+  {
+    id: "calls",
+    header: "Calls",
+    definition: DEFINITIONS.calls,
+    value: (row) => row.calls,
+    unit: "count",
+    width: "76px",
+  },
   {
     id: "tc",
     header: "Tensor Cores",
@@ -96,43 +224,83 @@ const KERNELS: Column<TensorCoreKernel>[] = [
     cell: (row) => <Verdict value={row.tensor_core} />,
     width: "112px",
   },
-  { id: "precision", header: "Precision", definition: DEFINITIONS.kernelPrecision, value: (row) => row.precision || null, missing: "–", filter: "choice", width: "100px" },
-  { id: "family", header: "Family", definition: DEFINITIONS.kernelFamily, value: (row) => row.family || null, filter: "choice", width: "120px" },
-  { id: "rule", header: "Rule", definition: DEFINITIONS.kernelRule, value: (row) => row.rule || null, filter: "choice", width: "150px" },
+  {
+    id: "precision",
+    header: "Precision",
+    definition: DEFINITIONS.kernelPrecision,
+    value: (row) => row.precision || null,
+    missing: "–",
+    filter: "choice",
+    width: "100px",
+  },
+  {
+    id: "family",
+    header: "Family",
+    definition: DEFINITIONS.kernelFamily,
+    value: (row) => row.family || null,
+    filter: "choice",
+    width: "120px",
+  },
+  {
+    id: "rule",
+    header: "Rule",
+    definition: DEFINITIONS.kernelRule,
+    value: (row) => row.rule || null,
+    filter: "choice",
+    width: "150px",
+  },
 ];
 
 export function TensorCoresPage({ data }: { data: TensorCoresData }) {
-  const { set } = useView();
-  const about = useAbout();
-  const ops = useOwn(data.ops, about, (row, own) => own.ops.has(row.id));
-  const kernels = useOwn(data.kernels, about, (row, own) => own.kernels.has(row.id));
+  const filter = usePageFilter();
+  const ops = useOwn(data.ops, filter, (row, own) => own.ops.has(row.id));
+  const kernels = useOwn(data.kernels, filter, (row, own) => own.kernels.has(row.id));
   return (
     <>
       <PageHead title="Tensor Cores" headline={data.headline} range={data.range} />
       {data.has_gpu ? (
         <div class="grid grid-halves">
-          <Card title={<Term of="tcEfficiency">Kernel time of eligible ops by precision</Term>} testId="tc-by-precision">
-            <Donut name="Eligible time by precision" slices={data.by_precision} context="by_precision" centre={data.utilization_percent} centreLabel="on Tensor Cores" />
+          <Card
+            title={<Term of="tcEfficiency">Kernel time of eligible ops by precision</Term>}
+            testId="tc-by-precision"
+          >
+            <Donut
+              name="Eligible time by precision"
+              slices={data.by_precision}
+              context="by_precision"
+              centre={data.utilization_percent}
+              centreLabel="on Tensor Cores"
+            />
           </Card>
           <Card title="Eligible time" testId="tc-summary">
             <Facts
               rows={[
-                [<Term of="tcUtilization">Tensor Core utilization</Term>, <Value value={data.utilization_percent} unit="percent" />],
+                [
+                  <Term of="tcUtilization">Tensor Core utilization</Term>,
+                  <Value value={data.utilization_percent} unit="percent" />,
+                ],
                 [<Term of="eligibleTime">Eligible ops</Term>, <Value value={data.eligible_ns} unit="ns" />],
                 [<Term of="usingTime">On Tensor Cores</Term>, <Value value={data.using_ns} unit="ns" />],
                 [<Term of="notUsingTime">Not on Tensor Cores</Term>, <Value value={data.not_using_ns} unit="ns" />],
                 [<Term of="unknownTime">Cannot be told</Term>, <Value value={data.unknown_ns} unit="ns" />],
-                [<Term of="supportedPrecisions">This GPU's Tensor Cores take</Term>, data.supported_precisions.join(", ") || <span class="missing">unknown</span>],
+                [
+                  <Term of="supportedPrecisions">This GPU's Tensor Cores take</Term>,
+                  data.supported_precisions.join(", ") || <span class="missing">unknown</span>,
+                ],
               ]}
             />
           </Card>
         </div>
       ) : (
-        <EmptyMessage>Tensor Cores are part of NVIDIA's GPUs from Volta on: record a run on one to see which of its ops use them.</EmptyMessage>
+        <EmptyMessage>
+          Tensor Cores are part of NVIDIA's GPUs from Volta on: record a run on one to see which of its ops use them.
+        </EmptyMessage>
       )}
       {data.by_reason.length > 0 && (
         <Card class="tc-card" title="Why eligible time is off the Tensor Cores" testId="tc-reasons">
-          <p class="muted small tc-note">Kernel time of the selected iterations, and its share of that of eligible ops.</p>
+          <p class="muted small tc-note">
+            Kernel time of the selected iterations, and its share of that of eligible ops.
+          </p>
           <Reasons totals={data.by_reason} />
           {data.saving && (
             <>
@@ -144,21 +312,29 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
           )}
         </Card>
       )}
-      <AboutChip about={about} shown={ops.length} known={data.ops.length} of="eligible ops" none="None of it can use Tensor Cores." />
+      <FilterChip
+        filter={filter}
+        shown={ops.length}
+        known={data.ops.length}
+        of="eligible ops"
+        none="None of it can use Tensor Cores."
+      />
       {data.ops.some((op) => op.could_save !== "nothing") && (
         <p class="muted small tc-note">
-          Ops by what they could save in the selected iterations: an estimate where the remedy's factor is known; else at most what an op takes above the least
-          time of its FLOPs and bytes, a bound that is sorted as if all of it could be saved.
+          Ops by what they could save in the selected iterations: an estimate where the remedy's factor is known; else
+          at most what an op takes above the least time of its FLOPs and bytes, a bound that is sorted as if all of it
+          could be saved.
         </p>
       )}
       {data.ops.length > 0 && (
         <DataTable
           name={`tensor cores ${data.ref.run}`}
           testId="tc-table"
+          options={tensorCoresTable}
           columns={COLUMNS}
           rows={ops}
           rowId={(row) => row.id}
-          onSelect={(row) => set({ page: "ops", op: row.id })}
+          onSelect={(row) => goTo("ops", opParam.to(row.id))}
           totalRows={ops === data.ops ? data.total_rows : ops.length}
         />
       )}
@@ -175,7 +351,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
             columns={KERNELS}
             rows={kernels}
             rowId={(row) => row.id}
-            onSelect={(row) => set({ page: "kernels", kernel: row.id })}
+            onSelect={(row) => goTo("kernels", kernelParam.to(row.id))}
           />
         </Card>
       )}

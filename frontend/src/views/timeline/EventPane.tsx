@@ -1,7 +1,7 @@
 /** The selected event: what it is, how it was launched, what it launched, what is around it; each of them can be gone to. */
 import type { ComponentChildren } from "preact";
 import type { TimelineEvent, TimelineGap, TimelineGpuWork, TimelineSpot } from "../../api/types";
-import { RelatedLinks } from "../../components/about/RelatedLinks";
+import { RelatedLinks } from "../filter/RelatedLinks";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
 import { Legend } from "../../components/Legend";
@@ -13,10 +13,11 @@ import { colourOf } from "../../format/colours";
 import { formatNs } from "../../format/duration";
 import { formatInteger } from "../../format/number";
 import { formatUnit } from "../../format/unit";
-import { useShortcut } from "../../shell/keys/useShortcut";
-import { useView } from "../../state/store";
+import { useShortcut } from "../../keys/useShortcut";
 import { kindWords } from "./HoverCard";
 import type { Timeline } from "./model";
+import { goTo } from "../../state/navigate";
+import { kernelParam, opParam } from "../../state/params";
 
 interface EventPaneProps {
   /** What the drawing knows of it. */
@@ -33,7 +34,12 @@ export function EventPane({ spot, event, error, busy, timeline, onGo, onClose }:
   useShortcut("Escape", "Close the selected event", "Timeline", onClose);
   return (
     <aside class="pane timeline-pane" aria-label="Selected event" aria-busy={busy} data-testid="timeline-event">
-      <button type="button" class="button button-small pane-close" onClick={onClose} aria-label="Close the selected event">
+      <button
+        type="button"
+        class="button button-small pane-close"
+        onClick={onClose}
+        aria-label="Close the selected event"
+      >
         ✕
       </button>
       {error && <Unanswered spot={spot} error={error} timeline={timeline} />}
@@ -43,7 +49,15 @@ export function EventPane({ spot, event, error, busy, timeline, onGo, onClose }:
   );
 }
 
-function Details({ event, timeline, onGo }: { event: TimelineEvent; timeline: Timeline; onGo: (spot: TimelineSpot) => void }) {
+function Details({
+  event,
+  timeline,
+  onGo,
+}: {
+  event: TimelineEvent;
+  timeline: Timeline;
+  onGo: (spot: TimelineSpot) => void;
+}) {
   const { spot, gpu, gap } = event;
   const shown = timeline.page.iteration.number;
   return (
@@ -58,8 +72,17 @@ function Details({ event, timeline, onGo }: { event: TimelineEvent; timeline: Ti
           [<Term of="eventRow">Row</Term>, event.track],
           [<Term of="eventDuration">Duration</Term>, <Value value={spot.duration_ns} unit="ns" />],
           [<Term of="eventStart">Begins</Term>, <Value value={spot.start_ns} unit="ns" />],
-          ...(event.self_ns === null ? [] : [[<Term of="cpuSelf">Self time</Term>, <Value value={event.self_ns} unit="ns" />] as const]),
-          ...(event.iteration === shown ? [] : [[<Term of="eventIteration">Iteration</Term>, event.iteration === null ? <Text value={null} missing="outside all" /> : String(event.iteration)] as const]),
+          ...(event.self_ns === null
+            ? []
+            : [[<Term of="cpuSelf">Self time</Term>, <Value value={event.self_ns} unit="ns" />] as const]),
+          ...(event.iteration === shown
+            ? []
+            : [
+                [
+                  <Term of="eventIteration">Iteration</Term>,
+                  event.iteration === null ? <Text value={null} missing="outside all" /> : String(event.iteration),
+                ] as const,
+              ]),
           ...(event.shapes ? [[<Term of="shapes">Shapes</Term>, event.shapes] as const] : []),
           ...(event.dtypes ? [[<Term of="dtypes">Types</Term>, event.dtypes] as const] : []),
         ]}
@@ -69,14 +92,32 @@ function Details({ event, timeline, onGo }: { event: TimelineEvent; timeline: Ti
       {gap && <Gap gap={gap} onGo={onGo} />}
       {gap && <OpLink event={event} />}
       {event.launched_total > 0 && (
-        <Spots title={`Launched ${formatInteger(event.launched_total)} on the GPU, ${formatNs(event.launched_ns)} together`} spots={event.launched} total={event.launched_total} timeline={timeline} onGo={onGo} testId="timeline-launched" />
+        <Spots
+          title={`Launched ${formatInteger(event.launched_total)} on the GPU, ${formatNs(event.launched_ns)} together`}
+          spots={event.launched}
+          total={event.launched_total}
+          timeline={timeline}
+          onGo={onGo}
+          testId="timeline-launched"
+        />
       )}
-      {event.around.length > 0 && <Spots title={gpu ? "Launched in" : "Called in"} spots={event.around} total={event.around.length} timeline={timeline} onGo={onGo} testId="timeline-around" />}
+      {event.around.length > 0 && (
+        <Spots
+          title={gpu ? "Launched in" : "Called in"}
+          spots={event.around}
+          total={event.around.length}
+          timeline={timeline}
+          onGo={onGo}
+          testId="timeline-around"
+        />
+      )}
       <Spots
         title="Next to it"
         spots={[event.previous, event.next, event.inside].filter((one): one is TimelineSpot => one !== null)}
         total={0}
-        labels={[event.previous && "before", event.next && "after", event.inside && "inside"].filter((one): one is string => Boolean(one))}
+        labels={[event.previous && "before", event.next && "after", event.inside && "inside"].filter(
+          (one): one is string => Boolean(one),
+        )}
         timeline={timeline}
         onGo={onGo}
         testId="timeline-neighbours"
@@ -109,24 +150,33 @@ function Unanswered({ spot, error, timeline }: { spot: TimelineSpot | null; erro
 
 /** To what the other pages say of it. */
 function OpLink({ event }: { event: TimelineEvent }) {
-  const { set } = useView();
   const { gpu, op, op_id, module } = event;
   if (!op && !gpu && !module) return null;
   return (
     <>
       <p class="timeline-links">
         {op_id && (
-          <button type="button" class="link" onClick={() => set({ page: "ops", op: op_id })} data-testid="timeline-to-op">
+          <button
+            type="button"
+            class="link"
+            onClick={() => goTo("ops", opParam.to(op_id))}
+            data-testid="timeline-to-op"
+          >
             {event.gap ? "which is of op" : "Op"} {op}
           </button>
         )}
         {gpu && (
-          <button type="button" class="link" onClick={() => set({ page: "kernels", kernel: gpu.kernel_id })} data-testid="timeline-to-kernel">
+          <button
+            type="button"
+            class="link"
+            onClick={() => goTo("kernels", kernelParam.to(gpu.kernel_id))}
+            data-testid="timeline-to-kernel"
+          >
             All calls of this {gpu.kind}
           </button>
         )}
         {event.gap && (
-          <button type="button" class="link" onClick={() => set({ page: "launches" })}>
+          <button type="button" class="link" onClick={() => goTo("launches")}>
             All idle gaps
           </button>
         )}
@@ -156,7 +206,16 @@ function GpuWork({ gpu, onGo }: { gpu: TimelineGpuWork; onGo: (spot: TimelineSpo
             ),
           ],
           [<Term of="eventLaunchTime">That call took</Term>, <Value value={launch.call_ns} unit="ns" />],
-          [<Term of="launchDelay">Launch delay</Term>, <span data-testid="timeline-delay">{launch.clock_disagrees ? <Text value={null} missing="unknown: the clocks disagree" /> : <Value value={launch.delay_ns} unit="ns" />}</span>],
+          [
+            <Term of="launchDelay">Launch delay</Term>,
+            <span data-testid="timeline-delay">
+              {launch.clock_disagrees ? (
+                <Text value={null} missing="unknown: the clocks disagree" />
+              ) : (
+                <Value value={launch.delay_ns} unit="ns" />
+              )}
+            </span>,
+          ],
           [<Term of="launchQueue">Queue</Term>, <Value value={launch.queue} unit="count" />],
         ]}
       />
@@ -168,14 +227,33 @@ function GpuWork({ gpu, onGo }: { gpu: TimelineGpuWork; onGo: (spot: TimelineSpo
             ? [
                 [<Term of="kernelTc">Tensor Cores</Term>, <Verdict value={gpu.tensor_core} />] as const,
                 [<Term of="kernelPrecision">Precision</Term>, <Text value={gpu.precision} missing="–" />] as const,
-                [<Term of="grid">Grid × block</Term>, <Text value={gpu.grid && `${gpu.grid} × ${gpu.block}`} missing="not recorded" />] as const,
-                [<Term of="occupancy">Occupancy</Term>, <Value value={gpu.occupancy_percent} unit="percent" />] as const,
-                [<Term of="registers">Registers</Term>, <Value value={gpu.registers_per_thread} unit="count" />] as const,
-                [<Term of="sharedMemory">Shared memory</Term>, <Value value={gpu.shared_memory_bytes} unit="bytes" />] as const,
+                [
+                  <Term of="grid">Grid × block</Term>,
+                  <Text value={gpu.grid && `${gpu.grid} × ${gpu.block}`} missing="not recorded" />,
+                ] as const,
+                [
+                  <Term of="occupancy">Occupancy</Term>,
+                  <Value value={gpu.occupancy_percent} unit="percent" />,
+                ] as const,
+                [
+                  <Term of="registers">Registers</Term>,
+                  <Value value={gpu.registers_per_thread} unit="count" />,
+                ] as const,
+                [
+                  <Term of="sharedMemory">Shared memory</Term>,
+                  <Value value={gpu.shared_memory_bytes} unit="bytes" />,
+                ] as const,
               ]
             : [
                 [<Term of="bytes">Bytes</Term>, <Value value={gpu.bytes} unit="bytes" />] as const,
-                [<Term of="copyRate">Rate</Term>, gpu.bytes_per_second === null ? <Text value={null} /> : `${formatUnit(gpu.bytes_per_second, "bytes")}/s`] as const,
+                [
+                  <Term of="copyRate">Rate</Term>,
+                  gpu.bytes_per_second === null ? (
+                    <Text value={null} />
+                  ) : (
+                    `${formatUnit(gpu.bytes_per_second, "bytes")}/s`
+                  ),
+                ] as const,
               ]),
         ]}
       />
@@ -222,7 +300,11 @@ function Spots({ title, spots, total, labels, timeline, onGo, testId }: SpotsPro
       <ul class="timeline-spots" data-testid={testId}>
         {spots.map((spot, index) => (
           <li key={`${spot.id} ${labels?.[index] ?? ""}`}>
-            <span class="swatch" style={{ background: colourOf(spot.kind, 0, "timeline") }} title={kindWords(timeline, spot)} />
+            <span
+              class="swatch"
+              style={{ background: colourOf(spot.kind, 0, "timeline") }}
+              title={kindWords(timeline, spot)}
+            />
             <span class="timeline-spot-name">
               {labels && <span class="muted">{labels[index]} </span>}
               <Go spot={spot} onGo={onGo}>
@@ -239,7 +321,17 @@ function Spots({ title, spots, total, labels, timeline, onGo, testId }: SpotsPro
 }
 
 /** An event's name that leads to it; plain text where it lies outside the drawing. */
-function Go({ spot, onGo, children, testId }: { spot: TimelineSpot; onGo: (spot: TimelineSpot) => void; children: ComponentChildren; testId?: string }) {
+function Go({
+  spot,
+  onGo,
+  children,
+  testId,
+}: {
+  spot: TimelineSpot;
+  onGo: (spot: TimelineSpot) => void;
+  children: ComponentChildren;
+  testId?: string;
+}) {
   if (spot.track < 0) return <span title="Before or after what is drawn">{children} (in another iteration)</span>;
   return (
     <button type="button" class="link" onClick={() => onGo(spot)} data-testid={testId}>

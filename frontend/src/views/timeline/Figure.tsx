@@ -2,7 +2,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { TimelineSpot } from "../../api/types";
 import { formatNs } from "../../format/duration";
-import { useTheme } from "../../state/ThemeContext";
 import { describeSpot, HoverCard, type Hovered } from "./HoverCard";
 import { foldedAtFirst, layOut } from "./layout";
 import { fontOf } from "./draw";
@@ -13,6 +12,7 @@ import { Stage } from "./stage";
 import { TrackLabels } from "./TrackLabels";
 import type { Loading } from "./useChunks";
 import { whole, type Span } from "./viewport";
+import { themeSignal } from "../../state/theme";
 
 interface FigureProps {
   timeline: Timeline;
@@ -26,7 +26,7 @@ const LEAST_HEIGHT = 240;
 const AROUND = 250;
 
 export function Figure({ timeline, loading, onStage, onSelect }: FigureProps) {
-  const theme = useTheme();
+  const theme = themeSignal.value;
   const box = useRef<HTMLDivElement>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -44,25 +44,41 @@ export function Figure({ timeline, loading, onStage, onSelect }: FigureProps) {
   const shows = useRef<HTMLSpanElement>(null);
   const colours = (): ReturnType<typeof themeOf> => {
     const style = getComputedStyle(box.current!);
-    return themeOf((property) => style.getPropertyValue(property).trim(), timeline.page.kinds, fontOf(style.fontFamily));
+    return themeOf(
+      (property) => style.getPropertyValue(property).trim(),
+      timeline.page.kinds,
+      fontOf(style.fontFamily),
+    );
   };
   const before = useRef<{ limit: number; span: Span } | null>(null);
   const selectNow = useRef(onSelect);
   selectNow.current = onSelect;
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new stage for another timeline; the effect below brings layout and colours up to date.
   useEffect(() => {
-    const made = new Stage(canvas.current!, ruler.current!, scroller.current!, box.current!, band.current!, timeline, layout, colours(), {
-      onSelect: (spot) => selectNow.current(spot),
-      onCursor: setCursor,
-      onHover: (spot, x, y) => setHovered(spot && { spot, x, y }),
-      // By hand, not by Preact: this is done in each frame of a movement.
-      onSpan: (span, pixels) => {
-        if (mark.current) markSpan(mark.current, span, timeline.windowNs, pixels);
-        if (shows.current) shows.current.textContent = `Shows ${formatNs(span.to - span.from)} of ${formatNs(timeline.windowNs)}`;
-        box.current!.dataset["from"] = String(Math.round(span.from));
-        box.current!.dataset["to"] = String(Math.round(span.to));
+    const made = new Stage(
+      canvas.current!,
+      ruler.current!,
+      scroller.current!,
+      box.current!,
+      band.current!,
+      timeline,
+      layout,
+      colours(),
+      {
+        onSelect: (spot) => selectNow.current(spot),
+        onCursor: setCursor,
+        onHover: (spot, x, y) => setHovered(spot && { spot, x, y }),
+        // By hand, not by Preact: this is done in each frame of a movement.
+        onSpan: (span, pixels) => {
+          if (mark.current) markSpan(mark.current, span, timeline.windowNs, pixels);
+          if (shows.current)
+            shows.current.textContent = `Shows ${formatNs(span.to - span.from)} of ${formatNs(timeline.windowNs)}`;
+          box.current!.dataset["from"] = String(Math.round(span.from));
+          box.current!.dataset["to"] = String(Math.round(span.to));
+        },
       },
-    });
+    );
     // A refresh brings the same window again.
     if (before.current?.limit === timeline.windowNs) made.span = before.current.span;
     setStage(made);
@@ -89,6 +105,7 @@ export function Figure({ timeline, loading, onStage, onSelect }: FigureProps) {
     };
   }, []);
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the theme is what changes the colours, which are read from the style sheet.
   useEffect(() => {
     if (!stage) return;
     stage.layout = layout;
@@ -103,7 +120,16 @@ export function Figure({ timeline, loading, onStage, onSelect }: FigureProps) {
   };
   return (
     <div class="timeline-box">
-      <Minimap timeline={timeline} spanNow={() => stage?.span ?? whole(timeline.windowNs)} mark={mark} gutter={layout.gutter} width={width} theme={theme} loaded={loading.done} onSpan={(next) => stage?.look(next)} />
+      <Minimap
+        timeline={timeline}
+        spanNow={() => stage?.span ?? whole(timeline.windowNs)}
+        mark={mark}
+        gutter={layout.gutter}
+        width={width}
+        theme={theme}
+        loaded={loading.done}
+        onSpan={(next) => stage?.look(next)}
+      />
       <div
         class="timeline-figure"
         ref={box}

@@ -17,13 +17,25 @@ export function Found({ wanted, resource, byText, onClear, onStep }: FoundProps)
   const found = resource.data;
   return (
     <span class="timeline-found" role="status" data-testid="timeline-found">
-      {resource.error ? resource.error.message : found ? words(found, byText ? null : wanted["op"] ? "op" : "kernel") : resource.slow ? "Looking …" : ""}
+      {resource.error
+        ? resource.error.message
+        : found
+          ? words(found, byText ? null : wanted["op"] ? "op" : "kernel")
+          : resource.slow
+            ? "Looking …"
+            : ""}
       {found && found.count > 0 && (
         <>
           <button type="button" class="button button-small" onClick={() => onStep(-1)} aria-label="Previous match">
             ↑
           </button>
-          <button type="button" class="button button-small" onClick={() => onStep(1)} aria-label="Next match" data-testid="timeline-next-match">
+          <button
+            type="button"
+            class="button button-small"
+            onClick={() => onStep(1)}
+            aria-label="Next match"
+            data-testid="timeline-next-match"
+          >
             ↓
           </button>
         </>
@@ -36,7 +48,8 @@ export function Found({ wanted, resource, byText, onClear, onStep }: FoundProps)
 }
 
 function words(found: TimelineMatches, of: "op" | "kernel" | null): string {
-  if (found.count === 0) return of ? `The selected ${of} does not run in this iteration` : "Nothing has this in its name";
+  if (found.count === 0)
+    return of ? `The selected ${of} does not run in this iteration` : "Nothing has this in its name";
   const events = found.count === 1 ? "1 event" : `${formatInteger(found.count)} events`;
   const gpu = found.on_gpu > 0 ? `, ${formatInteger(found.on_gpu)} on the GPU taking ${formatNs(found.gpu_ns)}` : "";
   const cut = found.shown < found.count ? `; the first ${formatInteger(found.shown)} are marked` : "";

@@ -50,7 +50,16 @@ export function HoverCard({ timeline, hovered: { spot, x, y } }: { timeline: Tim
   const left = Math.max(8, Math.min(x + 14, document.documentElement.clientWidth - WIDTH - 8));
   const above = y > window.innerHeight - 130;
   return (
-    <div class="timeline-hover" style={{ left: `${left}px`, top: above ? undefined : `${y + 16}px`, bottom: above ? `${window.innerHeight - y + 12}px` : undefined, maxWidth: `${WIDTH}px` }} data-testid="timeline-hover">
+    <div
+      class="timeline-hover"
+      style={{
+        left: `${left}px`,
+        top: above ? undefined : `${y + 16}px`,
+        bottom: above ? `${window.innerHeight - y + 12}px` : undefined,
+        maxWidth: `${WIDTH}px`,
+      }}
+      data-testid="timeline-hover"
+    >
       <strong>{spot.label}</strong>
       <span>
         {formatNs(spot.duration_ns)} <span class="muted">at {formatNs(spot.start_ns)}</span>

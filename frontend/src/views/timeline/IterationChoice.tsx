@@ -2,23 +2,34 @@
 import type { TimelinePage } from "../../api/types";
 import { useFile } from "../../api/useResource";
 import { formatNs } from "../../format/duration";
-import { useView } from "../../state/store";
+import { assign } from "../../state/param";
+import { eventParam, iterationParam } from "./params";
 
 export function IterationChoice({ data }: { data: TimelinePage }) {
-  const { state, set } = useView();
   const { index } = data.iteration;
   const inFile = useFile() !== null;
-  const show = (iteration: number | null): void => set({ iteration, event: null });
+  const show = (iteration: number | null): void => assign(iterationParam.to(iteration), eventParam.to(null));
   // An exported file holds the median one.
   if (data.range.total <= 1 || inFile) return null;
   return (
     <div class="timeline-iteration" role="group" aria-label="Iteration that is drawn">
-      <button type="button" class="button button-small" disabled={index === 0} onClick={() => show(index - 1)} aria-label="Iteration before" data-testid="timeline-before">
+      <button
+        type="button"
+        class="button button-small"
+        disabled={index === 0}
+        onClick={() => show(index - 1)}
+        aria-label="Iteration before"
+        data-testid="timeline-before"
+      >
         ◀
       </button>
       <label class="picker">
         Iteration
-        <select value={String(index)} onChange={(event) => show(Number(event.currentTarget.value))} data-testid="timeline-iteration">
+        <select
+          value={String(index)}
+          onChange={(event) => show(Number(event.currentTarget.value))}
+          data-testid="timeline-iteration"
+        >
           {data.iterations.map((choice) => (
             <option key={choice.index} value={String(choice.index)}>
               {choice.number} · {formatNs(choice.duration_ns)}
@@ -26,10 +37,17 @@ export function IterationChoice({ data }: { data: TimelinePage }) {
           ))}
         </select>
       </label>
-      <button type="button" class="button button-small" disabled={index + 1 >= data.range.total} onClick={() => show(index + 1)} aria-label="Iteration after" data-testid="timeline-after">
+      <button
+        type="button"
+        class="button button-small"
+        disabled={index + 1 >= data.range.total}
+        onClick={() => show(index + 1)}
+        aria-label="Iteration after"
+        data-testid="timeline-after"
+      >
         ▶
       </button>
-      {state.iteration !== null && (
+      {iterationParam.value !== null && (
         <button type="button" class="button button-small" onClick={() => show(null)}>
           Median
         </button>

@@ -3,20 +3,72 @@ import type { LongEvent, TimelinePage } from "../../api/types";
 import { Card } from "../../components/Card";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
-import { useView } from "../../state/store";
+import { assign } from "../../state/param";
+import { eventParam } from "./params";
 
-const share: Column<LongEvent> = { id: "share", header: "%", definition: "Share of the iteration.", value: (row) => row.percent, unit: "percent", width: "70px" };
-const time: Column<LongEvent> = { id: "duration", header: "Duration", definition: "From its start to its end.", value: (row) => row.spot.duration_ns, unit: "ns", width: "92px" };
-const begins: Column<LongEvent> = { id: "start", header: "Begins", definition: "Time since the window's start.", value: (row) => row.spot.start_ns, unit: "ns", width: "92px" };
-const name = (header: string, definition: string, width: string): Column<LongEvent> => ({ id: "name", header, definition, value: (row) => row.spot.label, width });
-const op = (header: string, definition: string): Column<LongEvent> => ({ id: "op", header, definition, value: (row) => row.op || null, missing: "–", width: "190px" });
+const share: Column<LongEvent> = {
+  id: "share",
+  header: "%",
+  definition: "Share of the iteration.",
+  value: (row) => row.percent,
+  unit: "percent",
+  width: "70px",
+};
+const time: Column<LongEvent> = {
+  id: "duration",
+  header: "Duration",
+  definition: "From its start to its end.",
+  value: (row) => row.spot.duration_ns,
+  unit: "ns",
+  width: "92px",
+};
+const begins: Column<LongEvent> = {
+  id: "start",
+  header: "Begins",
+  definition: "Time since the window's start.",
+  value: (row) => row.spot.start_ns,
+  unit: "ns",
+  width: "92px",
+};
+const name = (header: string, definition: string, width: string): Column<LongEvent> => ({
+  id: "name",
+  header,
+  definition,
+  value: (row) => row.spot.label,
+  width,
+});
+const op = (header: string, definition: string): Column<LongEvent> => ({
+  id: "op",
+  header,
+  definition,
+  value: (row) => row.op || null,
+  missing: "–",
+  width: "190px",
+});
 
-const GAPS = [name("Why idle", "What the GPU waited for, and what the CPU did for most of it.", "230px"), time, share, begins, op("Ended by", "The op that launched what ran next.")];
-const GPU = [name("On the GPU", "Kernel, copy or set.", "230px"), time, share, begins, op("Op", "The outermost op that launched it.")];
-const OPS = [op("Op", "The outermost op; on the CPU, with all that it called."), time, share, begins, name("Call", "The call's own name.", "200px")];
+const GAPS = [
+  name("Why idle", "What the GPU waited for, and what the CPU did for most of it.", "230px"),
+  time,
+  share,
+  begins,
+  op("Ended by", "The op that launched what ran next."),
+];
+const GPU = [
+  name("On the GPU", "Kernel, copy or set.", "230px"),
+  time,
+  share,
+  begins,
+  op("Op", "The outermost op that launched it."),
+];
+const OPS = [
+  op("Op", "The outermost op; on the CPU, with all that it called."),
+  time,
+  share,
+  begins,
+  name("Call", "The call's own name.", "200px"),
+];
 
 export function LongestEvents({ data }: { data: TimelinePage }) {
-  const { state, set } = useView();
   const tables = [
     ["Longest idle gaps", data.longest_gaps, GAPS, "timeline-gaps"],
     ["Longest on the GPU", data.longest_gpu, GPU, "timeline-gpu"],
@@ -35,8 +87,8 @@ export function LongestEvents({ data }: { data: TimelinePage }) {
                 columns={columns}
                 rows={rows}
                 rowId={(row) => row.spot.id}
-                selected={state.event}
-                onSelect={(row) => set({ event: row.spot.id === state.event ? null : row.spot.id })}
+                selected={eventParam.value}
+                onSelect={(row) => assign(eventParam.to(row.spot.id === eventParam.value ? null : row.spot.id))}
               />
             </Card>
           ),

@@ -34,6 +34,7 @@ export function Minimap({ timeline, spanNow, mark, gutter, width, theme, loaded,
   const drag = useRef<{ at: number; span: Span; moves: boolean } | null>(null);
   const pixels = Math.max(1, width - gutter);
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes the colours of the style sheet, loaded what the timeline holds, gutter the pixels.
   useEffect(() => {
     const element = canvas.current;
     const context = element?.getContext("2d");
@@ -46,7 +47,9 @@ export function Minimap({ timeline, spanNow, mark, gutter, width, theme, loaded,
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, pixels, HEIGHT);
     // What each GPU computes and each training thread's outermost calls: one line of pixels for each of the first tracks.
-    const tracks = timeline.tracks.flatMap((track, index) => (track.kind === "parts" || track.kind === "stream" ? [index] : []));
+    const tracks = timeline.tracks.flatMap((track, index) =>
+      track.kind === "parts" || track.kind === "stream" ? [index] : [],
+    );
     const shown = (tracks.length > 0 ? tracks : timeline.tracks.map((_, index) => index)).slice(0, 6);
     const line = HEIGHT / shown.length;
     shown.forEach((track, place) => {
@@ -58,7 +61,13 @@ export function Minimap({ timeline, spanNow, mark, gutter, width, theme, loaded,
       const shades = (kind: string, other: boolean) => (other ? colours.of[kind]!.pale : colours.of[kind]!.own);
       if (lane.coarse) {
         const scale = pixels / timeline.windowNs;
-        lane.coarse.start.forEach((start, at) => fill(shades(timeline.page.kinds[lane.coarse!.kind[at]!]!, false)[lane.coarse!.cover[at]! - 1]!, start * scale, lane.coarse!.stop[at]! * scale));
+        lane.coarse.start.forEach((start, at) => {
+          fill(
+            shades(timeline.page.kinds[lane.coarse!.kind[at]!]!, false)[lane.coarse!.cover[at]! - 1]!,
+            start * scale,
+            lane.coarse!.stop[at]! * scale,
+          );
+        });
       }
       paintLane(lane, whole(timeline.windowNs), pixels, {
         wide: (block, index, x0, x1) => {
@@ -82,7 +91,8 @@ export function Minimap({ timeline, spanNow, mark, gutter, width, theme, loaded,
     if (!from) return;
     const at = timeAt(event);
     if (from.moves) onSpan({ from: from.span.from + at - from.at, to: from.span.to + at - from.at });
-    else if (Math.abs(at - from.at) > timeline.windowNs / 300) onSpan({ from: Math.min(from.at, at), to: Math.max(from.at, at) });
+    else if (Math.abs(at - from.at) > timeline.windowNs / 300)
+      onSpan({ from: Math.min(from.at, at), to: Math.max(from.at, at) });
   };
   const down = (event: PointerEvent): void => {
     const at = timeAt(event);
@@ -101,7 +111,15 @@ export function Minimap({ timeline, spanNow, mark, gutter, width, theme, loaded,
     }
   };
   return (
-    <div class="timeline-minimap" style={{ marginLeft: `${gutter}px`, width: `${pixels}px`, height: `${HEIGHT}px` }} onPointerDown={down} onPointerMove={move} onPointerUp={up} aria-hidden="true" data-testid="timeline-minimap">
+    <div
+      class="timeline-minimap"
+      style={{ marginLeft: `${gutter}px`, width: `${pixels}px`, height: `${HEIGHT}px` }}
+      onPointerDown={down}
+      onPointerMove={move}
+      onPointerUp={up}
+      aria-hidden="true"
+      data-testid="timeline-minimap"
+    >
       <canvas ref={canvas} style={{ width: `${pixels}px`, height: `${HEIGHT}px` }} />
       <div class="timeline-mark" ref={mark} />
     </div>

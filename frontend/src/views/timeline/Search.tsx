@@ -13,6 +13,7 @@ const WAIT_MS = 200;
 export function Search({ text, onText, onStep }: SearchProps) {
   const [typed, setTyped] = useState(text);
   useEffect(() => setTyped(text), [text]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only what is typed starts the wait.
   useEffect(() => {
     if (typed === text) return undefined;
     const timer = setTimeout(() => onText(typed), WAIT_MS);

@@ -4,14 +4,52 @@ import { colourOf } from "../../format/colours";
 import type { Timeline } from "./model";
 
 const GROUPS: readonly (readonly [title: string, entries: readonly (readonly [kind: EventKind, label: string])[]])[] = [
-  ["GPU", [["tensor_core", "Tensor Cores"], ["other_kernels", "Other kernels"], ["unknown_kernels", "Unknown kernels"], ["memory", "Copies and sets"]]],
-  ["GPU idle", [["host_wait", "Launched late"], ["kernel_wait", "Between queued work"], ["gap_other", "Waits for another stream or device"], ["gap_unknown", "Unknown"]]],
-  ["CPU ops", [["forward", "Forward"], ["backward", "Backward"], ["optimizer", "Optimizer"], ["dataloader", "Data loading"], ["other", "Other"]]],
-  ["CPU calls", [["launch", "Launch"], ["wait", "Wait for the GPU"], ["copy", "Copy"], ["runtime", "Other CUDA call"], ["module", "Module, annotation"], ["overhead", "Profiler"]]],
+  [
+    "GPU",
+    [
+      ["tensor_core", "Tensor Cores"],
+      ["other_kernels", "Other kernels"],
+      ["unknown_kernels", "Unknown kernels"],
+      ["memory", "Copies and sets"],
+    ],
+  ],
+  [
+    "GPU idle",
+    [
+      ["host_wait", "Launched late"],
+      ["kernel_wait", "Between queued work"],
+      ["gap_other", "Waits for another stream or device"],
+      ["gap_unknown", "Unknown"],
+    ],
+  ],
+  [
+    "CPU ops",
+    [
+      ["forward", "Forward"],
+      ["backward", "Backward"],
+      ["optimizer", "Optimizer"],
+      ["dataloader", "Data loading"],
+      ["other", "Other"],
+    ],
+  ],
+  [
+    "CPU calls",
+    [
+      ["launch", "Launch"],
+      ["wait", "Wait for the GPU"],
+      ["copy", "Copy"],
+      ["runtime", "Other CUDA call"],
+      ["module", "Module, annotation"],
+      ["overhead", "Profiler"],
+    ],
+  ],
 ];
 
 export function TimelineLegend({ timeline }: { timeline: Timeline }) {
-  const present = new Set<EventKind>([...timeline.page.names.map((name) => name.kind), ...timeline.page.segments.flatMap((found) => found.kind.map((kind) => timeline.page.kinds[kind]!))]);
+  const present = new Set<EventKind>([
+    ...timeline.page.names.map((name) => name.kind),
+    ...timeline.page.segments.flatMap((found) => found.kind.map((kind) => timeline.page.kinds[kind]!)),
+  ]);
   if (present.has("annotation")) present.add("module");
   return (
     <div class="timeline-legend" data-testid="timeline-legend">
@@ -31,9 +69,11 @@ export function TimelineLegend({ timeline }: { timeline: Timeline }) {
         );
       })}
       <p class="muted small">
-        Paler: work of the iterations around. Shaded: before this iteration's work begins on the GPU, or after it ends. The profile holds every op, CUDA call, module, annotation and GPU activity; Python stacks, thread names and counters are only in
-        the raw trace.
-        {timeline.page.deeper > 0 && ` ${timeline.page.deeper.toLocaleString("en-US")} calls are nested too deep to be drawn.`}
+        Paler: work of the iterations around. Shaded: before this iteration's work begins on the GPU, or after it ends.
+        The profile holds every op, CUDA call, module, annotation and GPU activity; Python stacks, thread names and
+        counters are only in the raw trace.
+        {timeline.page.deeper > 0 &&
+          ` ${timeline.page.deeper.toLocaleString("en-US")} calls are nested too deep to be drawn.`}
       </p>
     </div>
   );

@@ -1,9 +1,8 @@
 /** The drawing with its tools, and the selected event beside it. Holds what the drawing and the panes share. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Query } from "../../api/client";
+import type { Query } from "../../api/source";
 import type { TimelineSpot } from "../../api/types";
 import { useFile, useResource } from "../../api/useResource";
-import { useView } from "../../state/store";
 import { EventPane } from "./EventPane";
 import { Figure } from "./Figure";
 import { Found } from "./Found";
@@ -16,23 +15,39 @@ import type { Stage } from "./stage";
 import { TimelineFiles } from "./TimelineFiles";
 import { TimelineLegend } from "./TimelineLegend";
 import { useChunks } from "./useChunks";
+import { assign, useParam } from "../../state/param";
+import { kernelParam, opParam } from "../../state/params";
+import { eventParam } from "./params";
 
 export function TimelineView({ timeline, query }: { timeline: Timeline; query: Query }) {
-  const { state, set } = useView();
   const [stage, setStage] = useState<Stage | null>(null);
   const [text, setText] = useState("");
   const loading = useChunks(timeline, query, stage);
 
   // What another page selected is looked for here, until something is selected here.
-  const arrived = useRef({ op: state.op, kernel: state.kernel });
-  const [sought, setSought] = useState(state.event === null);
+  const arrived = useRef({ op: opParam.value, kernel: kernelParam.value });
+  const selected = useParam(eventParam);
+  const [sought, setSought] = useState(selected === null);
   const byText = text.trim() !== "";
-  const byOp = !byText && sought && state.event === null && state.op !== null;
-  const byKernel = !byText && sought && state.event === null && state.op === null && state.kernel !== null;
+  const byOp = !byText && sought && selected === null && opParam.value !== null;
+  const byKernel = !byText && sought && selected === null && opParam.value === null && kernelParam.value !== null;
   const inFile = useFile() !== null;
-  const wanted: Record<string, string | null> | null = inFile ? null : byText ? { text: text.trim() } : byOp ? { op: state.op } : byKernel ? { kernel: state.kernel } : null;
+  const wanted: Record<string, string | null> | null = inFile
+    ? null
+    : byText
+      ? { text: text.trim() }
+      : byOp
+        ? { op: opParam.value }
+        : byKernel
+          ? { kernel: kernelParam.value }
+          : null;
   const found = useResource("timeline_matches", wanted && { ...query, ...wanted }, JSON.stringify(wanted));
-  const matches = useMemo(() => (wanted && found.data ? decodeMatches(found.data) : null), [found.data, wanted === null]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the answer says what was asked for; only whether anything is matters beside it.
+  const matches = useMemo(
+    () => (wanted && found.data ? decodeMatches(found.data) : null),
+    [found.data, wanted === null],
+  );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the matches say which answer they are of; the view moves once for each.
   useEffect(() => {
     if (!stage) return;
     stage.matches = matches;
@@ -45,12 +60,16 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
     }
   }, [stage, matches]);
 
-  const detail = useResource("timeline_event", state.event === null ? null : { ...query, id: state.event }, `event ${timeline.page.ref.run}`);
+  const detail = useResource(
+    "timeline_event",
+    selected === null ? null : { ...query, id: selected },
+    `event ${timeline.page.ref.run}`,
+  );
   const event = detail.stale ? null : detail.data;
   const seen = useRef<string | null>(null);
   useEffect(() => {
     if (!stage) return;
-    if (state.event === null) {
+    if (selected === null) {
       stage.selected = null;
       stage.links = [];
       stage.redraw();
@@ -59,10 +78,15 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
     if (!event) return;
     const kernel = event.gpu?.kernel_id ?? null;
     const op = event.gap ? "" : event.op_id;
-    if (seen.current === null && arrived.current.op !== null && op !== arrived.current.op && state.op === arrived.current.op) {
+    if (
+      seen.current === null &&
+      arrived.current.op !== null &&
+      op !== arrived.current.op &&
+      opParam.value === arrived.current.op
+    ) {
       // Another page selected something else since: that is what is wanted.
       setSought(true);
-      set({ event: null });
+      assign(eventParam.to(null));
       return;
     }
     setSought(false);
@@ -76,9 +100,10 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
       }
       seen.current = event.spot.id;
     }
-    if ((op || null) !== state.op || (kernel !== null && kernel !== state.kernel)) set({ op: op || null, ...(kernel !== null && { kernel }) });
+    if ((op || null) !== opParam.value || (kernel !== null && kernel !== kernelParam.value))
+      assign(opParam.to(op || null), ...(kernel === null ? [] : [kernelParam.to(kernel)]));
     stage.redraw();
-  }, [stage, event, state.event]);
+  }, [stage, event, selected]);
 
   const select = (spot: TimelineSpot | null): void => {
     setSought(false);
@@ -87,28 +112,52 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
       stage.links = [];
       stage.redraw();
     }
-    set({ event: spot?.id ?? null });
+    assign(eventParam.to(spot?.id ?? null));
   };
-  const goTo = (spot: TimelineSpot): void => {
+  const show = (spot: TimelineSpot): void => {
     if (spot.track < 0) return;
     stage?.setCursor(spot);
     stage?.focusOn(spot);
     select(spot);
   };
 
-  const open = state.event !== null;
+  const open = selected !== null;
   return (
     <>
       <div class="timeline-tools">
         <IterationChoice data={timeline.page} />
         {!inFile && <Search text={text} onText={setText} onStep={(step) => matches && stage?.stepTo(matches, step)} />}
-        <Found wanted={wanted} resource={found} byText={byText} onClear={() => (byText ? setText("") : (setSought(false), set({ op: null, kernel: null })))} onStep={(step) => matches && stage?.stepTo(matches, step)} />
+        <Found
+          wanted={wanted}
+          resource={found}
+          byText={byText}
+          onClear={() => {
+            if (byText) setText("");
+            else {
+              setSought(false);
+              assign(opParam.to(null), kernelParam.to(null));
+            }
+          }}
+          onStep={(step) => matches && stage?.stepTo(matches, step)}
+        />
         <span class="grow" />
         <span class="timeline-zoom" role="group" aria-label="Zoom">
-          <button type="button" class="button button-small" onClick={() => stage?.zoomBy(0.5, 0.5, true)} aria-label="Zoom in" data-testid="timeline-in">
+          <button
+            type="button"
+            class="button button-small"
+            onClick={() => stage?.zoomBy(0.5, 0.5, true)}
+            aria-label="Zoom in"
+            data-testid="timeline-in"
+          >
             +
           </button>
-          <button type="button" class="button button-small" onClick={() => stage?.zoomBy(2, 0.5, true)} aria-label="Zoom out" data-testid="timeline-out">
+          <button
+            type="button"
+            class="button button-small"
+            onClick={() => stage?.zoomBy(2, 0.5, true)}
+            aria-label="Zoom out"
+            data-testid="timeline-out"
+          >
             −
           </button>
           <button type="button" class="button button-small" onClick={() => stage?.showAll()} data-testid="timeline-all">
@@ -120,7 +169,17 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
       </div>
       <div class={open ? "timeline-split" : ""}>
         <Figure timeline={timeline} onStage={setStage} onSelect={select} loading={loading} />
-        {open && <EventPane spot={stage?.selected ?? null} event={detail.data} error={detail.error?.message ?? null} busy={detail.stale || (!detail.data && detail.slow)} timeline={timeline} onGo={goTo} onClose={() => select(null)} />}
+        {open && (
+          <EventPane
+            spot={stage?.selected ?? null}
+            event={detail.data}
+            error={detail.error?.message ?? null}
+            busy={detail.stale || (!detail.data && detail.slow)}
+            timeline={timeline}
+            onGo={show}
+            onClose={() => select(null)}
+          />
+        )}
       </div>
       <TimelineLegend timeline={timeline} />
     </>
@@ -128,7 +187,12 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
 }
 
 /** From the launching call to its kernel, from a call to all that it launched, from a gap to what ended it. */
-function linksOf(spot: TimelineSpot, call: TimelineSpot | null, launched: TimelineSpot[], endedBy: TimelineSpot | null): (readonly [TimelineSpot, TimelineSpot])[] {
+function linksOf(
+  spot: TimelineSpot,
+  call: TimelineSpot | null,
+  launched: TimelineSpot[],
+  endedBy: TimelineSpot | null,
+): (readonly [TimelineSpot, TimelineSpot])[] {
   if (call) return call.track >= 0 ? [[call, spot]] : [];
   if (endedBy) return endedBy.track >= 0 ? [[spot, endedBy]] : [];
   return launched.filter((work) => work.track >= 0).map((work) => [spot, work] as const);

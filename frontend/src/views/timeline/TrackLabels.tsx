@@ -17,10 +17,15 @@ export function TrackLabels({ tracks, layout, folded, onFold }: TrackLabelsProps
         const text = (
           <>
             <span class="timeline-label">{track.label}</span>
-            {(layout.gutter === 0 || row.height > 32) && <span class="timeline-label-detail muted">{track.detail}</span>}
+            {(layout.gutter === 0 || row.height > 32) && (
+              <span class="timeline-label-detail muted">{track.detail}</span>
+            )}
           </>
         );
-        const style = { top: `${row.top}px`, ...(layout.gutter > 0 && { width: `${layout.gutter}px`, maxHeight: `${row.height}px` }) };
+        const style = {
+          top: `${row.top}px`,
+          ...(layout.gutter > 0 && { width: `${layout.gutter}px`, maxHeight: `${row.height}px` }),
+        };
         return (
           <li key={track.key} style={style} title={`${track.label}: ${track.detail}`}>
             {row.foldable ? (

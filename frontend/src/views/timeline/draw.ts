@@ -53,7 +53,11 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene): void {
   brush.finish();
   drawMatches(context, scene);
   drawLinks(context, scene);
-  for (const [spot, dashed] of [[scene.cursor, true], [scene.selected, false]] as const) if (spot) drawOutline(context, scene, spot, dashed);
+  for (const [spot, dashed] of [
+    [scene.cursor, true],
+    [scene.selected, false],
+  ] as const)
+    if (spot) drawOutline(context, scene, spot, dashed);
   context.restore();
 }
 
@@ -94,19 +98,31 @@ class Brush implements Painter {
     const width = right - left > 4 ? right - left - 1 : right - left;
     this.rectangle(pale ? palette.pale[3]! : palette.own[3]!, left, width);
     const from = Math.max(0, left);
-    if (right - from >= TEXT_FROM) this.text(name.label, name.kind === "module", from + 4, right - from - 8, pale ? palette.paleText : palette.ownText);
+    if (right - from >= TEXT_FROM)
+      this.text(
+        name.label,
+        name.kind === "module",
+        from + 4,
+        right - from - 8,
+        pale ? palette.paleText : palette.ownText,
+      );
   }
 
   run(name: number, x0: number, x1: number, cover: number): void {
     const known = this.scene.timeline.name(name);
-    this.rectangle(this.shade(this.scene.theme.of[known.kind]!, this.found !== null || known.other, cover), x0, x1 - x0);
+    this.rectangle(
+      this.shade(this.scene.theme.of[known.kind]!, this.found !== null || known.other, cover),
+      x0,
+      x1 - x0,
+    );
   }
 
   finish(): void {
     const { context } = this;
     for (const [colour, list] of this.rectangles) {
       context.fillStyle = colour;
-      for (let at = 0; at < list.length; at += 4) context.fillRect(list[at]!, list[at + 1]!, list[at + 2]!, list[at + 3]!);
+      for (let at = 0; at < list.length; at += 4)
+        context.fillRect(list[at]!, list[at + 1]!, list[at + 2]!, list[at + 3]!);
     }
     for (const { text, x, y, colour } of this.texts) {
       if (context.fillStyle !== colour) context.fillStyle = colour;
@@ -121,7 +137,11 @@ class Brush implements Painter {
       for (const [from, to] of timeline.missing(found.start[at]!, found.stop[at]!)) {
         const x0 = Math.max(-1, (from - span.from) * scale);
         const x1 = Math.min(this.pixels + 1, (to - span.from) * scale);
-        this.rectangle(this.shade(theme.of[timeline.page.kinds[found.kind[at]!]!]!, this.found !== null, found.cover[at]!), x0, x1 - x0);
+        this.rectangle(
+          this.shade(theme.of[timeline.page.kinds[found.kind[at]!]!]!, this.found !== null, found.cover[at]!),
+          x0,
+          x1 - x0,
+        );
       }
     }
   }
@@ -182,7 +202,10 @@ function drawOutside(context: CanvasRenderingContext2D, { timeline, span, width,
 }
 
 /** Where a match is too narrow to be seen by its colour it has a mark of its own. */
-function drawMatches(context: CanvasRenderingContext2D, { matches, span, layout, width, theme, scrollTop, height }: Scene): void {
+function drawMatches(
+  context: CanvasRenderingContext2D,
+  { matches, span, layout, width, theme, scrollTop, height }: Scene,
+): void {
   if (!matches) return;
   const pixels = width - layout.gutter;
   const scale = pixels / (span.to - span.from);
@@ -201,13 +224,21 @@ function drawMatches(context: CanvasRenderingContext2D, { matches, span, layout,
       if (wide <= 2 && level === lastLevel && x - last < 1) continue;
       last = x;
       lastLevel = level;
-      context.fillRect(x, row.linesTop + level * row.lineHeight + row.lineHeight - 4, Math.min(wide, pixels - x + 2), 3);
+      context.fillRect(
+        x,
+        row.linesTop + level * row.lineHeight + row.lineHeight - 4,
+        Math.min(wide, pixels - x + 2),
+        3,
+      );
       if (wide < 6) context.fillRect(x, row.linesTop + level * row.lineHeight, 2, row.lineHeight - 2);
     }
   }
 }
 
-function boxOf({ span, layout, width }: Scene, spot: TimelineSpot): { x0: number; x1: number; top: number; height: number } | null {
+function boxOf(
+  { span, layout, width }: Scene,
+  spot: TimelineSpot,
+): { x0: number; x1: number; top: number; height: number } | null {
   const line = lineTop(layout, spot.track, spot.level);
   if (!line) return null;
   const scale = (width - layout.gutter) / (span.to - span.from);

@@ -46,7 +46,9 @@ export function layOut(tracks: readonly TimelineTrack[], folded: ReadonlySet<str
 
 /** The track and level under `y`; null between the lines. */
 export function lineAt(layout: Layout, y: number): { track: number; level: number } | null {
-  const row = layout.rows.find((candidate) => y >= candidate.linesTop && y < candidate.linesTop + candidate.lines * candidate.lineHeight);
+  const row = layout.rows.find(
+    (candidate) => y >= candidate.linesTop && y < candidate.linesTop + candidate.lines * candidate.lineHeight,
+  );
   return row ? { track: row.track, level: Math.floor((y - row.linesTop) / row.lineHeight) } : null;
 }
 
@@ -59,5 +61,9 @@ export function lineTop(layout: Layout, track: number, level: number): { top: nu
 
 /** Tracks that are folded at first: threads on which little of the training runs. */
 export function foldedAtFirst(tracks: readonly TimelineTrack[]): Set<string> {
-  return new Set(tracks.filter((track) => track.kind === "thread" && !/: (training|backward)$/.test(track.label)).map((track) => track.key));
+  return new Set(
+    tracks
+      .filter((track) => track.kind === "thread" && !/: (training|backward)$/.test(track.label))
+      .map((track) => track.key),
+  );
 }

@@ -10,11 +10,16 @@ export const KEEP = 40;
 const LOOK_AT = 8;
 
 /** The chunk to load next, null where there is none to load. */
-export function nextChunk(chunks: readonly TimelineChunk[], has: (chunk: number) => boolean, span: Span): number | null {
+export function nextChunk(
+  chunks: readonly TimelineChunk[],
+  has: (chunk: number) => boolean,
+  span: Span,
+): number | null {
   const visible = chunksIn(chunks, span);
   const middle = (span.from + span.to) / 2;
   const distance = (chunk: number): number => Math.abs((chunks[chunk]!.start_ns + chunks[chunk]!.stop_ns) / 2 - middle);
-  const wanted = (list: number[]): number | null => list.filter((chunk) => !has(chunk)).sort((a, b) => distance(a) - distance(b))[0] ?? null;
+  const wanted = (list: number[]): number | null =>
+    list.filter((chunk) => !has(chunk)).sort((a, b) => distance(a) - distance(b))[0] ?? null;
   if (chunks.length <= LOAD_ALL_UP_TO) return wanted(visible) ?? wanted(chunks.map((_, index) => index));
   return visible.length <= LOOK_AT ? wanted(visible) : null;
 }

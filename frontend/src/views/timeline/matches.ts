@@ -40,7 +40,10 @@ export function decodeMatches(answer: TimelineMatches): Matches {
 /** All matches in order of start, for going from one to the next. */
 export function inOrder(matches: Matches): { track: number; index: number; start: number }[] {
   const found: { track: number; index: number; start: number }[] = [];
-  for (const [track, { start }] of matches.byTrack) start.forEach((at, index) => found.push({ track, index, start: at }));
+  for (const [track, { start }] of matches.byTrack)
+    start.forEach((at, index) => {
+      found.push({ track, index, start: at });
+    });
   return found.sort((a, b) => a.start - b.start || a.track - b.track || a.index - b.index);
 }
 

@@ -2,7 +2,16 @@
  * Answers of the timeline routes in, events in typed columns out: per line of the drawing its blocks of events in order of start.
  * A block holds what one answer has of a line, so that a chunk that arrives late is added without touching the others.
  */
-import type { EventKind, TimelineEventsPage, TimelineLane, TimelineName, TimelinePage, TimelineSegments, TimelineSpot, TimelineTrack } from "../../api/types";
+import type {
+  EventKind,
+  TimelineEventsPage,
+  TimelineLane,
+  TimelineName,
+  TimelinePage,
+  TimelineSegments,
+  TimelineSpot,
+  TimelineTrack,
+} from "../../api/types";
 
 /** Events of one line from one answer, in order of start; times in ns since the window's start. */
 export interface Block {
@@ -58,7 +67,8 @@ export class Timeline {
     this.windowNs = page.window_ns;
     this.addNames(page.names);
     for (const lane of page.lanes) this.addLane(lane, -1);
-    for (const found of page.segments) this.lane(found.track, found.level).coarse = coarseOf(found, page.window_ns / page.bins);
+    for (const found of page.segments)
+      this.lane(found.track, found.level).coarse = coarseOf(found, page.window_ns / page.bins);
   }
 
   /** A line; made where nothing is on it yet. */
@@ -119,7 +129,15 @@ export class Timeline {
     const { lane, block, index } = place;
     const name = this.name(block.name[index]!);
     const start_ns = block.start[index]!;
-    return { id: this.idOf(place), track: lane.track, level: lane.level, label: name.label, kind: name.kind, start_ns, duration_ns: block.stop[index]! - start_ns };
+    return {
+      id: this.idOf(place),
+      track: lane.track,
+      level: lane.level,
+      label: name.label,
+      kind: name.kind,
+      start_ns,
+      duration_ns: block.stop[index]! - start_ns,
+    };
   }
 
   private addNames(names: TimelineName[]): void {
@@ -183,7 +201,11 @@ export function eventAt(lane: Lane, time: number, slack: number): Place | null {
   let bestDistance = Infinity;
   let bestStart = -Infinity;
   for (const block of lane.blocks) {
-    for (let index = firstAbove(block.reach, time - slack); index < block.start.length && block.start[index]! <= time + slack; index++) {
+    for (
+      let index = firstAbove(block.reach, time - slack);
+      index < block.start.length && block.start[index]! <= time + slack;
+      index++
+    ) {
       const start = block.start[index]!;
       const distance = start > time ? start - time : Math.max(0, time - block.stop[index]!);
       if (distance > slack || distance > bestDistance || (distance === bestDistance && start < bestStart)) continue;
@@ -197,7 +219,8 @@ export function eventAt(lane: Lane, time: number, slack: number): Place | null {
 export function neighbour(from: Place, step: 1 | -1): Place | null {
   const start = from.block.start[from.index]!;
   const id = from.block.id[from.index]!;
-  const after = (block: Block, index: number): boolean => block.start[index]! > start || (block.start[index] === start && block.id[index]! > id);
+  const after = (block: Block, index: number): boolean =>
+    block.start[index]! > start || (block.start[index] === start && block.id[index]! > id);
   let best: Place | null = null;
   for (const block of from.lane.blocks) {
     let low = 0;
@@ -214,7 +237,11 @@ export function neighbour(from: Place, step: 1 | -1): Place | null {
       else if (index >= 0 && block.start[index] === start && block.id[index] === id) index--;
     }
     if (index < 0 || index >= block.start.length) continue;
-    if (best === null || (step > 0 ? before(block, index, best) : before(best.block, best.index, { lane: from.lane, block, index }))) best = { lane: from.lane, block, index };
+    if (
+      best === null ||
+      (step > 0 ? before(block, index, best) : before(best.block, best.index, { lane: from.lane, block, index }))
+    )
+      best = { lane: from.lane, block, index };
   }
   return best;
 }
@@ -231,7 +258,11 @@ export function placeOf(timeline: Timeline, spot: TimelineSpot): Place | null {
   const lane = timeline.lane(spot.track, spot.level);
   const row = Number(spot.id.slice(1));
   for (const block of lane.blocks) {
-    for (let index = firstAbove(block.reach, spot.start_ns - 1); index < block.start.length && block.start[index]! <= spot.start_ns; index++) {
+    for (
+      let index = firstAbove(block.reach, spot.start_ns - 1);
+      index < block.start.length && block.start[index]! <= spot.start_ns;
+      index++
+    ) {
       if (block.id[index] === row) return { lane, block, index };
     }
   }

@@ -36,7 +36,12 @@ export function themeOf(read: (property: string) => string, kinds: readonly Even
   for (const kind of kinds) {
     const full = rgb(read(colourProperty(kind, 0, "timeline")));
     const pale = mix(full, surface, PALE);
-    of[kind] = { own: covers(full, surface), pale: covers(pale, surface), ownText: textOn(full), paleText: textOn(pale) };
+    of[kind] = {
+      own: covers(full, surface),
+      pale: covers(pale, surface),
+      ownText: textOn(full),
+      paleText: textOn(pale),
+    };
   }
   return {
     of,
@@ -52,18 +57,24 @@ export function themeOf(read: (property: string) => string, kinds: readonly Even
   };
 }
 
-const covers = (full: Rgb, surface: Rgb): string[] =>
-  SHARES.map((share) => css(mix(full, surface, share)));
+const covers = (full: Rgb, surface: Rgb): string[] => SHARES.map((share) => css(mix(full, surface, share)));
 
 /** "#1f5fbf" or "rgb(...)" as numbers; grey for anything else. */
 export function rgb(text: string): Rgb {
   const hex = /^#([0-9a-f]{6})$/i.exec(text.trim());
   if (hex) return [0, 2, 4].map((at) => parseInt(hex[1]!.slice(at, at + 2), 16)) as unknown as Rgb;
-  const numbers = /^rgba?\(([^)]*)\)$/.exec(text.trim())?.[1]?.split(/[\s,/]+/).map(Number) ?? [];
-  return numbers.length >= 3 && numbers.every(Number.isFinite) ? (numbers.slice(0, 3) as unknown as Rgb) : [128, 128, 128];
+  const numbers =
+    /^rgba?\(([^)]*)\)$/
+      .exec(text.trim())?.[1]
+      ?.split(/[\s,/]+/)
+      .map(Number) ?? [];
+  return numbers.length >= 3 && numbers.every(Number.isFinite)
+    ? (numbers.slice(0, 3) as unknown as Rgb)
+    : [128, 128, 128];
 }
 
-const mix = (a: Rgb, b: Rgb, share: number): Rgb => [0, 1, 2].map((at) => Math.round(a[at]! * share + b[at]! * (1 - share))) as unknown as Rgb;
+const mix = (a: Rgb, b: Rgb, share: number): Rgb =>
+  [0, 1, 2].map((at) => Math.round(a[at]! * share + b[at]! * (1 - share))) as unknown as Rgb;
 
 const css = (colour: Rgb): string => `rgb(${colour.join(",")})`;
 

@@ -33,6 +33,12 @@ export async function pictureOf(scene: Scene, run: string): Promise<Blob> {
   }
   at(PADDING, PADDING);
   context.fillStyle = theme.text;
-  context.fillText(`Timeline of iteration ${timeline.page.iteration.number}, ${run}: ${formatNs(span.from)} to ${formatNs(span.to)}`, 0, 0);
-  return new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large."))), "image/png"));
+  context.fillText(
+    `Timeline of iteration ${timeline.page.iteration.number}, ${run}: ${formatNs(span.from)} to ${formatNs(span.to)}`,
+    0,
+    0,
+  );
+  return new Promise((resolve, reject) =>
+    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large."))), "image/png"),
+  );
 }

@@ -19,7 +19,6 @@ export interface StageEvents {
   onSpan(span: Span, pixels: number): void;
 }
 
-
 /** A press that moves less is a click. */
 const CLICK_PIXELS = 4;
 const WHEEL_ZOOM = 0.0016;
@@ -61,7 +60,12 @@ export class Stage {
     private readonly events: StageEvents,
   ) {
     this.span = whole(timeline.windowNs);
-    const on = <K extends keyof HTMLElementEventMap>(target: HTMLElement, type: K, listener: (event: HTMLElementEventMap[K]) => void, options?: AddEventListenerOptions): void => {
+    const on = <K extends keyof HTMLElementEventMap>(
+      target: HTMLElement,
+      type: K,
+      listener: (event: HTMLElementEventMap[K]) => void,
+      options?: AddEventListenerOptions,
+    ): void => {
       target.addEventListener(type, listener, options);
       this.stops.push(() => target.removeEventListener(type, listener, options));
     };
@@ -86,7 +90,10 @@ export class Stage {
     this.width = width;
     this.height = height;
     const ratio = window.devicePixelRatio || 1;
-    for (const [canvas, tall] of [[this.canvas, height], [this.ruler, RULER_HEIGHT]] as const) {
+    for (const [canvas, tall] of [
+      [this.canvas, height],
+      [this.ruler, RULER_HEIGHT],
+    ] as const) {
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(tall * ratio);
       canvas.style.width = `${width}px`;
@@ -121,7 +128,10 @@ export class Stage {
       this.target = null;
       return;
     }
-    this.span = { from: this.span.from + GLIDE * (from - this.span.from), to: this.span.to + GLIDE * (to - this.span.to) };
+    this.span = {
+      from: this.span.from + GLIDE * (from - this.span.from),
+      to: this.span.to + GLIDE * (to - this.span.to),
+    };
     this.redraw();
   }
 
@@ -129,7 +139,14 @@ export class Stage {
   focusOn(spot: TimelineSpot): void {
     // A table below or a pane beside may have asked.
     (this.focusable.parentElement ?? this.focusable).scrollIntoView?.({ block: "nearest" });
-    this.look(fit(Math.max(0, spot.start_ns), Math.min(this.timeline.windowNs, spot.start_ns + spot.duration_ns), this.timeline.windowNs), true);
+    this.look(
+      fit(
+        Math.max(0, spot.start_ns),
+        Math.min(this.timeline.windowNs, spot.start_ns + spot.duration_ns),
+        this.timeline.windowNs,
+      ),
+      true,
+    );
     this.scrollTo(spot);
   }
 
@@ -158,7 +175,19 @@ export class Stage {
   /** All that is drawn now. */
   scene(): Scene {
     const { timeline, layout, span, width, height, theme, selected, cursor, links, matches } = this;
-    return { timeline, layout, span, width, height, scrollTop: this.scroller.scrollTop, theme, selected, cursor, links, matches };
+    return {
+      timeline,
+      layout,
+      span,
+      width,
+      height,
+      scrollTop: this.scroller.scrollTop,
+      theme,
+      selected,
+      cursor,
+      links,
+      matches,
+    };
   }
 
   private drawNow(): void {
@@ -182,7 +211,8 @@ export class Stage {
     if (!line) return;
     const { scrollTop } = this.scroller;
     if (line.top < scrollTop) this.scroller.scrollTop = Math.max(0, line.top - line.height);
-    else if (line.top + line.height > scrollTop + this.height) this.scroller.scrollTop = line.top + 2 * line.height - this.height;
+    else if (line.top + line.height > scrollTop + this.height)
+      this.scroller.scrollTop = line.top + 2 * line.height - this.height;
   }
 
   private timeAt(x: number): number {
@@ -278,7 +308,11 @@ export class Stage {
   }
 
   /** Two fingers: what was under them stays under them. */
-  private pinch(before: { x: number; y: number }, now: { x: number; y: number }, other: { x: number; y: number }): void {
+  private pinch(
+    before: { x: number; y: number },
+    now: { x: number; y: number },
+    other: { x: number; y: number },
+  ): void {
     const left = this.canvas.getBoundingClientRect().left + this.layout.gutter;
     const was = Math.max(20, Math.abs(before.x - other.x));
     const is = Math.max(20, Math.abs(now.x - other.x));
@@ -286,7 +320,8 @@ export class Stage {
   }
 
   private drawBand(from: number, to: number): void {
-    const x = (time: number): number => this.layout.gutter + ((time - this.span.from) / (this.span.to - this.span.from)) * this.pixels;
+    const x = (time: number): number =>
+      this.layout.gutter + ((time - this.span.from) / (this.span.to - this.span.from)) * this.pixels;
     const left = Math.max(this.layout.gutter, Math.min(x(from), x(to)));
     this.band.hidden = false;
     this.band.style.left = `${left}px`;
@@ -324,28 +359,41 @@ export class Stage {
   /** What a key does; false where it means nothing here. */
   private act(key: string): boolean {
     switch (key) {
-      case "w": case "W": case "+": case "=":
+      case "w":
+      case "W":
+      case "+":
+      case "=":
         this.zoomBy(1 / KEY_ZOOM, this.anchor(), true);
         return true;
-      case "s": case "S": case "-":
+      case "s":
+      case "S":
+      case "-":
         this.zoomBy(KEY_ZOOM, this.anchor(), true);
         return true;
-      case "a": case "A":
+      case "a":
+      case "A":
         this.panBy(-KEY_PAN, true);
         return true;
-      case "d": case "D":
+      case "d":
+      case "D":
         this.panBy(KEY_PAN, true);
         return true;
-      case "0": case "Home":
+      case "0":
+      case "Home":
         this.showAll();
         return true;
-      case "f": case "F":
+      case "f":
+      case "F":
         if (this.selected ?? this.cursor) this.focusOn((this.selected ?? this.cursor)!);
         return true;
-      case "ArrowRight": case "ArrowLeft": case "ArrowDown": case "ArrowUp":
+      case "ArrowRight":
+      case "ArrowLeft":
+      case "ArrowDown":
+      case "ArrowUp":
         this.walk(key);
         return true;
-      case "Enter": case " ":
+      case "Enter":
+      case " ":
         if (this.cursor && this.cursor.id === this.selected?.id) this.focusOn(this.cursor);
         else if (this.cursor) this.events.onSelect(this.cursor);
         else this.walk("ArrowRight");
@@ -395,7 +443,9 @@ export class Stage {
     const start = from.block.start[from.index]!;
     const stop = from.block.stop[from.index]!;
     const time = Math.max(start, Math.min(stop, (this.span.from + this.span.to) / 2));
-    const lines = this.layout.rows.flatMap((row) => Array.from({ length: row.lines }, (_, level) => ({ track: row.track, level })));
+    const lines = this.layout.rows.flatMap((row) =>
+      Array.from({ length: row.lines }, (_, level) => ({ track: row.track, level })),
+    );
     let at = lines.findIndex((line) => line.track === from.lane.track && line.level === from.lane.level);
     for (at += step; at >= 0 && at < lines.length; at += step) {
       const lane = this.timeline.lane(lines[at]!.track, lines[at]!.level);

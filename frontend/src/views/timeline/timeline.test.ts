@@ -19,7 +19,14 @@ const TRACKS: TimelineTrack[] = [
 /** Events as [id, start, duration, name]. */
 function lane(track: number, level: number, events: [number, number, number, number][]): TimelineLane {
   const difference = (values: number[]): number[] => values.map((value, index) => value - (values[index - 1] ?? 0));
-  return { track, level, id: difference(events.map(([id]) => id)), start: difference(events.map(([, start]) => start)), duration: events.map(([, , duration]) => duration), name: events.map(([, , , name]) => name) };
+  return {
+    track,
+    level,
+    id: difference(events.map(([id]) => id)),
+    start: difference(events.map(([, start]) => start)),
+    duration: events.map(([, , duration]) => duration),
+    name: events.map(([, , , name]) => name),
+  };
 }
 
 function timeline(lanes: TimelineLane[], rest: Partial<TimelinePage> = {}): Timeline {
@@ -36,7 +43,15 @@ function timeline(lanes: TimelineLane[], rest: Partial<TimelinePage> = {}): Time
     segments: [],
     chunks: [],
     lanes,
-    iteration: { index: 0, number: 3, duration_ns: 9_000, start_ns: 1000, stop_ns: 10_000, host_start_ns: 0, host_stop_ns: 8000 },
+    iteration: {
+      index: 0,
+      number: 3,
+      duration_ns: 9_000,
+      start_ns: 1000,
+      stop_ns: 10_000,
+      host_start_ns: 0,
+      host_stop_ns: 8000,
+    },
     ...rest,
   };
   return new Timeline(page as unknown as TimelinePage);
@@ -46,29 +61,77 @@ const named = (of: Timeline, place: Place | null): string | null => place && of.
 
 describe("events", () => {
   it("come out of differences, late chunks beside the first answer", () => {
-    const made = timeline([lane(0, 0, [[5, 100, 50, 0], [9, 400, 10, 0]])], { chunks: [{ start_ns: 200, stop_ns: 300, events: 1 }] });
+    const made = timeline(
+      [
+        lane(0, 0, [
+          [5, 100, 50, 0],
+          [9, 400, 10, 0],
+        ]),
+      ],
+      { chunks: [{ start_ns: 200, stop_ns: 300, events: 1 }] },
+    );
     expect([made.complete, made.missing(0, 1000)]).toEqual([false, [[0, 1000]]]);
-    made.addChunk({ chunk: 0, names: [{ index: 4, label: "copy", kind: "memory", other: false }], lanes: [lane(0, 0, [[7, 200, 100, 4]])] });
+    made.addChunk({
+      chunk: 0,
+      names: [{ index: 4, label: "copy", kind: "memory", other: false }],
+      lanes: [lane(0, 0, [[7, 200, 100, 4]])],
+    });
     made.addChunk({ chunk: 0, names: [], lanes: [lane(0, 0, [[7, 200, 100, 4]])] });
     expect([made.complete, made.missing(0, 1000), made.lane(0, 0).blocks.length]).toEqual([true, [], 2]);
     const place = eventAt(made.lane(0, 0), 250, 0)!;
-    expect(made.spotOf(place)).toEqual({ id: "g7", track: 0, level: 0, label: "copy", kind: "memory", start_ns: 200, duration_ns: 100 });
+    expect(made.spotOf(place)).toEqual({
+      id: "g7",
+      track: 0,
+      level: 0,
+      label: "copy",
+      kind: "memory",
+      start_ns: 200,
+      duration_ns: 100,
+    });
     made.dropChunk(0);
     expect(eventAt(made.lane(0, 0), 250, 0)).toBeNull();
   });
 
   it("are found under a moment and near it, the inner one where they overlap", () => {
-    const made = timeline([lane(1, 0, [[1, 0, 1000, 2], [2, 300, 100, 2], [3, 2000, 0, 2]])]);
+    const made = timeline([
+      lane(1, 0, [
+        [1, 0, 1000, 2],
+        [2, 300, 100, 2],
+        [3, 2000, 0, 2],
+      ]),
+    ]);
     const at = (time: number, slack = 0): string | null => named(made, eventAt(made.lane(1, 0), time, slack));
-    expect([at(100), at(350), at(999), at(1500), at(1995, 10), at(1020, 30)]).toEqual(["c1", "c2", "c1", null, "c3", "c1"]);
+    expect([at(100), at(350), at(999), at(1500), at(1995, 10), at(1020, 30)]).toEqual([
+      "c1",
+      "c2",
+      "c1",
+      null,
+      "c3",
+      "c1",
+    ]);
   });
 
   it("follow each other over the borders of answers", () => {
-    const made = timeline([lane(1, 0, [[1, 0, 500, 2], [4, 900, 300, 2]])]);
-    made.addChunk({ chunk: 0, names: [], lanes: [lane(1, 0, [[2, 500, 10, 2], [3, 500, 0, 2]])] });
+    const made = timeline([
+      lane(1, 0, [
+        [1, 0, 500, 2],
+        [4, 900, 300, 2],
+      ]),
+    ]);
+    made.addChunk({
+      chunk: 0,
+      names: [],
+      lanes: [
+        lane(1, 0, [
+          [2, 500, 10, 2],
+          [3, 500, 0, 2],
+        ]),
+      ],
+    });
     const walk = (step: 1 | -1): (string | null)[] => {
       const seen: (string | null)[] = [];
-      for (let place = eventAt(made.lane(1, 0), step > 0 ? 0 : 1000, 0); place; place = neighbour(place, step)) seen.push(named(made, place));
+      for (let place = eventAt(made.lane(1, 0), step > 0 ? 0 : 1000, 0); place; place = neighbour(place, step))
+        seen.push(named(made, place));
       return seen;
     };
     expect(walk(1)).toEqual(["c1", "c2", "c3", "c4"]);
@@ -97,7 +160,11 @@ describe("matches", () => {
         { track: 1, level: [0, 2], id: [8, 1], start: [700, 100], duration: [10, 1] },
       ],
     });
-    expect(inOrder(found).map(({ track, index }) => spotOfMatch(made, found, track, index)).map(({ id, label, start_ns }) => [id, label, start_ns])).toEqual([
+    expect(
+      inOrder(found)
+        .map(({ track, index }) => spotOfMatch(made, found, track, index))
+        .map(({ id, label, start_ns }) => [id, label, start_ns]),
+    ).toEqual([
       ["c8", "add", 700],
       ["g5", "", 750],
       ["c9", "", 800],
@@ -108,7 +175,13 @@ describe("matches", () => {
 
 describe("what can be taken away", () => {
   it("is what is in view, by row and time", () => {
-    const made = timeline([lane(1, 0, [[1, 0, 5000, 2], [3, 6000, 10, 2]]), lane(0, 0, [[9, 4000, 100, 0]])]);
+    const made = timeline([
+      lane(1, 0, [
+        [1, 0, 5000, 2],
+        [3, 6000, 10, 2],
+      ]),
+      lane(0, 0, [[9, 4000, 100, 0]]),
+    ]);
     made.addChunk({ chunk: 0, names: [], lanes: [lane(1, 0, [[2, 5500, 10, 2]])] });
     expect(inView(made, { span: { from: 4500, to: 6005 } }).map(({ id }) => id)).toEqual(["c1", "c2", "c3"]);
     expect(inView(made, { span: { from: 0, to: 4050 } }).map(({ id }) => id)).toEqual(["g9", "c1"]);
@@ -119,11 +192,23 @@ describe("what is drawn of a line", () => {
   function painted(made: Timeline, span = whole(10_000), pixels = 100) {
     const painter = { wide: vi.fn(), run: vi.fn() };
     const seen = paintLane(made.lane(1, 0), span, pixels, painter);
-    return { seen, wide: painter.wide.mock.calls.map(([, index, x0, x1]) => [index, x0, x1]), runs: painter.run.mock.calls };
+    return {
+      seen,
+      wide: painter.wide.mock.calls.map(([, index, x0, x1]) => [index, x0, x1]),
+      runs: painter.run.mock.calls,
+    };
   }
 
   it("is each wide event, and pixels of the longest of the others", () => {
-    const made = timeline([lane(1, 0, [[1, 0, 1000, 2], [2, 1000, 10, 2], [3, 1050, 40, 3], [4, 1100, 100, 3], [5, 5000, 50, 2]])]);
+    const made = timeline([
+      lane(1, 0, [
+        [1, 0, 1000, 2],
+        [2, 1000, 10, 2],
+        [3, 1050, 40, 3],
+        [4, 1100, 100, 3],
+        [5, 5000, 50, 2],
+      ]),
+    ]);
     expect(painted(made)).toEqual({
       seen: 5,
       wide: [[0, 0, 10]],
@@ -136,13 +221,26 @@ describe("what is drawn of a line", () => {
   });
 
   it("is only what is in view, and what reaches into it", () => {
-    const made = timeline([lane(1, 0, [[1, 0, 5000, 2], [2, 100, 10, 2], [3, 6000, 10, 2], [4, 9000, 10, 2]])]);
+    const made = timeline([
+      lane(1, 0, [
+        [1, 0, 5000, 2],
+        [2, 100, 10, 2],
+        [3, 6000, 10, 2],
+        [4, 9000, 10, 2],
+      ]),
+    ]);
     const { seen, wide, runs } = painted(made, { from: 4000, to: 8000 });
     expect([seen, wide, runs.map(([name, x0]) => [name, x0])]).toEqual([3, [[0, -100, 25]], [[2, 50]]]);
   });
 
   it("stays within a frame for 100,000 events", () => {
-    const made = timeline([lane(1, 0, Array.from({ length: 100_000 }, (_, at) => [at, at / 10, 0.05, 2] as [number, number, number, number]))]);
+    const made = timeline([
+      lane(
+        1,
+        0,
+        Array.from({ length: 100_000 }, (_, at) => [at, at / 10, 0.05, 2] as [number, number, number, number]),
+      ),
+    ]);
     const begin = performance.now();
     for (let frame = 0; frame < 10; frame++) painted(made, whole(10_000), 2000);
     expect((performance.now() - begin) / 10).toBeLessThan(50);
@@ -171,7 +269,9 @@ describe("the visible span", () => {
 
   it("has a ruler of round moments", () => {
     expect(ticks({ from: 120, to: 1010 }, 900, 110)).toEqual([200, 400, 600, 800, 1000]);
-    expect([tickText(0, 500), tickText(12_350_000, 50_000), tickText(2_000_000_000, 5e8), tickText(1500, 500)]).toEqual(["0", "12.35 ms", "2.0 s", "1.5 µs"]);
+    expect([tickText(0, 500), tickText(12_350_000, 50_000), tickText(2_000_000_000, 5e8), tickText(1500, 500)]).toEqual(
+      ["0", "12.35 ms", "2.0 s", "1.5 µs"],
+    );
   });
 });
 
@@ -183,18 +283,28 @@ describe("the rows", () => {
     const narrow = layOut(TRACKS, folded, 360);
     expect([wide.gutter > 0, narrow.gutter, wide.rows.map((row) => row.lines)]).toEqual([true, 0, [1, 3, 1]]);
     const { top } = lineTop(wide, 1, 2)!;
-    expect([lineAt(wide, top + 1), lineAt(wide, wide.height + 5), lineAt(narrow, 2)]).toEqual([{ track: 1, level: 2 }, null, null]);
+    expect([lineAt(wide, top + 1), lineAt(wide, wide.height + 5), lineAt(narrow, 2)]).toEqual([
+      { track: 1, level: 2 },
+      null,
+      null,
+    ]);
     // A line that is folded away is stood for by the one that shows.
     expect(lineTop(wide, 2, 1)).toEqual(lineTop(wide, 2, 0));
   });
 
   it("shorten names, paths from their beginning", () => {
-    expect([shorten("conv2d", false, 100, 60), shorten("layer1.0.conv1", true, 60, 140), shorten("linear", false, 35, 60), shorten("linear", false, 20, 60)]).toEqual(["conv2d", "…conv1", "li…", ""]);
+    expect([
+      shorten("conv2d", false, 100, 60),
+      shorten("layer1.0.conv1", true, 60, 140),
+      shorten("linear", false, 35, 60),
+      shorten("linear", false, 20, 60),
+    ]).toEqual(["conv2d", "…conv1", "li…", ""]);
   });
 });
 
 describe("parts that are loaded later", () => {
-  const chunks = (count: number) => Array.from({ length: count }, (_, index) => ({ start_ns: 100 * index, stop_ns: 100 * index + 120, events: 9 }));
+  const chunks = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({ start_ns: 100 * index, stop_ns: 100 * index + 120, events: 9 }));
   const none = (): boolean => false;
 
   it("come with what is in view first", () => {
@@ -207,14 +317,26 @@ describe("parts that are loaded later", () => {
     const many = chunks(LOAD_ALL_UP_TO + 6);
     expect(nextChunk(many, none, whole(3000))).toBeNull();
     expect(nextChunk(many, none, { from: 250, to: 260 })).toBe(2);
-    expect([chunksIn(many, { from: 210, to: 215 }), farthest(many, [1, 20, 7], { from: 0, to: 100 })]).toEqual([[1, 2], 20]);
+    expect([chunksIn(many, { from: 210, to: 215 }), farthest(many, [1, 20, 7], { from: 0, to: 100 })]).toEqual([
+      [1, 2],
+      20,
+    ]);
   });
 });
 
 describe("colours", () => {
   it("carry text that can be read, and pale ones that stay apart from the ground", () => {
-    const theme = themeOf((property) => (property === "--surface" ? "#ffffff" : property === "--c-s1" ? "#5b4fb5" : "rgb(240, 200, 30)"), ["forward", "backward"], "12px x");
-    expect([theme.of["forward"]!.own[3], theme.of["forward"]!.ownText, theme.of["backward"]!.ownText, theme.of["forward"]!.paleText]).toEqual(["rgb(91,79,181)", "#ffffff", "#10151d", "#10151d"]);
+    const theme = themeOf(
+      (property) => (property === "--surface" ? "#ffffff" : property === "--c-s1" ? "#5b4fb5" : "rgb(240, 200, 30)"),
+      ["forward", "backward"],
+      "12px x",
+    );
+    expect([
+      theme.of["forward"]!.own[3],
+      theme.of["forward"]!.ownText,
+      theme.of["backward"]!.ownText,
+      theme.of["forward"]!.paleText,
+    ]).toEqual(["rgb(91,79,181)", "#ffffff", "#10151d", "#10151d"]);
     expect(theme.of["forward"]!.pale[3]).not.toBe(theme.of["forward"]!.own[0]);
     expect([rgb("#0a0B0c"), rgb("hsl(1)"), textOn([0, 0, 0])]).toEqual([[10, 11, 12], [128, 128, 128], "#ffffff"]);
   });

@@ -1,6 +1,6 @@
 /** Loads the events that the first answer left out, one answer after the other: what is in view first. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Query } from "../../api/client";
+import type { Query } from "../../api/source";
 import { useConnection } from "../../api/useResource";
 import { farthest, KEEP, nextChunk } from "./loader";
 import type { Timeline } from "./model";
@@ -21,6 +21,7 @@ export function useChunks(timeline: Timeline, query: Query, stage: Stage | null)
   const [error, setError] = useState<string | null>(null);
   const work = useRef<() => void>(() => undefined);
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the timeline is of one query and holds its chunks.
   useEffect(() => {
     if (!stage || chunks.length === 0) return undefined;
     const controller = new AbortController();
@@ -28,7 +29,10 @@ export function useChunks(timeline: Timeline, query: Query, stage: Stage | null)
     let failed = false;
     const loaded: number[] = [];
     const next = async (): Promise<void> => {
-      const chunk = busy || failed || controller.signal.aborted ? null : nextChunk(chunks, (index) => timeline.has(index), stage.span);
+      const chunk =
+        busy || failed || controller.signal.aborted
+          ? null
+          : nextChunk(chunks, (index) => timeline.has(index), stage.span);
       if (chunk === null) return;
       busy = true;
       try {

@@ -16,7 +16,10 @@ export const whole = (limit: number): Span => ({ from: 0, to: limit });
 export function clamp(span: Span, limit: number): Span {
   const length = Math.min(limit, Math.max(CLOSEST_NS, span.to - span.from));
   const middle = (span.from + span.to) / 2;
-  const from = Math.min(Math.max(0, span.to - span.from < CLOSEST_NS ? middle - length / 2 : span.from), limit - length);
+  const from = Math.min(
+    Math.max(0, span.to - span.from < CLOSEST_NS ? middle - length / 2 : span.from),
+    limit - length,
+  );
   return { from, to: from + length };
 }
 

@@ -15,6 +15,7 @@ import numpy as np
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats, Ints, KernelKind, Role
+from tb_dlprof_plugin.model.shapes import first_tensor
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
@@ -235,9 +236,10 @@ def _sources(view: ProfileView, top: Ints) -> Ints:
 
 def _same_shape(view: ProfileView, before: Ints, top: Ints) -> Bools:
     """Whether the first input of ``top`` is as large as what an op in ``before`` filled; True where that is unknown."""
-    calls, ops, strings = view.profile.calls, view.profile.ops, view.profile.strings
-    first = {index: _first_shape(strings[index]) for index in np.unique(ops.shapes).tolist()}
-    shape = np.array([first[index] for index in ops.shapes.tolist()], dtype=object)[calls.op]
+    calls, ops = view.profile.calls, view.profile.ops
+    first = np.empty(len(view.profile.input_shapes), dtype=object)
+    first[:] = [first_tensor(shapes) for shapes in view.profile.input_shapes]
+    shape = first[ops.shapes][calls.op]
     verdicts = []
     for made, copied in zip(before.tolist(), top.tolist(), strict=True):
         inside = [shape[made]]
@@ -245,15 +247,9 @@ def _same_shape(view: ProfileView, before: Ints, top: Ints) -> Bools:
         while row < len(calls) and calls.thread[row] == calls.thread[made] and calls.depth[row] > calls.depth[made]:
             inside.append(shape[row])
             row += 1
-        filled = [one for one in inside if one not in ("", "[]", "[0]")]
-        verdicts.append(not filled or not shape[copied] or shape[copied] in filled)
+        filled = [one for one in inside if one not in (None, (), (0,))]
+        verdicts.append(not filled or shape[copied] is None or shape[copied] in filled)
     return np.array(verdicts, dtype=np.bool_)
-
-
-def _first_shape(shapes: str) -> str:
-    """ "[16, 32]" of "[[16, 32], [], []]"."""
-    inner = shapes.removeprefix("[").partition("]")[0]
-    return f"{inner}]" if inner.startswith("[") else ""
 
 
 def inner_op(view: ProfileView) -> Ints:

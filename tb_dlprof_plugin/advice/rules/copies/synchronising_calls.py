@@ -13,6 +13,7 @@ from tb_dlprof_plugin.advice.savings import saved, without_waits
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Role
 from tb_dlprof_plugin.model.tree import inherit
+from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call
 from tb_dlprof_plugin.simulation.call_names import calls_named, launching_calls
 from tb_dlprof_plugin.simulation.synchronisation import SyncKind, sync_kinds
 from tb_dlprof_plugin.simulation.waits import waits_for_less
@@ -50,8 +51,11 @@ events.append((start, end))  # no wait
 torch.cuda.synchronize()
 times_ms = [start.elapsed_time(end) for start, end in events]
 """
-
-
+_IN_PYTHON = {
+    CudaCall.DEVICE_SYNCHRONIZE: "torch.cuda.synchronize()",
+    CudaCall.STREAM_SYNCHRONIZE: "stream.synchronize()",
+    CudaCall.EVENT_SYNCHRONIZE: "event.synchronize()",
+}
 _NOT_THE_LOOPS = ("DistributedDataParallel.",)
 """DDP times its own work by events, in its first ten iterations and then in every hundredth."""
 
@@ -106,12 +110,7 @@ def check(context: RuleContext) -> Finding | Silent:
 
 
 def _who(names: list[str]) -> str:
-    python = {
-        "cudaDeviceSynchronize": "torch.cuda.synchronize()",
-        "cudaStreamSynchronize": "stream.synchronize()",
-        "cudaEventSynchronize": "event.synchronize()",
-    }
-    return " and ".join(python.get(name, name) for name in names)
+    return " and ".join(dict.fromkeys(_IN_PYTHON.get(cuda_call(name), name) for name in names))
 
 
 def _waits(context: RuleContext) -> Bools:

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_dlprof_plugin.advice.rules.idle_gpu.independent_modules import CallTree, result_shape
-from tb_dlprof_plugin.metrics.matrix_work import tensor_shapes
 from tb_dlprof_plugin.model.profile import Ints, Role
+from tb_dlprof_plugin.model.shapes import InputShapes, TensorList, tensors_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 _TAKES_APART = frozenset(
@@ -78,7 +78,7 @@ def _longest_run(tree: CallTree, rows: Sequence[int]) -> int:
     return best
 
 
-def _independent(tree: CallTree, run: Sequence[int], name: str, shapes: str, taken: int) -> bool:
+def _independent(tree: CallTree, run: Sequence[int], name: str, shapes: InputShapes, taken: int) -> bool:
     returned = result_shape(name, shapes)
     if returned is not None and math.prod(returned) != taken:
         return True
@@ -96,20 +96,18 @@ def _independent(tree: CallTree, run: Sequence[int], name: str, shapes: str, tak
     )
 
 
-def _data(name: str, shapes: str) -> int | None:
+def _data(name: str, shapes: InputShapes) -> int | None:
     """Number of values of the only tensor that an op takes besides parameters; None where there are several."""
-    tensors = [one for one in tensor_shapes(shapes) or [] if one]
-    if not tensors or any(isinstance(inner, list) for one in tensors for inner in one):
+    tensors = tensors_of(shapes)
+    if not tensors or any(isinstance(one, TensorList) for one in shapes):
         return None
     if len(tensors) > 1 and name not in _WITH_PARAMETERS:
         return None
-    values: int = math.prod(tensors[0])
-    return values
+    return math.prod(tensors[0])
 
 
-def _largest(shapes: str) -> int:
-    tensors = [one for one in tensor_shapes(shapes) or [] if one and not any(isinstance(i, list) for i in one)]
-    return max((math.prod(one) for one in tensors), default=0)
+def _largest(shapes: InputShapes) -> int:
+    return max(map(math.prod, tensors_of(shapes)), default=0)
 
 
 def _to_backward(view: ProfileView, result: Ints, called: Ints) -> None:

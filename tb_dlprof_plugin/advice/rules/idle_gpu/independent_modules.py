@@ -11,12 +11,12 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.matrix_work import shape_at, tensor_shapes
+from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
+from tb_dlprof_plugin.model.shapes import InputShapes, every_tensor, shape_at, tensors_of
 from tb_dlprof_plugin.model.tree import any_in_subtree, nearest, subtree_ends
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.call_names import launching_calls
@@ -74,7 +74,7 @@ class CallTree:
         self._ends = subtree_ends(view.call_parent)
         self._launches = any_in_subtree(launching_calls(view), view.call_parent)
         self._outermost: Ints = np.flatnonzero(view.call_top == np.arange(len(view.call_top)))
-        self._signature: dict[int, tuple[str, str, str]] = {}
+        self._signature: dict[int, tuple[str, InputShapes, InputDtypes]] = {}
 
     def ops(self, row: int) -> list[int]:
         """Rows of the outermost ops inside a call, in order."""
@@ -102,12 +102,12 @@ class CallTree:
             at -= 1
         return None
 
-    def signature(self, row: int) -> tuple[str, str, str]:
+    def signature(self, row: int) -> tuple[str, InputShapes, InputDtypes]:
         """Name, shapes and data types of a call's op."""
         op = int(self._frame.profile.calls.op[row])
         if op not in self._signature:
-            ops, strings = self._frame.profile.ops, self._frame.profile.strings
-            self._signature[op] = (strings[ops.name[op]], strings[ops.shapes[op]], strings[ops.dtypes[op]])
+            profile = self._frame.profile
+            self._signature[op] = (profile.strings[profile.ops.name[op]], profile.shapes_of(op), profile.dtypes_of(op))
         return self._signature[op]
 
 
@@ -128,17 +128,16 @@ def _independent(tree: CallTree, first: int, second: int) -> bool:
     if tree.launching_between(first, second):
         return False
     returned = result_shape(*tree.signature(before[-1])[:2])
-    taken = tensor_shapes(tree.signature(after[0])[1])
-    if returned is None or taken is None or _contains(taken, returned):
+    taken = tree.signature(after[0])[1]
+    if returned is None or returned in every_tensor(taken):
         return False
     # A view of what is returned has another shape and as many values.
-    return math.prod(returned) not in [math.prod(one) for one in taken if one and not _is_list(one)]
+    return math.prod(returned) not in map(math.prod, tensors_of(taken))
 
 
-def result_shape(name: str, shapes: str) -> Shape | None:
+def result_shape(name: str, shapes: InputShapes) -> Shape | None:
     """The shape of what an op returns; None where its inputs do not tell."""
-    dims = tensor_shapes(shapes)
-    first, second = shape_at(dims, 0), shape_at(dims, 1)
+    first, second = shape_at(shapes, 0), shape_at(shapes, 1)
     if first is None:
         return None
     if name in _SAME_SHAPE:
@@ -148,18 +147,6 @@ def result_shape(name: str, shapes: str) -> Shape | None:
     if name in _PRODUCTS and second is not None and len(first) >= 2 and len(second) >= 2:
         return (*first[:-1], second[-1])
     return None
-
-
-def _contains(dims: list[Any], shape: Shape) -> bool:
-    """Whether a shape is among the inputs, also of a list of tensors."""
-    for given in dims:
-        if isinstance(given, list) and (tuple(given) == shape if not _is_list(given) else _contains(given, shape)):
-            return True
-    return False
-
-
-def _is_list(given: list[Any]) -> bool:
-    return any(isinstance(inner, list) for inner in given)
 
 
 def _launched_by(view: ProfileView, paths: Sequence[str]) -> Bools:

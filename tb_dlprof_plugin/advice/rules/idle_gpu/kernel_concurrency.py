@@ -13,9 +13,9 @@ from tb_dlprof_plugin.advice.rules.idle_gpu.independent_modules import Branches,
 from tb_dlprof_plugin.advice.rules.idle_gpu.sm_occupancy import Filling, filling
 from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.model.profile import Bools, CallKind, Floats
+from tb_dlprof_plugin.model.profile import Bools, Floats
+from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
@@ -123,7 +123,7 @@ def _of_streams(context: RuleContext, small: Bools, filled: Filling, part: Float
 
 
 def _waits_by_events(context: RuleContext) -> bool:
-    waits = calls_named(context.view, CallKind.RUNTIME, lambda name: "StreamWaitEvent" in name)
+    waits = context.view.is_cuda_call(CudaCall.STREAM_WAIT_EVENT)
     return bool((waits & context.view.selected_calls(context.selection)).any())
 
 

@@ -15,9 +15,9 @@ from tb_dlprof_plugin.advice.savings import shorter_step, that_goes
 from tb_dlprof_plugin.metrics.iteration_pace import Pace, iteration_pace
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import run_setup
-from tb_dlprof_plugin.model.profile import CallKind, Role
+from tb_dlprof_plugin.model.profile import Role
+from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
-from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
@@ -141,7 +141,7 @@ def was_applied(base: ProfileView, candidate: ProfileView) -> str:
 
 
 def _graphs(view: ProfileView) -> bool:
-    return bool(calls_named(view, CallKind.RUNTIME, lambda name: "GraphLaunch" in name).any())
+    return bool(view.is_cuda_call(CudaCall.GRAPH_LAUNCH).any())
 
 
 def _change(context: RuleContext, compiled: bool | None, room: float) -> str:

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice.thresholds import CHAIN_KERNELS, CHAIN_NS
-from tb_dlprof_plugin.metrics.matrix_work import element_bytes, tensor_shapes
 from tb_dlprof_plugin.metrics.roofline import gpu_name
+from tb_dlprof_plugin.model.dtypes import InputDtypes, element_bytes
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Role
+from tb_dlprof_plugin.model.shapes import InputShapes, shape_at
 from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
@@ -154,17 +155,15 @@ def _traffic(view: ProfileView) -> _Traffic:
     ops, strings = view.profile.ops, view.profile.strings
     columns = np.zeros((4, len(ops)), dtype=np.int64)
     for row in np.unique(view.launch_op[view.launch_op >= 0]).tolist():
-        shapes, dtypes = strings[ops.shapes[row]], strings[ops.dtypes[row]]
-        columns[:, row] = _of_op(strings[ops.name[row]], shapes, dtypes)
+        columns[:, row] = _of_op(strings[ops.name[row]], view.profile.shapes_of(row), view.profile.dtypes_of(row))
     return _Traffic(ops.name, *columns)
 
 
-def _of_op(name: str, shapes: str, dtypes: str) -> tuple[int, int, int, int]:
-    dims, sizes = tensor_shapes(shapes), element_bytes(dtypes)
+def _of_op(name: str, shapes: InputShapes, dtypes: InputDtypes) -> tuple[int, int, int, int]:
     numbers = [
         (math.prod(shape), size)
-        for shape, size in zip(dims or [], sizes, strict=False)
-        if isinstance(shape, list) and shape and size and all(isinstance(length, int) for length in shape)
+        for at, size in enumerate(element_bytes(dtypes))
+        if size and (shape := shape_at(shapes, at)) is not None
     ]
     most = max((number for number, _ in numbers), default=0)
     if most <= 1:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.advice.rule_context import RuleContext
-from tb_dlprof_plugin.metrics.matrix_work import Shape, shape_at, tensor_shapes
-from tb_dlprof_plugin.model.precision import precision_of_dtypes
+from tb_dlprof_plugin.model.dtypes import precision_of_dtypes
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Role
+from tb_dlprof_plugin.model.shapes import InputShapes, Shape, shape_at, tensors_of
 
 MATH = "aten::_scaled_dot_product_attention_math"
 _SOFTMAX = frozenset({"aten::_softmax", "aten::_safe_softmax"})
@@ -89,13 +89,13 @@ def attentions(context: RuleContext) -> list[Attention]:
     forward = np.flatnonzero(softmax & (ops.role == Role.FORWARD))
     sizes: dict[int, set[Shape]] = defaultdict(set)
     for op in forward.tolist():
-        shape = shape_at(tensor_shapes(strings[ops.shapes[op]]), 0)
+        shape = shape_at(profile.shapes_of(op), 0)
         if shape is not None and len(shape) >= _LEAST_DIMENSIONS and min(shape) > 0:
             sizes[int(ops.module[op])].add((math.prod(shape[:-2]), *shape[-2:]))
     found = []
     for module, shapes in sizes.items():
         members = [
-            (op, _matrices(strings[ops.shapes[op]])) for op in np.flatnonzero(is_op & (ops.module == module)).tolist()
+            (op, _matrices(profile.shapes_of(op))) for op in np.flatnonzero(is_op & (ops.module == module)).tolist()
         ]
         for size in shapes:
             attention = _attention(context, module, size, members)
@@ -129,7 +129,7 @@ def _attention(
     if gives < 0 or takes < 0:
         return None
     names = {strings[ops.name[op]] for op in others}
-    factors = _matrices(strings[ops.shapes[gives]])[_PRODUCTS[strings[ops.name[gives]]] :]
+    factors = _matrices(context.profile.shapes_of(gives))[_PRODUCTS[strings[ops.name[gives]]] :]
     made = context.view.selected_calls(context.selection) / context.selection.count
     per_op = np.bincount(context.profile.calls.op, weights=made, minlength=len(ops))
     gradients = [op for op in products if ops.role[op] == Role.BACKWARD]
@@ -143,7 +143,7 @@ def _attention(
         queries=queries,
         keys=keys,
         depth=factors[0][2],
-        precision=precision_of_dtypes(strings[ops.dtypes[gives]]),
+        precision=precision_of_dtypes(context.profile.dtypes_of(gives)),
         by_math=_inside_math(context, gives),
         masked=bool(names & _MASKS),
         dropout=bool(names & _DROPOUT),
@@ -164,21 +164,15 @@ def _copies(context: RuleContext, products: Bools) -> Bools:
     row = context.view.launch_op
     copies = np.zeros(len(ops) + 1, dtype=np.bool_)
     for op in np.unique(row[np.isin(top, np.unique(top[products])) & (top >= 0) & (row >= 0)]).tolist():
-        types = strings[ops.dtypes[op]].split(",")
-        copies[op] = strings[ops.name[op]] == _COPY and types[0].strip(' "[]') == types[1].strip(' "[]')
+        types = context.profile.dtypes_of(op)
+        copies[op] = strings[ops.name[op]] == _COPY and types[0] == types[1]
     around: Bools = np.isin(top, np.unique(top[products])) & (top >= 0) & copies[row]
     return around
 
 
-def _matrices(shapes: str) -> list[Shape]:
+def _matrices(shapes: InputShapes) -> list[Shape]:
     """The inputs with three dimensions or more, each as a batch of matrices."""
-    dims = tensor_shapes(shapes) or []
-    tensors = (shape_at(dims, at) for at in range(len(dims)))
-    return [
-        (math.prod(shape[:-2]), *shape[-2:])
-        for shape in tensors
-        if shape is not None and len(shape) >= _LEAST_DIMENSIONS
-    ]
+    return [(math.prod(shape[:-2]), *shape[-2:]) for shape in tensors_of(shapes) if len(shape) >= _LEAST_DIMENSIONS]
 
 
 def _same(matrices: Shape, size: Shape) -> bool:

@@ -13,8 +13,8 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import change, step_saving
 from tb_dlprof_plugin.advice.text import listed, milliseconds
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.matrix_work import shape_at, tensor_shapes
 from tb_dlprof_plugin.model.profile import Bools, Ints
+from tb_dlprof_plugin.model.shapes import shape_at
 from tb_dlprof_plugin.model.tree import inherit
 
 RULE = Rule(
@@ -111,10 +111,7 @@ def _cpu_ns(context: RuleContext, gone: Bools) -> int:
 def _code(context: RuleContext, layer: int) -> str:
     """How the first of the layers is made without a bias."""
     ops, strings = context.profile.ops, context.profile.strings
-    name, weight = (
-        strings[ops.name[layer]].removeprefix("aten::"),
-        shape_at(tensor_shapes(strings[ops.shapes[layer]]), 1),
-    )
+    name, weight = strings[ops.name[layer]].removeprefix("aten::"), shape_at(context.profile.shapes_of(layer), 1)
     comment = f"  # {strings[ops.module[layer]]}" if strings[ops.module[layer]] else ""
     if weight is None or "transpose" in name or len(weight) < 2:
         return "bias=False\n"
@@ -126,10 +123,9 @@ def _code(context: RuleContext, layer: int) -> str:
 
 def _biases(context: RuleContext, layers: Ints) -> dict[int, int]:
     """Of those layers (rows of `Profile.ops`) that have one, the number of elements of the bias."""
-    ops, strings = context.profile.ops, context.profile.strings
     found = {}
     for op in layers.tolist():
-        shape = shape_at(tensor_shapes(strings[ops.shapes[op]]), _BIAS)
+        shape = shape_at(context.profile.shapes_of(op), _BIAS)
         if shape is not None and len(shape) == 1:
             found[op] = shape[0]
     return found
@@ -145,7 +141,7 @@ def _of_bias(context: RuleContext, layers: Ints, backward: Bools, sizes: set[int
     forward, of_node = np.zeros(len(ops), dtype=np.bool_), np.zeros(len(ops), dtype=np.bool_)
     named = ops_named(context, lambda name: name in ("aten::add_", "aten::to", "aten::sum"))
     for op in np.flatnonzero(named).tolist():
-        name, dims = strings[ops.name[op]], tensor_shapes(strings[ops.shapes[op]])
+        name, dims = strings[ops.name[op]], profile.shapes_of(op)
         first, second = shape_at(dims, 0), shape_at(dims, 1)
         is_bias = first is not None and len(first) == 1 and first[0] in sizes
         if name == "aten::add_":

@@ -194,12 +194,11 @@ def _norms(context: RuleContext) -> Bools:
 
 
 def _depthwise(context: RuleContext) -> Bools:
-    ops, strings = context.profile.ops, context.profile.strings
+    ops, strings, shapes = context.profile.ops, context.profile.strings, context.profile.input_shapes
     alone = np.array(
         [
-            is_vector_op(strings[name])
-            or (is_convolution(strings[name]) and is_depthwise(strings[name], strings[dims]))
-            for name, dims in zip(ops.name.tolist(), ops.shapes.tolist(), strict=True)
+            is_vector_op(strings[name]) or (is_convolution(strings[name]) and is_depthwise(strings[name], shapes[row]))
+            for name, row in zip(ops.name.tolist(), ops.shapes.tolist(), strict=True)
         ],
         dtype=np.bool_,
     )

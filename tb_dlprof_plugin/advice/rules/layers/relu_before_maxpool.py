@@ -15,7 +15,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import change, step_saving
 from tb_dlprof_plugin.advice.text import listed, milliseconds
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.matrix_work import shape_at, tensor_shapes
+from tb_dlprof_plugin.model.shapes import shape_at
 
 RULE = Rule(
     id="relu_before_maxpool",
@@ -58,7 +58,7 @@ def check(context: RuleContext) -> Finding | Silent:
     stays = np.ones(len(profile.launches))
     # A ReLU and its autograd node have the shape of what the pooling reads.
     for op in np.unique(context.view.launch_op[launches]).tolist():
-        shape = shape_at(tensor_shapes(strings[ops.shapes[op]]), 0)
+        shape = shape_at(profile.shapes_of(op), 0)
         stays[launches & (context.view.launch_op == op)] = left.get(shape or (), 1.0)
     launches &= stays < 1
     time = context.per_step(launches)
@@ -114,7 +114,7 @@ def _left(context: RuleContext) -> dict[tuple[int, ...], float]:
     for op, name in enumerate(ops.name.tolist()):
         if strings[name] != _POOL_BACKWARD:
             continue
-        dims = tensor_shapes(strings[ops.shapes[op]])
+        dims = context.profile.shapes_of(op)
         gradient, image = shape_at(dims, 0), shape_at(dims, 1)
         if gradient and image:
             found[image] = max(found.get(image, 0.0), math.prod(gradient) / max(math.prod(image), 1))

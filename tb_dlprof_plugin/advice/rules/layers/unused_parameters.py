@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy as np
 
@@ -14,9 +13,9 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.advice.text import milliseconds
-from tb_dlprof_plugin.metrics.matrix_work import shape_at, tensor_shapes
 from tb_dlprof_plugin.model.intervals import covered, union
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind, Role
+from tb_dlprof_plugin.model.shapes import first_tensor, shape_at
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
@@ -44,7 +43,6 @@ _ALL_REDUCE = ("AllReduce", "allreduce")
 _BYTES = 4
 _LARGE = 1_000_000
 _FILLS = frozenset({"aten::fill_", "aten::zero_"})
-_ELEMENTS = re.compile(r"\[+(\d+)")
 _FREEZE = "model.{module}.requires_grad_(False)  # before DistributedDataParallel(model)\n"
 _PLAIN = "model = DistributedDataParallel(model)  # without find_unused_parameters=True\n"
 
@@ -158,14 +156,14 @@ def _kernels(context: RuleContext, words: tuple[str, ...]) -> Bools:
 
 def _reduced_bytes(context: RuleContext, reduces: Bools) -> int:
     """Bytes per step that the all-reduces sum up, by the sizes that torch.distributed records with them."""
-    ops, strings, kernels = context.profile.ops, context.profile.strings, context.profile.kernels
+    strings, kernels = context.profile.strings, context.profile.kernels
     row, kernel = context.view.launch_op[reduces], context.profile.launches.kernel[reduces]
     keys, counts = np.unique(np.stack((row, kernel)), axis=1, return_counts=True)
     total = 0
     for (op, which), count in zip(keys.T.tolist(), counts.tolist(), strict=True):
-        found = _ELEMENTS.match(strings[ops.shapes[op]]) if op >= 0 else None
+        first = (first_tensor(context.profile.shapes_of(op)) if op >= 0 else None) or (0,)
         size = 2 if "f16" in strings[kernels.name[which]] else _BYTES
-        total += count * size * int(found[1]) if found else 0
+        total += count * size * first[0]
     return total // context.selection.count
 
 
@@ -186,7 +184,7 @@ def _zeros(context: RuleContext, size: int) -> Bools:
     wanted = np.zeros(len(ops) + 1, dtype=np.bool_)
     for op, name in enumerate(ops.name.tolist()):
         if strings[name] in _FILLS and ops.role[op] not in (Role.FORWARD, Role.OPTIMIZER):
-            elements = math.prod(shape_at(tensor_shapes(strings[ops.shapes[op]]), 0) or (0,))
+            elements = math.prod(shape_at(context.profile.shapes_of(op), 0) or (0,))
             wanted[op] = _LARGE <= elements * _BYTES <= size
     zeros: Bools = context.view.selected_launches(context.selection) & (row >= 0) & wanted[row]
     return zeros
@@ -197,8 +195,9 @@ def _starved_after_search(context: RuleContext) -> int:
     "then."""
     profile, launches = context.profile, context.profile.launches
     ops, strings = profile.ops, profile.strings
-    shape = f"[[{context.facts.trainable_parameters}],"
-    agreed = np.array([strings[dims].startswith(shape) for dims in ops.shapes.tolist()], dtype=np.bool_)
+    shape = (context.facts.trainable_parameters,)
+    inputs = [profile.input_shapes[which] for which in ops.shapes.tolist()]
+    agreed = np.array([len(shapes) > 1 and shapes[0] == shape for shapes in inputs], dtype=np.bool_)
     row = context.view.launch_op
     read = context.view.selected_launches(context.selection) & (row >= 0) & agreed[np.maximum(row, 0)]
     read &= np.array(["DtoH" in strings[name] for name in profile.kernels.name.tolist()])[launches.kernel]

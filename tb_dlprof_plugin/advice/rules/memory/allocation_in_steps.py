@@ -13,9 +13,9 @@ from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.metrics.idle_gaps import idle_gaps
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import covered, union
-from tb_dlprof_plugin.model.profile import Bools, CallKind
+from tb_dlprof_plugin.model.profile import Bools
+from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.simulation.call_names import calls_named
 
 RULE = Rule(
     id="allocation_in_steps",
@@ -36,19 +36,15 @@ RULE = Rule(
     ),
 )
 
-_ALLOCATES = frozenset(
-    (
-        *("cudaMalloc", "cudaMallocAsync", "cudaMallocManaged", "cudaMallocPitch", "cudaHostAlloc", "cudaMallocHost"),
-        *("cuMemAlloc_v2", "cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemHostAlloc", "hipMalloc", "hipHostMalloc"),
-    )
+_ALLOCATES = (
+    *(CudaCall.MALLOC, CudaCall.MALLOC_ASYNC, CudaCall.HOST_MALLOC),
+    *(CudaCall.MEMORY_CREATE, CudaCall.MEMORY_MAP, CudaCall.MEMORY_SET_ACCESS),
 )
-_FREES = frozenset(
-    (
-        *("cudaFree", "cudaFreeAsync", "cudaFreeHost", "cuMemFree_v2", "cuMemUnmap", "cuMemRelease", "cuMemFreeHost"),
-        *("hipFree", "hipHostFree"),
-    )
+_FREES = (
+    *(CudaCall.FREE, CudaCall.FREE_ASYNC, CudaCall.HOST_FREE),
+    *(CudaCall.MEMORY_UNMAP, CudaCall.MEMORY_RELEASE),
 )
-_PINNED = frozenset(("cudaHostAlloc", "cudaMallocHost", "cudaFreeHost", "cuMemHostAlloc", "cuMemFreeHost"))
+_PINNED = (CudaCall.HOST_MALLOC, CudaCall.HOST_FREE)
 _NEARLY_FULL = 0.9
 _CERTAIN = 0.7
 """Of the GPU's idle time in such calls: the rest may be launching that would have been late all the same. Ours."""
@@ -60,8 +56,8 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("The run used no GPU.", applicable=False)
     view, calls, count = context.view, context.profile.calls, context.selection.count
     selected = view.selected_calls(context.selection)
-    allocates = calls_named(view, CallKind.RUNTIME, _ALLOCATES.__contains__) & selected
-    frees = calls_named(view, CallKind.RUNTIME, _FREES.__contains__) & selected
+    allocates = view.is_cuda_call(*_ALLOCATES) & selected
+    frees = view.is_cuda_call(*_FREES) & selected
     every = allocates | frees
     if not every.any():
         return Silent("No recorded step allocates or frees memory of the GPU.")
@@ -101,7 +97,7 @@ def check(context: RuleContext) -> Finding | Silent:
 
 def was_applied(base: ProfileView, candidate: ProfileView) -> str:
     """Frees in the steps of one run and not in those of the other."""
-    before, after = (bool(calls_named(view, CallKind.RUNTIME, _FREES.__contains__).any()) for view in (base, candidate))
+    before, after = (bool(view.is_cuda_call(*_FREES).any()) for view in (base, candidate))
     return "memory kept between steps" if before and not after else ""
 
 
@@ -131,9 +127,7 @@ def _saving(context: RuleContext, every: Bools) -> Saving:
 
 
 def _change(context: RuleContext, every: Bools, frees: int) -> str:
-    ops, strings = context.profile.ops, context.profile.strings
-    names = {strings[i] for i in ops.name[context.profile.calls.op[every]].tolist()}
-    if names <= _PINNED:
+    if np.isin(context.view.call_cuda[every], _PINNED).all():
         return (
             "Allocate pinned buffers once and copy into them, or let the DataLoader pin its batches (pin_memory=True)."
         )

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.text import listed
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, growth, kept_allocations, recorded_devices
-from tb_dlprof_plugin.model.profile import CallKind
+from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import op_name
 
 RULE = Rule(
@@ -37,7 +37,10 @@ RULE = Rule(
     ),
 )
 
-_ALLOCATES = ("cudaMalloc", "cuMemCreate", "cudaFree", "hipMalloc", "hipFree")
+_ALLOCATES = (
+    *(CudaCall.MALLOC, CudaCall.MALLOC_ASYNC, CudaCall.MEMORY_CREATE),
+    *(CudaCall.FREE, CudaCall.FREE_ASYNC),
+)
 _LEAST_STEPS = 3
 _SEGMENTS = "PYTORCH_ALLOC_CONF=expandable_segments:True python train.py  # PYTORCH_CUDA_ALLOC_CONF before torch 2.9\n"
 _DETACH = "losses.append(loss.detach())  # not losses.append(loss), which keeps the graph of its step\n"
@@ -150,12 +153,8 @@ def _in_pieces(context: RuleContext, growing: str) -> Finding | Silent:
 
 def _allocating_calls(context: RuleContext) -> int:
     """Calls of the selected iterations that allocate or free GPU memory."""
-    ops, strings = context.profile.ops, context.profile.strings
-    named = np.array([strings[name].startswith(_ALLOCATES) for name in ops.name.tolist()], dtype=np.bool_)
-    rows = (named & (ops.kind == CallKind.RUNTIME))[context.profile.calls.op] & context.view.selected_calls(
-        context.selection
-    )
-    return int(rows.sum())
+    view = context.view
+    return int((view.is_cuda_call(*_ALLOCATES) & view.selected_calls(context.selection)).sum())
 
 
 def _kept_by(context: RuleContext, memory: DeviceMemory) -> list[tuple[str, int]]:

@@ -18,8 +18,9 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, change, step_saving
 from tb_dlprof_plugin.advice.text import listed, milliseconds
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.matrix_work import element_bytes, shape_at, tensor_shapes
+from tb_dlprof_plugin.model.dtypes import element_bytes
 from tb_dlprof_plugin.model.profile import Bools, CallKind
+from tb_dlprof_plugin.model.shapes import shape_at
 from tb_dlprof_plugin.model.tree import nearest, outermost
 
 RULE = Rule(
@@ -187,14 +188,14 @@ def _below(calls: Counter[str], path: str) -> int:
 
 def _bytes_to_keep(context: RuleContext, launches: Bools) -> int:
     """Bytes of the inputs of all recomputed ops, per step: what autograd keeps of them, and the weights too."""
-    ops, strings, calls = context.profile.ops, context.profile.strings, context.profile.calls
+    ops, calls = context.profile.ops, context.profile.calls
     is_op = (ops.kind == CallKind.OP)[calls.op]
     innermost = nearest(is_op, context.view.call_parent)[context.profile.launches.call[launches]]
     rows, counts = np.unique(calls.op[np.unique(innermost[innermost >= 0])], return_counts=True)
     total = 0
     for op, count in zip(rows.tolist(), counts.tolist(), strict=True):
-        dims, sizes = tensor_shapes(strings[ops.shapes[op]]) or [], element_bytes(strings[ops.dtypes[op]])
-        for at, size in enumerate(sizes[: len(dims)]):
-            shape = shape_at(dims, at)
+        shapes = context.profile.shapes_of(op)
+        for at, size in enumerate(element_bytes(context.profile.dtypes_of(op))):
+            shape = shape_at(shapes, at)
             total += count * math.prod(shape) * (size or 0) if shape else 0
     return total // context.selection.count

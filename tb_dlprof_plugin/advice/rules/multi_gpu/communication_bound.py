@@ -14,6 +14,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.metrics.communication import Collectives, Waiting, collectives, is_collective, waiting
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.dtypes import dtype_named
 from tb_dlprof_plugin.model.profile import Bools, CallKind
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
@@ -47,7 +48,6 @@ RULE = Rule(
     ),
 )
 
-_SIZES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 _FP32 = ("float32",)
 _NO_SYNC = """for number, batch in enumerate(batches):
     last = number == len(batches) - 1
@@ -113,8 +113,8 @@ def check(context: RuleContext) -> Finding | Silent:
     change, code = _change(context, seen)
     size = ""
     if seen.bytes is not None:
-        size = f" Each rank gives {seen.bytes / 2**20:,.0f} MiB into {len(found) // context.selection.count} of "
-        "them per step"
+        per_step = len(found) // context.selection.count
+        size = f" Each rank gives {seen.bytes / 2**20:,.0f} MiB into {per_step} of them per step"
         size += f", {seen.rounds} times the gradients." if accumulates else "."
     unsplit = " How much of it waits for other ranks is unknown: only this rank was opened."
     return RULE.finding(
@@ -181,7 +181,7 @@ def _seen(context: RuleContext, found: Collectives) -> _Seen:
 def _rounds(view: ProfileView, found: Collectives) -> int | None:
     """Exchanges of all gradients per step of the optimizer, by their bytes; None where these are not known."""
     facts, iterations = view.profile.facts, len(set(found.iteration.tolist()))
-    size = _SIZES.get(facts.parameter_dtypes[0]) if len(facts.parameter_dtypes) == 1 else None
+    size = dtype_named(facts.parameter_dtypes[0]).element_bytes if len(facts.parameter_dtypes) == 1 else None
     if facts.parallel_wrapper != "DistributedDataParallel" or not facts.parameter_count or size is None:
         return None
     if not len(found) or (found.bytes < 0).any() or (facts.ddp is not None and facts.ddp.comm_hook):

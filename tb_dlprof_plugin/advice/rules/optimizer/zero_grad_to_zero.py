@@ -139,9 +139,9 @@ def _adds(context: RuleContext) -> tuple[Bools, Intervals]:
 
 def _passes(context: RuleContext, fills: Bools, adds: Bools) -> int:
     """Backward passes per step: how often each zeroed gradient is added to; 1 where that is not known."""
-    profile, strings = context.profile, context.profile.strings
+    profile, _strings = context.profile, context.profile.strings
     around = nearest(calls_named(context.view, CallKind.OP, _ZEROING_OPS.__contains__), context.view.call_parent)
     call = np.unique(around[profile.launches.call[fills]])
-    sizes = [list_sizes(strings[profile.ops.shapes[op]], 0) for op in profile.calls.op[call[call >= 0]].tolist()]
+    sizes = [list_sizes(profile.shapes_of(op), 0) for op in profile.calls.op[call[call >= 0]].tolist()]
     zeroed = sum(len(size) for size in sizes if size)
     return max(1, round(int(adds.sum()) / zeroed)) if zeroed and all(sizes) else 1

@@ -17,10 +17,10 @@ from tb_dlprof_plugin.advice.rules.precision.precision_speedups import OpRatios,
 from tb_dlprof_plugin.advice.savings import change, step_saving
 from tb_dlprof_plugin.advice.text import listed, milliseconds
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.matrix_work import Shape, shape_at, tensor_shapes
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.metrics.precision_signals import HALF
 from tb_dlprof_plugin.model.profile import Bools, Floats, Role
+from tb_dlprof_plugin.model.shapes import Shape, shape_at, tensors_of
 from tb_dlprof_plugin.profile_view import op_name
 
 RULE = Rule(
@@ -59,7 +59,6 @@ _CAREFUL = frozenset(
 """Ops that need FP32, as autocast's own list of them has it."""
 _LARGE = 100_000
 """Elements from which a cast takes longer than the shortest kernel."""
-_TYPES = {"float": "fp32", "c10::Half": "fp16", "c10::BFloat16": "bf16"}
 _CODE = {
     "bf16": 'with torch.autocast("cuda", dtype=torch.bfloat16):\n    x = layer(x)  # not layer(x.float())\n',
     "fp16": 'with torch.autocast("cuda", dtype=torch.float16):\n    x = layer(x)  # not layer(x.float())\n',
@@ -76,7 +75,7 @@ def check(context: RuleContext) -> Finding | Silent:
         return Silent("The run does not use mixed precision.", applicable=False)
     if mode.precision not in (*HALF, "mixed") and not context.facts.autocast:
         return Silent("Most matrix work is in FP32: half precision is the exception here.", applicable=False)
-    half = half or {"float16": "fp16"}.get(context.facts.autocast_dtype or "", "bf16")
+    half = half or ("fp16" if context.facts.autocast_dtype == "float16" else "bf16")
     matrix = context.kernel_launches & context.view.launch_in_matrix_op
     # Attention kernels that make FP32 results of three TF32 products have FP32 inputs.
     full = matrix & context.in_precision("fp32", "tf32", "3xtf32")
@@ -162,17 +161,16 @@ def _after(context: RuleContext, launches: Bools, stays: Floats) -> int:
 
 def _casts(context: RuleContext, full: Bools) -> Bools:
     """Casts from half precision to FP32 of what the FP32 matrix ops read, and back of their gradients."""
-    ops, strings = context.profile.ops, context.profile.strings
+    ops, _strings = context.profile.ops, context.profile.strings
     row, group = context.view.launch_op, context.view.launch_group
     shapes: set[Shape] = set()
     for op in np.unique(row[full & (row >= 0)]).tolist():
-        dims = tensor_shapes(strings[ops.shapes[op]]) or []
-        shapes |= {shape for at in range(len(dims)) if (shape := shape_at(dims, at)) and len(shape) > 1}
+        shapes |= {shape for shape in tensors_of(context.profile.shapes_of(op)) if len(shape) > 1}
     elements = {math.prod(shape) for shape in shapes}
     wanted = np.zeros(len(ops) + 1, dtype=np.bool_)
     for op in np.flatnonzero(ops_named(context, _CASTS.__contains__)).tolist():
-        types = [_TYPES.get(part.strip(' "[]'), "") for part in strings[ops.dtypes[op]].split(",")[:2]]
-        shape = shape_at(tensor_shapes(strings[ops.shapes[op]]), 0)
+        types = [dtype.precision for dtype in context.profile.dtypes_of(op)[:2]]
+        shape = shape_at(context.profile.shapes_of(op), 0)
         if shape is None or len(types) < 2 or math.prod(shape) not in elements:
             continue
         forward = types[0] == "fp32" and types[1] in HALF and ops.role[op] != Role.BACKWARD
@@ -187,7 +185,7 @@ def _round_trips(context: RuleContext) -> Bools:
 
     Modules that average, exponentiate or compute a loss do so in FP32 for good reason: their casts do not count.
     """
-    ops, strings, view = context.profile.ops, context.profile.strings, context.view
+    ops, _strings, view = context.profile.ops, context.profile.strings, context.view
     row, group, call = view.launch_op, view.launch_group, context.profile.launches.call
     copies = context.kernel_launches & (row >= 0) & ops_named(context, _CASTS.__contains__)[np.maximum(row, 0)]
     if not copies.any():
@@ -199,8 +197,8 @@ def _round_trips(context: RuleContext) -> Bools:
     backward = context.in_role(Role.BACKWARD)
     to_full, to_half, size = np.zeros_like(copies), np.zeros_like(copies), np.zeros(len(copies), dtype=np.int64)
     for op in np.unique(row[copies]).tolist():
-        types = [_TYPES.get(part.strip(' "[]'), "") for part in strings[ops.dtypes[op]].split(",")[:2]]
-        shape = shape_at(tensor_shapes(strings[ops.shapes[op]]), 0)
+        types = [dtype.precision for dtype in context.profile.dtypes_of(op)[:2]]
+        shape = shape_at(context.profile.shapes_of(op), 0)
         mine = copies & (row == op)
         size[mine] = math.prod(shape) if shape else 0
         to_full[mine] = types[0] == "fp32" and types[-1] in HALF

@@ -54,7 +54,6 @@ RULE = Rule(
     facts=("precision", "batch_size"),
 )
 
-_TYPES = {"float": "fp32", "c10::Half": "fp16", "c10::BFloat16": "bf16"}
 _CAST_NODE = "ToCopyBackward"
 
 
@@ -203,10 +202,10 @@ def _mean(context: RuleContext, launches: Bools, factor: Floats) -> float:
 def _casts(context: RuleContext) -> Bools:
     """Outermost calls that only cast between FP32 and half precision, and autograd's for their gradients."""
     profile, parent = context.profile, context.view.call_parent
-    ops, strings, calls = profile.ops, profile.strings, profile.calls
+    ops, _strings, calls = profile.ops, profile.strings, profile.calls
     copies = np.zeros(len(ops), dtype=np.bool_)
     for op in np.flatnonzero(ops_named(context, lambda name: name == "aten::copy_")).tolist():
-        types = {_TYPES.get(part.strip(' "[]'), "") for part in strings[ops.dtypes[op]].split(",")[:2]}
+        types = {dtype.precision for dtype in profile.dtypes_of(op)[:2]}
         copies[op] = "fp32" in types and bool(types & set(HALF))
     holds = any_in_subtree(copies[calls.op], parent)
     casting = ops_named(context, lambda name: name in ("aten::to", "aten::_to_copy"))[calls.op]

@@ -16,9 +16,9 @@ from tb_dlprof_plugin.advice.rules.precision.precision_speedups import OpRatios,
 from tb_dlprof_plugin.advice.savings import Saving, change, step_saving
 from tb_dlprof_plugin.advice.text import listed, milliseconds
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.matrix_work import shape_at, tensor_shapes
-from tb_dlprof_plugin.model.precision import precision_of_dtypes
+from tb_dlprof_plugin.model.dtypes import InputDtypes, precision_of_dtypes
 from tb_dlprof_plugin.model.profile import Bools, Role
+from tb_dlprof_plugin.model.shapes import InputShapes, tensors_of
 from tb_dlprof_plugin.names.alignment import Size, misaligned, multiple, product_sizes
 from tb_dlprof_plugin.names.tensor_core_eligibility import is_convolution, tensor_core_precisions
 from tb_dlprof_plugin.profile_view import op_name
@@ -127,8 +127,8 @@ def _layers(context: RuleContext) -> list[_Layer]:
     found: dict[tuple[int, int, tuple[Size, ...]], _Layer] = {}
     pairs = np.unique(np.stack((row[matrix], group[matrix], context.launch_precision[matrix])), axis=1)
     for op, of_group, index in pairs.T.tolist():
-        precision = _target(context, PRECISIONS[index], strings[ops.dtypes[op]], strings[ops.name[op]])
-        sizes = _odd(strings[ops.name[op]], strings[ops.shapes[op]], precision)
+        precision = _target(context, PRECISIONS[index], context.profile.dtypes_of(op), strings[ops.name[op]])
+        sizes = _odd(strings[ops.name[op]], context.profile.shapes_of(op), precision)
         if sizes:
             layer_key = (int(groups.module[of_group]), int(groups.op_type[of_group]))
             name = op_name(strings[layer_key[0]], strings[layer_key[1]])
@@ -136,7 +136,7 @@ def _layers(context: RuleContext) -> list[_Layer]:
     return list(found.values())
 
 
-def _target(context: RuleContext, precision: str, dtypes: str, op: str) -> str:
+def _target(context: RuleContext, precision: str, dtypes: InputDtypes, op: str) -> str:
     """The Tensor Core precision that the op has, or is kept from by its sizes."""
     if precision in ("fp16", "bf16", "fp8", "tf32"):
         return precision
@@ -145,7 +145,7 @@ def _target(context: RuleContext, precision: str, dtypes: str, op: str) -> str:
     return "tf32" if precision_of_dtypes(dtypes) == "fp32" and allowed else ""
 
 
-def _odd(op: str, shapes: str, precision: str) -> tuple[Size, ...]:
+def _odd(op: str, shapes: InputShapes, precision: str) -> tuple[Size, ...]:
     wrong = misaligned(product_sizes(op, shapes), precision)
     if op in _PRODUCTS:
         return tuple(size for size in wrong if size.label in _NAMES and size.value > 1)
@@ -156,7 +156,7 @@ def _odd(op: str, shapes: str, precision: str) -> tuple[Size, ...]:
 
 def _launches(context: RuleContext, layers: list[_Layer]) -> Bools:
     """Matrix kernels of these layers, forward and backward, whose inputs have an odd size."""
-    ops, strings, groups = context.profile.ops, context.profile.strings, context.view.groups
+    groups = context.view.groups
     row, group = context.view.launch_op, context.view.launch_group
     values: dict[tuple[int, int], set[int]] = {}
     for layer in layers:
@@ -166,8 +166,7 @@ def _launches(context: RuleContext, layers: list[_Layer]) -> Bools:
     chosen = np.zeros(keys.shape[1], dtype=np.bool_)
     for at, (op, of_group) in enumerate(keys.T.tolist()):
         odd = values.get((int(groups.module[of_group]), int(groups.op_type[of_group])), set())
-        dims = tensor_shapes(strings[ops.shapes[op]]) or []
-        sizes = {size for i in range(len(dims)) for size in (shape_at(dims, i) or ())}
+        sizes = {size for shape in tensors_of(context.profile.shapes_of(op)) for size in shape}
         chosen[at] = bool(odd & sizes)
     result = np.zeros(len(row), dtype=np.bool_)
     result[np.flatnonzero(matrix)[chosen[inverse.reshape(-1)]]] = True

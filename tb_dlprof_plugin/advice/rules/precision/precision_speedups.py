@@ -6,13 +6,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.flops import matrix_calls
 from tb_dlprof_plugin.metrics.roofline import gpu_name
 from tb_dlprof_plugin.model.profile import Bools, Ints
+from tb_dlprof_plugin.model.shapes import InputShape, InputShapes, TensorList, tensors_of
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings, ceilings_of
 from tb_dlprof_plugin.planning.features import Features, matrix_features, matrix_kind
 from tb_dlprof_plugin.planning.op_times import Ratio, measured
@@ -72,11 +72,11 @@ class OpRatios:
         if self._ceilings is None:
             return None
         # Half precision moves half the bytes; the measured ops are described by those of FP32.
-        return self._ratio(self._ceilings, one, self._shapes(one.op), one.moved, one.time_ns, precision)
+        return self._ratio(self._ceilings, one, self._case.profile.shapes_of(one.op), one.moved, one.time_ns, precision)
 
     def to_full(self, one: MatrixOp, precision: str, tf32: bool) -> Ratio | None:
         """Time in FP32, or in TF32, over that in half precision, of an op that ran in half precision."""
-        shapes = self._shapes(one.op)
+        shapes = self._case.profile.shapes_of(one.op)
         found = self._from_half(one, shapes, precision)
         if self._ceilings is None or found is None:
             return None
@@ -91,8 +91,8 @@ class OpRatios:
 
         The rows of a product count as its columns where only they are odd: gradients of weights come transposed.
         """
-        shapes = self._shapes(one.op)
-        if self._ceilings is None or shapes is None:
+        shapes = self._case.profile.shapes_of(one.op)
+        if self._ceilings is None:
             return None
         shapes = _columns_odd(shapes, multiple)
         found = self._from_half(one, shapes, precision)
@@ -100,11 +100,11 @@ class OpRatios:
             return None
         odd, fp32_ns = found
         moved = one.moved if precision == "tf32" else 2 * one.moved
-        padded = [_rounded(shape, multiple) for shape in shapes]
+        padded = tuple(_rounded(shape, multiple) for shape in shapes)
         even = self._ratio(self._ceilings, one, padded, moved, fp32_ns, precision)
         return Ratio(even.value / odd.value, float(np.hypot(even.spread, odd.spread))) if even is not None else None
 
-    def _from_half(self, one: MatrixOp, shapes: list[object] | None, precision: str) -> tuple[Ratio, float] | None:
+    def _from_half(self, one: MatrixOp, shapes: InputShapes, precision: str) -> tuple[Ratio, float] | None:
         """The ratio of an op that ran in this precision, and what it would take in FP32 (ns), which the ratio needs."""
         if self._ceilings is None:
             return None
@@ -118,11 +118,11 @@ class OpRatios:
         return (ratio, fp32_ns) if ratio is not None else None
 
     def _ratio(
-        self, ceilings: Ceilings, one: MatrixOp, shapes: list[object] | None, moved: int, time_ns: float, precision: str
+        self, ceilings: Ceilings, one: MatrixOp, shapes: InputShapes, moved: int, time_ns: float, precision: str
     ) -> Ratio | None:
         name = self._case.profile.strings[self._case.profile.ops.name[one.op]]
         kind = matrix_kind(name, shapes, one.flops) if shapes else ""
-        if not kind or shapes is None:
+        if not kind:
             return None
         # Layers that are alike have hardly different times, and share an answer.
         time_ns = math.exp(round(math.log(time_ns) / _SAME_TIME) * _SAME_TIME)
@@ -131,26 +131,18 @@ class OpRatios:
             self._known[key] = measured().ratio(*key)
         return self._known[key]
 
-    def _shapes(self, op: int) -> list[object] | None:
-        text = self._case.profile.strings[self._case.profile.ops.shapes[op]]
-        try:
-            shapes = msgspec.json.decode(text.encode()) if text else None
-        except msgspec.DecodeError:
-            return None
-        return shapes if isinstance(shapes, list) else None
 
-
-def _columns_odd(shapes: list[object], multiple: int) -> list[object]:
-    matrices = [shape for shape in shapes if isinstance(shape, list) and len(shape) == 2]
+def _columns_odd(shapes: InputShapes, multiple: int) -> InputShapes:
+    matrices = [shape for shape in tensors_of(shapes) if len(shape) == 2]
     if len(matrices) != 2:
         return shapes
     (rows, inner), (_, columns) = matrices
     if rows % multiple and not columns % multiple and not inner % multiple:
-        return [[columns, inner], [inner, rows]]
+        return ((columns, inner), (inner, rows))
     return shapes
 
 
-def _rounded(shape: object, multiple: int) -> object:
-    if not isinstance(shape, list) or not all(isinstance(size, int) for size in shape):
+def _rounded(shape: InputShape, multiple: int) -> InputShape:
+    if shape is None or isinstance(shape, TensorList):
         return shape
-    return [-(-size // multiple) * multiple for size in shape]
+    return tuple(-(-size // multiple) * multiple for size in shape)

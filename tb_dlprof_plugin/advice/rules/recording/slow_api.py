@@ -14,6 +14,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.savings import Saving, saved, stated
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Role
+from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 from tb_dlprof_plugin.simulation.change import without_calls
@@ -42,7 +43,6 @@ RULE = Rule(
 _NODE = "autograd::engine::evaluate_function: "
 _CHECKS = ("aten::isnan", "aten::_is_any_true", "aten::any", "aten::item")
 _EMPTY = ("aten::empty", "aten::resize_")
-_ALLOCATIONS = ("cudaMalloc", "cudaFree", "hipMalloc", "hipFree")
 _STACK_AFTER_NS = 20_000
 """An op's own time on the CPU beyond this is that of the stack trace kept for it: launching apart, ops take a third."""
 _STACKS = (0.5, 1.0, 1.5)
@@ -182,7 +182,7 @@ def _switches(context: RuleContext) -> list[_Aid]:
             continue
         gone = None
         if name == _NO_CACHING:
-            gone = calls_named(context.view, CallKind.RUNTIME, lambda call: call in _ALLOCATIONS)
+            gone = context.view.is_cuda_call(CudaCall.MALLOC, CudaCall.FREE)
         tracer = name.startswith("sys.")
         off = "run without the debugger, coverage tool or profiler" if tracer else f"unset {name}"
         found.append(_Aid(switch, _WORDS.get(name, "made for debugging"), off, gone))

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 from tb_dlprof_plugin.model.intervals import union
 from tb_dlprof_plugin.model.profile import CallKind, Ints
+from tb_dlprof_plugin.names.cuda_calls import CudaCall
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.call_names import calls_named
 
-_ALLOCATES = ("cudaMalloc", "cudaHostAlloc", "cudaMallocHost", "cuMemCreate", "cuMemMap", "hipMalloc", "hipHostMalloc")
-_LOADS = ("cuModuleLoad", "cuLibraryLoad", "cudaLibraryLoad", "cuModuleGetFunction", "cuLibraryGetKernel")
+_ALLOCATES = (CudaCall.MALLOC, CudaCall.HOST_MALLOC, CudaCall.MEMORY_CREATE, CudaCall.MEMORY_MAP)
 _LOADING = ("Runtime Triggered Module Loading", "Lazy Function Loading")
 """The profiler's names for the driver's work inside a call that needs code for the first time."""
-_NOT = ("Async",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +27,9 @@ class OnceOnly:
 def once_only(view: ProfileView, iterations: Ints) -> OnceOnly:
     """Of these iterations, given by index."""
     inside = (view.call_iteration[:, None] == iterations[None, :]).any(axis=1)
-    loads = calls_named(view, CallKind.RUNTIME, lambda name: name.startswith(_LOADS))
+    loads = view.is_cuda_call(CudaCall.CODE_LOAD)
     loads |= calls_named(view, CallKind.OVERHEAD, lambda name: name.startswith(_LOADING))
-    allocates = calls_named(
-        view, CallKind.RUNTIME, lambda name: name.startswith(_ALLOCATES) and not name.endswith(_NOT)
-    )
+    allocates = view.is_cuda_call(*_ALLOCATES)
     start, duration = view.profile.calls.start_ns, view.profile.calls.duration_ns
     parts, calls, time = [], 0, 0
     for rows, what in ((inside & allocates, "to the driver for memory"), (inside & loads, "to load code")):

@@ -1,11 +1,16 @@
-"""Repairs the JSON text of one event: errors of real exporters, and damage of a disk or copy."""
+"""Repairs the JSON text of one event: the faults of torch's exporters.
+
+Each is in files that torch wrote: quotes and line breaks of source lines and generated code in the names of Python
+frames (pytorch/pytorch issues 113001, 130622 and 146900), backslashes of Windows paths (issue 98432), names of bytes
+that are not UTF-8 or hold control characters (issue 136180, pytorch/kineto issue 80), NaN and infinity as C++ and
+Python print them, and quotes in user metadata, which current Kineto writes as ``/"`` (tests/traces/cpu_metadata).
+"""
 
 from __future__ import annotations
 
 import functools
 import json
 import re
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,18 +25,12 @@ _NO_TIME = "9e99"  # what no clock shows: an event with such a time is left out 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _BLANKS = bytes(0x20 if byte < 0x20 and byte not in b"\t\n\r" else byte for byte in range(256))
 _LINE_BREAKS = {ord(c): " " for c in "\t\n\r"}
-_NOT_A_NUMBER = r"[-+]?(?:nan|inf(?:inity)?|1\.#\w+)(?:\(\w*\))?"
 _LOOKS_LIKE_NAN = re.compile(rb":\s*[-+]?(?:nan|inf|1\.#)", re.IGNORECASE)
 # With its key: so it is not part of a name.
 _NAN_OF_KEY = re.compile(
-    rb'("[^"\\]*(?:\\.[^"\\]*)*"\s*:\s*)' + _NOT_A_NUMBER.encode() + rb"(?=\s*[,}])", re.IGNORECASE | re.DOTALL
+    rb'("[^"\\]*(?:\\.[^"\\]*)*"\s*:\s*)[-+]?(?:nan|inf(?:inity)?|1\.#\w+)(?:\(\w*\))?(?=\s*[,}])',
+    re.IGNORECASE | re.DOTALL,
 )
-_NAN = re.compile(rf"(?<=[:,\[\s]){_NOT_A_NUMBER}(?=\s*[,}}\]])", re.IGNORECASE)
-_COMMA_TOO_MANY = re.compile(r",(?=\s*[}\]])")
-_LONE_SURROGATE = re.compile(
-    r"(?<!\\)\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})|[c-fC-F][0-9a-fA-F]{2})"
-)
-_PAIR_OR_LONE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|" + _LONE_SURROGATE.pattern)
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _BACKSLASH = re.compile(r'\\(?!["\\])|\\(?=\\)\\')
@@ -42,16 +41,16 @@ _ENDS_VALUE = re.compile(r'\s*(?:,\s*"[^"\\]*(?:\\.[^"\\]*)*"\s*:|,?\s*\}\s*(?:[
 _ENDS_ITEM = re.compile(r'\s*(?:,\s*(?:["\[{\d-]|true|false|null)|\]\s*(?:[,}\]]|\Z)|\Z)')
 
 
-class Mended(NamedTuple):
-    """A repaired object; its numbers are `msgspec.Raw`, as they were written. ``rest`` is the text after it."""
+class Repaired(NamedTuple):
+    """A repaired object; its numbers are `msgspec.Raw`, as they were written. ``rest`` is the text behind it."""
 
     value: dict[str, Any]
     rest: str
     codes: set[str]
 
 
-def mend_text(event: bytes) -> tuple[bytes, frozenset[str]]:
-    """Repairs what needs no parsing of the event: UTF-8, control characters, NaN. Returns the repairs."""
+def repair_text(event: bytes) -> tuple[bytes, frozenset[str]]:
+    """Repairs what can be repaired without parsing the event: UTF-8, control characters, NaN. Returns which it did."""
     codes: set[str] = set()
     if not event.isascii():
         try:
@@ -74,14 +73,11 @@ def mend_text(event: bytes) -> tuple[bytes, frozenset[str]]:
     return event, frozenset(codes) if codes else NO_CODES
 
 
-def mend_json(text: bytes) -> Mended | None:
-    """The object that a text begins with, repaired as far as needed; None if that does not help."""
-    event, first_codes = mend_text(text)
-    whole = event.decode()
-    paired = _paired(whole)
-    found = _first_object(paired)
-    codes = first_codes if paired == whole else first_codes | {"bad_utf8"}
-    return found and Mended(found.value, found.rest, found.codes | codes)
+def repair_json(text: bytes) -> Repaired | None:
+    """The object that a text begins with, repaired as far as needed; None where that does not help."""
+    event, codes = repair_text(text)
+    found = _first_object(event.decode().lstrip(" \t\r\n,\0"))
+    return found and Repaired(found.value, found.rest, found.codes | codes)
 
 
 def without_odd_fields(event: dict[str, Any]) -> bool | None:
@@ -95,46 +91,41 @@ def without_odd_fields(event: dict[str, Any]) -> bool | None:
     return _drop_odd(event, Complete if kind == "X" else Instant)
 
 
-def _first_object(text: str) -> Mended | None:
-    """Tries one repair after another, each on top of those before it that leave valid text unchanged."""
+def _first_object(text: str) -> Repaired | None:
+    """Tries one repair after another, each on the text as it was: the later ones change more of it."""
     codes: set[str] = set()
-    before: set[str] = set()
 
     def constant(_: str) -> None:
         codes.add("not_a_number")
 
     decode = json.JSONDecoder(parse_float=_raw, parse_int=_raw, parse_constant=constant).raw_decode
-    for name, mend in _MENDINGS:
-        mended = mend(text)
-        if mended is None or (name and mended == text):
+    for repair in (_as_it_is, _escapes, _quotes):
+        repaired = repair(text)
+        if repaired is None or (repair is not _as_it_is and repaired == text):
             continue
-        kinds = before | {name} if name else set()
+        kinds = set() if repair is _as_it_is else {"unescaped_text"}
         for _ in range(2):
             codes.clear()
             try:
-                value, stop = decode(mended)
+                value, stop = decode(repaired)
             except json.JSONDecodeError as error:
                 if not error.msg.startswith("Invalid control character"):
                     break
-                mended = mended.translate(_LINE_BREAKS)
+                repaired = repaired.translate(_LINE_BREAKS)
                 kinds.add("control_characters")
             except RecursionError:
                 return None
             else:
-                return Mended(value, mended[stop:], codes | kinds) if isinstance(value, dict) else None
-        if name == "not_a_number":
-            text = mended
-            before = {name}
+                return Repaired(value, repaired[stop:], codes | kinds) if isinstance(value, dict) else None
     return None
+
+
+def _as_it_is(text: str) -> str:
+    return text
 
 
 def _raw(digits: str) -> msgspec.Raw:
     return msgspec.Raw(digits.encode())
-
-
-def _paired(text: str) -> str:
-    """Text without escapes of half a character."""
-    return _PAIR_OR_LONE.sub(lambda m: m[0] if len(m[0]) == 12 else "\\ufffd", text) if "\\u" in text else text
 
 
 def _escapes(text: str) -> str:
@@ -183,16 +174,7 @@ def _quotes(text: str) -> str | None:
                     copied = position
                     break
             is_key = False
-    return "".join((*result, text[copied:]))
-
-
-_MENDINGS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
-    ("", lambda text: text),
-    ("not_a_number", lambda text: _NAN.sub("null", text)),
-    ("stray_text", lambda text: _COMMA_TOO_MANY.sub("", text)),
-    ("unescaped_text", _escapes),
-    ("unescaped_text", lambda text: (quoted := _quotes(text)) and _escapes(quoted)),
-)
+    return _escapes("".join((*result, text[copied:])))
 
 
 @functools.cache

@@ -1,9 +1,13 @@
 """Reads runs of events that do not decode as a whole: each event repaired as far as needed, or left out and counted.
 
-Kineto and its predecessors wrote names without escaping them, NaN, control characters, bytes that are not UTF-8, and
-files that end in the middle. What is common is repaired for a whole run at once; the rest of the run is then read in
-stretches that grow where they decode and shrink where they do not, and an event that does not decode alone is repaired
-alone. So one bad event costs a few decodes of its run, and a run of bad ones less than 0.1 ms each.
+Such runs come from Kineto and its predecessors, which wrote names without escaping them, NaN, control characters and
+bytes that are not UTF-8, and from processes that ended while they wrote. A run is cut where one event ends and the next
+begins, by the first keys of events. The events are read in stretches that grow where they decode and shrink where they
+do not, and an event that does not decode alone is repaired alone. So one bad event costs a few decodes of its run, and
+a run of bad ones less than 0.1 ms each.
+
+The text between two cuts is one event, unless sound JSON goes on behind the cut. Where a bracket or comma between two
+events is missing, or an event has no end, the neighbouring events are left out: no exporter writes that.
 """
 
 from __future__ import annotations
@@ -17,24 +21,23 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tb_dlprof_plugin.readers.errors import UNDECODABLE
-from tb_dlprof_plugin.readers.kineto.json_recovery.event import Mended, mend_json, mend_text, without_odd_fields
+from tb_dlprof_plugin.readers.kineto.json_recovery.event import repair_json, repair_text, without_odd_fields
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
 from tb_dlprof_plugin.readers.kineto.split import cuts_of
 
-_LARGEST_MENDED_EVENT = 1 << 20  # bytes: no event is as long, but what a damaged file makes of many may be
-_MOST_MENDED_ALONE = 300_000
-"""Events repaired one by one in a file, at up to 0.1 ms each. Then whole stretches are lost, so that the time per
+_LARGEST_REPAIRED_EVENT = 1 << 20  # bytes: no event is as long, but what a damaged file makes of many may be
+_MOST_REPAIRED_ALONE = 300_000
+"""Events repaired one by one in a file, at up to 0.1 ms each. Then stretches are left out whole, so that the time for a
 file is bounded: no exporter writes as many that need it."""
 _LOST_AT_ONCE = 64
 
-_SEPARATORS = re.compile(r"[\s,\0]*")
+_LIST_ENDS = re.compile(r'[\s,\0]*\](?P<behind>)\s*(?:[^,\]{\s]|,\s*"|,?\s*\Z)')
+_BLANK = re.compile(r"[\s,\0]*")
 _SCAN = json.JSONDecoder(strict=False, parse_int=len, parse_float=len).raw_decode
-_WINDOW = 1 << 13
+_WINDOW = 1 << 11
 _LONGEST_WORD = len("-Infinity")
-_LIST_ENDS = re.compile(r'\]\s*(?:[^,\]{\s]|,\s*"|,?\s*\Z)')
-_EVENT_BEGINS = re.compile(r'\{\s*"(?:ph|name|cat|pid|tid|ts|dur|id|args|s|bp|sf|tts)"\s*:')
-_PHASE_FIRST = re.compile(r'\{\s*"ph"\s*:')
 _MAYBE_LIST_ENDS = re.compile(rb'\](?=\s*(?:\}|,\s*"|\Z))')
+_SEPARATORS = b" \t\r\n,\0"
 _KEYS_OF_ARGS = {"Input type", "Input Strides", "Concrete Inputs", "grid", "block"}
 """What stands behind a list in an event: a file cut there is no document that ends."""
 
@@ -52,7 +55,7 @@ class Repair:
     Args:
         decode: decodes a JSON list of events; None where that fails.
         take: takes decoded events in.
-        damage: called with repairs and losses.
+        damage: counts what was repaired and lost.
     """
 
     def __init__(
@@ -73,121 +76,73 @@ class Repair:
                 follow.
         """
         read = self._read(run, last)
-        self._hand_on(self._events)  # together: columns of one event each would cost more than the repair
+        self._hand_on(self._events)  # together: columns of one event each would cost more than repairing it
         self._events = []
         return read
 
-    def _accept(self, text: bytes) -> bool:
-        events = self._decode(text)
-        if events is None:
-            return False
-        self._events += events
-        return True
-
     def _read(self, run: bytes, last: bool) -> Read:
-        text = run.decode("latin-1")  # one character a byte: places in it are places in the run
         between = cuts_of(run)
-        starts = [_SEPARATORS.match(text).end(), *(cut.end() for cut in between)]  # type: ignore[union-attr]
+        starts = [0, *(cut.end() for cut in between)]
         stops = [*(cut.start() + 1 for cut in between), len(run)]
-        mended = [mend_text(run[start:stop]) for start, stop in zip(starts, stops, strict=True)]
-        walk = _Walk(run, text, stops, starts, last)
-        position = piece = 0
-        reach = len(mended)
-        while True:
-            before = position
-            position = _SEPARATORS.match(text, position).end()  # type: ignore[union-attr]
-            if (
-                text[position : position + 1] == "{"
-                and text[before - 1 : before] == "}"
-                and "," not in text[before:position]
-            ):
-                self._damage.add("stray_text")  # no comma between two events
-            if position == len(run):
-                return Read(position, False)
-            piece = bisect_left(starts, position, lo=piece)
-            if piece < len(starts) and position == starts[piece]:
-                taken = mended[piece : piece + reach]
-                if self._accept(b"[" + b",".join(event for event, _ in taken) + b"]"):
-                    for _, codes in taken:
-                        self._damage.add_all(codes)
-                    piece += len(taken)
-                    position = starts[piece] if piece < len(starts) else len(run)
-                    reach *= 2
-                    continue
-                if self._alone >= _MOST_MENDED_ALONE and reach <= _LOST_AT_ONCE < len(starts) - piece:
-                    self._damage.add("events_lost", len(taken))
-                    position = starts[piece + len(taken)]
-                    reach = _LOST_AT_ONCE
-                    continue
-                if reach > 1:
-                    reach = min(reach, len(taken)) // 4 or 1
-                    continue
-            step = self._one(walk, position)
-            if step.ended or step.stop == position:
-                return step
-            position = step.stop
-            reach = 1
+        repaired = [repair_text(run[start:stop]) for start, stop in zip(starts, stops, strict=True)]
+        at, reach = 0, len(repaired)
+        while at < len(repaired):
+            taken = repaired[at : at + reach]
+            if self._accept(b"[" + b",".join(text for text, _ in taken) + b"]"):
+                for _, codes in taken:
+                    self._damage.add_all(codes)
+                at += len(taken)
+                reach *= 2
+            elif reach > 1:
+                reach = min(reach, len(taken)) // 4 or 1
+            elif self._alone >= _MOST_REPAIRED_ALONE and len(repaired) - at > _LOST_AT_ONCE:
+                self._damage.add("events_lost", _LOST_AT_ONCE)
+                at += _LOST_AT_ONCE
+            else:
+                start = starts[at]
+                end = _end_of_object(run, start)
+                if end is None and not last and len(run) - start < _LARGEST_REPAIRED_EVENT:
+                    return Read(start, False)
+                piece = max(at, bisect_left(stops, end or 0))
+                stop = stops[piece]
+                behind = self._alone_or_lost(run[start:stop], last and piece == len(stops) - 1)
+                if behind is not None:
+                    return Read(stop - behind, True)
+                at = piece + 1
+        return Read(len(run), False)
 
-    def _one(self, walk: _Walk, position: int) -> Read:
-        """Reads one event, or skips what is none."""
-        if _LIST_ENDS.match(walk.text, position):
-            return Read(position + 1, True)
-        if walk.text[position] != "{":
-            self._damage.add("stray_text")
-            begins = _EVENT_BEGINS.search(walk.text, position)
-            stop = begins.start() if begins else walk.list_end(position, stray=True)
-            return Read(len(walk.run) if stop is None else stop, False)
-        event_end, region_end = walk.object_at(position)
-        if event_end:
-            self._take(walk.run[position:event_end])
-            return Read(event_end, False)
-        if region_end == len(walk.run) and not walk.last and region_end - position < _LARGEST_MENDED_EVENT:
-            return Read(position, False)
-        at_end = region_end == len(walk.run)
-        if (
-            not at_end
-            and walk.text[region_end - 1] != "}"
-            and not walk.text[position:region_end].strip("{[]}, \t\r\n\0")
-        ):
-            # A bracket too many before the event.
-            self._damage.add("stray_text")
-            return Read(region_end, False)
-        return self._mend(walk, position, region_end)
+    def _alone_or_lost(self, text: bytes, last: bool) -> int | None:
+        """Reads the text of one event; returns the length of what follows the list's end, if that is in it too."""
+        list_end = _list_end(text) if last else None
+        events = text[:list_end]
+        rest = self._one(events)
+        end = _LIST_ENDS.match(rest)
+        behind = rest[end.start("behind") :].encode() if end else b""
+        if end and (list_end is None or behind.strip()) and events.endswith(behind):
+            return len(behind) + len(text) - len(events)
+        if end is None or list_end is not None:
+            self._lost(rest.encode())
+        return None if list_end is None else len(text) - list_end - 1
 
-    def _mend(self, walk: _Walk, position: int, region_end: int) -> Read:
-        list_end = walk.list_end(position) if region_end == len(walk.run) else None
-        region = walk.run[position : region_end if list_end is None else list_end]
-        found = self._mend_alone(region)
+    def _one(self, text: bytes) -> str:
+        """Reads the event that a text begins with; returns what follows it, "" where the event cannot be read."""
+        found = None
+        if self._alone < _MOST_REPAIRED_ALONE and len(text) <= _LARGEST_REPAIRED_EVENT and text.strip(_SEPARATORS):
+            self._alone += 1
+            found = repair_json(text)
         if found is None:
-            self._damage.add("events_lost")
-            return Read(position + len(region), False)
-        self._take_value(found.value, found.codes)
-        rest = found.rest[_SEPARATORS.match(found.rest).end() :]  # type: ignore[union-attr]
-        behind = rest[1:].encode()
-        if region_end == len(walk.run) and _LIST_ENDS.match(rest) and region.endswith(behind):
-            return Read(region_end - len(behind), True)
-        self._damage.add("stray_text", bool(rest))
-        return Read(position + len(region), False)
+            self._lost(text)
+            return ""
+        self._take(found.value, found.codes)
+        return found.rest
 
-    def _mend_alone(self, event: bytes) -> Mended | None:
-        if self._alone >= _MOST_MENDED_ALONE or len(event) > _LARGEST_MENDED_EVENT:
-            return None
-        self._alone += 1
-        return mend_json(event)
+    def _lost(self, text: bytes) -> None:
+        """Counts the events in text that cannot be read; what is none is stray."""
+        if text.strip(_SEPARATORS):
+            events = text.count(b'"ph"') or (b":" in text or b"{" in text)
+            self._damage.add("events_lost" if events else "stray_text", events or 1)
 
-    def _take(self, event: bytes) -> None:
-        """Takes in one event whose brackets match."""
-        mended, codes = mend_text(event)
-        if self._accept(b"[" + mended + b"]"):
-            self._damage.add_all(codes)
-            return
-        found = self._mend_alone(event)
-        if found is not None:
-            self._take_value(found.value, found.codes)
-        else:
-            self._damage.add("events_lost")
-
-    def _take_value(self, value: dict[str, Any], codes: set[str]) -> None:
+    def _take(self, value: dict[str, Any], codes: set[str]) -> None:
         odd: bool | None = False
         if not self._accepts(value):
             odd = without_odd_fields(value)
@@ -202,58 +157,42 @@ class Repair:
         except (RecursionError, UnicodeEncodeError):
             return False
 
+    def _accept(self, text: bytes) -> bool:
+        events = self._decode(text)
+        if events is None:
+            return False
+        self._events += events
+        return True
 
-class _Walk:
-    """A damaged run, to be read event by event."""
 
-    def __init__(self, run: bytes, text: str, stops: list[int], starts: list[int], last: bool) -> None:
-        self.run = run
-        self.text = text
-        self.last = last
-        self._stops = stops
-        self._starts = starts
+def _end_of_object(run: bytes, start: int) -> int | None:
+    """Where the object that begins here ends: 0 where it is damaged, None where the text ends before it."""
+    window = _WINDOW
+    while True:
+        # In a part of the run, because an error counts the lines before it; one character a byte keeps places.
+        part = run[start : start + window].decode("latin-1")
+        try:
+            return start + _SCAN(part, _BLANK.match(part).end())[1]  # type: ignore[union-attr]
+        except RecursionError:
+            return 0
+        except json.JSONDecodeError as error:
+            if error.pos + _LONGEST_WORD < len(part) and not error.msg.startswith("Unterminated"):
+                return 0
+            if start + window >= len(run):
+                return None
+            window *= 16
 
-    def object_at(self, position: int) -> tuple[int, int]:
-        """Where the event that begins here ends, or else 0 and where what is damaged ends."""
-        stop, place = self._scan(position)
-        end = stop or self.end_behind(place)
-        # No event holds another: text is missing between them.
-        if swallowed := _PHASE_FIRST.search(self.text, position + 1, max(place, end)):
-            return 0, min(self.end_behind(swallowed.start()), swallowed.start())
-        return (stop, 0) if stop else (0, end)
 
-    def list_end(self, position: int, stray: bool = False) -> int | None:
-        """Where the bracket is that ends the list behind a damaged place; None where the file has no such end."""
-        if self.last:
-            for bracket in _MAYBE_LIST_ENDS.finditer(self.run, max(position, len(self.run) - _LARGEST_MENDED_EVENT)):
-                rest = self.run[bracket.end() :]
-                # A file that is cut in an event may end with a bracket as well.
-                bare = rest.strip() in (b"", b"}")
-                if (stray or self.run[: bracket.start()].rstrip().endswith(b"}")) if bare else _is_rest(rest):
-                    return bracket.start()
-        return None
-
-    def _scan(self, position: int) -> tuple[int, int]:
-        """Where the object that begins here ends (0: nowhere), and up to where it makes sense."""
-        window = _WINDOW
-        while True:
-            # In a part of the run, because an error counts the lines before it.
-            part = self.text[position : position + window]
-            try:
-                stop = position + _SCAN(part)[1]
-            except RecursionError:
-                return 0, position + 1
-            except json.JSONDecodeError as error:
-                at_end = error.pos + _LONGEST_WORD >= len(part) or error.msg.startswith("Unterminated")
-                if not at_end or position + window >= len(self.text):
-                    return 0, position + max(error.pos, 1)
-                window *= 16
-            else:
-                return stop, stop
-
-    def end_behind(self, place: int) -> int:
-        """The end of the event that is damaged at ``place``: the next cut, or the end of the run."""
-        return self._stops[bisect_left(self._starts, place, lo=1) - 1]
+def _list_end(text: bytes) -> int | None:
+    """Where the bracket is that ends the list behind an event that cannot be read; None where the file is cut."""
+    for bracket in _MAYBE_LIST_ENDS.finditer(text, max(0, len(text) - _LARGEST_REPAIRED_EVENT)):
+        rest = text[bracket.end() :]
+        # A file that is cut in an event may end with a bracket as well.
+        before = text[: bracket.start()].rstrip()
+        bare = rest.strip() in (b"", b"}")
+        if (b"{" not in before or before.endswith(b"}")) if bare else _is_rest(rest):
+            return bracket.start()
+    return None
 
 
 def _is_rest(text: bytes) -> bool:

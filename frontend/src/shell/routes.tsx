@@ -1,0 +1,179 @@
+/**
+ * The pages: the one place where each is registered, with what the navigation and the search say of it, its component, the
+ * parameters that it keeps in the address, and what it asks the server. Their order is that of `PAGES`.
+ */
+import type { ComponentType } from "preact";
+import type { Query, Route, Routes } from "../api/source";
+import type { RunEntry } from "../api/types";
+import type { AnyParam } from "../state/param";
+import { SHARED_PARAMS } from "../state/params";
+import { PAGES, type Page } from "../state/pages";
+import { AdvicePage } from "../views/advice/AdvicePage";
+import { ADVICE_PARAMS } from "../views/advice/params";
+import { namesSetAside } from "../views/advice/setAside";
+import { CompareView } from "../views/compare/CompareView";
+import { COMPARE_PARAMS } from "../views/compare/params";
+import { KernelsPage } from "../views/kernels/KernelsPage";
+import { LaunchesPage } from "../views/launches/LaunchesPage";
+import { MemoryPage } from "../views/memory/MemoryPage";
+import { deviceParam, MEMORY_PARAMS } from "../views/memory/params";
+import { ModulesPage } from "../views/modules/ModulesPage";
+import { OpsPage } from "../views/ops/OpsPage";
+import { OverviewPage } from "../views/overview/OverviewPage";
+import { REPORT_PARAMS, reportParam } from "../views/reports/params";
+import { FIRST_REPORT, ReportsPage } from "../views/reports/ReportsPage";
+import { RooflinePage } from "../views/roofline/RooflinePage";
+import { RUNS_PARAMS } from "../views/runs/params";
+import { RunsPage } from "../views/runs/RunsPage";
+import { TensorCoresPage } from "../views/tensor_cores/TensorCoresPage";
+import { iterationParam, TIMELINE_PARAMS } from "../views/timeline/params";
+import { TimelinePage } from "../views/timeline/TimelinePage";
+import { opsTable } from "../views/ops/params";
+import { modulesTable } from "../views/modules/params";
+import { kernelsTable } from "../views/kernels/params";
+import { tensorCoresTable } from "../views/tensor_cores/params";
+import { rooflineTable } from "../views/roofline/params";
+import { LAUNCHES_PARAMS } from "../views/launches/params";
+
+/** What the server is asked for a page of one profile, beside run and range. */
+export interface PageQuery<R extends Route> {
+  route: R;
+  /** Of the page's own parameters. */
+  own?: () => Query;
+}
+
+interface Described {
+  title: string;
+  /** What the page is for: shown and found by the search. */
+  question: string;
+  /** The key after g that leads to it. */
+  key: string;
+  /** What it keeps in the address beside what all pages share. */
+  params?: readonly AnyParam[];
+}
+
+/** A page of one profile: drawn once its answer is there. */
+interface ProfilePage<R extends Route> extends Described {
+  query: PageQuery<R>;
+  component: ComponentType<{ data: Routes[R]; entries: RunEntry[] }>;
+}
+
+/** A page that asks for what it needs by itself. */
+interface OwnPage extends Described {
+  query: null;
+  component: ComponentType<{ entries: RunEntry[] }>;
+}
+
+export type PageRoute = { [R in Route]: ProfilePage<R> }[Route] | OwnPage;
+
+export const ROUTES: Record<Page, PageRoute> = {
+  overview: {
+    title: "Overview",
+    question: "Where does the time go?",
+    key: "o",
+    query: { route: "overview" },
+    component: OverviewPage,
+  },
+  ops: {
+    title: "Ops",
+    question: "Which ops take the time?",
+    key: "p",
+    params: opsTable.params,
+    query: { route: "ops" },
+    component: OpsPage,
+  },
+  modules: {
+    title: "Modules",
+    question: "Which parts of the model take the time?",
+    key: "m",
+    params: modulesTable.params,
+    query: { route: "modules" },
+    component: ModulesPage,
+  },
+  kernels: {
+    title: "Kernels",
+    question: "Which kernels take the time?",
+    key: "k",
+    params: kernelsTable.params,
+    query: { route: "kernels" },
+    component: KernelsPage,
+  },
+  launches: {
+    title: "Launches",
+    question: "Does the GPU wait for the CPU?",
+    key: "l",
+    params: LAUNCHES_PARAMS,
+    query: { route: "launches" },
+    component: LaunchesPage,
+  },
+  timeline: {
+    title: "Timeline",
+    question: "What runs when, and where are the gaps?",
+    key: "t",
+    params: TIMELINE_PARAMS,
+    query: { route: "timeline", own: () => ({ iteration: iterationParam.value }) },
+    component: TimelinePage,
+  },
+  tensor_cores: {
+    title: "Tensor Cores",
+    question: "Which work could use Tensor Cores and does not?",
+    key: "c",
+    params: tensorCoresTable.params,
+    query: { route: "tensor_cores" },
+    component: TensorCoresPage,
+  },
+  roofline: {
+    title: "Roofline",
+    question: "How near do ops come to what the GPU can do?",
+    key: "f",
+    params: rooflineTable.params,
+    query: { route: "roofline" },
+    component: RooflinePage,
+  },
+  memory: {
+    title: "Memory",
+    question: "What takes the memory?",
+    key: "y",
+    params: MEMORY_PARAMS,
+    query: { route: "memory", own: () => ({ device: deviceParam.value }) },
+    component: MemoryPage,
+  },
+  advice: {
+    title: "Advice",
+    question: "What should be changed, and what does it save?",
+    key: "a",
+    params: ADVICE_PARAMS,
+    query: { route: "advice", own: () => ({ set_aside: namesSetAside().join(",") || null }) },
+    component: AdvicePage,
+  },
+  reports: {
+    title: "Reports",
+    question: "Tables to sort and save, DLProf's among them",
+    key: "r",
+    params: REPORT_PARAMS,
+    query: { route: "report", own: () => ({ name: reportParam.value ?? FIRST_REPORT }) },
+    component: ReportsPage,
+  },
+  compare: {
+    title: "Compare",
+    question: "Where do two runs differ?",
+    key: "d",
+    params: COMPARE_PARAMS,
+    query: null,
+    component: CompareView,
+  },
+  runs: {
+    title: "Runs",
+    question: "All runs in one table, by model, as a sweep",
+    key: "u",
+    params: RUNS_PARAMS,
+    query: null,
+    component: RunsPage,
+  },
+};
+
+/** Every parameter of the address, in the order in which it names them. */
+export const ALL_PARAMS: readonly AnyParam[] = [
+  ...SHARED_PARAMS,
+  ...PAGES.flatMap((page) => ROUTES[page].params ?? []),
+];

@@ -1,0 +1,34 @@
+/** The parameters that all pages share. What one page alone has is declared beside it, in its `params.ts`. */
+import { choiceParam, pair, Param, textParam } from "./param";
+import { PAGES } from "./pages";
+import { readProfile, readRange, writeProfile, writeRange } from "./profile";
+import { parseSubject, subjectText, type Subject } from "./subject";
+
+export const pageParam = choiceParam("page", PAGES);
+
+export const profileParam = new Param({ read: (pairs) => readProfile(pairs), write: (choice) => writeProfile(choice) });
+
+/** Null means all iterations. */
+export const rangeParam = new Param(
+  { read: (pairs) => readRange(pairs), write: (range) => writeRange(range) },
+  { ofRun: true },
+);
+
+/** The selected op, on the pages that show its details. */
+export const opParam = textParam("op", { ofRun: true, namesOne: true });
+
+/** The op, kernel or module whose rows the pages show; null shows all. */
+export const filterParam = new Param<Subject | null>(
+  {
+    read: (pairs) => parseSubject(pairs.get("about") ?? null),
+    write: (subject) => pair("about", subjectText(subject)),
+  },
+  { ofRun: true, filters: true },
+);
+
+/** The selected module, as a key. */
+export const moduleParam = textParam("module", { namesOne: true });
+
+export const kernelParam = textParam("kernel", { ofRun: true, namesOne: true });
+
+export const SHARED_PARAMS = [pageParam, profileParam, rangeParam, opParam, filterParam, moduleParam, kernelParam];

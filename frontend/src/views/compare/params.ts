@@ -1,0 +1,45 @@
+/** What the Compare page keeps in the address. */
+import { Param, textParam } from "../../state/param";
+import {
+  NO_PROFILE,
+  readProfile,
+  readRange,
+  writeProfile,
+  writeRange,
+  type IterationRange,
+  type ProfileChoice,
+} from "../../state/profile";
+import { TableParam } from "../../state/tableParam";
+
+/** One side of a comparison. */
+export interface CompareChoice extends ProfileChoice {
+  range: IterationRange | null;
+}
+
+const sideParam = (prefix: string): Param<CompareChoice> =>
+  new Param({
+    read: (pairs) => ({ ...readProfile(pairs, prefix), range: readRange(pairs, prefix) }),
+    write: (side) => [...writeProfile(side, prefix), ...writeRange(side.range, prefix)],
+  });
+
+export const baseParam = sideParam("a.");
+export const candidateParam = sideParam("b.");
+
+/** What is drilled into: a bar of the waterfall, a module ("." for what lies in none), an op. */
+export const bucketParam = textParam("bucket");
+export const pairModuleParam = textParam("pairModule");
+export const pairParam = textParam("pair");
+
+/** All of a run, as one side. */
+export const sideOf = (run: string): CompareChoice => ({ ...NO_PROFILE, range: null, run });
+
+export const compareTable = new TableParam("compare");
+
+export const COMPARE_PARAMS = [
+  baseParam,
+  candidateParam,
+  bucketParam,
+  pairModuleParam,
+  pairParam,
+  ...compareTable.params,
+];

@@ -1,0 +1,4 @@
+/** What the Kernels page keeps in the address. */
+import { TableParam } from "../../state/tableParam";
+
+export const kernelsTable = new TableParam("kernels");

@@ -1,0 +1,52 @@
+"""The format of ``torch.profiler``'s traces: Chrome's trace event JSON as Kineto writes it, plain or gzip.
+
+`recognises` looks at the first MiB. `read` is in `tb_dlprof_plugin.readers.kineto.reader`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from pathlib import Path
+
+from tb_dlprof_plugin.readers.kineto.blocks import BLOCK_BYTES, read_blocks
+from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
+from tb_dlprof_plugin.readers.kineto.reader import read_kineto as read
+from tb_dlprof_plugin.readers.kineto.split import NO_TEXT, is_cut
+from tb_dlprof_plugin.readers.trace_names import ORIGINAL_ENDINGS, ORIGINALS, TRACE_ENDINGS, is_copy
+
+__all__ = ["TITLE", "files_below", "read", "recognises"]
+
+TITLE = "a trace of the PyTorch profiler (*.pt.trace.json, *.pt.trace.json.gz)"
+
+_PATTERNS = (*(f"*{ending}" for ending in TRACE_ENDINGS), *(f"{ORIGINALS}/*{ending}" for ending in ORIGINAL_ENDINGS))
+_HAS_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+_LIST_OF_EVENTS = re.compile(rb'\[\s*(?:\]|\Z|.*"ph"\s*:|\{[^}]*\Z)', re.DOTALL)
+
+
+def recognises(path: Path) -> bool:
+    """Whether a file is a trace of the PyTorch profiler, as far as its first MiB tells.
+
+    A file without any text, a damaged gzip file and one that ends before its first event count as one: `read` says what
+    is wrong with them.
+
+    Raises:
+        TraceError: the file cannot be opened or read.
+    """
+    text, damage = b"", Damage()
+    with contextlib.closing(read_blocks(path, damage)) as blocks:
+        for block in blocks:
+            text += block if text else block.lstrip(NO_TEXT)
+            if len(text) >= BLOCK_BYTES:
+                break
+    if not text or damage.reasons() or _HAS_EVENTS.search(text):
+        return True
+    if text.startswith(b"["):
+        return _LIST_OF_EVENTS.match(text) is not None
+    return is_cut(text)
+
+
+def files_below(folder: Path) -> set[Path]:
+    """Traces as torch wrote them in a directory and those below it; no copy for the PyTorch Profiler tab."""
+    found = {file for pattern in _PATTERNS for file in folder.rglob(pattern) if not file.name.startswith(".")}
+    return {file for file in found if not is_copy(file)}

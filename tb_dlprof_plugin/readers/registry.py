@@ -1,0 +1,80 @@
+"""Finds the reader of a trace file by the file's content, and the trace files of a directory.
+
+A format is a module with what `Format` lists. A new one is added to `FORMATS`, and nothing above this package changes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from tb_dlprof_plugin.model.timeline import Timeline
+from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.readers.kineto import trace_format as kineto
+
+
+class Format(Protocol):
+    """One format of trace files."""
+
+    @property
+    def TITLE(self) -> str:
+        """What a file of this format is and how it is named, as part of a sentence."""
+        ...
+
+    def recognises(self, path: Path, /) -> bool:
+        """Whether the file's content is of this format.
+
+        Raises:
+            TraceError: the file cannot be opened or read.
+        """
+        ...
+
+    def read(self, path: Path, progress: Callable[[float], None] | None = None, /) -> Timeline:
+        """The file's Timeline; ``progress`` is called with the fraction read (0 to 1).
+
+        Raises:
+            TraceError: the file is damaged or holds nothing that counts; the message names it and says what to do.
+        """
+        ...
+
+    def files_below(self, folder: Path, /) -> set[Path]:
+        """The files of this format in a directory and those below it, found by name."""
+        ...
+
+
+FORMATS: tuple[Format, ...] = (kineto,)
+"""Asked in this order whether they recognise a file."""
+
+
+def format_of(path: Path) -> Format:
+    """The format of a trace file.
+
+    Raises:
+        TraceError: the file cannot be opened, or no format recognises it.
+    """
+    for one in FORMATS:
+        if one.recognises(path):
+            return one
+    known = ", ".join(one.TITLE for one in FORMATS)
+    raise TraceError(f"{path} is no trace in a known format; pass one of: {known}.")
+
+
+def read_trace(path: str | os.PathLike[str], progress: Callable[[float], None] | None = None) -> Timeline:
+    """The Timeline of a trace file of any known format. What was repaired or lost is in its notes.
+
+    Args:
+        path: the file.
+        progress: called with the fraction read (0 to 1).
+
+    Raises:
+        TraceError: the file cannot be read or is no trace; the message names it and says what to do.
+    """
+    source = Path(path)
+    return format_of(source).read(source, progress)
+
+
+def files_below(folder: Path) -> list[Path]:
+    """The trace files of all formats in a directory and those below it, found by name, sorted."""
+    return sorted(set[Path]().union(*(one.files_below(folder) for one in FORMATS)))

@@ -1,0 +1,83 @@
+"""What a query names, opened for the routes: a profile and a range of it, two of them, or all runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tb_dlprof_plugin.metrics.key_node import KeyNodeError
+from tb_dlprof_plugin.pages.compare import CompareInput
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.reports.page import ReportPage
+from tb_dlprof_plugin.store.choice import NoSuchProfile, StoredBlob
+from tb_dlprof_plugin.store.codec import ProfileError
+from tb_dlprof_plugin.store.profile_store import KeptViews, ProfileStore, TooManyIterations
+from tb_dlprof_plugin.store.run_ref import RunRef
+from tb_dlprof_plugin.web.errors import RequestError
+from tb_dlprof_plugin.web.queries import CompareQuery, ProfileQuery, RangeQuery
+from tb_dlprof_plugin.web.recorded_runs import ReadRuns, RecordedRuns
+from tb_dlprof_plugin.web.run_source import RunSource
+
+_MOST_ITERATIONS = 2_000
+"""Of a key node: nothing that runs so often is a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptReport:
+    """A report, whose rest is asked for piece by piece where it is long."""
+
+    view: ProfileView
+    selection: Selection
+    page: ReportPage
+
+
+class Kept:
+    """What is kept between requests."""
+
+    def __init__(self) -> None:
+        self.views = KeptViews()
+        self.recorded = RecordedRuns()
+        self.report: KeptReport | None = None
+
+
+class OpenRuns:
+    """The profiles of one request; ``kept`` outlives it."""
+
+    def __init__(self, source: RunSource, logdir: str, kept: Kept) -> None:
+        self.source, self.logdir, self.kept = source, logdir, kept
+        self._store: ProfileStore[StoredBlob] = ProfileStore(source, kept.views, _MOST_ITERATIONS)
+
+    def profile(self, query: ProfileQuery) -> tuple[ProfileView, RunRef, Selection]:
+        """The profile that a query names, and its range.
+
+        Raises:
+            RequestError: there is no such run, session, rank, cycle, key node or range, or the profile is damaged.
+        """
+        key_node, first, last = (
+            (query.key_node, query.first, query.last) if isinstance(query, RangeQuery) else (None, None, None)
+        )
+        try:
+            blob = self._store.find(query.run, query.session, query.rank, query.cycle)
+        except NoSuchProfile as error:
+            raise RequestError(404, str(error)) from None
+        try:
+            view = self._store.view(blob, key_node)
+            return view, blob.ref, view.selection(first, last)
+        except ProfileError as error:
+            raise RequestError(422, f"Run {query.run!r} cannot be shown: {error}.") from None
+        except KeyNodeError as error:
+            status = 400 if isinstance(error, TooManyIterations) else 404
+            raise RequestError(status, f"Run {query.run!r}: {error}.") from None
+        except ValueError as error:
+            raise RequestError(400, f"Run {query.run!r}: {error}.") from None
+
+    def sides(self, query: CompareQuery) -> tuple[CompareInput, CompareInput]:
+        """The base and the candidate of a comparison.
+
+        Raises:
+            RequestError: as `profile` does.
+        """
+        return CompareInput(*self.profile(query.a)), CompareInput(*self.profile(query.b))
+
+    def recorded(self) -> ReadRuns:
+        """The figures of all runs, as far as they could be read in the time of one answer."""
+        return self.kept.recorded.read(self._store)

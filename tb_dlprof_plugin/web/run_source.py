@@ -1,0 +1,83 @@
+"""Where the routes find stored profiles: TensorBoard's data provider, or runs in memory that look like it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tensorboard.data.provider import RunTagFilter
+
+from tb_dlprof_plugin.store.choice import StoredBlob
+from tb_dlprof_plugin.store.profile_store import BlobSource
+from tb_dlprof_plugin.store.run_ref import RunRef
+from tb_dlprof_plugin.store.tags import PLUGIN_NAME, Tag
+
+_MAX_CYCLES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The profiles of one run, session and rank; ``header`` is what the metadata of one holds."""
+
+    run: str
+    tag: Tag
+    header: bytes
+
+
+class RunSource(BlobSource[StoredBlob], Protocol):
+    """Stored profiles that can be listed without finding out which cycles there are."""
+
+    def series(self) -> Iterable[Series]:
+        """What is stored; only metadata is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ProviderBlob(StoredBlob):
+    provider: Any
+    context: Any
+    blob_key: str
+
+    def read(self) -> bytes:
+        data: bytes = self.provider.read_blob(self.context, blob_key=self.blob_key)
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class DataProviderSource:
+    """The profiles that TensorBoard has loaded of an experiment, for one request and its context."""
+
+    provider: Any
+    context: Any
+    experiment: str
+
+    def series(self) -> list[Series]:
+        """What is stored; only summary metadata is read."""
+        found = self.provider.list_blob_sequences(self.context, experiment_id=self.experiment, plugin_name=PLUGIN_NAME)
+        return [
+            Series(run, tag, info.plugin_content)
+            for run, tags in found.items()
+            for text, info in tags.items()
+            if (tag := Tag.parse(text)) is not None
+        ]
+
+    def blobs(self, runs: Collection[str] | None = None) -> list[StoredBlob]:
+        """The profiles of these runs, or of all; none is read."""
+        wanted = {} if runs is None else {"run_tag_filter": RunTagFilter(runs=sorted(runs))}
+        data = self.provider.read_blob_sequences(
+            self.context, experiment_id=self.experiment, plugin_name=PLUGIN_NAME, downsample=_MAX_CYCLES, **wanted
+        )
+        return [
+            _ProviderBlob(
+                RunRef(run, tag.session, tag.rank, int(datum.step)),
+                (datum.values[0].blob_key, datum.wall_time),
+                self.provider,
+                self.context,
+                datum.values[0].blob_key,
+            )
+            for run, tags in data.items()
+            for text, values in tags.items()
+            if (tag := Tag.parse(text)) is not None
+            for datum in values
+            if datum.values
+        ]

@@ -1,0 +1,114 @@
+"""The browser's Back and the address: pages and runs are steps of the history, in TensorBoard and alone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import FrameLocator, Page, expect
+from support.tensorboard import RECORDED, Server, Watched
+
+RUN, OTHER = "lenet/fp32", "lenet/amp-fp16"
+_PAGE_MS = 30_000
+
+
+@pytest.fixture(scope="module")
+def load_fast() -> str:
+    """One loader is enough: nothing here depends on it."""
+    return "false"
+
+
+@pytest.fixture(scope="module")
+def server(serve: Callable[[Path, int], Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
+    root = tmp_path_factory.mktemp("history")
+    for run in (RUN, OTHER):
+        shutil.copytree(RECORDED / run, root / run)
+    return serve(root, 2)
+
+
+def _shows(where: FrameLocator | Page, heading: str, run: str = RUN) -> None:
+    expect(where.get_by_role("heading", name=heading, exact=True, level=1)).to_be_visible(timeout=_PAGE_MS)
+    expect(where.get_by_test_id("run-picker")).to_have_value(run)
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["in TensorBoard", "alone"])
+def test_back_shows_the_page_and_the_run_before(server: Server, watched: Watched, alone: bool) -> None:
+    page = watched.page
+    entry = "data/plugin_entry.html?name=tb_dlprof" if alone else ""
+    page.goto(f"{server.url}{entry}#tb_dlprof&p.tb_dlprof.run={RUN}")
+    where: FrameLocator | Page = page if alone else page.frame_locator("iframe")
+    _shows(where, "Overview")
+    where.get_by_test_id("nav-ops").click()
+    _shows(where, "Ops")
+    # What changes within a page is part of its step.
+    where.get_by_test_id("ops-table").locator("tbody tr").nth(1).click()
+    expect(where.get_by_test_id("op-detail")).to_be_visible()
+    with_op = page.evaluate("location.hash")
+    assert "p.tb_dlprof.op=" in with_op
+    where.get_by_test_id("nav-kernels").click()
+    _shows(where, "Kernels")
+    where.get_by_test_id("run-picker").select_option(OTHER)
+    _shows(where, "Kernels", OTHER)
+
+    page.go_back()
+    _shows(where, "Kernels")
+    page.go_back()
+    _shows(where, "Ops")
+    expect(where.get_by_test_id("op-detail")).to_be_visible()
+    assert page.evaluate("location.hash") == with_op
+    page.go_back()
+    _shows(where, "Overview")
+    page.go_forward()
+    _shows(where, "Ops")
+    # From a step in the middle another way can be taken; what was ahead is gone.
+    where.get_by_test_id("nav-memory").click()
+    _shows(where, "Memory")
+    page.go_back()
+    _shows(where, "Ops")
+    # Alone, nothing around the page says where its icon is, which the browser then asks for.
+    assert [error for error in watched.errors if not (alone and "404" in error)] == []
+    assert watched.foreign == []
+
+
+def test_another_tab_of_tensorboard_is_a_step_too(server: Server, watched: Watched) -> None:
+    page = watched.page
+    page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.page=ops")
+    frame = page.frame_locator("iframe")
+    _shows(frame, "Ops")
+    frame.get_by_test_id("nav-memory").click()
+    _shows(frame, "Memory")
+    page.evaluate("location.hash = 'timeseries'")
+    expect(page.locator("iframe")).not_to_be_visible(timeout=_PAGE_MS)
+    page.go_back()
+    expect(page.locator("iframe")).to_be_visible(timeout=_PAGE_MS)
+    _shows(frame, "Memory")
+    page.go_back()
+    _shows(frame, "Ops")
+
+
+def test_a_copied_link_and_a_reload_show_the_table_as_it_was_sorted_and_filtered(
+    server: Server, watched: Watched
+) -> None:
+    page = watched.page
+    page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.page=kernels")
+    frame = page.frame_locator("iframe")
+    _shows(frame, "Kernels")
+    table = frame.get_by_test_id("kernels-table")
+    rows = table.locator("tbody tr")
+    before = rows.count()
+    table.get_by_role("button", name="Calls").click()
+    table.get_by_label("Filter by Kernel").fill("gemm")
+    expect(rows).not_to_have_count(before)
+    shown = rows.all_inner_texts()
+    link = page.evaluate("location.href")
+    page.reload()
+    _shows(frame, "Kernels")
+    expect(table.locator("th[aria-sort=descending]")).to_contain_text("Calls")
+    assert rows.all_inner_texts() == shown
+    page.goto("about:blank")
+    page.goto(link)
+    _shows(frame, "Kernels")
+    assert rows.all_inner_texts() == shown
+    assert watched.foreign == []
