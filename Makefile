@@ -43,11 +43,13 @@ test: lint types imports frontend-checks $(BUNDLE) $(STAMPS)/chromium ## Run eve
 	$(call step,Python tests)
 	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-lint: $(STAMPS)/python-dev $(STAMPS)/npm ## Check style: ruff check, ruff format, biome
+lint: $(STAMPS)/python-dev $(STAMPS)/npm ## Check style: ruff check, ruff format, words of texts, biome
 	$(call step,ruff check)
 	@$(PY) -m ruff check .
 	$(call step,ruff format --check)
 	@$(PY) -m ruff format --check .
+	$(call step,words that docs/style.md rules out)
+	@$(PY) tools/check_words.py
 	$(call step,npm run lint)
 	@cd frontend && npm run lint
 

@@ -1,4 +1,4 @@
-"""Writes docs/rules: a page for each rule, and README.md with all of them and what became of each.
+"""Writes docs/rules: a page for each rule, and README.md with all of them and the outcomes of each.
 
     python docs/rule_pages.py [--out DIRECTORY]
 
@@ -73,7 +73,7 @@ def _table(rows: list[Held]) -> str:
 
 
 def _example(planted: Held) -> str:
-    """What the rule says of its planted training, and what mending it saved."""
+    """What the rule says of its planted training, and what fixing it saved."""
     rule = planted.rule
     machine = f", recorded on {planted.machine}" if planted.machine else ""
     snippet = f"benchmarks/planted/snippets/{rule}.py"
@@ -85,7 +85,7 @@ def _example(planted: Held) -> str:
     else:
         lines += list(_finding(planted.finding))
     twin = planted.fixed.status(rule)
-    lines.append(f"Mended: {_realised(planted)} The rule then says: {twin.why if twin else 'nothing.'}")
+    lines.append(f"Fixed: {_realised(planted)} The rule then says: {twin.why if twin else 'nothing.'}")
     return "\n\n".join(lines)
 
 

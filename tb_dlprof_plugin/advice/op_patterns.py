@@ -127,7 +127,7 @@ def _accumulate_nodes(context: RuleContext) -> Bools:
 
 
 def _batch_counters(context: RuleContext) -> Bools:
-    """A batch norm counts its batches, in a number of its own, before it begins."""
+    """Ops with which a batch norm counts its batches, before it begins."""
     ops = context.profile.ops
     inputs = [context.profile.input_shapes[row] for row in ops.shapes.tolist()]
     counter = np.array([len(shapes) > 1 and shapes[0] == () for shapes in inputs], dtype=np.bool_)

@@ -18,7 +18,7 @@ _VERDICT = {None: Verdict.UNKNOWN, False: Verdict.NO, True: Verdict.YES}
 
 @dataclass(frozen=True, slots=True)
 class LaunchContexts:
-    """What a verdict is decided by, a row for each GPU activity: indices of strings, and of lists of data types for
+    """The inputs of a verdict, a row for each GPU activity: indices of strings, and of lists of data types for
     ``op_dtypes``; 0 where there is no op."""
 
     name: Ints

@@ -96,7 +96,7 @@ class ReadProfile(StoredProfile):
 
     @property
     def ref(self) -> RunRef:
-        """What names it on the pages: run, session, rank, cycle."""
+        """Its identity on the pages: run, session, rank, cycle."""
         from tb_dlprof_plugin.store.run_ref import RunRef
 
         source = self.profile.source
@@ -207,7 +207,7 @@ class ReadProfile(StoredProfile):
 
 
 _views: LastUsed[tuple[ProfileView, Profile, tuple[Profile, ...]]] = LastUsed(2 * MOST_RANKS)
-"""Derived columns, kept for the next question; the profiles beside them keep the ids in the key from being reused."""
+"""Derived columns, cached; the profiles stored with them keep the ids in the key from being reused."""
 
 
 def _view(profile: Profile, ranks: tuple[Profile, ...], key_node: str | None) -> ProfileView:

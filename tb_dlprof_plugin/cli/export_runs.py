@@ -48,7 +48,7 @@ def _of_trace(name: str, path: Path) -> ExportedRun:
 
 
 def _left_out(stored: Sequence[EventBlob], chosen: EventBlob) -> str:
-    """Which other profiles of the run the file does not show; empty where there is no other."""
+    """The profiles of the run that the file does not show, in words; "" if there are none."""
     of_session = [one for one in stored if one.ref.session == chosen.ref.session]
     counts = (
         (len({one.ref.session for one in stored}) - 1, "session", "sessions"),

@@ -38,7 +38,7 @@ def choose(source: Path, cycle: int | None, rank: int | None, first: int | None,
 def open_profile(
     source: Path, cycle: int | None, rank: int | None, key_node: str | None = None
 ) -> tuple[ProfileView, RunRef]:
-    """The newest profile under ``source`` that fits; ends the command with one sentence where there is none.
+    """The newest matching profile under ``source``; ends the command with one sentence if there is none.
 
     Raises:
         KeyNodeError: there is no such key node.
@@ -65,7 +65,7 @@ def _open(source: Path, cycle: int | None, rank: int | None, key_node: str | Non
             return _of_trace(traces[0], key_node)
         if traces:
             raise ProfileError(
-                f"{source} holds {len(traces)} traces but no profile; name one of them, or make a run of them with "
+                f"{source} holds {len(traces)} traces but no profile; name one of them, or convert them to a run with "
                 f"`tb-dlprof import {source} --logdir DIR --run NAME`."
             )
         raise ProfileError(f"{source} holds no profile; record one with tb_dlprof_plugin.profile(...) or the demo.")

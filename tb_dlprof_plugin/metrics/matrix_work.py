@@ -108,7 +108,8 @@ def is_backward_recurrent(op: str) -> bool:
 
 
 def work_of(op: str, shapes: InputShapes, dtypes: InputDtypes) -> Work | None:
-    """FLOPs and bytes of a matrix op that needs no more than its inputs; None for others and where they do not tell.
+    """FLOPs and bytes of a matrix op that needs no more than its inputs; None for others and where they do not
+    determine it.
 
     Args:
         op: name, such as "aten::mm".

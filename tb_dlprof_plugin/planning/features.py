@@ -27,7 +27,7 @@ TIME, SLOWNESS = 0, 1
 
 
 def matrix_kind(op: str, shapes: InputShapes, flops: int) -> str:
-    """The kind of a matrix routine; "" where the shapes do not tell.
+    """The kind of a matrix routine; "" if the shapes do not determine it.
 
     The backward pass of a first layer computes one gradient, that of its weights, which the FLOPs show.
     """

@@ -79,7 +79,7 @@ def target_of(view: ProfileView, precision: str, batch_size: int | None = None, 
 
 
 def _check_launches(view: ProfileView) -> None:
-    """Autocast decides by ATen ops: of kernels that others launched it cannot be told what they would become."""
+    """Check that ATen ops launched the kernels: autocast decides by them, so other kernels cannot be forecast."""
     profile, launches = view.profile, view.profile.launches
     gpus = len(profile.iterations.gpu_ids)
     if gpus > 1:

@@ -1,7 +1,7 @@
 """How the trace files of a run are named, and which of them are not as the profiler wrote them.
 
 torch's handler and ours name a trace ``<worker>.<time>.pt.trace.json[.gz]``. Where a rewritten copy for another viewer
-takes that name (`tb_dlprof_plugin.interop`), the trace that torch wrote lies in `ORIGINALS` beside it, as
+takes that name (`tb_dlprof_plugin.interop`), the trace that torch wrote is in the subdirectory `ORIGINALS`, as
 ``<worker>.<time>.trace.json[.gz]``: a directory of its own, because HTA reads every file of a directory.
 """
 

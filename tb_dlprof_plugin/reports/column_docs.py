@@ -80,7 +80,7 @@ _MEANINGS = {
     "confidence": "How sure the rule is.",
     "seen": "The numbers behind it.",
     "code": "The lines to change.",
-    "confirm": "What would show that it helped.",
+    "confirm": "What a second run should show.",
     "rule": "The rule that found it; `tb-dlprof advise --rule` says what it looks for.",
     "number_of_copies": "How often it was copied or set.",
     "op_id": "A hash of module, type and direction: the same in every run, and in the page's links.",

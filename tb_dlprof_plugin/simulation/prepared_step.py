@@ -70,7 +70,7 @@ class Replays:
         Args:
             clock: of the CPU.
             changes: made all together.
-            behind_ns: see `replay`.
+            backlog_ns: see `replay`.
         """
         keep, gap, rest = np.ones(len(self._rows)), self._whole.gap_ns, 1.0
         launches = self._launch >= 0

@@ -159,7 +159,7 @@ def many_runs(runs: OpenRuns, query: q.ManyRunsQuery) -> ManyRunsPage:
             raise RequestError(
                 404, f"There is no run {query.base!r} to be the base; pick another in the list."
             ) from None
-    # The base is not read yet: what has been read is shown without it until it is.
+    # The base is not read yet: until then the other runs are shown without it.
     return many_runs_page(read.recorded, None, read.failed, read.total)
 
 

@@ -74,5 +74,5 @@ def _figures(store: ProfileStore[StoredBlob], blob: StoredBlob) -> RecordedRun |
     except ProfileError as error:
         return FailedRun(run, f"Run {run!r} cannot be shown: {error}.")
     except Exception as error:
-        # One odd profile must not take the table of all others with it.
+        # One bad profile must not break the table of all others.
         return FailedRun(run, f"Its figures cannot be computed ({error}); please report it.")

@@ -23,7 +23,7 @@ def run_index(source: RunSource, logdir: str, offset: int) -> RunIndex:
     places = {run: natural_order(run) for run in {one.run for one in series}}
     found = sorted(series, key=lambda one: (places[one.run], one.tag.session, one.tag.rank))
     shown = found[offset : offset + INDEX_ENTRIES]
-    # The first answer speaks for all runs: by its revision, the page knows whether to ask for any of them again.
+    # The first response covers all runs: by its revision, the page knows whether to ask for any of them again.
     read = found if offset == 0 else shown
     cycles: dict[tuple[str, str, int], set[int]] = {}
     for ref in (blob.ref for blob in source.blobs({one.run for one in read})):

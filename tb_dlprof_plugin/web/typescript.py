@@ -1,4 +1,4 @@
-"""The table of routes as TypeScript: writes the frontend's `src/api/types.ts`, which nobody edits by hand.
+"""The table of routes as TypeScript: writes the frontend's `src/api/types.ts`, never edited by hand.
 
 Every struct that a route's answer is made of becomes an interface, and every ``Literal`` with a public name in their
 modules a type alias; docstrings become TSDoc comments. ``Routes`` has the answer of each route, ``Queries`` its

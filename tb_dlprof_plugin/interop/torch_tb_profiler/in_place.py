@@ -13,7 +13,7 @@ from tb_dlprof_plugin.readers.trace_names import ORIGINALS, is_copy, stem_of
 
 
 def has_copy(trace: Path) -> bool:
-    """Whether a trace lies in the directory of originals and its copy beside that directory."""
+    """Whether a trace is in the directory of originals and its copy next to that directory."""
     return trace.parent.name == ORIGINALS and is_copy(trace.parent.parent / copy_name(stem_of(trace.name)))
 
 

@@ -28,7 +28,7 @@ _BETWEEN_EVENTS = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|
 """Where one event ends and the next begins, by the first key of an event."""
 _BETWEEN_OBJECTS = re.compile(rb'\}\s*,\s*(?=\{\s*")')
 TRUNCATED = "Input data was truncated"
-"""What msgspec says of JSON that ends too early."""
+"""msgspec's message for JSON that ends too early."""
 NO_TEXT = b" \t\r\n\0"
 """What a file may hold without holding any text: blanks, and the zeros that a crash of the machine leaves."""
 

@@ -152,7 +152,7 @@ def _in_pieces(context: RuleContext, growing: str) -> Finding | Silent:
 
 
 def _allocating_calls(context: RuleContext) -> int:
-    """Calls of the selected iterations that ask the GPU for memory or give it back."""
+    """Calls of the selected iterations that allocate or free GPU memory."""
     view = context.view
     return int((view.is_cuda_call(*_ALLOCATES) & view.selected_calls(context.selection)).sum())
 

@@ -7,7 +7,7 @@ do not, and an event that does not decode alone is repaired alone. So one bad ev
 a run of bad ones less than 0.1 ms each.
 
 The text between two cuts is one event, unless sound JSON goes on behind the cut. Where a bracket or comma between two
-events is missing, or an event has no end, the events beside it are left out: no exporter writes that.
+events is missing, or an event has no end, the neighbouring events are left out: no exporter writes that.
 """
 
 from __future__ import annotations
