@@ -7,7 +7,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test lint types imports frontend frontend-checks rule clean
+.PHONY: help demo docs test test-all ready checks lint types mypy tsc imports frontend frontend-checks rule clean
 
 PYTHON ?= python3
 # The torch that the tests are known to pass with. It is installed before anything that would pull another one.
@@ -25,6 +25,11 @@ FRONTEND_SOURCES := $(shell find frontend -type f -not -path '*/node_modules/*' 
 # Where a Python keeps its packages. A virtual environment made from another one does not see that one's packages by itself.
 PRINT_PURELIB := import sysconfig; print(sysconfig.get_paths()["purelib"])
 
+# What each target prints comes in one piece.
+PARALLEL := $(MAKE) --jobs=3 --output-sync=target
+# A worker for each of two cores; one worker runs all tests of a file, or all that read one recording.
+PYTEST := -n 2 --dist loadgroup --no-loadscope-reorder
+
 step = @printf '\n=== %s\n' "$(1)"
 
 help: ## List the targets
@@ -39,9 +44,16 @@ docs: $(STAMPS)/python-dev ## Build the pages that are made from the code: docs/
 	@$(PY) docs/rule_pages.py
 	@$(PY) -m tb_dlprof_plugin.pages.definition_files --write
 
-test: lint types imports frontend-checks $(BUNDLE) $(STAMPS)/chromium ## Run every check and every test
+test: checks ## Run every check, and every test that is not marked long
 	$(call step,Python tests)
-	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	@$(PY) -m pytest $(PYTEST) -m 'not long'
+
+test-all: checks ## Run every check and every test
+	$(call step,Python tests, the long ones too)
+	@$(PY) -m pytest $(PYTEST) --hypothesis-profile long
+
+checks: ready ## Everything but the Python tests: style, types, imports, the frontend's unit tests
+	@$(PARALLEL) lint mypy tsc imports frontend-checks
 
 lint: $(STAMPS)/python-dev $(STAMPS)/npm ## Check style: ruff check, ruff format, words of texts, biome
 	$(call step,ruff check)
@@ -53,9 +65,13 @@ lint: $(STAMPS)/python-dev $(STAMPS)/npm ## Check style: ruff check, ruff format
 	$(call step,npm run lint)
 	@cd frontend && npm run lint
 
-types: $(STAMPS)/python-dev $(STAMPS)/npm ## Check types: mypy, tsc
+types: mypy tsc ## Check types: mypy, tsc
+
+mypy: $(STAMPS)/python-dev
 	$(call step,mypy)
 	@$(PY) -m mypy
+
+tsc: $(STAMPS)/npm
 	$(call step,npm run typecheck)
 	@cd frontend && npm run typecheck
 
@@ -79,6 +95,11 @@ clean: ## Remove what the targets made, the virtual environment too
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---- what the targets above need
+
+# pip, npm and apt-get wait for the network most of the time, each for another server.
+ready:
+	@$(PARALLEL) $(STAMPS)/torch $(BUNDLE) $(STAMPS)/chromium
+	@$(MAKE) $(STAMPS)/python-dev
 
 $(STAMPS)/venv:
 	$(call step,virtual environment)

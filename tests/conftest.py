@@ -9,11 +9,14 @@ import gzip
 import itertools
 import json
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+from support import leftovers
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.model.profile import Profile
@@ -26,6 +29,12 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 # What a recording leaves shall not depend on whether torch-tb-profiler is installed; the tests of its copies say so.
 os.environ.setdefault("TB_DLPROF_PYTORCH_VIEWS", "0")
 
+# A run names another profile with --hypothesis-profile, as `make test-all` does.
+settings.register_profile("short", max_examples=40, deadline=None)
+settings.register_profile("long", max_examples=400, deadline=None)
+settings.load_profile("short")
+
+TESTS = Path(__file__).resolve().parent
 PROCESS, MAIN_THREAD, BACKWARD_THREAD = 100, 1, 2
 BACKWARD = "autograd::engine::evaluate_function: "
 MODULE = "tb_dlprof::module::"
@@ -56,6 +65,33 @@ CAST = "void at::native::unrolled_elementwise_kernel<at::native::float16_copy_ke
 MULTI_TENSOR = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::BinaryOpListAlphaFunctor>"
 CONV_KERNELS = {"fp32": FFMA_CONV, "tf32": TF32_CONV, "fp16": FP16_CONV}
 GEMM_KERNELS = {"fp32": FFMA_GEMM, "tf32": TF32_GEMM, "fp16": FP16_GEMM}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Groups for ``--dist loadgroup``: a file, whose tests share fixtures, unless the test names another group.
+
+    Groups with the most slow tests come first, so that the workers end at about the same time.
+    """
+    slow: Counter[str] = Counter()
+    group_of: dict[pytest.Item, str] = {}
+    for item in items:
+        if (mark := item.get_closest_marker("xdist_group")) is None:
+            mark = pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()).mark
+            item.add_marker(pytest.mark.xdist_group(*mark.args))
+        group_of[item] = mark.args[0]
+        slow[mark.args[0]] += any(item.get_closest_marker(name) for name in ("slow", "e2e", "long"))
+    items.sort(key=lambda item: -slow[group_of[item]])
+    yield  # to xdist, which reads the groups
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_process_outlives_the_tests() -> Iterator[None]:
+    """Set up first, so that it looks after every other fixture has ended what it started."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(leftovers.MARK, str(os.getpid()))
+        yield
+    assert leftovers.leftovers() == []
 
 
 class TraceBuilder:

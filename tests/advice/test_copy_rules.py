@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from advice.helpers import readings_of
 
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import FindingItem, Silent
@@ -41,10 +42,6 @@ def _why(view: ProfileView, rule: str) -> tuple[bool, str]:
     answer = _answer(view, rule)
     assert isinstance(answer, Silent), answer
     return answer.applicable, answer.why
-
-
-def _readings(finding: FindingItem) -> dict[str, float | None]:
-    return {reading.label: reading.value for reading in finding.readings}
 
 
 def _frame(trace: Any, **facts: Any) -> ProfileView:
@@ -101,7 +98,7 @@ def test_a_copy_that_the_cpu_waits_for_costs_what_the_gpu_then_idles(new_trace) 
         _copy(trace, at + 50, HTOD.format("Pinned"), size=100_000, gpu=at + 321, dur=3, until=at + 325)
 
     finding = _finding(_frame(Loop(new_trace).steps(each)), "blocking_copies")
-    readings = _readings(finding)
+    readings = readings_of(finding)
     assert readings["Copies that the CPU waits for, per step"] == 1
     assert readings["Waiting, per step"] == 267_000
     assert finding.saving is not None
@@ -156,8 +153,8 @@ def test_a_read_names_the_function_that_reads(new_trace) -> None:
         _item(trace, at)
 
     finding = _finding(_frame(Loop(new_trace).steps(each)), "host_reads")
-    assert _readings(finding)["Reads per step"] == 1
-    assert _readings(finding)["Waiting for them, per step"] == 268_000
+    assert readings_of(finding)["Reads per step"] == 1
+    assert readings_of(finding)["Waiting for them, per step"] == 268_000
     assert "Most of them are in train.py:12 log_loss" in finding.seen
     assert "train.py:12 log_loss" in finding.change
     assert finding.evidence[0].label == "item, 1 a step, in train.py:12 log_loss"
@@ -224,7 +221,7 @@ def test_a_wait_outside_every_op_is_the_loops_own(new_trace) -> None:
 
     view = _frame(Loop(new_trace).steps(each))
     finding = _finding(view, "synchronising_calls")
-    assert _readings(finding)["Waiting calls per step"] == 1
+    assert readings_of(finding)["Waiting calls per step"] == 1
     assert "torch.cuda.synchronize()" in finding.change
     assert finding.evidence[0].label == "cudaDeviceSynchronize, 1 a step"
     assert finding.evidence[0].page == "launches"
@@ -255,7 +252,7 @@ def test_sets_of_pinned_memory_wait_and_those_of_the_gpus_do_not(new_trace) -> N
         trace.kernel(name, at + 321, 2, 77_000 + int(at), cat="gpu_memset", bytes=4096)
 
     finding = _finding(_frame(Loop(new_trace).steps(waits)), "blocking_sets")
-    assert _readings(finding)["Sets that wait, per step"] == 1
+    assert readings_of(finding)["Sets that wait, per step"] == 1
     assert finding.saving is not None
     assert 150_000 < finding.saving.expected_ns < 300_000
     on_gpu = _frame(Loop(new_trace).steps(lambda trace, at: waits(trace, at, "Memset (Device)")))
@@ -298,7 +295,7 @@ def test_pageable_copies_are_priced_at_the_rate_of_pinned_ones(new_trace) -> Non
         _copy(trace, at + 30, HTOD.format("Pageable"), size=5_500_000, gpu=at + 325, dur=250, until=at + 577)
 
     finding = _finding(_frame(Loop(new_trace).steps(each)), "pageable_copies")
-    readings = _readings(finding)
+    readings = readings_of(finding)
     assert readings["Copies from pageable memory, per step"] == 250_000
     assert readings["Bytes per step"] == 5_500_000
     assert readings["Rate over that of pinned memory"] == pytest.approx(22 / 55)
@@ -314,7 +311,7 @@ def test_a_slow_copy_of_results_asks_for_a_pinned_buffer(new_trace) -> None:
         _copy(trace, at + 30, DTOH.format("Pageable"), size=2_200_000, gpu=at + 325, dur=250, until=at + 577)
 
     finding = _finding(_frame(Loop(new_trace).steps(each)), "slow_copies")
-    assert _readings(finding)["Rate over the link's"] == pytest.approx(8.8 / 55)
+    assert readings_of(finding)["Rate over the link's"] == pytest.approx(8.8 / 55)
     assert "pinned buffer" in finding.change
     assert "from the GPU, pageable memory" in finding.seen
 
@@ -346,7 +343,7 @@ def _many(new_trace, count: int) -> ProfileView:
 
 def test_twenty_small_copies_a_step_are_many(new_trace) -> None:
     finding = _finding(_many(new_trace, 20), "small_copies")
-    readings = _readings(finding)
+    readings = readings_of(finding)
     assert readings["Small copies per step"] == 20
     assert readings["Bytes of one, at the median"] == 4096
     assert readings["CPU time for them, per step"] == 20 * 20_000
@@ -376,7 +373,7 @@ def test_a_tensor_made_on_the_cpu_and_copied_is_found_by_its_shape(new_trace) ->
         _made_and_copied(trace, at, [7], [64, 100])
 
     finding = _finding(_frame(Loop(new_trace).steps(same)), "extra_copies")
-    readings = _readings(finding)
+    readings = readings_of(finding)
     assert readings["Tensors made on the CPU and copied, per step"] == 1
     assert readings["CPU time for them, per step"] == 200_000 + 146_000
     assert "They come from torch.randn." in finding.seen
@@ -406,7 +403,7 @@ def test_copies_that_run_alone_could_run_beside_kernels(new_trace) -> None:
         trace.kernel(HTOD.format("Pinned"), at + 740, 200, corr, stream=stream, cat="gpu_memcpy", bytes=11_000_000)
 
     finding = _finding(_frame(Loop(new_trace).steps(each, waits=False)), "copies_not_overlapped")
-    readings = _readings(finding)
+    readings = readings_of(finding)
     assert readings["Of them while no kernel runs"] == 200_000
     assert finding.saving is not None
     assert 0 < finding.saving.expected_ns <= finding.saving.high_ns <= 200_000
@@ -440,7 +437,7 @@ def test_waiting_for_data_is_one_rules_matter(new_trace, iterator: str, loader: 
     view = _loading(new_trace, iterator, 600, **loader)
     other = ({"synchronous_dataloader", "dataloader_bound"} - {rule}).pop()
     finding = _finding(view, rule)
-    assert _readings(finding)["Waiting per step"] == 600_000
+    assert readings_of(finding)["Waiting per step"] == 600_000
     assert isinstance(_answer(view, other), Silent)
     assert finding.saving is not None
     assert 0 < finding.saving.low_ns <= finding.saving.expected_ns <= finding.saving.high_ns <= 850_000
@@ -484,7 +481,7 @@ def _epochs(new_trace, **loader: Any) -> ProfileView:
 
 def test_workers_that_start_anew_are_priced_per_step_of_the_epoch(new_trace) -> None:
     finding = _finding(_epochs(new_trace, persistent_workers=False, batches=1), "worker_restart")
-    readings = _readings(finding)
+    readings = readings_of(finding)
     # THEN 300 µs of starting for both epochs, and 80 of stopping where the recording holds the end of one before
     assert readings["Stopping and starting workers, per epoch"] == 340_000
     assert readings["Waiting for the first batch, per epoch"] == 100_000

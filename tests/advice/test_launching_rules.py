@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from advice.helpers import finding_of, readings_of, status_of
 
 from tb_dlprof_plugin.advice import advise
-from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.idle_gpu import launch_bound
 from tb_dlprof_plugin.advice.rules.optimizer import optimizer_not_fused, single_tensor_optimizer, zero_grad_to_zero
@@ -16,20 +16,6 @@ from tb_dlprof_plugin.profile_view import ProfileView
 
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >"
 STEPS = 4
-
-
-def _status(view: ProfileView, rule: str) -> RuleStatus:
-    (found,) = [status for status in advise(view, view.selection()).rules if status.rule == rule]
-    return found
-
-
-def _finding(view: ProfileView, rule: str) -> FindingItem:
-    (found,) = [finding for finding in advise(view, view.selection()).findings if finding.rule == rule]
-    return found
-
-
-def _readings(finding: FindingItem) -> dict[str, float | None]:
-    return {reading.label: reading.value for reading in finding.readings}
 
 
 @pytest.fixture
@@ -70,8 +56,8 @@ def launches(new_trace) -> Any:
 
 
 def test_launching_sets_the_pace_where_kernels_are_shorter_than_their_launches(launches) -> None:
-    finding = _finding(launches([(40, 50, 10, {})], unprofiled_step_ns=1_200_000), "launch_bound")
-    readings = _readings(finding)
+    finding = finding_of(launches([(40, 50, 10, {})], unprofiled_step_ns=1_200_000), "launch_bound")
+    readings = readings_of(finding)
     assert (readings["Launches per step"], readings["GPU time per launch"]) == (40, 10_000)
     assert readings["CPU time per launch"] == pytest.approx(50_000, rel=0.01)
     assert readings["GPU waits for launches, while recorded"] == pytest.approx(80, abs=2)
@@ -94,7 +80,7 @@ def test_launching_sets_the_pace_where_kernels_are_shorter_than_their_launches(l
     ],
 )
 def test_launch_bound_is_silent_where_something_else_sets_the_pace(launches, phases, facts, why: str) -> None:
-    status = _status(launches(phases, **facts), "launch_bound")
+    status = status_of(launches(phases, **facts), "launch_bound")
     assert (status.outcome, why in status.why) == ("silent", True), status.why
 
 
@@ -104,18 +90,18 @@ def test_launch_bound_is_silent_where_something_else_sets_the_pace(launches, pha
 def test_a_stretch_of_small_kernels_after_a_wait_stands_out(launches) -> None:
     phases = [(10, 20, 400, {"name": "aten::mm", "wait": True}), (50, 40, 4, {"name": "aten::mul_"})]
     view = launches(phases, unprofiled_step_ns=5_500_000)
-    finding = _finding(view, "low_utilization_stretch")
-    readings = _readings(finding)
+    finding = finding_of(view, "low_utilization_stretch")
+    readings = readings_of(finding)
     assert readings["GPU utilization in the stretch"] == pytest.approx(15, abs=6)
     assert readings["GPU utilization in the rest"] == pytest.approx(95, abs=6)
     assert readings["Launches in it per step"] == pytest.approx(48, abs=4)
     assert finding.evidence[0].label.startswith("mul_: ")
     # THEN launching in general has no finding of its own
-    assert _status(view, "launch_bound").outcome == "silent"
+    assert status_of(view, "launch_bound").outcome == "silent"
 
 
 def test_no_stretch_stands_out_where_all_of_the_step_is_badly_used(launches) -> None:
-    assert _status(launches([(60, 50, 10, {})]), "low_utilization_stretch").outcome == "silent"
+    assert status_of(launches([(60, 50, 10, {})]), "low_utilization_stretch").outcome == "silent"
 
 
 # -- gpu_gaps
@@ -123,8 +109,8 @@ def test_no_stretch_stands_out_where_all_of_the_step_is_badly_used(launches) -> 
 
 def test_a_pause_in_each_step_is_a_gap_with_its_share_and_what_the_cpu_does(launches) -> None:
     phases = [(20, 20, 100, {"name": "aten::mm", "pause": 5000})]
-    finding = _finding(launches(phases, unprofiled_step_ns=5_400_000), "gpu_gaps")
-    readings = _readings(finding)
+    finding = finding_of(launches(phases, unprofiled_step_ns=5_400_000), "gpu_gaps")
+    readings = readings_of(finding)
     assert readings["Iterations with such a gap"] == STEPS
     # 5 ms in the first iteration; later ones begin with 1.6 ms of the kernels before.
     assert readings["GPU idle in them per step"] == pytest.approx((5_000_000 + 3 * 3_400_000) / 4, rel=0.02)
@@ -146,7 +132,7 @@ def test_a_gap_in_one_iteration_of_four_is_none_of_each_step(new_trace) -> None:
         trace.step(step, at, 10_000)
         trace.op("aten::mm", at + late, 100)
         trace.launch(ADD, at + late + 50, at + late + 100, 9000 - late)
-    status = _status(trace.view(), "gpu_gaps")
+    status = status_of(trace.view(), "gpu_gaps")
     assert (status.outcome, "only 1 of 4 iterations" in status.why) == ("silent", True), status.why
 
 
@@ -159,15 +145,15 @@ def test_gaps_of_loading_and_of_launching_have_rules_of_their_own(new_trace, lau
         trace.loader(at, 6000)
         trace.op("aten::mm", at + 6000, 100)
         trace.launch(ADD, at + 6050, at + 6100, 3000)
-    assert _status(trace.view(), "gpu_gaps").outcome == "silent"
-    assert _status(launches([(5, 900, 10, {})]), "gpu_gaps").outcome == "silent"
+    assert status_of(trace.view(), "gpu_gaps").outcome == "silent"
+    assert status_of(launches([(5, 900, 10, {})]), "gpu_gaps").outcome == "silent"
 
 
 # -- gpu_underutilized
 
 
 def test_utilization_leaves_the_price_to_the_rules_that_name_a_cause(launches) -> None:
-    finding = _finding(launches([(40, 50, 10, {})], unprofiled_step_ns=1_200_000), "gpu_underutilized")
+    finding = finding_of(launches([(40, 50, 10, {})], unprofiled_step_ns=1_200_000), "gpu_underutilized")
     assert finding.saving is None
     assert "The CPU's launching sets the pace" in finding.saving_unknown_because
     assert finding.severity == "low"
@@ -177,15 +163,15 @@ def test_utilization_has_a_price_where_short_pauses_are_the_cause(launches) -> N
     """Twelve pauses of 1.5 ms, none a tenth of the step, and 0.8 ms of kernels after each."""
     phases = [(4, 20, 200, {"pause": 2000})] * 12
     view = launches(phases, unprofiled_step_ns=25_000_000)
-    assert _status(view, "gpu_gaps").outcome == "silent"
-    finding = _finding(view, "gpu_underutilized")
-    assert _readings(finding)["GPU utilization"] == pytest.approx(38, abs=2)
+    assert status_of(view, "gpu_gaps").outcome == "silent"
+    finding = finding_of(view, "gpu_underutilized")
+    assert readings_of(finding)["GPU utilization"] == pytest.approx(38, abs=2)
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(25_000_000 - 9_600_000, rel=0.1)
 
 
 def test_the_profiler_alone_makes_no_gpu_underutilized(launches) -> None:
-    status = _status(launches([(40, 50, 20, {})], unprofiled_step_ns=1_000_000), "gpu_underutilized")
+    status = status_of(launches([(40, 50, 20, {})], unprofiled_step_ns=1_000_000), "gpu_underutilized")
     assert (status.outcome, "80 % of the step" in status.why) == ("silent", True), status.why
 
 
@@ -241,8 +227,8 @@ def _over_lists(
 
 
 def test_adamw_over_lists_makes_21_passes_where_a_fused_step_makes_7(optimizing) -> None:
-    finding = _finding(optimizing(_over_lists(_ADAMW)), "optimizer_not_fused")
-    readings = _readings(finding)
+    finding = finding_of(optimizing(_over_lists(_ADAMW)), "optimizer_not_fused")
+    readings = readings_of(finding)
     assert (readings["Passes over the parameters"], readings["Optimizer kernels per step"]) == (21, 2_100_000)
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(1_400_000, rel=0.03)
@@ -260,7 +246,7 @@ def test_adamw_over_lists_makes_21_passes_where_a_fused_step_makes_7(optimizing)
     ],
 )
 def test_optimizers_that_would_gain_nothing_are_left_alone(optimizing, ops, optimizer, outcome: str, why: str) -> None:
-    status = _status(optimizing(ops, optimizer), "optimizer_not_fused")
+    status = status_of(optimizing(ops, optimizer), "optimizer_not_fused")
     assert (status.outcome, why in status.why) == (outcome, True), status.why
 
 
@@ -270,7 +256,7 @@ def test_passes_are_known_where_the_shapes_of_long_lists_are_not(optimizing) -> 
         (name, [[]] * (lists + 1), ["TensorList"] * lists + ["Scalar"], 200.0 * lists)
         for name, lists in (("aten::_foreach_mul_", 1), ("aten::_foreach_add_", 2), ("aten::_foreach_add_", 2))
     ]
-    assert _readings(_finding(optimizing(ops, "SGD"), "optimizer_not_fused"))["Passes over the parameters"] == 8
+    assert readings_of(finding_of(optimizing(ops, "SGD"), "optimizer_not_fused"))["Passes over the parameters"] == 8
 
 
 def _one_by_one(parameters: int, microseconds: float) -> list[tuple[str, Any, Any, float]]:
@@ -283,8 +269,8 @@ def _one_by_one(parameters: int, microseconds: float) -> list[tuple[str, Any, An
 
 def test_an_optimizer_that_steps_parameter_by_parameter_is_priced_by_the_cpu_time_that_goes(optimizing) -> None:
     view = optimizing(_one_by_one(100, 2), "Adam", cpu=40, unprofiled_step_ns=12_000_000)
-    finding = _finding(view, "single_tensor_optimizer")
-    readings = _readings(finding)
+    finding = finding_of(view, "single_tensor_optimizer")
+    readings = readings_of(finding)
     assert (readings["Kernels on one tensor each per step"], readings["CPU time of the optimizer's step"]) == (
         300,
         12e6,
@@ -295,18 +281,18 @@ def test_an_optimizer_that_steps_parameter_by_parameter_is_priced_by_the_cpu_tim
     assert saving.low_ns < saving.expected_ns < saving.high_ns <= 7_000_000 + 0.064 * 5_000_000
     assert saving.expected_ns == pytest.approx(6_900_000, rel=0.02)
     assert "fused=True" in finding.code
-    assert _status(view, "optimizer_not_fused").outcome == "silent"
+    assert status_of(view, "optimizer_not_fused").outcome == "silent"
 
 
 def test_ops_over_lists_are_advised_where_there_is_no_fused_version(optimizing) -> None:
-    finding = _finding(optimizing(_one_by_one(100, 2), "NAdam", cpu=40), "single_tensor_optimizer")
+    finding = finding_of(optimizing(_one_by_one(100, 2), "NAdam", cpu=40), "single_tensor_optimizer")
     assert "foreach=True" in finding.code
 
 
 def test_few_kernels_or_hidden_ones_are_no_single_tensor_optimizer(optimizing) -> None:
-    few = _status(optimizing(_one_by_one(5, 2), "Adam"), "single_tensor_optimizer")
+    few = status_of(optimizing(_one_by_one(5, 2), "Adam"), "single_tensor_optimizer")
     assert "15 of 15 kernels" in few.why
-    hidden = _status(optimizing(_one_by_one(10, 100), "NAdam", cpu=10), "single_tensor_optimizer")
+    hidden = status_of(optimizing(_one_by_one(10, 100), "NAdam", cpu=10), "single_tensor_optimizer")
     assert (hidden.outcome, "% shorter without them" in hidden.why) == ("silent", True), hidden.why
 
 
@@ -351,8 +337,8 @@ def zeroing(new_trace) -> Any:
 
 
 def test_zeroed_gradients_cost_the_filling_and_the_adding(zeroing) -> None:
-    finding = _finding(zeroing(), "zero_grad_to_zero")
-    readings = _readings(finding)
+    finding = finding_of(zeroing(), "zero_grad_to_zero")
+    readings = readings_of(finding)
     assert (readings["Filling per step"], readings["Adding per step"]) == (300_000, 300_000)
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(600_000, rel=0.1)
@@ -362,8 +348,8 @@ def test_zeroed_gradients_cost_the_filling_and_the_adding(zeroing) -> None:
 
 
 def test_of_several_backward_passes_one_adds_to_nothing(zeroing) -> None:
-    finding = _finding(zeroing(passes=3), "zero_grad_to_zero")
-    assert _readings(finding)["Adding per step"] == 900_000
+    finding = finding_of(zeroing(passes=3), "zero_grad_to_zero")
+    assert readings_of(finding)["Adding per step"] == 900_000
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(600_000, rel=0.1)
 
@@ -373,7 +359,7 @@ def test_of_several_backward_passes_one_adds_to_nothing(zeroing) -> None:
     [({"zeroed": False, "passes": 3}, "No kernel fills"), ({"added": False}, "no kernel adds to them")],
 )
 def test_accumulated_or_unused_gradients_are_no_fault(zeroing, options, why: str) -> None:
-    assert why in _status(zeroing(**options), "zero_grad_to_zero").why
+    assert why in status_of(zeroing(**options), "zero_grad_to_zero").why
 
 
 # -- for_loop_indexing
@@ -398,10 +384,10 @@ def test_a_loop_over_rows_is_told_by_its_turns(new_trace, turns: int, outcome: s
         trace.step(step, at, clock + 1100 - at)
         trace.runtime(clock + 30, 1000, name="cudaStreamSynchronize")
     view = trace.view()
-    assert _status(view, "for_loop_indexing").outcome == outcome
+    assert status_of(view, "for_loop_indexing").outcome == outcome
     if outcome == "fired":
-        finding = _finding(view, "for_loop_indexing")
-        readings = _readings(finding)
+        finding = finding_of(view, "for_loop_indexing")
+        readings = readings_of(finding)
         assert (readings["Turns of the longest loop"], readings["Launches in them per step"]) == (40, 80)
         assert "select, mul, copy_" in finding.seen
         assert finding.saving is not None
@@ -409,7 +395,7 @@ def test_a_loop_over_rows_is_told_by_its_turns(new_trace, turns: int, outcome: s
 
 
 def test_repeated_ops_without_an_indexing_op_are_no_loop_over_rows(launches) -> None:
-    assert _status(launches([(60, 50, 5, {})]), "for_loop_indexing").outcome == "silent"
+    assert status_of(launches([(60, 50, 5, {})]), "for_loop_indexing").outcome == "silent"
 
 
 # -- allocation_in_steps
@@ -431,10 +417,10 @@ def test_allocating_in_each_step_is_priced_by_the_gpus_idle_time(new_trace, step
         trace.launch(ADD, at + 2210, at + 2220, 5700)
     view = trace.view()
     if steps_with == 1:
-        assert "in 1 of 4 steps" in _status(view, "allocation_in_steps").why
+        assert "in 1 of 4 steps" in status_of(view, "allocation_in_steps").why
         return
-    finding = _finding(view, "allocation_in_steps")
-    readings = _readings(finding)
+    finding = finding_of(view, "allocation_in_steps")
+    readings = readings_of(finding)
     assert (readings["Calls that allocate, per step"], readings["Calls that free, per step"]) == (2, 1)
     assert readings["Time in them per step"] == 3_500_000
     assert finding.saving is not None
@@ -510,16 +496,16 @@ RECURRENT = [("aten::select", 0, 0, ROWS), ("aten::add", 1, 200, {"dims": [[4096
 )
 def test_only_calls_that_cannot_feed_each_other_are_to_be_made_one(filled, calls, independent: bool) -> None:
     view = filled([*calls, ("aten::mm", 512, 2000, {})])
-    finding = _finding(view, "small_kernels")
+    finding = finding_of(view, "small_kernels")
     assert ("in calls that do not depend on each other" in finding.change) == independent, finding.change
-    assert (_readings(finding)["Of it in kernels of calls that do not depend on each other"] > 0) == independent
+    assert (readings_of(finding)["Of it in kernels of calls that do not depend on each other"] > 0) == independent
     assert bool(finding.code) == independent
 
 
 def test_kernels_of_one_block_that_could_run_as_one_are_small(filled) -> None:
     view = filled([TAKEN_APART, *[("aten::softmax", 1, 200, ROW)] * 16, ("aten::mm", 512, 2000, {})])
-    finding = _finding(view, "small_kernels")
-    readings = _readings(finding)
+    finding = finding_of(view, "small_kernels")
+    readings = readings_of(finding)
     assert readings["Time in such kernels per step"] == 3_200_000
     assert readings["Multiprocessors used in it"] == pytest.approx(100 / 132)
     assert "1 block of 1024 threads; registers let 1 of them onto a multiprocessor" in finding.seen
@@ -541,7 +527,7 @@ def test_kernels_of_one_block_that_could_run_as_one_are_small(filled) -> None:
     ],
 )
 def test_full_short_or_shared_kernels_are_not_small(filled, kernels, why: str) -> None:
-    status = _status(filled(kernels), "small_kernels")
+    status = status_of(filled(kernels), "small_kernels")
     assert (status.outcome, why in status.why) == ("silent", True), status.why
 
 
@@ -560,9 +546,9 @@ def test_branches_that_cannot_feed_each_other_could_run_side_by_side(new_trace) 
             trace.op("aten::linear", at + 20 * number + 2, 16, **BRANCH)
             trace.launch(ADD, at + 20 * number + 5, at + 100 + 2000 * number, 2000, grid=[8, 1, 1], block=[256, 1, 1])
         trace.runtime(at + 110, 8000, name="cudaStreamSynchronize")
-    finding = _finding(trace.view(), "kernel_concurrency")
+    finding = finding_of(trace.view(), "kernel_concurrency")
     assert "heads.0, heads.1, heads.2 and 1 more" in finding.seen
-    assert _readings(finding)["How many fit side by side"] == 4
+    assert readings_of(finding)["How many fit side by side"] == 4
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(8_000_000 * (1 - 1.2 / 4), rel=0.05)
 
@@ -597,14 +583,14 @@ def test_branches_that_might_feed_each_other_are_left_alone(new_trace, change: d
                 trace.op("aten::mul", begin + 20, 10)
                 trace.launch(ADD, begin + 22, at + 2099 + 2000 * number, 1, grid=[8, 1, 1], block=[256, 1, 1])
         trace.runtime(at + 210, 8000, name="cudaStreamSynchronize")
-    status = _status(trace.view(), "kernel_concurrency")
+    status = status_of(trace.view(), "kernel_concurrency")
     assert (status.outcome, "cannot be shown" in status.why) == ("silent", True), status.why
 
 
 @pytest.mark.parametrize(("beside", "outcome"), [(False, "fired"), (True, "silent")])
 def test_streams_that_never_overlap_are_told_from_those_that_do(filled, beside: bool, outcome: str) -> None:
     kernels = [("aten::mm", 8, 1000, {}), ("aten::mm", 8, 1000, {"stream": 9, "beside": beside})] * 2
-    status = _status(filled(kernels), "kernel_concurrency")
+    status = status_of(filled(kernels), "kernel_concurrency")
     assert status.outcome == outcome, status.why
 
 
@@ -621,7 +607,7 @@ def test_streams_that_wait_for_each_other_are_not_independent(new_trace) -> None
                 ADD, at + 20 * number + 3, at + 100 + 1000 * number, 1000, stream=7 + number % 2, grid=[8, 1, 1]
             )
         trace.runtime(at + 110, 4000, name="cudaStreamSynchronize")
-    status = _status(trace.view(), "kernel_concurrency")
+    status = status_of(trace.view(), "kernel_concurrency")
     assert (status.outcome, "wait for each other by events" in status.why) == ("silent", True), status.why
 
 
@@ -648,8 +634,8 @@ def test_a_chain_of_pointwise_ops_is_priced_by_the_memory_it_need_not_move(new_t
             trace.launch(kernel, at + 20 * number + 2, free, microseconds)
             free += microseconds
         trace.runtime(at + 200, free - at - 200, name="cudaStreamSynchronize")
-    finding = _finding(trace.view(), "no_fusion")
-    readings = _readings(finding)
+    finding = finding_of(trace.view(), "no_fusion")
+    readings = readings_of(finding)
     assert (readings["Kernels in chains per step"], readings["Their time per step"]) == (4, 200_000)
     tensor = 4096 * 4096 * 4
     assert readings["Bytes moved by them per step"] == 10 * tensor
@@ -679,7 +665,7 @@ def test_short_chains_casts_and_what_products_divide_are_none(new_trace, ops: li
             trace.op(op, at + 20 * number, 18, dims=[FULL, FULL], types=["float", "float"])
             kernel = "ampere_sgemm_128x64_nn" if op == "aten::mm" else ADD
             trace.launch(kernel, at + 20 * number + 2, at + 100 + 500 * number, 500)
-    assert "No 3 pointwise kernels" in _status(trace.view(), "no_fusion").why
+    assert "No 3 pointwise kernels" in status_of(trace.view(), "no_fusion").why
 
 
 # -- How a change shows in a later run
@@ -725,7 +711,7 @@ RULES = (
 
 @pytest.mark.parametrize("rule", RULES)
 def test_without_a_gpu_they_do_not_apply(cpu_frame: ProfileView, rule: str) -> None:
-    assert _status(cpu_frame, rule).outcome == "not_applicable"
+    assert status_of(cpu_frame, rule).outcome == "not_applicable"
 
 
 def test_one_iteration_alone_can_be_looked_at(launches) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from advice.helpers import finding_of, readings_of, status_of
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise
-from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -131,21 +131,6 @@ def step(new_trace) -> Any:
     return lambda: Step(new_trace())
 
 
-def _status(view: ProfileView, rule: str) -> RuleStatus:
-    (found,) = [status for status in advise(view, view.selection()).rules if status.rule == rule]
-    assert found.outcome != "failed", found.why
-    return found
-
-
-def _finding(view: ProfileView, rule: str) -> FindingItem:
-    (found,) = [finding for finding in advise(view, view.selection()).findings if finding.rule == rule]
-    return found
-
-
-def _readings(finding: FindingItem) -> dict[str, float | None]:
-    return {reading.label: reading.value for reading in finding.readings}
-
-
 IMAGES, WEIGHT = [16, 64, 56, 56], [64, 64, 3, 3]
 
 
@@ -177,9 +162,9 @@ def _convolution_and_norm(step, bias: Any = (64,), shortcut: bool = False) -> St
 
 
 def test_a_bias_before_a_batch_norm_costs_its_kernels(step) -> None:
-    finding = _finding(_convolution_and_norm(step).view(), "bias_before_batch_norm")
-    assert _readings(finding)["Layers with a bias before a batch norm"] == 1
-    assert _readings(finding)["Kernel time for their biases, per step"] == 140_000
+    finding = finding_of(_convolution_and_norm(step).view(), "bias_before_batch_norm")
+    assert readings_of(finding)["Layers with a bias before a batch norm"] == 1
+    assert readings_of(finding)["Kernel time for their biases, per step"] == 140_000
     assert finding.code == "nn.Conv2d(64, 64, kernel_size=3, bias=False)  # conv\n"
     assert finding.saving is not None
     # THEN a quarter of the kernels' time, and 1 % of the step for noise, may stay
@@ -196,7 +181,7 @@ def test_a_bias_before_a_batch_norm_costs_its_kernels(step) -> None:
     ],
 )
 def test_a_bias_that_counts_is_left_alone(step, options, facts, outcome: str, why: str) -> None:
-    status = _status(_convolution_and_norm(step, **options).view(**facts), "bias_before_batch_norm")
+    status = status_of(_convolution_and_norm(step, **options).view(**facts), "bias_before_batch_norm")
     assert (status.outcome, why in status.why) == (outcome, True), status.why
 
 
@@ -217,9 +202,9 @@ def _relu_and_pool(step, shortcut: bool = False) -> Step:
 
 
 def test_a_relu_before_a_pooling_costs_three_quarters_of_its_time(step) -> None:
-    finding = _finding(_relu_and_pool(step).view(), "relu_before_maxpool")
-    assert _readings(finding)["Their kernel time per step"] == 250_000
-    assert _readings(finding)["Of it for elements that the pooling removes"] == 187_500
+    finding = finding_of(_relu_and_pool(step).view(), "relu_before_maxpool")
+    assert readings_of(finding)["Their kernel time per step"] == 250_000
+    assert readings_of(finding)["Of it for elements that the pooling removes"] == 187_500
     assert "relu and pool" in finding.change
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(187_500, rel=0.05)
@@ -227,7 +212,7 @@ def test_a_relu_before_a_pooling_costs_three_quarters_of_its_time(step) -> None:
 
 
 def test_a_relu_whose_output_is_used_twice_stays_where_it_is(step) -> None:
-    assert _status(_relu_and_pool(step, shortcut=True).view(), "relu_before_maxpool").outcome == "not_applicable"
+    assert status_of(_relu_and_pool(step, shortcut=True).view(), "relu_before_maxpool").outcome == "not_applicable"
 
 
 # -- Layouts
@@ -247,16 +232,16 @@ def _convolution_with_transposes(step, transposes: float, kernel: str = TENSOR_C
 
 
 def test_transposes_around_convolutions_on_tensor_cores_ask_for_channels_last(step) -> None:
-    finding = _finding(_convolution_with_transposes(step, 100).view(channels_last=False), "channels_last")
-    assert _readings(finding)["Changing layouts around convolutions, per step"] == 100_000
+    finding = finding_of(_convolution_with_transposes(step, 100).view(channels_last=False), "channels_last")
+    assert readings_of(finding)["Changing layouts around convolutions, per step"] == 100_000
     assert "memory_format=torch.channels_last" in finding.code
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(100_000, rel=0.05)
 
 
 def test_batch_norms_with_channels_first_get_faster_too(step) -> None:
-    alone = _finding(_convolution_with_transposes(step, 100).view(), "channels_last").saving
-    both = _finding(_convolution_with_transposes(step, 100, norm=True).view(), "channels_last").saving
+    alone = finding_of(_convolution_with_transposes(step, 100).view(), "channels_last").saving
+    both = finding_of(_convolution_with_transposes(step, 100, norm=True).view(), "channels_last").saving
     assert alone is not None
     assert both is not None
     assert both.expected_ns - alone.expected_ns == pytest.approx(100_000, rel=0.05)
@@ -265,7 +250,7 @@ def test_batch_norms_with_channels_first_get_faster_too(step) -> None:
 @pytest.mark.parametrize(("transposes", "kernel"), [(100, SIMT_GEMM), (4, TENSOR_CONV)])
 def test_few_transposes_or_such_off_the_tensor_cores_are_no_finding(step, transposes: float, kernel: str) -> None:
     view = _convolution_with_transposes(step, transposes, kernel).view()
-    assert _status(view, "channels_last").outcome == "silent"
+    assert status_of(view, "channels_last").outcome == "silent"
 
 
 # -- Attention
@@ -291,19 +276,19 @@ def _attention(step, dims: int = 4, mean: bool = False) -> Step:
 
 
 def test_attention_in_separate_kernels_is_found_by_its_shapes(step) -> None:
-    finding = _finding(_attention(step).view(), "attention_not_fused")
-    assert _readings(finding)["Kernels of attention, per step"] == 880_000
+    finding = finding_of(_attention(step).view(), "attention_not_fused")
+    assert readings_of(finding)["Kernels of attention, per step"] == 880_000
     assert "128 matrices of 1024 x 1024" in finding.seen
     # THEN one fused kernel takes its place: 34.4 GFLOP at 0.55 of 989 TFLOP/s and 6 µs
     fused = 1e9 * 4 * 128 * 1024 * 1024 * 64 / (0.55 * 989e12) + 6_000
-    assert _readings(finding)["Fused kernels should take, per step"] == pytest.approx(fused, rel=0.01)
+    assert readings_of(finding)["Fused kernels should take, per step"] == pytest.approx(fused, rel=0.01)
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(880_000 - fused, rel=0.05)
     assert "is_causal=True" in finding.code
 
 
 def test_need_weights_is_told_from_attention_written_out(step) -> None:
-    finding = _finding(_attention(step, mean=True).view(), "attention_not_fused")
+    finding = finding_of(_attention(step, mean=True).view(), "attention_not_fused")
     assert "need_weights=False" in finding.change
     assert "need_weights=False" in finding.code
 
@@ -320,13 +305,13 @@ def test_the_math_backend_says_what_the_fused_ones_lack(step) -> None:
         ],
         dims=[[8, 16, 1024, 60]] * 3, types=types,
     )  # fmt: skip
-    change = _finding(run.view(), "attention_not_fused").change
+    change = finding_of(run.view(), "attention_not_fused").change
     assert "falls back to its math backend" in change
     assert "a multiple of 8 in BF16; 60 is none" in change
 
 
 def test_a_softmax_over_classes_is_no_attention(step) -> None:
-    status = _status(_attention(step, dims=2).view(), "attention_not_fused")
+    status = status_of(_attention(step, dims=2).view(), "attention_not_fused")
     assert (status.outcome, status.why) == ("not_applicable", "The run has no attention.")
 
 
@@ -355,9 +340,9 @@ def _layers(step, head: str = "float", casts: float = 0.0, width: int = 4096) ->
 
 
 def test_a_layer_in_fp32_within_a_mixed_precision_run_is_named_and_priced(step) -> None:
-    finding = _finding(_layers(step).view(autocast=True, autocast_dtype="bfloat16"), "amp_defeated")
-    assert _readings(finding)["Matrix kernels on FP32 tensors, per step"] == 600_000
-    assert _readings(finding)["Share of all matrix kernels"] == 60.0
+    finding = finding_of(_layers(step).view(autocast=True, autocast_dtype="bfloat16"), "amp_defeated")
+    assert readings_of(finding)["Matrix kernels on FP32 tensors, per step"] == 600_000
+    assert readings_of(finding)["Share of all matrix kernels"] == 60.0
     assert "head/linear" in finding.title
     assert finding.saving is not None
     # THEN measured products of this size take about a fifteenth of FP32's time in BF16
@@ -366,29 +351,29 @@ def test_a_layer_in_fp32_within_a_mixed_precision_run_is_named_and_priced(step) 
 
 def test_a_run_under_autocast_is_not_told_to_turn_it_on(step) -> None:
     view = _layers(step).view(autocast=True, autocast_dtype="bfloat16", matmul_allow_tf32=True)
-    status = _status(view, "amp_not_used")
+    status = status_of(view, "amp_not_used")
     assert (status.outcome, "Autocast is on" in status.why) == ("silent", True)
 
 
 def test_tensors_that_go_to_fp32_and_back_are_found_by_their_casts(step) -> None:
-    finding = _finding(_layers(step, HALF_TYPE, casts=60).view(autocast=True), "amp_defeated")
+    finding = finding_of(_layers(step, HALF_TYPE, casts=60).view(autocast=True), "amp_defeated")
     assert "Tensors go to FP32 and back: 0.12 ms" in finding.title
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(120_000, rel=0.06)
 
 
 def test_amp_that_reaches_all_layers_is_not_defeated(step) -> None:
-    assert _status(_layers(step, HALF_TYPE).view(autocast=True), "amp_defeated").outcome == "silent"
+    assert status_of(_layers(step, HALF_TYPE).view(autocast=True), "amp_defeated").outcome == "silent"
 
 
 def test_a_run_in_fp32_has_no_amp_to_defeat(training) -> None:
-    assert _status(training().view(), "amp_defeated").outcome == "not_applicable"
+    assert status_of(training().view(), "amp_defeated").outcome == "not_applicable"
 
 
 def test_sizes_that_are_no_multiple_of_8_are_priced_by_measured_ops(step) -> None:
-    odd = _finding(_layers(step, HALF_TYPE, width=4001).view(autocast=True), "bad_tensor_shape")
-    assert _readings(odd)["Layers with odd sizes"] == 2
-    assert _readings(odd)["Their matrix kernels, per step"] == 1_000_000
+    odd = finding_of(_layers(step, HALF_TYPE, width=4001).view(autocast=True), "bad_tensor_shape")
+    assert readings_of(odd)["Layers with odd sizes"] == 2
+    assert readings_of(odd)["Their matrix kernels, per step"] == 1_000_000
     assert "4001 to 4008 or 4032" in odd.change
     assert odd.saving is not None
     assert 300_000 < odd.saving.low_ns < odd.saving.expected_ns < odd.saving.high_ns < 1_030_000
@@ -396,7 +381,7 @@ def test_sizes_that_are_no_multiple_of_8_are_priced_by_measured_ops(step) -> Non
 
 @pytest.mark.parametrize("width", [4000, 4096])
 def test_sizes_that_fit_are_silent(step, width: int) -> None:
-    assert _status(_layers(step, HALF_TYPE, width=width).view(), "bad_tensor_shape").outcome == "silent"
+    assert status_of(_layers(step, HALF_TYPE, width=width).view(), "bad_tensor_shape").outcome == "silent"
 
 
 def _scaled(step, waits: bool = True) -> Step:
@@ -414,9 +399,9 @@ def _scaled(step, waits: bool = True) -> Step:
 
 
 def test_a_scaler_beside_bf16_is_needless(step) -> None:
-    finding = _finding(_scaled(step).view(grad_scaler=True, autocast=True), "scaler_with_bf16")
-    assert _readings(finding)["Calls of the scaler per step"] == 6
-    assert _readings(finding)["Their kernels per step"] == 305_000
+    finding = finding_of(_scaled(step).view(grad_scaler=True, autocast=True), "scaler_with_bf16")
+    assert readings_of(finding)["Calls of the scaler per step"] == 6
+    assert readings_of(finding)["Their kernels per step"] == 305_000
     assert "the CPU waits" in finding.title
     assert finding.saving is not None
     assert finding.saving.expected_ns >= 0.9 * 305_000
@@ -425,7 +410,7 @@ def test_a_scaler_beside_bf16_is_needless(step) -> None:
 def test_a_scaler_beside_fp16_is_needed(training) -> None:
     trace = training("fp16")
     trace.op("aten::_amp_foreach_non_finite_check_and_unscale_", 415, 4, types=["TensorList"])
-    status = _status(trace.view(facts=RunFacts(grad_scaler=True)), "scaler_with_bf16")
+    status = status_of(trace.view(facts=RunFacts(grad_scaler=True)), "scaler_with_bf16")
     assert (status.outcome, "in FP16" in status.why) == ("silent", True)
 
 
@@ -439,10 +424,10 @@ def recorded() -> Any:
 
 
 def test_where_amp_would_make_the_step_longer_the_advice_is_against_it(recorded) -> None:
-    finding = _finding(recorded("lenet/fp32"), "amp_will_not_pay")
+    finding = finding_of(recorded("lenet/fp32"), "amp_will_not_pay")
     assert (finding.severity, finding.saving) == ("low", None)
     assert "% longer" in finding.seen
-    assert _status(recorded("vgg16/fp32"), "amp_will_not_pay").outcome == "silent"
+    assert status_of(recorded("vgg16/fp32"), "amp_will_not_pay").outcome == "silent"
 
 
 @pytest.mark.parametrize(
@@ -453,14 +438,14 @@ def test_where_amp_would_make_the_step_longer_the_advice_is_against_it(recorded)
 def test_what_leaving_amp_saves_in_small_models_lies_in_the_interval(
     recorded, model: str, precision: str, fp32_ms: float, amp_ms: float
 ) -> None:
-    saving = _finding(recorded(f"{model}/{precision}"), "amp_will_not_pay").saving
+    saving = finding_of(recorded(f"{model}/{precision}"), "amp_will_not_pay").saving
     assert saving is not None
     assert saving.low_ns / 1e6 <= amp_ms - fp32_ms <= saving.high_ns / 1e6
 
 
 @pytest.mark.parametrize("name", ["resnet50/amp-bf16", "vgg16/amp-fp16", "custom/amp-bf16"])
 def test_amp_pays_where_the_gpu_sets_the_pace(recorded, name: str) -> None:
-    assert _status(recorded(name), "amp_will_not_pay").outcome == "silent"
+    assert status_of(recorded(name), "amp_will_not_pay").outcome == "silent"
 
 
 # -- Skipped steps
@@ -486,17 +471,17 @@ def _with_rounds(new_trace, taken: list[bool]) -> ProfileView:
 
 
 def test_skipped_steps_are_a_share_of_the_time_for_nothing(new_trace) -> None:
-    finding = _finding(_with_rounds(new_trace, [True, False, True, False, True]), "loss_scale_overflow")
-    assert _readings(finding)["Optimizer steps skipped"] == 2
-    assert _readings(finding)["Share of the optimizer steps"] == 40.0
-    assert _readings(finding)["Time for skipped steps, per step"] == 400_000
+    finding = finding_of(_with_rounds(new_trace, [True, False, True, False, True]), "loss_scale_overflow")
+    assert readings_of(finding)["Optimizer steps skipped"] == 2
+    assert readings_of(finding)["Share of the optimizer steps"] == 40.0
+    assert readings_of(finding)["Time for skipped steps, per step"] == 400_000
     assert (finding.severity, finding.saving) == ("high", None)
     assert [row.id for row in finding.evidence] == ["1", "3"]
 
 
 @pytest.mark.parametrize("taken", [[True] * 5, [True, True, False, True, True]])
 def test_none_or_one_skipped_step_is_how_a_scale_settles(new_trace, taken: list[bool]) -> None:
-    assert _status(_with_rounds(new_trace, taken), "loss_scale_overflow").outcome == "silent"
+    assert status_of(_with_rounds(new_trace, taken), "loss_scale_overflow").outcome == "silent"
 
 
 # -- Recomputation
@@ -517,10 +502,10 @@ GIB = 1 << 30
 
 def test_recomputation_is_dear_where_memory_is_left(step) -> None:
     facts = {"peak_memory_allocated_bytes": 10 * GIB, "available_memory_bytes": 100 * GIB}
-    finding = _finding(_recomputing(step).view(**facts), "recomputation")
-    assert _readings(finding)["Kernel time of recomputed ops, per step"] == 400_000
+    finding = finding_of(_recomputing(step).view(**facts), "recomputation")
+    assert readings_of(finding)["Kernel time of recomputed ops, per step"] == 400_000
     # THEN at most its inputs are kept: 4096 x 1024 and 1024 x 1024 numbers of 4 bytes
-    assert _readings(finding)["Memory to keep what is recomputed, at most"] == 4 * (4096 * 1024 + 1024 * 1024)
+    assert readings_of(finding)["Memory to keep what is recomputed, at most"] == 4 * (4096 * 1024 + 1024 * 1024)
     assert finding.saving is not None
     assert finding.saving.expected_ns == pytest.approx(400_000, rel=0.05)
 
@@ -531,7 +516,7 @@ def test_recomputation_is_dear_where_memory_is_left(step) -> None:
 def test_recomputation_is_left_alone_where_memory_is_needed_or_unknown(step, again: bool, peak, outcome: str) -> None:
     taken = None if peak is None else peak * GIB
     facts = {"peak_memory_allocated_bytes": taken, "available_memory_bytes": 100 * GIB}
-    assert _status(_recomputing(step, again).view(**facts), "recomputation").outcome == outcome
+    assert status_of(_recomputing(step, again).view(**facts), "recomputation").outcome == outcome
 
 
 # -- Memory
@@ -550,9 +535,9 @@ def test_the_optimizers_states_matter_where_memory_is_short(training, peak, stat
         optimizer="AdamW",
     )
     view = training().view(facts=facts)
-    assert _status(view, "optimizer_state").outcome == outcome
+    assert status_of(view, "optimizer_state").outcome == outcome
     if outcome == "fired":
-        finding = _finding(view, "optimizer_state")
+        finding = finding_of(view, "optimizer_state")
         assert "8.0 bytes a parameter" in finding.seen
         assert (finding.severity, finding.saving) == ("low", None)
 
@@ -574,7 +559,7 @@ def test_memory_in_pieces_is_reserved_and_never_used_at_once(training, allocated
         available_memory_bytes=100 * GIB,
         allocator_retries=retries,
     )
-    assert _status(training().view(facts=facts), "allocator_churn").outcome == outcome
+    assert status_of(training().view(facts=facts), "allocator_churn").outcome == outcome
 
 
 def _keeping(new_trace, kept: int) -> ProfileView:
@@ -598,8 +583,8 @@ def _keeping(new_trace, kept: int) -> ProfileView:
 
 
 def test_memory_that_grows_in_each_step_is_named_with_what_keeps_it(new_trace) -> None:
-    finding = _finding(_keeping(new_trace, 20_000_000), "allocator_churn")
-    assert _readings(finding)["Growth per step"] == 20_000_000
+    finding = finding_of(_keeping(new_trace, 20_000_000), "allocator_churn")
+    assert readings_of(finding)["Growth per step"] == 20_000_000
     assert "mm" in finding.evidence[0].label
     assert finding.severity == "high"
     # THEN at 150 GB, of which 680 MB are taken at the peak, 7,466 more steps fit
@@ -607,7 +592,7 @@ def test_memory_that_grows_in_each_step_is_named_with_what_keeps_it(new_trace) -
 
 
 def test_memory_that_comes_and_goes_does_not_grow(new_trace) -> None:
-    assert _status(_keeping(new_trace, 0), "allocator_churn").outcome == "not_applicable"
+    assert status_of(_keeping(new_trace, 0), "allocator_churn").outcome == "not_applicable"
 
 
 # -- Parameters
@@ -632,13 +617,13 @@ def test_memory_that_comes_and_goes_does_not_grow(new_trace) -> None:
     ],
 )  # fmt: skip
 def test_parameters_without_a_gradient_are_named(training, facts, outcome: str, words: str) -> None:
-    status = _status(training().view(facts=RunFacts(**facts)), "unused_parameters")
+    status = status_of(training().view(facts=RunFacts(**facts)), "unused_parameters")
     assert (status.outcome, words in status.why) == (outcome, True), status.why
 
 
 def test_without_ddp_unused_parameters_cost_memory_and_no_time(training) -> None:
     facts = RunFacts(trainable_parameters=6, unused_parameters=2, unused_parameter_bytes=100)
-    finding = _finding(training().view(facts=facts), "unused_parameters")
+    finding = finding_of(training().view(facts=facts), "unused_parameters")
     assert (finding.saving, finding.severity) == (None, "low")
 
 
@@ -656,7 +641,7 @@ def test_zeros_that_ddp_sums_up_for_unused_parameters_are_priced(new_trace) -> N
     facts = RunFacts(
         trainable_parameters=6, unused_parameters=2, unused_parameter_bytes=32_000_000, find_unused_parameters=True
     )
-    finding = _finding(trace.view(facts=facts), "unused_parameters")
+    finding = finding_of(trace.view(facts=facts), "unused_parameters")
     assert finding.saving is not None
     assert finding.saving.expected_ns == 800_000
     assert finding.saving.low_ns == pytest.approx(0.6 * 800_000, abs=0.02 * 3_000_000)
@@ -673,7 +658,7 @@ MODEL_RULES = (
 
 @pytest.mark.parametrize("rule", MODEL_RULES)
 def test_without_a_gpu_they_do_not_apply(cpu_frame: ProfileView, rule: str) -> None:
-    assert _status(cpu_frame, rule).outcome == "not_applicable"
+    assert status_of(cpu_frame, rule).outcome == "not_applicable"
 
 
 @pytest.mark.parametrize("build", [_convolution_and_norm, _relu_and_pool, _attention, _layers, _scaled])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.marks import short_of
 from support.recorded_runs import DEMO, PAIRS, ROOT
 
 from tb_dlprof_plugin.advice import advise
@@ -15,10 +16,22 @@ from tb_dlprof_plugin.store.logdir import read_profiles
 
 PLANTED = ROOT / "benchmarks" / "planted" / "recorded"
 RUNS = sorted({path.parent for root in (DEMO, PAIRS, PLANTED) for path in root.rglob("*tfevents*")})
+SHORT = {
+    *(f"demo/recorded/{run}" for run in ("mlp/fp32", "lenet/amp-fp16", "custom/amp-bf16", "resnet50/fp32")),
+    *(f"benchmarks/precision_pairs/recorded/{run}" for run in ("transformers/gpt2/fp32", "timm/mixer_s16_224/tf32")),
+    *(
+        f"benchmarks/planted/recorded/{run}/fault"
+        for run in ("dataloader_bound", "communication_bound", "small_kernels")
+    ),
+}
+
+
+def name_of(run: Path) -> str:
+    return str(run.relative_to(ROOT))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("run", RUNS, ids=lambda run: str(run.relative_to(ROOT)))
+@pytest.mark.parametrize("run", short_of(RUNS, SHORT, name_of), ids=name_of)
 def test_no_saving_is_above_the_step_and_the_replay_is_near_the_recording(run: Path) -> None:
     for stored in read_profiles(run):
         view = ProfileView(stored.profile)

@@ -5,28 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from advice.helpers import finding_of, readings_of, status_of
 
-from tb_dlprof_plugin.advice import advise
-from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus
 from tb_dlprof_plugin.advice.rules.recording.step_detection import key_nodes
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
-
-
-def _status(view: ProfileView, rule: str, ranks: list[ProfileView] | None = None) -> RuleStatus:
-    (found,) = [s for s in advise(view, view.selection(), ranks or ()).rules if s.rule == rule]
-    assert found.outcome != "failed", found.why
-    return found
-
-
-def _finding(view: ProfileView, rule: str, ranks: list[ProfileView] | None = None) -> FindingItem:
-    (found,) = [f for f in advise(view, view.selection(), ranks or ()).findings if f.rule == rule]
-    return found
-
-
-def _readings(finding: FindingItem) -> dict[str, float | None]:
-    return {reading.label: reading.value for reading in finding.readings}
-
 
 # -- iterations unlike the others
 
@@ -50,11 +33,11 @@ def steps(new_trace) -> Any:
 
 
 def test_a_slow_beginning_is_left_out_of_the_range(steps) -> None:
-    finding = _finding(steps(500, 180, 100, 102, 98, 101, 100, 99), "bad_iteration_range")
+    finding = finding_of(steps(500, 180, 100, 102, 98, 101, 100, 99), "bad_iteration_range")
     assert "use steps 12 to 17" in finding.title
     assert "--first 2 --last 7" in finding.code
     assert "the first ones do what is done only once" in finding.change
-    assert _readings(finding) == {
+    assert readings_of(finding) == {
         "Furthest from the median": pytest.approx(100 * (500 / 100.5 - 1)),
         "Iterations unlike the others": 2,
         "Mean over the selected iterations": 160_000,
@@ -63,15 +46,15 @@ def test_a_slow_beginning_is_left_out_of_the_range(steps) -> None:
 
 
 def test_a_stray_step_is_shown_with_the_ops_that_only_it_has(steps) -> None:
-    finding = _finding(steps(100, 101, 100, 400, 99, 100, extra={3: "aten::argmax"}), "bad_iteration_range")
+    finding = finding_of(steps(100, 101, 100, 400, 99, 100, extra={3: "aten::argmax"}), "bad_iteration_range")
     assert "use steps 10 to 12" in finding.title
     assert [(row.label, row.value_ns) for row in finding.evidence] == [("Only there: argmax", 100_000)]
 
 
 def test_steps_that_all_vary_have_no_stray_one(steps) -> None:
-    assert _status(steps(100, 140, 95, 130, 105, 145), "bad_iteration_range").outcome == "silent"
-    assert _status(steps(100, 102, 110, 98, 101), "bad_iteration_range").outcome == "silent"
-    assert _status(steps(100, 400), "bad_iteration_range").outcome == "not_applicable"
+    assert status_of(steps(100, 140, 95, 130, 105, 145), "bad_iteration_range").outcome == "silent"
+    assert status_of(steps(100, 102, 110, 98, 101), "bad_iteration_range").outcome == "silent"
+    assert status_of(steps(100, 400), "bad_iteration_range").outcome == "not_applicable"
 
 
 SLOW = (1_900e3, 2_100e3, 1_200e3, 800e3)
@@ -80,27 +63,27 @@ SLOW = (1_900e3, 2_100e3, 1_200e3, 800e3)
 def test_the_steps_nearest_to_the_unprofiled_ones_are_kept_although_most_are_slow(steps) -> None:
     facts = RunFacts(unprofiled_before_ns=[90_000_000, 91_000_000, 89_000_000, 92_000_000])
     view = steps(*SLOW, 92e3, 93e3, *SLOW, facts=facts)
-    finding = _finding(view, "bad_iteration_range")
+    finding = finding_of(view, "bad_iteration_range")
     assert finding.title == "8 of 10 iterations are unlike the others: use steps 14 to 15"
     assert "--first 4 --last 5" in finding.code
     assert "Without the profiler a step takes 90.67 ms, and the iterations nearest to that 92.50 ms" in finding.seen
     # Nothing else tells which are the usual ones.
-    assert _status(steps(*SLOW, 92e3, 93e3, *SLOW), "bad_iteration_range").outcome == "silent"
+    assert status_of(steps(*SLOW, 92e3, 93e3, *SLOW), "bad_iteration_range").outcome == "silent"
 
 
 def test_steps_that_are_as_often_long_without_the_profiler_are_not_stray(steps) -> None:
     lengths = (100, 101, 100, 200, 100, 102, 100, 205)
     alike = RunFacts(unprofiled_before_ns=[90_000, 90_000, 90_000, 180_000] * 3)
-    assert _status(steps(*lengths, facts=alike), "bad_iteration_range").outcome == "silent"
+    assert status_of(steps(*lengths, facts=alike), "bad_iteration_range").outcome == "silent"
     never = RunFacts(unprofiled_before_ns=[90_000] * 8)
-    assert "2 of 8" in _finding(steps(*lengths, facts=never), "bad_iteration_range").title
+    assert "2 of 8" in finding_of(steps(*lengths, facts=never), "bad_iteration_range").title
 
 
 def test_what_the_profiler_adds_to_every_step_makes_none_of_them_stray(steps) -> None:
     facts = RunFacts(unprofiled_before_ns=[50_000] * 5)
     # The first one's beginning was not recorded.
     view = steps(55, 110, 112, 108, 111, 109, facts=facts)
-    assert "use steps 11 to 15" in _finding(view, "bad_iteration_range").title
+    assert "use steps 11 to 15" in finding_of(view, "bad_iteration_range").title
 
 
 def test_calls_that_are_made_once_explain_a_first_step(new_trace) -> None:
@@ -113,11 +96,11 @@ def test_calls_that_are_made_once_explain_a_first_step(new_trace) -> None:
     trace.runtime(270, 9, name="cudaMallocAsync")
     view = trace.view()
     seen = "1 call to the driver for memory (0.15 ms) and 1 call to load code (0.08 ms)"
-    assert seen in _finding(view, "bad_iteration_range").seen
-    window = _finding(view, "profiling_window")
+    assert seen in finding_of(view, "bad_iteration_range").seen
+    window = finding_of(view, "profiling_window")
     assert seen in window.seen
     # The first step takes 300 us more than the later ones.
-    assert _readings(window)["Done only once"] == pytest.approx(100 * 300 / 700)
+    assert readings_of(window)["Done only once"] == pytest.approx(100 * 300 / 700)
 
 
 # -- no iterations
@@ -141,17 +124,17 @@ def _scoring(new_trace, batches: int, step_mark: bool = True) -> ProfileView:
 @pytest.mark.parametrize("step_mark", [True, False])
 def test_a_block_that_never_steps_names_what_repeats_in_it(new_trace, step_mark: bool) -> None:
     view = _scoring(new_trace, 6, step_mark)
-    finding = _finding(view, "no_iterations")
+    finding = finding_of(view, "no_iterations")
     assert finding.title == "No iterations were found; the model repeats 6 times"
-    assert _readings(finding)["Time from one to the next"] == 100_000
+    assert readings_of(finding)["Time from one to the next"] == 100_000
     nodes = [(node.name, node.calls) for node in key_nodes(view, view.selection())]
     assert nodes == [("the model", 6), ('op "linear"', 6), ('op "relu"', 6), ('op "argmax"', 6)]
-    assert _status(view, "profiling_window").outcome == "not_applicable"
+    assert status_of(view, "profiling_window").outcome == "not_applicable"
 
 
 def test_one_marked_step_is_an_iteration(new_trace, steps) -> None:
-    assert _status(_scoring(new_trace, 2), "no_iterations").outcome == "silent"
-    assert _status(steps(100), "no_iterations").outcome == "silent"
+    assert status_of(_scoring(new_trace, 2), "no_iterations").outcome == "silent"
+    assert status_of(steps(100), "no_iterations").outcome == "silent"
 
 
 def test_gradient_accumulation_in_one_step_is_an_iteration(new_trace) -> None:
@@ -161,7 +144,7 @@ def test_gradient_accumulation_in_one_step_is_an_iteration(new_trace) -> None:
         trace.module("", 100 * index, 80)
         trace.op("aten::linear", 100 * index + 5, 20)
     trace.optimizer(610, 50)
-    assert _status(trace.view(), "no_iterations").outcome == "silent"
+    assert status_of(trace.view(), "no_iterations").outcome == "silent"
 
 
 def test_optimizer_steps_are_iterations(new_trace) -> None:
@@ -169,7 +152,7 @@ def test_optimizer_steps_are_iterations(new_trace) -> None:
     for index in range(4):
         trace.op("aten::linear", 100 * index, 20)
         trace.optimizer(100 * index + 40, 20)
-    status = _status(trace.view(), "no_iterations")
+    status = status_of(trace.view(), "no_iterations")
     assert (status.outcome, status.why) == ("silent", "4 iterations were found by the optimizer's steps.")
 
 
@@ -182,11 +165,11 @@ def test_ops_without_modules_are_counted(new_trace, gpu_frame: ProfileView) -> N
     for index in range(4):
         trace.op("aten::linear", 10 * index, 8)
     trace.op("aten::relu", 50, 8)
-    finding = _finding(trace.view(), "missing_annotations")
+    finding = finding_of(trace.view(), "missing_annotations")
     assert "The 5 ops of a step are in 2 rows" in finding.seen
     assert "linear stands for 4 calls, relu stands for 1 calls" in finding.seen
     assert "model=model" in finding.code
-    assert _status(gpu_frame, "missing_annotations").outcome == "silent"
+    assert status_of(gpu_frame, "missing_annotations").outcome == "silent"
 
 
 def test_a_compiled_or_replicated_model_has_no_modules_to_name(new_trace) -> None:
@@ -194,7 +177,7 @@ def test_a_compiled_or_replicated_model_has_no_modules_to_name(new_trace) -> Non
     trace.step(0, 0, 100)
     trace.op("aten::linear", 10, 8)
     for facts in (RunFacts(compiled=True), RunFacts(parallel_wrapper="DataParallel")):
-        assert _status(trace.view(facts=facts), "missing_annotations").outcome == "not_applicable"
+        assert status_of(trace.view(facts=facts), "missing_annotations").outcome == "not_applicable"
 
 
 # -- the window
@@ -202,11 +185,11 @@ def test_a_compiled_or_replicated_model_has_no_modules_to_name(new_trace) -> Non
 
 @pytest.mark.parametrize(("lengths", "outcome"), [((100,), "fired"), ((100, 110), "fired"), ((100,) * 3, "silent")])
 def test_two_iterations_are_too_few(steps, lengths, outcome: str) -> None:
-    assert _status(steps(*lengths), "profiling_window").outcome == outcome
+    assert status_of(steps(*lengths), "profiling_window").outcome == outcome
 
 
 def test_the_first_steps_are_no_fault_where_nothing_is_done_once(steps) -> None:
-    assert _status(steps(100, 100, 100, first=0), "profiling_window").outcome == "silent"
+    assert status_of(steps(100, 100, 100, first=0), "profiling_window").outcome == "silent"
 
 
 def test_a_recording_of_many_events_says_how_many_steps_are_enough(steps) -> None:
@@ -216,7 +199,7 @@ def test_a_recording_of_many_events_says_how_many_steps_are_enough(steps) -> Non
     view.profile = dataclasses.replace(
         view.profile, source=dataclasses.replace(view.profile.source, trace_events=6_000_000)
     )
-    finding = _finding(view, "profiling_window")
+    finding = finding_of(view, "profiling_window")
     assert "40 iterations of 150,000 events each were recorded; 6 are enough" in finding.seen
     assert "active=6" in finding.code
 
@@ -226,8 +209,8 @@ def test_a_recording_of_many_events_says_how_many_steps_are_enough(steps) -> Non
 
 def test_a_stretched_step_names_the_options_that_cost(steps) -> None:
     facts = RunFacts(unprofiled_step_ns=50_000, unprofiled_steps=12, with_stack=True, profile_memory=True)
-    finding = _finding(steps(100, 100, 900, 100, facts=facts), "profiler_overhead")
-    assert _readings(finding)["Recorded over unprofiled step"] == pytest.approx(2.0)
+    finding = finding_of(steps(100, 100, 900, 100, facts=facts), "profiler_overhead")
+    assert readings_of(finding)["Recorded over unprofiled step"] == pytest.approx(2.0)
     assert "with_stack=False, profile_memory=False" in finding.code
     assert finding.severity == "medium"
 
@@ -235,8 +218,8 @@ def test_a_stretched_step_names_the_options_that_cost(steps) -> None:
 def test_what_a_recording_usually_costs_is_no_finding(steps) -> None:
     for length, outcome in ((99, "silent"), (101, "fired")):
         view = steps(length, facts=RunFacts(unprofiled_step_ns=50_000, with_stack=False))
-        assert _status(view, "profiler_overhead").outcome == outcome
-    assert _status(steps(74), "profiler_overhead").outcome == "not_applicable"
+        assert status_of(view, "profiler_overhead").outcome == outcome
+    assert status_of(steps(74), "profiler_overhead").outcome == "not_applicable"
 
 
 # -- several ranks
@@ -294,7 +277,7 @@ def test_the_rank_with_most_work_is_named_and_what_even_shares_would_save(rank) 
         rank(1, work=300, own=650, unprofiled_step_ns=1_000_000),
     ]
     for view in ranks:
-        finding = _finding(view, "imbalanced_gpu", ranks)
+        finding = finding_of(view, "imbalanced_gpu", ranks)
         assert finding.title == "rank 1 has 33 % of the work of rank 0 and waits for it"
         assert "rank 0 0.00 ms, rank 1 0.60 ms a step" in finding.seen
         # A third of the step goes with even shares of 600 us, at the least 0.6 of that.
@@ -308,28 +291,28 @@ def test_the_rank_with_most_work_is_named_and_what_even_shares_would_save(rank) 
 
 def test_equal_ranks_and_a_rank_alone_are_not_judged_unequal(rank) -> None:
     ranks = [rank(0, work=500), rank(1, work=410)]
-    assert _status(ranks[0], "imbalanced_gpu", ranks).outcome == "silent"
-    assert _status(ranks[0], "imbalanced_gpu").outcome == "not_applicable"
+    assert status_of(ranks[0], "imbalanced_gpu", ranks).outcome == "silent"
+    assert status_of(ranks[0], "imbalanced_gpu").outcome == "not_applicable"
 
 
 def test_waiting_for_another_rank_is_no_communication(rank) -> None:
     timed = {"unprofiled_step_ns": 1_000_000}
     ranks = [rank(0, work=900, own=50, **timed), rank(1, work=300, own=650, **timed)]
-    alone = _finding(ranks[1], "communication_bound")
-    assert _readings(alone)["Communication not hidden"] == 65.0
+    alone = finding_of(ranks[1], "communication_bound")
+    assert readings_of(alone)["Communication not hidden"] == 65.0
     assert alone.saving is not None
     assert alone.saving.low_ns == 0
-    status = _status(ranks[1], "communication_bound", ranks)
+    status = status_of(ranks[1], "communication_bound", ranks)
     assert (status.outcome, "0.05 ms (5.0 %) of that move data" in status.why) == ("silent", True)
 
 
 def test_exchanging_in_every_accumulated_batch_is_told_from_the_bytes(rank) -> None:
     facts = DDP | {"unprofiled_step_ns": 900_000}
     ranks = [rank(i, work=400, own=100, exchanges=4, hidden=40, **facts) for i in range(2)]
-    finding = _finding(ranks[0], "communication_bound", ranks)
+    finding = finding_of(ranks[0], "communication_bound", ranks)
     assert finding.title == "Gradients are exchanged 4 times for each optimizer step"
     assert "no_sync" in finding.code
-    assert _readings(finding)["Given into collectives per step"] == 16_000
+    assert readings_of(finding)["Given into collectives per step"] == 16_000
     # Three exchanges of 100 us, of which 40 us run beside kernels: these count for a quarter.
     assert finding.saving is not None
     assert finding.saving.expected_ns == 260_000 + 10_000
@@ -338,7 +321,7 @@ def test_exchanging_in_every_accumulated_batch_is_told_from_the_bytes(rank) -> N
 def test_exchanging_once_is_advised_to_take_fewer_bytes(rank) -> None:
     facts = DDP | {"unprofiled_step_ns": 700_000}
     ranks = [rank(i, work=400, own=200, **facts) for i in range(2)]
-    finding = _finding(ranks[0], "communication_bound", ranks)
+    finding = finding_of(ranks[0], "communication_bound", ranks)
     assert "bf16_compress_hook" in finding.code
     assert finding.saving is not None
     # Of 200 us a fifth to a half; at best all of it is hidden, and the CPU does not need as much.
@@ -347,8 +330,8 @@ def test_exchanging_once_is_advised_to_take_fewer_bytes(rank) -> None:
 
 def test_gpus_that_exchange_through_the_cpu_should_use_nccl(gpu_frame: ProfileView, training) -> None:
     view = training().view(facts=RunFacts(distributed_backend="gloo", world_size=2))
-    assert 'init_process_group("nccl")' in _finding(view, "communication_bound").code
-    assert _status(gpu_frame, "communication_bound").outcome == "not_applicable"
+    assert 'init_process_group("nccl")' in finding_of(view, "communication_bound").code
+    assert status_of(gpu_frame, "communication_bound").outcome == "not_applicable"
 
 
 # -- DataParallel
@@ -368,16 +351,16 @@ def test_what_data_parallel_adds_is_its_forward_pass_outside_of_the_replicas(new
             trace.launch(GEMM, at + 470 + 20 * gpu, at + 600, 50, tid=thread, device=gpu)
         trace.backward("BroadcastBackward", at + 700, 100, 5)
     view = trace.view()
-    finding = _finding(view, "data_parallel")
+    finding = finding_of(view, "data_parallel")
     # The replicas launch from 400 to 492 us: 92 of the forward pass's 600 us.
-    assert _readings(finding)["DataParallel's own work per step"] == 508_000 + 100_000
+    assert readings_of(finding)["DataParallel's own work per step"] == 508_000 + 100_000
     assert "--nproc-per-node=2" in finding.code
-    assert _status(view, "imbalanced_gpu").outcome == "silent"
+    assert status_of(view, "imbalanced_gpu").outcome == "silent"
 
 
 def test_data_parallel_over_one_gpu_is_no_finding(training) -> None:
     view = training().view(facts=RunFacts(parallel_wrapper="DataParallel"))
-    assert "only calls the model" in _status(view, "data_parallel").why
+    assert "only calls the model" in status_of(view, "data_parallel").why
 
 
 # -- batch size
@@ -394,19 +377,19 @@ def test_a_larger_batch_is_advised_where_the_gpu_has_time_for_it(new_trace, busy
         trace.launch(GEMM, at + 5, at + 20, busy, grid=[264, 1, 1])
     facts = {"batch_size": 8, "unprofiled_step_ns": 1_000_000, "steady_memory_bytes": 10**9}
     view = trace.view(facts=RunFacts(peak_memory_allocated_bytes=3 * 10**9, **facts))
-    assert _status(view, "batch_size").outcome == outcome
+    assert status_of(view, "batch_size").outcome == outcome
     if outcome == "fired":
-        finding = _finding(view, "batch_size")
+        finding = finding_of(view, "batch_size")
         # Five times the kernels fill the step: four times the batch costs nothing, eight times gains a quarter more.
         assert finding.title == "A batch of 64 instead of 8 would train 5.0 times as many samples a second"
-        assert _readings(finding)["Memory per sample"] == 250_000_000
-        assert _readings(finding)["Samples that would fit"] == 530
+        assert readings_of(finding)["Memory per sample"] == 250_000_000
+        assert readings_of(finding)["Samples that would fit"] == 530
 
 
 def test_a_batch_that_fills_the_memory_cannot_grow(training) -> None:
     facts = RunFacts(batch_size=8, peak_memory_allocated_bytes=100 * 10**9)
-    assert "would not fit" in _status(training().view(facts=facts), "batch_size").why
-    assert _status(training().view(), "batch_size").outcome == "not_applicable"
+    assert "would not fit" in status_of(training().view(facts=facts), "batch_size").why
+    assert status_of(training().view(), "batch_size").outcome == "not_applicable"
 
 
 # -- debugging aids
@@ -435,7 +418,7 @@ def _checked(new_trace, checked: int, **facts: Any) -> ProfileView:
 
 @pytest.mark.parametrize("facts", [{}, {"anomaly_mode": True}])
 def test_checks_for_nan_in_the_backward_pass_are_anomaly_detection(new_trace, facts) -> None:
-    finding = _finding(_checked(new_trace, 3, **facts), "slow_api")
+    finding = finding_of(_checked(new_trace, 3, **facts), "slow_api")
     assert finding.title == "Anomaly detection is on"
     # Three checks of 20 and 40 us; relu takes 200 - 2 us of its own, 20 of which are no stack trace.
     assert "6 calls a step check gradients for NaN, 0.18 ms on the CPU" in finding.seen
@@ -445,7 +428,7 @@ def test_checks_for_nan_in_the_backward_pass_are_anomaly_detection(new_trace, fa
 
 
 def test_a_check_of_the_users_own_is_no_anomaly_detection(new_trace) -> None:
-    assert _status(_checked(new_trace, 1), "slow_api").outcome == "silent"
+    assert status_of(_checked(new_trace, 1), "slow_api").outcome == "silent"
 
 
 def test_launches_that_return_after_their_kernel_wait_for_it(new_trace) -> None:
@@ -459,9 +442,9 @@ def test_launches_that_return_after_their_kernel_wait_for_it(new_trace) -> None:
             trace.op("aten::mm", begin, 55)
             trace.runtime(begin + 2, 50, 100 * index + kernel + 1)
             trace.kernel(GEMM, begin + 6, 45, 100 * index + kernel + 1)
-    finding = _finding(trace.view(facts=RunFacts(unprofiled_step_ns=900_000)), "slow_api")
+    finding = finding_of(trace.view(facts=RunFacts(unprofiled_step_ns=900_000)), "slow_api")
     assert finding.title == "Waiting for each launch is on"
-    assert _readings(finding)["Launches waiting for their kernel, per step"] == 15 * 40_000
+    assert readings_of(finding)["Launches waiting for their kernel, per step"] == 15 * 40_000
     # The GPU works 675 us of a step.
     assert finding.saving is not None
     assert finding.saving.high_ns == 225_000
@@ -469,7 +452,7 @@ def test_launches_that_return_after_their_kernel_wait_for_it(new_trace) -> None:
 
 def test_switches_that_the_hook_saw_say_what_they_do(training) -> None:
     view = training().view(facts=RunFacts(slow_switches=["PYTHONTRACEMALLOC=1", "sys.settrace(pydevd)"]))
-    finding = _finding(view, "slow_api")
+    finding = finding_of(view, "slow_api")
     assert finding.title == "PYTHONTRACEMALLOC=1, sys.settrace(pydevd) are on"
     assert finding.code == "unset PYTHONTRACEMALLOC\n"
     assert finding.saving is None
@@ -486,7 +469,7 @@ def test_deterministic_algorithms_are_blamed_for_what_they_fill_only(new_trace) 
         trace.launch(ELEMENTWISE, at + 30, at + 40, 300)
         trace.op("aten::mm", at + 120, 30)
         trace.launch(GEMM, at + 130, at + 340, 400)
-    finding = _finding(trace.view(facts=RunFacts(deterministic_algorithms=True)), "slow_api")
+    finding = finding_of(trace.view(facts=RunFacts(deterministic_algorithms=True)), "slow_api")
     assert "fill 1 new tensors a step" in finding.seen
     assert "torch.utils.deterministic.fill_uninitialized_memory = False" in finding.code
-    assert _status(trace.view(), "slow_api").outcome == "silent"
+    assert status_of(trace.view(), "slow_api").outcome == "silent"

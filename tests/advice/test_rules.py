@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from advice.helpers import finding_of, readings_of, status_of
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise, engine
-from tb_dlprof_plugin.advice.finding import FindingItem, RuleStatus, SavingItem, Silent
+from tb_dlprof_plugin.advice.finding import RuleStatus, SavingItem, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.precision import tf32_off
@@ -24,20 +25,6 @@ RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 PAIRS = Path(__file__).resolve().parents[2] / "benchmarks" / "precision_pairs" / "recorded"
 TF32_RUNS = sorted(path for folder in (RECORDED, PAIRS) for path in folder.rglob("tf32") if path.is_dir())
 RULES = ("amp_not_used", "tf32_off", "synchronous_dataloader", "gpu_underutilized", "cudnn_benchmark_off")
-
-
-def _status(view: ProfileView, rule: str) -> RuleStatus:
-    (found,) = [status for status in advise(view, view.selection()).rules if status.rule == rule]
-    return found
-
-
-def _finding(view: ProfileView, rule: str) -> FindingItem:
-    (found,) = [finding for finding in advise(view, view.selection()).findings if finding.rule == rule]
-    return found
-
-
-def _readings(finding: FindingItem) -> dict[str, float | None]:
-    return {reading.label: reading.value for reading in finding.readings}
 
 
 @pytest.fixture
@@ -85,8 +72,8 @@ def launch_bound(new_trace) -> ProfileView:
 
 
 def test_amp_fires_on_fp32_with_the_time_that_could_be_half_precision(run) -> None:
-    finding = _finding(run(), "amp_not_used")
-    assert _readings(finding) == {
+    finding = finding_of(run(), "amp_not_used")
+    assert readings_of(finding) == {
         "Eligible kernel time per step": 700_000,
         "Of it in half precision": 0.0,
         "Of it in FP32, off the Tensor Cores": 700_000,
@@ -109,7 +96,7 @@ def test_amp_fires_on_fp32_with_the_time_that_could_be_half_precision(run) -> No
 
 
 def test_amp_advises_fp16_with_a_scaler_on_gpus_without_bf16(run) -> None:
-    finding = _finding(run(capability=(7, 0)), "amp_not_used")
+    finding = finding_of(run(capability=(7, 0)), "amp_not_used")
     assert "GradScaler" in finding.code
     assert "bfloat16" not in finding.code
 
@@ -123,12 +110,12 @@ def test_amp_advises_fp16_with_a_scaler_on_gpus_without_bf16(run) -> None:
     ],
 )
 def test_amp_is_silent_where_it_is_used_or_cannot_be(run, precision, capability, outcome: str, why: str) -> None:
-    status = _status(run(precision, capability=capability), "amp_not_used")
+    status = status_of(run(precision, capability=capability), "amp_not_used")
     assert (status.outcome, why in status.why) == (outcome, True), status.why
 
 
 def test_amp_and_tf32_are_silent_where_the_cpu_sets_the_pace(launch_bound: ProfileView) -> None:
-    amp, tf32 = _status(launch_bound, "amp_not_used"), _status(launch_bound, "tf32_off")
+    amp, tf32 = status_of(launch_bound, "amp_not_used"), status_of(launch_bound, "tf32_off")
     assert (amp.outcome, "the CPU sets the pace" in amp.why) == ("silent", True)
     assert tf32.outcome == "silent"
 
@@ -137,8 +124,8 @@ def test_amp_and_tf32_are_silent_where_the_cpu_sets_the_pace(launch_bound: Profi
 
 
 def test_tf32_fires_on_fp32_kernels_off_the_tensor_cores(run) -> None:
-    finding = _finding(run(matmul_allow_tf32=False, cudnn_allow_tf32=False), "tf32_off")
-    assert _readings(finding)["FP32 matrix kernels off the Tensor Cores, per step"] == 700_000
+    finding = finding_of(run(matmul_allow_tf32=False, cudnn_allow_tf32=False), "tf32_off")
+    assert readings_of(finding)["FP32 matrix kernels off the Tensor Cores, per step"] == 700_000
     assert "matmul is off, cuDNN is off" in finding.seen
     assert finding.saving is not None
     # 700 µs of kernels get 2.5 times as fast, and the CPU waits for most of them.
@@ -148,8 +135,8 @@ def test_tf32_fires_on_fp32_kernels_off_the_tensor_cores(run) -> None:
 
 @pytest.mark.parametrize(("matmul", "cudnn", "time"), [(False, True, 200_000), (True, False, 500_000)])
 def test_tf32_counts_the_kernels_whose_own_switch_is_off(run, matmul: bool, cudnn: bool, time: int) -> None:
-    finding = _finding(run(matmul_allow_tf32=matmul, cudnn_allow_tf32=cudnn), "tf32_off")
-    assert _readings(finding)["FP32 matrix kernels off the Tensor Cores, per step"] == time
+    finding = finding_of(run(matmul_allow_tf32=matmul, cudnn_allow_tf32=cudnn), "tf32_off")
+    assert readings_of(finding)["FP32 matrix kernels off the Tensor Cores, per step"] == time
 
 
 @pytest.mark.parametrize("facts", [RunFacts(), RunFacts(matmul_allow_tf32=False, cudnn_allow_tf32=False)])
@@ -175,7 +162,7 @@ def test_tf32_is_silent_on_a_run_whose_kernels_are_in_tf32_whatever_was_recorded
     ],
 )
 def test_tf32_is_silent_where_on_absent_or_of_no_use(run, precision, capability, facts, outcome: str) -> None:
-    assert _status(run(precision, capability=capability, **facts), "tf32_off").outcome == outcome
+    assert status_of(run(precision, capability=capability, **facts), "tf32_off").outcome == outcome
 
 
 # -- What the forecast says
@@ -186,7 +173,7 @@ def test_tf32_is_silent_where_on_absent_or_of_no_use(run, precision, capability,
 def test_where_there_is_a_forecast_the_saving_is_its(recorded, model: str, rule: str, precision: str) -> None:
     view = recorded(f"{model}/fp32")
     found = forecast(view, precision)
-    saving = _finding(view, rule).saving
+    saving = finding_of(view, rule).saving
     assert saving is not None
     assert saving.expected_ns == round(found.base_ns - found.predicted_ns)
     # The ends are wider by what is not known of the step itself.
@@ -200,7 +187,7 @@ def test_where_there_is_a_forecast_the_saving_is_its(recorded, model: str, rule:
 def test_no_gain_is_promised_where_the_forecast_says_none(recorded, model: str) -> None:
     view = recorded(f"{model}/fp32")
     found = forecast(view, "bf16")
-    amp, tf32 = _status(view, "amp_not_used"), _status(view, "tf32_off")
+    amp, tf32 = status_of(view, "amp_not_used"), status_of(view, "tf32_off")
     assert (amp.outcome, tf32.outcome) == ("silent", "silent")
     longer = f"BF16 would make the step {100 * (found.predicted_ns / found.base_ns - 1):.0f} % longer"
     assert longer in amp.why
@@ -228,16 +215,16 @@ def _waiting(new_trace, microseconds: float) -> ProfileView:
 
 def test_the_dataloader_rule_fires_from_five_percent_of_the_step(new_trace) -> None:
     below, at = _waiting(new_trace, 49.9), _waiting(new_trace, 50)
-    assert _status(below, "dataloader_bound").outcome == "silent"
-    finding = _finding(at, "dataloader_bound")
-    assert _readings(finding) == {"Share of the step": 5.0, "Waiting per step": 50_000, "Worker processes": None}
+    assert status_of(below, "dataloader_bound").outcome == "silent"
+    finding = finding_of(at, "dataloader_bound")
+    assert readings_of(finding) == {"Share of the step": 5.0, "Waiting per step": 50_000, "Worker processes": None}
     assert finding.saving is not None
     assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (10_000, 25_000, 50_000)
 
 
 def test_without_worker_processes_most_of_the_wait_can_go(cpu_trace) -> None:
     facts = RunFacts(dataloader=DataLoaderFacts(num_workers=0))
-    finding = _finding(cpu_trace.view(facts=facts, system=System(cpu_count=2)), "synchronous_dataloader")
+    finding = finding_of(cpu_trace.view(facts=facts, system=System(cpu_count=2)), "synchronous_dataloader")
     assert finding.saving is not None
     assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (5_000, 9_000, 10_000)
     assert "num_workers=2" in finding.code
@@ -251,7 +238,7 @@ def test_loading_while_the_gpu_works_is_no_waiting(new_trace) -> None:
     trace.launch("ampere_sgemm_128x64_nn", 2, 10, 900)
     trace.loader(100, 400)
     view = trace.view()
-    assert {_status(view, rule).outcome for rule in ("dataloader_bound", "synchronous_dataloader")} == {"silent"}
+    assert {status_of(view, rule).outcome for rule in ("dataloader_bound", "synchronous_dataloader")} == {"silent"}
 
 
 # -- GPU utilization
@@ -268,9 +255,9 @@ def _busy(new_trace, microseconds: float) -> ProfileView:
 
 
 def test_the_utilization_rule_fires_below_half_of_the_step(new_trace) -> None:
-    assert _status(_busy(new_trace, 500), "gpu_underutilized").outcome == "silent"
-    finding = _finding(_busy(new_trace, 499), "gpu_underutilized")
-    assert _readings(finding) == {
+    assert status_of(_busy(new_trace, 500), "gpu_underutilized").outcome == "silent"
+    finding = finding_of(_busy(new_trace, 499), "gpu_underutilized")
+    assert readings_of(finding) == {
         "GPU utilization": pytest.approx(49.9),
         "GPU idle per step": 501_000,
         "Kernels launched per step": 1,
@@ -294,12 +281,12 @@ def test_the_utilization_rule_fires_below_half_of_the_step(new_trace) -> None:
     ],
 )
 def test_cudnn_benchmark_fires_only_where_the_hook_saw_it_off(run, facts, outcome: str) -> None:
-    assert _status(run(**facts), "cudnn_benchmark_off").outcome == outcome
+    assert status_of(run(**facts), "cudnn_benchmark_off").outcome == outcome
 
 
 def test_cudnn_benchmark_counts_convolution_kernels_and_shapes(run) -> None:
-    finding = _finding(run(cudnn_benchmark=False), "cudnn_benchmark_off")
-    assert _readings(finding) == {
+    finding = finding_of(run(cudnn_benchmark=False), "cudnn_benchmark_off")
+    assert readings_of(finding) == {
         "Convolution share of the step": 50.0,
         "Convolution kernels per step": 500_000,
         "Different convolution shapes": 2,
@@ -313,7 +300,7 @@ def test_cudnn_benchmark_counts_convolution_kernels_and_shapes(run) -> None:
 
 def test_cudnn_benchmark_does_not_apply_without_convolutions(launch_bound: ProfileView) -> None:
     launch_bound.profile.facts.cudnn_benchmark = False
-    assert _status(launch_bound, "cudnn_benchmark_off").outcome == "not_applicable"
+    assert status_of(launch_bound, "cudnn_benchmark_off").outcome == "not_applicable"
 
 
 # -- All rules

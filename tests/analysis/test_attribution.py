@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_dlprof_plugin.metrics.kernels import coverage
@@ -97,7 +97,6 @@ def test_a_recording_of_kernels_alone_is_a_profile(new_trace) -> None:
 _ID = st.one_of(st.none(), st.integers(1, 12))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     launches=st.lists(st.tuples(st.integers(0, 60), st.integers(3, 10)), max_size=8),
     kernels=st.lists(st.tuples(st.integers(0, 90), st.integers(0, 20), _ID, _ID), min_size=1, max_size=15),

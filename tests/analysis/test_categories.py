@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_dlprof_plugin.model.profile import TIME_CATEGORIES
@@ -86,7 +86,6 @@ def test_an_event_across_a_boundary_counts_in_both_iterations(new_trace) -> None
     assert trace.profile().iterations.category_ns[:, 0, 1].tolist() == [3_000, 5_000]
 
 
-@settings(max_examples=60, deadline=None)
 @given(events=_EVENTS, boundaries=st.lists(st.integers(1, 150), min_size=1, max_size=4, unique=True))
 def test_categories_equal_a_model_that_looks_at_each_nanosecond(new_trace, events, boundaries: list[int]) -> None:
     # GIVEN overlapping events of all kinds on two GPUs, in nanoseconds

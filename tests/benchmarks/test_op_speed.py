@@ -109,6 +109,7 @@ def _fitted(rows: list[dict[str, Any]], folder: Path, monkeypatch: pytest.Monkey
     return table
 
 
+@pytest.mark.long
 def test_the_table_holds_features_and_ratios_to_fp32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = []
     for case in range(8):
@@ -129,6 +130,7 @@ def test_the_table_holds_features_and_ratios_to_fp32(tmp_path: Path, monkeypatch
     assert {name: len(numbers) for name, numbers in product["processes"].items()} == {"fp16": 12, "bf16": 12}
 
 
+@pytest.mark.long
 def test_ops_that_multiply_nothing_are_told_by_name_and_direction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

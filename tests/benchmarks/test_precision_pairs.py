@@ -7,6 +7,8 @@ import statistics
 import pytest
 from precision_pairs.forecast import Row, forecasts
 
+pytestmark = pytest.mark.long
+
 MEDIAN_ERROR = 0.07
 IN_INTERVAL = 0.95
 LARGEST_ERROR = 0.21

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import process_cost
@@ -15,8 +16,9 @@ HOLD = "import time; block = bytearray(b'x' * {size}); time.sleep({seconds})"
 
 
 def test_time_is_the_clocks() -> None:
+    begun_s = time.perf_counter()
     ended = run([sys.executable, "-c", "import time; time.sleep(0.3); print('done')"])
-    assert 0.3 <= ended.seconds < 5
+    assert 0.3 <= ended.seconds <= time.perf_counter() - begun_s
     assert ended.output == "done\n"
 
 

@@ -47,6 +47,7 @@ def test_inference_is_recorded_whole_with_an_iteration_for_each_call(tmp_path: P
     assert int(whole[profile.calls.op].sum()) == 12
 
 
+@pytest.mark.long
 def test_long_inference_is_bounded(tmp_path: Path) -> None:
     _, (profile,) = recorded(
         tmp_path,
@@ -130,6 +131,7 @@ def test_an_evaluation_within_the_recording_belongs_to_no_iteration(tmp_path: Pa
         assert not inside.any()
 
 
+@pytest.mark.long
 def test_an_evaluation_after_enough_iterations_ends_the_recording(tmp_path: Path) -> None:
     _, (profile,) = recorded(
         tmp_path,
@@ -163,7 +165,9 @@ def test_a_closure_calls_the_model_several_times_within_one_step(tmp_path: Path)
     assert numbers(profile) == list(range(12, 22))
 
 
-@pytest.mark.parametrize("how", ["module", "in place", "function"])
+@pytest.mark.parametrize(
+    "how", ["module", *(pytest.param(how, marks=pytest.mark.long) for how in ("in place", "function"))]
+)
 def test_compiling_is_as_without(tmp_path: Path, how: str) -> None:
     text = """
         import torch._dynamo.utils as dynamo
@@ -211,6 +215,7 @@ def test_a_script_with_a_profiler_of_its_own_is_left_alone(tmp_path: Path) -> No
     assert "train.py was not recorded: it uses torch.profiler itself" in done.err
 
 
+@pytest.mark.long
 def test_emit_nvtx_of_scripts_for_dlprof_does_not_keep_the_profiler_out(tmp_path: Path) -> None:
     done, (profile,) = recorded(
         tmp_path,
@@ -248,12 +253,15 @@ def test_only_what_lies_between_the_scripts_marks_is_recorded(tmp_path: Path) ->
     assert len({profile.source.session for profile in found}) == 1
 
 
+@pytest.mark.long
 def test_without_any_mark_that_is_said(tmp_path: Path) -> None:
     done, _ = recorded(tmp_path, "train(26, model, optimizer)", "--profile-range")
     assert "train.py did not call torch.cuda.profiler.start(), so nothing was recorded" in done.err
 
 
-@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+@pytest.mark.parametrize(
+    "method", ["fork", *(pytest.param(how, marks=pytest.mark.long) for how in ("spawn", "forkserver"))]
+)
 def test_ranks_that_the_script_starts_itself_are_profiles_of_one_session(tmp_path: Path, method: str) -> None:
     write(
         tmp_path,
@@ -328,6 +336,7 @@ def test_a_recording_that_cannot_be_written_costs_the_script_nothing(tmp_path: P
     assert "the trace was not written" in done.err
 
 
+@pytest.mark.long
 def test_a_failure_of_ours_is_one_warning(tmp_path: Path) -> None:
     done, found = recorded(
         tmp_path,

@@ -16,6 +16,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from support.marks import short_of  # noqa: E402
 from support.script_runs import SCRIPTS, Done, execute, modules, numbers, profiles, run  # noqa: E402
 
 from models import MODELS  # noqa: E402
@@ -94,13 +95,18 @@ class Ran:
         return found
 
 
-@pytest.fixture(scope="module", params=[*DEMO, *PUBLIC])
+SHORT = {"imagenet", "gan"}
+"""The other models and libraries are for ``make test-all``."""
+
+
+INSTALLED = [name for name in (*DEMO, *PUBLIC) if name in DEMO or importlib.util.find_spec(PUBLIC[name].needs)]
+
+
+@pytest.fixture(scope="module", params=short_of(INSTALLED, SHORT))
 def ran(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     """Both runs."""
     name = request.param
     case = demo(name, DEMO[name]) if name in DEMO else PUBLIC[name]
-    if importlib.util.find_spec(case.needs) is None:
-        pytest.skip(f"{case.needs} is not installed")
     folder = tmp_path_factory.mktemp(name)
     command = (SCRIPTS / case.script, *case.arguments, "--save")
     plain = execute(sys.executable, *command, "plain.pt", cwd=folder)

@@ -14,7 +14,8 @@ from typer.testing import CliRunner, Result
 from tb_dlprof_plugin.cli.main import _SUBCOMMANDS, app
 
 ROOT = Path(__file__).resolve().parents[2]
-RUN = ROOT / "demo" / "recorded" / "resnet50" / "fp32"
+RUN = ROOT / "demo" / "recorded" / "lenet" / "fp32"
+LARGE = ROOT / "demo" / "recorded" / "resnet50" / "fp32"
 OLD_RUN = ROOT / "demo" / "recorded" / "custom" / "amp-fp16"
 SEVERAL = ROOT / "demo" / "recorded" / "mlp"
 TRACE = ROOT / "tests" / "traces" / "cpu_memory.pt.trace.json.gz"
@@ -126,8 +127,8 @@ def test_unknown_is_an_empty_cell_and_numbers_keep_their_digits() -> None:
 
 
 def test_another_table_is_chosen_by_its_name_and_one_that_is_cut_says_so_on_stderr() -> None:
-    result = _run("launches", RUN, "--format", "csv", "--table", "gaps")
-    page = json.loads(_run("launches", RUN, "--format", "json").stdout)
+    result = _run("launches", LARGE, "--format", "csv", "--table", "gaps")
+    page = json.loads(_run("launches", LARGE, "--format", "json").stdout)
     assert [int(row["duration_ns"]) for row in _table(result.stdout)] == [gap["duration_ns"] for gap in page["gaps"]]
     assert page["total_gaps"] > len(page["gaps"])
     assert f"Note: The first {len(page['gaps'])} of {page['total_gaps']:,}." in result.stderr

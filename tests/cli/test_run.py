@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,10 +28,14 @@ from support.script_runs import (
     run,
     write,
 )
+from typer.testing import CliRunner
 
+from tb_dlprof_plugin.cli.main import app
+from tb_dlprof_plugin.cli.run import script
 from tb_dlprof_plugin.cli.run.output_dir import script_name
 from tb_dlprof_plugin.cli.run.results import Written
 from tb_dlprof_plugin.cli.run.summary import print_summary, print_totals
+from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.version import __version__
 
 LOOP = textwrap.dedent("""
@@ -84,13 +90,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory):
         (("--reports", "all", "--output-path", "/proc/out", "train.py"), "choose another --output-path"),
     ],
 )
-def test_what_cannot_work_is_refused_with_what_to_do(tmp_path: Path, arguments, sentence: str) -> None:
+def test_what_cannot_work_is_refused_with_what_to_do(tmp_path: Path, monkeypatch, arguments, sentence: str) -> None:
     (tmp_path / "folder").mkdir()
     write(tmp_path, "print('started')", training=False)
-    done = run(*arguments, cwd=tmp_path)
-    assert (done.status, done.out) == (2, "")
-    assert sentence in done.err
-    assert len(done.err.splitlines()) == 1
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["run", *arguments])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert sentence in done.stderr
+    assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "runs").exists() or list((tmp_path / "runs").iterdir()) == []
 
 
@@ -153,24 +160,32 @@ def test_output_and_status_are_the_scripts_own(recorded) -> None:
 # ---- signals
 
 
-def started(folder: Path, *options: str, prepare: str = "") -> subprocess.Popen[str]:
-    """A script that trains until it is ended, after its first step."""
+@contextlib.contextmanager
+def started(folder: Path, *options: str, prepare: str = "") -> Iterator[subprocess.Popen[str]]:
+    """A script that trains until it is ended, after its first step. Whatever is left of it at the end is killed."""
     script = write(folder, prepare + LOOP)
     process = subprocess.Popen(
         [*TB_DLPROF, "run", "--run-name", "r", *options, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, cwd=folder, env=environment(), stdin=subprocess.DEVNULL, start_new_session=True,
+        # Of tests that run in the background of a shell, children ignore interrupts; Python then leaves them so.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     assert process.stdout is not None
-    assert process.stdout.readline() == "1 steps\n"
-    return process
+    try:
+        assert process.stdout.readline() == "1 steps\n"
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 @pytest.mark.slow
 def test_ctrl_c_ends_the_script_and_what_was_recorded_is_kept(tmp_path: Path) -> None:
-    process = started(tmp_path)
-    assert process.stdout.readline() == "40 steps\n"
-    os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    with started(tmp_path) as process:
+        assert process.stdout.readline() == "40 steps\n"
+        os.kill(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (-signal.SIGINT, "interrupted\n")
     assert "KeyboardInterrupt" in err
     (profile,) = profiles(tmp_path / "runs" / "r")
@@ -179,58 +194,84 @@ def test_ctrl_c_ends_the_script_and_what_was_recorded_is_kept(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_sigterm_reaches_the_script(tmp_path: Path) -> None:
-    process = started(tmp_path)
-    os.kill(process.pid, signal.SIGTERM)
-    process.communicate(timeout=60)
+    with started(tmp_path) as process:
+        os.kill(process.pid, signal.SIGTERM)
+        process.communicate(timeout=60)
     assert process.returncode == -signal.SIGTERM
 
 
 @pytest.mark.slow
 def test_a_script_that_handles_sigterm_ends_as_it_likes(tmp_path: Path) -> None:
-    handler = "import signal\nsignal.signal(signal.SIGTERM, lambda *_: (print('saving', flush=True), sys.exit(7)))\n"
-    process = started(tmp_path, prepare=handler)
-    os.kill(process.pid, signal.SIGTERM)
-    out, _ = process.communicate(timeout=60)
-    assert (process.returncode, out) == (7, "saving\n")
+    # print() in a handler fails where the signal comes within another print().
+    handler = """
+        import os, signal
+
+        def save(*_):
+            os.write(1, b"saving\\n")
+            sys.exit(7)
+
+        signal.signal(signal.SIGTERM, save)
+    """
+    with started(tmp_path, prepare=textwrap.dedent(handler)) as process:
+        os.kill(process.pid, signal.SIGTERM)
+        out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out.removeprefix("40 steps\n")) == (7, "saving\n")
 
 
 @pytest.mark.slow
 def test_duration_writes_the_profile_and_stops_the_script(tmp_path: Path) -> None:
     script = write(tmp_path, LOOP)
-    begun = time.monotonic()
     done = run("--run-name", "r", "--duration", "1", script, cwd=tmp_path)
-    assert (done.status, time.monotonic() - begun < 60) == (0, True)
+    assert done.status == 0
     assert "are recorded; the script is stopped." in done.err
     (profile,) = profiles(tmp_path / "runs" / "r")
     recorded_ns = int(profile.iterations.host_stop_ns[-1] - profile.iterations.host_start_ns[0])
-    assert 0.9e9 < recorded_ns < 3e9
+    assert recorded_ns > 0.9e9
 
 
 @pytest.mark.slow
-def test_a_script_that_does_not_mind_sigterm_is_killed(tmp_path: Path) -> None:
+def test_a_script_that_does_not_mind_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "_GRACE_S", 0.5)
+    begun = tmp_path / "begun"
+    stubborn = f"""
+import signal, time
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open({str(begun)!r}, "w").close()
+time.sleep(600)
+"""
+    script = script.Script([sys.executable, "-c", stubborn], tmp_path)
+
+    def stop_it() -> None:
+        if begun.exists():
+            script.stop()
+
+    assert script.wait(stop_it) == -signal.SIGKILL
+
+
+@pytest.mark.long
+def test_what_was_recorded_of_a_script_that_is_killed_is_kept(tmp_path: Path) -> None:
     script = write(tmp_path, "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + LOOP)
-    begun = time.monotonic()
     done = run("--run-name", "r", "--duration", "0.3", script, cwd=tmp_path)
-    assert (done.status, time.monotonic() - begun > 10) == (0, True)
+    assert done.status == 0
     assert len(profiles(tmp_path / "runs" / "r")) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_delay_begins_after_that_time(tmp_path: Path) -> None:
     script = write(tmp_path, "open('begun', 'w').write(str(__import__('time').time()))\n" + LOOP)
     before = time.time()
     run("--run-name", "r", "--delay", "12", "--duration", "0.3", script, cwd=tmp_path)
     (profile,) = profiles(tmp_path / "runs" / "r")
     first_s = profile.base_time_unix_ns / 1e9 + float(profile.iterations.host_start_ns[0]) / 1e9
-    # From then on two iterations of warm-up; on a busy machine the profiler alone takes seconds to start.
-    assert 12 < first_s - before < 60
+    assert first_s - before > 12
     assert numbers(profile)[0] > 12
 
 
 # ---- torchrun
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_torchrun_records_every_rank_and_the_training_is_the_same(tmp_path: Path) -> None:
     command = ("torchrun", "--nproc-per-node", 2, "--master-port", 29533, SCRIPTS / "imagenet.py", "--epochs", 1)
     torchrun = Path(sys.executable).parent / "torchrun"
@@ -285,33 +326,34 @@ def test_the_model_data_are_the_calls_of_the_profile(recorded) -> None:
             assert calls["start_ns"][parent] <= calls["start_ns"][row]
 
 
+@pytest.fixture
+def earlier(tmp_path: Path, cpu_trace) -> Path:
+    """The event file of a run "train" that is there already."""
+    written: Path = write_profile(tmp_path / "runs" / "train", cpu_trace.profile(session="earlier"))
+    return written
+
+
 @pytest.mark.slow
-def test_a_taken_name_is_numbered_refused_or_replaced(tmp_path: Path) -> None:
+def test_a_taken_name_is_numbered_refused_or_replaced(tmp_path: Path, earlier: Path) -> None:
     script = write(tmp_path, "train(3, model, optimizer)\n")
     short = ("-v", "quiet", "--iter-start", "0", "--iter-stop", "1")
-    for _ in range(2):
-        assert run(*short, script, cwd=tmp_path).status == 0
+    assert run(*short, script, cwd=tmp_path).status == 0
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["train", "train-2"]
     refused = run(*short, "--run-name", "train", script, cwd=tmp_path)
     assert refused.status == 2
     assert "runs/train holds a profile already; give another --run-name, or --force to replace it" in refused.err
-    (old,) = profiles(tmp_path / "runs" / "train")
-    before = set((tmp_path / "runs" / "train").iterdir())
+    assert earlier.exists()
     assert run(*short, "--force", "--run-name", "train", script, cwd=tmp_path).status == 0
     (new,) = profiles(tmp_path / "runs" / "train")
-    assert new.source.session != old.source.session
-    after = set((tmp_path / "runs" / "train").iterdir())
-    assert len(after) == len(before) == 2
-    assert not after & before
+    assert new.source.session != "earlier"
+    assert not earlier.exists()
 
 
 @pytest.mark.slow
-def test_a_forced_run_that_records_nothing_leaves_the_old_one(tmp_path: Path) -> None:
-    write(tmp_path, "train(3, model, optimizer)\n")
-    run("-v", "quiet", "--iter-start", "0", "--iter-stop", "1", "train.py", cwd=tmp_path)
+def test_a_forced_run_that_records_nothing_leaves_the_old_one(tmp_path: Path, earlier: Path) -> None:
     write(tmp_path, "print('no torch')", training=False)
     run("-v", "quiet", "--force", "train.py", cwd=tmp_path)
-    assert len(profiles(tmp_path / "runs" / "train")) == 1
+    assert list((tmp_path / "runs" / "train").iterdir()) == [earlier]
 
 
 # ---- what it says
@@ -330,7 +372,13 @@ def test_the_end_says_what_was_recorded_what_to_change_and_where_to_look(recorde
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("verbosity", "lines"), [("quiet", []), ("minimal", ["tb-dlprof: the profile is in {}."])])
+@pytest.mark.parametrize(
+    ("verbosity", "lines"),
+    [
+        pytest.param("quiet", [], marks=pytest.mark.long),
+        ("minimal", ["tb-dlprof: the profile is in {}."]),
+    ],
+)
 def test_less_can_be_said(tmp_path: Path, verbosity: str, lines: list[str]) -> None:
     script = write(tmp_path, "train(3, model, optimizer)\n")
     done = run("-v", verbosity, "--iter-start", "1", "--iter-stop", "1", script, cwd=tmp_path)
@@ -338,7 +386,7 @@ def test_less_can_be_said(tmp_path: Path, verbosity: str, lines: list[str]) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verbosity", ["verbose", "diagnostic"])
+@pytest.mark.parametrize("verbosity", ["verbose", pytest.param("diagnostic", marks=pytest.mark.long)])
 def test_more_can_be_said(tmp_path: Path, verbosity: str) -> None:
     script = write(tmp_path, "train(3, model, optimizer)\n")
     done = run(f"--verbosity={verbosity}", "--iter_start=1", "--iter_stop=1", script, cwd=tmp_path)
@@ -394,8 +442,9 @@ def test_simple_modes_totals(gpu_frame, ref, capsys) -> None:
 # ---- the command line
 
 
-def test_the_help_names_every_option(tmp_path: Path) -> None:
-    text = execute(*TB_DLPROF, "run", "--help", cwd=tmp_path, COLUMNS="200").out
+def test_the_help_names_every_option(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    text = CliRunner().invoke(app, ["run", "--help"]).stdout
     for option in (
         "--logdir", "--run-name", "--force", "--mode", "--delay", "--duration", "--iter-start", "--iter-stop",
         "--profile-range", "--reports", "--formats", "--output-path", "--base-name", "--dump-model-data",
@@ -405,9 +454,9 @@ def test_the_help_names_every_option(tmp_path: Path) -> None:
     assert "tb-dlprof run -- torchrun --nproc-per-node 2 train.py" in text
 
 
-def test_the_version(tmp_path: Path) -> None:
-    for words in (("--version",), ("run", "--version"), ("run", "-V")):
-        assert execute(*TB_DLPROF, *words, cwd=tmp_path).out == f"{__version__}\n"
+def test_the_version() -> None:
+    for words in (["--version"], ["run", "--version"], ["run", "-V"]):
+        assert CliRunner().invoke(app, words).stdout == f"{__version__}\n"
 
 
 @pytest.mark.parametrize(("typed", "completed"), [("tb-dlprof ru", "run"), ("tb-dlprof run --dur", "--duration")])

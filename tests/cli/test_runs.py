@@ -96,10 +96,10 @@ def test_by_model_there_is_a_row_before_and_after_with_what_to_do_next() -> None
     assert "Stay with FP32." in rows["LeNet5"]["recommendation"]
     assert "torch.autocast" not in rows["LeNet5"]["recommendation"]
     assert rows["VGG16"]["recommendation"].startswith("Keep AMP BF16, the fastest recorded: 3.71 times as fast.")
-    text = _output("runs", RECORDED, "--by-model")
+    text = _output("runs", RECORDED / "vgg16", "--by-model")
     assert "VGG16, batch 64: Keep AMP BF16" in text
-    table = list(csv.DictReader(io.StringIO(_output("runs", RECORDED, "--by-model", "--format", "csv"))))
-    assert float(table[0]["GPU Utilization (%) Before"]) == rows["AlexNet"]["before"]["gpu_utilization"]
+    (row,) = csv.DictReader(io.StringIO(_output("runs", RECORDED / "vgg16", "--by-model", "--format", "csv")))
+    assert float(row["GPU Utilization (%) Before"]) == rows["VGG16"]["before"]["gpu_utilization"]
 
 
 def test_a_sweep_finds_the_fact_in_which_the_runs_differ(batches: Path) -> None:

@@ -13,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from support.marks import long
 
 ROOT = Path(__file__).resolve().parents[2]
 EVENT_FILES = "events.out.tfevents.*"
@@ -31,7 +32,7 @@ def _run(*args: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", ["fp32", "amp-bf16"])
+@pytest.mark.parametrize("precision", [long("fp32"), "amp-bf16"])
 def test_train_profiles_a_model_and_prints_its_true_step_time(tmp_path: Path, precision: str) -> None:
     done = _run(
         *(ROOT / "demo/train.py", "--model", "lenet", "--precision", precision, "--quick", "--steps", "2"),
@@ -44,7 +45,7 @@ def test_train_profiles_a_model_and_prints_its_true_step_time(tmp_path: Path, pr
     assert len(list(tmp_path.glob(EVENT_FILES))) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_record_keeps_event_files_and_says_where_they_come_from(tmp_path: Path) -> None:
     out, traces = tmp_path / "recorded", tmp_path / "traces"
     done = _run(
@@ -65,7 +66,7 @@ def test_record_keeps_event_files_and_says_where_they_come_from(tmp_path: Path) 
     assert "| mlp/fp32 | 32 |" in (out / "README.md").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_demo_trains_two_runs_into_one_log_directory(tmp_path: Path) -> None:
     logdir = tmp_path / "logdir"
     done = _run(ROOT / "demo/run.py", "--no-serve", "--model", "lenet", "--device", "cpu", "--logdir", logdir)

@@ -51,6 +51,7 @@ def test_images_become_floats_from_zero_to_one() -> None:
 
 
 def test_two_marks_on_a_cpu_measure_the_time_between_them() -> None:
+    begun_s = time.perf_counter()
     earlier = Mark(CPU)
     time.sleep(0.01)
-    assert 10 <= Mark(CPU).ms_since(earlier) < 5000
+    assert 10 <= Mark(CPU).ms_since(earlier) <= 1e3 * (time.perf_counter() - begun_s)

@@ -22,9 +22,18 @@ _FLAGS = [
 ]
 
 
-@pytest.fixture(scope="module", params=["true", "false"], ids=["load_fast", "load_slow"])
+BOTH_LOADERS = pytest.mark.parametrize("load_fast", ["true", "false"], ids=["load_fast", "load_slow"], scope="module")
+"""For a test that `make test`, too, runs under each of TensorBoard's loaders."""
+
+
+@pytest.fixture(
+    scope="module", params=["false", pytest.param("true", marks=pytest.mark.long)], ids=["load_slow", "load_fast"]
+)
 def load_fast(request: pytest.FixtureRequest) -> str:
-    """TensorBoard's two loaders: the Rust data server and the Python one."""
+    """TensorBoard's two loaders: the Rust data server and the Python one.
+
+    They differ in how event files are read, which `tests/web` examines under both; pages need one of them.
+    """
     return str(request.param)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
+from e2e.conftest import BOTH_LOADERS
 from playwright.sync_api import expect
 from support.tensorboard import RECORDED, Server, Watched
 
@@ -24,6 +25,7 @@ def _record(folder: Path, cycle: int, precision: str) -> None:
     write_profile(folder, dataclasses.replace(profile, source=source))
 
 
+@BOTH_LOADERS
 def test_new_cycles_and_runs_show_on_reload_and_nothing_is_lost(
     serve: Callable[[Path, int], Server], watched: Watched, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from e2e.conftest import BOTH_LOADERS
 from playwright.sync_api import expect
 from support.tensorboard import RECORDED, Server, Watched
 
@@ -26,6 +27,7 @@ def test_an_empty_logdir_shows_how_to_start(
     assert watched.foreign == []
 
 
+@BOTH_LOADERS
 def test_a_broken_run_shows_its_message_and_leaves_the_others_alone(
     serve: Callable[[Path, int], Server], watched: Watched, tmp_path: Path, monkeypatch
 ) -> None:

@@ -143,9 +143,7 @@ def test_its_kernels_say_what_ours_do_of_tensor_cores(server: Server) -> None:
         assert {used for used, _, _ in found.values()} == {"Yes", "No"}
 
 
-def test_the_page_leads_to_it(server: Server, load_fast: str, watched: Watched) -> None:
-    if load_fast == "true":
-        return  # the loader has no part in it
+def test_the_page_leads_to_it(server: Server, watched: Watched) -> None:
     watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run=hook_amp_bf16")
     links = watched.page.frame_locator("iframe").get_by_test_id("trace-links")
     expect(links).to_contain_text("Choose run hook_amp_bf16, worker host_1 there.", timeout=_PAGE_MS)

@@ -1,7 +1,8 @@
-"""The recordings that the accounts are held against.
+"""The recordings that are checked.
 
 Recorded traces of every kind (`tests/traces`), the demo's recorded event files, the literal traces of the tests, and,
-where ``TB_DLPROF_TRACES`` names directories (separated as in PATH), every trace below them.
+where ``TB_DLPROF_TRACES`` names directories (separated as in PATH), every trace below them. All but `SHORT` and those
+of that variable are marked ``long``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
+from invariants.properties import NotRecorded
 from invariants.raw import RawTrace, read_raw
 
 import tb_dlprof_plugin
@@ -28,11 +31,24 @@ TRACES = ROOT / "tests" / "traces"
 RECORDED = ROOT / "demo" / "recorded"
 NOTHING_RECORDED = {"cpu_empty.pt.trace.json.gz"}
 """Traces without a training step, which are refused."""
+SHORT = {
+    # Each torch version, with each kind of file that its profiler wrote on the CPU.
+    "torch_1_9_cpu_memory", "torch_1_9_cpu_legacy", "torch_1_12_cpu_stack", "torch_1_12_cpu_memory",
+    "torch_1_13_cpu_user_ranges", "torch_2_1_cpu_memory", "torch_2_1_cpu_loader", "torch_2_4_cpu_events_export",
+    "torch_2_8_cpu_training", "cpu_all_options", "cpu_script",
+    # On a GPU: eager, graphs, compiled, other threads, streams, GPUs and ranks; options on and off.
+    "cuda_training", "all_options", "checkpointing", "cuda_graph", "cuda_only", "data_parallel", "hook_amp_bf16",
+    "legacy_cuda", "nccl_rank0", "no_external_ids", "no_steps", "sync_events", "threads", "torch_compile", "two_gpus",
+    "two_streams", "user_ranges",
+    # Event files with a light window and without, and literal traces.
+    "mlp-fp32", "lenet-amp-fp16", "custom-fp32", "literal-fp16", "literal-cpu",
+}  # fmt: skip
+"""What ``make test`` checks: one at least of each torch version, kind of recording, GPU or none, and kind of file."""
 LITERALS = ("fp32", "tf32", "fp16", "cpu")
 _SUFFIXES = (".json", ".json.gz")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recording:
     """A profile and, where it comes from a trace that is valid JSON, the trace read a second time."""
 
@@ -43,25 +59,35 @@ class Recording:
 
     @cached_property
     def raw(self) -> RawTrace:
-        """The trace; the test is skipped where it cannot be had."""
+        """The trace; `NotRecorded` where it cannot be had."""
         found = read_raw(self.path) if self.path.name.endswith(_SUFFIXES) else None
         if found is None:
-            pytest.skip("no trace that the standard library reads")
+            raise NotRecorded("no trace that the standard library reads")
         return found
 
     @cached_property
     def averages(self) -> dict[str, Any]:
-        """Torch's own averages of the same recording; the test is skipped where there are none."""
-        name = self.path.name.removesuffix(".gz").removesuffix(".pt.trace.json")
-        beside = self.path.with_name(f"{name}.key_averages.json")
-        if not beside.exists():
-            pytest.skip("no averages were recorded beside it")
-        found: dict[str, Any] = json.loads(beside.read_text())
+        """Torch's own averages of the same recording."""
+        found: dict[str, Any] = json.loads(_averages_of(self.path).read_text())
         return found
 
     def has_note(self, *codes: str) -> bool:
         """Whether the reader noted one of these about the file."""
         return any(note.code in codes for note in self.profile.notes)
+
+
+def _averages_of(path: Path) -> Path:
+    """The file beside a trace that holds torch's averages."""
+    name = path.name.removesuffix(".gz").removesuffix(".pt.trace.json")
+    return path.with_name(f"{name}.key_averages.json")
+
+
+def _has_exact_averages(trace: Path) -> bool:
+    """Up to version 2.3 torch wrote whole microseconds, rounds them otherwise in its rows, and nests by them."""
+    if not _averages_of(trace).exists():
+        return False
+    version = json.loads(_averages_of(trace).read_text())["recorded"]["torch"]
+    return tuple(int(part) for part in version.split(".")[:2]) >= (2, 4)
 
 
 def _below(folder: Path) -> list[Path]:
@@ -79,10 +105,21 @@ def _sources() -> dict[str, Path | str]:
     return found
 
 
+def _parameter(name: str) -> ParameterSet:
+    """All cases of a recording go to the same worker, which then analyses it once."""
+    one = pytest.mark.xdist_group(f"recording {name}")
+    foreign = isinstance(source := _SOURCES[name], Path) and ROOT not in source.parents
+    return pytest.param(name, marks=[one] if foreign or name in SHORT else [one, pytest.mark.long], id=name)
+
+
 _SOURCES = _sources()
+AVERAGED = [
+    _parameter(name) for name, source in _SOURCES.items() if isinstance(source, Path) and _has_exact_averages(source)
+]
+"""Parameters for the fixture `recording`: those with torch's own averages in nanoseconds."""
 
 
-@pytest.fixture(scope="module", params=_SOURCES, ids=lambda name: name)
+@pytest.fixture(scope="session", params=[_parameter(name) for name in _SOURCES])
 def recording(request: pytest.FixtureRequest) -> Recording:
     """One recording after the other."""
     name: str = request.param

@@ -20,12 +20,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from invariants.conftest import Recording
+from invariants.conftest import AVERAGED, Recording
+from invariants.properties import NotRecorded, Properties
 
 from tb_dlprof_plugin.metrics.averages import OperatorAverage, kernel_averages, operator_averages
 from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.model.tree import inherit
 
+PROPERTIES = Properties()
 NS_PER_CALL = 1.001
 """How far a time may be off for each call: torch keeps µs as floating point, the trace three decimals."""
 MODULE_PREFIX = "tb_dlprof::module::"
@@ -53,9 +55,10 @@ class Allowance:
     compare_device: bool
 
 
-def test_averages_equal_those_of_torch(recording: Recording) -> None:
+@PROPERTIES.seen_in("cuda_training", "torch_2_8_cpu_training")
+def averages_equal_those_of_torch(recording: Recording) -> None:
     if not (recording.profile.calls.duration_ns % 1000).any():
-        pytest.skip("whole microseconds: torch up to 2.3 rounds them otherwise in its rows, and nests by them")
+        raise NotRecorded("whole microseconds: torch up to 2.3 rounds them otherwise in its rows, and nests by them")
     averages = recording.averages
     rows = averages.get("rows_without_overhead", averages["rows"])
     torchs = [row for row in rows if row["device_type"] == "CPU"]
@@ -66,16 +69,22 @@ def test_averages_equal_those_of_torch(recording: Recording) -> None:
     assert not set(ours) - {_name_of(row) for row in torchs} - OVERHEAD
 
 
-def test_kernels_copies_and_sets_equal_those_of_torch(recording: Recording) -> None:
+@PROPERTIES.seen_in("cuda_training", "two_streams")
+def kernels_copies_and_sets_equal_those_of_torch(recording: Recording) -> None:
     rows = recording.averages["rows"]
     torchs = {row["key"]: row for row in rows if row["device_type"] != "CPU" and not row["user_annotation"]}
     ours = {row.name: row for row in kernel_averages(recording.view)}
     if not ours:
-        pytest.skip("nothing ran on a GPU")
+        raise NotRecorded("nothing ran on a GPU")
     assert set(torchs) - set(ours) <= SYNC_EVENTS
     for name, row in ours.items():
         assert row.calls == torchs[name]["count"], name
         assert abs(row.device_ns - torchs[name]["self_device_us"] * 1e3) <= NS_PER_CALL * row.calls, name
+
+
+@pytest.mark.parametrize("recording", AVERAGED, indirect=True)
+def test_key_averages(recording: Recording) -> None:
+    PROPERTIES.assert_hold(recording)
 
 
 def _name_of(row: dict[str, Any]) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
-import pytest
 from invariants.conftest import Recording
+from invariants.properties import Properties
 
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
@@ -25,6 +25,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page
 
+PROPERTIES = Properties()
 REF = RunRef("run", "trace", 0, 0)
 Page = Callable[[ProfileView, RunRef, Selection], msgspec.Struct]
 PAGES: list[Page] = [
@@ -40,33 +41,39 @@ PAGES: list[Page] = [
 ]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.__name__)
-def test_a_page_is_valid_json_of_at_most_a_megabyte(recording: Recording, page: Page) -> None:
-    data = encode_page(page(recording.view, REF, recording.view.selection()))
-    assert len(data) <= MAX_RESPONSE_BYTES
-    json.loads(data, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+@PROPERTIES.of_every_recording
+def a_page_is_valid_json_of_at_most_a_megabyte(recording: Recording) -> None:
+    for page in PAGES:
+        data = encode_page(page(recording.view, REF, recording.view.selection()))
+        assert len(data) <= MAX_RESPONSE_BYTES
+        json.loads(data, parse_constant=_no_json)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.__name__)
-def test_no_time_is_negative_and_no_share_is_over_the_whole(recording: Recording, page: Page) -> None:
-    content = msgspec.to_builtins(page(recording.view, REF, recording.view.selection()))
-    # A saving that may as well be a loss says so.
-    wrong = [
-        (path, value)
-        for path, value in _numbers(content)
-        if not path.endswith("saving.low_ns")
-        if (path.endswith(("_ns", "calls")) and "start" not in path and "time_ns" not in path and value < 0)
-        or (path.endswith("percent") and "saving" not in path and not 0 <= value <= 100.000001)
-    ]
-    assert not wrong
-    assert_a_sentence(content["headline"])
-    # Its shares are those on the page; a finding's title has its own.
-    if page is not advice_page:
-        shares = [value for path, value in _numbers(content) if "percent" in path]
-        if page in (kernels_page, ops_page):
-            shares += _shares_of_rows(content["rows"])
-        told = re.findall(r"(?<!under )(?<!over )(?<![\d.])(\d+(?:\.\d+)?) %", content["headline"])
-        assert set(told) <= {f"{share:.{digits}f}" for share in shares for digits in (0, 1)}
+def _no_json(name: str) -> None:
+    raise AssertionError(f"{name} is no JSON")
+
+
+@PROPERTIES.of_every_recording
+def no_time_is_negative_and_no_share_is_over_the_whole(recording: Recording) -> None:
+    for page in PAGES:
+        content = msgspec.to_builtins(page(recording.view, REF, recording.view.selection()))
+        # A saving that may as well be a loss says so.
+        wrong = [
+            (path, value)
+            for path, value in _numbers(content)
+            if not path.endswith("saving.low_ns")
+            if (path.endswith(("_ns", "calls")) and "start" not in path and "time_ns" not in path and value < 0)
+            or (path.endswith("percent") and "saving" not in path and not 0 <= value <= 100.000001)
+        ]
+        assert not wrong
+        assert_a_sentence(content["headline"])
+        # Its shares are those on the page; a finding's title has its own.
+        if page is not advice_page:
+            shares = [value for path, value in _numbers(content) if "percent" in path]
+            if page in (kernels_page, ops_page):
+                shares += _shares_of_rows(content["rows"])
+            told = re.findall(r"(?<!under )(?<!over )(?<![\d.])(\d+(?:\.\d+)?) %", content["headline"])
+            assert set(told) <= {f"{share:.{digits}f}" for share in shares for digits in (0, 1)}
 
 
 def assert_a_sentence(text: str) -> None:
@@ -86,7 +93,8 @@ def _shares_of_rows(rows: list[dict[str, Any]]) -> list[float]:
     return [100 * part / sum(parts) for part in parts if sum(parts)]
 
 
-def test_a_run_compared_with_itself_is_the_same(recording: Recording) -> None:
+@PROPERTIES.of_every_recording
+def a_run_compared_with_itself_is_the_same(recording: Recording) -> None:
     side = CompareInput(recording.view, REF, recording.view.selection())
     page = compare_page(side, side)
     assert page.speedup in (None, 1.0)
@@ -101,6 +109,10 @@ def test_a_run_compared_with_itself_is_the_same(recording: Recording) -> None:
     assert all(op.a_ns == op.b_ns for op in page.ops)
     assert all(family.a_ns == family.b_ns for family in page.families)
     assert all(metric.a == metric.b for metric in page.metrics)
+
+
+def test_pages(recording: Recording) -> None:
+    PROPERTIES.assert_hold(recording)
 
 
 def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:

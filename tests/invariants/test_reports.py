@@ -6,11 +6,13 @@ import csv
 import functools
 import io
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from invariants.conftest import Recording
+from invariants.properties import Check, NotRecorded, Properties
 
 from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.metrics.kernels import kernel_totals
@@ -21,39 +23,67 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.reports.registry import REPORTS, make_report
 from tb_dlprof_plugin.store.run_ref import RunRef
 
+PROPERTIES = Properties()
 REF = RunRef("run", "trace", 0, 0)
 Rows = list[dict[str, Any]]
 FIGURES = ("CPU", "GPU", "CPU Overhead", "GPU Idle")
 
 
-@pytest.fixture(scope="module", params=["all iterations", "the later half", "the first", "with a key node"])
-def chosen(recording: Recording, request: pytest.FixtureRequest) -> tuple[ProfileView, Selection]:
-    """A frame and a selection of it."""
+class Chosen(NamedTuple):
+    """A frame and a selection of it; ``name`` says which."""
+
+    name: str
+    view: ProfileView
+    selection: Selection
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@functools.lru_cache(maxsize=1)
+def choices(recording: Recording) -> list[Chosen]:
+    """All iterations, the later half, the first, and what a key node makes of the recording; each of them once."""
     view = recording.view
     count = len(view.profile.iterations)
-    if request.param == "with a key node":
-        candidates = key_node_candidates(view)
-        if not candidates:
-            pytest.skip("no op was recorded")
-        view = ProfileView(with_key_node(view.profile, candidates[0][0]))
-        return view, view.selection()
-    if request.param != "all iterations" and count == 1:
-        pytest.skip("there is one iteration")
-    first, last = {"all iterations": (0, count - 1), "the later half": (count // 2, count - 1)}.get(
-        request.param, (0, 0)
-    )
-    return view, view.selection(first, last)
+    found = [Chosen("all iterations", view, view.selection(0, count - 1))]
+    if count > 1:
+        found.append(Chosen("the later half", view, view.selection(count // 2, count - 1)))
+        found.append(Chosen("the first", view, view.selection(0, 0)))
+    if candidates := key_node_candidates(view):
+        cut = ProfileView(with_key_node(view.profile, candidates[0][0]))
+        found.append(Chosen("with a key node", cut, cut.selection()))
+    return found
 
 
-@functools.lru_cache(maxsize=32)
-def rows_of(name: str, chosen: tuple[ProfileView, Selection]) -> Rows:
-    report = make_report(name, chosen[0], REF, chosen[1])
+def for_each_choice(check: Callable[[Chosen], None]) -> Check:
+    """The property of a recording that each choice of its iterations has this one.
+
+    It passes over a recording if the property passes over every choice.
+    """
+
+    @functools.wraps(check)
+    def of_recording(recording: Recording) -> None:
+        reasons = []
+        for chosen in choices(recording):
+            try:
+                check(chosen)
+            except NotRecorded as reason:
+                reasons.append(str(reason))
+        if len(reasons) == len(choices(recording)):
+            raise NotRecorded("; ".join(sorted(set(reasons))))
+
+    return of_recording
+
+
+@functools.lru_cache(maxsize=64)
+def rows_of(name: str, chosen: Chosen) -> Rows:
+    report = make_report(name, chosen.view, REF, chosen.selection)
     return [dict(zip(report.columns, row, strict=True)) for row in report.rows]
 
 
 @functools.lru_cache(maxsize=4)
-def summary_of(chosen: tuple[ProfileView, Selection]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(make_report("summary", chosen[0], REF, chosen[1]).to_json())
+def summary_of(chosen: Chosen) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(make_report("summary", chosen.view, REF, chosen.selection).to_json())
     return found
 
 
@@ -61,7 +91,9 @@ def total(rows: Rows, column: str) -> int:
     return sum(row[column] or 0 for row in rows)
 
 
-def test_every_gpu_report_has_the_same_gpu_time(chosen: tuple[ProfileView, Selection]) -> None:
+@PROPERTIES.of_every_recording
+@for_each_choice
+def every_gpu_report_has_the_same_gpu_time(chosen: Chosen) -> None:
     summary = summary_of(chosen)
     kernels = rows_of("kernel", chosen)
     gpu_ns = total(kernels, "Total GPU Time (ns)")
@@ -76,10 +108,10 @@ def test_every_gpu_report_has_the_same_gpu_time(chosen: tuple[ProfileView, Selec
     assert sum(row["Total GPU Time (ns)"] for row in kernels if row["Kind"] != "kernel") == memory
 
 
-def test_it_is_that_of_the_kernels_page_and_of_what_has_no_recorded_launch(
-    chosen: tuple[ProfileView, Selection],
-) -> None:
-    view, selection = chosen
+@PROPERTIES.of_every_recording
+@for_each_choice
+def it_is_that_of_the_kernels_page_and_of_what_has_no_recorded_launch(chosen: Chosen) -> None:
+    view, selection = chosen.view, chosen.selection
     launches = view.profile.launches
     linked = int(kernel_totals(view, selection).total_ns.sum())
     rest = total(rows_of("kernel", chosen), "Total GPU Time (ns)") - linked
@@ -91,8 +123,9 @@ def test_it_is_that_of_the_kernels_page_and_of_what_has_no_recorded_launch(
         assert late or linked + rest == int(launches.duration_ns.sum())
 
 
-@pytest.mark.parametrize("figure", FIGURES)
-def test_op_types_have_the_times_and_calls_of_their_ops(chosen: tuple[ProfileView, Selection], figure: str) -> None:
+@PROPERTIES.of_every_recording
+@for_each_choice
+def op_types_have_the_times_and_calls_of_their_ops(chosen: Chosen) -> None:
     ops, types = rows_of("detail", chosen), rows_of("op_type", chosen)
     assert total(ops, "No. Calls") == total(types, "No. Calls")
     assert len(ops) == total(types, "No. Nodes")
@@ -100,16 +133,19 @@ def test_op_types_have_the_times_and_calls_of_their_ops(chosen: tuple[ProfileVie
     for op in ops:
         by_type.setdefault(op["Op Type"], []).append(op)
     assert set(by_type) == {row["Op Name"] for row in types}
-    for row in types:
-        mine = by_type[row["Op Name"]]
-        known = [op for op in mine if op[f"Min {figure} Time (ns)"] is not None]
-        assert (row[f"Total {figure} Time (ns)"] or 0) == total(mine, f"Total {figure} Time (ns)")
-        if known:
-            assert row[f"Min {figure} Time (ns)"] == min(op[f"Min {figure} Time (ns)"] for op in known)
-            assert row[f"Max {figure} Time (ns)"] == max(op[f"Max {figure} Time (ns)"] for op in known)
+    for figure in FIGURES:
+        for row in types:
+            mine = by_type[row["Op Name"]]
+            known = [op for op in mine if op[f"Min {figure} Time (ns)"] is not None]
+            assert (row[f"Total {figure} Time (ns)"] or 0) == total(mine, f"Total {figure} Time (ns)")
+            if known:
+                assert row[f"Min {figure} Time (ns)"] == min(op[f"Min {figure} Time (ns)"] for op in known)
+                assert row[f"Max {figure} Time (ns)"] == max(op[f"Max {figure} Time (ns)"] for op in known)
 
 
-def test_no_figure_contradicts_itself(chosen: tuple[ProfileView, Selection]) -> None:
+@PROPERTIES.of_every_recording
+@for_each_choice
+def no_figure_contradicts_itself(chosen: Chosen) -> None:
     for name in ("detail", "op_type", "group_node"):
         for row in rows_of(name, chosen):
             for figure in FIGURES:
@@ -120,7 +156,9 @@ def test_no_figure_contradicts_itself(chosen: tuple[ProfileView, Selection]) -> 
                 assert row["Total CPU Overhead Time (ns)"] <= row["Total CPU Time (ns)"]
 
 
-def test_the_summary_counts_each_op_and_each_kernel_once(chosen: tuple[ProfileView, Selection]) -> None:
+@PROPERTIES.of_every_recording
+@for_each_choice
+def the_summary_counts_each_op_and_each_kernel_once(chosen: Chosen) -> None:
     summary = summary_of(chosen)
     for table, first, number, report in (
         ("all_ops", "all_op", "number_of_ops", "detail"),
@@ -137,7 +175,9 @@ def test_the_summary_counts_each_op_and_each_kernel_once(chosen: tuple[ProfileVi
     assert len({op["Op ID"] for op in ops}) == len(ops)
 
 
-def test_kernels_of_an_op_sum_to_it_and_its_eligible_part_is_no_more(chosen: tuple[ProfileView, Selection]) -> None:
+@PROPERTIES.of_every_recording
+@for_each_choice
+def kernels_of_an_op_sum_to_it_and_its_eligible_part_is_no_more(chosen: Chosen) -> None:
     of_op: dict[str, int] = {}
     calls: dict[str, int] = {}
     for row in rows_of("kernel", chosen):
@@ -158,7 +198,9 @@ def test_kernels_of_an_op_sum_to_it_and_its_eligible_part_is_no_more(chosen: tup
         assert utilization == pytest.approx(share)
 
 
-def test_api_times_of_kernels_are_those_of_their_launches(chosen: tuple[ProfileView, Selection]) -> None:
+@PROPERTIES.of_every_recording
+@for_each_choice
+def api_times_of_kernels_are_those_of_their_launches(chosen: Chosen) -> None:
     launches, kernels = rows_of("iteration", chosen), rows_of("kernel", chosen)
     assert total(launches, "API Call Time (ns)") == total(kernels, "Total API Time (ns)")
     assert (summary_of(chosen)["all_kernels"]["all_kernels"]["cpu_time_ns"] or 0) == total(
@@ -169,8 +211,10 @@ def test_api_times_of_kernels_are_those_of_their_launches(chosen: tuple[ProfileV
     assert total(kernels, "Total API Time (ns)") <= total(rows_of("api", chosen), "Total Time (ns)")
 
 
-def test_iterations_are_those_selected(chosen: tuple[ProfileView, Selection]) -> None:
-    view, selection = chosen
+@PROPERTIES.of_every_recording
+@for_each_choice
+def iterations_are_those_selected(chosen: Chosen) -> None:
+    view, selection = chosen.view, chosen.selection
     numbers = view.profile.iterations.number[selection.first : selection.last + 1].tolist()
     assert {row["Iteration"] for row in rows_of("iteration", chosen)} <= set(numbers)
     summary = summary_of(chosen)
@@ -185,11 +229,13 @@ def test_iterations_are_those_selected(chosen: tuple[ProfileView, Selection]) ->
         assert sum(share or 0 for share in shares) == pytest.approx(100)
 
 
-def test_the_whole_model_holds_what_its_ops_do(chosen: tuple[ProfileView, Selection]) -> None:
+@PROPERTIES.seen_in("hook_amp_bf16", "lenet-amp-fp16")
+@for_each_choice
+def the_whole_model_holds_what_its_ops_do(chosen: Chosen) -> None:
     rows = rows_of("group_node", chosen)
-    totals = module_totals(*chosen)
+    totals = module_totals(chosen.view, chosen.selection)
     if not rows or totals is None:
-        pytest.skip("no modules were recorded")
+        raise NotRecorded("no modules were recorded")
     outside = totals.outside
     ops = [row for row in rows_of("detail", chosen) if not row["Op Name"].startswith("unassociated_")]
     assert rows[0]["No. Calls Aggregated"] + int(outside.op_calls.sum()) == total(ops, "No. Calls")
@@ -200,18 +246,22 @@ def test_the_whole_model_holds_what_its_ops_do(chosen: tuple[ProfileView, Select
         assert (row["Total GPU Idle Time (ns)"] or 0) <= (rows[0]["Total GPU Idle Time (ns)"] or 0)
 
 
-def test_ops_are_idle_no_longer_than_the_gpu(chosen: tuple[ProfileView, Selection]) -> None:
+@PROPERTIES.seen_in("hook_amp_bf16", "lenet-amp-fp16")
+@for_each_choice
+def ops_are_idle_no_longer_than_the_gpu(chosen: Chosen) -> None:
     rows = rows_of("group_node", chosen)
-    view, _ = chosen
+    view = chosen.view
     launches = view.profile.launches
     if not rows or not len(launches):
-        pytest.skip("no modules or no GPU")
+        raise NotRecorded("no modules or no GPU")
     span = int((launches.start_ns + launches.duration_ns).max() - launches.start_ns.min())
     assert rows[0]["Total GPU Idle Time (ns)"] <= span * max(1, len(view.profile.iterations.gpu_ids))
     assert rows[0]["Total GPU Idle Time (ns)"] <= total(rows_of("detail", chosen), "Total GPU Idle Time (ns)")
 
 
-def test_cuda_calls_sum_to_their_time(chosen: tuple[ProfileView, Selection]) -> None:
+@PROPERTIES.of_every_recording
+@for_each_choice
+def cuda_calls_sum_to_their_time(chosen: Chosen) -> None:
     rows = rows_of("api", chosen)
     if rows and total(rows, "Self Time (ns)"):
         assert sum(row["Time (%)"] for row in rows) == pytest.approx(100)
@@ -219,23 +269,30 @@ def test_cuda_calls_sum_to_their_time(chosen: tuple[ProfileView, Selection]) -> 
         assert row["Self Time (ns)"] <= row["Total Time (ns)"]
 
 
-@pytest.mark.parametrize("name", REPORTS)
-def test_both_formats_hold_every_row(chosen: tuple[ProfileView, Selection], name: str) -> None:
-    if name == "expert_systems" and chosen[1] != chosen[0].selection():
-        pytest.skip("the advice has tests of its own")
-    report = make_report(name, chosen[0], REF, chosen[1])
-    document = json.loads(report.to_json(), parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
-    lines = list(csv.reader(io.StringIO(report.to_csv())))
-    if name != "summary":
-        assert len(document) == len(report.rows) == len(lines) - 1
-        assert tuple(lines[0]) == report.columns
-        assert all(len(line) == len(report.columns) for line in lines)
+@PROPERTIES.of_every_recording
+@for_each_choice
+def both_formats_hold_every_row(chosen: Chosen) -> None:
+    for name in REPORTS:
+        if name == "expert_systems" and chosen.selection != chosen.view.selection():
+            continue  # The advice is that of the whole recording.
+        report = make_report(name, chosen.view, REF, chosen.selection)
+        document = json.loads(report.to_json(), parse_constant=_no_json)
+        lines = list(csv.reader(io.StringIO(report.to_csv())))
+        if name != "summary":
+            assert len(document) == len(report.rows) == len(lines) - 1
+            assert tuple(lines[0]) == report.columns
+            assert all(len(line) == len(report.columns) for line in lines)
 
 
-def test_a_key_node_keeps_everything_but_the_iterations(recording: Recording) -> None:
+def _no_json(text: str) -> None:
+    raise AssertionError(f"{text} is no JSON")
+
+
+@PROPERTIES.seen_in("cuda_training", "torch_2_8_cpu_training")
+def a_key_node_keeps_everything_but_the_iterations(recording: Recording) -> None:
     candidates = key_node_candidates(recording.view)
     if not candidates:
-        pytest.skip("no op was recorded")
+        raise NotRecorded("no op was recorded")
     profile = recording.profile
     id_, _, calls = candidates[0]
     cut = with_key_node(profile, id_)
@@ -256,3 +313,7 @@ def test_a_key_node_keeps_everything_but_the_iterations(recording: Recording) ->
     assert (cut.launches.attribution == Attribution.ORPHAN).sum() == (
         profile.launches.attribution == Attribution.ORPHAN
     ).sum()
+
+
+def test_reports(recording: Recording) -> None:
+    PROPERTIES.assert_hold(recording)

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_prints_the_ratio_last() -> None:
     command = [sys.executable, str(ROOT / "benchmarks/tensorboard_startup.py"), "--pairs", "1"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL)

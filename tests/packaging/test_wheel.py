@@ -113,7 +113,7 @@ def test_the_wheel_bears_the_version_and_needs_no_torch(wheel: Path) -> None:
     assert not any("torch" in line for line in needed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_source_distribution_brings_the_finished_bundle_and_builds_without_npm(
     sdist: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ _MUTATIONS = st.lists(st.sampled_from(list(MUTATIONS)).flatmap(_mutation), min_s
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(name=st.sampled_from(list(TRACES)), mutations=_MUTATIONS, packed=st.sampled_from([None, None, None, 0.3, 0.9]))
 def test_a_broken_trace_gives_a_profile_or_one_error(tmp_path_factory, name, mutations, packed) -> None:
     text = apply(TRACES[name], mutations)

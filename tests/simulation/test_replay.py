@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_dlprof_plugin.simulation.replay import (
@@ -194,7 +194,6 @@ def kernels_of(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row.stream >= 0]
 
 
-@settings(max_examples=100, deadline=None)
 @given(_ROWS, st.integers(0, 3))
 def test_a_step_takes_as_long_as_the_cpu_or_a_stream_at_least_and_as_all_of_them_at_most(
     rows: list[Row], gap: int
@@ -209,7 +208,6 @@ def test_a_step_takes_as_long_as_the_cpu_or_a_stream_at_least_and_as_all_of_them
     assert found.step_ns <= host + sum(of_streams) + len(kernels) * (LAUNCH_LATENCY_NS + gap * US) + 1e-6
 
 
-@settings(max_examples=100, deadline=None)
 @given(_ROWS)
 def test_steps_over_and_over_are_never_shorter_than_the_cpus_or_the_gpus_work(rows: list[Row]) -> None:
     found = again(rows)
@@ -217,7 +215,6 @@ def test_steps_over_and_over_are_never_shorter_than_the_cpus_or_the_gpus_work(ro
     assert found.step_ns >= found.gpu_ns - 1e-6
 
 
-@settings(max_examples=100, deadline=None)
 @given(_ROWS.filter(bool), st.data())
 def test_a_longer_kernel_never_makes_one_step_shorter(rows: list[Row], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(rows) - 1))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_dlprof_plugin.model.profile import SCHEMA_VERSION, CallPlaces, LightCalls, LightLaunches, LightWindow, Profile
@@ -87,7 +87,6 @@ def test_a_kernel_on_an_unnamed_device_and_a_recording_without_ops_can_be_stored
     _assert_same(decode(encode(profile)), profile)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from support.marks import short_of
 
 from tb_dlprof_plugin.comparison.amp_overhead import cast_calls, scaler_calls
 from tb_dlprof_plugin.model.profile import Ints, KernelKind, Role
@@ -35,6 +36,7 @@ OFF_PERCENT = {
 RIGHT_PERCENT = {"transformers/t5": 86, "torchvision/shufflenet_v2_x1_0": 94}
 """T5's attention is torch's by single products, which computes in FP32 whatever it is given."""
 ITERATION = 1
+SHORT = {"lenet", "resnet50", "torchvision/mobilenet_v3_large", "custom", "transformers/bert", "torchvision/swin_t"}
 
 
 def of_iteration(view: ProfileView) -> Ints:
@@ -85,14 +87,14 @@ def ran_in_half(amp: ProfileView) -> dict[Op, bool]:
     return {op: half > single for op, (single, half) in times.items()}
 
 
-@pytest.mark.parametrize("model", EXACT)
+@pytest.mark.parametrize("model", short_of(EXACT, SHORT & set(EXACT)))
 def test_as_many_casts_are_predicted_as_autocast_makes(recorded: Callable[[str], ProfileView], model: str) -> None:
     made = casts_of(recorded(f"{model}/amp-fp16"))
     assert sum(made) > 10
     assert predicted_casts(recorded(f"{model}/fp32")) == made
 
 
-@pytest.mark.parametrize("model", FORWARD_EXACT)
+@pytest.mark.parametrize("model", short_of(FORWARD_EXACT, SHORT & set(FORWARD_EXACT)))
 def test_as_many_forward_casts_are_predicted_as_autocast_makes(
     recorded: Callable[[str], ProfileView], model: str
 ) -> None:
@@ -103,14 +105,14 @@ def test_as_many_forward_casts_are_predicted_as_autocast_makes(
     assert 0.8 * backward < predicted[1] <= backward
 
 
-@pytest.mark.parametrize("model", OFF_PERCENT)
+@pytest.mark.parametrize("model", short_of(OFF_PERCENT, SHORT & set(OFF_PERCENT)))
 def test_other_models_casts_are_predicted_within_bounds(recorded: Callable[[str], ProfileView], model: str) -> None:
     made, _ = casts_of(recorded(f"{model}/amp-fp16"))
     predicted, _ = predicted_casts(recorded(f"{model}/fp32"))
     assert abs(predicted - made) <= OFF_PERCENT[model] / 100 * made
 
 
-@pytest.mark.parametrize("model", [*EXACT, *FORWARD_EXACT, *OFF_PERCENT])
+@pytest.mark.parametrize("model", short_of([*EXACT, *FORWARD_EXACT, *OFF_PERCENT], SHORT))
 def test_most_forward_time_is_predicted_in_the_right_precision(
     recorded: Callable[[str], ProfileView], model: str
 ) -> None:

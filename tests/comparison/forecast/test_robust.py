@@ -132,7 +132,7 @@ def _add(trace: Any, event: tuple[str, str, Any, int, int, tuple[int, int]]) -> 
         getattr(trace, what)(at, duration)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_EVENTS, st.integers(0, 4), st.sampled_from(PRECISIONS), st.sampled_from([None, 1, 8, 10**12]))
 def test_a_trace_of_anything_has_a_forecast_or_a_reason(
     new_trace: Callable[..., Any], events: list[Any], steps: int, precision: str, batch_size: int | None
