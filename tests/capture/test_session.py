@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tb_dlprof_plugin.capture import TbDlprofWarning, baseline_timer, profile
+from tb_dlprof_plugin.capture import TbDlprofWarning, baseline_timer, profile  # noqa: E402
 from tb_dlprof_plugin.capture import session as session_module  # noqa: E402
 from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
 

@@ -31,7 +31,7 @@ from support.script_runs import (
 from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.main import app
-from tb_dlprof_plugin.cli.run import script
+from tb_dlprof_plugin.cli.run import script as script_process
 from tb_dlprof_plugin.cli.run.output_dir import script_name
 from tb_dlprof_plugin.cli.run.results import Written
 from tb_dlprof_plugin.cli.run.summary import print_summary, print_totals
@@ -231,7 +231,7 @@ def test_duration_writes_the_profile_and_stops_the_script(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_a_script_that_does_not_mind_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(script, "_GRACE_S", 0.5)
+    monkeypatch.setattr(script_process, "_GRACE_S", 0.5)
     begun = tmp_path / "begun"
     stubborn = f"""
 import signal, time
@@ -240,7 +240,7 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 open({str(begun)!r}, "w").close()
 time.sleep(600)
 """
-    script = script.Script([sys.executable, "-c", stubborn], tmp_path)
+    script = script_process.Script([sys.executable, "-c", stubborn], tmp_path)
 
     def stop_it() -> None:
         if begun.exists():
