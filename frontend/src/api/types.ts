@@ -501,7 +501,7 @@ export interface ModuleRow {
  * `rows` by falling GPU time (CPU time without a GPU), a module always before those below it.
  *
  * So the first of them are a tree too; `total_rows` counts them before the row limit. Without recorded modules there
- * are no rows. `model` names the root. `from_stacks`: paths are made of Python stack views, "ResNet_0.Conv2d_3".
+ * are no rows. `model` names the root. `from_stacks`: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
  */
 export interface ModulesPage {
   ref: RunRef;
@@ -1569,7 +1569,7 @@ export interface TrustPage {
   reasons: TrustReason[];
 }
 
-/** One of the two runs; `step_text` says how its step is known, and what the recorder added. */
+/** One of the two runs; `step_text` gives the source of its step and the recorder's overhead. */
 export interface CompareSide {
   ref: RunRef;
   title: string;
@@ -1871,7 +1871,7 @@ export interface ComparePage {
   warnings: string[];
 }
 
-/** A finding in a cell: what the rule found, what to change, what it should save per step (None: no estimate). */
+/** A finding in a cell: the problem, the change, the saving per step (None: no estimate). */
 export interface RunAdvice {
   rule: string;
   severity: string;
@@ -2070,7 +2070,7 @@ export interface CompareKernel {
   cast: boolean;
 }
 
-/** One op of both runs with what it launched before and after; `reason_text` says why a side is missing. */
+/** One op of both runs with its launches before and after; `reason_text` explains a missing side. */
 export interface CompareOpDetail {
   op: CompareOp;
   reason_text: string;
@@ -2097,9 +2097,9 @@ export interface TraceFile {
 /**
  * What to choose in the PyTorch Profiler tab to see this profile there.
  *
- * `span` is None where the worker has one trace. `reads` is "copy" if the tab finds the rewritten trace,
- * "original" if it finds that of torch, from which it reads no device times; `remedy` is the command that makes the
- * copy.
+ * `span` is None where the worker has one trace. `reads` is "copy" where the tab finds a trace that it
+ * understands, "original" where it finds what torch wrote, of which it reads no device times; `remedy` is the
+ * command that makes the copy.
  */
 export interface PytorchTab {
   run: string;
