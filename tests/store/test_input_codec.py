@@ -19,8 +19,8 @@ from tb_dlprof_plugin.model.shapes import InputShapes, TensorList, inputs_text
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
-from tb_dlprof_plugin.store.event_file import read_profiles
 from tb_dlprof_plugin.store.input_codec import decode_dtypes, decode_shapes, encode_dtypes, encode_shapes
+from tb_dlprof_plugin.store.logdir import read_profiles
 
 RECORDED = Path(__file__).parents[2] / "demo" / "recorded"
 

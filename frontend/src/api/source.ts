@@ -1,65 +1,7 @@
 /** What routes there are and what each answers; where answers come from; what can go wrong. */
-import type {
-  AdvicePage,
-  ByModelPage,
-  CompareOpDetail,
-  ComparePage,
-  ForecastPage,
-  KernelsPage,
-  KeyNodesPage,
-  LaunchesPage,
-  ManyRunsPage,
-  MemoryPage,
-  ModulesPage,
-  OpDetail,
-  OpsPage,
-  Overview,
-  Related,
-  ReportPage,
-  RooflinePage,
-  RunIndex,
-  SearchPage,
-  SweepPage,
-  TensorCoresPage,
-  TimelineEvent,
-  TimelineEventsPage,
-  TimelineMatches,
-  TimelinePage,
-  TraceLinks,
-  TrustPage,
-} from "./types";
+import type { Routes } from "./types";
 
-/** The answer of each route. */
-export interface Routes {
-  runs: RunIndex;
-  overview: Overview;
-  ops: OpsPage;
-  op: OpDetail;
-  modules: ModulesPage;
-  kernels: KernelsPage;
-  launches: LaunchesPage;
-  timeline: TimelinePage;
-  timeline_events: TimelineEventsPage;
-  timeline_event: TimelineEvent;
-  timeline_matches: TimelineMatches;
-  tensor_cores: TensorCoresPage;
-  roofline: RooflinePage;
-  memory: MemoryPage;
-  key_nodes: KeyNodesPage;
-  search: SearchPage;
-  related: Related;
-  report: ReportPage;
-  advice: AdvicePage;
-  compare: ComparePage;
-  compare_op: CompareOpDetail;
-  forecast: ForecastPage;
-  many_runs: ManyRunsPage;
-  by_model: ByModelPage;
-  sweep: SweepPage;
-  trace_links: TraceLinks;
-  trust: TrustPage;
-}
-
+export type { Routes };
 export type Route = keyof Routes;
 export type Query = Record<string, string | number | null>;
 

@@ -3,8 +3,8 @@
  * parameters that it keeps in the address, and what it asks the server. Their order is that of `PAGES`.
  */
 import type { ComponentType } from "preact";
-import type { Query, Route, Routes } from "../api/source";
-import type { RunEntry } from "../api/types";
+import type { Route, Routes } from "../api/source";
+import type { Queries, RangeQuery, RunEntry } from "../api/types";
 import type { AnyParam } from "../state/param";
 import { SHARED_PARAMS } from "../state/params";
 import { PAGES, type Page } from "../state/pages";
@@ -35,11 +35,14 @@ import { tensorCoresTable } from "../views/tensor_cores/params";
 import { rooflineTable } from "../views/roofline/params";
 import { LAUNCHES_PARAMS } from "../views/launches/params";
 
+/** All parameters that a route has beside run and range; null leaves one to the server. */
+type OwnQuery<R extends Route> = Required<Omit<Queries[R], keyof RangeQuery>>;
+
 /** What the server is asked for a page of one profile, beside run and range. */
 export interface PageQuery<R extends Route> {
   route: R;
   /** Of the page's own parameters. */
-  own?: () => Query;
+  own?: () => OwnQuery<R>;
 }
 
 interface Described {
