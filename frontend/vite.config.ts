@@ -5,7 +5,7 @@ import type { Plugin } from "vite";
 
 const root = new URL("./", import.meta.url);
 
-/** Puts the licence texts of what is bundled beside the bundle. */
+/** Puts the licence texts of what is bundled next to the bundle. */
 function licences(): Plugin {
   return {
     name: "licences",

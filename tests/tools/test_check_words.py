@@ -25,6 +25,8 @@ import check_words
             [(2, "held against")],
         ),
         (".tsx", "<p>What became of it</p>\n", [(1, "What became of")]),
+        (".tsx", '<p class="small promise" title={`beside ${name}`}>\n', [(1, "beside")]),
+        (".tsx", "<p class={`small promise-${name}`}>\n", []),
     ],
 )
 def test_words_are_found_in_prose_alone(suffix: str, text: str, expected: list[tuple[int, str]]) -> None:

@@ -9,7 +9,7 @@ const answer = (body: string, status = 200) => vi.fn(async () => new Response(bo
 afterEach(() => vi.unstubAllGlobals());
 
 describe("the client", () => {
-  it("asks beside index.js, whatever the prefix", async () => {
+  it("sends requests to the directory of index.js, whatever the prefix", async () => {
     const fetched = answer('{"runs": []}');
     vi.stubGlobal("fetch", fetched);
     await new Client(BASE).get("runs", {});

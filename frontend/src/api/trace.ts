@@ -8,7 +8,7 @@ const PIECE_BYTES = 1_000_000;
 /** Pieces under way at a time: behind an SSH tunnel the way takes longer than the reading. */
 const AT_ONCE = 4;
 
-/** `tell` hears how many bytes have arrived. Rejects with what `signal` says once it is aborted. */
+/** `tell` is called with the number of bytes that have arrived. Rejects with the reason of `signal` once it is aborted. */
 export async function readTrace(
   client: Client,
   query: Query,

@@ -14,7 +14,7 @@ export function useProgress<R extends GrowingRoute>(route: R, query: Query): Res
   const asked = `${generation} ${routeAddress(route, query)}`;
   const [progress, setProgress] = useState({ asked, have: 0 });
   const have = progress.asked === asked ? progress.have : 0;
-  // `have` says nothing to the server: it tells the answers apart.
+  // `have` does not change the answer: it makes the address of each request its own.
   const resource = useResource(route, have > 0 ? { ...query, have } : query, route);
   const { data, stale } = resource;
   const next = data && !stale && data.done < data.total && data.done > have ? data.done : null;

@@ -18,7 +18,7 @@ export interface Resource<T> {
   retry: () => void;
 }
 
-/** Nobody notices a wait below this. */
+/** A wait below this is not noticed. */
 const SLOW_MS = 200;
 
 export interface Connection {
@@ -72,7 +72,7 @@ export function useResource<R extends Route>(route: R, query: Query | null, keep
       .catch((error: unknown) => {
         if (controller.signal.aborted) return;
         const shown = error instanceof ApiError ? error : new ApiError(String(error), 0);
-        // Where the server could not be asked, what it said last stays beside the error; what it refuses is not there.
+        // If the server could not be reached, its last answer stays next to the error; what it refuses is not shown.
         setHeld((before) => ({
           address,
           keep,

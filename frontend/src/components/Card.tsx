@@ -1,4 +1,4 @@
-/** A titled box of the page. What its drawings and small tables offer to take away is one menu in the title line. */
+/** A titled box of the page. The downloads of its drawings and small tables are one menu in the title line. */
 import type { ComponentChildren } from "preact";
 import { useCallback, useId, useState } from "preact/hooks";
 import { SlotContext, type Register, type Download } from "./export/slot";

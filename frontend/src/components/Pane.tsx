@@ -1,4 +1,4 @@
-/** What is selected in a table, beside it. Escape and the button close it; the focus goes back to the row that it was opened from. */
+/** What is selected in a table, next to it. Escape and the button close it; the focus goes back to the row that it was opened from. */
 import type { ComponentChildren } from "preact";
 import { useShortcut } from "../keys/useShortcut";
 

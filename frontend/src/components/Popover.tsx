@@ -5,7 +5,7 @@ import { usePopover } from "./usePopover";
 interface PopoverProps {
   /** What stands on the button. */
   face: ComponentChildren;
-  /** What it is called for those who hear the page. */
+  /** Its name for screen readers. */
   label: string;
   testId: string;
   /** For tests and styles: what is chosen. */

@@ -1,4 +1,4 @@
-/** An interval with its expected value on a line from 0; a reference line, and a second value beside the first where there is one. */
+/** An interval with its expected value on a line from 0; a reference line, and a second value next to the first where there is one. */
 interface RangeBarProps {
   /** End of the line, in the unit of all values. */
   max: number;

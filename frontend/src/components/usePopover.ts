@@ -1,5 +1,5 @@
 /**
- * What opens and closes a panel beside its button: a click elsewhere and, where wanted, the focus elsewhere close it; Escape and `close`
+ * Opens and closes a panel next to its button: a click elsewhere and, where wanted, the focus elsewhere close it; Escape and `close`
  * do as well and give the focus back to the button.
  */
 import type { RefObject } from "preact";

@@ -1,5 +1,5 @@
 /**
- * What tells iterations apart, and the ops that could do it instead (DLProf's key node). A disclosure beside the range of
+ * What separates iterations, and the ops that could do it instead (DLProf's key node). A disclosure next to the range of
  * iterations; where nothing marked the steps of a recording, a notice with the likeliest ops.
  */
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -17,7 +17,7 @@ interface KeyNodePickerProps {
   choice: ProfileChoice;
   /** Null goes back to the steps that were recorded. */
   onChange: (keyNode: string | null) => void;
-  /** Tells two of them apart for those who hear the page. */
+  /** Distinguishes two of them for screen readers. */
   label?: string;
   testId?: string;
 }

@@ -1,4 +1,4 @@
-/** The first lines of a page: its title, its answer in one sentence, the range of iterations it speaks of, what tells them apart, and whether they can be trusted. */
+/** The first lines of a page: its title, its answer in one sentence, the range of iterations that it is about, what separates them, and whether they can be trusted. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { profileQuery } from "../api/queries";

@@ -16,7 +16,7 @@ export const WHOLE_ONLY =
 interface RangeFieldsProps {
   range: SelectedRange;
   onChange: (range: IterationRange | null) => void;
-  /** Tells two of them apart for those who hear the page. */
+  /** Distinguishes two of them for screen readers. */
   label?: string;
 }
 

@@ -8,7 +8,7 @@ import { PageSkeleton } from "../components/Skeleton";
 
 interface ResourceViewProps<T> {
   resource: Resource<T>;
-  /** Below an error: what may mend it. */
+  /** Below an error: what may fix it. */
   remedy?: ComponentChildren;
   /** What leads from a part that an exported file does not hold to the whole; the profile's own by default. */
   onWhole?: (() => void) | null;

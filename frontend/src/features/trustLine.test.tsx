@@ -50,7 +50,7 @@ it("needs nothing to open where there is no reason", async () => {
   expect(line()?.textContent).toContain("Base: good");
 });
 
-it("keeps its place empty where nobody answers", async () => {
+it("keeps its place empty if there is no answer", async () => {
   await show(() => Promise.reject(new Error("gone")));
   expect(line()).toBeNull();
   expect(root.querySelector(".trust")?.textContent).toBe("");

@@ -2,7 +2,7 @@
  * One colour per meaning, on every page. A time category and a precision each have a colour that nothing else has; what a
  * figure divides otherwise (parts of the step, families of kernels ...) takes from the series `--c-s1` to `--c-s11`, a key the
  * same one in every figure of its kind. `styles/theme.css` holds the light and the dark shade of each custom property named
- * here; `colours.test.ts` holds both to what can be told apart, with any kind of colour vision.
+ * here; `colours.test.ts` checks that both are distinguishable, with any kind of colour vision.
  */
 
 /** The exclusive time categories, in their order of precedence, which is that of every stack, and what the recorder added on top. */

@@ -59,7 +59,7 @@ describe("numbers", () => {
     ]);
   });
 
-  it("keeps the ends of percentages honest", () => {
+  it("does not round to the ends of percentages", () => {
     expect(formatPercent(0)).toBe("0 %");
     expect(formatPercent(0.001)).toBe("<0.01 %");
     expect(formatPercent(99.97)).toBe(">99.9 %");

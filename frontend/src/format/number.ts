@@ -43,7 +43,7 @@ export function formatCount(value: number | null): string {
   return Number.isInteger(value) ? formatInteger(value) : threeDigits(value);
 }
 
-/** A percentage from 0 to 100. The ends are kept honest: 99.97 is not printed as 100 and 0.001 not as 0. */
+/** A percentage from 0 to 100. Nothing is rounded to the ends: 99.97 is not printed as 100 and 0.001 not as 0. */
 export function formatPercent(value: number | null): string {
   if (value === null) return EM_UNKNOWN;
   if (value > 0 && value < 0.01) return "<0.01 %";

@@ -10,7 +10,7 @@ afterEach(() => {
   window.history.replaceState(null, "", window.location.pathname);
 });
 
-/** What the page asks of the window around it: whose keys it hears, and the messages that it sends. */
+/** What the page uses of the window around it: the events that it listens to, and the messages that it sends. */
 function asked(query: string): string[] {
   const calls: string[] = [];
   const around = {
@@ -24,7 +24,7 @@ function asked(query: string): string[] {
   return calls;
 }
 
-it("hears keys and reloads of TensorBoard, and leaves a notebook around it alone", () => {
+it("listens to keys and reloads of TensorBoard, and leaves a notebook around it alone", () => {
   expect(asked("?name=tb_dlprof")).toEqual(["keydown", "experimental.bootstrap"]);
   expect(asked("?name=tb_dlprof&alone=1")).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /**
- * Key presses in this page, and in TensorBoard's around it while this page is the one that is shown there: whoever has just
- * clicked on TensorBoard's tab can search at once.
+ * Key presses in this page, and in TensorBoard's around it while this page is the one that is shown there: a search is possible
+ * right after a click on TensorBoard's tab.
  */
 import { tensorBoardWindow } from "../state/tensorboard";
 import { isTyping } from "../state/typing";

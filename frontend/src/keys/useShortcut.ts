@@ -3,7 +3,7 @@ import { createContext } from "preact";
 import { useContext, useEffect, useRef } from "preact/hooks";
 import { Shortcuts } from "./shortcuts";
 
-/** Without a provider (a component on its own, in a test) keys are claimed of nobody. */
+/** Without a provider (a component on its own, in a test) a claimed key has no effect. */
 export const ShortcutContext = createContext(new Shortcuts());
 
 /** `run` null: not now. */

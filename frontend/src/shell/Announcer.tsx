@@ -1,4 +1,4 @@
-/** Says what changed to those who hear the page. */
+/** Announces to screen readers what changed. */
 import { useEffect, useState } from "preact/hooks";
 import { onAnnounce } from "../state/pageFocus";
 

@@ -135,7 +135,7 @@ describe("each page draws its answer", () => {
     expect(root.querySelector(".donut .legend")?.textContent).not.toContain("Tensor Cores");
   });
 
-  it("Overview says what the run computed in, and how its loss scale fared", async () => {
+  it("Overview shows what the run computed in, and what its loss scale did", async () => {
     await open("");
     const precision = byId("overview-precision")!;
     expect(byId("overview-precision-label")?.textContent).toBe("AMP FP16 (autocast)");
@@ -155,7 +155,7 @@ describe("each page draws its answer", () => {
     expect(byId("overview-precision-label")?.textContent).toBe("unknown");
   });
 
-  it("Ops with the selected op beside the table", async () => {
+  it("Ops with the selected op next to the table", async () => {
     await open(hash({ page: "ops", run: "resnet50/fp32", op: "op1" }));
     expect(byId("op-detail")?.textContent).toContain("which is off");
     expect(byId("op-detail")?.querySelectorAll("canvas, .chart")).toHaveLength(1);

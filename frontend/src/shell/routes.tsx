@@ -35,10 +35,10 @@ import { tensorCoresTable } from "../views/tensor_cores/params";
 import { rooflineTable } from "../views/roofline/params";
 import { LAUNCHES_PARAMS } from "../views/launches/params";
 
-/** All parameters that a route has beside run and range; null leaves one to the server. */
+/** All parameters that a route has in addition to run and range; null leaves one to the server. */
 type OwnQuery<R extends Route> = Required<Omit<Queries[R], keyof RangeQuery>>;
 
-/** What the server is asked for a page of one profile, beside run and range. */
+/** What is requested for a page of one profile, in addition to run and range. */
 export interface PageQuery<R extends Route> {
   route: R;
   /** Of the page's own parameters. */
@@ -51,7 +51,7 @@ interface Described {
   question: string;
   /** The key after g that leads to it. */
   key: string;
-  /** What it keeps in the address beside what all pages share. */
+  /** What it keeps in the address in addition to what all pages share. */
   params?: readonly AnyParam[];
 }
 

@@ -20,7 +20,7 @@ export interface Searched {
 }
 
 interface Candidate extends Omit<SearchHit, "kind" | "fit"> {
-  /** What is searched beside the label. */
+  /** What is searched in addition to the label. */
   more: string;
 }
 

@@ -1,4 +1,4 @@
-/** From page to page and from run to run: what changes beside them. */
+/** From page to page and from run to run: what changes with them. */
 import { batch } from "@preact/signals";
 import { connectedParams } from "./address";
 import { expectPageFocus } from "./pageFocus";
@@ -31,7 +31,7 @@ export function openPage(page: Page, ...changes: readonly Assignment[]): void {
   goTo(page, ...changes);
 }
 
-/** Shows another profile. What speaks of the one before goes. */
+/** Shows another profile. Parameters that are about the previous one are reset. */
 export function showProfile(choice: ProfileChoice, ...changes: readonly Assignment[]): void {
   batch(() => {
     for (const param of connectedParams()) if (param.options.ofRun) param.reset();

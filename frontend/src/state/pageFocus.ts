@@ -1,6 +1,6 @@
 /**
- * Where the focus goes when the page changes: to the heading of the new page, or to the measure that was searched for. Asked for
- * by whoever changes the page, done by the page's head when it is drawn.
+ * Where the focus goes when the page changes: to the heading of the new page, or to the measure that was searched for. Requested
+ * where the page is changed, done by the page's head when it is drawn.
  */
 import { isTyping } from "./typing";
 
@@ -12,7 +12,7 @@ export function expectPageFocus(term: string | null = null): void {
   wanted = { term };
 }
 
-/** Who speaks for the page; returns what ends that. */
+/** Sets what announces texts to screen readers; returns what ends that. */
 export function onAnnounce(speak: (text: string) => void): () => void {
   announcer = speak;
   return () => {
@@ -20,7 +20,7 @@ export function onAnnounce(speak: (text: string) => void): () => void {
   };
 }
 
-/** Says something to those who hear the page. */
+/** Announces a text to screen readers. */
 export function announce(text: string): void {
   announcer?.(text);
 }
@@ -30,7 +30,7 @@ export function takePageFocus(heading: HTMLElement, sentence: string): void {
   if (!wanted) return;
   const { term } = wanted;
   wanted = null;
-  // Whoever began to type meanwhile goes on typing.
+  // A text field that was entered meanwhile keeps the focus.
   if (isTyping(document.activeElement) || document.querySelector("dialog[open]")) return;
   announce(sentence);
   if (term !== null && focusTerm(term)) return;

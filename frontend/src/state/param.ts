@@ -1,6 +1,6 @@
 /**
  * A parameter of the page: a signal and its spelling in the address. Components read `param.value`, which subscribes them to
- * this one alone, and assign it; `address.ts` keeps the address in step. Each page declares its own beside itself.
+ * this one alone, and assign it; `address.ts` keeps the address in step. Each page declares its own next to itself.
  */
 import { batch, signal, type Signal } from "@preact/signals";
 
@@ -14,7 +14,7 @@ export interface Spelling<T> {
 }
 
 export interface ParamOptions {
-  /** It speaks of what one run holds, and goes when another run is picked. */
+  /** It is about what one run holds, and is reset when another run is picked. */
   ofRun?: boolean;
   /** It names one thing: a link to another page that names one drops the filters, which may not let it through. */
   namesOne?: boolean;

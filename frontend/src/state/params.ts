@@ -1,4 +1,4 @@
-/** The parameters that all pages share. What one page alone has is declared beside it, in its `params.ts`. */
+/** The parameters that all pages share. What one page alone has is declared next to it, in its `params.ts`. */
 import { choiceParam, pair, Param, textParam } from "./param";
 import { PAGES } from "./pages";
 import { readProfile, readRange, writeProfile, writeRange } from "./profile";

@@ -1,4 +1,4 @@
-/** Whether a key pressed there is text for something: no shortcut may take it away. */
+/** Whether a key pressed there is text for something: no shortcut may use it. */
 export function isTyping(target: EventTarget | null): boolean {
   const element = target as Partial<HTMLElement> | null;
   if (typeof element?.tagName !== "string") return false;

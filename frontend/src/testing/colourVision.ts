@@ -66,7 +66,7 @@ function lab(rgb: Triple): Triple {
   return [116 * fy! - 16, 500 * (fx! - fy!), 200 * (fy! - fz!)];
 }
 
-/** CIEDE2000 between two colours as somebody with `vision` sees them. */
+/** CIEDE2000 between two colours as seen with `vision`. */
 export function difference(one: string, other: string, vision: string): number {
   const matrix = VISIONS[vision]!;
   return ciede2000(lab(times(matrix, linear(one))), lab(times(matrix, linear(other))));

@@ -753,7 +753,7 @@ export const advice: AdvicePage = {
       change: "Set the flag once at the start.",
       code: "torch.backends.cudnn.benchmark = True",
       saving: null,
-      saving_unknown_because: "What cuDNN would choose cannot be told from a recording.",
+      saving_unknown_because: "What cuDNN would choose is not recorded.",
       confirm: "Record again with the flag set.",
       references: [],
       confidence: "medium",

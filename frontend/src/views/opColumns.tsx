@@ -103,7 +103,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       id: "precision",
       header: "Precision",
       definition: DEFINITIONS.precision,
-      // An op without matrix math has no precision of it, which is not the same as one that nobody could tell.
+      // An op without matrix math has no precision of it, which is not the same as an unknown one.
       value: (row) => row.precision || (row.tc_eligible === "no" ? "–" : null),
       filter: "choice",
       width: "104px",

@@ -1,4 +1,4 @@
-/** Bars that are means of several iterations in a row: what tells them apart, and what they need beside the mean. */
+/** Bars that are means of several iterations in a row: how they are distinguished, and what they show in addition to the mean. */
 import type { ScatterSeriesOption } from "echarts/charts";
 import { number } from "../export/columns";
 import type { Column } from "../table/columns";
@@ -26,7 +26,7 @@ export function longestMarks(bars: readonly Merged[], colour: string): ScatterSe
   };
 }
 
-/** What a table of the bars says beside the means. */
+/** The columns of a table of the bars in addition to the means. */
 export const MERGED: Column<Merged>[] = [
   number(
     "Last iteration",

@@ -1,4 +1,4 @@
-/** A small button that unfolds what can be taken away: the files, the clipboard and, of drawings, the picture and the table. */
+/** A small button that unfolds the downloads: the files, the clipboard and, of drawings, the picture and the table. */
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { usePopover } from "../usePopover";
 import { copyText } from "../CopyButton";

@@ -56,7 +56,7 @@ export function Drawing<Row>({ name, columns, rows, children }: DrawingProps<Row
   );
 }
 
-/** The table below a drawing is taken away by the drawing's own menu. */
+/** The table below a drawing is downloaded by the drawing's own menu. */
 const NO_SLOT: Register = () => () => {};
 
 /** What a page is about: the run and the iterations, for the titles of pictures and the names of files. */

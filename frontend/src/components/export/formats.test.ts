@@ -17,7 +17,7 @@ const ROWS: Row[] = [
   { name: "=1+\t1", ns: null },
 ];
 
-describe("what is taken away of a table", () => {
+describe("what is downloaded of a table", () => {
   it("is quoted where a spreadsheet would run it", () => {
     expect(["=1+1", "+1", "-1", "@x", "\tx"].map(csvCell)).toEqual(["'=1+1", "'+1", "'-1", "'@x", "'\tx"]);
     expect(csvCell('=a,"b"')).toBe(`"'=a,""b"""`);

@@ -1,5 +1,5 @@
 /**
- * Columns and rows in; text to take away out: CSV (RFC 4180), tab-separated for a spreadsheet, JSON with the keys of our reports.
+ * Columns and rows in; the text of a download out: CSV (RFC 4180), tab-separated for a spreadsheet, JSON with the keys of our reports.
  * Numbers are unrounded with their unit in the heading or key; unknown is an empty cell, in JSON null.
  */
 import type { Unit } from "../../format/unit";

@@ -2,7 +2,7 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useRef } from "preact/hooks";
 
-/** What can be taken away of one drawing or table. */
+/** What can be downloaded of one drawing or table. */
 export interface Download {
   /** Names it in the menu and, behind "dlprof-", its files, unless `file` does. */
   name: string;

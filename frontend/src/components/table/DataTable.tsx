@@ -34,7 +34,7 @@ interface DataTableProps<Row> {
   arrange?: (sorted: Row[], filtered: boolean) => Row[];
   /** What stands before the content of a row's first cell. */
   lead?: (row: Row) => ComponentChildren;
-  /** What stands beside the number of rows. */
+  /** What stands next to the number of rows. */
   actions?: ComponentChildren;
   /** Small tables do without filters; their files are in the menu of the card around them. */
   plain?: boolean;

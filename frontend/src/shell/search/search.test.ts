@@ -17,7 +17,7 @@ const answer: SearchPage = {
 };
 
 describe("the search", () => {
-  it("holds words against parts of names", () => {
+  it("compares words with parts of names", () => {
     expect(fit(["layer1", "conv2"], "layer1.0.conv2/conv2d")).toBe(0);
     expect(fit(["conv"], "layer1.0.conv2/conv2d")).toBe(1);
     expect(fit(["onv"], "layer1.0.conv2/conv2d")).toBe(2);

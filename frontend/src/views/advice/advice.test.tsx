@@ -102,7 +102,7 @@ describe("the findings", () => {
     expect(button.getAttribute("aria-expanded")).toBe("true");
     const details = document.getElementById(button.getAttribute("aria-controls")!)!;
     expect(details.hidden).toBe(false);
-    expect(details.textContent).toContain("cannot be told from a recording");
+    expect(details.textContent).toContain("is not recorded");
     await click(byId("open-all"));
     expect(root.querySelectorAll('[data-testid="finding-details"][aria-expanded="true"]')).toHaveLength(3);
     await click(byId("open-all"));
@@ -112,7 +112,7 @@ describe("the findings", () => {
   it("open and take the focus where the address names them", async () => {
     await open("&p.tb_dlprof.finding=f3");
     expect(document.activeElement).toBe(card("cudnn_benchmark"));
-    expect(card("cudnn_benchmark").textContent).toContain("cannot be told from a recording");
+    expect(card("cudnn_benchmark").textContent).toContain("is not recorded");
   });
 
   it("are filtered by severity, which the address remembers", async () => {

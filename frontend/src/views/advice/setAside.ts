@@ -5,7 +5,7 @@ import { dismissedParam, resolvedParam } from "./params";
 
 export type Aside = "dismissed" | "resolved";
 
-/** What is done in the run that is shown: marks of another run say nothing about this one. */
+/** What is done in the run that is shown: marks of another run do not apply to this one. */
 function done(): readonly string[] {
   const { run, rules } = resolvedParam.value;
   return run === null || run === profileParam.value.run ? rules : [];

@@ -14,7 +14,7 @@ import { keyOfModule } from "./drill";
 import { Difference, matchText } from "./drillColumns";
 import { pairModuleParam, pairParam, compareTable } from "./params";
 
-/** A time of one side; an op that the side does not have is told apart from an unknown time. */
+/** A time of one side; an op that the side does not have is distinguished from an unknown time. */
 function SideTime({ id, ns }: { id: string | null; ns: number | null }) {
   return <Value value={ns} unit="ns" missing={id === null ? "not in run" : "unknown"} />;
 }

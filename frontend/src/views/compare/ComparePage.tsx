@@ -84,7 +84,7 @@ export function ComparePage({ data, query }: { data: CompareData; query: Query }
 /** Which run is faster, as far as the interval tells. */
 function direction(data: CompareData): string {
   if (data.speedup === null) return "The step time of a run is unknown.";
-  if (data.noise) return "Which run is faster cannot be told.";
+  if (data.noise) return "Which run is faster is unknown.";
   return data.speedup >= 1 ? "The candidate is faster." : "The candidate is slower.";
 }
 

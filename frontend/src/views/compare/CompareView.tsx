@@ -89,7 +89,7 @@ export function CompareView({ entries }: { entries: RunEntry[] }) {
         <EmptyMessage>
           {inFile
             ? "Comparing takes two runs, and this file holds one: tb-dlprof export makes a file of both, with their comparison."
-            : "Comparing takes two runs. Record a second one, with automatic mixed precision for example, into a directory beside the first and press Refresh."}
+            : "Comparing takes two runs. Record a second one, with automatic mixed precision for example, into a directory next to the first and press Refresh."}
         </EmptyMessage>
       ) : (
         <ResourceView

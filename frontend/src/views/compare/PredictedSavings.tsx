@@ -264,7 +264,7 @@ function Ops({ panel, data }: { panel: KeptForecastPanel; data: ComparePage }) {
     <details class="promise-ops">
       <summary>Each op: forecast and measured, what was missed by most first</summary>
       <DataTable
-        name={`promised ops ${panel.precision}`}
+        name={`predicted ops ${panel.precision}`}
         testId="promised-ops"
         columns={COLUMNS}
         rows={panel.ops}

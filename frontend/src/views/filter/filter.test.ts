@@ -58,7 +58,7 @@ describe("what the pages are filtered to", () => {
     expect(opsTable.value).toEqual({ sorting: { id: "calls", desc: true }, filters: [] });
   });
 
-  it("leads to every page that knows of it; its own page selects it", () => {
+  it("leads to every page that shows it; its own page selects it", () => {
     const pages = ["ops", "kernels", "modules", "advice", "tensor_cores", "roofline", "launches", "memory"];
     const own = { op: ["ops", opParam], kernel: ["kernels", kernelParam], module: ["modules", moduleParam] } as const;
     for (const kind of ["op", "kernel", "module"] as const) {

@@ -142,7 +142,7 @@ export function step(cells: readonly Cell[], from: number, key: string): number 
   }
 }
 
-/** The scale from "no eligible time on Tensor Cores" to "all of it"; grey where there is none or nobody can tell. */
+/** The scale from "no eligible time on Tensor Cores" to "all of it"; grey where there is none or it is unknown. */
 export function colour(row: ModuleRow): string {
   if (row.eligible_ns === null) return "var(--accent)";
   if (row.eligible_ns === 0) return NOTHING_ELIGIBLE;

@@ -1,4 +1,4 @@
-/** The Modules page: the module tree as an icicle and as a table, the selected module in a pane beside the table. */
+/** The Modules page: the module tree as an icicle and as a table, the selected module in a pane next to the table. */
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import type { ModuleRow, ModulesPage as ModulesData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";

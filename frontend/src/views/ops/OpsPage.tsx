@@ -1,4 +1,4 @@
-/** The Ops page: every op in a table, the selected one in a pane beside it. */
+/** The Ops page: every op in a table, the selected one in a pane next to it. */
 import { useMemo } from "preact/hooks";
 import type { OpsPage as OpsData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";

@@ -1,4 +1,4 @@
-/** How loss scaling fared: skipped steps, and the scale over the cycles of the recording. */
+/** The result of loss scaling: skipped steps, and the scale over the cycles of the recording. */
 import type { LossScalePoint, NumericHealthPanel } from "../../api/types";
 import { Card } from "../../components/Card";
 import { number } from "../../components/export/columns";

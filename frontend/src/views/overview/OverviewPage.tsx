@@ -33,7 +33,7 @@ export function OverviewPage({ data }: { data: Overview }) {
   const applies = (category: { key: string }): boolean => data.has_gpu || !ON_GPU.has(category.key);
   const usage = data.resource_usage.filter(applies);
   const largest = largestSlice(usage);
-  // What the recorder added is no part of the step, and so has no share of it.
+  // What the recorder added is not part of the step, and so has no share of it.
   const recorder = data.categories
     .filter(({ key }) => key === "recorder")
     .map(({ key, label }) => ({ key, label, value_ns: summary.recorder_ns, percent: null }));

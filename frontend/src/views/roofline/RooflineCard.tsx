@@ -1,4 +1,4 @@
-/** The roofline beside other figures of the same selection: asks for the Roofline page's data and draws its chart. */
+/** The roofline next to other figures of the same selection: requests the Roofline page's data and draws its chart. */
 import { profileQuery } from "../../api/queries";
 import { useResource } from "../../api/useResource";
 import { Card } from "../../components/Card";

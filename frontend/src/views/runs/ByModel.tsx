@@ -26,7 +26,7 @@ export function ByModel() {
 type Side = "before" | "after";
 type Figure = "gpu_utilization" | "tensor_core_utilization" | "step_ns";
 
-/** A figure of one side; a run that was not recorded is told apart from an unknown figure. */
+/** A figure of one side; a run that was not recorded is distinguished from an unknown figure. */
 function column(
   side: Side,
   figure: Figure,

@@ -96,7 +96,7 @@ describe("the Runs page", () => {
     expect(decodeURIComponent(window.location.hash)).toContain("p.tb_dlprof.b.run=net/amp");
   });
 
-  it("marks a step that is estimated, and shows the recorded one beside it", async () => {
+  it("marks a step that is estimated, and shows the recorded one next to it", async () => {
     await open("", () => manyRuns);
     const rows = byId("runs-table")!.querySelectorAll("tbody tr");
     expect(rows[0]!.textContent).toContain("20.0 ms");

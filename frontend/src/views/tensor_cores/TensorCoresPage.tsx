@@ -182,7 +182,7 @@ const COLUMNS: Column<TensorCoreOp>[] = [
   {
     id: "unknownkernels",
     header: "Unknown kernels",
-    definition: "Kernels of the op for which it cannot be told.",
+    definition: "Kernels of the op whose Tensor Core use is unknown.",
     value: (row) => row.unknown_kernels.join(", ") || null,
     missing: "–",
     width: "220px",
@@ -282,7 +282,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
                 [<Term of="eligibleTime">Eligible ops</Term>, <Value value={data.eligible_ns} unit="ns" />],
                 [<Term of="usingTime">On Tensor Cores</Term>, <Value value={data.using_ns} unit="ns" />],
                 [<Term of="notUsingTime">Not on Tensor Cores</Term>, <Value value={data.not_using_ns} unit="ns" />],
-                [<Term of="unknownTime">Cannot be told</Term>, <Value value={data.unknown_ns} unit="ns" />],
+                [<Term of="unknownTime">Unknown</Term>, <Value value={data.unknown_ns} unit="ns" />],
                 [
                   <Term of="supportedPrecisions">This GPU's Tensor Cores take</Term>,
                   data.supported_precisions.join(", ") || <span class="missing">unknown</span>,

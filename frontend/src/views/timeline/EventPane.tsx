@@ -20,7 +20,7 @@ import { goTo } from "../../state/navigate";
 import { kernelParam, opParam } from "../../state/params";
 
 interface EventPaneProps {
-  /** What the drawing knows of it. */
+  /** The event as the drawing has it. */
   spot: TimelineSpot | null;
   event: TimelineEvent | null;
   error: string | null;
@@ -126,7 +126,7 @@ function Details({
   );
 }
 
-/** What the drawing itself knows, where nobody answers for more: an exported file holds the details of the longest events only. */
+/** What the drawing itself has, if there is no answer with more: an exported file holds the details of the longest events only. */
 function Unanswered({ spot, error, timeline }: { spot: TimelineSpot | null; error: string; timeline: Timeline }) {
   return (
     <>

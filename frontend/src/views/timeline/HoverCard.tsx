@@ -39,7 +39,7 @@ export function kindWords(timeline: Timeline, spot: TimelineSpot): string {
   return timeline.tracks[spot.track]?.kind === "parts" ? "part of the step" : KIND_WORDS[spot.kind];
 }
 
-/** One sentence for those who hear the page. */
+/** One sentence for screen readers. */
 export function describeSpot(timeline: Timeline, spot: TimelineSpot): string {
   return `${spot.label}, ${kindWords(timeline, spot)}, ${formatNs(spot.duration_ns)}, at ${formatNs(spot.start_ns)}, ${timeline.tracks[spot.track]?.label ?? ""}`;
 }

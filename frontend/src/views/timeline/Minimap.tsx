@@ -1,4 +1,4 @@
-/** The whole window in a strip, with the visible part marked: a drag moves it, a drag beside it marks another one. */
+/** The whole window in a strip, with the visible part marked: a drag moves it, a drag outside of it marks another one. */
 import { useEffect, useRef } from "preact/hooks";
 import type { Timeline } from "./model";
 import { paintLane } from "./pixels";
@@ -7,7 +7,7 @@ import { whole, type Span } from "./viewport";
 
 interface MinimapProps {
   timeline: Timeline;
-  /** The visible part: whoever moves it moves the mark by `markSpan`, without a word to Preact. */
+  /** The visible part: what moves it moves the mark by `markSpan`, without a render by Preact. */
   spanNow: () => Span;
   mark: { current: HTMLDivElement | null };
   gutter: number;
@@ -104,7 +104,7 @@ export function Minimap({ timeline, spanNow, mark, gutter, width, theme, loaded,
   const up = (event: PointerEvent): void => {
     const from = drag.current;
     drag.current = null;
-    // A click beside the mark brings it there.
+    // A click outside of the mark moves it there.
     if (from && !from.moves && Math.abs(timeAt(event) - from.at) <= timeline.windowNs / 300) {
       const half = (from.span.to - from.span.from) / 2;
       onSpan({ from: from.at - half, to: from.at + half });

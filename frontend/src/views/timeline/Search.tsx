@@ -7,7 +7,7 @@ interface SearchProps {
   onStep: (step: 1 | -1) => void;
 }
 
-/** Nobody wants an answer for every letter. */
+/** A pause in typing after which the search begins: a request for every letter would be needless. */
 const WAIT_MS = 200;
 
 export function Search({ text, onText, onStep }: SearchProps) {

@@ -1,4 +1,4 @@
-/** What can be taken away of the drawing: the picture, and the events in view as CSV and JSON. */
+/** The downloads of the drawing: the picture, and the events in view as CSV and JSON. */
 import type { TimelineSpot } from "../../api/types";
 import { toCsv, toJson, toTsv } from "../../components/export/formats";
 import { DownloadMenu } from "../../components/export/DownloadMenu";

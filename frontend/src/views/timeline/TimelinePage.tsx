@@ -1,4 +1,4 @@
-/** The Timeline page: one iteration's threads, streams and gaps to move through; the selected event beside it, the longest below. */
+/** The Timeline page: one iteration's threads, streams and gaps to move through; the selected event next to it, the longest below. */
 import { useMemo } from "preact/hooks";
 import { profileQuery } from "../../api/queries";
 import type { TimelinePage as TimelineData } from "../../api/types";

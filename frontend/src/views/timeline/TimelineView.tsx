@@ -1,4 +1,4 @@
-/** The drawing with its tools, and the selected event beside it. Holds what the drawing and the panes share. */
+/** The drawing with its tools, and the selected event next to it. Holds what the drawing and the panes share. */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Query } from "../../api/source";
 import type { TimelineSpot } from "../../api/types";
@@ -42,7 +42,7 @@ export function TimelineView({ timeline, query }: { timeline: Timeline; query: Q
           ? { kernel: kernelParam.value }
           : null;
   const found = useResource("timeline_matches", wanted && { ...query, ...wanted }, JSON.stringify(wanted));
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the answer says what was asked for; only whether anything is matters beside it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the answer says what was asked for; apart from it only whether anything is asked for matters.
   const matches = useMemo(
     () => (wanted && found.data ? decodeMatches(found.data) : null),
     [found.data, wanted === null],

@@ -179,7 +179,7 @@ function widthOf(context: CanvasRenderingContext2D, text: string): number {
   return width;
 }
 
-/** As much of a text as fits; of a path its end says more than its beginning. "" where it would say nothing. */
+/** As much of a text as fits; of a path its end says more than its beginning. "" if there is no room for a useful part. */
 export function shorten(text: string, keepsEnd: boolean, room: number, width: number): string {
   if (width <= room) return text;
   const fits = Math.floor((room / width) * text.length) - 1;

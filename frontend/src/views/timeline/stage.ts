@@ -37,7 +37,7 @@ export class Stage {
   cursor: TimelineSpot | null = null;
   links: Scene["links"] = [];
   matches: Matches | null = null;
-  /** Called after each frame: whoever loads events looks what is in view. */
+  /** Called after each frame: the loader of events looks up what is in view. */
   onLook: () => void = () => undefined;
   private width = 0;
   private height = 0;
@@ -137,7 +137,7 @@ export class Stage {
 
   /** Zooms so that an event is seen with what is around it. */
   focusOn(spot: TimelineSpot): void {
-    // A table below or a pane beside may have asked.
+    // The request may come from a table below or a pane next to it.
     (this.focusable.parentElement ?? this.focusable).scrollIntoView?.({ block: "nearest" });
     this.look(
       fit(

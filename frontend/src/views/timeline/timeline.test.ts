@@ -60,7 +60,7 @@ function timeline(lanes: TimelineLane[], rest: Partial<TimelinePage> = {}): Time
 const named = (of: Timeline, place: Place | null): string | null => place && of.idOf(place);
 
 describe("events", () => {
-  it("come out of differences, late chunks beside the first answer", () => {
+  it("come out of differences, late chunks with the first answer", () => {
     const made = timeline(
       [
         lane(0, 0, [
@@ -173,7 +173,7 @@ describe("matches", () => {
   });
 });
 
-describe("what can be taken away", () => {
+describe("what can be downloaded", () => {
   it("is what is in view, by row and time", () => {
     const made = timeline([
       lane(1, 0, [
@@ -276,7 +276,7 @@ describe("the visible span", () => {
 });
 
 describe("the rows", () => {
-  it("have labels beside them where there is room, and one line where they are folded", () => {
+  it("have labels next to them where there is room, and one line where they are folded", () => {
     const folded = foldedAtFirst(TRACKS);
     expect([...folded]).toEqual(["c:2"]);
     const wide = layOut(TRACKS, folded, GUTTER_FROM);

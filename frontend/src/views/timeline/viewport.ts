@@ -7,7 +7,7 @@ export interface Span {
 /** Closer than this there is nothing more to see: clocks of CPU and GPU tick in ns. */
 export const CLOSEST_NS = 200;
 
-/** Room beside what is zoomed to, as a share of it. */
+/** Room on each side of what is zoomed to, as a share of it. */
 const MARGIN = 1;
 
 export const whole = (limit: number): Span => ({ from: 0, to: limit });
