@@ -26,7 +26,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-# What a recording leaves shall not depend on whether torch-tb-profiler is installed; the tests of its copies say so.
+# What a recording leaves must not depend on whether torch-tb-profiler is installed; the tests of its copies say so.
 os.environ.setdefault("TB_DLPROF_PYTORCH_VIEWS", "0")
 
 # A run names another profile with --hypothesis-profile, as `make test-all` does.

@@ -392,10 +392,10 @@ def test_a_tensor_from_python_values_is_made_in_its_copy(new_trace) -> None:
     assert "They come from torch.tensor." in finding.seen
 
 
-# -- Copies beside computing
+# -- Copies in parallel with computing
 
 
-def test_copies_that_run_alone_could_run_beside_kernels(new_trace) -> None:
+def test_copies_that_run_alone_could_overlap_with_kernels(new_trace) -> None:
     def each(trace: Any, at: float, stream: int = 7) -> None:
         trace.op("aten::to", at + 1, 3)
         corr = 50_000 + int(at)

@@ -635,7 +635,7 @@ def test_zeros_that_ddp_sums_up_for_unused_parameters_are_priced(new_trace) -> N
         trace.step(index, at, 3000)
         trace.op("aten::mm", at + 10, 20, dims=[[64, 64], [64, 64]], types=["float"] * 2)
         trace.launch(SIMT_GEMM, at + 12, at + 20, 500)
-        # GIVEN 8 of 10 million numbers that are summed up belong to nobody, and nothing runs beside the sum
+        # GIVEN 8 of 10 million numbers that are summed up are of unused parameters, and nothing overlaps with the sum
         trace.op("record_param_comms", at + 40, 30, dims=[[[10_000_000]], []], types=["TensorList", "Scalar"])
         trace.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)", at + 42, at + 520, 1000)
     facts = RunFacts(

@@ -184,7 +184,7 @@ def test_where_there_is_a_forecast_the_saving_is_its(recorded, model: str, rule:
 
 
 @pytest.mark.parametrize("model", ["lenet", "mlp"])
-def test_no_gain_is_promised_where_the_forecast_says_none(recorded, model: str) -> None:
+def test_no_gain_is_predicted_where_the_forecast_has_none(recorded, model: str) -> None:
     view = recorded(f"{model}/fp32")
     found = forecast(view, "bf16")
     amp, tf32 = status_of(view, "amp_not_used"), status_of(view, "tf32_off")

@@ -20,7 +20,7 @@ def test_a_host_that_runs_ahead_does_not_shorten_the_steps(new_trace) -> None:
         trace.kernel("gemm", 5 + 100.0 * number, 100, corr=number + 1)
     # WHEN it is analysed
     iterations = analyze_trace(trace.write()).iterations
-    # THEN a step takes what the GPU takes, and the CPU's own boundaries are kept beside it
+    # THEN a step takes what the GPU takes, and the CPU's own boundaries are kept next to it
     assert iterations.stop_ns.tolist() == [105 * US, 205 * US, 305 * US]
     assert iterations.start_ns.tolist() == [0, 105 * US, 205 * US]
     assert iterations.host_stop_ns.tolist() == [10 * US, 20 * US, 30 * US]

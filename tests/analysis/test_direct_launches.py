@@ -25,7 +25,7 @@ def test_an_extension_inside_an_annotation_is_a_row_named_after_it(new_trace) ->
     trace.launch("multi_tensor_apply_kernel", 60, 160, 20)
     trace.launch("multi_tensor_apply_kernel", 70, 190, 10)
     profile = trace.profile()
-    # THEN its launches are attributed, to it alone, and the op beside them keeps its own
+    # THEN its launches are attributed, to it alone, and the op next to them keeps its own
     assert (profile.launches.attribution == Attribution.LINKED).all()
     assert [(name, calls, ns) for name, _, _, calls, ns in _rows(profile)] == [
         ("Optimizer.step#FusedAdam.step", 2, 30_000),

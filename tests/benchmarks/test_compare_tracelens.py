@@ -44,7 +44,7 @@ def compared(trace: Any, folder: Path) -> dict[str, list[Row]]:
 
 
 def test_gpu_timeline_counts_sets_as_computation_and_shows_what_is_exposed(trace: Any, tmp_path: Path) -> None:
-    # Sets and convolutions overlap by 1 us; the last 6 us of nccl run beside no_op_kernel.
+    # Sets and convolutions overlap by 1 us; the last 6 us of nccl overlap with no_op_kernel.
     folder = tables(
         tmp_path,
         gpu_timeline="type,time ms,percent\ncomputation_time,0.090,\nexposed_comm_time,0.006,\n"

@@ -1,4 +1,4 @@
-"""Steps outside of the full window: a GPU is played by a recording that writes what it is told, all else is real."""
+"""Steps outside of the full window: a class that writes an empty trace replaces the recording; all else is real."""
 
 # ruff: noqa: E402 (torch may be missing)
 from __future__ import annotations
@@ -203,7 +203,7 @@ def test_the_next_cycle_ends_a_light_window_before_torch_begins_its_own(tmp_path
     handler = trace_handler(tmp_path)
 
     def as_lightning(step):
-        # Nobody may ask this one for steps to come.
+        # A call for a later step has side effects in Lightning's schedules.
         return schedule(wait=3, warmup=1, active=1, repeat=2)(step)
 
     with torch_profile(schedule=as_lightning, on_trace_ready=handler) as prof:

@@ -1,4 +1,4 @@
-"""The first call of a model is heard, and nothing is left of what heard it."""
+"""The first call of a model is noticed, and no hook is left after it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_dynamo_remembers_torchs_own_call(told):
     assert torch._dynamo.utils.unpatched_nn_module_call is CALL
 
 
-def test_a_door_hears_the_outermost_module_first_and_leaves_no_hook():
+def test_a_door_notices_the_outermost_module_first_and_leaves_no_hook():
     model = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2)))
     heard: list[nn.Module] = []
     hook = FirstForwardHook(heard.append)

@@ -1,4 +1,4 @@
-"""The forecast held against recorded runs: which pairs it is about, and that what is measured is the candidate's."""
+"""The forecast compared with recorded runs: which pairs it is about, and that what is measured is the candidate's."""
 
 from __future__ import annotations
 

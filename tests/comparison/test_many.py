@@ -1,4 +1,4 @@
-"""Many runs: what each is held against, how sure the difference is, and the lines over one fact."""
+"""Many runs: what each is compared with, how sure the difference is, and the lines over one fact."""
 
 from __future__ import annotations
 

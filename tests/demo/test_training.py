@@ -1,4 +1,4 @@
-"""The training step does what a precision promises, and learns."""
+"""The training step computes in the chosen precision, and learns."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def walk(frame: FrameLocator) -> None:
 
 
 def test_tensorboards_cell_shows_the_page(storing: BrowserContext, proxy: ColabProxy) -> None:
-    # TensorBoard's own page does not start where storage is denied; Chrome allows it unless it is told otherwise.
+    # TensorBoard's own page does not start where storage is denied; Chrome allows it unless it is set otherwise.
     page = storing.new_page()
     errors = watch(page)
     proxy.cell = tensorboard_cell()

@@ -1,4 +1,4 @@
-"""What can be taken away: each kind of drawing as a picture and as values, a table as CSV and JSON."""
+"""What can be downloaded: each kind of drawing as a picture and as values, a table as CSV and JSON."""
 
 from __future__ import annotations
 

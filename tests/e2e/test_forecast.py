@@ -1,4 +1,4 @@
-"""The forecast on the Advice page, and on Compare what became of it: the pages show what Python computes."""
+"""The forecast on the Advice page, and on Compare its outcome: the pages show what Python computes."""
 
 from __future__ import annotations
 

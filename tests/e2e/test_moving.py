@@ -24,7 +24,7 @@ def load_fast() -> str:
 def server(serve: Callable[[Path, int], Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
     root = tmp_path_factory.mktemp("moving")
     shutil.copytree(RECORDED / RUN, root / RUN)
-    # Its own run, not those beside it, so that the pickers are lists to search.
+    # Its own run, not those next to it, so that the pickers are lists to search.
     for number in range(13):
         shutil.copytree(RECORDED / "lenet" / "fp32", root / "sweep" / f"lr{number}")
     return serve(root, 14)

@@ -1,4 +1,4 @@
-"""The PyTorch Profiler tab (torch-tb-profiler 0.4.3) beside ours, over what the hook leaves of a recorded pair.
+"""The PyTorch Profiler tab (torch-tb-profiler 0.4.3) next to ours, over what the hook leaves of a recorded pair.
 
 Its pages load their charts from a CDN, so its numbers are read where its pages read them: from its routes. The copy is
 made by the hook's own analysis process.

@@ -137,7 +137,7 @@ def test_the_amp_rule_fires_on_fp32_with_a_saving(server: Server, watched: Watch
     nothing_went_wrong(watched)
 
 
-def test_the_saving_promised_is_the_saving_measured() -> None:
+def test_the_predicted_saving_is_the_saving_measured() -> None:
     (finding,) = (f for f in advice_of(FP32).findings if f.rule == "amp_not_used")
     assert finding.saving is not None
     measured = overview_of(FP32).summary.average_iteration_ns - overview_of(AMP).summary.average_iteration_ns

@@ -77,7 +77,7 @@ class Recording:
 
 
 def _averages_of(path: Path) -> Path:
-    """The file beside a trace that holds torch's averages."""
+    """The file next to a trace that holds torch's averages."""
     name = path.name.removesuffix(".gz").removesuffix(".pt.trace.json")
     return path.with_name(f"{name}.key_averages.json")
 

@@ -1,4 +1,4 @@
-"""A trace read a second time, by the standard library alone: what the accounts of the package are held against.
+"""A trace read a second time, by the standard library alone: what the accounts of the package are compared with.
 
 No code of the package is used. Times are read as decimals, so that a nanosecond is a nanosecond, and rounded once.
 """

@@ -28,7 +28,7 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 
 PROPERTIES = Properties()
 REF = RunRef("run", "trace", 0, 0)
-MENDED = ("negative_duration", "absurd_time", "events_lost", "cut_short", "gzip_cut", "gzip_damaged")
+REPAIRED_OR_LOST = ("negative_duration", "absurd_time", "events_lost", "cut_short", "gzip_cut", "gzip_damaged")
 OPS_IN_DETAIL = 25
 LAUNCHED_OUTSIDE_OPS = {
     "data_parallel": "torch records no ops in the replicas' threads",
@@ -102,8 +102,8 @@ def the_gpu_is_busy_while_anything_in_the_file_runs_on_it(recording: Recording) 
 @PROPERTIES.seen_in("cuda_training", "two_streams")
 def each_of_the_file_is_one_launch_of_its_duration(recording: Recording) -> None:
     profile = recording.profile
-    if recording.has_note(*MENDED):
-        raise NotRecorded("events were mended or lost")
+    if recording.has_note(*REPAIRED_OR_LOST):
+        raise NotRecorded("events were repaired or lost")
     kind = profile.kernels.kind[profile.launches.kernel]
     found = Counter(
         zip(
@@ -117,8 +117,8 @@ def each_of_the_file_is_one_launch_of_its_duration(recording: Recording) -> None
 
 @PROPERTIES.seen_in("cuda_training", "cuda_only")
 def linked_orphan_and_unattributed_make_up_all_gpu_time_of_the_file(recording: Recording) -> None:
-    if recording.has_note(*MENDED):
-        raise NotRecorded("events were mended or lost")
+    if recording.has_note(*REPAIRED_OR_LOST):
+        raise NotRecorded("events were repaired or lost")
     found = coverage(recording.view)
     whole = sum(event.duration_ns for event in recording.raw.gpu())
     assert found.linked_ns + found.orphan_ns + found.unattributed_ns == found.total_ns == whole
@@ -158,8 +158,8 @@ def orphans_have_no_launch_in_the_file(recording: Recording) -> None:
 
 @PROPERTIES.seen_in("cuda_training", "torch_1_9_cpu_memory", "torch_1_12_cpu_stack")
 def each_host_event_of_the_file_is_one_call(recording: Recording) -> None:
-    if recording.has_note(*MENDED):
-        raise NotRecorded("events were mended or lost")
+    if recording.has_note(*REPAIRED_OR_LOST):
+        raise NotRecorded("events were repaired or lost")
     events = [*recording.raw.host(), *module_frames(recording.raw)]
     expected = Counter(event.duration_ns for event in events)
     assert Counter(recording.profile.calls.duration_ns.tolist()) == expected
@@ -194,8 +194,8 @@ def self_times_of_a_thread_sum_to_its_outermost_calls(recording: Recording) -> N
 @PROPERTIES.seen_in("cuda_training", "torch_2_8_cpu_training")
 def self_times_sum_to_the_time_that_the_file_s_events_cover(recording: Recording) -> None:
     raw = recording.raw
-    if recording.has_note(*MENDED) or is_in_whole_us(recording.profile):
-        raise NotRecorded("events were mended or lost, or times are rounded")
+    if recording.has_note(*REPAIRED_OR_LOST) or is_in_whole_us(recording.profile):
+        raise NotRecorded("events were repaired or lost, or times are rounded")
     threads: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for event in [*raw.host(), *module_frames(raw)]:
         if event.cat != "overhead":

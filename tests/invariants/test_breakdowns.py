@@ -24,12 +24,12 @@ from tb_dlprof_plugin.simulation.synchronisation import sync_groups
 
 PROPERTIES = Properties()
 GPU_CATEGORIES = slice(0, 3)
-FORWARD_NOT_TOLD = {
+FORWARD_UNKNOWN = {
     "*_events_export": "the file has no sequence numbers",
     "*/*_unavailable/*": "the file has no sequence numbers of backward nodes",
     "*/mixed_files/*": "the same",
 }
-"""Recordings whose forward pass cannot be told."""
+"""Recordings whose forward pass is unknown, and why."""
 
 
 # ---- step
@@ -55,7 +55,7 @@ def a_training_step_has_a_forward_and_a_backward_part(recording: Recording) -> N
     ran = recording.profile.ops.role[recording.profile.calls.op[view.call_iteration >= 0]]
     if not (ran == Role.BACKWARD).any():
         raise NotRecorded("no backward pass was recorded in the iterations")
-    if any(fnmatch(recording.name, pattern) for pattern in FORWARD_NOT_TOLD):
+    if any(fnmatch(recording.name, pattern) for pattern in FORWARD_UNKNOWN):
         assert parts[Role.FORWARD] is None
     else:
         assert parts[Role.FORWARD] > 0

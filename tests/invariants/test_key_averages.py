@@ -1,6 +1,6 @@
 """Our operator averages equal ``prof.key_averages()`` of the profile object that wrote the trace.
 
-Held against torch's rows without Python views and without those of the profiler's and driver's own overhead ("Command
+Compared with torch's rows without Python views and without those of the profiler's and driver's own overhead ("Command
 Buffer Full"): torch nests those by clock into a thread that they are not of, and gives each the kernels of the call it
 lies in once more. Rows of kernels and of annotations on the GPU's timeline have no counterpart among host events.
 

@@ -1,4 +1,4 @@
-"""Every page can be made of every recording, and says nothing that cannot be."""
+"""Every page can be made of every recording, and shows no figure that is impossible."""
 
 from __future__ import annotations
 

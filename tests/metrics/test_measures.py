@@ -83,7 +83,7 @@ def test_gpu_time_that_does_not_fit_into_the_step_fills_it(training) -> None:
 
 def test_gpu_time_is_that_of_the_light_window_where_its_steps_match(gpu_frame: ProfileView) -> None:
     # GIVEN a light window of two steps of 500 us, of which only the first matches: its first kernel runs for 200 us,
-    # beside it for 50 us another of another stream, then for 30 us one that is not in the full recording
+    # one of another stream in parallel for 50 us, then for 30 us one that is not in the full recording
     def column(*values: int) -> np.ndarray:
         return np.array(values, dtype=np.int64)
 

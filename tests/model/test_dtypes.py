@@ -1,4 +1,4 @@
-"""What names of data types mean, whoever wrote them."""
+"""What names of data types mean, in each tool's spelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sizes behind an op, and which of them Tensor Cores dislike."""
+"""The sizes behind an op, and which of them are slower on Tensor Cores."""
 
 from __future__ import annotations
 

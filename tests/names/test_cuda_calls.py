@@ -1,4 +1,4 @@
-"""What a CUDA call does, whoever wrote its name: the runtime, the driver, HIP, Kineto or Nsight Systems."""
+"""What a CUDA call does, in each spelling of its name: the runtime, the driver, HIP, Kineto or Nsight Systems."""
 
 from __future__ import annotations
 

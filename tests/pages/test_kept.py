@@ -1,4 +1,4 @@
-"""Promises on the Compare page and in ``tb-dlprof compare``: the engine's numbers, in sentences that fit them."""
+"""Predictions on the Compare page and in ``tb-dlprof compare``: the engine's numbers, in sentences that fit them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_saving_stated_for_another_half_precision_says_so() -> None:
         assert ("It was predicted for BF16." in found.savings[0].text) is said
 
 
-def test_there_is_no_section_where_nothing_was_promised() -> None:
+def test_there_is_no_section_where_nothing_was_predicted() -> None:
     assert promises("lenet/amp-fp16", "lenet/amp-bf16") is None
     assert promises("vgg16/fp32", "vgg16/fp32") is None
 

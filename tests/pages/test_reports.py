@@ -185,7 +185,7 @@ class TestDetail:
         assert row_of("detail", view, Op_Type="relu")["Total GPU Idle Time (ns)"] == 0
 
     def test_orphans_are_in_no_step_and_in_the_first_interval_of_a_key_node(self, gpu_frame: ProfileView) -> None:
-        """One kernel of 50 µs was launched before the recording; nobody knows by which call."""
+        """One kernel of 50 µs was launched before the recording, by an unknown call."""
         cut = ProfileView(with_key_node(gpu_frame.profile, "conv1/conv2d"))
         (row,) = [row for row in rows_of("detail", cut, 0, 0) if row["Op Name"].startswith("unassociated_")]
         assert row["Total GPU Time (ns)"] == 50_000

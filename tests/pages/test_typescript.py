@@ -10,7 +10,7 @@ from tb_dlprof_plugin.web import typescript
 
 def test_the_committed_types_are_those_of_the_structs() -> None:
     if not typescript.TARGET.parent.is_dir():
-        pytest.skip("no frontend sources beside this package")
+        pytest.skip("no frontend sources next to this package")
     assert typescript.main(["--check"]) == 0, "run: python -m tb_dlprof_plugin.web.typescript --write"
 
 

@@ -1,4 +1,4 @@
-"""Files made to fill the memory or take for ever: both stay bounded. Each is read in a process of its own."""
+"""Files made to fill the memory or to be read without end: both stay bounded. Each is read in a process of its own."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from support.broken_traces import CORPUS, check
 
 EXPECTED = json.loads((Path(__file__).parent / "corpus.json").read_text())
-"""By file: the names of its calls, its mended events and its notes with their counts; or the error, less its path."""
+"""By file: the names of its calls, its repaired events and its notes with their counts; or the error, less its path."""
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CORPUS.iterdir()))
@@ -18,7 +18,7 @@ def test_a_broken_file_gives_what_can_be_read_or_one_error(name: str) -> None:
     result = check(path)
     expected = EXPECTED.get(name)
     if expected is None:
-        assert name.startswith("found_"), "a file that somebody wrote says what is expected of it"
+        assert name.startswith("found_"), "for a file written by hand, corpus.json says what is expected"
     elif isinstance(result, str):
         assert {"error": result.replace(str(path), "").strip()} == expected
     else:

@@ -16,7 +16,7 @@ BIG = Path(__file__).resolve().parents[1] / "traces" / "resnet50_big.pt.trace.js
 
 
 class Keep:
-    """Changes nothing, leaves out what it is told to, and adds events."""
+    """Leaves out the events that `keep` refuses, adds others, and changes nothing else."""
 
     def __init__(self, keep: Any = lambda event: True, added: Any = ()) -> None:
         self.keep, self.added = keep, list(added)

@@ -93,7 +93,7 @@ def test_what_other_streams_hold_up_begins_so_much_later(new_trace: NewTrace) ->
     trace.launch("long", 10, 100, 200, stream=7)
     trace.launch("late", 50, 250, 50, stream=8)
     trace.launch("alone", 400, 500, 50, stream=8)
-    # Called at 50 it began at 250, while the other stream worked; after 400 nothing ran that could hold it up.
+    # Called at 50 it began at 250, while the other stream worked; after 400 nothing ran that could delay it.
     assert (of(trace.view()).lag_ns / 1000).tolist() == [0, 200, 0]
 
 

@@ -1,7 +1,7 @@
 """Breaks sound traces in every way that we know, and says what must hold of whatever comes out.
 
-As a script it goes on for as long as it is told, with its own mutations or, where it is installed, with atheris, which
-looks for inputs that reach new code. What breaks the reader is written to ``tests/readers/corpus`` in its smallest
+As a script it runs for the given minutes, with its own mutations or, if it is installed, with atheris, which looks for
+inputs that reach new code. What breaks the reader is written to ``tests/readers/corpus`` in its smallest
 form, where a test reads it ever after.
 
     python tests/support/broken_traces.py --minutes 10 [--seed 1] [--atheris]

@@ -29,7 +29,7 @@ def test_every_run_is_in_the_table_once_and_a_damaged_one_apart(server) -> None:
     assert "Run 'damaged' cannot be shown" in page["failed"][0]["why"]
     assert (page["total"], page["total_rows"]) == (4, 3)
     assert page["rows"][2]["ref"] == {"run": "fp32", "session": "s1", "rank": 0, "cycle": 11}
-    # The hook saw no model, so nothing says what to hold them against.
+    # The hook saw no model, so nothing says what to compare them with.
     assert {row["no_base"] for row in page["rows"]} == {"its model was not recorded"}
 
 

@@ -1,4 +1,4 @@
-"""Waits for the workers of the DataLoader: a shorter step waits longer, so that the forecast promises nothing of it."""
+"""Waits for the workers of the DataLoader: a shorter step waits longer, so that the forecast predicts no gain."""
 
 from __future__ import annotations
 
