@@ -69,7 +69,7 @@ _CUT = frozenset(("gzip_cut", "gzip_damaged", "cut_short", "oversized", "events_
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class TrustReason:
     """One reason; ``severity`` is the best verdict that it allows.
 
     Attributes:
@@ -90,7 +90,7 @@ class Trust:
     """The verdict is the worst severity of the reasons, which come worst first."""
 
     verdict: TrustLevel
-    reasons: tuple[Reason, ...]
+    reasons: tuple[TrustReason, ...]
 
 
 _ORDER: dict[TrustLevel, int] = {"poor": 0, "fair": 1, "good": 2}
@@ -100,7 +100,7 @@ _ORDER: dict[TrustLevel, int] = {"poor": 0, "fair": 1, "good": 2}
 def trust(view: ProfileView, selection: Selection) -> Trust:
     """Whether the recording's selected iterations can be trusted."""
     estimate, spread = step_estimate(view, selection), iteration_spread(view, selection)
-    found: Iterable[Reason] = itertools.chain(
+    found: Iterable[TrustReason] = itertools.chain(
         _iterations(view, selection, spread),
         _overhead(estimate, spread),
         _step(view, estimate),
@@ -114,16 +114,16 @@ def trust(view: ProfileView, selection: Selection) -> Trust:
     return Trust(reasons[0].severity if reasons else "good", reasons)
 
 
-def _iterations(view: ProfileView, selection: Selection, spread: IterationSpread) -> Iterator[Reason]:
+def _iterations(view: ProfileView, selection: Selection, spread: IterationSpread) -> Iterator[TrustReason]:
     if view.profile.iterations.found_by == "none":
-        yield Reason(
+        yield TrustReason(
             "no_iterations",
             "poor",
             "No iterations were found, so that the whole recording counts as one step. Call prof.step() after each, or "
             "choose a key node.",
         )
     elif selection.count < FEWEST_ITERATIONS:
-        yield Reason(
+        yield TrustReason(
             "few_iterations",
             "fair",
             f"Only {_count(selection.count, 'iteration')} {'is' if selection.count == 1 else 'are'} looked at: a slow "
@@ -138,7 +138,7 @@ def _iterations(view: ProfileView, selection: Selection, spread: IterationSpread
     first, last = (selection.first + row for row in spread.kept)
     remedy = f"Select iterations {first} to {last}." if last > first else "Record more iterations."
     longest = "" if len(times) == 1 else f" to {_time(times.max())}"
-    yield Reason(
+    yield TrustReason(
         "stray_iterations",
         "poor" if abs(shift) >= STRAY_MEAN_POOR_PERCENT else "fair",
         f"{strays} of {selection.count} iterations took {_time(times.min())}{longest}, unlike the others, which took "
@@ -147,13 +147,13 @@ def _iterations(view: ProfileView, selection: Selection, spread: IterationSpread
     )
 
 
-def _overhead(estimate: StepEstimate, spread: IterationSpread) -> Iterator[Reason]:
+def _overhead(estimate: StepEstimate, spread: IterationSpread) -> Iterator[TrustReason]:
     """The recorder's overhead. Outlier iterations are a separate reason."""
     ratio = spread.kept_ns / estimate.ns if estimate.ns else 1.0
     timed = estimate.source in ("measured", "light")
     recorded = f"A recorded step takes {_time(spread.kept_ns)}, {ratio:.2g} times as long as one without the profiler"
     if ratio >= RECORDER_POOR_RATIO:
-        yield Reason(
+        yield TrustReason(
             "recorder_overhead",
             "poor",
             f"{recorded}: more than the profiler adds. The machine did something else at the time, or the recorded "
@@ -162,14 +162,14 @@ def _overhead(estimate: StepEstimate, spread: IterationSpread) -> Iterator[Reaso
         )
     elif 100 * (ratio - 1) >= RECORDER_PERCENT:
         known = "The step itself was timed without it" if timed else "The step itself is estimated without it"
-        yield Reason(
+        yield TrustReason(
             "recorder_overhead",
             "fair",
             f"{recorded}. {known}; CPU times of single ops and calls are as recorded, so take them as shares.",
             100 * (ratio - 1),
         )
     elif timed and 100 * (1 - ratio) >= SHORTER_PERCENT:
-        yield Reason(
+        yield TrustReason(
             "recorded_shorter",
             "fair",
             f"A recorded step takes {_time(spread.kept_ns)}, less than the {_time(estimate.ns)} of one without the "
@@ -179,11 +179,11 @@ def _overhead(estimate: StepEstimate, spread: IterationSpread) -> Iterator[Reaso
         )
 
 
-def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[Reason]:
+def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[TrustReason]:
     half = 50 * (estimate.high_ns - estimate.low_ns) / estimate.ns if estimate.ns else 0.0
     between = f"between {_time(estimate.low_ns)} and {_time(estimate.high_ns)}"
     if estimate.source == "simulated":
-        yield Reason(
+        yield TrustReason(
             "step_estimated",
             "poor" if half >= WIDE_STEP_POOR_PERCENT else "fair",
             f"No step was timed without the profiler: the step of {_time(estimate.ns)} is estimated from the recorded "
@@ -192,14 +192,14 @@ def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[Reason]:
         )
     elif estimate.source == "recorded":
         if view.profile.has_gpu:
-            yield Reason(
+            yield TrustReason(
                 "step_recorded",
                 "good",
                 f"No step was timed without the profiler, but the GPU is busy for nearly all of the recorded "
                 f"{_time(estimate.ns)}, which the profiler cannot have made much longer.",
             )
         else:
-            yield Reason(
+            yield TrustReason(
                 "step_recorded",
                 "fair",
                 f"No step was timed without the profiler: the step of {_time(estimate.ns)} is as recorded, and longer "
@@ -212,19 +212,19 @@ def _step(view: ProfileView, estimate: StepEstimate) -> Iterator[Reason]:
             "poor" if half >= WIDE_STEP_POOR_PERCENT else "fair" if half >= WIDE_STEP_PERCENT else "good"
         )
         wide = "" if severity == "good" else ": it varies. Record more steps, on a machine that does nothing else"
-        yield Reason(
+        yield TrustReason(
             "step_timed", severity, f"The step was timed {by}{steps}: {_time(estimate.ns)}, {between}{wide}.", half
         )
 
 
-def _replay(view: ProfileView, selection: Selection) -> Iterator[Reason]:
+def _replay(view: ProfileView, selection: Selection) -> Iterator[TrustReason]:
     """Its threshold is `simulation.agreement.MOST_PERCENT`. Measured figures hold, so that it is never poor."""
     known = basis(view, selection)
     if known.off_percent is None or known.trusted:
         return
     steps = "recorded steps" if known.light is None else "light window's steps"
     change = f"{abs(known.off_percent):.0f} % {'longer' if known.off_percent > 0 else 'shorter'}"
-    yield Reason(
+    yield TrustReason(
         "replay_off",
         "fair",
         f"A replay of the {steps} is {change} than they were: the recording does not show everything that sets "
@@ -233,10 +233,10 @@ def _replay(view: ProfileView, selection: Selection) -> Iterator[Reason]:
     )
 
 
-def _damage(view: ProfileView) -> Iterator[Reason]:
+def _damage(view: ProfileView) -> Iterator[TrustReason]:
     codes = {note.code for note in view.profile.notes}
     if codes & _CUT:
-        yield Reason(
+        yield TrustReason(
             "trace_incomplete",
             "fair",
             "Part of the trace file could not be read, and what it held is in no figure. The notes say what; record "
@@ -244,7 +244,7 @@ def _damage(view: ProfileView) -> Iterator[Reason]:
         )
     elif codes & _MENDED:
         count = view.profile.source.repaired_events
-        yield Reason(
+        yield TrustReason(
             "trace_mended",
             "good",
             f"{_count(count, 'event') if count else 'Parts'} of the trace file had to be repaired; the notes say how.",
@@ -252,14 +252,14 @@ def _damage(view: ProfileView) -> Iterator[Reason]:
         )
 
 
-def _kernels(view: ProfileView, selection: Selection) -> Iterator[Reason]:
+def _kernels(view: ProfileView, selection: Selection) -> Iterator[TrustReason]:
     known = coverage(view)
     own = known.linked_ns + known.unattributed_ns
     if not known.total_ns:
         return
     unlinked = 100 * known.unattributed_ns / own if own else 0.0
     if unlinked >= UNLINKED_PERCENT:
-        yield Reason(
+        yield TrustReason(
             "unlinked_kernels",
             "poor" if unlinked >= UNLINKED_POOR_PERCENT else "fair",
             f"{unlinked:.0f} % of the GPU's time belongs to no known op: tables of ops and modules lack it, those of "
@@ -268,7 +268,7 @@ def _kernels(view: ProfileView, selection: Selection) -> Iterator[Reason]:
         )
     orphans = 100 * known.orphan_ns / known.total_ns
     if orphans >= ORPHAN_PERCENT:
-        yield Reason(
+        yield TrustReason(
             "orphan_kernels",
             "fair",
             f"{orphans:.0f} % of the recorded GPU time was launched before the recording began and is in no step's "
@@ -277,7 +277,7 @@ def _kernels(view: ProfileView, selection: Selection) -> Iterator[Reason]:
         )
     unknown = time_split(view, selection).unknown_percent
     if unknown is not None and unknown >= UNKNOWN_KERNELS_PERCENT:
-        yield Reason(
+        yield TrustReason(
             "unknown_kernels",
             "fair",
             f"Whether they use Tensor Cores is not known of kernels with {unknown:.0f} % of the kernel time: what is "
@@ -286,7 +286,7 @@ def _kernels(view: ProfileView, selection: Selection) -> Iterator[Reason]:
         )
 
 
-def _drift(view: ProfileView, selection: Selection) -> Iterator[Reason]:
+def _drift(view: ProfileView, selection: Selection) -> Iterator[TrustReason]:
     drift = clock_drift(view, selection)
     for code, change, fair, poor, what in (
         (
@@ -315,7 +315,7 @@ def _drift(view: ProfileView, selection: Selection) -> Iterator[Reason]:
             continue
         less = "longer" if change > 0 else "less"
         text = what.format(change=f"{abs(change):.0f} % {less}")
-        yield Reason(
+        yield TrustReason(
             code,
             "poor" if abs(change) >= poor else "fair",
             f"{text}: the speed of the machine changed meanwhile. Warm it up, leave it to the training alone, and "
@@ -324,12 +324,12 @@ def _drift(view: ProfileView, selection: Selection) -> Iterator[Reason]:
         )
 
 
-def _machine(view: ProfileView) -> Iterator[Reason]:
+def _machine(view: ProfileView) -> Iterator[TrustReason]:
     facts = view.profile.facts
     others, held = facts.other_gpu_processes, facts.other_gpu_memory_bytes
     memory = f", and {held / 2**30:.0f} GiB of its memory are not this training's" if held and held >= 2**30 else ""
     if others:
-        yield Reason(
+        yield TrustReason(
             "shared_gpu",
             "fair",
             f"{_count(others, 'other process', 'other processes')} had the GPU open{memory}: its work is not in the "
@@ -337,7 +337,7 @@ def _machine(view: ProfileView) -> Iterator[Reason]:
             others,
         )
     elif others is None and held is not None and held >= OTHER_GPU_MEMORY_BYTES:
-        yield Reason(
+        yield TrustReason(
             "shared_gpu",
             "fair",
             f"{held / 2**30:.0f} GiB of the GPU's memory are neither free nor this training's: another process "
@@ -347,7 +347,7 @@ def _machine(view: ProfileView) -> Iterator[Reason]:
     if facts.load_average is not None and facts.machine_cpus:
         load = facts.load_average / facts.machine_cpus
         if load > LOAD_PER_CPU:
-            yield Reason(
+            yield TrustReason(
                 "busy_cpu",
                 "fair",
                 f"The machine's load was {facts.load_average:.1f} for {facts.machine_cpus} CPUs: the training had to "
@@ -357,7 +357,7 @@ def _machine(view: ProfileView) -> Iterator[Reason]:
     limits = [limit for limit in facts.clock_limits if limit in _THERMAL]
     if limits:
         at = f" at {facts.gpu_temperature_c} °C" if facts.gpu_temperature_c is not None else ""
-        yield Reason(
+        yield TrustReason(
             "clock_limited",
             "fair",
             f"The GPU's clock was held down ({', '.join(limits)}){at}: kernels take longer than they would. See to its "

@@ -8,10 +8,10 @@ from tb_dlprof_plugin.metrics.trust import TrustLevel, trust
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-__all__ = ["TrustLevel", "TrustPage", "TrustReason", "TrustVerdict", "trust_page", "trust_verdict"]
+__all__ = ["TrustLevel", "TrustPage", "TrustReasonText", "TrustVerdict", "trust_page", "trust_verdict"]
 
 
-class TrustReason(msgspec.Struct, frozen=True):
+class TrustReasonText(msgspec.Struct, frozen=True):
     """One reason for the verdict; ``severity`` is the best verdict that it allows, "good" if it supports the
     recording."""
 
@@ -28,7 +28,7 @@ class TrustVerdict(msgspec.Struct, frozen=True):
     """
 
     verdict: TrustLevel
-    reasons: list[TrustReason]
+    reasons: list[TrustReasonText]
 
 
 class TrustPage(msgspec.Struct, frozen=True):
@@ -36,13 +36,13 @@ class TrustPage(msgspec.Struct, frozen=True):
 
     ref: RunRef
     verdict: TrustLevel
-    reasons: list[TrustReason]
+    reasons: list[TrustReasonText]
 
 
 def trust_verdict(view: ProfileView, selection: Selection) -> TrustVerdict:
     """Of the selected iterations."""
     found = trust(view, selection)
-    return TrustVerdict(found.verdict, [TrustReason(r.code, r.severity, r.sentence) for r in found.reasons])
+    return TrustVerdict(found.verdict, [TrustReasonText(r.code, r.severity, r.sentence) for r in found.reasons])
 
 
 def trust_page(view: ProfileView, ref: RunRef, selection: Selection) -> TrustPage:

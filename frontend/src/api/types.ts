@@ -108,7 +108,7 @@ export interface RunRef {
  * One reason for the verdict; `severity` is the best verdict that it allows, "good" if it supports the
  * recording.
  */
-export interface TrustReason {
+export interface TrustReasonText {
   code: string;
   severity: TrustLevel;
   text: string;
@@ -122,7 +122,7 @@ export interface TrustReason {
  */
 export interface TrustVerdict {
   verdict: TrustLevel;
-  reasons: TrustReason[];
+  reasons: TrustReasonText[];
 }
 
 /**
@@ -1566,7 +1566,7 @@ export interface AdvicePage {
 export interface TrustPage {
   ref: RunRef;
   verdict: TrustLevel;
-  reasons: TrustReason[];
+  reasons: TrustReasonText[];
 }
 
 /** One of the two runs; `step_text` gives the source of its step and the recorder's overhead. */
