@@ -31,7 +31,7 @@ VERIFIED: dict[str, frozenset[str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class KernelRule:
     """``tensor_core`` None leaves the verdict to the context; ``precision`` None: read it off the name or the op.
 
     ``verified`` names the GPUs, with the dates, whose counters agreed with the rule on each kernel it decided.
@@ -48,15 +48,15 @@ class Rule:
 
 def _rule(
     id: str, pattern: str, tensor_core: bool | None, kind: str, precision: str | None = None, where: str = "any"
-) -> Rule:
+) -> KernelRule:
     verified = tuple(gpu for gpu, ids in VERIFIED.items() if id in ids)
-    return Rule(id, re.compile(pattern), tensor_core, kind, precision, where, verified)
+    return KernelRule(id, re.compile(pattern), tensor_core, kind, precision, where, verified)
 
 
 _LIBRARY = r"^(?=.*(?:at::|cub::|thrust::|cudnn|cunn_|indexSelect|\(anonymous namespace\))).*?"
 
 
-def _library_rule(id: str, pattern: str, kind: str) -> Rule:
+def _library_rule(id: str, pattern: str, kind: str) -> KernelRule:
     """A kernel of PyTorch, CUB, Thrust or cuDNN that uses no Tensor Cores.
 
     The words are common: in the name of an unknown kernel (``my_wmma_transpose``) they prove nothing.
@@ -64,7 +64,7 @@ def _library_rule(id: str, pattern: str, kind: str) -> Rule:
     return _rule(id, f"{_LIBRARY}(?:{pattern})", False, kind)
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[KernelRule, ...] = (
     _rule("memcpy", r"^Memcpy ", False, "copy"),
     _rule("memset", r"^Memset ", False, "set"),
     # -- Communication. NCCL and RCCL name their kernels alike; the others are of libraries that reach into the memory

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes, dtypes_in
-from tb_dlprof_plugin.names.kernel_rules import NVJET_PRECISION, RULES, Rule
+from tb_dlprof_plugin.names.kernel_rules import NVJET_PRECISION, RULES, KernelRule
 
 # Formats that scale blocks of numbers come first: the types of their elements and scales are part of their names. The
 # wider factor of a mixed product names it.
@@ -110,7 +110,7 @@ def _without_rule(name: str, op: str, compute_capability: tuple[int, int] | None
     return KernelClass(None, None, kind, "unknown-name")
 
 
-def _from_context(rule: Rule, kind: str, input_types: InputDtypes) -> KernelClass:
+def _from_context(rule: KernelRule, kind: str, input_types: InputDtypes) -> KernelClass:
     """Triton's templates and attention feed their inputs to ``tl.dot``: below 32 bits a Tensor Core instruction.
 
     With FP32 inputs it is one only where TF32 is allowed, which neither the name nor the types say.
@@ -121,7 +121,7 @@ def _from_context(rule: Rule, kind: str, input_types: InputDtypes) -> KernelClas
     return KernelClass(None, None, kind, rule.id)
 
 
-def _kind(rule: Rule, name: str, op: str) -> str:
+def _kind(rule: KernelRule, name: str, op: str) -> str:
     if rule.kind != "gemm":
         return rule.kind
     if _CONVOLUTION.search(name) or "conv" in op:
