@@ -21,7 +21,7 @@ import pytest
 from playwright.sync_api import expect
 from support.tensorboard import ROOT, Server, Watched
 
-from tb_dlprof_plugin.capture.analysis_job import Job
+from tb_dlprof_plugin.capture.analysis_job import AnalysisJob
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name, original_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.kernel_names import tab_name
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
@@ -37,7 +37,7 @@ def _recorded(folder: Path, trace: Path) -> None:
     waiting = folder / f".{stem}.waiting.json"
     folder.mkdir(parents=True)
     waiting.write_bytes(gzip.decompress(trace.read_bytes()))
-    job = Job(
+    job = AnalysisJob(
         trace=str(waiting),
         final_trace=str(folder / original_name(stem, packed=True)),
         keep_trace=True,
