@@ -73,7 +73,7 @@ def piece_of(directory: Path, name: str, offset: int, version: str | None) -> by
     """
     found = next((one for one in _found(directory) if one.name == name), None)
     if found is None:
-        raise RequestError(404, f"There is not a trace {name!r} in {directory}; press Refresh.")
+        raise RequestError(404, f"There is no trace {name!r} in {directory}; press Refresh.")
     try:
         # The file may have been replaced by a link.
         with open(os.open(found.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:

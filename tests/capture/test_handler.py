@@ -291,7 +291,7 @@ def test_killed_worker_warns_names_the_trace_and_what_to_do(tmp_path, training, 
         worker.process.send_signal(signal.SIGKILL)
         return worker
 
-    monkeypatch.setattr(handler_module, "start_worker", start_and_kill)
+    monkeypatch.setattr(handler_module, "start_analysis", start_and_kill)
 
     def train_on() -> int:
         handler = trace_handler(tmp_path, use_gzip=True)

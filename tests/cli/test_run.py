@@ -85,7 +85,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory):
         (("--reports", "sumary", "train.py"), "no report sumary; there is summary, detail"),
         (("--formats", "xml", "train.py"), "no format xml; there is csv, json"),
         (("--mode", "simple", "--reports", "detail", "train.py"), "--mode simple has the kernel report only"),
-        (("--run-name", "../up", "train.py"), "--run-name '../up' is no name of a directory below the logdir"),
+        (("--run-name", "../up", "train.py"), "--run-name '../up' is not the name of a directory below the logdir"),
         (("--logdir", "/proc/runs", "train.py"), "choose another --logdir"),
         (("--reports", "all", "--output-path", "/proc/out", "train.py"), "choose another --output-path"),
     ],

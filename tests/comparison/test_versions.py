@@ -102,8 +102,8 @@ def test_without_modules_ops_of_other_dims_are_other_rows(new_trace) -> None:
     layers: list[Layer] = [("", "aten::linear", [[8, n], [n, n]], n) for n in (10, 20, 10)]
     found = compare(forward_pass(new_trace, layers), forward_pass(new_trace, layers))
     assert sorted((pair.dims, pair.a.time_ns if pair.a else 0) for pair in found.pairs) == [
-        ("[[8, 10], [10, 10]]", 20_000),
-        ("[[8, 20], [20, 20]]", 20_000),
+        (((8, 10), (10, 10)), 20_000),
+        (((8, 20), (20, 20)), 20_000),
     ]
 
 

@@ -48,7 +48,7 @@ def tab(server: Server, watched: Watched, **state: str) -> FrameLocator:
 def test_what_mixed_precision_would_gain(server: Server, watched: Watched) -> None:
     # GIVEN the advice for an FP32 run THEN all of mixed precision is forecast, the best in detail
     run = side("resnet50/fp32")
-    expected = advice_page(run.frame, run.ref, run.selection).mixed_precision.choices
+    expected = advice_page(run.view, run.ref, run.selection).mixed_precision.choices
     frame = tab(server, watched, page="advice", run="resnet50/fp32")
     for choice in expected:
         assert choice.forecast is not None
@@ -60,7 +60,7 @@ def test_what_mixed_precision_would_gain(server: Server, watched: Watched) -> No
 
     # WHEN another is picked THEN its sentence, its code and its ops are there, and the address names it
     frame.get_by_test_id("forecast-bf16").click()
-    page = forecast_page(run.frame, run.ref, "bf16")
+    page = forecast_page(run.view, run.ref, "bf16")
     expect(frame.get_by_test_id("forecast-headline")).to_have_text(page.headline)
     expect(frame.get_by_test_id("forecast-chosen")).to_contain_text("torch.bfloat16")
     first = min(page.ops, key=lambda op: op.predicted_ms + op.casts_ms - op.measured_ms)

@@ -50,9 +50,9 @@ def _span(frame: FrameLocator) -> float:
 
 def test_the_longest_kernel_leads_to_its_launch_its_op_and_back(opened, watched: Watched) -> None:
     chosen = choose(RECORDED / Path(RUN), None, None, None, None)
-    page = timeline_page(chosen.frame, chosen.ref, chosen.selection)
+    page = timeline_page(chosen.view, chosen.ref, chosen.selection)
     longest = page.longest_gpu[0]
-    detail = timeline_event(chosen.frame, chosen.ref, chosen.selection, None, longest.spot.id)
+    detail = timeline_event(chosen.view, chosen.ref, chosen.selection, None, longest.spot.id)
     assert detail.gpu is not None
     assert detail.gpu.launch.call is not None
     frame = opened()
@@ -77,7 +77,7 @@ def test_the_longest_kernel_leads_to_its_launch_its_op_and_back(opened, watched:
     expect(frame.get_by_test_id("op-detail")).to_contain_text(detail.op, timeout=_PAGE_MS)
     # From there the op is looked for here.
     frame.get_by_test_id("op-detail").get_by_test_id("related-timeline").click()
-    found = timeline_matches(chosen.frame, chosen.selection, None, op=detail.op_id)
+    found = timeline_matches(chosen.view, chosen.selection, None, op=detail.op_id)
     expect(frame.get_by_test_id("timeline-found")).to_contain_text(f"The selected op: {found.count} event")
     assert found.first is not None
     expect(frame.get_by_test_id("timeline-cursor")).to_contain_text(f"{found.first.label}, ")
@@ -86,7 +86,7 @@ def test_the_longest_kernel_leads_to_its_launch_its_op_and_back(opened, watched:
 
 def test_a_link_shows_the_event_that_it_names_and_a_wrong_one_says_so(opened) -> None:
     chosen = choose(RECORDED / Path(RUN), None, None, None, None)
-    gap = timeline_page(chosen.frame, chosen.ref, chosen.selection, 2).longest_gaps[0].spot
+    gap = timeline_page(chosen.view, chosen.ref, chosen.selection, 2).longest_gaps[0].spot
     frame = opened(f"&p.tb_dlprof.iteration=2&p.tb_dlprof.event={gap.id}")
     expect(frame.get_by_test_id("timeline-event-name")).to_contain_text(gap.label)
     expect(frame.get_by_test_id("timeline-event")).to_contain_text("What the CPU did meanwhile")
@@ -152,7 +152,7 @@ def test_pointer_and_wheel_move_and_a_click_selects(opened, watched: Watched) ->
 
 def test_a_search_marks_counts_and_goes_from_one_to_the_next(opened, watched: Watched) -> None:
     chosen = choose(RECORDED / Path(RUN), None, None, None, None)
-    found = timeline_matches(chosen.frame, chosen.selection, None, text="addmm")
+    found = timeline_matches(chosen.view, chosen.selection, None, text="addmm")
     frame = opened()
     frame.get_by_test_id("timeline-search").fill("AddMM")
     expect(frame.get_by_test_id("timeline-found")).to_contain_text(f"{found.count} events")

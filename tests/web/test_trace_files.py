@@ -65,7 +65,7 @@ def test_originals_behind_a_link_are_not_read(run: Path, tmp_path: Path) -> None
 def test_a_trace_that_was_written_over_is_not_mixed_with_the_old(run: Path) -> None:
     version = traces_in(run)[0].version
     os.utime(run / "kineto" / "w.1.trace.json", ns=(1, 1))
-    with pytest.raises(RequestError, match="written over"):
+    with pytest.raises(RequestError, match="replaced meanwhile"):
         piece_of(run, "kineto/w.1.trace.json", 0, version)
 
 
