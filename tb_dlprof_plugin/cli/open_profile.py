@@ -10,6 +10,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.metrics.key_node import with_key_node
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.readers import registry
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.choice import NoSuchProfile
 from tb_dlprof_plugin.store.codec import ProfileError
@@ -60,7 +61,7 @@ def _open(source: Path, cycle: int | None, rank: int | None, key_node: str | Non
     name = runs[0].name if runs else ""
     store = EventFileStore({name: files})
     if not store.of_run(name):
-        traces = sorted(source.rglob("*.pt.trace.json*"))
+        traces = registry.files_below(source)
         if len(traces) == 1:
             return _of_trace(traces[0], key_node)
         if traces:
