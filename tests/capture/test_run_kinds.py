@@ -61,6 +61,7 @@ def test_long_inference_is_bounded(tmp_path: Path) -> None:
     assert numbers(profile) == list(range(100))
 
 
+@pytest.mark.long
 def test_a_training_without_an_optimizer_has_an_iteration_for_each_call(tmp_path: Path) -> None:
     _, (profile,) = recorded(
         tmp_path,
@@ -77,6 +78,7 @@ def test_a_training_without_an_optimizer_has_an_iteration_for_each_call(tmp_path
     assert numbers(profile) == list(range(5, 14))
 
 
+@pytest.mark.long
 def test_gradients_of_several_batches_make_one_iteration(tmp_path: Path) -> None:
     _, (profile,) = recorded(
         tmp_path,
@@ -108,6 +110,7 @@ def test_a_look_at_the_model_before_the_training_is_not_recorded(tmp_path: Path)
     assert profile.facts.optimizer == "Adam"
 
 
+@pytest.mark.long
 def test_an_evaluation_within_the_recording_belongs_to_no_iteration(tmp_path: Path) -> None:
     _, (profile,) = recorded(
         tmp_path,
@@ -145,6 +148,7 @@ def test_an_evaluation_after_enough_iterations_ends_the_recording(tmp_path: Path
     assert numbers(profile) == list(range(12, 17))
 
 
+@pytest.mark.long
 def test_a_closure_calls_the_model_several_times_within_one_step(tmp_path: Path) -> None:
     _, (profile,) = recorded(
         tmp_path,
@@ -165,6 +169,7 @@ def test_a_closure_calls_the_model_several_times_within_one_step(tmp_path: Path)
     assert numbers(profile) == list(range(12, 22))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "how", ["module", *(pytest.param(how, marks=pytest.mark.long) for how in ("in place", "function"))]
 )
@@ -292,6 +297,7 @@ def test_ranks_that_the_script_starts_itself_are_profiles_of_one_session(tmp_pat
     assert "2 ranks" in done.err
 
 
+@pytest.mark.long
 def test_workers_of_a_loader_record_nothing(tmp_path: Path) -> None:
     done, found = recorded(
         tmp_path,

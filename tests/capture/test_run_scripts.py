@@ -95,7 +95,7 @@ class Ran:
         return found
 
 
-SHORT = {"imagenet", "gan"}
+SHORT = {"imagenet"}
 """The other models and libraries are for ``make test-all``."""
 
 

@@ -52,6 +52,7 @@ def test_the_one_for_colab_says_that_an_older_server_must_end_first() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_one_of_tables_runs_over_the_recorded_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in {"PYTHONPATH": ROOT, "IPYTHONDIR": tmp_path}.items():
         monkeypatch.setenv(name, str(value))

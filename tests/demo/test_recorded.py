@@ -57,6 +57,7 @@ def test_the_step_time_of_a_gpu_bound_run_is_the_unprofiled_one(run: str) -> Non
     assert shown == pytest.approx(RUNS[run]["unprofiled_step_ms"], rel=0.04)
 
 
+@pytest.mark.long
 def test_the_second_run_confirms_the_predicted_savings() -> None:
     script = ROOT / "benchmarks" / "advice_against_second_run.py"
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from support.marks import short_of
 from support.tensorboard import RECORDED, ROOT, Server, Watched, start_tensorboard
 
 from tb_dlprof_plugin.analysis import analyze_trace
@@ -88,7 +89,7 @@ def _saved(page: Page, name: str, button: str) -> tuple[str, bytes]:
     return download.value.suggested_filename, Path(download.value.path()).read_bytes()
 
 
-@pytest.mark.parametrize("page", _KINDS)
+@pytest.mark.parametrize("page", short_of(_KINDS, {"overview", "compare"}))
 def test_a_drawing_is_saved_as_a_picture_and_as_its_values(
     server: Server, watched: Watched, blank: Page, page: str
 ) -> None:

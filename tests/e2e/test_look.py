@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from support.marks import short_of
 from support.tensorboard import RECORDED, ROOT, Server, start_tensorboard
 
 from tb_dlprof_plugin.analysis import analyze_trace
@@ -107,7 +108,9 @@ def _too_wide(page: Page) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("address", [*PAGES, *MORE])
+@pytest.mark.parametrize(
+    "address", short_of([*PAGES, *MORE], {"overview", "advice", "compare", "launches", "timeline"})
+)
 def test_a_page_is_readable_for_everybody(server: Server, page: Page, address: str) -> None:
     run = (
         PAIR
@@ -122,7 +125,11 @@ def test_a_page_is_readable_for_everybody(server: Server, page: Page, address: s
 
 
 @pytest.mark.parametrize(
-    "address", ["overview", "memory", "modules", "launches", "tensor_cores", "roofline", "compare"]
+    "address",
+    short_of(
+        ["overview", "memory", "modules", "launches", "tensor_cores", "roofline", "compare"],
+        {"overview", "memory", "compare"},
+    ),
 )
 def test_a_run_without_a_gpu_and_without_a_partner_is_readable(server: Server, page: Page, address: str) -> None:
     run = "p.tb_dlprof.a.run=cpu&p.tb_dlprof.b.run=cpu" if address == "compare" else "p.tb_dlprof.run=cpu"

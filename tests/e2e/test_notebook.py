@@ -94,6 +94,7 @@ def test_the_cell_of_tensorboard_shows_the_overview_of_the_run(played: Played) -
     assert played.errors == []
 
 
+@pytest.mark.long
 def test_the_pages_of_the_cell_can_be_walked(played: Played) -> None:
     frame = shown_by_tensorboard(played)
     frame.get_by_test_id("nav-ops").click()
