@@ -58,7 +58,7 @@ LOAD_PER_CPU = 1.0
 """Runnable processes for each CPU of the machine, above which some of them wait: getloadavg(3)."""
 
 _THERMAL = frozenset(("thermal slowdown", "thermal slowdown by hardware", "hardware slowdown", "power brake"))
-_MENDED = frozenset(
+_REPAIRED = frozenset(
     (
         "bad_utf8", "control_characters", "not_a_number", "unescaped_text", "odd_fields", "negative_duration",
         "stray_text", "text_behind", "header_mended", "header_damaged",
@@ -242,7 +242,7 @@ def _damage(view: ProfileView) -> Iterator[TrustReason]:
             "Part of the trace file could not be read, and what it held is in no figure. The notes say what; record "
             "again if you can.",
         )
-    elif codes & _MENDED:
+    elif codes & _REPAIRED:
         count = view.profile.source.repaired_events
         yield TrustReason(
             "trace_mended",

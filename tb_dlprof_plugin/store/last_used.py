@@ -25,8 +25,19 @@ class LastUsed(Generic[_Value]):
                 self._values.move_to_end(key)
                 return self._values[key]
         value = make()
+        self.keep(key, value)
+        return value
+
+    def known(self, key: Hashable) -> _Value | None:
+        """The value of a key; None where there is none."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def keep(self, key: Hashable, value: _Value) -> None:
+        """Makes it the value of a key."""
         with self._lock:
             self._values[key] = value
             while len(self._values) > self._most:
                 self._values.popitem(last=False)
-        return value

@@ -3,16 +3,14 @@ profile."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
-from collections.abc import Hashable
 from dataclasses import dataclass
 
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, recorded_run
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError
+from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.store.profile_store import ProfileStore
 
 BUDGET_S = 1.0
@@ -34,8 +32,7 @@ class RecordedRuns:
     """Figures by profile. Safe to call from several threads."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, RecordedRun | FailedRun] = OrderedDict()
-        self._lock = threading.Lock()
+        self._kept: LastUsed[RecordedRun | FailedRun] = LastUsed(_KEPT_RUNS)
 
     def read(self, store: ProfileStore[StoredBlob], budget_s: float = BUDGET_S) -> ReadRuns:
         """All runs that are known, and as many more as can be read in the time, at least one."""
@@ -44,12 +41,11 @@ class RecordedRuns:
         found: list[RecordedRun | FailedRun] = []
         read = 0
         for latest in wanted:
-            with self._lock:
-                known = self._kept.get(latest.key)
+            known = self._kept.known(latest.key)
             if known is None and (read == 0 or time.monotonic() < stop):
                 known = _figures(store, latest)
                 read += 1
-                self._keep(latest.key, known)
+                self._kept.keep(latest.key, known)
             if known is not None:
                 found.append(known)
         return ReadRuns(
@@ -57,12 +53,6 @@ class RecordedRuns:
             [one for one in found if isinstance(one, FailedRun)],
             len(wanted),
         )
-
-    def _keep(self, key: Hashable, run: RecordedRun | FailedRun) -> None:
-        with self._lock:
-            self._kept[key] = run
-            while len(self._kept) > _KEPT_RUNS:
-                self._kept.popitem(last=False)
 
 
 def _figures(store: ProfileStore[StoredBlob], blob: StoredBlob) -> RecordedRun | FailedRun:

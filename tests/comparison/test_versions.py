@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.comparison.amp_overhead import cast_calls, scaler_calls
+from tb_dlprof_plugin.comparison.amp_calls import cast_calls, scaler_calls
 from tb_dlprof_plugin.comparison.differences import Comparison, compare
 from tb_dlprof_plugin.comparison.op_sites import run_of
 from tb_dlprof_plugin.comparison.waterfall import bucket_times

@@ -51,7 +51,7 @@ def names(timeline: Timeline) -> list[str]:
     return [timeline.strings[i] for i in timeline.host.name]
 
 
-MENDED: dict[str, tuple[Callable[[str], str], str, str]] = {
+REPAIRED: dict[str, tuple[Callable[[str], str], str, str]] = {
     "quotes in a name": (lambda e: e.replace("aten::mm", 'foo "bar" baz'), "unescaped_text", 'foo "bar" baz'),
     "a name in quotes": (lambda e: e.replace("aten::mm", '"foo"'), "unescaped_text", '"foo"'),
     "a quote before a comma": (lambda e: e.replace("aten::mm", 'f("a", b")'), "unescaped_text", 'f("a", b")'),
@@ -80,10 +80,10 @@ MENDED: dict[str, tuple[Callable[[str], str], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", MENDED)
+@pytest.mark.parametrize("case", REPAIRED)
 @pytest.mark.parametrize("row", [0, BAD, COUNT - 1])
 def test_one_damaged_event_among_a_hundred_is_mended_and_counted_once(tmp_path: Path, case: str, row: int) -> None:
-    damage, code, name = MENDED[case]
+    damage, code, name = REPAIRED[case]
     events = [event(number) for number in range(COUNT)]
     events[row] = damage(event(BAD).replace(f"{BAD}0.0{BAD}", f"{row * 10}.{row:03}"))
     timeline = read_kineto(write(tmp_path, document(events)))
@@ -319,7 +319,7 @@ def test_where_the_blocks_end_makes_no_difference(tmp_path_factory, events, bloc
 
 
 @pytest.mark.parametrize("block", [16, 64, 300, 1000, 4000])
-@pytest.mark.parametrize("cases", [MENDED, LOST, NOT_REPAIRED], ids=["mended", "lost", "not repaired"])
+@pytest.mark.parametrize("cases", [REPAIRED, LOST, NOT_REPAIRED], ids=["repaired", "lost", "not repaired"])
 def test_damage_counts_the_same_however_the_blocks_fall(tmp_path: Path, monkeypatch, cases, block: int) -> None:
     events = []
     for damage, *_ in cases.values():
@@ -354,7 +354,7 @@ def test_a_header_of_megabytes_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", ["quotes in a name", "NaN in a list", "a field of another type", "a brace is missing"])
 def test_time_grows_with_the_file_and_not_with_its_square(tmp_path: Path, case: str) -> None:
     # GIVEN a file in which every event is bad, and one of four times the size
-    damage = (MENDED.get(case) or LOST[case])[0]
+    damage = (REPAIRED.get(case) or LOST[case])[0]
 
     def seconds(count: int) -> float:
         path = write(tmp_path, document([*(damage(event(n)) for n in range(count)), event(count)]))

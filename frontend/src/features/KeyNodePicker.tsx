@@ -9,7 +9,7 @@ import { usePopover } from "../components/usePopover";
 import { formatInteger } from "../format/number";
 import { WHOLE_ONLY } from "./RangePicker";
 import { assign } from "../state/param";
-import { profileParam, rangeParam } from "../state/params";
+import { profileParam, rangeParam } from "../state/sharedParams";
 import type { ProfileChoice } from "../state/profile";
 
 interface KeyNodePickerProps {

@@ -1,7 +1,7 @@
 /** In place of what an exported file does not hold: why, and the way back to what it does. */
 import type { NotInFile } from "../api/source";
 import { assign } from "../state/param";
-import { profileParam, rangeParam } from "../state/params";
+import { profileParam, rangeParam } from "../state/sharedParams";
 
 interface NotInFileMessageProps {
   reason: NotInFile;

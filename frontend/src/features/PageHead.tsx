@@ -7,7 +7,7 @@ import { takePageFocus } from "../state/pageFocus";
 import { NoSteps, ProfileKeyNode } from "./KeyNodePicker";
 import { RangePicker } from "./RangePicker";
 import { TrustLine } from "./TrustLine";
-import { profileParam, rangeParam } from "../state/params";
+import { profileParam, rangeParam } from "../state/sharedParams";
 
 interface PageHeadProps {
   title: string;

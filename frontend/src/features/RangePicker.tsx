@@ -6,7 +6,7 @@ import type { SelectedRange } from "../api/types";
 import { useFile } from "../api/useResource";
 import { useShortcut } from "../keys/useShortcut";
 import { assign } from "../state/param";
-import { rangeParam } from "../state/params";
+import { rangeParam } from "../state/sharedParams";
 import type { IterationRange } from "../state/profile";
 
 /** Why an exported file offers no other iterations. */

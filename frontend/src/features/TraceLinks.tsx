@@ -15,7 +15,7 @@ import { Card } from "../components/Card";
 import { CopyButton } from "../components/CopyButton";
 import { openPerfetto, sendToPerfetto } from "../components/perfetto";
 import { saveBlob } from "../components/saveBlob";
-import { profileParam } from "../state/params";
+import { profileParam } from "../state/sharedParams";
 
 export function TraceLinks() {
   const profile = profileParam.value;

@@ -26,7 +26,7 @@ import { PageView } from "./PageView";
 import { ALL_PARAMS } from "./routes";
 import { SearchDialog } from "./search/SearchDialog";
 import { assign, useParam } from "../state/param";
-import { pageParam, profileParam, rangeParam } from "../state/params";
+import { pageParam, profileParam, rangeParam } from "../state/sharedParams";
 import { baseParam, candidateParam } from "../views/compare/params";
 
 /** `base` is where answers come from: the folder of the routes, or a file that holds them. */

@@ -7,7 +7,7 @@ import { ThemeButton } from "./AboutFile";
 import { keyNames } from "./keys/KeyHelp";
 import { ProfilePicker } from "../features/pickers/ProfilePicker";
 import { openPage, showProfile } from "../state/navigate";
-import { pageParam, profileParam } from "../state/params";
+import { pageParam, profileParam } from "../state/sharedParams";
 import { ROUTES } from "./routes";
 import { useParam } from "../state/param";
 

@@ -6,10 +6,10 @@ import type { RunEntry } from "../api/types";
 import { useResource, type Resource } from "../api/useResource";
 import { isWholeRoute, useWhole, type WholeResource, type WholeRoute } from "../api/useWhole";
 import { SubjectContext } from "../components/export/Drawing";
-import { GrowingContext } from "../components/table/growing";
+import { GrowingContext } from "../components/table/GrowingContext";
 import { BackToSteps } from "../features/KeyNodePicker";
 import { ResourceView } from "../features/ResourceView";
-import { pageParam, profileParam, rangeParam } from "../state/params";
+import { pageParam, profileParam, rangeParam } from "../state/sharedParams";
 import type { IterationRange } from "../state/profile";
 import { ROUTES } from "./routes";
 

@@ -6,7 +6,7 @@ import type { ComponentType } from "preact";
 import type { Route, Routes } from "../api/source";
 import type { Queries, RangeQuery, RunEntry } from "../api/types";
 import type { AnyParam } from "../state/param";
-import { SHARED_PARAMS } from "../state/params";
+import { SHARED_PARAMS } from "../state/sharedParams";
 import { PAGES, type Page } from "../state/pages";
 import { AdvicePage } from "../views/advice/AdvicePage";
 import { ADVICE_PARAMS } from "../views/advice/params";

@@ -5,7 +5,7 @@
 import { batch, effect } from "@preact/signals";
 import { onHashChange, readPairs, writePairs } from "./hash";
 import type { AnyParam, Pairs } from "./param";
-import { pageParam, profileParam } from "./params";
+import { pageParam, profileParam } from "./sharedParams";
 
 let connected: readonly AnyParam[] = [];
 

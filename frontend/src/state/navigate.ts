@@ -3,7 +3,7 @@ import { batch } from "@preact/signals";
 import { connectedParams } from "./address";
 import { expectPageFocus } from "./pageFocus";
 import { assign, type Assignment } from "./param";
-import { pageParam, profileParam } from "./params";
+import { pageParam, profileParam } from "./sharedParams";
 import type { Page } from "./pages";
 import type { ProfileChoice } from "./profile";
 

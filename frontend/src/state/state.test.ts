@@ -9,7 +9,7 @@ import { dismissedParam, resolvedParam, severitiesParam } from "../views/advice/
 import { addressPairs, connectAddress } from "./address";
 import { goTo, showProfile } from "./navigate";
 import type { Pairs } from "./param";
-import { opParam, pageParam, profileParam, rangeParam } from "./params";
+import { opParam, pageParam, profileParam, rangeParam } from "./sharedParams";
 import { NO_PROFILE } from "./profile";
 
 /** An address with every parameter away from its default. */

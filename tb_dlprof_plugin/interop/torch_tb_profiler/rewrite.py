@@ -122,7 +122,7 @@ def _copy(
     behind: dict[str, Any] = {}
     if not ended:
         whole = _decode(b"[" + rest) if is_list else None
-        document = {} if is_list else _keys(b'{"traceEvents":[' + rest, mend=False)
+        document = {} if is_list else _keys(b'{"traceEvents":[' + rest, repair=False)
         events = document.pop("traceEvents", None)
         if whole is not None:
             take(whole)
@@ -148,15 +148,15 @@ def _decode(run: bytes) -> list[Event] | None:
         return None
 
 
-def _keys(text: bytes, mend: bool = True) -> dict[str, Any]:
+def _keys(text: bytes, repair: bool = True) -> dict[str, Any]:
     """The keys of a document; empty if it is damaged."""
     try:
         found = msgspec.json.decode(text)
     except UNDECODABLE:
-        mended = repair_json(text) if mend else None
-        found = mended.value if mended else {}
+        repaired = repair_json(text) if repair else None
+        found = repaired.value if repaired else {}
     if not isinstance(found, dict):
         return {}
-    if mend:
+    if repair:
         found.pop("traceEvents", None)
     return found

@@ -164,18 +164,18 @@ class _Reader:
         except UNDECODABLE as error:
             truncated = str(error) == TRUNCATED
         header = Header()
-        mended = repair_json(text)
-        if truncated and mended is None:
+        repaired = repair_json(text)
+        if truncated and repaired is None:
             self._cut_short()
             return header
-        if mended is None:
+        if repaired is None:
             self.damage.add("header_damaged")
             return header
-        self.damage.add("header_mended", bool(mended.codes))
-        if mended.rest.strip():
+        self.damage.add("header_mended", bool(repaired.codes))
+        if repaired.rest.strip():
             self.damage.add("text_behind")
         for field in msgspec.structs.fields(Header):
-            raw = msgspec.json.encode(mended.value.get(field.name))
+            raw = msgspec.json.encode(repaired.value.get(field.name))
             try:
                 setattr(header, field.name, msgspec.json.decode(raw, type=field.type, strict=False))
             except UNDECODABLE:

@@ -9,7 +9,7 @@ import { useSlot } from "../export/slot";
 import { DownloadMenu } from "../export/DownloadMenu";
 import { Value } from "../Value";
 import type { Column } from "./columns";
-import { GrowingContext } from "./growing";
+import { GrowingContext } from "./GrowingContext";
 import { AS_AT_FIRST, createModel, type TableModel, type TableOptions, type TableState } from "./model";
 import { useVirtualRows } from "./useVirtualRows";
 

@@ -2,7 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { formatCount } from "../../format/number";
 import { assign } from "../../state/param";
-import { profileParam, rangeParam } from "../../state/params";
+import { profileParam, rangeParam } from "../../state/sharedParams";
 import { NO_PROFILE } from "../../state/profile";
 import { showProfile } from "../../state/navigate";
 

@@ -9,7 +9,7 @@ import { search, type Hit } from "./hits";
 import { wordsOf } from "../../format/wordMatch";
 import { targetOf } from "./target";
 import { useAnswer } from "./useAnswer";
-import { pageParam, profileParam } from "../../state/params";
+import { pageParam, profileParam } from "../../state/sharedParams";
 import { goTo, showProfile } from "../../state/navigate";
 import { NO_PROFILE } from "../../state/profile";
 import { ROUTES } from "../routes";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { SearchPage } from "../../api/types";
 import { DEFINITIONS } from "../../format/definitions";
 import { METRICS } from "../../format/metrics";
-import { filterParam, kernelParam } from "../../state/params";
+import { filterParam, kernelParam } from "../../state/sharedParams";
 import * as fixtures from "../../testing/fixtures";
 import { search } from "./hits";
 import { fit } from "../../format/wordMatch";

@@ -3,7 +3,7 @@ import { METRICS } from "../../format/metrics";
 import type { Target } from "../../state/navigate";
 import type { Page } from "../../state/pages";
 import type { Assignment } from "../../state/param";
-import { filterParam, kernelParam, moduleParam, opParam } from "../../state/params";
+import { filterParam, kernelParam, moduleParam, opParam } from "../../state/sharedParams";
 import { findingParam, severitiesParam } from "../../views/advice/params";
 import { toReport } from "../../views/reports/params";
 import type { Hit } from "./hits";

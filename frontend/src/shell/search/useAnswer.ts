@@ -2,7 +2,7 @@
 import { profileQuery } from "../../api/queries";
 import type { SearchPage } from "../../api/types";
 import { useResource } from "../../api/useResource";
-import { profileParam, rangeParam } from "../../state/params";
+import { profileParam, rangeParam } from "../../state/sharedParams";
 
 export interface Answer {
   data: SearchPage | null;

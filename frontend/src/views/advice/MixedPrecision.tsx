@@ -18,7 +18,7 @@ import { formatRatio } from "../../format/number";
 import { CHOICES, chosenPrecision, FORECAST_COLUMNS, rowId, sharedRefusal } from "./forecast";
 import { goTo } from "../../state/navigate";
 import { assign } from "../../state/param";
-import { opParam, profileParam } from "../../state/params";
+import { opParam, profileParam } from "../../state/sharedParams";
 import { precisionParam } from "./params";
 
 export function MixedPrecision({ data }: { data: MixedPrecisionData }) {

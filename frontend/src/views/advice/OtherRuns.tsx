@@ -1,7 +1,7 @@
 /** Other runs of the same model, each a link to where Compare holds it to what was stated here. */
 import type { RunEntry } from "../../api/types";
 import { goTo } from "../../state/navigate";
-import { profileParam, rangeParam } from "../../state/params";
+import { profileParam, rangeParam } from "../../state/sharedParams";
 import { baseParam, candidateParam, sideOf } from "../compare/params";
 
 const SHOWN = 4;

@@ -3,7 +3,7 @@ import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AdvicePage as AdviceData, FindingItem } from "../../api/types";
 import { App } from "../../shell/App";
-import { kernelParam, moduleParam, opParam, profileParam } from "../../state/params";
+import { kernelParam, moduleParam, opParam, profileParam } from "../../state/sharedParams";
 import { NO_PROFILE } from "../../state/profile";
 import { readAddress } from "../../testing/address";
 import * as fixtures from "../../testing/fixtures";

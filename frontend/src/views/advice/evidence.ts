@@ -2,7 +2,7 @@
 import type { EvidenceRow } from "../../api/types";
 import type { Target } from "../../state/navigate";
 import { isPage } from "../../state/pages";
-import { kernelParam, moduleParam, opParam } from "../../state/params";
+import { kernelParam, moduleParam, opParam } from "../../state/sharedParams";
 import { findingParam } from "./params";
 
 export function evidenceTarget(row: EvidenceRow): Target | null {

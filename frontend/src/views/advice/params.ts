@@ -1,6 +1,6 @@
 /** What the Advice page keeps in the address. */
 import { pair, Param, readNames, namesParam, textParam } from "../../state/param";
-import { profileParam } from "../../state/params";
+import { profileParam } from "../../state/sharedParams";
 
 export const SEVERITIES = ["high", "medium", "low"] as const;
 

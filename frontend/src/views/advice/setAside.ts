@@ -1,6 +1,6 @@
 /** Which findings the user set aside: dismissed in every run, or marked as done in the run that is shown. */
 import { assign } from "../../state/param";
-import { profileParam } from "../../state/params";
+import { profileParam } from "../../state/sharedParams";
 import { dismissedParam, resolvedParam } from "./params";
 
 export type Aside = "dismissed" | "resolved";

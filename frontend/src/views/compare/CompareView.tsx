@@ -11,7 +11,7 @@ import { ProfilePicker } from "../../features/pickers/ProfilePicker";
 import { defaultPair } from "../../state/profileChoice";
 import { ComparePage } from "./ComparePage";
 import { assign } from "../../state/param";
-import { profileParam } from "../../state/params";
+import { profileParam } from "../../state/sharedParams";
 import { baseParam, candidateParam, pairModuleParam, pairParam, type CompareChoice } from "./params";
 
 /** Another pair has other ops; a bar of the same name stays. */

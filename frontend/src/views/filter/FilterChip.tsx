@@ -3,7 +3,7 @@ import { formatCount } from "../../format/number";
 import { RelatedLinks } from "./RelatedLinks";
 import type { PageFilter } from "./usePageFilter";
 import { assign } from "../../state/param";
-import { filterParam } from "../../state/params";
+import { filterParam } from "../../state/sharedParams";
 
 interface FilterChipProps {
   filter: PageFilter;

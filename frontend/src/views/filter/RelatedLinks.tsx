@@ -3,7 +3,7 @@ import { openPage } from "../../state/navigate";
 import type { Page } from "../../state/pages";
 import type { Subject } from "../../state/subject";
 import { linksOf } from "./links";
-import { pageParam } from "../../state/params";
+import { pageParam } from "../../state/sharedParams";
 
 /** They have nothing to say of a recording without a GPU. */
 const ON_GPU: ReadonlySet<Page> = new Set(["kernels", "tensor_cores", "roofline", "launches"]);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ALL_PARAMS } from "../../shell/routes";
 import { connectAddress } from "../../state/address";
 import { goTo } from "../../state/navigate";
-import { filterParam, kernelParam, moduleParam, opParam, pageParam } from "../../state/params";
+import { filterParam, kernelParam, moduleParam, opParam, pageParam } from "../../state/sharedParams";
 import { parseSubject, subjectText } from "../../state/subject";
 import { readAddress } from "../../testing/address";
 import { findingParam } from "../advice/params";

@@ -2,7 +2,7 @@
 import type { Target } from "../../state/navigate";
 import type { Page } from "../../state/pages";
 import type { Assignment } from "../../state/param";
-import { filterParam, kernelParam, moduleParam, opParam } from "../../state/params";
+import { filterParam, kernelParam, moduleParam, opParam } from "../../state/sharedParams";
 import type { Subject } from "../../state/subject";
 import { findingParam, severitiesParam } from "../advice/params";
 import { eventParam } from "../timeline/params";

@@ -4,7 +4,7 @@ import type { Related } from "../../api/types";
 import { useResource } from "../../api/useResource";
 import type { Subject } from "../../state/subject";
 import { useMemo } from "preact/hooks";
-import { filterParam, profileParam, rangeParam } from "../../state/params";
+import { filterParam, profileParam, rangeParam } from "../../state/sharedParams";
 import { useParam } from "../../state/param";
 
 export interface PageFilter {

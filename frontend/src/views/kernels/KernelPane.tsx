@@ -14,7 +14,7 @@ import { DEFINITIONS } from "../../format/definitions";
 import { precisionOf } from "./precision";
 import { goTo } from "../../state/navigate";
 import { assign } from "../../state/param";
-import { kernelParam, opParam } from "../../state/params";
+import { kernelParam, opParam } from "../../state/sharedParams";
 
 const OPS: Column<KernelOp>[] = [
   {

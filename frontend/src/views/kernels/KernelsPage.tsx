@@ -15,7 +15,7 @@ import { DEFINITIONS } from "../../format/definitions";
 import { KernelPane } from "./KernelPane";
 import { precisionOf } from "./precision";
 import { assign } from "../../state/param";
-import { kernelParam } from "../../state/params";
+import { kernelParam } from "../../state/sharedParams";
 import { kernelsTable } from "./params";
 
 const COLUMNS: Column<KernelRow>[] = [

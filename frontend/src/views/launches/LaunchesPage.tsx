@@ -15,7 +15,7 @@ import { gapColumns, KERNEL_COLUMNS, paceColumns, SYNC_COLUMNS } from "./columns
 import { DelayNotes, LaunchFigures } from "./LaunchFigures";
 import { goTo } from "../../state/navigate";
 import { assign } from "../../state/param";
-import { kernelParam, opParam, rangeParam } from "../../state/params";
+import { kernelParam, opParam, rangeParam } from "../../state/sharedParams";
 import { eventParam, iterationParam } from "../timeline/params";
 import { paceTable, gapsTable, syncsTable, delaysTable } from "./params";
 

@@ -14,7 +14,7 @@ import { MemoryCurve } from "./MemoryCurve";
 import { MemoryFigures } from "./MemoryFigures";
 import { goTo } from "../../state/navigate";
 import { assign } from "../../state/param";
-import { opParam, rangeParam } from "../../state/params";
+import { opParam, rangeParam } from "../../state/sharedParams";
 import { allocationsTable, deviceParam } from "./params";
 
 export function MemoryPage({ data }: { data: MemoryData }) {

@@ -8,7 +8,7 @@ import { Text, Value } from "../../components/Value";
 import { keyOf, labelOf } from "./tree";
 import { goTo } from "../../state/navigate";
 import { assign } from "../../state/param";
-import { filterParam, moduleParam, opParam } from "../../state/params";
+import { filterParam, moduleParam, opParam } from "../../state/sharedParams";
 
 interface ModulePaneProps {
   row: ModuleRow;

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Client } from "../../api/client";
 import { ConnectionContext } from "../../api/useResource";
 import type { ModulesPage as ModulesData, OpsPage as OpsData } from "../../api/types";
-import { moduleParam, pageParam } from "../../state/params";
+import { moduleParam, pageParam } from "../../state/sharedParams";
 import { connectAddress } from "../../state/address";
 import { ALL_PARAMS } from "../../shell/routes";
 import { ops } from "../../testing/fixtures";

@@ -21,7 +21,7 @@ import { NoModules } from "./NoModules";
 import { Switch } from "../../components/Switch";
 import { arrange, buildTree, keyAbove, keyOf, keysAbove, labelOf, openAtFirst } from "./tree";
 import { assign } from "../../state/param";
-import { moduleParam } from "../../state/params";
+import { moduleParam } from "../../state/sharedParams";
 import { modulesTable } from "./params";
 
 export function ModulesPage({ data }: { data: ModulesData }) {

@@ -11,7 +11,7 @@ import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
 import { precisionOf } from "../kernels/precision";
 import { goTo } from "../../state/navigate";
-import { kernelParam } from "../../state/params";
+import { kernelParam } from "../../state/sharedParams";
 
 const KERNELS: Column<OpKernel>[] = [
   {

@@ -5,7 +5,7 @@ import { ErrorMessage } from "../../components/Message";
 import { Pane } from "../../components/Pane";
 import { OpDetails } from "./OpDetails";
 import { assign } from "../../state/param";
-import { opParam, profileParam, rangeParam } from "../../state/params";
+import { opParam, profileParam, rangeParam } from "../../state/sharedParams";
 
 export function OpPane({ id, hasGpu }: { id: string; hasGpu: boolean }) {
   const resource = useResource(

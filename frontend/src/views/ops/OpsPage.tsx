@@ -14,7 +14,7 @@ import { opColumns } from "../opColumns";
 import { holdsOp } from "../modules/tree";
 import { OpPane } from "./OpPane";
 import { assign } from "../../state/param";
-import { opParam } from "../../state/params";
+import { opParam } from "../../state/sharedParams";
 import { opsTable } from "./params";
 
 export function OpsPage({ data }: { data: OpsData }) {

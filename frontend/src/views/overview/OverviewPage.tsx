@@ -20,7 +20,7 @@ import { Precision } from "./Precision";
 import { SystemConfiguration } from "./SystemConfiguration";
 import { TopOps } from "./TopOps";
 import { assign } from "../../state/param";
-import { rangeParam } from "../../state/params";
+import { rangeParam } from "../../state/sharedParams";
 
 /** The categories that only a recording with a GPU can have. */
 const ON_GPU: ReadonlySet<string> = new Set(["tensor_core", "other_kernels", "memory"]);

@@ -5,7 +5,7 @@ import { Card } from "../../components/Card";
 import { DataTable } from "../../components/table/DataTable";
 import { opColumns } from "../opColumns";
 import { goTo } from "../../state/navigate";
-import { opParam } from "../../state/params";
+import { opParam } from "../../state/sharedParams";
 
 /** The columns shown here, in DLProf's order and narrower than on the Ops page. */
 const WIDTHS: Record<string, string> = {

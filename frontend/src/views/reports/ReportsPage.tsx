@@ -1,6 +1,6 @@
 /** The Reports page: DLProf's textual reports and ours, each as a table, with the question that each answers. */
 import { useContext, useMemo } from "preact/hooks";
-import { GrowingContext } from "../../components/table/growing";
+import { GrowingContext } from "../../components/table/GrowingContext";
 import type { ReportEntry, ReportPage } from "../../api/types";
 import { PageHead } from "../../features/PageHead";
 import { DataTable } from "../../components/table/DataTable";

@@ -6,7 +6,7 @@ import { ErrorMessage } from "../../components/Message";
 import { Term } from "../../components/Term";
 import { RooflineChart } from "./RooflineChart";
 import { goTo } from "../../state/navigate";
-import { opParam, profileParam, rangeParam } from "../../state/params";
+import { opParam, profileParam, rangeParam } from "../../state/sharedParams";
 
 export function RooflineCard() {
   const profile = profileParam.value;

@@ -13,7 +13,7 @@ import { formatExact, threeDigits } from "../../format/number";
 import { COLUMNS } from "./columns";
 import { RooflineChart } from "./RooflineChart";
 import { goTo } from "../../state/navigate";
-import { opParam } from "../../state/params";
+import { opParam } from "../../state/sharedParams";
 import { rooflineTable } from "./params";
 
 export function RooflinePage({ data }: { data: RooflineData }) {

@@ -13,7 +13,7 @@ import { DEFINITIONS } from "../../format/definitions";
 import { noiseText, Speedup, StepTime } from "./columns";
 import { Failed } from "./Failed";
 import { goTo } from "../../state/navigate";
-import { profileParam, rangeParam } from "../../state/params";
+import { profileParam, rangeParam } from "../../state/sharedParams";
 import { NO_PROFILE } from "../../state/profile";
 import { baseParam, candidateParam } from "../compare/params";
 import { byModelTable } from "./params";

@@ -13,7 +13,7 @@ import { Failed } from "./Failed";
 import { RunBars, type BarScale } from "./RunBars";
 import { goTo } from "../../state/navigate";
 import { assign } from "../../state/param";
-import { profileParam, rangeParam } from "../../state/params";
+import { profileParam, rangeParam } from "../../state/sharedParams";
 import { NO_PROFILE } from "../../state/profile";
 import { baseParam, candidateParam } from "../compare/params";
 import { commonBaseParam, runsTable } from "./params";

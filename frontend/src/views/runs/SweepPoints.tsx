@@ -5,7 +5,7 @@ import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Value } from "../../components/Value";
 import { goTo } from "../../state/navigate";
-import { profileParam, rangeParam } from "../../state/params";
+import { profileParam, rangeParam } from "../../state/sharedParams";
 import { NO_PROFILE } from "../../state/profile";
 import { sweepTable } from "./params";
 

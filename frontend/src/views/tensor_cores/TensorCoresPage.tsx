@@ -20,7 +20,7 @@ import { RooflineCard } from "../roofline/RooflineCard";
 import { CouldSave } from "./CouldSave";
 import { Ineligible, Reasons } from "./Reasons";
 import { goTo } from "../../state/navigate";
-import { kernelParam, opParam } from "../../state/params";
+import { kernelParam, opParam } from "../../state/sharedParams";
 import { tensorCoresTable } from "./params";
 
 /** The reason of most time, then the others and what serves a product on Tensor Cores, with their times. */

@@ -17,7 +17,7 @@ import { useShortcut } from "../../keys/useShortcut";
 import { kindWords } from "./HoverCard";
 import type { Timeline } from "./model";
 import { goTo } from "../../state/navigate";
-import { kernelParam, opParam } from "../../state/params";
+import { kernelParam, opParam } from "../../state/sharedParams";
 
 interface EventPaneProps {
   /** The event as the drawing has it. */

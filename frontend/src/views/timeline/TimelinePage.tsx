@@ -8,7 +8,7 @@ import { TraceLinks } from "../../features/TraceLinks";
 import { LongestEvents } from "./LongestEvents";
 import { Timeline } from "./model";
 import { TimelineView } from "./TimelineView";
-import { profileParam } from "../../state/params";
+import { profileParam } from "../../state/sharedParams";
 import { useParam } from "../../state/param";
 
 export function TimelinePage({ data }: { data: TimelineData }) {

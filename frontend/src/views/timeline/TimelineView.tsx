@@ -16,7 +16,7 @@ import { TimelineFiles } from "./TimelineFiles";
 import { TimelineLegend } from "./TimelineLegend";
 import { useChunks } from "./useChunks";
 import { assign, useParam } from "../../state/param";
-import { kernelParam, opParam } from "../../state/params";
+import { kernelParam, opParam } from "../../state/sharedParams";
 import { eventParam } from "./params";
 
 export function TimelineView({ timeline, query }: { timeline: Timeline; query: Query }) {
