@@ -28,8 +28,8 @@ def test_every_definition_is_a_sentence_and_is_used() -> None:
     assert all(re.fullmatch(r"\S.*[.]", text) for parts in SLICES.values() for text in parts.values())
 
 
-def test_every_measure_of_a_comparison_is_defined(gpu_frame, ref) -> None:  # type: ignore[no-untyped-def]
-    side = CompareInput(gpu_frame, ref, gpu_frame.selection())
+def test_every_measure_of_a_comparison_is_defined(gpu_view, ref) -> None:  # type: ignore[no-untyped-def]
+    side = CompareInput(gpu_view, ref, gpu_view.selection())
     assert {metric.key for metric in compare_page(side, side).metrics} == set(SLICES["compare"])
 
 
