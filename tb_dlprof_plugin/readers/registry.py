@@ -1,6 +1,6 @@
 """Finds the reader of a trace file by the file's content, and the trace files of a directory.
 
-A format is a module with what `TraceFormat` lists. A new one is added to `FORMATS`, and nothing above this package changes.
+A format is a module with what `TraceFormat` lists. A new one is added to `FORMATS`; nothing above this package changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// Generated from tb_dlprof_plugin/pages/definitions.py by `python -m tb_dlprof_plugin.pages.definition_files --write`.
+// Generated from tb_dlprof_plugin/pages/definitions.py by `make generate`.
 // Do not edit. One sentence for each number that a page shows: the text behind its label.
 
 export const DEFINITIONS = {

@@ -14,16 +14,17 @@ import { dismissedParam, findingParam, resolvedParam } from "./params";
 import { matching } from "./RuleList";
 import { scaleOf } from "./SavingLine";
 import { asideOf, namesSetAside, setAside } from "./setAside";
+import { filled } from "../../testing/filled";
 
 const [amp, cudnn] = fixtures.advice.findings as [FindingItem, FindingItem];
-const loader: FindingItem = {
+const loader = filled("FindingItem", {
   ...amp,
   id: "f2",
   rule: "loader",
   severity: "medium",
   title: "Load data in worker processes",
-};
-const three: AdviceData = { ...fixtures.advice, findings: [amp, loader, cudnn] };
+});
+const three = filled("AdvicePage", { ...fixtures.advice, findings: [amp, loader, cudnn] });
 
 let root: HTMLElement;
 let asked: URL[];

@@ -9,12 +9,13 @@ import { rgb, textOn, themeOf } from "./palette";
 import { paintLane } from "./pixels";
 import { inView } from "./TimelineFiles";
 import { clamp, CLOSEST_NS, fit, pan, reveal, ticks, whole, zoom } from "./viewport";
+import { filledAll } from "../../testing/filled";
 
-const TRACKS: TimelineTrack[] = [
+const TRACKS = filledAll("TimelineTrack", [
   { key: "g:0:7", kind: "stream", source: "g", label: "GPU 0, stream 7", detail: "", gpu: 0, levels: 1 },
   { key: "c:0", kind: "thread", source: "c", label: "CPU thread 0: training", detail: "", gpu: null, levels: 3 },
   { key: "c:2", kind: "thread", source: "c", label: "CPU thread 2: CUDA calls", detail: "", gpu: null, levels: 2 },
-];
+]);
 
 /** Events as [id, start, duration, name]. */
 function lane(track: number, level: number, events: [number, number, number, number][]): TimelineLane {
