@@ -12,7 +12,7 @@ type Values = Readonly<Record<string, unknown>>;
 
 /** An interface of api/types.ts with these values; every other number is 0, text "", list empty, and what may be null is. */
 export function filled<Name extends keyof Interfaces>(name: Name, given: Given<Interfaces[Name]>): Interfaces[Name] {
-  return fill(name, given as Values) as Interfaces[Name];
+  return fill(name, given as Values) as unknown as Interfaces[Name];
 }
 
 /** Several of an interface. */

@@ -1,23 +1,6 @@
 /** Answers of every route, small but with each odd case: unknown numbers, an op of one side only, hostile names. */
-import type {
-  AdvicePage,
-  ComparePage,
-  Coverage,
-  ForecastPage,
-  KernelRow,
-  KernelsPage,
-  MixedPrecision,
-  OpDetail,
-  OpRow,
-  OpsPage,
-  Overview,
-  RunIndex,
-  RunRef,
-  Slice,
-  TensorCoresPage,
-  TrustPage,
-} from "../api/types";
-import { filled } from "./filled";
+import type { ForecastPage, OpRow, Slice } from "../api/types";
+import { filled, filledAll } from "./filled";
 
 export const ref = filled("RunRef", { run: "resnet50/fp32", session: "s1", rank: 0, cycle: 0 });
 const range = { first: 0, last: 9, total: 10, first_number: 3, last_number: 12, found_by: "profiler_step" };
@@ -34,12 +17,11 @@ const coverage = filled("Coverage", {
 
 const slices = (parts: [string, string, number | null][]): Slice[] => {
   const whole = parts.reduce((sum, [, , ns]) => sum + (ns ?? 0), 0);
-  return parts.map(([key, label, ns]) => ({
-    key,
-    label,
-    value_ns: ns,
-    percent: ns === null ? null : (100 * ns) / whole,
-  }));
+  const percent = (ns: number | null): number | null => (ns === null ? null : (100 * ns) / whole);
+  return filledAll(
+    "Slice",
+    parts.map(([key, label, ns]) => ({ key, label, value_ns: ns, percent: percent(ns) })),
+  );
 };
 
 const categories = (scale: number, tensorCore: number): Slice[] =>
@@ -135,7 +117,7 @@ const TYPES = [
 const opRow = (index: number): OpRow => {
   const type = TYPES[index % TYPES.length]!;
   const eligible = type.includes("conv") || type === "addmm";
-  return {
+  return filled("OpRow", {
     id: `op${index}`,
     name: `layer${1 + (index % 4)}.${Math.floor(index / 4)}.conv${1 + (index % 3)}/aten::${type}`,
     module: `layer${1 + (index % 4)}.${Math.floor(index / 4)}.conv${1 + (index % 3)}`,
@@ -153,7 +135,7 @@ const opRow = (index: number): OpRow => {
     precision: eligible ? "fp32" : "",
     shapes: "[[64, 256, 56, 56], [64, 256, 1, 1]]",
     dtypes: "float, float",
-  };
+  });
 };
 
 export const opRows: OpRow[] = Array.from({ length: 320 }, (_, index) => opRow(index));
@@ -523,7 +505,7 @@ export const tensorCores = filled("TensorCoresPage", {
       reason: TF32_OFF,
       reasons: [
         {
-          id: "fp32_tf32_off",
+          id: "fp32_tf32_off" as const,
           label: "FP32, TF32 off",
           text: TF32_OFF,
           time_ns: row.gpu_ns ?? 0,
@@ -660,7 +642,7 @@ export const forecast = filled("ForecastPage", {
 });
 
 function forecastOf(precision: string, ms: number, speedup: number): ForecastPage {
-  return {
+  return filled("ForecastPage", {
     ref,
     model: "ResNet50",
     gpu: "NVIDIA H200",
@@ -685,7 +667,7 @@ function forecastOf(precision: string, ms: number, speedup: number): ForecastPag
     scaler_ms: 0,
     total_rows: 2,
     ops: [],
-  };
+  });
 }
 
 export const advice = filled("AdvicePage", {

@@ -1,5 +1,5 @@
 /** Answers of the Memory route: two devices and each kind of unknown, no memory recorded, and neither addresses nor totals. */
-import type { MemoryCategory, MemoryPage } from "../api/types";
+import type { MemoryCategory } from "../api/types";
 import { ref } from "./fixtures";
 import { filled } from "./filled";
 

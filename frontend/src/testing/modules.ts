@@ -1,12 +1,12 @@
 /** Answers of the Modules route: a small model with each odd case. */
-import type { ModuleRow, ModulesPage } from "../api/types";
+import type { ModuleRow } from "../api/types";
 import { ref } from "./fixtures";
 import { filled } from "./filled";
 
 /** A row with numbers that fit together; `part` replaces some of them. */
 export function moduleRow(path: string, part: Partial<ModuleRow> = {}): ModuleRow {
   const gpu = part.gpu_ns ?? 1_000_000;
-  return {
+  return filled("ModuleRow", {
     path,
     order: 0,
     role: null,
@@ -40,7 +40,7 @@ export function moduleRow(path: string, part: Partial<ModuleRow> = {}): ModuleRo
     tc_ns: gpu / 4,
     utilization_percent: 50,
     ...part,
-  };
+  });
 }
 
 const without = {

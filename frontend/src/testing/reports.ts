@@ -1,5 +1,3 @@
-/** Answers of the routes `report` and `key_nodes`. */
-import type { KeyNodesPage, ReportPage } from "../api/types";
 import { overview } from "./fixtures";
 import { filled } from "./filled";
 

@@ -1,5 +1,3 @@
-/** A Roofline page with one op of each kind: known, and of unknown FLOPs. */
-import type { RooflinePage } from "../api/types";
 import { filled } from "./filled";
 
 export const roofline = filled("RooflinePage", {

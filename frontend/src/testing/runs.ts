@@ -1,5 +1,3 @@
-/** Answers of the Runs page: a base, a faster run and one without a base; a model before and after; two lines. */
-import type { ByModelPage, ManyRunsPage, RunRow, SweepPage } from "../api/types";
 import { filled } from "./filled";
 
 const ref = (run: string) => ({ run, session: "s", rank: 0, cycle: 0 });

@@ -1,9 +1,8 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { expect, it, vi } from "vitest";
-import type { IterationBar } from "../../api/types";
 import { IterationBars } from "./IterationBars";
-import { filled } from "../../testing/filled";
+import { filled, filledAll } from "../../testing/filled";
 
 const bar = (index: number) =>
   filled("IterationBar", {
@@ -23,7 +22,7 @@ it("picks all iterations of the bars that are marked", async () => {
   const root = document.createElement("div");
   const onSelect = vi.fn();
   const hidden = new Set<string>();
-  const categories = [{ key: "cpu", label: "CPU", definition: "", recorded: true }];
+  const categories = filledAll("Category", [{ key: "cpu", label: "CPU" }]);
   await act(() =>
     render(
       <IterationBars

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { SearchPage } from "../../api/types";
 import { DEFINITIONS } from "../../format/definitions";
 import { METRICS } from "../../format/metrics";
 import { filterParam, kernelParam } from "../../state/sharedParams";

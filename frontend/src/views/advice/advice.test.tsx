@@ -246,7 +246,7 @@ describe("helpers", () => {
   });
 
   it("lead to the row that a finding rests on", () => {
-    const row = { label: "", value_ns: null, percent: null };
+    const row = filled("EvidenceRow", {});
     expect(evidenceTarget({ ...row, page: "tensor_cores", id: "o" })).toEqual({
       page: "ops",
       changes: [opParam.to("o")],

@@ -4,11 +4,14 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Category, LaunchesPage as LaunchesData } from "../../api/types";
 import { App } from "../../shell/App";
 import * as fixtures from "../../testing/fixtures";
-import { filled } from "../../testing/filled";
+import { filled, filledAll } from "../../testing/filled";
 
 const KEYS = ["busy", "dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown"] as const;
 const categories = (keys: readonly string[]): Category[] =>
-  keys.map((key) => ({ key, label: `label of ${key}`, definition: `definition of ${key}`, recorded: true }));
+  filledAll(
+    "Category",
+    keys.map((key) => ({ key, label: `label of ${key}`, definition: `definition of ${key}`, recorded: true })),
+  );
 
 const page = filled("LaunchesPage", {
   ref: fixtures.kernels.ref,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Roof, RooflineOp } from "../../api/types";
+import type { RooflineOp } from "../../api/types";
 import { numberFilter } from "../../components/table/filters";
 import { roofline } from "../../testing/roofline";
 import { extent, pointSize, points, roofLine } from "./roofs";
