@@ -10,9 +10,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import definition_files
 from generated_docs import documents
 
-from tb_dlprof_plugin.pages import definition_files
 from tb_dlprof_plugin.web import typescript, typescript_shapes
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -116,7 +116,6 @@ def reachable(roots: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct
     done: dict[type[msgspec.Struct], None] = {}
 
     def visit(kind: mi.Type) -> None:
-        kind = without_metadata(kind)
         if isinstance(kind, mi.StructType):
             if kind.cls not in done:
                 for field in kind.fields:
@@ -135,11 +134,6 @@ def reachable(roots: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct
     return list(done)
 
 
-def without_metadata(kind: mi.Type) -> mi.Type:
-    """The type that an annotation, such as a definition, stands on."""
-    return without_metadata(kind.type) if isinstance(kind, mi.Metadata) else kind
-
-
 def _interface(struct: type[msgspec.Struct], names: dict[frozenset[str], str]) -> str:
     """One exported interface with its docstring."""
     info = mi.type_info(struct)
@@ -151,7 +145,6 @@ def _interface(struct: type[msgspec.Struct], names: dict[frozenset[str], str]) -
 
 def _type(kind: mi.Type, names: dict[frozenset[str], str]) -> str:
     """The TypeScript form of a msgspec type; raises TypeError for an unsupported one."""
-    kind = without_metadata(kind)
     if isinstance(kind, mi.StructType):
         return kind.cls.__name__
     if isinstance(kind, mi.StrType):

@@ -7,7 +7,7 @@ import json
 import msgspec
 import msgspec.inspect as mi
 
-from tb_dlprof_plugin.web.typescript import answers, reachable, without_metadata
+from tb_dlprof_plugin.web.typescript import answers, reachable
 
 _HEADER = """\
 // Generated from the routes in tb_dlprof_plugin/web/routes.py by `make generate`. Do not edit.
@@ -46,7 +46,6 @@ def _shape(struct: type[msgspec.Struct]) -> list[str]:
 
 def _blank(kind: mi.Type) -> object:
     """The least value of a type."""
-    kind = without_metadata(kind)
     if isinstance(kind, mi.UnionType):
         return None if any(isinstance(part, mi.NoneType) for part in kind.types) else _blank(kind.types[0])
     if isinstance(kind, mi.LiteralType):
@@ -64,12 +63,11 @@ def _blank(kind: mi.Type) -> object:
 
 
 def _is_part(kind: mi.Type) -> bool:
-    return isinstance(without_metadata(kind), mi.StructType)
+    return isinstance(kind, mi.StructType)
 
 
 def _part(kind: mi.Type) -> str | None:
     """The struct that a field holds, alone, in a list, by name, or that it may hold."""
-    kind = without_metadata(kind)
     if isinstance(kind, mi.StructType):
         return kind.cls.__name__
     if isinstance(kind, mi.ListType):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import pytest
+from definition_files import at_fields, definitions, docs
 
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
-from tb_dlprof_plugin.pages.definition_files import docs
-from tb_dlprof_plugin.pages.definitions import DEFINITIONS, SLICES
+from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.definitions import SLICES
 
 FRONTEND = Path(__file__).resolve().parents[2] / "frontend" / "src"
 
@@ -18,7 +21,7 @@ def test_every_definition_is_a_sentence_and_is_used() -> None:
     if not FRONTEND.is_dir():
         pytest.skip("no frontend sources next to this package")
     pages = "\n".join(path.read_text() for path in FRONTEND.rglob("*.ts*") if path.name != "definitions.ts")
-    for key, text in DEFINITIONS.items():
+    for key, text in definitions().items():
         assert re.search(rf'DEFINITIONS\.{key}\b|"{key}"', pages), f"nothing shows {key}"
         assert re.fullmatch(r"\S.*[.]", text), key
     assert all(re.fullmatch(r"\S.*[.]", text) for parts in SLICES.values() for text in parts.values())
@@ -31,5 +34,19 @@ def test_every_measure_of_a_comparison_is_defined(gpu_view, ref) -> None:  # typ
 
 def test_the_page_of_the_docs_has_a_row_for_each_definition() -> None:
     rows = [line for line in docs().splitlines() if line.startswith("| ")]
-    texts = [*DEFINITIONS.values(), *(text for parts in SLICES.values() for text in parts.values())]
+    texts = [*definitions().values(), *(text for parts in SLICES.values() for text in parts.values())]
     assert [text for text in texts if not any(row.endswith(f" | {text} |") for row in rows)] == []
+
+
+class Figures(msgspec.Struct):
+    calls: Annotated[int, Definition("figureCalls", "How often.")]
+    bytes: int
+
+
+def test_a_definition_at_a_field_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert at_fields(Figures) == [Definition("figureCalls", "How often.")]
+    monkeypatch.setattr("definition_files.answers", lambda: {"figures": Figures})
+    assert definitions()["figureCalls"] == "How often."
+    monkeypatch.setattr("definition_files.DEFINITIONS", {"figureCalls": "When."})
+    with pytest.raises(ValueError, match="two definitions are named figureCalls"):
+        definitions()

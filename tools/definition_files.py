@@ -1,16 +1,21 @@
-"""The definitions in; the frontend's `src/format/definitions.ts` and docs/definitions.md out."""
+"""The definitions of figures in; the frontend's `src/format/definitions.ts` and docs/definitions.md out."""
 
 from __future__ import annotations
 
 import json
 import re
+import typing
 from collections.abc import Mapping
 
+import msgspec
+
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.pages.definitions import DEFINITIONS, SLICES
 from tb_dlprof_plugin.pages.overview import CATEGORIES
+from tb_dlprof_plugin.web.typescript import answers, reachable
 
 _TYPESCRIPT = """\
-// Generated from tb_dlprof_plugin/pages/definitions.py by `make generate`.
+// Generated from the structs of the pages and tb_dlprof_plugin/pages/definitions.py by `make generate`.
 // Do not edit. One sentence for each number that a page shows: the text behind its label.
 """
 _DOCS = """\
@@ -21,10 +26,29 @@ The tooltips of all labels (hover, focus or tap), built by `make docs`. [metrics
 """
 
 
+def definitions() -> dict[str, str]:
+    """The sentences by key: those that several fields share, then those at the fields of the pages' structs.
+
+    Raises:
+        ValueError: two different sentences have the same key.
+    """
+    found = dict(DEFINITIONS)
+    for one in (one for struct in reachable(answers().values()) for one in at_fields(struct)):
+        if found.setdefault(one.key, one.text) != one.text:
+            raise ValueError(f"two definitions are named {one.key}; give one of them another key")
+    return found
+
+
+def at_fields(struct: type[msgspec.Struct]) -> list[Definition]:
+    """The definitions at the fields of a struct."""
+    hints = typing.get_type_hints(struct, include_extras=True).values()
+    return [one for hint in hints for one in getattr(hint, "__metadata__", ()) if isinstance(one, Definition)]
+
+
 def typescript() -> str:
     """The whole of definitions.ts."""
     lines = [_TYPESCRIPT, "export const DEFINITIONS = {"]
-    lines += [f"  {key}: {json.dumps(text, ensure_ascii=False)}," for key, text in DEFINITIONS.items()]
+    lines += [f"  {key}: {json.dumps(text, ensure_ascii=False)}," for key, text in definitions().items()]
     lines += ["} as const;", "", "export type DefinitionKey = keyof typeof DEFINITIONS;", ""]
     lines += ["/** What the parts of a figure are, by figure and key. */"]
     lines += ["export const SLICES: Readonly<Record<string, Readonly<Record<string, string>>>> = {"]
@@ -39,7 +63,7 @@ def typescript() -> str:
 
 def docs() -> str:
     """The whole of docs/definitions.md."""
-    parts = [_DOCS, _table(DEFINITIONS, "number")]
+    parts = [_DOCS, _table(definitions(), "number")]
     for figure, texts in _slices().items():
         parts += [f"\n## {figure.replace('_', ' ').capitalize()}\n\n", _table(texts, "part")]
     return "".join(parts)
