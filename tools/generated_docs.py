@@ -84,7 +84,7 @@ def _commands(text: str, name: str) -> str:
     for command in COMMANDS.values():
         main = f"`{tables_of(kinds[command.page])[0]}`" if command.page else ""
         printed = command.prints or main or "none: no `--format`, its result is files"
-        rows.append((f"`{command.name}`", printed, f"`{command.page}`" if command.page else ""))
+        rows.append((f"`{command.name} {command.example}`", printed, f"`{command.page}`" if command.page else ""))
     return _table(("command", "main table", "page"), rows)
 
 

@@ -18,6 +18,7 @@ class Command:
     Attributes:
         name: as it is typed.
         function: module below `cli` and function.
+        example: what follows the name at the least: RUN and OTHER are runs, RUNS a log directory, TRACE a trace file.
         page: the route (`web.routes`) whose page it prints in all of `--format text|json|csv`.
         prints: what `--format csv` prints, where that is not the page's main table: in words, or the name of a list in
             the JSON. A command with neither page nor this makes files, and has no `--format`.
@@ -28,6 +29,7 @@ class Command:
 
     name: str
     function: str
+    example: str = "RUN"
     page: str = ""
     prints: str = ""
     former_name: str = ""
@@ -50,7 +52,7 @@ class Command:
 
 
 _ALL = (
-    Command("run", "run.command:run", of_dlprof=True, starts_another=True),
+    Command("run", "run.command:run", "SCRIPT.py", of_dlprof=True, starts_another=True),
     Command("summary", "summary:summary", page="overview", prints="one row: the run and its figures"),
     Command("ops", "ops:ops", page="ops"),
     Command("modules", "modules:modules", page="modules"),
@@ -59,16 +61,20 @@ _ALL = (
     Command("timeline", "timeline:timeline", page="timeline", prints="every event of the iteration"),
     Command("tensor-cores", "tensor_cores:tensor_cores", page="tensor_cores"),
     Command("roofline", "roofline:roofline", page="roofline"),
-    Command("report", "report:report", prints="one report, named by `--reports`", of_dlprof=True),
-    Command("memory", "memory:memory", page="memory"),
+    Command(
+        "report", "report:report", "RUN --reports op_type", prints="one report, named by `--reports`", of_dlprof=True
+    ),
+    Command("memory", "memory:memory", "TRACE", page="memory"),
     Command("advise", "advise:advise", prints="`findings`; others: `step`, `combined`, `rules`", former_name="advice"),
-    Command("compare", "compare:compare", page="compare"),
-    Command("predict", "predict:predict", page="forecast"),
-    Command("runs", "runs:runs", page="many_runs", prints="a row per run, per model with `--by-model`"),
-    Command("sweep", "sweep:sweep", page="sweep"),
-    Command("export", "export:export"),
-    Command("import", "import_traces:import_traces", prints="a row per profile that was written"),
-    Command("pytorch-views", "pytorch_views:pytorch_views"),
+    Command("compare", "compare:compare", "RUN OTHER", page="compare"),
+    Command("predict", "predict:predict", "RUN --precision bf16", page="forecast"),
+    Command("runs", "runs:runs", "RUNS", page="many_runs", prints="a row per run, per model with `--by-model`"),
+    Command("sweep", "sweep:sweep", "RUNS", page="sweep"),
+    Command("export", "export:export", "RUNS FILE.html --html"),
+    Command(
+        "import", "import_traces:import_traces", "TRACE --logdir RUNS", prints="a row per profile that was written"
+    ),
+    Command("pytorch-views", "pytorch_views:pytorch_views", "TRACE"),
     Command("info", "info:info", prints="one row; `--table notes` has the notes"),
 )
 

@@ -17,7 +17,7 @@ import type * as types from "../api/types";
 export interface Shape {
   /** The values of fields that are no interfaces: nothing, zero, null, the first of several words. */
   readonly blank: Readonly<Record<string, unknown>>;
-  /** The interfaces of other fields; where `blank` has null there may be none, where it has [] or {} several. */
+  /** The interfaces of other fields; where `blank` has null there may be none, where it has [] several. */
   readonly parts: Readonly<Record<string, keyof Interfaces>>;
 }
 """
@@ -59,6 +59,7 @@ def _blank(kind: mi.Type) -> object:
     if isinstance(kind, mi.ListType):
         return []
     assert isinstance(kind, mi.DictType), kind
+    assert not isinstance(kind.value_type, mi.StructType), "filled.ts fills structs alone and in lists"
     return {}
 
 
@@ -67,13 +68,11 @@ def _is_part(kind: mi.Type) -> bool:
 
 
 def _part(kind: mi.Type) -> str | None:
-    """The struct that a field holds, alone, in a list, by name, or that it may hold."""
+    """The struct that a field holds, alone or in a list, or that it may hold."""
     if isinstance(kind, mi.StructType):
         return kind.cls.__name__
     if isinstance(kind, mi.ListType):
         return _part(kind.item_type)
-    if isinstance(kind, mi.DictType):
-        return _part(kind.value_type)
     if isinstance(kind, mi.UnionType):
         return next((part for one in kind.types if (part := _part(one)) is not None), None)
     return None

@@ -27,17 +27,14 @@ function fill(name: keyof Interfaces, given: Values): Values {
   const { blank, parts }: Shape = SHAPES[name];
   const made: Record<string, unknown> = { ...blank, ...given };
   for (const [field, part] of Object.entries(parts)) {
-    made[field] = inside(part, given[field] ?? blank[field], blank[field]);
+    made[field] = inside(part, given[field] ?? blank[field]);
   }
   return made;
 }
 
-/** A field that holds another interface: one, or several in a list or by name. */
-function inside(part: keyof Interfaces, value: unknown, blank: unknown): unknown {
-  if (Array.isArray(value)) return value.map((one: unknown) => inside(part, one, undefined));
+/** A field that holds another interface, or several in a list. */
+function inside(part: keyof Interfaces, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((one: unknown) => inside(part, one));
   if (value === null) return null;
-  if (typeof blank === "object" && blank !== null) {
-    return Object.fromEntries(Object.entries(value as Values).map(([key, one]) => [key, inside(part, one, undefined)]));
-  }
   return fill(part, (value ?? {}) as Values);
 }

@@ -5,7 +5,7 @@ import type * as types from "../api/types";
 export interface Shape {
   /** The values of fields that are no interfaces: nothing, zero, null, the first of several words. */
   readonly blank: Readonly<Record<string, unknown>>;
-  /** The interfaces of other fields; where `blank` has null there may be none, where it has [] or {} several. */
+  /** The interfaces of other fields; where `blank` has null there may be none, where it has [] several. */
   readonly parts: Readonly<Record<string, keyof Interfaces>>;
 }
 
