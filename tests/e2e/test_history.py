@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
-from support.tensorboard import RECORDED, Server, Watched
+from support.tensorboard import RECORDED, Server, Watched, holding
 
 RUN, OTHER = "lenet/fp32", "lenet/amp-fp16"
 _PAGE_MS = 30_000
@@ -45,8 +45,8 @@ def test_back_shows_the_page_and_the_run_before(server: Server, watched: Watched
     # What changes within a page is part of its step.
     where.get_by_test_id("ops-table").locator("tbody tr").nth(1).click()
     expect(where.get_by_test_id("op-detail")).to_be_visible()
-    with_op = page.evaluate("location.hash")
-    assert "p.tb_dlprof.op=" in with_op
+    expect(page).to_have_url(holding("p.tb_dlprof.op="))
+    with_op = page.url
     where.get_by_test_id("nav-kernels").click()
     _shows(where, "Kernels")
     where.get_by_test_id("run-picker").select_option(OTHER)
@@ -57,7 +57,7 @@ def test_back_shows_the_page_and_the_run_before(server: Server, watched: Watched
     page.go_back()
     _shows(where, "Ops")
     expect(where.get_by_test_id("op-detail")).to_be_visible()
-    assert page.evaluate("location.hash") == with_op
+    expect(page).to_have_url(with_op)
     page.go_back()
     _shows(where, "Overview")
     page.go_forward()
@@ -101,14 +101,15 @@ def test_a_copied_link_and_a_reload_show_the_table_as_it_was_sorted_and_filtered
     table.get_by_role("button", name="Calls").click()
     table.get_by_label("Filter by Kernel").fill("gemm")
     expect(rows).not_to_have_count(before)
+    expect(page).to_have_url(holding("gemm"))
     shown = rows.all_inner_texts()
-    link = page.evaluate("location.href")
+    link = page.url
     page.reload()
     _shows(frame, "Kernels")
     expect(table.locator("th[aria-sort=descending]")).to_contain_text("Calls")
-    assert rows.all_inner_texts() == shown
+    expect(rows).to_have_text(shown, use_inner_text=True)
     page.goto("about:blank")
     page.goto(link)
     _shows(frame, "Kernels")
-    assert rows.all_inner_texts() == shown
+    expect(rows).to_have_text(shown, use_inner_text=True)
     assert watched.foreign == []

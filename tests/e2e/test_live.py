@@ -8,7 +8,7 @@ from pathlib import Path
 
 from e2e.conftest import BOTH_LOADERS
 from playwright.sync_api import expect
-from support.tensorboard import RECORDED, Server, Watched
+from support.tensorboard import RECORDED, Server, Watched, holding
 
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.store.event_file import write_profile
@@ -74,11 +74,11 @@ def test_new_cycles_and_runs_show_on_reload_and_nothing_is_lost(
     reload_after(lambda runs: runs["mlp"] == [0, 1, 2] and "other" in runs)
     expect(frame.get_by_test_id("news")).to_contain_text("The one that you chose stays.", timeout=_PAGE_MS)
     expect(frame.get_by_test_id("headline")).to_have_text(before)
-    assert "p.tb_dlprof.cycle=0" in page.evaluate("location.hash")
+    expect(page).to_have_url(holding("p.tb_dlprof.cycle=0"))
     expect(frame.get_by_test_id("news-run")).to_have_text("other")
     frame.get_by_test_id("news-follow").click()
     expect(frame.get_by_test_id("cycle-picker").locator("option:checked")).to_have_text("latest (2)")
     expect(frame.get_by_test_id("news")).to_have_count(0)
-    assert "cycle" not in page.evaluate("location.hash")
+    expect(page).not_to_have_url(holding("cycle"))
     assert page.frames[1].evaluate("window.stays") is True
     assert (watched.errors, watched.foreign) == ([], [])

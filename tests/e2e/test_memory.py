@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import expect
-from support.tensorboard import ROOT, Server, Watched
+from support.tensorboard import ROOT, Server, Watched, holding
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.pages.memory import memory_page
@@ -43,5 +43,5 @@ def test_the_memory_page_shows_what_its_view_holds(
     expect(frame.get_by_test_id("headline")).to_contain_text("in iteration 4")
     frame.get_by_test_id("memory-device-picker").select_option("cpu")
     expect(frame.get_by_test_id("headline")).to_contain_text("CPU holds at most")
-    assert "p.tb_dlprof.device=cpu" in watched.page.evaluate("location.hash")
+    expect(watched.page).to_have_url(holding("p.tb_dlprof.device=cpu"))
     assert (watched.errors, watched.foreign) == ([], [])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import FrameLocator, expect
 from support.marks import short_of
-from support.tensorboard import RECORDED, Server, Watched
+from support.tensorboard import RECORDED, Server, Watched, holding
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
@@ -160,7 +160,7 @@ def test_selecting_an_op_shows_its_kernels_and_survives_a_reload(server: Server,
     detail = frame.get_by_test_id("op-detail")
     expect(detail).to_be_visible()
     expect(detail).to_contain_text(top.name)
-    assert "p.tb_dlprof.op=" in watched.page.evaluate("location.hash")
+    expect(watched.page).to_have_url(holding("p.tb_dlprof.op="))
     watched.page.reload()
     expect(watched.page.frame_locator("iframe").get_by_test_id("op-detail")).to_be_visible(timeout=_PAGE_MS)
     nothing_went_wrong(watched)
@@ -177,7 +177,7 @@ def test_a_module_leads_to_its_ops(server: Server, watched: Watched) -> None:
     detail = frame.get_by_test_id("module-detail")
     expect(detail).to_contain_text("features.0")
     expect(detail.locator(f"[title='{expected.gpu_ns:,} ns']").first).to_be_visible()
-    assert "p.tb_dlprof.module=features.0" in watched.page.evaluate("location.hash")
+    expect(watched.page).to_have_url(holding("p.tb_dlprof.module=features.0"))
     detail.get_by_test_id("module-ops").click()
     expect(frame.get_by_test_id("page-filter")).to_contain_text("features.0")
     expect(frame.get_by_test_id("ops-table").locator("tbody tr")).to_have_count(expected.ops)

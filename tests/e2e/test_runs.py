@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
-from support.tensorboard import RECORDED, Server, Watched
+from support.tensorboard import RECORDED, Server, Watched, holding
 
 from tb_dlprof_plugin.pages.by_model import by_model_page
 from tb_dlprof_plugin.pages.recorded_run import recorded_run
@@ -51,7 +51,7 @@ def test_the_runs_page_holds_all_runs_against_their_bases(
 
     frame.get_by_test_id("runs-base").select_option("mlp/tf32")
     expect(table.locator("tbody tr").first).to_contain_text("mlp/tf32")
-    assert "p.tb_dlprof.base=mlp" in watched.page.evaluate("location.hash")
+    expect(watched.page).to_have_url(holding("p.tb_dlprof.base=mlp"))
 
     # A run's name opens its comparison with the base.
     table.get_by_role("button", name="alexnet/amp-bf16").click()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import FrameLocator, expect
-from support.tensorboard import RECORDED, Server, Watched, start_tensorboard
+from support.tensorboard import RECORDED, Server, Watched, holding, start_tensorboard
 
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
@@ -65,8 +65,8 @@ def test_the_longest_kernel_leads_to_its_launch_its_op_and_back(opened, watched:
     expect(frame.get_by_test_id("timeline-delay").locator(".num")).to_have_attribute(
         "title", f"{detail.gpu.launch.delay_ns:,} ns"
     )
-    watched.page.wait_for_function("() => location.hash.includes('p.tb_dlprof.op=')")
-    assert f"p.tb_dlprof.event={longest.spot.id}" in watched.page.evaluate("location.hash")
+    expect(watched.page).to_have_url(holding("p.tb_dlprof.op="))
+    expect(watched.page).to_have_url(holding(f"p.tb_dlprof.event={longest.spot.id}"))
     assert _span(frame) < page.window_ns / 2  # zoomed to it
 
     # Its launching call launched just this kernel.
@@ -120,7 +120,7 @@ def test_keys_walk_the_events_zoom_and_select(opened, watched: Watched) -> None:
     expect(cursor).to_contain_text("CPU thread 0: training")
     watched.page.keyboard.press("Enter")
     expect(frame.get_by_test_id("timeline-event-name")).to_contain_text((cursor.text_content() or "").split(",")[0])
-    assert "p.tb_dlprof.event=c" in watched.page.evaluate("location.hash")
+    expect(watched.page).to_have_url(holding("p.tb_dlprof.event=c"))
     watched.page.keyboard.press("Escape")
     expect(frame.get_by_test_id("timeline-event")).to_have_count(0)
     assert watched.errors == []

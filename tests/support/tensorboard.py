@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -39,6 +40,11 @@ class Watched:
     page: Page
     errors: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
+
+
+def holding(text: str) -> re.Pattern[str]:
+    """What `expect(page).to_have_url()` waits for: our frame tells TensorBoard its state in messages."""
+    return re.compile(re.escape(text))
 
 
 def start_tensorboard(logdir: Path, load_fast: str, runs: int) -> Server:
