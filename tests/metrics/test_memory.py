@@ -234,7 +234,7 @@ def test_a_decimated_curve_keeps_the_peaks_and_only_real_moments(view: ProfileVi
 
 
 def _many(view: ProfileView, count: int) -> ProfileView:
-    """The frame's recording with ``count`` allocations of random sizes, each freed a few events later."""
+    """The view's recording with ``count`` allocations of random sizes, each freed a few events later."""
     random = np.random.default_rng(0)
     size = random.integers(1, 1 << 20, count // 2)
     time = np.sort(random.integers(0, 300_000, count))

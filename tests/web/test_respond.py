@@ -20,8 +20,8 @@ from tb_dlprof_plugin.web.bundle import bundle_files, content_of
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page, respond, respond_error
 
 
-def test_a_page_below_the_limit_goes_out_whole(gpu_frame: ProfileView, ref: RunRef) -> None:
-    page = ops_page(gpu_frame, ref, gpu_frame.selection())
+def test_a_page_below_the_limit_goes_out_whole(gpu_view: ProfileView, ref: RunRef) -> None:
+    page = ops_page(gpu_view, ref, gpu_view.selection())
     assert encode_page(page) == msgspec.json.encode(page)
 
 

@@ -6,20 +6,22 @@ import { ProfilePicker } from "./ProfilePicker";
 import { NO_PROFILE } from "../../state/profile";
 import { rankItems, slowestRank } from "./ranks";
 import { runItems, runLines } from "./runList";
+import { filled } from "../../testing/filled";
 
-const entry = (run: string, more: Partial<RunEntry> = {}): RunEntry => ({
-  run,
-  session: "s",
-  rank: 0,
-  cycles: [0],
-  model: "ResNet50",
-  precision: "fp32",
-  device: "H200",
-  created_unix_ns: 1,
-  iterations: 10,
-  recorded_iteration_ns: 1_000_000,
-  ...more,
-});
+const entry = (run: string, more: Partial<RunEntry> = {}) =>
+  filled("RunEntry", {
+    run,
+    session: "s",
+    rank: 0,
+    cycles: [0],
+    model: "ResNet50",
+    precision: "fp32",
+    device: "H200",
+    created_unix_ns: 1,
+    iterations: 10,
+    recorded_iteration_ns: 1_000_000,
+    ...more,
+  });
 
 const many = Array.from({ length: 500 }, (_, index) =>
   entry(`sweep${Math.floor(index / 20)}/lr${index % 20}`, {
