@@ -220,6 +220,16 @@ describe("what is drawn of a line", () => {
     });
   });
 
+  it("takes the first of equally long events of a pixel", () => {
+    const made = timeline([
+      lane(1, 0, [
+        [1, 1050, 0, 2],
+        [2, 1060, 0, 3],
+      ]),
+    ]);
+    expect(painted(made)).toEqual({ seen: 2, wide: [], runs: [[2, 10, 11, 1]] });
+  });
+
   it("is only what is in view, and what reaches into it", () => {
     const made = timeline([
       lane(1, 0, [
@@ -265,6 +275,16 @@ describe("the visible span", () => {
     expect(fit(4000, 5000, 10_000)).toEqual({ from: 3000, to: 6000 });
     expect(reveal({ from: 0, to: 4000 }, 1000, 1500, 10_000)).toEqual({ from: 0, to: 4000 });
     expect(reveal({ from: 0, to: 4000 }, 7000, 7500, 10_000)).toEqual({ from: 5250, to: 9250 });
+    // An event within 2 % of an edge counts as out of sight.
+    const span = { from: 2000, to: 6000 };
+    expect([reveal(span, 1900, 2080, 10_000), reveal(span, 1900, 2090, 10_000)]).toEqual([
+      { from: 0, to: 4000 },
+      span,
+    ]);
+    expect([reveal(span, 5920, 6100, 10_000), reveal(span, 5910, 6100, 10_000)]).toEqual([
+      { from: 4010, to: 8010 },
+      span,
+    ]);
   });
 
   it("has a ruler of round moments", () => {
