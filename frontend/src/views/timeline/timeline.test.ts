@@ -277,10 +277,7 @@ describe("the visible span", () => {
     expect(reveal({ from: 0, to: 4000 }, 7000, 7500, 10_000)).toEqual({ from: 5250, to: 9250 });
     // An event within 2 % of an edge counts as out of sight.
     const span = { from: 2000, to: 6000 };
-    expect([reveal(span, 1900, 2080, 10_000), reveal(span, 1900, 2090, 10_000)]).toEqual([
-      { from: 0, to: 4000 },
-      span,
-    ]);
+    expect([reveal(span, 1900, 2080, 10_000), reveal(span, 1900, 2090, 10_000)]).toEqual([{ from: 0, to: 4000 }, span]);
     expect([reveal(span, 5920, 6100, 10_000), reveal(span, 5910, 6100, 10_000)]).toEqual([
       { from: 4010, to: 8010 },
       span,
