@@ -159,6 +159,16 @@ def test_memory_of_a_device_is_shown_where_it_was_recorded(run, new_trace) -> No
     assert (missing.exit_code, "no memory of device '3'" in missing.stderr) == (2, True)
 
 
+def test_memory_counts_the_allocations_that_a_limit_leaves_out(run, new_trace) -> None:
+    trace = new_trace()
+    trace.op("aten::add", 0, 100)
+    trace.memory(10, 512, 1, allocated=512)
+    trace.memory(20, 256, 2, allocated=768)
+    file = trace.write("two.pt.trace.json")
+    assert "\n1 more; --limit prints more of each table.\n" in run("memory", file, "--limit", 1).stdout
+    assert "more; --limit" not in run("memory", file, "--limit", 2).stdout
+
+
 def test_memory_without_addresses_is_the_running_sum_and_the_rest_is_called_unknown(run) -> None:
     file = ROOT / "tests" / "traces" / "torch_1_9_cpu_memory.pt.trace.json.gz"
     shown = run("memory", file).stdout

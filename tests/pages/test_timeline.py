@@ -103,6 +103,26 @@ def test_work_of_the_iterations_around_is_drawn_as_theirs(new_trace, ref: RunRef
     ]
 
 
+def test_a_thread_is_named_by_what_runs_on_it(new_trace, ref: RunRef) -> None:
+    trace = new_trace()
+    trace.step(0, 0, 100)
+    trace.event("Activity Buffer Request", "overhead", 1, 5, tid=11)
+    trace.runtime(2, 5, tid=12)
+    trace.event("Activity Buffer Request", "overhead", 10, 5, tid=12)
+    trace.op("aten::pin_memory", 3, 5, tid=13)
+    trace.backward("AddmmBackward0", 40, 20, 1)
+    trace.op("aten::addmm", 5, 20, seq=1)
+    view = trace.view()
+    page = timeline_page(view, ref, view.selection(), 0)
+    assert [track.label.partition(": ")[2] for track in page.tracks if track.kind == "thread"] == [
+        "training",
+        "backward",
+        "other ops",
+        "CUDA calls",
+        "profiler",
+    ]
+
+
 def test_rows_are_named_in_words_and_what_is_idle_says_why(gpu_view: ProfileView, ref: RunRef) -> None:
     page = timeline_page(gpu_view, ref, gpu_view.selection(), 1)
     assert [(track.label, track.detail, track.levels) for track in page.tracks] == [

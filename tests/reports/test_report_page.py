@@ -56,6 +56,36 @@ def test_a_column_with_a_unit_holds_numbers_and_one_without_holds_text(gpu_view,
             assert not column.verdict or set(cells) <= {"yes", "no"}
 
 
+def test_headlines_are_about_the_row_with_most_time(gpu_view: ProfileView, cpu_view: ProfileView, ref: RunRef) -> None:
+    def headlines(view: ProfileView) -> dict[str, str]:
+        names = ("iteration", "op_type", "averages", "api", "copies", "kernel_groups")
+        return {name: report_page(view, ref, view.selection(), name).headline for name in names}
+
+    longest = (
+        "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize128x64x8_stage3_warpsize2x2x1_g1_ffma_"
+        "t1r3s3_execute_kernel__5x_cudnn"
+    )
+    assert headlines(gpu_view) == {
+        "iteration": f"22 kernels, copies and sets ran; the longest is {longest}, 300 µs in iteration 5.",
+        "op_type": "7 types of op ran; conv2d takes the most GPU time, 1.50 ms (65.6 %).",
+        "averages": "29 names; cudaStreamSynchronize takes the most CPU time of its own, 1.21 ms (37.2 %); "
+        f"{longest} the most GPU time, 1.50 ms (64.2 %).",
+        "api": "3 different CUDA calls; the CPU spends most time in cudaStreamSynchronize, 1.21 ms (96.5 %).",
+        "copies": "Copies and sets take 60.0 µs of GPU time; most takes Memcpy HtoD (Pageable -> Device) of 96.0 KiB, "
+        "60.0 µs (100.0 %), at 4.92 GB/s.",
+        "kernel_groups": "5 groups of kernels ran; Convolutions, implicit GEMM takes the most GPU time, "
+        "1.50 ms (65.6 %).",
+    }
+    assert headlines(cpu_view) == {
+        "iteration": "No kernel, copy or set was launched in the selected iterations.",
+        "op_type": "2 types of op ran; linear takes the most CPU time, 100 µs (83.3 %).",
+        "averages": "9 names; ProfilerStep* takes the most CPU time of its own, 86.0 µs (35.8 %).",
+        "api": "No CUDA call was recorded in the selected iterations.",
+        "copies": "Nothing was copied or set on a GPU in the selected iterations.",
+        "kernel_groups": "No kernel was launched in the selected iterations.",
+    }
+
+
 def test_least_and_most_are_of_calls_or_of_iterations(gpu_view: ProfileView, ref: RunRef) -> None:
     def means(name: str, key: str) -> str:
         page = report_page(gpu_view, ref, gpu_view.selection(), name)

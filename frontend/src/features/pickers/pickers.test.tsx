@@ -120,6 +120,20 @@ describe("the picker", () => {
     expect([byId("run-picker-search"), document.activeElement]).toEqual([null, byId("run-picker")]);
   });
 
+  it("of many ranks is a grid of eight columns, in which arrows, Home and End move", async () => {
+    draw(
+      Array.from({ length: 64 }, (_, rank) => entry("ddp", { rank })),
+      "ddp",
+    );
+    await act(() => byId("rank-picker")!.click());
+    const moves = ["End", "ArrowUp", "ArrowLeft", "Home", "ArrowLeft", "ArrowDown", "ArrowRight", "0"];
+    const ranks = moves.map((name) => {
+      key(document.activeElement, name);
+      return Number(document.activeElement?.textContent);
+    });
+    expect(ranks).toEqual([63, 55, 54, 0, 0, 8, 9, 0]);
+  });
+
   it("of many ranks is a grid, in which digits go to a rank", async () => {
     const ranks = Array.from({ length: 64 }, (_, rank) =>
       entry("ddp", { rank, recorded_iteration_ns: rank === 37 ? 1_500_000 : 1_000_000 }),
