@@ -15,7 +15,7 @@ from typing import Any
 
 from tb_dlprof_plugin.capture.analysis_job import AnalysisJob
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
-from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove, writable
+from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove, why_not_writable
 from tb_dlprof_plugin.capture.facts import collect_facts
 from tb_dlprof_plugin.capture.identity import (
     default_worker_name,
@@ -156,8 +156,11 @@ class TraceHandler:
         self._workers: list[AnalysisProcess] = []
         self._awaiting: AnalysisProcess | None = None
         self._finalizer: Any = None
-        if not writable(self._event_directory):
-            warn(f"{self._event_directory} cannot be written, so there will be no profile: choose another logdir.")
+        why = probe(lambda: why_not_writable(self._event_directory))
+        if why is not None:
+            warn(
+                f"{self._event_directory} cannot be written ({why}), so there will be no profile: choose another logdir."
+            )
 
     @property
     def session(self) -> str:
