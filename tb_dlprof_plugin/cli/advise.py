@@ -15,7 +15,7 @@ from tb_dlprof_plugin.advice.rule_text import rule_text
 from tb_dlprof_plugin.cli.advice_text import print_advice
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, First, Last, Output, OutputFormat, Rank, Source, TableName
+from tb_dlprof_plugin.cli.options import Cycle, First, Last, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.reports.advice import advice_report
@@ -69,6 +69,7 @@ def advise(
     ] = None,
     cycle: Cycle = None,
     rank: Rank = None,
+    session: Session = None,
     first: First = None,
     last: Last = None,
     output: Output = OutputFormat.text,
@@ -79,7 +80,7 @@ def advise(
     With the observations and the code to change. CSV contains the findings.
     """
     ignored = _rules(ignore)
-    chosen = choose(source, cycle, rank, first, last)
+    chosen = choose(source, cycle, rank, first, last, session)
     page = advice_page(chosen.view, chosen.ref, chosen.selection, ignored)
     page = msgspec.structs.replace(page, findings=[one for one in page.findings if one.rule not in ignored])
     print_page(advice_report(page), output, table, text=lambda: print_advice(page, verbose))

@@ -9,7 +9,7 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, Limit, Output, OutputFormat, Rank, Source, TableName
+from tb_dlprof_plugin.cli.options import Cycle, Limit, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import print_page, print_table
 from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
 from tb_dlprof_plugin.planning import ForecastError
@@ -37,6 +37,7 @@ def predict(
     limit: Limit = 20,
     cycle: Cycle = None,
     rank: Rank = None,
+    session: Session = None,
     output: Output = OutputFormat.text,
     table: TableName = None,
 ) -> None:
@@ -44,7 +45,7 @@ def predict(
 
     For an FP32 run; also with another batch size or on another GPU. CSV contains the ops.
     """
-    chosen = choose(source, cycle, rank, None, None)
+    chosen = choose(source, cycle, rank, None, None, session)
     try:
         page = forecast_page(chosen.view, chosen.ref, precision.value, batch_size, gpu)
     except ForecastError as error:
