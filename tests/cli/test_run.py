@@ -120,10 +120,16 @@ def test_a_script_without_torch_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
-        ("import a_package_that_is_missing\nimport torch\n", "train.py ended with status 1, and no import of torch was seen"),
+        (
+            "import a_package_that_is_missing\nimport torch\n",
+            "train.py ended with status 1, and no import of torch was seen",
+        ),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nimport torch\n", "train.py was interrupted, and no"),
         ("import os\nos.kill(os.getpid(), 15)\n", "train.py was ended by SIGTERM, and no import of torch was seen"),
-        ("import torch\n", "train.py did not get past the import of torch, so nothing was recorded: ImportError: no CUDA."),
+        (
+            "import torch\n",
+            "train.py did not get past the import of torch, so nothing was recorded: ImportError: no CUDA.",
+        ),
     ],
 )
 def test_a_script_that_ends_while_it_imports_is_not_said_to_be_without_torch(
