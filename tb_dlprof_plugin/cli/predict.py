@@ -11,6 +11,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Cycle, Limit, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import print_page, print_table
+from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
 from tb_dlprof_plugin.planning import ForecastError
 
@@ -60,7 +61,7 @@ def _print_text(page: ForecastPage, limit: int) -> None:
         [
             ("recorded", f"{page.measured_step_ms:.2f} ms", ""),
             ("without the profiler", f"{page.unprofiled_step_ms:.2f} ms", f"{page.predicted_step_ms:.2f} ms"),
-            ("interval", "", f"{page.low_ms:.2f} to {page.high_ms:.2f} ms"),
+            ("interval", "", f"{interval(f'{page.low_ms:.2f}', f'{page.high_ms:.2f}')} ms"),
             ("kernels", f"{page.gpu_before_ms:.2f} ms", f"{page.gpu_ms:.2f} ms"),
             ("CPU", "", f"{page.cpu_ms:.2f} ms"),
             (f"casts ({page.casts})", "", f"{page.casts_ms:.2f} ms"),

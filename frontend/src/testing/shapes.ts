@@ -1894,6 +1894,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   ComparePage: {
     blank: {
       headline: "",
+      different_models: false,
       explanation: [],
       basis: "cpu",
       base_ms: 0,
@@ -1916,6 +1917,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       reason_texts: {},
       promises: null,
       warnings: [],
+      notes: [],
     },
     parts: {
       a: "CompareSide",
