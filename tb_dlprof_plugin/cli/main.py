@@ -6,9 +6,10 @@ import importlib
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from tb_dlprof_plugin.cli import dlprof_aliases
+from tb_dlprof_plugin.cli.summaries import SUMMARIES
 from tb_dlprof_plugin.version import __version__
 
 _SUBCOMMANDS = {
@@ -45,15 +46,22 @@ _STYLE: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": F
 
 
 class _Subcommands(TyperGroup):
-    """Imports a subcommand when it is called: a command does not wait for the imports of the others."""
+    """Imports a subcommand when it is called: neither the list of all nor another one waits for its imports."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(_SUBCOMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Name and summary of a subcommand, which is all that lists need."""
         cmd_name = _FORMER_NAMES.get(cmd_name, cmd_name)
-        if cmd_name not in _SUBCOMMANDS:
-            return None
+        return TyperCommand(cmd_name, help=SUMMARIES[cmd_name]) if cmd_name in _SUBCOMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The subcommand itself, to be called."""
+        typed, listed, rest = super().resolve_command(ctx, args)
+        return typed, listed and self._load(listed.name), rest
+
+    def _load(self, cmd_name: Any) -> Any:
         module, function = _SUBCOMMANDS[cmd_name].split(":")
         home = importlib.import_module(f"tb_dlprof_plugin.cli.{module}")
         alone = typer.Typer(**_STYLE)
