@@ -1,8 +1,8 @@
 """How long `tb-dlprof --help` takes, against the start of Python alone and against TensorBoard's own help.
 
 Three commands by turns, each a process of its own of the same interpreter: ``python -c pass``, ``tb-dlprof --help`` and
-``tensorboard --help``. A first round warms the file cache and is not counted. *Processor time* (user and system) is what the
-command costs on an idle core; the wall time is longer on a machine that does other work, too.
+``tensorboard --help``. A first round warms the file cache and is not counted. *Processor time* (user and system) is
+what the command costs on an idle core; the wall time is longer on a machine that does other work, too.
 
     python benchmarks/startup.py --rounds 10
 """

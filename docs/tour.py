@@ -2,8 +2,8 @@
 
     python docs/tour.py
 
-The runs and the size of the window are those of `screenshots.py`, so that the picture changes only with the pages. It needs
-the `dev` extra, the browser bundle and a Chromium, and must stay below 2 MB.
+The runs are those of `screenshots.py`, so that the picture changes only with the pages. It needs the `dev` extra, the
+browser bundle and a Chromium, and must stay below 2 MB.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ QUALITY = 72
 class Scene:
     """A page of a run, with what moves on it: notches of the mouse wheel, in all and at once.
 
-    ``zoom`` turns the wheel over the middle of the drawing with Control held, which zooms the timeline; otherwise the page is
-    scrolled.
+    ``zoom`` turns the wheel over the middle of the drawing with Control held, which zooms the timeline; otherwise the
+    page is scrolled.
     """
 
     caption: str
@@ -44,10 +44,10 @@ class Scene:
 
 SCENES = (
     Scene("Where does the step go?  VGG-16 in FP32 on an H200", "overview", "vgg16/fp32"),
-    Scene("What should I change, and what would it save?", "advice", "vgg16/fp32", wheel=(300,) * 3),
+    Scene("What should I change, and what would it save?", "advice", "vgg16/fp32", wheel=(300,) * 2),
     Scene("What runs when, and why is the GPU idle?", "timeline", "lenet/fp32", wheel=(-240,) * 7, zoom=True),
     Scene("Which layer, which kernel, on Tensor Cores?", "tensor_cores", "resnet50/amp-fp16"),
-    Scene("FP32 compared with mixed precision: what became faster, and is it noise?", "compare", wheel=(300,) * 4),
+    Scene("FP32 compared with mixed precision: what became faster, and is it noise?", "compare", wheel=(330,) * 2),
 )
 
 

@@ -1,4 +1,4 @@
-"""Checks an installed package, as its users have it: the version, the command, the browser bundle, the plugin, an analysis.
+"""Checks an installed package as its users have it: version, command, browser bundle, plugin, an analysis.
 
     python -m venv empty && empty/bin/pip install dist/*.whl && empty/bin/python tools/check_installed.py
 

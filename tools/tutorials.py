@@ -3,10 +3,11 @@
     python tools/tutorials.py            # names each page that shows something else
     python tools/tutorials.py --write    # puts today's output into the pages
 
-A command is a line of an ``sh`` block that begins with ``tb-dlprof``; other lines (pip, tensorboard) are not run, nor is
-``tb-dlprof run``, which trains. The commands of a page run in this process, in their order, in a folder of their own that
-has demo/, tests/ and benchmarks/ of the repository. A comment says which lines of the last command's output the page shows: lines by their numbers, or the
-next line that has a text, and as many more. What is left out is shown as ``...``::
+A command is a line of an ``sh`` block that begins with ``tb-dlprof``; other lines (pip, tensorboard) are not run, nor
+is ``tb-dlprof run``, which trains. The commands of a page run in this process, in their order, in a folder of their own
+that has demo/, tests/ and benchmarks/ of the repository. A comment says which lines of the last command's output the
+page shows: lines by their numbers, or the next line that has a text, and as many more. What is left out is shown as
+``...``::
 
     <!-- shown: 1-4, "Peak memory"+1 -->
 

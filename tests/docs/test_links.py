@@ -6,7 +6,7 @@ import importlib.util
 import re
 import subprocess
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from support.markdown import anchors, links
@@ -63,5 +63,15 @@ def test_links_of_the_site_stay_within_it_where_their_page_is_there(hooks: Modul
     assert hooks.rewritten("[](../page.md) [](../../README.md)", "docs/tutorials/amp.md", "") == (
         "[](../page.md) [](../index.md)"
     )
-    with pytest.raises(FileNotFoundError, match="links to gone.md"):
+    with pytest.raises(FileNotFoundError, match=r"links to gone\.md"):
         hooks.rewritten("[](gone.md)", "docs/running.md", "")
+
+
+def test_a_page_of_the_site_loads_nothing_from_the_network(hooks: ModuleType) -> None:
+    page = SimpleNamespace(url="tutorials/amp.html")
+    shim = '<script src="https://unpkg.com/iframe-worker/shim"></script><a href="https://example.org">'
+    ours = '<script src="../site_assets/worker_from_disk.js"></script><a href="https://example.org">'
+    assert hooks.on_post_page(shim, page, None) == ours
+    for tag in ('<script src="https://cdn.example/x.js">', '<link rel="stylesheet" href="https://fonts.example/x">'):
+        with pytest.raises(ValueError, match=r"would load https://"):
+            hooks.on_post_page(tag, page, None)

@@ -36,4 +36,3 @@ def test_every_rule_has_a_page_and_all_links_lead_somewhere(generator: ModuleTyp
         missing = {link for link in files if link not in pages and not (DOCS / "rules" / link).resolve().exists()}
         assert not missing, name
         assert name == "README.md" or "## Example" in text, f"{name} has no recorded example"
-

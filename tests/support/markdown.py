@@ -17,4 +17,4 @@ def anchors(text: str) -> set[str]:
     """Anchors of a page's headings, as GitHub and the site make them."""
     text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     titles = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title) for title in _HEADING.findall(text)]
-    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
