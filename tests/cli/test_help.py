@@ -8,8 +8,8 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from tb_dlprof_plugin.cli.commands import COMMANDS
 from tb_dlprof_plugin.cli.main import app
-from tb_dlprof_plugin.cli.summaries import SUMMARIES
 
 LIGHT = """
 import sys
@@ -23,26 +23,26 @@ except SystemExit:
 """
 
 
-@pytest.mark.parametrize("command", SUMMARIES)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_the_list_says_of_a_subcommand_what_its_own_help_begins_with(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--help"])
     assert result.exit_code == 0, result.output
-    assert result.stdout.split("\n\n")[1].strip() == SUMMARIES[command]
+    assert result.stdout.split("\n\n")[1].strip() == COMMANDS[command].summary
 
 
 def test_the_list_has_every_subcommand_and_nothing_else() -> None:
     listed = CliRunner().invoke(app, ["--help"]).stdout.partition("Commands:\n")[2].strip().splitlines()
-    assert [tuple(line.split(maxsplit=1)) for line in listed] == [*SUMMARIES.items()]
+    assert [tuple(line.split(maxsplit=1)) for line in listed] == [(one.name, one.summary) for one in COMMANDS.values()]
 
 
 def test_the_list_imports_no_subcommand_and_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", LIGHT], capture_output=True, text=True, timeout=120)
     *_, loaded, imported = done.stdout.splitlines()
     assert loaded.strip() == "loaded:"
-    assert imported.split()[1:] == [
+    assert set(imported.split()[1:]) == {
         "tb_dlprof_plugin.cli",
+        "tb_dlprof_plugin.cli.commands",
         "tb_dlprof_plugin.cli.dlprof_aliases",
         "tb_dlprof_plugin.cli.main",
-        "tb_dlprof_plugin.cli.summaries",
         "tb_dlprof_plugin.version",
-    ]
+    }
