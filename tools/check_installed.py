@@ -34,10 +34,13 @@ def command(*arguments: str, cwd: str) -> str:
 def main() -> None:
     """Entry point of the script; a failed check ends it with a sentence."""
     sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() not in (ROOT, ROOT / "tools")]
-    package = resources.files("tb_dlprof_plugin")
+    try:
+        package = resources.files("tb_dlprof_plugin")
+    except ModuleNotFoundError:
+        sys.exit("tb_dlprof_plugin is not installed in this environment.")
     home = Path(str(package))
-    if home.is_relative_to(ROOT) and home.parent == ROOT:
-        sys.exit("This is the package of the repository, not an installed one.")
+    if (home.parent / "pyproject.toml").is_file():
+        sys.exit("This is the package of a repository, not an installed one.")
     if not package.joinpath("static/index.js").is_file():
         sys.exit("The browser bundle is missing.")
     plugins = {point.name: point for point in metadata.entry_points(group="tensorboard_plugins")}
