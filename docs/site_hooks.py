@@ -1,7 +1,7 @@
 """Hooks of mkdocs.yml: pages of the site that are outside docs/, links to files that are not part of it, its scripts.
 
 README.md, CONTRIBUTING.md, CHANGELOG.md and demo/README.md become pages. A link to another file of the repository leads
-to the repository's address (``repo_url``) if there is one; otherwise its text remains. A link to a file that does not
+to the repository's address (``extra.repository``) if there is one; otherwise its text remains. A link to a file that does not
 exist ends the build, and so does a page that would load something from the network.
 """
 
@@ -40,14 +40,16 @@ def on_files(files: Files, config: Any) -> Files:
 
     for source, address in PAGES.items():
         text = (ROOT / source).read_text(encoding="utf-8")
-        files.append(File.generated(config, address, content=rewritten(text, source, config["repo_url"] or "")))
+        files.append(File.generated(config, address, content=rewritten(text, source, config["extra"]["repository"])))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Rewrites the links of a page in docs/."""
     address = page.file.src_uri
-    return markdown if address in PAGES.values() else rewritten(markdown, f"docs/{address}", config["repo_url"] or "")
+    return (
+        markdown if address in PAGES.values() else rewritten(markdown, f"docs/{address}", config["extra"]["repository"])
+    )
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
@@ -64,17 +66,17 @@ def on_post_page(output: str, page: Any, config: Any) -> str:
     return output
 
 
-def rewritten(text: str, source: str, repo_url: str) -> str:
+def rewritten(text: str, source: str, repository: str) -> str:
     """The text of ``source`` (an address in the repository) with links as the site needs them.
 
     Raises:
         FileNotFoundError: a link leads to a file that does not exist.
     """
     here = posixpath.dirname(PAGES[source]) if source in PAGES else posixpath.dirname(source).removeprefix("docs")
-    return _LINK_OR_CODE.sub(lambda found: _link(found, source, here.strip("/"), repo_url), text)
+    return _LINK_OR_CODE.sub(lambda found: _link(found, source, here.strip("/"), repository), text)
 
 
-def _link(found: re.Match[str], source: str, here: str, repo_url: str) -> str:
+def _link(found: re.Match[str], source: str, here: str, repository: str) -> str:
     target, hash_sign, anchor = (found["target"] or "").partition("#")
     if not target or "://" in target or target.startswith("mailto:"):
         return found[0]
@@ -85,8 +87,8 @@ def _link(found: re.Match[str], source: str, here: str, repo_url: str) -> str:
         address = PAGES[path]
     elif path.startswith("docs/") and not path.endswith(".py"):
         address = path.removeprefix("docs/")
-    elif repo_url:
-        return f"{found['image']}[{found['text']}]({repo_url.rstrip('/')}/blob/main/{path}{hash_sign}{anchor})"
+    elif repository:
+        return f"{found['image']}[{found['text']}]({repository.rstrip('/')}/blob/main/{path}{hash_sign}{anchor})"
     else:
         return found["text"]
     relative = os.path.relpath(address, here or ".").replace(os.sep, "/")
