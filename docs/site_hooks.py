@@ -1,8 +1,8 @@
 """Hooks of mkdocs.yml: pages of the site that are outside docs/, links to files that are not part of it, its scripts.
 
 README.md, CONTRIBUTING.md, CHANGELOG.md and demo/README.md become pages. A link to another file of the repository leads
-to the repository's address (``extra.repository``) if there is one; otherwise its text remains. A link to a file that does not
-exist ends the build, and so does a page that would load something from the network.
+to the repository's address (``extra.repository``) if there is one; otherwise its text remains. A link to a file that
+does not exist ends the build, and so does a page that would load something from the network.
 """
 
 from __future__ import annotations
