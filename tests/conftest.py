@@ -73,13 +73,17 @@ GEMM_KERNELS = {"fp32": FFMA_GEMM, "tf32": TF32_GEMM, "fp16": FP16_GEMM}
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Groups for ``--dist loadgroup``: a file, whose tests share fixtures, unless the test names another group.
+    """Marks browser tests, and makes groups for ``--dist loadgroup``.
+
+    A group is a file, whose tests share fixtures, unless the test names another one.
 
     Groups with the most slow tests come first, so that the workers end at about the same time.
     """
     slow: Counter[str] = Counter()
     group_of: dict[pytest.Item, str] = {}
     for item in items:
+        if TESTS / "e2e" in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
         if (mark := item.get_closest_marker("xdist_group")) is None:
             mark = pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()).mark
             item.add_marker(pytest.mark.xdist_group(*mark.args))

@@ -19,8 +19,6 @@ from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.main import app
 
-pytestmark = pytest.mark.e2e
-
 STRANGE = "</b><!--<script>alert(1)"
 """A run's name that would be an element, if it were put anywhere but into a text node."""
 FP32, AMP = "lenet/fp32", f"lenet/{STRANGE.replace('/', '')}"
