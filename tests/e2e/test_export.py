@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+from support.marks import long
 from support.tensorboard import RECORDED, Server, start_tensorboard
 from typer.testing import CliRunner
 
@@ -88,7 +89,7 @@ def open_file(opened: Page, exported: Path, **state: str) -> None:
     opened.goto(f"{exported.as_uri()}#tb_dlprof{pairs}")
 
 
-@pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+@pytest.mark.parametrize("page", ["light", long("dark")], indirect=True)
 def test_every_page_opens_from_disk(page: Page, exported: Path) -> None:
     open_file(page, exported, run=AMP)
     expect(page.get_by_test_id("run-picker").locator("option:checked")).to_contain_text(AMP)
