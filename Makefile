@@ -7,7 +7,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-all ready checks lint types mypy tsc imports frontend frontend-checks rule clean
+.PHONY: help demo generate docs test test-all ready checks lint types mypy tsc imports frontend frontend-checks rule clean
 
 PYTHON ?= python3
 # The torch that the tests are known to pass with. It is installed before anything that would pull another one.
@@ -42,10 +42,14 @@ demo: $(STAMPS)/python $(BUNDLE) ## Train two small runs here, then show them be
 	$(call step,demo: train and serve (Ctrl-C ends it))
 	@$(PY) demo/run.py --port $(PORT)
 
+generate: $(STAMPS)/python-dev ## Write the files that are made from tables in the code: types of the frontend, lists in docs/
+	$(call step,generate)
+	@$(PY) tools/generate.py
+
 docs: $(STAMPS)/python-dev ## Build the pages that are made from the code: docs/rules/, docs/definitions.md
 	$(call step,docs)
 	@$(PY) docs/rule_pages.py
-	@$(PY) -m tb_dlprof_plugin.pages.definition_files --write
+	@$(PY) tools/generate.py --docs
 
 test: checks ## Run every check, and every test that is not marked long
 	$(call step,Python tests)

@@ -359,7 +359,7 @@ def _training_step(
 
 
 @pytest.fixture(scope="session")
-def gpu_frame(training: Callable[..., TraceBuilder]) -> ProfileView:
+def gpu_view(training: Callable[..., TraceBuilder]) -> ProfileView:
     """Three FP32 steps on an H200, which take as long without the profiler."""
     return training().view(facts=RunFacts(unprofiled_before_ns=[1_000_000] * 4))
 
@@ -383,7 +383,7 @@ def cpu_trace(new_trace: Callable[..., TraceBuilder]) -> TraceBuilder:
 
 
 @pytest.fixture(scope="session")
-def cpu_frame(cpu_trace: TraceBuilder) -> ProfileView:
+def cpu_view(cpu_trace: TraceBuilder) -> ProfileView:
     return cpu_trace.view()
 
 

@@ -15,7 +15,6 @@ import tb_dlprof_plugin
 from recorded_answers.ask_commands import PRECISIONS
 from recorded_answers.ask_pages import REPORTS
 
-PAGES = ("overview", "ops", "modules", "kernels", "launches", "tensor_cores", "roofline", "memory", "advice")
 Said = tuple[str, str, str]
 """Kind, question, text."""
 
@@ -76,7 +75,7 @@ def canonical(value: Any) -> str:
 
 def _about(run: Any) -> Iterator[Said]:
     yield "api repr", "", repr(run)
-    for name in PAGES:
+    for name in _pages(run):
         try:
             page = run.page(name)
         except Exception as error:
@@ -93,6 +92,12 @@ def _about(run: Any) -> Iterator[Said]:
     for precision in PRECISIONS:
         yield "api run.predict", precision, _answered(lambda p=precision: run.predict(p).to_json())  # type: ignore[misc]
     yield "api predict", "bf16", _answered(lambda: canonical(tb_dlprof_plugin.predict(run.profile, "bf16")))
+
+
+def _pages(run: Any) -> list[str]:
+    """The pages that a run names when it is asked for one that there is not."""
+    refused = _answered(lambda: run.page("no such page").to_json())
+    return refused.partition("there are ")[2].split(", ")
 
 
 def _answered(made: Callable[[], str]) -> str:

@@ -50,14 +50,7 @@ class Page:
     @property
     def tables(self) -> tuple[str, ...]:
         """The names of its tables, the main one first."""
-        names = [
-            name
-            for name, kind in _fields(self.data)
-            if listed_record_of(kind) is not None or record_of(kind) not in (None, RunRef, SelectedRange)
-        ]
-        names += [name for kind, name in _BUILT if kind is type(self.data) and name not in names]
-        first = _FIRST.get(type(self.data)) or next((name for name in _USUAL if name in names), names[0])
-        return (first, *(name for name in names if name != first))
+        return tables_of(type(self.data))
 
     def table(self, name: str | None = None) -> Report:
         """One of `tables`; by default the main one.
@@ -74,7 +67,7 @@ class Page:
         if (made := _BUILT.get((type(self.data), name))) is not None:
             return made(self.data)
         held = getattr(self.data, name)
-        kind = next(kind for field, kind in _fields(self.data) if field == name)
+        kind = next(kind for field, kind in _fields(type(self.data)) if field == name)
         if (record := listed_record_of(kind)) is not None:
             return rows_table(record, held, _places(self.data, name), _counted(self.data, name, len(held)))
         record = record_of(kind)
@@ -102,8 +95,20 @@ class Page:
         return f"<p>{html.escape(self.headline)}</p>{self.table()._repr_html_()}"
 
 
-def _fields(data: msgspec.Struct) -> list[tuple[str, Any]]:
-    info = type_info(type(data))
+def tables_of(page: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The names of the tables that pages of a type have, the main one first."""
+    names = [
+        name
+        for name, kind in _fields(page)
+        if listed_record_of(kind) is not None or record_of(kind) not in (None, RunRef, SelectedRange)
+    ]
+    names += [name for kind, name in _BUILT if kind is page and name not in names]
+    first = _FIRST.get(page) or next((name for name in _USUAL if name in names), names[0])
+    return (first, *(name for name in names if name != first))
+
+
+def _fields(page: type[msgspec.Struct]) -> list[tuple[str, Any]]:
+    info = type_info(page)
     assert isinstance(info, StructType)
     return [(field.name, field.type) for field in info.fields]
 

@@ -40,8 +40,7 @@ def report(
 
     Args:
         profile: of `read_profiles` or `analyze`.
-        name: "summary", "detail", "iteration", "kernel", "tensor", "op_type", "group_node", "expert_systems",
-            "averages", "api", "copies" or "kernel_groups".
+        name: as `tb-dlprof report --reports` takes it: "kernel".
         key_node: cut the recording into iterations where this op stops: its Op ID or Op Name in the Detailed Report.
         iter_start: number of the first iteration to aggregate, as the training counts them; the first by default.
         iter_stop: number of the last one, inclusive; the last by default.
@@ -66,7 +65,7 @@ def page(
 
     Args:
         profile: of `read_profiles` or `analyze`.
-        name: "overview", "ops", "modules", "kernels", "launches", "tensor_cores", "roofline", "memory" or "advice".
+        name: as in the page's address: "overview".
         key_node: as for `report`.
         iter_start: as for `report`.
         iter_stop: as for `report`.

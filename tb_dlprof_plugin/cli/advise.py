@@ -15,7 +15,7 @@ from tb_dlprof_plugin.advice.rule_text import rule_text
 from tb_dlprof_plugin.cli.advice_text import print_advice
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, First, Format, Last, Output, Rank, Source, TableName
+from tb_dlprof_plugin.cli.options import Cycle, First, Last, Output, OutputFormat, Rank, Source, TableName
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.reports.advice import advice_report
@@ -71,7 +71,7 @@ def advise(
     rank: Rank = None,
     first: First = None,
     last: Last = None,
-    output: Output = Format.text,
+    output: Output = OutputFormat.text,
     table: TableName = None,
 ) -> None:
     """Show what to change and the estimated savings.

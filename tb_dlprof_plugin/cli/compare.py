@@ -9,7 +9,7 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Format, Limit, Output, TableName
+from tb_dlprof_plugin.cli.options import Limit, Output, OutputFormat, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
 from tb_dlprof_plugin.pages.compare import CompareInput, CompareMetric, ComparePage, compare_page
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
@@ -33,7 +33,7 @@ def compare(
         ),
     ] = None,
     limit: Limit = 20,
-    output: Output = Format.text,
+    output: Output = OutputFormat.text,
     table: TableName = None,
 ) -> None:
     """Compare two runs: the step time and what changed it.

@@ -12,7 +12,7 @@ import typer
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.options import Format, Output
+from tb_dlprof_plugin.cli.options import Output, OutputFormat
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.cli.trace_files import trace_files
@@ -65,7 +65,7 @@ def import_traces(
         bool,
         typer.Option("--pytorch-views", help="Also write a trace that the PyTorch Profiler tab can read into the run."),
     ] = False,
-    output: Output = Format.text,
+    output: Output = OutputFormat.text,
 ) -> None:
     """Convert existing trace files to runs.
 
@@ -83,9 +83,9 @@ def import_traces(
         failed |= not whole
         for path, profile in profiles:
             written.append(_imported(name, path, profile))
-            if output is Format.text:
+            if output is OutputFormat.text:
                 typer.echo(f"{profile.source.trace_file} -> {path}")
-    if output is not Format.text:
+    if output is not OutputFormat.text:
         print_page(Imported(written), output)
     if failed:
         raise typer.Exit(2)

@@ -6,7 +6,7 @@ import typer
 
 from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, Format, Output, Rank, Source, TableName
+from tb_dlprof_plugin.cli.options import Cycle, Output, OutputFormat, Rank, Source, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, print_page, time
 from tb_dlprof_plugin.pages.info import Info, info_page
 
@@ -15,7 +15,7 @@ def info(
     source: Source,
     cycle: Cycle = None,
     rank: Rank = None,
-    output: Output = Format.text,
+    output: Output = OutputFormat.text,
     table: TableName = None,
 ) -> None:
     """Show what a recording contains and what is missing.

@@ -19,7 +19,7 @@ Last = Annotated[int | None, typer.Option(help="Index of the last iteration to a
 Limit = Annotated[int, typer.Option(help="Number of rows of each table in the text; JSON and CSV are not cut.")]
 
 
-class Format(str, Enum):
+class OutputFormat(str, Enum):
     """Output formats."""
 
     text = "text"
@@ -28,7 +28,7 @@ class Format(str, Enum):
 
 
 Output = Annotated[
-    Format, typer.Option("--format", help="Text for reading, JSON with all data, or CSV with the main table.")
+    OutputFormat, typer.Option("--format", help="Text for reading, JSON with all data, or CSV with the main table.")
 ]
 TableName = Annotated[
     str | None, typer.Option("--table", metavar="NAME", help="Table for --format csv; the main one by default.")

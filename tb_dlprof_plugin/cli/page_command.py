@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_type_hints
 import msgspec
 
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, First, Format, Last, Output, Rank, Source, TableName
+from tb_dlprof_plugin.cli.options import Cycle, First, Last, Output, OutputFormat, Rank, Source, TableName
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.reports.table import Report
 
@@ -38,7 +38,7 @@ def page_command(
             rank: Rank = None,
             first: First = None,
             last: Last = None,
-            output: Output = Format.text,
+            output: Output = OutputFormat.text,
             table: TableName = None,
             **own: Any,
         ) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, Format, Limit, Output, Rank, Source, TableName
+from tb_dlprof_plugin.cli.options import Cycle, Limit, Output, OutputFormat, Rank, Source, TableName
 from tb_dlprof_plugin.cli.printing import print_page, print_table
 from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
 from tb_dlprof_plugin.planning import ForecastError
@@ -37,7 +37,7 @@ def predict(
     limit: Limit = 20,
     cycle: Cycle = None,
     rank: Rank = None,
-    output: Output = Format.text,
+    output: Output = OutputFormat.text,
     table: TableName = None,
 ) -> None:
     """Forecast the step time in another precision.

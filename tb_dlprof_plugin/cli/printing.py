@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.options import Format
+from tb_dlprof_plugin.cli.options import OutputFormat
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.reports.table import Report, csv_text, pretty
 
@@ -29,7 +29,7 @@ def console(piped_width: int = _PIPED_WIDTH) -> Console:
 
 def print_page(
     page: msgspec.Struct,
-    output: Format,
+    output: OutputFormat,
     table: str | None = None,
     text: Callable[[], None] = lambda: None,
     main: Callable[[], Report] | None = None,
@@ -43,11 +43,11 @@ def print_page(
         text: prints the page for reading; nothing is printed without it.
         main: builds the main table, if it is not the page's first.
     """
-    if table is not None and output is not Format.csv:
+    if table is not None and output is not OutputFormat.csv:
         refuse("--table chooses what --format csv prints; add --format csv, or leave out --table")
-    if output is Format.json:
+    if output is OutputFormat.json:
         print_json(page)
-    elif output is Format.csv:
+    elif output is OutputFormat.csv:
         print_csv(main() if main is not None and table is None else table_of(page, table))
     else:
         text()

@@ -12,7 +12,7 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import open_profile
-from tb_dlprof_plugin.cli.options import Cycle, Format, Rank, Source
+from tb_dlprof_plugin.cli.options import Cycle, OutputFormat, Rank, Source
 from tb_dlprof_plugin.cli.printing import print_json, print_table
 from tb_dlprof_plugin.metrics.iteration_range import by_number
 from tb_dlprof_plugin.pages.report_titles import TITLES
@@ -47,7 +47,7 @@ IterStart = Annotated[
     int | None, typer.Option("--iter-start", help="Number of the first iteration to aggregate, as in the training.")
 ]
 Printed = Annotated[
-    Format | None,
+    OutputFormat | None,
     typer.Option("--format", help="Print the reports instead of writing files; CSV prints one report."),
 ]
 IterStop = Annotated[
@@ -122,15 +122,15 @@ def write(reports: dict[str, Report], formats: list[str], folder: Path, base_nam
         refuse(f"{folder} cannot be written: {error}")
 
 
-def print_reports(reports: dict[str, Report], output: Format) -> None:
+def print_reports(reports: dict[str, Report], output: OutputFormat) -> None:
     """Reports on standard output; several in JSON are one object with an entry for each."""
-    if output is Format.text:
+    if output is OutputFormat.text:
         for name, made in reports.items():
             typer.echo(f"{TITLES[ALIASES.get(name, name)][0]}\n")
             columns = [(column, "left") for column in made.columns]
             print_table(columns, [csv_cells(row) for row in made.rows], _PIPED_WIDTH)
             typer.echo("")
-    elif output is Format.json and len(reports) > 1:
+    elif output is OutputFormat.json and len(reports) > 1:
         print_json({name: msgspec.Raw(made.to_json().encode()) for name, made in reports.items()})
     else:
         for made in reports.values():
@@ -147,12 +147,12 @@ def print_notes(reports: Iterable[tuple[str, Report]]) -> None:
         typer.echo(f"Note ({', '.join(names)}): {note}", err=True)
 
 
-def _check_printed(output: Format | None, names: list[str], kinds: list[str], folder: Path | None) -> None:
+def _check_printed(output: OutputFormat | None, names: list[str], kinds: list[str], folder: Path | None) -> None:
     if output is None:
         return
     if folder is not None or kinds != ["csv"]:
         refuse("--format prints and writes no file; leave it out, or leave out --formats and --output-path")
-    if output is Format.csv and len(names) > 1:
+    if output is OutputFormat.csv and len(names) > 1:
         refuse("--format csv prints one report; name it with --reports")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.options import Format, Output, Sources, TableName
+from tb_dlprof_plugin.cli.options import Output, OutputFormat, Sources, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
 from tb_dlprof_plugin.cli.run_list import named_run, read_runs, report_failed
 from tb_dlprof_plugin.model.formatting import byte_size
@@ -25,7 +25,7 @@ def runs(
     by_model: Annotated[
         bool, typer.Option("--by-model", help="A row per model: before and after mixed precision, and what to do next.")
     ] = False,
-    output: Output = Format.text,
+    output: Output = OutputFormat.text,
     table: TableName = None,
 ) -> None:
     """List runs in one table, each compared with its base.

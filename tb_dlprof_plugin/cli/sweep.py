@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.options import Format, Output, Sources, TableName
+from tb_dlprof_plugin.cli.options import Output, OutputFormat, Sources, TableName
 from tb_dlprof_plugin.cli.printing import print_page, print_table
 from tb_dlprof_plugin.cli.run_list import read_runs, report_failed
 from tb_dlprof_plugin.comparison.run_table import FACTS
@@ -28,7 +28,7 @@ def sweep(
     kernel_group: Annotated[
         str | None, typer.Option(help="Show the share of these kernels, such as convolution.winograd or copy.")
     ] = None,
-    output: Output = Format.text,
+    output: Output = OutputFormat.text,
     table: TableName = None,
 ) -> None:
     """Show a figure of many runs over batch size, model or GPU.

@@ -8,7 +8,7 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, First, Format, Last, Limit, Output, Rank, Source, TableName
+from tb_dlprof_plugin.cli.options import Cycle, First, Last, Limit, Output, OutputFormat, Rank, Source, TableName
 from tb_dlprof_plugin.cli.printing import percent, print_page, print_table, time
 from tb_dlprof_plugin.pages.timeline.page import LONGEST, LongEvent, TimelinePage, timeline_page
 from tb_dlprof_plugin.pages.timeline.rows import HEADINGS, event_rows
@@ -25,7 +25,7 @@ def timeline(
     rank: Rank = None,
     first: First = None,
     last: Last = None,
-    output: Output = Format.text,
+    output: Output = OutputFormat.text,
     table: TableName = None,
 ) -> None:
     """Show one iteration: its parts and what takes longest.

@@ -70,8 +70,8 @@ class DdpFacts(msgspec.Struct):
 class LossScale(msgspec.Struct):
     """The loss scale when a cycle ended; ``step`` counts training steps since the profiler was started."""
 
-    cycle: int = 0
-    scale: float = 0.0
+    cycle: int
+    scale: float
     growth_tracker: int | None = None
     step: int | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -10,6 +10,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import coverage
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.model.profile import Role as Roles
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
 from tb_dlprof_plugin.store.header import header_of
@@ -95,9 +96,18 @@ class OpRow(msgspec.Struct, frozen=True):
     cpu_total_ns: int
     cpu_self_ns: int
     gpu_ns: int | None
-    gpu_percent: float | None
-    kernel_calls: int
-    tc_eligible: Verdict
+    gpu_percent: Annotated[
+        float | None,
+        Definition("gpuPercent", "Share of the GPU time of all ops in the selected iterations."),
+    ]
+    kernel_calls: Annotated[
+        int,
+        Definition("kernelCalls", "Kernels, copies and sets that the op launched in the selected iterations."),
+    ]
+    tc_eligible: Annotated[
+        Verdict,
+        Definition("tcEligible", "Whether Tensor Cores could run this op, given its type, shapes and data types."),
+    ]
     using_tc: Verdict
     precision: str
     shapes: str

@@ -1,7 +1,6 @@
-"""One sentence for each number on a page: the tooltip of its label.
+"""The sentences on numbers that several fields or pages show, and on parts of a figure: the tooltips of their labels.
 
-`pages/definition_files.py` generates the frontend's table and docs/definitions.md from it.
-The formulas are in docs/metrics.md.
+A number of one field has its sentence there (`pages.definition`). The formulas are in docs/metrics.md.
 """
 
 from __future__ import annotations
@@ -12,13 +11,6 @@ DEFINITIONS: dict[str, str] = {
         "activities alone were recorded, or estimated from the recorded launches."
     ),
     "stepInterval": "95 % interval of the step without the profiler.",
-    "recordedStep": "Mean wall-clock time of the selected iterations while they were recorded.",
-    "recorder": (
-        "What the profiler added to the recorded steps: their time less that of as many steps without it. It is "
-        "not part of the step or of any share."
-    ),
-    "stepDeviation": "Standard deviation of the recorded iteration times in the selected range.",
-    "wallClock": "Time of as many steps without the profiler as iterations are selected.",
     "gpuUtilization": (
         "Share of the step without the profiler during which at least one kernel, copy or set runs, as a mean "
         "over the GPUs that the process used."
@@ -29,12 +21,7 @@ DEFINITIONS: dict[str, str] = {
     ),
     "gpuBusy": "Time during which at least one kernel, copy or set ran: the union of their intervals.",
     "samples": "Samples processed per second: batch size over the step without the profiler, where it is known.",
-    "peakMemory": "Highest GPU memory in use during the recording.",
     "gpuMemory": "Total memory of the GPU.",
-    "totalIterations": "Iterations in the recording.",
-    "aggregatedIterations": "Iterations that the numbers on this page add up.",
-    "startIteration": "Number of the first selected iteration.",
-    "stopIteration": "Number of the last selected iteration.",
     "resourceUsage": (
         "The step without the profiler, split exclusively, in this order of precedence: Tensor Cores, other "
         "kernels, memory, dataloader, I/O, CPU, other."
@@ -50,11 +37,9 @@ DEFINITIONS: dict[str, str] = {
         "recorder added. The line is the step without the profiler."
     ),
     "gpuTime": "Summed time of the kernels, copies and sets that the op launched, in the selected iterations.",
-    "gpuPercent": "Share of the GPU time of all ops in the selected iterations.",
     "cpuTotal": "CPU time from the start to the end of the op, children included.",
     "cpuSelf": "CPU time of the op without the ops it called.",
     "calls": "How often it was called in the selected iterations.",
-    "kernelCalls": "Kernels, copies and sets that the op launched in the selected iterations.",
     "opName": "The op and, where the hook recorded it, the module it belongs to.",
     "module": "Path of the module that called the op.",
     "opTypeGpu": "Summed time of the kernels, copies and sets that all ops of a type launched, forward and backward.",
@@ -62,7 +47,6 @@ DEFINITIONS: dict[str, str] = {
     "opType": "The framework function behind the op.",
     "direction": "fprop: forward pass; bprop: backward pass.",
     "role": "The phase of the iteration: forward, backward, optimizer, dataloader or other.",
-    "tcEligible": "Whether Tensor Cores could run this op, given its type, shapes and data types.",
     "usingTc": "Whether a kernel of this op ran on Tensor Cores.",
     "precision": "Precision of the matrix math, as the kernels imply it.",
     "precisionMode": (
@@ -74,9 +58,6 @@ DEFINITIONS: dict[str, str] = {
         "The state of loss scaling. A scaler skips the optimizer's step where a gradient is inf or NaN, and "
         "lowers its scale."
     ),
-    "skippedSteps": "Optimizer steps that were skipped because a gradient was inf or NaN, in the selected iterations.",
-    "lossScale": "The factor on the loss when the recording's cycle ended.",
-    "stepsSinceChange": "Steps in a row without a skip when the cycle ended; a dynamic scale grows after many of them.",
     "kernelPrecision": "Precision of the matrix math on Tensor Cores; – for kernels that do not use them.",
     "shapes": "Shapes of the op's inputs.",
     "dtypes": "Data types of the op's inputs.",
@@ -87,9 +68,7 @@ DEFINITIONS: dict[str, str] = {
     "kernelRule": "The rule that decided whether the kernel uses Tensor Cores.",
     "totalTime": "Summed time in the selected iterations.",
     "averageTime": "Mean time of one call.",
-    "minTime": "Shortest call.",
     "maxTime": "Longest call.",
-    "kernelPercent": "Share of the summed time of all kernels, copies and sets.",
     "occupancy": (
         "Achieved occupancy as the profiler estimates it: resident warps over the most that fit. Kernels "
         "without an estimate are unknown."
@@ -146,7 +125,6 @@ DEFINITIONS: dict[str, str] = {
         "times of similar measured ops, with the casts and the GradScaler that autocast would add."
     ),
     "forecastNow": "The recorded step without the profiler, by the same replay: the base of speedups.",
-    "forecastCpu": ("CPU time of a step without waits and without the profiler: no GPU can make the step shorter."),
     "forecastCasts": (
         "Kernels that convert the op's inputs, and in the backward pass their gradients, into the other "
         "precision; they come on top."
@@ -178,40 +156,12 @@ DEFINITIONS: dict[str, str] = {
     "ofRoof": "How much of its roofline ceiling the op reached, in the precision that it ran in.",
     "difference": "Candidate minus base, per iteration: negative is faster.",
     "perIteration": "Per iteration, so that ranges of different length compare.",
-    "modulePath": "The module; its numbers include those of the modules inside it.",
-    "moduleType": "Class of the module, where it was recorded.",
-    "moduleGpu": (
-        "Time in which kernels, copies and sets of the module ran, forward and backward: the union of their intervals."
-    ),
-    "moduleShare": "Share of the summed GPU time of all linked work in the selected iterations.",
     "moduleForward": "The part launched by the module's forward.",
     "moduleBackward": "The part launched by the backward of the module's ops.",
     "moduleOwn": "The part outside the modules inside it.",
-    "moduleCalls": "How often the module's forward ran in one iteration, on average.",
-    "moduleAllCalls": "How often the module's forward ran in the selected iterations.",
-    "moduleGpuSum": "Summed time of all kernels, copies and sets; above the GPU time where they overlap.",
     "moduleAverage": "Time in one iteration, on average.",
     "moduleMin": "Time in the iteration that took least.",
     "moduleMax": "Time in the iteration that took most.",
-    "moduleCpu": "CPU time inside the module's forward and in the backward of its ops: the union per thread.",
-    "moduleCpuShare": "Share of the CPU time of all modules and of the work outside them.",
-    "moduleKernels": "Kernels, copies and sets launched in the selected iterations.",
-    "moduleOpCalls": "Calls of outermost ops in the selected iterations.",
-    "moduleOps": "Different ops: module, type and direction.",
-    "moduleEligibleOps": "Ops that Tensor Cores could run.",
-    "moduleUsingOps": "Ops of which a kernel ran on Tensor Cores.",
-    "moduleEligible": "Summed time of the kernels in ops that Tensor Cores could run.",
-    "moduleTc": "The part of the eligible time that ran on Tensor Cores.",
-    "moduleUtilization": "Tensor Core time over eligible time; – where nothing is eligible.",
-    "gpuIdle": (
-        "Share of the step without the profiler in which nothing runs on the GPU: it waits for the CPU. Over "
-        "several GPUs their mean."
-    ),
-    "recordedIdle": "Share of the recorded iteration in which nothing ran on the GPU.",
-    "launchedLate": (
-        "Share of the recorded iteration in which the GPU was idle and its next work was launched only after "
-        "that began."
-    ),
     "cpuSlack": (
         "Share of the step that the CPU does not need: it waits in CUDA calls (from their 50th microsecond on) "
         "or is ahead of the GPU. The most that a faster GPU could save."
@@ -226,13 +176,7 @@ DEFINITIONS: dict[str, str] = {
         "overhead is subtracted."
     ),
     "idleKind": ("The same time by the cause of the gap: the next work was launched late, or was already queued."),
-    "gapNumber": "Idle gaps of the GPU in the iteration.",
-    "gapLongest": "The longest idle gap of the iteration.",
-    "gapStart": "When the gap began, counted from the iteration's start.",
     "gapDuration": "Time in which nothing ran on this GPU, cut at the iteration's boundaries.",
-    "gapMeanwhile": "What the CPU did for most of the gap; the bar shows all of it.",
-    "gapEnded": "The kernel, copy or set that ended the gap.",
-    "gapOp": "The op that launched it.",
     "launchDelay": (
         "From the end of the launch call to the start of the work, 0 where it began before the call returned. "
         "A long delay is a long queue: harmless while the GPU is busy."
@@ -241,8 +185,6 @@ DEFINITIONS: dict[str, str] = {
         "Work of the same stream that was launched and had not begun when this launch call began, itself "
         "included: 1 where nothing else waited."
     ),
-    "launchCall": "Mean duration of the calls that launched it.",
-    "launchShort": "Share of calls that took less time on the GPU than the call that launched them took on the CPU.",
     "eventKind": "The kind of this event, also shown by its colour.",
     "eventRow": "The thread, stream or other row of the timeline.",
     "eventDuration": "From the start to the end of this one event.",
@@ -255,13 +197,6 @@ DEFINITIONS: dict[str, str] = {
         "Calls that make the CPU wait for the GPU: waits for a stream, event or device, copies that return "
         "when they are done, asynchronous copies of pageable memory."
     ),
-    "syncTime": "Time inside these calls, summed over the selected iterations.",
-    "syncKind": (
-        "wait: a call whose purpose is to wait; copy: one that returns when it is done; pageable copy: "
-        "asynchronous by name only, because the memory is not pinned; scalar read: .item() without a recorded "
-        "call inside."
-    ),
-    "syncInside": "The innermost op around the call.",
     "syncOp": "The outermost op around the call with its module; none for a call straight from Python.",
     "runName": "The directory of the run, below the log directory.",
     "runModel": "The model's class, with its number of parameters (millions) where there are models of several sizes.",
@@ -279,15 +214,6 @@ DEFINITIONS: dict[str, str] = {
         "The interval of 95 % around the speedup, from the uncertainty of both steps. If it includes 1, the difference "
         "is noise."
     ),
-    "runBase": "The base that the run is compared with.",
-    "runChanges": "The recorded facts in which the run differs from its base.",
-    "runTcShare": "Share of the kernel time that Tensor Core kernels take.",
-    "runMemory": (
-        "Most memory allocated on the GPU: in the recorded iterations or, marked with *, in the whole process "
-        "until then."
-    ),
-    "runFlops": "Floating-point operations of the matrix ops per step; unknown if the shapes of any are missing.",
-    "runAdvice": "The finding with the largest expected saving.",
     "coverage": "How much of the GPU time is attributed to ops.",
     "memoryCurve": (
         "Bytes allocated at each moment, by category; the dashed line is what the allocator had reserved on the GPU."
@@ -307,31 +233,16 @@ DEFINITIONS: dict[str, str] = {
     ),
     "memoryOp": "The outermost op that allocated it.",
     "memorySize": "Allocated bytes: on a GPU rounded up to 512.",
-    "memoryFreed": "The iteration that freed it.",
-    "memoryLifetime": "Time from the allocation to the free, on the CPU.",
     "memoryPeakAllocated": "Most bytes that tensors and workspace held at one moment.",
     "memoryKnownBefore": (
         "Freed bytes beyond those allocated since the recording began: they were allocated "
         "before. How much more was allocated is unknown."
     ),
     "memoryPeakReserved": "Most bytes that PyTorch's allocator had reserved on the GPU, in use or not.",
-    "memoryFragmentation": ("Reserved less allocated bytes at the peak: held by the allocator but not by tensors."),
     "memoryGrowth": "Allocated at the end of the iteration less at its start; the mean if the bar covers several.",
-    "forecastPace": "The bottleneck of the step: the GPU's kernels, or the CPU that launches them.",
-    "forecastGpuNow": "Summed time of the kernels, copies and sets that a recorded step launched.",
-    "forecastGpu": "The same, with the kernels' times in the other precision and with what autocast adds.",
-    "forecastScaler": "Kernels that scale the loss, unscale the gradients and look for inf and NaN.",
-    "checkedSteps": "Optimizer steps of the selected iterations before which a scaler looked for inf and NaN.",
-    "gpuNumber": "Number of the GPU, as CUDA counts them in this process.",
-    "gpuUse": "Share of the wall-clock time in which at least one kernel, copy or set ran on this GPU.",
-    "gpuTensorCores": "Share of the wall-clock time in which a Tensor Core kernel ran on this GPU.",
-    "gpuCapability": "What the GPU can do: Tensor Cores came with 7.0, TF32 and BF16 with 8.0, FP8 with 8.9.",
-    "gpuSms": "Streaming multiprocessors: the units that kernels' blocks run on.",
     "gpuRates": "Peak rates of this GPU as its maker publishes them, without sparsity: the roofs.",
     "supportedPrecisions": "Precisions that the Tensor Cores of this GPU compute in, by its compute capability.",
     "gpuName": "The GPU as its driver names it.",
-    "gpuBandwidth": "Peak rate of the GPU's memory, as its maker publishes it.",
-    "rateSource": "Where the GPU's rates were published.",
     "perSample": "Time of the base for one sample over that of the candidate: above 1, the candidate is faster.",
 }
 """Keyed by the name in the frontend."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16, TF32
 from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, forecast
 from tb_dlprof_plugin.planning.candidates import MIXED, forecasts
 from tb_dlprof_plugin.planning.forecast_text import LIMITS, headline
@@ -59,13 +62,34 @@ class ForecastPage(msgspec.Struct, frozen=True):
     speedup_low: float
     speedup_high: float
     limited_by: str
-    limit_text: str
-    gpu_ms: float
-    gpu_before_ms: float
-    cpu_ms: float
+    limit_text: Annotated[
+        str,
+        Definition("forecastPace", "The bottleneck of the step: the GPU's kernels, or the CPU that launches them."),
+    ]
+    gpu_ms: Annotated[
+        float,
+        Definition(
+            "forecastGpu",
+            "The same, with the kernels' times in the other precision and with what autocast adds.",
+        ),
+    ]
+    gpu_before_ms: Annotated[
+        float,
+        Definition("forecastGpuNow", "Summed time of the kernels, copies and sets that a recorded step launched."),
+    ]
+    cpu_ms: Annotated[
+        float,
+        Definition(
+            "forecastCpu",
+            "CPU time of a step without waits and without the profiler: no GPU can make the step shorter.",
+        ),
+    ]
     casts: int
     casts_ms: float
-    scaler_ms: float
+    scaler_ms: Annotated[
+        float,
+        Definition("forecastScaler", "Kernels that scale the loss, unscale the gradients and look for inf and NaN."),
+    ]
     total_rows: int
     ops: list[ForecastOp]
 

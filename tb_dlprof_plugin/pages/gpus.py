@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from tb_dlprof_plugin.metrics.gpu_busy import gpu_busy_ns
 from tb_dlprof_plugin.metrics.iterations import percent, step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 
@@ -17,15 +20,30 @@ class GpuUse(msgspec.Struct, frozen=True):
     kernel did; the percentages are of the wall clock time without the profiler.
     """
 
-    id: int
+    id: Annotated[int, Definition("gpuNumber", "Number of the GPU, as CUDA counts them in this process.")]
     name: str | None
-    compute_capability: str | None
-    sm_count: int | None
+    compute_capability: Annotated[
+        str | None,
+        Definition(
+            "gpuCapability",
+            "What the GPU can do: Tensor Cores came with 7.0, TF32 and BF16 with 8.0, FP8 with 8.9.",
+        ),
+    ]
+    sm_count: Annotated[
+        int | None,
+        Definition("gpuSms", "Streaming multiprocessors: the units that kernels' blocks run on."),
+    ]
     memory_bytes: int | None
     busy_ns: int
-    utilization_percent: float | None
+    utilization_percent: Annotated[
+        float | None,
+        Definition("gpuUse", "Share of the wall-clock time in which at least one kernel, copy or set ran on this GPU."),
+    ]
     tensor_core_ns: int
-    tensor_core_percent: float | None
+    tensor_core_percent: Annotated[
+        float | None,
+        Definition("gpuTensorCores", "Share of the wall-clock time in which a Tensor Core kernel ran on this GPU."),
+    ]
 
 
 def gpus(view: ProfileView, selection: Selection) -> list[GpuUse]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 import numpy as np
 
@@ -10,6 +12,7 @@ from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTota
 from tb_dlprof_plugin.model.formatting import share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
 from tb_dlprof_plugin.pages.common import VERDICTS, Coverage, SelectedRange, Slice, Verdict, coverage_of, selected_range
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -37,9 +40,12 @@ class KernelRow(msgspec.Struct, frozen=True):
     calls: int
     total_ns: int
     average_ns: int
-    min_ns: int
+    min_ns: Annotated[int, Definition("minTime", "Shortest call.")]
     max_ns: int
-    percent: float | None
+    percent: Annotated[
+        float | None,
+        Definition("kernelPercent", "Share of the summed time of all kernels, copies and sets."),
+    ]
     occupancy_percent: float | None
     grid: str
     block: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -16,6 +16,7 @@ from tb_dlprof_plugin.metrics.launches import launch_totals
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import Ints, KernelKind
 from tb_dlprof_plugin.pages.common import ROLES, Role
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.simulation.synchronisation import SyncGroups, SyncKind
 
@@ -60,8 +61,14 @@ class LaunchedKernel(msgspec.Struct, frozen=True):
     max_delay_ns: int | None
     mean_queue: float | None
     max_queue: int | None
-    mean_call_ns: int | None
-    short_percent: float | None
+    mean_call_ns: Annotated[int | None, Definition("launchCall", "Mean duration of the calls that launched it.")]
+    short_percent: Annotated[
+        float | None,
+        Definition(
+            "launchShort",
+            "Share of calls that took less time on the GPU than the call that launched them took on the CPU.",
+        ),
+    ]
 
 
 class SyncRow(msgspec.Struct, frozen=True):
@@ -70,15 +77,23 @@ class SyncRow(msgspec.Struct, frozen=True):
     iterations."""
 
     call: str
-    kind: SyncKindName
+    kind: Annotated[
+        SyncKindName,
+        Definition(
+            "syncKind",
+            "wait: a call whose purpose is to wait; copy: one that returns when it is done; pageable copy: "
+            "asynchronous by name only, because the memory is not pinned; scalar read: .item() without a recorded"
+            " call inside.",
+        ),
+    ]
     op: str
     op_id: str
-    inner_op: str
+    inner_op: Annotated[str, Definition("syncInside", "The innermost op around the call.")]
     module: str
     role: Role
     calls: int
     calls_per_iteration: float
-    time_ns: int
+    time_ns: Annotated[int, Definition("syncTime", "Time inside these calls, summed over the selected iterations.")]
     ns_per_iteration: int
     average_ns: int
     max_ns: int
@@ -93,15 +108,18 @@ class GapRow(msgspec.Struct, frozen=True):
     index: int
     number: int
     gpu: int
-    start_ns: int
+    start_ns: Annotated[int, Definition("gapStart", "When the gap began, counted from the iteration's start.")]
     duration_ns: int
     percent: float | None
     kind: GapKindName
     meanwhile: str
-    activity_ns: list[int]
-    kernel: str
+    activity_ns: Annotated[
+        list[int],
+        Definition("gapMeanwhile", "What the CPU did for most of the gap; the bar shows all of it."),
+    ]
+    kernel: Annotated[str, Definition("gapEnded", "The kernel, copy or set that ended the gap.")]
     kernel_id: str
-    op: str
+    op: Annotated[str, Definition("gapOp", "The op that launched it.")]
     op_id: str
     module: str
     event: str

@@ -5,7 +5,7 @@ Shares are of the step without the profiler; bars, rows of iterations, gaps and 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -21,6 +21,7 @@ from tb_dlprof_plugin.metrics.without_recorder import shortened
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.pages.common import SelectedRange, Slice, StepFigures, selected_range, step_figures
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.pages.idle_text import idle_words
 from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar
 from tb_dlprof_plugin.pages.launch_rows import (
@@ -55,12 +56,22 @@ class PaceRow(msgspec.Struct, frozen=True):
     duration_ns: int
     busy_ns: int
     idle_ns: int
-    idle_percent: float | None
-    late_percent: float | None
+    idle_percent: Annotated[
+        float | None,
+        Definition("recordedIdle", "Share of the recorded iteration in which nothing ran on the GPU."),
+    ]
+    late_percent: Annotated[
+        float | None,
+        Definition(
+            "launchedLate",
+            "Share of the recorded iteration in which the GPU was idle and its next work was launched only after "
+            "that began.",
+        ),
+    ]
     slack_percent: float | None
     idle_by_activity_ns: list[int]
-    gaps: int
-    longest_gap_ns: int
+    gaps: Annotated[int, Definition("gapNumber", "Idle gaps of the GPU in the iteration.")]
+    longest_gap_ns: Annotated[int, Definition("gapLongest", "The longest idle gap of the iteration.")]
 
 
 class LaunchFigures(msgspec.Struct, frozen=True):
@@ -71,7 +82,14 @@ class LaunchFigures(msgspec.Struct, frozen=True):
     before their call did, and have no delay.
     """
 
-    idle_percent: float | None
+    idle_percent: Annotated[
+        float | None,
+        Definition(
+            "gpuIdle",
+            "Share of the step without the profiler in which nothing runs on the GPU: it waits for the CPU. Over "
+            "several GPUs their mean.",
+        ),
+    ]
     slack_percent: float | None
     launches: int
     timed: int

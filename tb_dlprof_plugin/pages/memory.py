@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 import numpy as np
 
@@ -9,6 +11,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, growth, kept_allocations, recorded_devices
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.pages.common import Direction, SelectedRange, selected_range
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.pages.memory_tables import (
     Allocators,
     MemoryAllocation,
@@ -86,7 +89,13 @@ class MemoryFigures(msgspec.Struct, frozen=True):
     peak_allocated_percent: float | None
     peak_reserved_bytes: int | None
     peak_reserved_percent: float | None
-    fragmentation_bytes: int | None
+    fragmentation_bytes: Annotated[
+        int | None,
+        Definition(
+            "memoryFragmentation",
+            "Reserved less allocated bytes at the peak: held by the allocator but not by tensors.",
+        ),
+    ]
     fragmentation_percent: float | None
     device_memory_bytes: int | None
     growth_bytes: int

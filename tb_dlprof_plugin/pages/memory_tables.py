@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -11,6 +11,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, MemoryWindow, Peak
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.profile_view import op_name
 
 MemoryCategoryKey = Literal["before", "activations", "gradients", "optimizer_state", "temporary", "other"]
@@ -50,8 +51,11 @@ class MemoryAllocation(msgspec.Struct, frozen=True):
     direction: Direction
     category: MemoryCategoryKey
     iteration: int | None
-    freed: str
-    lifetime_ns: int | None
+    freed: Annotated[str, Definition("memoryFreed", "The iteration that freed it.")]
+    lifetime_ns: Annotated[
+        int | None,
+        Definition("memoryLifetime", "Time from the allocation to the free, on the CPU."),
+    ]
 
 
 class Allocators:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -18,6 +19,7 @@ from tb_dlprof_plugin.metrics.modules import (
 )
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
 from tb_dlprof_plugin.pages.common import ROLES, Coverage, Role, SelectedRange, coverage_of, selected_range
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -35,38 +37,78 @@ class ModuleRow(msgspec.Struct, frozen=True):
     ``gpu_percent``; they are None without a GPU. Calls, forward and backward times are None for a role.
     """
 
-    path: str
+    path: Annotated[str, Definition("modulePath", "The module; its numbers include those of the modules inside it.")]
     order: int
     role: Role | None
-    type: str
+    type: Annotated[str, Definition("moduleType", "Class of the module, where it was recorded.")]
     children: int
-    calls: int | None
-    calls_per_iteration: float | None
-    gpu_ns: int | None
-    gpu_percent: float | None
+    calls: Annotated[
+        int | None,
+        Definition("moduleAllCalls", "How often the module's forward ran in the selected iterations."),
+    ]
+    calls_per_iteration: Annotated[
+        float | None,
+        Definition("moduleCalls", "How often the module's forward ran in one iteration, on average."),
+    ]
+    gpu_ns: Annotated[
+        int | None,
+        Definition(
+            "moduleGpu",
+            "Time in which kernels, copies and sets of the module ran, forward and backward: the union of their "
+            "intervals.",
+        ),
+    ]
+    gpu_percent: Annotated[
+        float | None,
+        Definition("moduleShare", "Share of the summed GPU time of all linked work in the selected iterations."),
+    ]
     gpu_forward_ns: int | None
     gpu_backward_ns: int | None
     gpu_own_ns: int | None
-    gpu_sum_ns: int | None
+    gpu_sum_ns: Annotated[
+        int | None,
+        Definition(
+            "moduleGpuSum",
+            "Summed time of all kernels, copies and sets; above the GPU time where they overlap.",
+        ),
+    ]
     gpu_average_ns: int | None
     gpu_min_ns: int | None
     gpu_max_ns: int | None
-    cpu_ns: int
-    cpu_percent: float | None
+    cpu_ns: Annotated[
+        int,
+        Definition(
+            "moduleCpu",
+            "CPU time inside the module's forward and in the backward of its ops: the union per thread.",
+        ),
+    ]
+    cpu_percent: Annotated[
+        float | None,
+        Definition("moduleCpuShare", "Share of the CPU time of all modules and of the work outside them."),
+    ]
     cpu_forward_ns: int | None
     cpu_backward_ns: int | None
     cpu_own_ns: int
     cpu_average_ns: int
     cpu_min_ns: int
     cpu_max_ns: int
-    kernel_calls: int | None
-    op_calls: int
-    ops: int
-    tc_eligible_ops: int | None
-    tc_using_ops: int | None
-    eligible_ns: int | None
-    tc_ns: int | None
-    utilization_percent: float | None
+    kernel_calls: Annotated[
+        int | None,
+        Definition("moduleKernels", "Kernels, copies and sets launched in the selected iterations."),
+    ]
+    op_calls: Annotated[int, Definition("moduleOpCalls", "Calls of outermost ops in the selected iterations.")]
+    ops: Annotated[int, Definition("moduleOps", "Different ops: module, type and direction.")]
+    tc_eligible_ops: Annotated[int | None, Definition("moduleEligibleOps", "Ops that Tensor Cores could run.")]
+    tc_using_ops: Annotated[int | None, Definition("moduleUsingOps", "Ops of which a kernel ran on Tensor Cores.")]
+    eligible_ns: Annotated[
+        int | None,
+        Definition("moduleEligible", "Summed time of the kernels in ops that Tensor Cores could run."),
+    ]
+    tc_ns: Annotated[int | None, Definition("moduleTc", "The part of the eligible time that ran on Tensor Cores.")]
+    utilization_percent: Annotated[
+        float | None,
+        Definition("moduleUtilization", "Tensor Core time over eligible time; – where nothing is eligible."),
+    ]
 
 
 class ModulesPage(msgspec.Struct, frozen=True):

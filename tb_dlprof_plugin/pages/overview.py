@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from tb_dlprof_plugin.advice import advise
@@ -30,6 +32,7 @@ from tb_dlprof_plugin.pages.common import (
     selected_range,
     step_figures,
 )
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.pages.gpus import GpuUse, gpus
 from tb_dlprof_plugin.pages.idle_text import idle_words
 from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar
@@ -57,25 +60,47 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
     with ``iteration_deviation_ns`` among them; ``recorder_ns`` is the recorder's overhead over all of them.
     """
 
-    wall_clock_ns: int
+    wall_clock_ns: Annotated[
+        int,
+        Definition("wallClock", "Time of as many steps without the profiler as iterations are selected."),
+    ]
     gpu_utilization_percent: float | None
     tensor_core_kernel_utilization_percent: float | None
     tensor_core_time_percent: float | None
     gpu_busy_ns: int | None
-    total_iterations: int
-    aggregated_iterations: int
-    start_iteration: int
-    stop_iteration: int
+    total_iterations: Annotated[int, Definition("totalIterations", "Iterations in the recording.")]
+    aggregated_iterations: Annotated[
+        int,
+        Definition("aggregatedIterations", "Iterations that the numbers on this page add up."),
+    ]
+    start_iteration: Annotated[int, Definition("startIteration", "Number of the first selected iteration.")]
+    stop_iteration: Annotated[int, Definition("stopIteration", "Number of the last selected iteration.")]
     average_iteration_ns: int
     step_low_ns: int
     step_high_ns: int
     step_source: StepSource
-    recorded_iteration_ns: int
+    recorded_iteration_ns: Annotated[
+        int,
+        Definition("recordedStep", "Mean wall-clock time of the selected iterations while they were recorded."),
+    ]
     recorded_wall_clock_ns: int
-    recorder_ns: int
-    iteration_deviation_ns: int | None
+    recorder_ns: Annotated[
+        int,
+        Definition(
+            "recorder",
+            "What the profiler added to the recorded steps: their time less that of as many steps without it. It "
+            "is not part of the step or of any share.",
+        ),
+    ]
+    iteration_deviation_ns: Annotated[
+        int | None,
+        Definition("stepDeviation", "Standard deviation of the recorded iteration times in the selected range."),
+    ]
     samples_per_second: float | None
-    peak_memory_bytes: int | None
+    peak_memory_bytes: Annotated[
+        int | None,
+        Definition("peakMemory", "Highest GPU memory in use during the recording."),
+    ]
     memory_bytes: int | None
 
 

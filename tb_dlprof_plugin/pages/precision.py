@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from tb_dlprof_plugin.metrics.numeric_health import NumericHealth, numeric_health
@@ -14,6 +16,7 @@ from tb_dlprof_plugin.metrics.precision_mode import (
 )
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.pages.common import Slice, Verdict
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
 
 
@@ -61,11 +64,32 @@ class NumericHealthPanel(msgspec.Struct, frozen=True):
 
     headline: str
     whole_recording: bool
-    checked_steps: int | None
-    skipped_steps: int | None
+    checked_steps: Annotated[
+        int | None,
+        Definition(
+            "checkedSteps",
+            "Optimizer steps of the selected iterations before which a scaler looked for inf and NaN.",
+        ),
+    ]
+    skipped_steps: Annotated[
+        int | None,
+        Definition(
+            "skippedSteps",
+            "Optimizer steps that were skipped because a gradient was inf or NaN, in the selected iterations.",
+        ),
+    ]
     skipped_iterations: list[int]
-    loss_scale: float | None
-    steps_since_change: int | None
+    loss_scale: Annotated[
+        float | None,
+        Definition("lossScale", "The factor on the loss when the recording's cycle ended."),
+    ]
+    steps_since_change: Annotated[
+        int | None,
+        Definition(
+            "stepsSinceChange",
+            "Steps in a row without a skip when the cycle ended; a dynamic scale grows after many of them.",
+        ),
+    ]
     loss_scales: list[LossScalePoint]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -11,6 +11,7 @@ from tb_dlprof_plugin.metrics.roofline import Roofline, RooflineRow, roofline
 from tb_dlprof_plugin.model.formatting import dtypes_text, flop_count, shapes_text
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings
 from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction, SelectedRange, Verdict, selected_range
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -72,8 +73,11 @@ class RooflinePage(msgspec.Struct, frozen=True):
     range: SelectedRange
     has_gpu: bool
     gpu: str
-    source: str
-    bytes_per_second: float | None
+    source: Annotated[str, Definition("rateSource", "Where the GPU's rates were published.")]
+    bytes_per_second: Annotated[
+        float | None,
+        Definition("gpuBandwidth", "Peak rate of the GPU's memory, as its maker publishes it."),
+    ]
     roofs: list[Roof]
     calls: int
     unknown_calls: int

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 
 from tb_dlprof_plugin.comparison.run_table import Change, RunWithBase, against_base
+from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
     RecordedRun,
@@ -52,9 +54,12 @@ class RunRow(msgspec.Struct, frozen=True):
     recorded_ns: int
     deviation_ns: int | None
     samples_per_second: float | None
-    base: str
+    base: Annotated[str, Definition("runBase", "The base that the run is compared with.")]
     no_base: str
-    changes: list[str]
+    changes: Annotated[
+        list[str],
+        Definition("runChanges", "The recorded facts in which the run differs from its base."),
+    ]
     speedup: float | None
     low: float | None
     high: float | None
@@ -62,12 +67,28 @@ class RunRow(msgspec.Struct, frozen=True):
     change: Change
     gpu_utilization: float | None
     tensor_core_utilization: float | None
-    tensor_core_share: float | None
-    peak_memory_bytes: int | None
+    tensor_core_share: Annotated[
+        float | None,
+        Definition("runTcShare", "Share of the kernel time that Tensor Core kernels take."),
+    ]
+    peak_memory_bytes: Annotated[
+        int | None,
+        Definition(
+            "runMemory",
+            "Most memory allocated on the GPU: in the recorded iterations or, marked with *, in the whole process"
+            " until then.",
+        ),
+    ]
     peak_memory_of: str
-    flops: float | None
+    flops: Annotated[
+        float | None,
+        Definition(
+            "runFlops",
+            "Floating-point operations of the matrix ops per step; unknown if the shapes of any are missing.",
+        ),
+    ]
     launches: float | None
-    advice: RunAdvice | None
+    advice: Annotated[RunAdvice | None, Definition("runAdvice", "The finding with the largest expected saving.")]
 
 
 class ManyRunsPage(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 """Finds the reader of a trace file by the file's content, and the trace files of a directory.
 
-A format is a module with what `Format` lists. A new one is added to `FORMATS`, and nothing above this package changes.
+A format is a module with what `TraceFormat` lists. A new one is added to `FORMATS`; nothing above this package changes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
 
 
-class Format(Protocol):
+class TraceFormat(Protocol):
     """One format of trace files."""
 
     @property
@@ -44,11 +44,11 @@ class Format(Protocol):
         ...
 
 
-FORMATS: tuple[Format, ...] = (kineto,)
+FORMATS: tuple[TraceFormat, ...] = (kineto,)
 """Asked in this order whether they recognise a file."""
 
 
-def format_of(path: Path) -> Format:
+def format_of(path: Path) -> TraceFormat:
     """The format of a trace file.
 
     Raises:

@@ -4,20 +4,16 @@ Every struct that a route's answer is made of becomes an interface, and every ``
 modules a type alias; docstrings become TSDoc comments. ``Routes`` has the answer of each route, ``Queries`` its
 parameters, ``RunPage`` the names of the pages of one run.
 
-    python -m tb_dlprof_plugin.web.typescript            # print
-    python -m tb_dlprof_plugin.web.typescript --write    # update frontend/src/api/types.ts
-    python -m tb_dlprof_plugin.web.typescript --check    # exit 1 when that file is stale
+`make generate` writes it.
 """
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import json
 import sys
 import typing
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -31,17 +27,16 @@ export type Prefixed<Prefix extends string, Query> = {
   [Name in keyof Query as `${Prefix}.${Name & string}`]: Query[Name];
 };
 """
-TARGET = Path(__file__).resolve().parents[2] / "frontend" / "src" / "api" / "types.ts"
 
 _HEADER = """\
-// Generated from the routes in tb_dlprof_plugin/web/routes.py by `python -m tb_dlprof_plugin.web.typescript --write`.
+// Generated from the routes in tb_dlprof_plugin/web/routes.py by `make generate`.
 // Do not edit. What the routes answer: one interface per struct, field for field.
 """
 
 
 def render() -> str:
     """The whole of types.ts, ending in a newline."""
-    structs = _reachable(answers().values())
+    structs = reachable(answers().values())
     aliases = _named_literals(structs)
     names = {frozenset(values): name for name, values in aliases.items()}
     parts = [_HEADER]
@@ -116,7 +111,7 @@ def _named_literals(structs: Iterable[type[msgspec.Struct]]) -> dict[str, tuple[
     return dict(sorted(found.items()))
 
 
-def _reachable(roots: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
+def reachable(roots: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
     """The structs that ``roots`` mention at any depth, each after those it is made of."""
     done: dict[type[msgspec.Struct], None] = {}
 
@@ -184,29 +179,3 @@ def _tsdoc(text: str) -> list[str]:
     if len(lines) <= 1:
         return [f"/** {lines[0]} */"] if lines else []
     return ["/**", *(f" * {line}".rstrip() for line in lines), " */"]
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tb_dlprof_plugin.web.typescript", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    choice = parser.add_mutually_exclusive_group()
-    choice.add_argument("--write", action="store_true", help="update the committed file")
-    choice.add_argument("--check", action="store_true", help="fail when the committed file is stale")
-    options = parser.parse_args(arguments)
-    text = render()
-    if options.check:
-        if TARGET.is_file() and TARGET.read_text(encoding="utf-8") == text:
-            return 0
-        print(f"{TARGET} is stale: run python -m tb_dlprof_plugin.web.typescript --write", file=sys.stderr)
-        return 1
-    if options.write:
-        TARGET.parent.mkdir(parents=True, exist_ok=True)
-        TARGET.write_text(text, encoding="utf-8")
-    else:
-        sys.stdout.write(text)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -504,9 +504,9 @@ def test_without_the_start_of_an_epoch_nothing_is_said_of_workers(new_trace) -> 
 # -- All of them
 
 
-def test_without_a_gpu_no_rule_about_copies_applies(cpu_frame: ProfileView) -> None:
+def test_without_a_gpu_no_rule_about_copies_applies(cpu_view: ProfileView) -> None:
     for rule in RULES[3:]:
-        assert _why(cpu_frame, rule) == (False, "The run used no GPU."), rule
+        assert _why(cpu_view, rule) == (False, "The run used no GPU."), rule
 
 
 @pytest.mark.parametrize("rule", RULES)

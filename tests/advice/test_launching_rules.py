@@ -710,8 +710,8 @@ RULES = (
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_without_a_gpu_they_do_not_apply(cpu_frame: ProfileView, rule: str) -> None:
-    assert status_of(cpu_frame, rule).outcome == "not_applicable"
+def test_without_a_gpu_they_do_not_apply(cpu_view: ProfileView, rule: str) -> None:
+    assert status_of(cpu_view, rule).outcome == "not_applicable"
 
 
 def test_one_iteration_alone_can_be_looked_at(launches) -> None:

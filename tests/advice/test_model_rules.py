@@ -656,8 +656,8 @@ MODEL_RULES = (
 
 
 @pytest.mark.parametrize("rule", MODEL_RULES)
-def test_without_a_gpu_they_do_not_apply(cpu_frame: ProfileView, rule: str) -> None:
-    assert status_of(cpu_frame, rule).outcome == "not_applicable"
+def test_without_a_gpu_they_do_not_apply(cpu_view: ProfileView, rule: str) -> None:
+    assert status_of(cpu_view, rule).outcome == "not_applicable"
 
 
 @pytest.mark.parametrize("build", [_convolution_and_norm, _relu_and_pool, _attention, _layers, _scaled])

@@ -159,7 +159,7 @@ def test_optimizer_steps_are_iterations(new_trace) -> None:
 # -- module names
 
 
-def test_ops_without_modules_are_counted(new_trace, gpu_frame: ProfileView) -> None:
+def test_ops_without_modules_are_counted(new_trace, gpu_view: ProfileView) -> None:
     trace = new_trace()
     trace.step(0, 0, 100)
     for index in range(4):
@@ -169,7 +169,7 @@ def test_ops_without_modules_are_counted(new_trace, gpu_frame: ProfileView) -> N
     assert "The 5 ops of a step are in 2 rows" in finding.seen
     assert "linear stands for 4 calls, relu stands for 1 calls" in finding.seen
     assert "model=model" in finding.code
-    assert status_of(gpu_frame, "missing_annotations").outcome == "silent"
+    assert status_of(gpu_view, "missing_annotations").outcome == "silent"
 
 
 def test_a_compiled_or_replicated_model_has_no_modules_to_name(new_trace) -> None:
@@ -328,10 +328,10 @@ def test_exchanging_once_is_advised_to_take_fewer_bytes(rank) -> None:
     assert (finding.saving.low_ns, finding.saving.expected_ns, finding.saving.high_ns) == (40_000, 100_000, 200_000)
 
 
-def test_gpus_that_exchange_through_the_cpu_should_use_nccl(gpu_frame: ProfileView, training) -> None:
+def test_gpus_that_exchange_through_the_cpu_should_use_nccl(gpu_view: ProfileView, training) -> None:
     view = training().view(facts=RunFacts(distributed_backend="gloo", world_size=2))
     assert 'init_process_group("nccl")' in finding_of(view, "communication_bound").code
-    assert status_of(gpu_frame, "communication_bound").outcome == "not_applicable"
+    assert status_of(gpu_view, "communication_bound").outcome == "not_applicable"
 
 
 # -- DataParallel

@@ -306,8 +306,8 @@ def test_cudnn_benchmark_does_not_apply_without_convolutions(launch_bound: Profi
 # -- All rules
 
 
-def test_without_a_gpu_only_the_dataloader_rule_applies(cpu_frame: ProfileView) -> None:
-    statuses = advise(cpu_frame, cpu_frame.selection()).rules
+def test_without_a_gpu_only_the_dataloader_rule_applies(cpu_view: ProfileView) -> None:
+    statuses = advise(cpu_view, cpu_view.selection()).rules
     outcomes = {status.rule: status.outcome for status in statuses if status.rule in RULES}
     assert outcomes == {
         "amp_not_used": "not_applicable",

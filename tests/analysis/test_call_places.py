@@ -69,8 +69,8 @@ def test_a_waiting_call_gets_the_innermost_function_of_the_user(new_trace) -> No
     assert _places(decode(encode(profile))) == _places(profile)
 
 
-def test_without_python_stacks_no_call_has_a_place(gpu_frame) -> None:
-    assert len(gpu_frame.profile.call_places) == 0
+def test_without_python_stacks_no_call_has_a_place(gpu_view) -> None:
+    assert len(gpu_view.profile.call_places) == 0
 
 
 def test_in_a_recorded_trace_the_wait_is_the_function_that_steps_the_profiler() -> None:

@@ -71,5 +71,5 @@ def test_an_allocation_whose_free_was_lost_has_no_partner(new_trace) -> None:
     assert trace.profile().memory.partner.tolist() == [-1, 2, 1]
 
 
-def test_a_trace_without_memory_events_has_an_empty_table(cpu_frame) -> None:
-    assert len(cpu_frame.profile.memory) == 0
+def test_a_trace_without_memory_events_has_an_empty_table(cpu_view) -> None:
+    assert len(cpu_view.profile.memory) == 0

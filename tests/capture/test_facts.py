@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 from tb_dlprof_plugin.capture import profile, trace_handler  # noqa: E402
 from tb_dlprof_plugin.capture.facts import collect_facts  # noqa: E402
 from tb_dlprof_plugin.capture.loader import dataloader_facts  # noqa: E402
+from tb_dlprof_plugin.capture.optimizer import describe  # noqa: E402
 from tb_dlprof_plugin.capture.system import complete_system, system_of_training  # noqa: E402
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts  # noqa: E402
 from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
@@ -127,6 +128,26 @@ def test_what_the_forward_pass_shows(tmp_path, kit, autocast):
     assert facts.optimizer == "AdamW(fused=True)"
     assert facts.grad_scaler is False
     assert facts.dataloader.batch_size == 3
+
+
+def test_an_optimizer_is_described_without_what_wraps_it():
+    class LikeLightning:
+        def __init__(self, optimizer):
+            self.optimizer = optimizer
+
+    class LikeAccelerate(torch.optim.Optimizer):
+        def __init__(self, optimizer):
+            self.optimizer, self.scaler = optimizer, None
+
+    optimizer = torch.optim.AdamW([torch.nn.Parameter(torch.ones(1))], fused=True)
+    for wrapped in (
+        optimizer,
+        LikeLightning(optimizer),
+        LikeAccelerate(optimizer),
+        LikeLightning(LikeAccelerate(optimizer)),
+    ):
+        assert describe(wrapped) == "AdamW(fused=True)"
+    assert describe(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))])) == "SGD"
 
 
 @pytest.mark.parametrize("enabled", [True, False])

@@ -96,6 +96,13 @@ def test_long_iterations_end_it_early_unless_their_number_was_given(monkeypatch)
     assert not asked.over(9)
 
 
+def test_between_marks_iterations_are_timed_after_the_start_and_after_a_recording():
+    found = window(between_marks=True)
+    assert [n for n in range(1, 300) if found.near(n)] == list(range(1, 33))
+    found.rest(100)
+    assert [n for n in range(101, 300) if found.near(n)] == list(range(101, 133))
+
+
 def test_between_marks_it_begins_at_once():
     found = window(between_marks=True)
     found.open_now(7)

@@ -8,6 +8,7 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.advice.engine import all_rules
+from tb_dlprof_plugin.advice.finding import Reading
 from tb_dlprof_plugin.cli import advice_text
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
@@ -96,6 +98,31 @@ def test_a_saving_that_is_not_known_says_why(page: AdvicePage, capsys: pytest.Ca
     shown = capsys.readouterr().out
     assert "saving unknown" in shown
     assert "saving   It depends." in shown
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "threshold", "text"),
+    [
+        ("ns", 1_500_000, 2000, "1.50 ms (threshold 2.00 µs)"),
+        ("percent", 12.34, 5.0, "12.3 % (threshold 5.0 %)"),
+        ("bytes", 1536, 1 << 30, "1.50 KiB (threshold 1.00 GiB)"),
+        ("ratio", 2 / 3, 0.5, "0.67 (threshold 0.50)"),
+        ("count", 12_345, 8, "12,345 (threshold 8)"),
+        ("count", 2.5, None, "2.5"),
+        ("bytes", None, None, "unknown"),
+    ],
+)
+def test_readings_are_printed_in_their_unit(
+    page: AdvicePage,
+    capsys: pytest.CaptureFixture[str],
+    unit: Any,
+    value: float | None,
+    threshold: float | None,
+    text: str,
+) -> None:
+    finding = msgspec.structs.replace(page.findings[0], readings=[Reading("Figure", value, unit, threshold)])
+    advice_text.print_advice(msgspec.structs.replace(page, findings=[finding]), verbose=True)
+    assert f" - Figure: {text}\n" in capsys.readouterr().out
 
 
 def test_a_terminal_gets_colours_and_its_width_but_not_under_no_color(

@@ -14,36 +14,21 @@ import msgspec
 import pytest
 from typer.testing import CliRunner, Result
 
+from tb_dlprof_plugin.cli.commands import COMMANDS, FORMER_NAMES
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
-from tb_dlprof_plugin.pages.kernels import kernels_page
-from tb_dlprof_plugin.pages.launches import launches_page
-from tb_dlprof_plugin.pages.memory import memory_page
-from tb_dlprof_plugin.pages.modules import modules_page
-from tb_dlprof_plugin.pages.ops import ops_page
-from tb_dlprof_plugin.pages.overview import overview
-from tb_dlprof_plugin.pages.roofline import roofline_page
-from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
-from tb_dlprof_plugin.pages.timeline.page import timeline_page
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.version import __version__
+from tb_dlprof_plugin.web.routes import PAGES as RANGE_PAGES
+from tb_dlprof_plugin.web.routes import ROUTES
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {
-    "summary": overview,
-    "ops": ops_page,
-    "modules": modules_page,
-    "kernels": kernels_page,
-    "launches": launches_page,
-    "timeline": timeline_page,
-    "tensor-cores": tensor_cores_page,
-    "roofline": roofline_page,
-    "memory": memory_page,
-}
+PAGES = {command.name: ROUTES[command.page].load_page() for command in COMMANDS.values() if command.page in RANGE_PAGES}
+"""The functions of the pages that a run and a range make, by the command that prints them."""
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +58,10 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
 def test_help_lists_every_subcommand() -> None:
     done = _process("--help")
     assert done.returncode == 0
-    assert [name for name in (*PAGES, "advise", "compare", "import", "info") if f"  {name} " not in done.stdout] == []
+    assert [name for name in COMMANDS if f"  {name} " not in done.stdout] == []
 
 
-@pytest.mark.parametrize("command", [*PAGES, "advise", "advice", "compare", "import", "info"])
+@pytest.mark.parametrize("command", [*COMMANDS, *FORMER_NAMES])
 def test_every_subcommand_explains_itself(run, command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
@@ -172,6 +157,16 @@ def test_memory_of_a_device_is_shown_where_it_was_recorded(run, new_trace) -> No
     assert "CPU holds at most 512 B" in run("memory", file, "--device", "cpu").stdout
     missing = run("memory", file, "--device", "3")
     assert (missing.exit_code, "no memory of device '3'" in missing.stderr) == (2, True)
+
+
+def test_memory_counts_the_allocations_that_a_limit_leaves_out(run, new_trace) -> None:
+    trace = new_trace()
+    trace.op("aten::add", 0, 100)
+    trace.memory(10, 512, 1, allocated=512)
+    trace.memory(20, 256, 2, allocated=768)
+    file = trace.write("two.pt.trace.json")
+    assert "\n1 more; --limit prints more of each table.\n" in run("memory", file, "--limit", 1).stdout
+    assert "more; --limit" not in run("memory", file, "--limit", 2).stdout
 
 
 def test_memory_without_addresses_is_the_running_sum_and_the_rest_is_called_unknown(run) -> None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from tb_dlprof_plugin.cli.main import _SUBCOMMANDS, app
+from tb_dlprof_plugin.api.page_result import tables_of
+from tb_dlprof_plugin.cli.commands import COMMANDS, Command
+from tb_dlprof_plugin.cli.main import app
+from tb_dlprof_plugin.reports.table import csv_text
+from tb_dlprof_plugin.web.typescript import answers
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ROOT / "demo" / "recorded" / "lenet" / "fp32"
@@ -19,41 +24,9 @@ LARGE = ROOT / "demo" / "recorded" / "resnet50" / "fp32"
 OLD_RUN = ROOT / "demo" / "recorded" / "custom" / "amp-fp16"
 SEVERAL = ROOT / "demo" / "recorded" / "mlp"
 TRACE = ROOT / "tests" / "traces" / "cpu_memory.pt.trace.json.gz"
-PRINTING = {
-    "summary": [RUN],
-    "ops": [RUN],
-    "modules": [RUN],
-    "kernels": [RUN],
-    "launches": [RUN],
-    "timeline": [RUN],
-    "tensor-cores": [RUN],
-    "roofline": [RUN],
-    "report": [RUN, "--reports", "op_type"],
-    "memory": [TRACE],
-    "advise": [RUN],
-    "compare": [RUN, RUN.parent / "tf32"],
-    "predict": [RUN, "--precision", "bf16"],
-    "runs": [SEVERAL],
-    "sweep": [SEVERAL],
-    "import": [TRACE],
-    "info": [RUN],
-}
-"""Commands that print a result, with arguments."""
-LISTS = {
-    "ops": ("rows", "name"),
-    "modules": ("rows", "path"),
-    "kernels": ("rows", "name"),
-    "launches": ("iterations", "duration_ns"),
-    "tensor-cores": ("ops", "gpu_ns"),
-    "roofline": ("ops", "flops"),
-    "memory": ("rows", "bytes"),
-    "advise": ("findings", "rule"),
-    "compare": ("ops", "a_ns"),
-    "predict": ("ops", "measured_ms"),
-}
-"""Of those whose CSV is a list in their JSON: the list, and a field of its entries."""
-WITHOUT = ("run", "export", "pytorch-views")
-"""Commands whose result is files, or another program's output."""
+PRINTING = [command for command in COMMANDS.values() if command.page or command.prints]
+PLACES = {"RUN": RUN, "OTHER": RUN.parent / "tf32", "RUNS": SEVERAL, "TRACE": TRACE}
+"""What stands for the words of `Command.example`."""
 
 
 def _run(*args: object) -> Result:
@@ -61,8 +34,8 @@ def _run(*args: object) -> Result:
 
 
 def _called(command: str, tmp_path: Path, *options: object) -> Result:
-    where = ["--logdir", tmp_path / "runs"] if command == "import" else []
-    return _run(command, *PRINTING[command], *where, *options)
+    places = PLACES | ({"RUNS": tmp_path / "runs"} if command == "import" else {})
+    return _run(command, *(places.get(word, word) for word in COMMANDS[command].example.split()), *options)
 
 
 def _table(text: str) -> list[dict[str, str]]:
@@ -71,32 +44,54 @@ def _table(text: str) -> list[dict[str, str]]:
     return [dict(zip(header, row, strict=True)) for row in rows]
 
 
-def test_every_command_is_looked_at() -> None:
-    assert sorted([*PRINTING, *WITHOUT]) == sorted(_SUBCOMMANDS)
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=lambda command: command.name)
+def test_a_command_has_formats_where_the_table_says_that_it_prints(command: Command) -> None:
+    assert ("--format <text|json|csv>" in _run(command.name, "--help").stdout) == (command in PRINTING)
 
 
-@pytest.mark.parametrize("command", PRINTING)
-def test_every_format_is_all_that_goes_to_stdout(command: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", PRINTING, ids=lambda command: command.name)
+def test_every_format_is_all_that_goes_to_stdout(command: Command, tmp_path: Path) -> None:
     shown = {}
     for output in ("text", "json", "csv"):
-        result = _called(command, tmp_path / output, "--format", output)
+        result = _called(command.name, tmp_path / output, "--format", output)
         assert result.exit_code == 0, result.output
         assert result.stdout
         shown[output] = result.stdout
     data, rows = json.loads(shown["json"]), _table(shown["csv"])
     assert data
     assert rows
-    if command in LISTS:
-        name, column = LISTS[command]
-        assert [row[column] for row in rows] == [_as_text(entry[column]) for entry in data[name]]
+    if (name := _main_list(command)) and command.name != "sweep":  # whose rows are made of the page's curves
+        entries = data[name]
+        both = [name for name, value in entries[0].items() if name in rows[0] and not isinstance(value, list | dict)]
+        assert both
+        assert [[row[name] for name in both] for row in rows] == [
+            [_as_text(entry[name]) for name in both] for entry in entries
+        ]
+
+
+@pytest.mark.parametrize("command", [one for one in PRINTING if one.page], ids=lambda command: command.name)
+def test_the_tables_of_a_command_are_those_of_its_page(command: Command, tmp_path: Path) -> None:
+    refused = _called(command.name, tmp_path, "--format", "csv", "--table", "no such table")
+    assert refused.exit_code == 2
+    assert f"it has {', '.join(_tables(command))}." in refused.stderr
+
+
+def _tables(command: Command) -> tuple[str, ...]:
+    return tables_of(answers()[command.page])
+
+
+def _main_list(command: Command) -> str:
+    """The list in the JSON of which CSV has the rows; "" where it has others."""
+    named = re.match(r"`(\w+)`", command.prints)
+    return named[1] if named else "" if command.prints else _tables(command)[0]
 
 
 def _as_text(value: object) -> str:
     """As CSV has it."""
-    return "" if value is None else str(value)
+    return str(value) if isinstance(value, float) else csv_text(value)
 
 
-@pytest.mark.parametrize("command", [name for name in PRINTING if name not in ("import", "report")])
+@pytest.mark.parametrize("command", [one.name for one in PRINTING if one.name not in ("import", "report")])
 def test_the_former_options_still_work_and_no_help_names_them(command: str, tmp_path: Path) -> None:
     former = _called(command, tmp_path, "--json")
     assert former.exit_code == 0

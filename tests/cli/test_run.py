@@ -461,8 +461,8 @@ def test_simple_mode_needs_a_gpu_and_says_so(tmp_path: Path) -> None:
     assert "--mode simple records GPU kernels, and torch sees no GPU here: leave it out." in done.err
 
 
-def test_a_gpus_figures_and_findings_are_in_the_summary(gpu_frame, ref, capsys) -> None:
-    print_summary([Written(gpu_frame, ref)], "train.py")
+def test_a_gpus_figures_and_findings_are_in_the_summary(gpu_view, ref, capsys) -> None:
+    print_summary([Written(gpu_view, ref)], "train.py")
     text = capsys.readouterr().err
     assert "tb-dlprof: train.py, 3 iterations (5 to 7)" in text
     assert "GPU utilization " in text
@@ -473,8 +473,8 @@ def test_a_gpus_figures_and_findings_are_in_the_summary(gpu_frame, ref, capsys) 
     assert "    4. [" not in text
 
 
-def test_simple_modes_totals(gpu_frame, ref, capsys) -> None:
-    print_totals([Written(gpu_frame, ref)], "train.py")
+def test_simple_modes_totals(gpu_view, ref, capsys) -> None:
+    print_totals([Written(gpu_view, ref)], "train.py")
     lines = [line.split("  ")[-1].strip() for line in capsys.readouterr().err.splitlines()]
     # Three iterations of 740 µs of kernels and 20 of copies, and a kernel of 5 µs that no op launched.
     assert lines[2:5] == ["3.00 ms", "2.29 ms", "0 ns"]

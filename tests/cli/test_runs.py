@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.main import app
-from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.model.run_facts import Gpu, RunFacts, System
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.logdir import read_profiles
 
@@ -71,6 +71,17 @@ def test_the_table_is_the_same_as_text_and_csv() -> None:
     assert float(table[0]["Speedup"]) == pytest.approx(
         float(table[2]["Step Time (ns)"]) / float(table[0]["Step Time (ns)"])
     )
+
+
+def test_runs_on_several_gpus_have_a_column_with_the_gpu(tmp_path: Path, training) -> None:
+    profile = training().profile()
+    write_profile(tmp_path / "h200", profile)
+    assert "  GPU  " not in _output("runs", tmp_path)
+    for name, gpus in (("a100", [Gpu(0, "NVIDIA A100")]), ("cpu", [])):
+        write_profile(tmp_path / name, replace(profile, system=System(gpus=gpus)))
+    _, _, header, *rows = _output("runs", tmp_path).splitlines()
+    at = slice(header.index("GPU  "), header.index("GPU  ") + len("NVIDIA A100"))
+    assert [row[at].strip() for row in rows[:3]] == ["NVIDIA A100", "unknown", "NVIDIA H200"]
 
 
 def test_a_base_may_be_named_in_any_way_that_is_clear() -> None:

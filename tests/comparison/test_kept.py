@@ -107,8 +107,8 @@ def test_steps_timed_without_the_profiler_are_the_truth() -> None:
     assert 0.97 * step.ns < step.low_ns < step.ns < step.high_ns < 1.03 * step.ns
 
 
-def test_a_run_without_a_gpu_keeps_its_recorded_step(cpu_frame: ProfileView) -> None:
-    step = step_estimate(cpu_frame, cpu_frame.selection())
+def test_a_run_without_a_gpu_keeps_its_recorded_step(cpu_view: ProfileView) -> None:
+    step = step_estimate(cpu_view, cpu_view.selection())
     assert (step.ns, step.source) == (100_000, "recorded")
 
 

@@ -15,8 +15,8 @@ def _page(a: ProfileView, b: ProfileView, ref: RunRef):
     return compare_page(CompareInput(a, ref, a.selection()), CompareInput(b, ref, b.selection()))
 
 
-def test_a_run_compared_with_itself_matches_whole_and_differs_nowhere(gpu_frame: ProfileView, ref: RunRef) -> None:
-    page = _page(gpu_frame, gpu_frame, ref)
+def test_a_run_compared_with_itself_matches_whole_and_differs_nowhere(gpu_view: ProfileView, ref: RunRef) -> None:
+    page = _page(gpu_view, gpu_view, ref)
     # A kernel of 5 µs in three steps belongs to no op, and so to none of the other run.
     assert page.matched_gpu_time_percent.base == pytest.approx(100 * 2280 / 2285)
     assert (page.speedup, page.basis) == (1.0, "gpu")
@@ -68,7 +68,7 @@ def test_an_op_of_one_run_is_none_on_the_other_side_not_zero(new_trace, ref: Run
     assert (missing.a_id, missing.a_kernels, missing.a_using_tc) == (None, None, "unknown")
 
 
-def test_a_ratio_is_base_over_candidate_and_none_where_unknown(training, cpu_frame: ProfileView, ref: RunRef) -> None:
+def test_a_ratio_is_base_over_candidate_and_none_where_unknown(training, cpu_view: ProfileView, ref: RunRef) -> None:
     timed = RunFacts(unprofiled_step_ns=1_000_000)
     page = _page(
         training("fp32").view(facts=RunFacts(batch_size=64, unprofiled_step_ns=1_000_000)),
@@ -84,7 +84,7 @@ def test_a_ratio_is_base_over_candidate_and_none_where_unknown(training, cpu_fra
     rate = metrics["samples_per_second"]
     assert (rate.a, rate.b, rate.ratio) == (64_000, None, None)
 
-    mixed = _page(training("fp32").view(facts=timed), cpu_frame, ref)
+    mixed = _page(training("fp32").view(facts=timed), cpu_view, ref)
     assert mixed.basis == "cpu"
     assert mixed.speedup == 10.0
     assert {m.key: (m.b, m.ratio) for m in mixed.metrics if m.key in ("gpu_busy", "kernel_time", "kernel_calls")} == {
@@ -94,14 +94,14 @@ def test_a_ratio_is_base_over_candidate_and_none_where_unknown(training, cpu_fra
     }
 
 
-def test_runs_that_should_not_be_compared_are_warned_about(training, cpu_frame: ProfileView, ref: RunRef) -> None:
+def test_runs_that_should_not_be_compared_are_warned_about(training, cpu_view: ProfileView, ref: RunRef) -> None:
     a = training().view(facts=RunFacts(model="LeNet", batch_size=64))
     b = training().view(facts=RunFacts(model="VGG16", batch_size=32))
     assert _page(a, b, ref).warnings == [
         "The models differ: LeNet and VGG16.",
         "The batch sizes differ: 64 and 32; compare samples per second.",
     ]
-    assert any("devices differ" in warning for warning in _page(a, cpu_frame, ref).warnings)
+    assert any("devices differ" in warning for warning in _page(a, cpu_view, ref).warnings)
 
 
 def test_profiles_and_selections_are_taken_too(training) -> None:

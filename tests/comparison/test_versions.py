@@ -251,8 +251,8 @@ def test_idle_time_belongs_to_what_the_cpu_does(new_trace) -> None:
     assert (relu[list(times.labels).index("cpu_launch")], add.sum()) == (90, 10)
 
 
-def test_a_run_without_a_gpu_is_split_by_the_parts_of_its_step(cpu_frame: ProfileView) -> None:
-    found = compare(cpu_frame, cpu_frame)
+def test_a_run_without_a_gpu_is_split_by_the_parts_of_its_step(cpu_view: ProfileView) -> None:
+    found = compare(cpu_view, cpu_view)
     assert found.basis == "cpu"
     assert {bucket.key: bucket.a_ns // 1000 for bucket in found.buckets} == {
         "dataloader": 10,

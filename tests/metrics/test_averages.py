@@ -83,7 +83,7 @@ RECORDINGS = {
 
 @pytest.fixture(scope="module", params=list(RECORDINGS))
 def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ProfileView]:
-    """A torch profile and our frame of the trace it exports."""
+    """A torch profile and our view of the trace it exports."""
     torch.manual_seed(0)
     _train(lambda: None)  # first calls of oneDNN are slow and recorded nowhere
     prof = RECORDINGS[request.param]()
@@ -146,7 +146,7 @@ def test_device_time_counts_for_the_op_that_launched_and_for_those_around_it(new
     }
 
 
-def test_device_times_are_none_without_a_gpu(cpu_frame: ProfileView) -> None:
-    rows = operator_averages(cpu_frame)
+def test_device_times_are_none_without_a_gpu(cpu_view: ProfileView) -> None:
+    rows = operator_averages(cpu_view)
     assert {(row.device_total_ns, row.device_self_ns) for row in rows} == {(None, None)}
-    assert CallKind.OP in cpu_frame.profile.ops.kind.tolist()
+    assert CallKind.OP in cpu_view.profile.ops.kind.tolist()

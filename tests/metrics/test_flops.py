@@ -137,7 +137,7 @@ def test_a_backward_convolution_outside_its_own_node_is_unknown(new_trace) -> No
     assert (work.flops.tolist(), work.bytes.tolist()) == ([UNKNOWN], [UNKNOWN])
 
 
-def test_an_op_inside_another_counts_once(gpu_frame: ProfileView, new_trace) -> None:
+def test_an_op_inside_another_counts_once(gpu_view: ProfileView, new_trace) -> None:
     trace = new_trace()
     trace.step(0, 0, 100)
     heads = [[4, 6, 196, 64]] * 3

@@ -167,10 +167,10 @@ def test_a_long_call_while_nothing_runs_waits_for_no_gpu(new_trace) -> None:
     assert (pace.of_iteration.tolist(), pace.slack_ns.tolist()) == ([Pace.CPU], [0])
 
 
-def test_a_recording_without_a_gpu_has_no_gaps(cpu_frame: ProfileView) -> None:
-    found = idle_gaps(cpu_frame, cpu_frame.selection())
+def test_a_recording_without_a_gpu_has_no_gaps(cpu_view: ProfileView) -> None:
+    found = idle_gaps(cpu_view, cpu_view.selection())
     assert (len(found), found.window_ns.shape) == (0, (2, 0))
-    assert iteration_pace(cpu_frame, cpu_frame.selection()).of_iteration.tolist() == [Pace.UNKNOWN] * 2
+    assert iteration_pace(cpu_view, cpu_view.selection()).of_iteration.tolist() == [Pace.UNKNOWN] * 2
 
 
 @pytest.mark.parametrize("run", RECORDED, ids=lambda path: f"{path.parent.name}-{path.name}")

@@ -75,29 +75,29 @@ def test_an_interval_ends_when_the_gpu_has_finished_what_it_launched(new_trace) 
     assert cut.iterations.category_ns[:, 0, 1].tolist() == [20_000 + 90_000, 90_000, 0]
 
 
-def test_a_name_of_both_directions_means_the_forward_op_and_an_id_any(gpu_frame: ProfileView) -> None:
-    profile = gpu_frame.profile
+def test_a_name_of_both_directions_means_the_forward_op_and_an_id_any(gpu_view: ProfileView) -> None:
+    profile = gpu_view.profile
     assert spans(with_key_node(profile, "conv1/conv2d"), host=True)[1] == (60 + 185, 60 + 1185)
     (backward,) = [
-        gpu_frame.groups.ids[row]
-        for row in range(len(gpu_frame.groups))
-        if profile.strings[gpu_frame.groups.module[row]] == "conv1" and gpu_frame.groups.role[row] == 2
+        gpu_view.groups.ids[row]
+        for row in range(len(gpu_view.groups))
+        if profile.strings[gpu_view.groups.module[row]] == "conv1" and gpu_view.groups.role[row] == 2
     ]
     assert spans(with_key_node(profile, backward), host=True)[1] == (60 + 400, 60 + 1400)
 
 
-def test_an_instance_of_several_backward_nodes_stops_with_the_last(gpu_frame: ProfileView) -> None:
+def test_an_instance_of_several_backward_nodes_stops_with_the_last(gpu_view: ProfileView) -> None:
     """The linear layer's node stops at 330, the one behind it at 338."""
-    profile, groups = gpu_frame.profile, gpu_frame.groups
+    profile, groups = gpu_view.profile, gpu_view.groups
     (row,) = [r for r in range(len(groups)) if profile.strings[groups.module[r]] == "fc" and groups.role[r] == 2]
     cut = with_key_node(profile, groups.ids[row])
     assert spans(cut, host=True)[1] == (60 + 338, 60 + 1338)
 
 
 @pytest.mark.parametrize("name", ["Optimizer.step#SGD.step", "conv1"])
-def test_an_annotation_or_a_module_can_be_the_key_node(gpu_frame: ProfileView, name: str) -> None:
+def test_an_annotation_or_a_module_can_be_the_key_node(gpu_view: ProfileView, name: str) -> None:
     stop = {"Optimizer.step#SGD.step": 480, "conv1": 200}[name]
-    cut = with_key_node(gpu_frame.profile, name)
+    cut = with_key_node(gpu_view.profile, name)
     assert spans(cut, host=True)[1] == (60 + stop, 60 + 1000 + stop)
     assert len(cut.iterations) == 4
 
@@ -133,8 +133,8 @@ def test_an_unknown_key_node_names_ops_that_could_be_one(three_heads) -> None:
     assert "first (" not in text
 
 
-def test_ops_called_as_often_as_there_are_steps_are_candidates_in_order(gpu_frame: ProfileView) -> None:
-    found = key_node_candidates(gpu_frame)
+def test_ops_called_as_often_as_there_are_steps_are_candidates_in_order(gpu_view: ProfileView) -> None:
+    found = key_node_candidates(gpu_view)
     assert [name for _, name, _ in found][:3] == ["to", "conv1/conv2d", "fc/linear"]
     assert {calls for _, _, calls in found} == {3}
 
@@ -150,14 +150,14 @@ def test_a_name_of_several_ops_asks_for_an_id(new_trace) -> None:
         with_key_node(profile, "add_")
 
 
-def test_gpu_work_outside_every_op_cannot_be_the_key_node(gpu_frame: ProfileView) -> None:
-    name = "unassociated_" + next(s for s in gpu_frame.profile.strings if "vectorized_elementwise_kernel" in s)
+def test_gpu_work_outside_every_op_cannot_be_the_key_node(gpu_view: ProfileView) -> None:
+    name = "unassociated_" + next(s for s in gpu_view.profile.strings if "vectorized_elementwise_kernel" in s)
     with pytest.raises(KeyNodeError, match="no call on the CPU that could end an iteration"):
-        with_key_node(gpu_frame.profile, name)
+        with_key_node(gpu_view.profile, name)
 
 
-def test_a_cut_profile_is_stored_and_read_as_any_other(gpu_frame: ProfileView) -> None:
-    cut = with_key_node(gpu_frame.profile, "conv1/conv2d")
+def test_a_cut_profile_is_stored_and_read_as_any_other(gpu_view: ProfileView) -> None:
+    cut = with_key_node(gpu_view.profile, "conv1/conv2d")
     again = decode(encode(cut))
     assert again.iterations.found_by == "key_node"
     assert (again.iterations.category_ns == cut.iterations.category_ns).all()
@@ -176,10 +176,10 @@ def test_no_instance_leaves_one_interval(three_heads) -> None:
 
 
 class TestRange:
-    def test_numbers_are_the_trainings(self, gpu_frame: ProfileView) -> None:
-        assert by_number(gpu_frame, 6, 7) == gpu_frame.selection(1, 2)
-        assert by_number(gpu_frame, None, 5) == gpu_frame.selection(0, 0)
-        assert by_number(gpu_frame, None, None) == gpu_frame.selection()
+    def test_numbers_are_the_trainings(self, gpu_view: ProfileView) -> None:
+        assert by_number(gpu_view, 6, 7) == gpu_view.selection(1, 2)
+        assert by_number(gpu_view, None, 5) == gpu_view.selection(0, 0)
+        assert by_number(gpu_view, None, None) == gpu_view.selection()
 
     @pytest.mark.parametrize(
         ("start", "stop", "words"),
@@ -189,9 +189,9 @@ class TestRange:
             (7, 5, "the range 7 to 5 is empty"),
         ],
     )
-    def test_what_was_not_recorded_is_refused(self, gpu_frame: ProfileView, start, stop, words: str) -> None:
+    def test_what_was_not_recorded_is_refused(self, gpu_view: ProfileView, start, stop, words: str) -> None:
         with pytest.raises(ValueError, match=words):
-            by_number(gpu_frame, start, stop)
+            by_number(gpu_view, start, stop)
 
     def test_without_iterations_a_range_is_refused_with_what_to_do(self, three_heads) -> None:
         view = three_heads.view()

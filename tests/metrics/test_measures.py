@@ -26,8 +26,8 @@ def _by_group(view: ProfileView, values) -> dict[tuple[str, str, str], object]:
     }
 
 
-def test_step_totals_of_all_and_of_one_step(gpu_frame: ProfileView) -> None:
-    whole, second = step_totals(gpu_frame, gpu_frame.selection()), step_totals(gpu_frame, Selection(1, 1))
+def test_step_totals_of_all_and_of_one_step(gpu_view: ProfileView) -> None:
+    whole, second = step_totals(gpu_view, gpu_view.selection()), step_totals(gpu_view, Selection(1, 1))
     assert (whole.wall_ns, whole.average_ns, whole.deviation_ns) == (3_000_000, 1_000_000, 0)
     assert (second.wall_ns, second.average_ns, second.deviation_ns) == (1_000_000, 1_000_000, None)
     assert second.category_ns == {
@@ -81,7 +81,7 @@ def test_gpu_time_that_does_not_fit_into_the_step_fills_it(training) -> None:
     assert totals.gpu_idle_percent == 0
 
 
-def test_gpu_time_is_that_of_the_light_window_where_its_steps_match(gpu_frame: ProfileView) -> None:
+def test_gpu_time_is_that_of_the_light_window_where_its_steps_match(gpu_view: ProfileView) -> None:
     # GIVEN a light window of two steps of 500 us, of which only the first matches: its first kernel runs for 200 us,
     # one of another stream in parallel for 50 us, then for 30 us one that is not in the full recording
     def column(*values: int) -> np.ndarray:
@@ -100,7 +100,7 @@ def test_gpu_time_is_that_of_the_light_window_where_its_steps_match(gpu_frame: P
             launch=column(0, 1, -1, 0),
         ),
     )
-    view = ProfileView(dataclasses.replace(gpu_frame.profile, light_window=light))
+    view = ProfileView(dataclasses.replace(gpu_view.profile, light_window=light))
     totals = step_totals(view, view.selection())
     # THEN a step is busy for 230 us of the 1000 that were timed
     assert totals.gpu_busy_ns == 3 * 230_000
@@ -116,9 +116,9 @@ def test_times_that_are_made_shorter_keep_their_proportions_and_their_sum() -> N
     assert scaled(np.array([0, 0]), 10).tolist() == [0, 0]
 
 
-def test_op_totals_count_calls_kernels_and_eligible_time(gpu_frame: ProfileView) -> None:
-    totals = op_totals(gpu_frame, gpu_frame.selection())
-    assert _by_group(gpu_frame, totals.calls) == {
+def test_op_totals_count_calls_kernels_and_eligible_time(gpu_view: ProfileView) -> None:
+    totals = op_totals(gpu_view, gpu_view.selection())
+    assert _by_group(gpu_view, totals.calls) == {
         ("", "_foreach_add_", "optimizer"): 3,
         ("", "item", "other"): 3,
         ("", "nll_loss_forward", "other"): 3,
@@ -128,7 +128,7 @@ def test_op_totals_count_calls_kernels_and_eligible_time(gpu_frame: ProfileView)
         ("fc", "linear", "backward"): 3,
         ("fc", "linear", "forward"): 3,
     }
-    eligible = {key: ns for key, ns in _by_group(gpu_frame, totals.eligible_ns).items() if ns}
+    eligible = {key: ns for key, ns in _by_group(gpu_view, totals.eligible_ns).items() if ns}
     assert eligible == {
         ("conv1", "conv2d", "backward"): 900_000,
         ("conv1", "conv2d", "forward"): 600_000,
@@ -195,7 +195,7 @@ def test_tensor_core_utilization_is_the_share_of_eligible_kernel_time(training) 
 
 
 def test_tensor_core_utilization_is_unknown_where_too_many_kernels_are(new_trace) -> None:
-    def frame_with_unknown(duration: float) -> ProfileView:
+    def view_with_unknown(duration: float) -> ProfileView:
         trace = new_trace()
         trace.gpu()
         trace.op("aten::mm", 0, 10)
@@ -203,20 +203,20 @@ def test_tensor_core_utilization_is_unknown_where_too_many_kernels_are(new_trace
         trace.launch("made_up", 5, 200, duration)
         return trace.view()
 
-    few, many = frame_with_unknown(5), frame_with_unknown(6)
+    few, many = view_with_unknown(5), view_with_unknown(6)
     assert tensor_core_totals(op_totals(few, few.selection())).utilization == 95.0
     assert tensor_core_totals(op_totals(many, many.selection())).utilization is None
 
 
-def test_without_eligible_kernels_utilization_is_none(cpu_frame: ProfileView) -> None:
-    assert tensor_core_totals(op_totals(cpu_frame, cpu_frame.selection())).utilization is None
+def test_without_eligible_kernels_utilization_is_none(cpu_view: ProfileView) -> None:
+    assert tensor_core_totals(op_totals(cpu_view, cpu_view.selection())).utilization is None
 
 
-def test_time_split_and_coverage_of_a_recording(gpu_frame: ProfileView) -> None:
+def test_time_split_and_coverage_of_a_recording(gpu_view: ProfileView) -> None:
     # The kernel of no op was launched in the last step all the same.
-    assert time_split(gpu_frame, gpu_frame.selection()) == TimeSplit(0, 2_225_000, 0, 60_000)
-    assert time_split(gpu_frame, Selection(0, 0)) == TimeSplit(0, 740_000, 0, 20_000)
-    assert coverage(gpu_frame) == GpuCoverage(
+    assert time_split(gpu_view, gpu_view.selection()) == TimeSplit(0, 2_225_000, 0, 60_000)
+    assert time_split(gpu_view, Selection(0, 0)) == TimeSplit(0, 740_000, 0, 20_000)
+    assert coverage(gpu_view) == GpuCoverage(
         total_ns=2_335_000, linked_ns=2_280_000, orphan_ns=50_000, unattributed_ns=5_000, outside_ns=0
     )
 
@@ -231,21 +231,21 @@ def test_gpu_time_belongs_to_the_iteration_that_launched_it(new_trace) -> None:
     assert [time_split(view, Selection(i, i)).kernel_ns for i in (0, 1)] == [20_000, 0]
 
 
-def test_waiting_calls_lower_the_floor_of_the_cpu(gpu_frame: ProfileView) -> None:
+def test_waiting_calls_lower_the_floor_of_the_cpu(gpu_view: ProfileView) -> None:
     # GIVEN a synchronising call from 501 to 905 µs: after 50 µs it waits, 354 µs
-    assert host_needs_ns(gpu_frame).tolist() == [646_000] * len(gpu_frame.profile.iterations)
+    assert host_needs_ns(gpu_view).tolist() == [646_000] * len(gpu_view.profile.iterations)
 
 
 @pytest.mark.parametrize(("first", "last"), [(-1, 1), (2, 1), (0, 3), (3, None)])
-def test_a_selection_outside_the_recording_is_refused(gpu_frame: ProfileView, first: int, last: int | None) -> None:
+def test_a_selection_outside_the_recording_is_refused(gpu_view: ProfileView, first: int, last: int | None) -> None:
     with pytest.raises(ValueError, match="which has 0 to 2"):
-        gpu_frame.selection(first, last)
+        gpu_view.selection(first, last)
 
 
-def test_the_default_selection_is_everything(gpu_frame: ProfileView) -> None:
-    assert gpu_frame.selection() == Selection(0, 2)
-    assert gpu_frame.selection(first=1) == Selection(1, 2)
-    assert gpu_frame.selection(last=1).count == 2
+def test_the_default_selection_is_everything(gpu_view: ProfileView) -> None:
+    assert gpu_view.selection() == Selection(0, 2)
+    assert gpu_view.selection(first=1) == Selection(1, 2)
+    assert gpu_view.selection(last=1).count == 2
 
 
 def test_percent_of_nothing_or_of_the_unknown_is_none() -> None:
@@ -257,6 +257,6 @@ def test_ids_are_stable_and_depend_on_where_the_parts_end() -> None:
     assert stable_id("a", "bc") != stable_id("ab", "c")
 
 
-def test_the_same_op_has_the_same_id_in_another_recording(training, gpu_frame: ProfileView) -> None:
+def test_the_same_op_has_the_same_id_in_another_recording(training, gpu_view: ProfileView) -> None:
     other = training("fp16", steps=1).view()
-    assert set(other.groups.ids) == set(gpu_frame.groups.ids)
+    assert set(other.groups.ids) == set(gpu_view.groups.ids)

@@ -145,6 +145,18 @@ def test_growth_is_what_an_iteration_leaves(view: ProfileView, memory: DeviceMem
     assert memory.bytes[kept].tolist() == [500]
 
 
+def test_memory_of_a_recording_without_calls_is_of_no_known_part(new_trace) -> None:
+    trace = new_trace()
+    trace.gpu()
+    trace.kernel("kernel", 0, 50)
+    allocate = Allocator(trace, 0)
+    for at, size, address in ((10, 100, 1), (20, -100, 1), (30, 50, 2), (40, -300, 3)):
+        allocate(at, size, address)
+    view = trace.view()
+    assert len(view.profile.calls) == 0
+    assert [CATEGORIES[i] for i in DeviceMemory(view, 0).category] == ["other", "other", "other", "before"]
+
+
 def test_without_totals_only_recorded_allocations_count(new_trace) -> None:
     memory = DeviceMemory(_recording(new_trace, totals=False), 0)
     peak = memory.peak(memory.window(0, 2))
@@ -234,7 +246,7 @@ def test_a_decimated_curve_keeps_the_peaks_and_only_real_moments(view: ProfileVi
 
 
 def _many(view: ProfileView, count: int) -> ProfileView:
-    """The frame's recording with ``count`` allocations of random sizes, each freed a few events later."""
+    """The view's recording with ``count`` allocations of random sizes, each freed a few events later."""
     random = np.random.default_rng(0)
     size = random.integers(1, 1 << 20, count // 2)
     time = np.sort(random.integers(0, 300_000, count))

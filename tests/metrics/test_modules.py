@@ -112,8 +112,8 @@ def test_forward_cpu_time_of_the_model_is_the_time_inside_its_forward() -> None:
     assert totals.forward_cpu_ns[0] == inside_forward
 
 
-def test_a_step_by_hand(gpu_frame: ProfileView) -> None:
-    nodes, totals = _totals(gpu_frame)
+def test_a_step_by_hand(gpu_view: ProfileView) -> None:
+    nodes, totals = _totals(gpu_view)
     assert list(nodes) == ["", "conv1", "fc"]
     inside = totals.inside
     assert totals.calls.tolist() == [0, 3, 3]

@@ -81,8 +81,8 @@ def test_a_kernel_that_nobody_knows_has_no_roof_to_be_held_against(new_trace) ->
     assert row.possible_percent is not None
 
 
-def test_time_of_unknown_flops_is_accounted_for(gpu_frame: ProfileView) -> None:
-    found = roofline(gpu_frame, gpu_frame.selection())
+def test_time_of_unknown_flops_is_accounted_for(gpu_view: ProfileView) -> None:
+    found = roofline(gpu_view, gpu_view.selection())
     # The backward convolution: no later node says which gradients it computed.
     assert (found.calls, found.unknown_calls) == (12, 3)
     assert (found.time_ns, found.unknown_ns) == (2_100_000, 900_000)

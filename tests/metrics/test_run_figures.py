@@ -42,8 +42,8 @@ def test_the_figures_are_per_iteration(training) -> None:
     assert (figures.tensor_core_share, figures.tensor_core_utilization) == (0.0, 0.0)
 
 
-def test_without_a_gpu_what_is_of_the_gpu_is_unknown(cpu_frame: ProfileView) -> None:
-    figures = _figures(cpu_frame)
+def test_without_a_gpu_what_is_of_the_gpu_is_unknown(cpu_view: ProfileView) -> None:
+    figures = _figures(cpu_view)
     unknown = (figures.gpu_utilization, figures.tensor_core_share, figures.gpu_ns, figures.launches)
     assert (*unknown, figures.group_share(["gemm"]), figures.op_share("linear")) == (None,) * 6
     assert (figures.samples_per_second, figures.peak_memory_bytes, figures.peak_memory_of) == (None, None, "")

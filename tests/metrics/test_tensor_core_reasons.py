@@ -28,7 +28,7 @@ REDUCE = "void cublasLt::splitKreduce_kernel<32, 16, int, float>(int)"
 def of_ops(
     new_trace: Any, *ops: tuple[str, Any, Any, list[tuple[str, float]]], capability=(9, 0), **facts: Any
 ) -> ProfileView:
-    """A frame of ops in a row: name, input shapes, types, and the kernels that each launches, with their times."""
+    """A view of ops in a row: name, input shapes, types, and the kernels that each launches, with their times."""
     trace = new_trace()
     trace.gpu(*capability)
     clock = 1000.0
@@ -160,8 +160,8 @@ def test_an_op_that_multiplies_nothing_has_no_reason(new_trace) -> None:
     assert off_tensor_cores(view, view.selection()).off == []
 
 
-def test_a_cpu_run_has_none(cpu_frame: ProfileView) -> None:
-    found = off_tensor_cores(cpu_frame, cpu_frame.selection())
+def test_a_cpu_run_has_none(cpu_view: ProfileView) -> None:
+    found = off_tensor_cores(cpu_view, cpu_view.selection())
     assert (found.off, found.served) == ([], [])
 
 

@@ -71,8 +71,8 @@ def test_an_estimated_step_is_fair_and_says_how_to_time_it(training) -> None:
     assert "tb-dlprof run" in reason.sentence
 
 
-def test_a_cpu_recording_has_its_recorded_step(cpu_frame: ProfileView) -> None:
-    assert _codes(cpu_frame) == {"few_iterations": "fair", "step_recorded": "fair"}
+def test_a_cpu_recording_has_its_recorded_step(cpu_view: ProfileView) -> None:
+    assert _codes(cpu_view) == {"few_iterations": "fair", "step_recorded": "fair"}
 
 
 def test_a_replay_that_is_off_leaves_no_saving_and_says_so(new_trace: Callable) -> None:

@@ -16,8 +16,8 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 @pytest.fixture(scope="module")
-def finding(gpu_frame: ProfileView, ref: RunRef) -> FindingItem:
-    return advice_page(gpu_frame, ref, gpu_frame.selection()).findings[0]
+def finding(gpu_view: ProfileView, ref: RunRef) -> FindingItem:
+    return advice_page(gpu_view, ref, gpu_view.selection()).findings[0]
 
 
 def _saving(finding: FindingItem, title: str, milliseconds: float | None) -> FindingItem:
@@ -51,20 +51,20 @@ def test_why_the_whole_is_less_than_the_sum_is_said_only_where_it_is() -> None:
     )
 
 
-def test_what_is_set_aside_is_left_out_of_the_combined_saving_alone(gpu_frame: ProfileView, ref: RunRef) -> None:
-    whole = advice_page(gpu_frame, ref, gpu_frame.selection())
+def test_what_is_set_aside_is_left_out_of_the_combined_saving_alone(gpu_view: ProfileView, ref: RunRef) -> None:
+    whole = advice_page(gpu_view, ref, gpu_view.selection())
     with_saving = [f.rule for f in whole.findings if f.saving]
     assert whole.combined is not None
     assert whole.combined.findings == len(with_saving) > 1
-    without = advice_page(gpu_frame, ref, gpu_frame.selection(), {with_saving[0]})
+    without = advice_page(gpu_view, ref, gpu_view.selection(), {with_saving[0]})
     assert without.combined is not None
     assert without.combined.findings == len(with_saving) - 1
     assert (without.findings, without.rules) == (whole.findings, whole.rules)
-    assert advice_page(gpu_frame, ref, gpu_frame.selection(), set(with_saving)).combined is None
+    assert advice_page(gpu_view, ref, gpu_view.selection(), set(with_saving)).combined is None
 
 
-def test_every_rule_is_listed_once_and_topic_by_topic(gpu_frame: ProfileView, ref: RunRef) -> None:
-    lines = advice_page(gpu_frame, ref, gpu_frame.selection()).rules
+def test_every_rule_is_listed_once_and_topic_by_topic(gpu_view: ProfileView, ref: RunRef) -> None:
+    lines = advice_page(gpu_view, ref, gpu_view.selection()).rules
     assert sorted(line.rule for line in lines) == sorted(one.rule.id for one in all_rules())
     topics = [topic for topic, _ in itertools.groupby(line.topic for line in lines)]
     assert len(topics) == len(set(topics))

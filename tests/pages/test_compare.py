@@ -73,6 +73,19 @@ def test_an_estimated_step_is_named_so_once_and_the_recorders_part_is_told() -> 
     assert both.headline.count("estimated") == 1
 
 
+def test_figures_of_the_gpu_are_listed_where_one_of_the_runs_has_a_gpu(
+    gpu_view: ProfileView, cpu_view: ProfileView, ref: RunRef
+) -> None:
+    gpu, cpu = (CompareInput(view, ref, view.selection()) for view in (gpu_view, cpu_view))
+    everywhere = ["step_time", "recorded_step", "samples_per_second"]
+    assert [row.key for row in compare_page(cpu, cpu).metrics] == everywhere
+    of_both = [row.key for row in compare_page(gpu, gpu).metrics]
+    assert set(everywhere) < set(of_both)
+    mixed = {row.key: (row.a, row.b) for row in compare_page(gpu, cpu).metrics}
+    assert list(mixed) == of_both
+    assert mixed["kernel_calls"] == (22 / 3, None)
+
+
 @pytest.mark.parametrize(
     ("base_ns", "candidate_ns", "says"),
     [

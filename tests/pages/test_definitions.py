@@ -3,37 +3,50 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import pytest
+from definition_files import at_fields, definitions, docs
 
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
-from tb_dlprof_plugin.pages.definition_files import TARGETS, docs, stale
-from tb_dlprof_plugin.pages.definitions import DEFINITIONS, SLICES
+from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.definitions import SLICES
 
-
-def test_the_generated_files_are_those_of_the_table() -> None:
-    if not TARGETS["typescript"].parent.is_dir():
-        pytest.skip("no frontend sources next to this package")
-    assert stale() == [], "run: python -m tb_dlprof_plugin.pages.definition_files --write"
+FRONTEND = Path(__file__).resolve().parents[2] / "frontend" / "src"
 
 
 def test_every_definition_is_a_sentence_and_is_used() -> None:
-    sources = TARGETS["typescript"].parents[1]
-    if not sources.is_dir():
+    if not FRONTEND.is_dir():
         pytest.skip("no frontend sources next to this package")
-    pages = "\n".join(path.read_text() for path in sources.rglob("*.ts*") if path.name != "definitions.ts")
-    for key, text in DEFINITIONS.items():
+    pages = "\n".join(path.read_text() for path in FRONTEND.rglob("*.ts*") if path.name != "definitions.ts")
+    for key, text in definitions().items():
         assert re.search(rf'DEFINITIONS\.{key}\b|"{key}"', pages), f"nothing shows {key}"
         assert re.fullmatch(r"\S.*[.]", text), key
     assert all(re.fullmatch(r"\S.*[.]", text) for parts in SLICES.values() for text in parts.values())
 
 
-def test_every_measure_of_a_comparison_is_defined(gpu_frame, ref) -> None:  # type: ignore[no-untyped-def]
-    side = CompareInput(gpu_frame, ref, gpu_frame.selection())
+def test_every_measure_of_a_comparison_is_defined(gpu_view, ref) -> None:  # type: ignore[no-untyped-def]
+    side = CompareInput(gpu_view, ref, gpu_view.selection())
     assert {metric.key for metric in compare_page(side, side).metrics} == set(SLICES["compare"])
 
 
 def test_the_page_of_the_docs_has_a_row_for_each_definition() -> None:
     rows = [line for line in docs().splitlines() if line.startswith("| ")]
-    texts = [*DEFINITIONS.values(), *(text for parts in SLICES.values() for text in parts.values())]
+    texts = [*definitions().values(), *(text for parts in SLICES.values() for text in parts.values())]
     assert [text for text in texts if not any(row.endswith(f" | {text} |") for row in rows)] == []
+
+
+class Figures(msgspec.Struct):
+    calls: Annotated[int, Definition("figureCalls", "How often.")]
+    bytes: int
+
+
+def test_a_definition_at_a_field_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert at_fields(Figures) == [Definition("figureCalls", "How often.")]
+    monkeypatch.setattr("definition_files.answers", lambda: {"figures": Figures})
+    assert definitions()["figureCalls"] == "How often."
+    monkeypatch.setattr("definition_files.DEFINITIONS", {"figureCalls": "When."})
+    with pytest.raises(ValueError, match="two definitions are named figureCalls"):
+        definitions()

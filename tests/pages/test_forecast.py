@@ -108,11 +108,11 @@ def test_a_run_without_a_batch_size_says_none(training: Callable[..., Any], ref:
     assert (page.batch_size, json_of(page)["batch_size"]) == (None, None)
 
 
-def test_a_refusal_is_the_forecasts(cpu_frame: ProfileView, ref: RunRef) -> None:
+def test_a_refusal_is_the_forecasts(cpu_view: ProfileView, ref: RunRef) -> None:
     with pytest.raises(ForecastError, match="recorded no GPU work"):
-        forecast_page(cpu_frame, ref, "bf16")
+        forecast_page(cpu_view, ref, "bf16")
     with pytest.raises(ForecastError, match="there is no precision 'fp8'"):
-        forecast_page(cpu_frame, ref, "fp8")
+        forecast_page(cpu_view, ref, "fp8")
 
 
 def test_mixed_precisions_stand_side_by_side(vgg: ProfileView, ref: RunRef) -> None:

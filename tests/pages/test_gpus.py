@@ -25,5 +25,5 @@ def test_two_gpus_share_the_mean(ref) -> None:  # type: ignore[no-untyped-def]
     assert all(gpu.tensor_core_ns <= gpu.busy_ns for gpu in page.gpus)
 
 
-def test_without_a_gpu_there_is_none(cpu_frame: ProfileView, ref) -> None:  # type: ignore[no-untyped-def]
-    assert overview(cpu_frame, ref, cpu_frame.selection()).gpus == []
+def test_without_a_gpu_there_is_none(cpu_view: ProfileView, ref) -> None:  # type: ignore[no-untyped-def]
+    assert overview(cpu_view, ref, cpu_view.selection()).gpus == []

@@ -83,9 +83,9 @@ def test_why_there_is_no_forecast_to_hold_is_said() -> None:
     assert "differ in more than the precision" in found.refusal
 
 
-def test_runs_that_no_forecast_starts_from_say_why_on_the_advice_page(cpu_frame: ProfileView, ref: RunRef) -> None:
+def test_runs_that_no_forecast_starts_from_say_why_on_the_advice_page(cpu_view: ProfileView, ref: RunRef) -> None:
     amp = recorded("lenet/amp-bf16")
-    for view, why in ((cpu_frame, "no GPU work"), (amp.view, "a forecast starts from FP32 or TF32")):
+    for view, why in ((cpu_view, "no GPU work"), (amp.view, "a forecast starts from FP32 or TF32")):
         choices = advice_page(view, ref, view.selection()).mixed_precision.choices
         assert [choice.precision for choice in choices] == ["tf32", "fp16", "bf16"]
         assert all(choice.forecast is None and why in choice.refusal for choice in choices)

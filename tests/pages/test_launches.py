@@ -14,8 +14,8 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 
-def test_the_first_line_says_what_sets_the_pace_and_why_the_gpu_is_idle(gpu_frame: ProfileView, ref: RunRef) -> None:
-    page = launches_page(gpu_frame, ref, gpu_frame.selection())
+def test_the_first_line_says_what_sets_the_pace_and_why_the_gpu_is_idle(gpu_view: ProfileView, ref: RunRef) -> None:
+    page = launches_page(gpu_view, ref, gpu_view.selection())
     assert page.headline == (
         "CPU and GPU wait for each other; the GPU waits for the CPU 24 % of the 1.00 ms step: "
         "42 % of that while the CPU waits for the DataLoader, 38 % while the CPU runs Python."
@@ -27,8 +27,8 @@ def test_the_first_line_says_what_sets_the_pace_and_why_the_gpu_is_idle(gpu_fram
     assert page.figures.sync_calls_per_iteration == 2
 
 
-def test_slices_bars_and_rows_show_the_same_idle_time(gpu_frame: ProfileView, ref: RunRef) -> None:
-    page = launches_page(gpu_frame, ref, gpu_frame.selection())
+def test_slices_bars_and_rows_show_the_same_idle_time(gpu_view: ProfileView, ref: RunRef) -> None:
+    page = launches_page(gpu_view, ref, gpu_view.selection())
     idle = sum(row.idle_ns for row in page.iterations)
     assert sum(part.value_ns or 0 for part in page.idle_by_activity) == idle
     assert sum(part.value_ns or 0 for part in page.idle_by_kind) == idle
@@ -72,24 +72,24 @@ def test_a_gap_names_the_kernel_the_op_and_the_module_that_ended_it(new_trace, r
     )
 
 
-def test_a_gap_is_found_on_the_timeline_of_its_iteration(gpu_frame: ProfileView, ref: RunRef) -> None:
-    every = gpu_frame.selection()
-    for gap in launches_page(gpu_frame, ref, every).gaps:
-        drawn = timeline_event(gpu_frame, ref, every, gap.index, gap.event)
+def test_a_gap_is_found_on_the_timeline_of_its_iteration(gpu_view: ProfileView, ref: RunRef) -> None:
+    every = gpu_view.selection()
+    for gap in launches_page(gpu_view, ref, every).gaps:
+        drawn = timeline_event(gpu_view, ref, every, gap.index, gap.event)
         assert drawn.spot.duration_ns == gap.duration_ns
         assert drawn.spot.start_ns == gap.start_ns
 
 
-def test_bars_show_all_iterations_and_the_rest_the_selected_ones(gpu_frame: ProfileView, ref: RunRef) -> None:
-    page = launches_page(gpu_frame, ref, gpu_frame.selection(1, 1))
+def test_bars_show_all_iterations_and_the_rest_the_selected_ones(gpu_view: ProfileView, ref: RunRef) -> None:
+    page = launches_page(gpu_view, ref, gpu_view.selection(1, 1))
     assert [bar.selected for bar in page.bars] == [False, True, False]
     assert [row.index for row in page.iterations] == [1]
     assert {gap.index for gap in page.gaps} == {1}
     assert page.figures.launches == 7
 
 
-def test_a_cpu_run_says_that_nothing_ran_on_a_gpu(cpu_frame: ProfileView, ref: RunRef) -> None:
-    page = launches_page(cpu_frame, ref, cpu_frame.selection())
+def test_a_cpu_run_says_that_nothing_ran_on_a_gpu(cpu_view: ProfileView, ref: RunRef) -> None:
+    page = launches_page(cpu_view, ref, cpu_view.selection())
     assert page.headline.startswith("Nothing ran on a GPU in this recording")
     assert (page.bars, page.iterations, page.gaps, page.kernels) == ([], [], [], [])
     assert (page.figures.idle_percent, page.figures.median_delay_ns, page.figures.mean_queue) == (None, None, None)

@@ -183,8 +183,8 @@ def test_an_iteration_can_be_looked_at_alone(view: ProfileView, ref: RunRef) -> 
     assert (second.peak.iteration_number, second.peak.time_ns) == (11, 15_000)
 
 
-def test_a_recording_without_memory_says_how_to_get_it(gpu_frame: ProfileView, ref: RunRef) -> None:
-    page = memory_page(gpu_frame, ref, gpu_frame.selection())
+def test_a_recording_without_memory_says_how_to_get_it(gpu_view: ProfileView, ref: RunRef) -> None:
+    page = memory_page(gpu_view, ref, gpu_view.selection())
     assert "profile_memory=True" in page.headline
     assert "profile_memory=True" in page.how_to_record
     assert (page.figures, page.curve, page.device, page.rows, page.devices) == (None, None, None, [], [])

@@ -87,26 +87,26 @@ def test_a_detail_adds_up_to_its_row(view: ProfileView, ref: RunRef) -> None:
         assert sum(step.calls for step in detail.iterations) == row.calls
 
 
-def test_a_detail_shows_all_iterations_even_where_one_is_selected(gpu_frame: ProfileView, ref: RunRef) -> None:
-    row = next(row for row in ops_page(gpu_frame, ref, SECOND).rows if row.name == "fc/linear")
-    assert op_detail(gpu_frame, ref, SECOND, row.id).iterations == [
+def test_a_detail_shows_all_iterations_even_where_one_is_selected(gpu_view: ProfileView, ref: RunRef) -> None:
+    row = next(row for row in ops_page(gpu_view, ref, SECOND).rows if row.name == "fc/linear")
+    assert op_detail(gpu_view, ref, SECOND, row.id).iterations == [
         OpIteration(index, index, 5 + index, 5 + index, 1.0, row.cpu_total_ns, 100_000, 100_000, 100_000)
         for index in range(3)
     ]
     with pytest.raises(KeyError):
-        op_detail(gpu_frame, ref, SECOND, "no such id")
+        op_detail(gpu_view, ref, SECOND, "no such id")
 
 
-def test_selecting_one_of_equal_steps_leaves_a_third(gpu_frame: ProfileView, ref: RunRef) -> None:
-    whole, one = overview(gpu_frame, ref, Selection(0, 2)), overview(gpu_frame, ref, Selection(0, 0))
+def test_selecting_one_of_equal_steps_leaves_a_third(gpu_view: ProfileView, ref: RunRef) -> None:
+    whole, one = overview(gpu_view, ref, Selection(0, 2)), overview(gpu_view, ref, Selection(0, 0))
     assert (whole.summary.wall_clock_ns, one.summary.wall_clock_ns) == (3_000_000, 1_000_000)
     assert [(op.name, op.gpu_ns) for op in whole.top_ops] == [(op.name, 3 * (op.gpu_ns or 0)) for op in one.top_ops]
     assert [bar.selected for bar in one.iterations] == [True, False, False]
     assert (one.summary.start_iteration, one.summary.stop_iteration, one.summary.total_iterations) == (5, 5, 3)
 
 
-def test_bars_hold_the_categories_of_their_iteration(gpu_frame: ProfileView, ref: RunRef) -> None:
-    page = overview(gpu_frame, ref, SECOND)
+def test_bars_hold_the_categories_of_their_iteration(gpu_view: ProfileView, ref: RunRef) -> None:
+    page = overview(gpu_view, ref, SECOND)
     assert page.iterations[1].category_ns == [0, 740_000, 20_000, 100_000, None, 46_000, 94_000]
     assert [part.value_ns for part in page.resource_usage] == page.iterations[1].category_ns
     assert [category.key for category in page.categories] == [part.key for part in page.resource_usage]
@@ -119,8 +119,8 @@ def test_samples_per_second_follow_from_the_batch_size(training, ref: RunRef) ->
     assert overview(training().view(), ref, ALL).summary.samples_per_second is None
 
 
-def test_a_kernel_row_has_its_launch_and_its_ops(gpu_frame: ProfileView, ref: RunRef) -> None:
-    row = next(row for row in kernels_page(gpu_frame, ref, ALL).rows if row.family == "convolution")
+def test_a_kernel_row_has_its_launch_and_its_ops(gpu_view: ProfileView, ref: RunRef) -> None:
+    row = next(row for row in kernels_page(gpu_view, ref, ALL).rows if row.family == "convolution")
     assert (row.calls, row.total_ns, row.average_ns, row.min_ns, row.max_ns) == (
         6,
         1_500_000,
@@ -130,7 +130,7 @@ def test_a_kernel_row_has_its_launch_and_its_ops(gpu_frame: ProfileView, ref: Ru
     )
     assert (row.occupancy_percent, row.bytes, row.tensor_core, row.rule) == (25.0, None, "no", "xmma-ffma")
     assert [(op.name, op.total_ns) for op in row.ops] == [("conv1/conv2d", 900_000), ("conv1/conv2d", 600_000)]
-    copy = next(row for row in kernels_page(gpu_frame, ref, ALL).rows if row.kind == "memcpy")
+    copy = next(row for row in kernels_page(gpu_view, ref, ALL).rows if row.kind == "memcpy")
     assert (copy.bytes, copy.family, copy.tensor_core) == (3 * 98304, "copy", "no")
 
 
@@ -162,9 +162,9 @@ def test_a_gpu_of_unknown_capability_leaves_eligibility_unknown(training, ref: R
     assert (verdicts["conv1/conv2d"], verdicts["item"]) == ("unknown", "no")
 
 
-def test_a_cpu_run_has_none_for_every_gpu_figure(cpu_frame: ProfileView, ref: RunRef) -> None:
-    everything = cpu_frame.selection()
-    page: Overview = overview(cpu_frame, ref, everything)
+def test_a_cpu_run_has_none_for_every_gpu_figure(cpu_view: ProfileView, ref: RunRef) -> None:
+    everything = cpu_view.selection()
+    page: Overview = overview(cpu_view, ref, everything)
     assert page.has_gpu is False
     assert {part.key: part.value_ns for part in page.resource_usage} == {
         "tensor_core": None, "other_kernels": None, "memory": None, "dataloader": 20_000, "io": None, "cpu": 120_000,
@@ -177,7 +177,7 @@ def test_a_cpu_run_has_none_for_every_gpu_figure(cpu_frame: ProfileView, ref: Ru
     )  # fmt: skip
     assert page.coverage.linked_percent is None
 
-    ops = ops_page(cpu_frame, ref, everything)
+    ops = ops_page(cpu_view, ref, everything)
     assert ops.rows == page.top_ops
     assert {(row.gpu_ns, row.gpu_percent, row.using_tc) for row in ops.rows} == {(None, None, "unknown")}
     assert [(r.name, r.direction, r.cpu_total_ns, r.tc_eligible, r.precision) for r in ops.rows] == [
@@ -185,14 +185,14 @@ def test_a_cpu_run_has_none_for_every_gpu_figure(cpu_frame: ProfileView, ref: Ru
         ("fc/linear", "bprop", 40_000, "unknown", "fp32"),
         ("add_", "", 20_000, "no", ""),
     ]
-    detail = op_detail(cpu_frame, ref, everything, ops.rows[0].id)
+    detail = op_detail(cpu_view, ref, everything, ops.rows[0].id)
     assert (detail.kernels, [s.gpu_ns for s in detail.shapes], {i.gpu_ns for i in detail.iterations}) == (
         [], [None], {None},
     )  # fmt: skip
 
-    cores = tensor_cores_page(cpu_frame, ref, everything)
+    cores = tensor_cores_page(cpu_view, ref, everything)
     assert (cores.eligible_ns, cores.using_ns, cores.unknown_ns, cores.utilization_percent) == (None,) * 4
-    kernels = kernels_page(cpu_frame, ref, everything)
+    kernels = kernels_page(cpu_view, ref, everything)
     assert (kernels.rows, kernels.by_family, kernels.total_rows) == ([], [], 0)
 
 

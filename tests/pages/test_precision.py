@@ -98,9 +98,9 @@ def test_numeric_health_only_where_there_is_something_to_say() -> None:
     assert later.headline == "None of 1 optimizer step was skipped: all gradients were finite."
 
 
-def test_an_unknown_number_of_skipped_steps_is_not_0(cpu_frame: ProfileView) -> None:
+def test_an_unknown_number_of_skipped_steps_is_not_0(cpu_view: ProfileView) -> None:
     facts = RunFacts(grad_scaler=True, loss_scales=[LossScale(0, 8.0)])
-    view = ProfileView(dataclasses.replace(cpu_frame.profile, facts=facts))
+    view = ProfileView(dataclasses.replace(cpu_view.profile, facts=facts))
     panel = numeric_health_panel(view, view.selection())
     assert panel is not None
     assert (panel.skipped_steps, panel.checked_steps) == (None, None)

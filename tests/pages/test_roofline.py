@@ -46,8 +46,8 @@ def test_rows_sum_to_the_page_and_lead_to_their_ops(ref: RunRef) -> None:
     )
 
 
-def test_unknown_flops_are_unknown_and_said(gpu_frame: ProfileView, ref: RunRef) -> None:
-    page = roofline_page(gpu_frame, ref, gpu_frame.selection())
+def test_unknown_flops_are_unknown_and_said(gpu_view: ProfileView, ref: RunRef) -> None:
+    page = roofline_page(gpu_view, ref, gpu_view.selection())
     backward = next(op for op in page.ops if op.direction == "bprop" and op.op_type == "conv2d")
     assert (backward.flops, backward.flops_per_second, backward.percent_of_ceiling, backward.bound) == (
         None, None, None, "unknown",
@@ -56,8 +56,8 @@ def test_unknown_flops_are_unknown_and_said(gpu_frame: ProfileView, ref: RunRef)
     assert page.headline.endswith("43 % of their time has unknown FLOPs.")
 
 
-def test_a_run_without_a_gpu_has_flops_and_no_roof(cpu_frame: ProfileView, ref: RunRef) -> None:
-    page = roofline_page(cpu_frame, ref, cpu_frame.selection())
+def test_a_run_without_a_gpu_has_flops_and_no_roof(cpu_view: ProfileView, ref: RunRef) -> None:
+    page = roofline_page(cpu_view, ref, cpu_view.selection())
     assert page.has_gpu is False
     assert (page.ops, page.roofs, page.matrix_ns, page.percent_of_ceiling) == ([], [], None, None)
     assert "no GPU" in page.headline or "unknown" in page.headline

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.recorded_runs import recorded_view
@@ -46,6 +47,16 @@ def test_hits_carry_the_ids_and_times_of_the_pages(view: ProfileView, ref: RunRe
         hits = [hit for hit in page.hits if hit.kind == kind]
         assert 0 < len(hits) <= HITS_PER_KIND
         assert all(rows[hit.id] == hit.value_ns for hit in hits), kind
+
+
+def test_an_op_that_does_not_run_in_the_selection_is_not_found(new_trace: Callable[..., Any], ref: RunRef) -> None:
+    trace = new_trace()
+    for index, op in enumerate(("aten::conv2d", "aten::conv1d")):
+        trace.step(index, 100 * index, 100)
+        trace.op(op, 100 * index + 10, 20)
+    view = trace.view()
+    page = search_page(view, ref, view.selection(1, 1), "conv")
+    assert [(hit.kind, hit.label) for hit in page.hits if hit.kind == "op"] == [("op", "conv1d")]
 
 
 def test_rules_and_reports_are_found_and_nothing_is_made_up(view: ProfileView, ref: RunRef) -> None:

@@ -103,8 +103,28 @@ def test_work_of_the_iterations_around_is_drawn_as_theirs(new_trace, ref: RunRef
     ]
 
 
-def test_rows_are_named_in_words_and_what_is_idle_says_why(gpu_frame: ProfileView, ref: RunRef) -> None:
-    page = timeline_page(gpu_frame, ref, gpu_frame.selection(), 1)
+def test_a_thread_is_named_by_what_runs_on_it(new_trace, ref: RunRef) -> None:
+    trace = new_trace()
+    trace.step(0, 0, 100)
+    trace.event("Activity Buffer Request", "overhead", 1, 5, tid=11)
+    trace.runtime(2, 5, tid=12)
+    trace.event("Activity Buffer Request", "overhead", 10, 5, tid=12)
+    trace.op("aten::pin_memory", 3, 5, tid=13)
+    trace.backward("AddmmBackward0", 40, 20, 1)
+    trace.op("aten::addmm", 5, 20, seq=1)
+    view = trace.view()
+    page = timeline_page(view, ref, view.selection(), 0)
+    assert [track.label.partition(": ")[2] for track in page.tracks if track.kind == "thread"] == [
+        "training",
+        "backward",
+        "other ops",
+        "CUDA calls",
+        "profiler",
+    ]
+
+
+def test_rows_are_named_in_words_and_what_is_idle_says_why(gpu_view: ProfileView, ref: RunRef) -> None:
+    page = timeline_page(gpu_view, ref, gpu_view.selection(), 1)
     assert [(track.label, track.detail, track.levels) for track in page.tracks] == [
         ("CPU works on", "the part of the step that it runs", 1),
         ("GPU 0 works on", "the part of the step that launched it", 1),
@@ -125,14 +145,14 @@ def test_rows_are_named_in_words_and_what_is_idle_says_why(gpu_frame: ProfileVie
     }
 
 
-def test_an_event_knows_its_op_its_launch_and_what_is_around_it(gpu_frame: ProfileView, ref: RunRef) -> None:
-    every = gpu_frame.selection()
-    page = timeline_page(gpu_frame, ref, every, 1)
-    kernel = timeline_event(gpu_frame, ref, every, 1, page.longest_gpu[0].spot.id)
+def test_an_event_knows_its_op_its_launch_and_what_is_around_it(gpu_view: ProfileView, ref: RunRef) -> None:
+    every = gpu_view.selection()
+    page = timeline_page(gpu_view, ref, every, 1)
+    kernel = timeline_event(gpu_view, ref, every, 1, page.longest_gpu[0].spot.id)
     assert kernel.gpu is not None
     assert kernel.gpu.launch.call is not None
     row = int(kernel.spot.id[1:])
-    assert kernel.gpu.launch.delay_ns == launch_columns(gpu_frame, every).delay_ns[row]
+    assert kernel.gpu.launch.delay_ns == launch_columns(gpu_view, every).delay_ns[row]
     assert (kernel.op, kernel.role, kernel.gpu.kind, kernel.gpu.tensor_core) == (
         "conv1/conv2d",
         "backward",
@@ -146,19 +166,19 @@ def test_an_event_knows_its_op_its_launch_and_what_is_around_it(gpu_frame: Profi
     ]
     assert kernel.gpu.launch.call == kernel.around[-1]
 
-    call = timeline_event(gpu_frame, ref, every, 1, kernel.around[0].id)
+    call = timeline_event(gpu_view, ref, every, 1, kernel.around[0].id)
     assert (call.launched, call.launched_ns) == ([kernel.spot], kernel.spot.duration_ns)
     assert call.op_id == kernel.op_id
-    inner = timeline_event(gpu_frame, ref, every, 1, kernel.around[1].id)
+    inner = timeline_event(gpu_view, ref, every, 1, kernel.around[1].id)
     assert (call.inside, inner.shapes, inner.dtypes) == (
         kernel.around[1],
         "8×16×30×30, 8×3×32×32, 16×3×3×3",
         "fp32",
     )
     assert kernel.previous is not None
-    assert timeline_event(gpu_frame, ref, every, 1, kernel.previous.id).next == kernel.spot
+    assert timeline_event(gpu_view, ref, every, 1, kernel.previous.id).next == kernel.spot
 
-    gap = timeline_event(gpu_frame, ref, every, 1, page.longest_gaps[0].spot.id)
+    gap = timeline_event(gpu_view, ref, every, 1, page.longest_gaps[0].spot.id)
     assert gap.gap is not None
     assert gap.gap.ended_by is not None
     assert sum(part.value_ns or 0 for part in gap.gap.meanwhile) == gap.spot.duration_ns
@@ -166,27 +186,27 @@ def test_an_event_knows_its_op_its_launch_and_what_is_around_it(gpu_frame: Profi
 
 
 @pytest.mark.parametrize("wrong", ["", "g", "x1", "c-1", "c1.5", "c999999", "g\u0661", "c" + "9" * 30])
-def test_an_event_that_is_not_there_is_refused(gpu_frame: ProfileView, ref: RunRef, wrong: str) -> None:
+def test_an_event_that_is_not_there_is_refused(gpu_view: ProfileView, ref: RunRef, wrong: str) -> None:
     with pytest.raises(KeyError):
-        timeline_event(gpu_frame, ref, gpu_frame.selection(), 1, wrong)
+        timeline_event(gpu_view, ref, gpu_view.selection(), 1, wrong)
 
 
-def test_an_op_a_kernel_and_a_text_are_found(gpu_frame: ProfileView, ref: RunRef) -> None:
-    every = gpu_frame.selection()
-    conv = next(r for r in op_rows(gpu_frame, Selection(1, 1)) if (r.name, r.direction) == ("conv1/conv2d", "bprop"))
-    of_op = timeline_matches(gpu_frame, every, 1, op=conv.id)
+def test_an_op_a_kernel_and_a_text_are_found(gpu_view: ProfileView, ref: RunRef) -> None:
+    every = gpu_view.selection()
+    conv = next(r for r in op_rows(gpu_view, Selection(1, 1)) if (r.name, r.direction) == ("conv1/conv2d", "bprop"))
+    of_op = timeline_matches(gpu_view, every, 1, op=conv.id)
     assert (of_op.count, of_op.on_gpu, of_op.gpu_ns) == (conv.calls + conv.kernel_calls, conv.kernel_calls, conv.gpu_ns)
     assert of_op.first is not None
     assert of_op.first.label == "ConvolutionBackward0"
 
-    kernel = timeline_event(gpu_frame, ref, every, 1, timeline_page(gpu_frame, ref, every, 1).longest_gpu[0].spot.id)
+    kernel = timeline_event(gpu_view, ref, every, 1, timeline_page(gpu_view, ref, every, 1).longest_gpu[0].spot.id)
     assert kernel.gpu is not None
-    of_kernel = timeline_matches(gpu_frame, every, 1, kernel=kernel.gpu.kernel_id)
+    of_kernel = timeline_matches(gpu_view, every, 1, kernel=kernel.gpu.kernel_id)
     assert of_kernel.first == kernel.spot
 
-    by_text = timeline_matches(gpu_frame, every, 1, text="ATEN::conv")
+    by_text = timeline_matches(gpu_view, every, 1, text="ATEN::conv")
     assert by_text.count == 3  # conv2d, convolution, convolution_backward; not cudnn_convolution
-    for nothing in (timeline_matches(gpu_frame, every, 1, text="no such name"), timeline_matches(gpu_frame, every, 1)):
+    for nothing in (timeline_matches(gpu_view, every, 1, text="no such name"), timeline_matches(gpu_view, every, 1)):
         assert (nothing.count, nothing.first, nothing.lanes) == (0, None, [])
 
 

@@ -121,6 +121,13 @@ def test_ids_shapes_and_launch_configurations_are_kept(new_trace) -> None:
     ]
 
 
+def test_sizes_whose_difference_would_not_fit_into_an_integer_are_unknown(new_trace) -> None:
+    trace = new_trace()
+    for at, size in enumerate((2**62 - 1, 2**62, 2**80, -1)):
+        trace.kernel("Memcpy DtoH", 10 * at, 1, at + 1, cat="gpu_memcpy", bytes=size)
+    assert trace.timeline().device.bytes.tolist() == [2**62 - 1, -1, -1, -1]
+
+
 def test_device_properties_and_ranks_are_kept_and_absent_ones_stay_none(new_trace) -> None:
     trace = new_trace(distributedInfo={"rank": 3, "world_size": 8}, cuda_runtime_version=12040, record_shapes=1)
     trace.gpu(9, 0)

@@ -30,10 +30,10 @@ def _found(
     ]
 
 
-def test_an_item_shows_as_the_wait_inside_it(gpu_frame: ProfileView) -> None:
-    (wait,) = [row for row in _found(gpu_frame) if row[1] == "wait"]
+def test_an_item_shows_as_the_wait_inside_it(gpu_view: ProfileView) -> None:
+    (wait,) = [row for row in _found(gpu_view) if row[1] == "wait"]
     assert wait[:5] == ("cudaStreamSynchronize", "wait", "aten::item", "/item", 3)
-    assert [row[4] for row in _found(gpu_frame, 1, 1) if row[1] == "wait"] == [1]
+    assert [row[4] for row in _found(gpu_view, 1, 1) if row[1] == "wait"] == [1]
 
 
 def test_asynchronous_copies_wait_only_where_the_memory_is_pageable(new_trace) -> None:

@@ -56,28 +56,28 @@ def _full(view: ProfileView) -> Profile:
     return dataclasses.replace(view.profile, system=system, facts=facts, call_places=places, light_window=light)
 
 
-def test_a_profile_comes_back_column_for_column(gpu_frame: ProfileView) -> None:
-    profile = _full(gpu_frame)
+def test_a_profile_comes_back_column_for_column(gpu_view: ProfileView) -> None:
+    profile = _full(gpu_view)
     structs = (profile.system, profile.facts, profile.facts.dataloader, profile.facts.ddp)
     unset = [name for struct in structs for name in struct.__struct_fields__ if getattr(struct, name) is None]
     assert unset == []
     _assert_same(decode(encode(profile)), profile)
 
 
-def test_what_was_not_recorded_stays_none(cpu_frame: ProfileView) -> None:
-    profile = decode(encode(cpu_frame.profile))
-    _assert_same(profile, cpu_frame.profile)
+def test_what_was_not_recorded_stays_none(cpu_view: ProfileView) -> None:
+    profile = decode(encode(cpu_view.profile))
+    _assert_same(profile, cpu_view.profile)
     assert profile.facts == RunFacts()
     assert profile.system == System()
 
 
-def test_false_and_zero_are_not_taken_for_missing(cpu_frame: ProfileView) -> None:
+def test_false_and_zero_are_not_taken_for_missing(cpu_view: ProfileView) -> None:
     facts = RunFacts(training=False, parameter_count=0, dataloader=DataLoaderFacts(num_workers=0))
-    assert decode(encode(dataclasses.replace(cpu_frame.profile, facts=facts))).facts == facts
+    assert decode(encode(dataclasses.replace(cpu_view.profile, facts=facts))).facts == facts
 
 
-def test_the_same_profile_gives_the_same_bytes(gpu_frame: ProfileView) -> None:
-    assert encode(gpu_frame.profile) == encode(gpu_frame.profile)
+def test_the_same_profile_gives_the_same_bytes(gpu_view: ProfileView) -> None:
+    assert encode(gpu_view.profile) == encode(gpu_view.profile)
 
 
 def test_a_kernel_on_an_unnamed_device_and_a_recording_without_ops_can_be_stored(new_trace) -> None:
@@ -140,8 +140,8 @@ def test_a_blob_that_is_no_profile_says_so_in_one_sentence(blob: bytes, reason: 
     assert "\n" not in str(caught.value)
 
 
-def test_a_blob_cut_or_changed_anywhere_is_refused(gpu_frame: ProfileView) -> None:
-    blob = encode(gpu_frame.profile)
+def test_a_blob_cut_or_changed_anywhere_is_refused(gpu_view: ProfileView) -> None:
+    blob = encode(gpu_view.profile)
     for at in range(0, len(blob) - 1, 97):
         with pytest.raises(ProfileError):
             decode(blob[:at])
@@ -166,8 +166,8 @@ def test_the_precision_observed_is_that_of_the_kernels(training, precision: str)
     assert header_of(training(precision, steps=1).profile()).precision == precision
 
 
-def test_the_precision_of_a_cpu_run_is_that_of_its_matrix_inputs(cpu_frame: ProfileView, new_trace) -> None:
-    assert header_of(cpu_frame.profile).precision == "fp32"
+def test_the_precision_of_a_cpu_run_is_that_of_its_matrix_inputs(cpu_view: ProfileView, new_trace) -> None:
+    assert header_of(cpu_view.profile).precision == "fp32"
     trace = new_trace()
     trace.op("aten::relu", 0, 5, types=["float"])
     assert header_of(trace.profile()).precision == ""

@@ -19,8 +19,8 @@ from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.tags import Tag
 
 
-def test_tensorboards_own_reader_accepts_every_checksum(cpu_frame: ProfileView, tmp_path: Path) -> None:
-    path = write_profile(tmp_path, cpu_frame.profile)
+def test_tensorboards_own_reader_accepts_every_checksum(cpu_view: ProfileView, tmp_path: Path) -> None:
+    path = write_profile(tmp_path, cpu_view.profile)
     data, offset, records = path.read_bytes(), 0, 0
     while offset < len(data):
         (length,) = struct.unpack_from("<Q", data, offset)
@@ -38,15 +38,15 @@ def test_tensorboards_own_reader_accepts_every_checksum(cpu_frame: ProfileView, 
     assert [dim.size for dim in value.tensor.tensor_shape.dim] == [1]
 
 
-def test_the_file_alone_is_left_under_a_name_that_tensorboard_reads(cpu_frame: ProfileView, tmp_path: Path) -> None:
-    path = write_profile(tmp_path / "run" / "new", cpu_frame.profile)
+def test_the_file_alone_is_left_under_a_name_that_tensorboard_reads(cpu_view: ProfileView, tmp_path: Path) -> None:
+    path = write_profile(tmp_path / "run" / "new", cpu_view.profile)
     assert [p.name for p in (tmp_path / "run" / "new").iterdir()] == [path.name]
     assert path.name.startswith("events.out.tfevents.")
     assert path.name.endswith(".tb_dlprof")
 
 
-def test_names_sort_in_the_order_of_writing_even_within_a_second(cpu_frame: ProfileView, tmp_path: Path) -> None:
-    written = [write_profile(tmp_path, cpu_frame.profile) for _ in range(8)]
+def test_names_sort_in_the_order_of_writing_even_within_a_second(cpu_view: ProfileView, tmp_path: Path) -> None:
+    written = [write_profile(tmp_path, cpu_view.profile) for _ in range(8)]
     assert sorted(tmp_path.iterdir()) == written
 
 
@@ -78,10 +78,10 @@ def test_a_file_that_cannot_be_written_whole_leaves_nothing(cpu_trace, tmp_path:
     assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_a_directory_that_cannot_be_made_is_an_os_error(cpu_frame: ProfileView, tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_made_is_an_os_error(cpu_view: ProfileView, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OSError, match="file"):
-        write_profile(tmp_path / "file" / "run", cpu_frame.profile)
+        write_profile(tmp_path / "file" / "run", cpu_view.profile)
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
@@ -95,13 +95,13 @@ def test_profiles_are_read_back_from_a_file_a_run_and_a_logdir(training, tmp_pat
     assert [s.path for s in read_profiles(paths[2])] == [paths[2]]
 
 
-def test_another_writers_event_file_is_passed_over(cpu_frame: ProfileView, tmp_path: Path) -> None:
+def test_another_writers_event_file_is_passed_over(cpu_view: ProfileView, tmp_path: Path) -> None:
     writer = EventFileWriter(str(tmp_path))
     writer.close()
     (foreign,) = tmp_path.iterdir()
     assert list(read_blobs(foreign, "run")) == []
     assert read_profiles(tmp_path) == []
-    mine = write_profile(tmp_path, cpu_frame.profile)
+    mine = write_profile(tmp_path, cpu_view.profile)
     assert [stored.path for stored in read_profiles(tmp_path)] == [mine]
 
 
@@ -122,8 +122,8 @@ def _record(data: bytes) -> bytes:
     ],
     ids=["end cut", "half", "header cut", "end changed", "text", "record of another kind"],
 )
-def test_a_damaged_file_is_named_in_one_sentence(cpu_frame: ProfileView, tmp_path: Path, damage) -> None:
-    path = write_profile(tmp_path, cpu_frame.profile)
+def test_a_damaged_file_is_named_in_one_sentence(cpu_view: ProfileView, tmp_path: Path, damage) -> None:
+    path = write_profile(tmp_path, cpu_view.profile)
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ProfileError) as caught:
         read_profiles(tmp_path)

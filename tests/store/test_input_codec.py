@@ -68,9 +68,9 @@ def test_columns_of_data_types_that_do_not_fit_together_are_refused(message: Any
         decode_dtypes(message)
 
 
-def test_ops_with_inputs_that_are_not_stored_are_damage(gpu_frame: ProfileView) -> None:
-    ops = gpu_frame.profile.ops
-    damaged = replace(gpu_frame.profile, ops=replace(ops, shapes=np.full(len(ops), 10_000)))
+def test_ops_with_inputs_that_are_not_stored_are_damage(gpu_view: ProfileView) -> None:
+    ops = gpu_view.profile.ops
+    damaged = replace(gpu_view.profile, ops=replace(ops, shapes=np.full(len(ops), 10_000)))
 
     with pytest.raises(ProfileError, match="damaged"):
         decode(encode(damaged))

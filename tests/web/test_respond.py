@@ -20,8 +20,8 @@ from tb_dlprof_plugin.web.bundle import bundle_files, content_of
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page, respond, respond_error
 
 
-def test_a_page_below_the_limit_goes_out_whole(gpu_frame: ProfileView, ref: RunRef) -> None:
-    page = ops_page(gpu_frame, ref, gpu_frame.selection())
+def test_a_page_below_the_limit_goes_out_whole(gpu_view: ProfileView, ref: RunRef) -> None:
+    page = ops_page(gpu_view, ref, gpu_view.selection())
     assert encode_page(page) == msgspec.json.encode(page)
 
 
@@ -50,6 +50,12 @@ def test_a_long_table_is_cut_from_its_end_and_still_counted(new_trace, ref: RunR
             whole = json.loads(msgspec.json.encode(page))
             assert answer[table] == whole[table][: len(answer[table])]
             assert {k: v for k, v in answer.items() if k != table} == {k: v for k, v in whole.items() if k != table}
+
+
+def test_rows_of_one_length_are_cut_to_95_percent_of_the_limit_at_once() -> None:
+    entry = RunEntry(**dict.fromkeys(RunEntry.__struct_fields__))
+    index = RunIndex(plugin_version="1", logdir="", runs=[entry] * 6000, offset=0, total=6000)
+    assert 0.94 * MAX_RESPONSE_BYTES < len(encode_page(index)) < 0.95 * MAX_RESPONSE_BYTES + 100
 
 
 def test_the_rows_that_an_answer_leaves_out_follow_with_an_offset(new_trace, ref: RunRef) -> None:

@@ -1,4 +1,4 @@
-// Generated from the routes in tb_dlprof_plugin/web/routes.py by `python -m tb_dlprof_plugin.web.typescript --write`.
+// Generated from the routes in tb_dlprof_plugin/web/routes.py by `make generate`.
 // Do not edit. What the routes answer: one interface per struct, field for field.
 
 export type Bound = "compute" | "memory" | "unknown";

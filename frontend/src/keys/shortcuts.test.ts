@@ -3,6 +3,7 @@ import { stepped } from "../features/RangePicker";
 import { byGroup } from "../shell/keys/KeyHelp";
 import { moveRow } from "./rows";
 import { Shortcuts } from "./shortcuts";
+import { filled } from "../testing/filled";
 
 const press = (key: string, more: KeyboardEventInit & { target?: EventTarget } = {}): KeyboardEvent => {
   const event = new KeyboardEvent("keydown", { key, ...more });
@@ -55,7 +56,7 @@ describe("shortcuts", () => {
 });
 
 it("iterations move as a window that stays in the recording", () => {
-  const range = { first: 0, last: 9, total: 10, first_number: 3, last_number: 12, found_by: "" };
+  const range = filled("SelectedRange", { first: 0, last: 9, total: 10 });
   expect([stepped(range, 1), stepped(range, -1)]).toEqual([
     { first: 0, last: 0 },
     { first: 9, last: 9 },

@@ -1,44 +1,27 @@
 /** Answers of every route, small but with each odd case: unknown numbers, an op of one side only, hostile names. */
-import type {
-  AdvicePage,
-  ComparePage,
-  Coverage,
-  ForecastPage,
-  KernelRow,
-  KernelsPage,
-  MixedPrecision,
-  OpDetail,
-  OpRow,
-  OpsPage,
-  Overview,
-  RunIndex,
-  RunRef,
-  Slice,
-  TensorCoresPage,
-  TrustPage,
-} from "../api/types";
+import type { ForecastPage, OpRow, Slice } from "../api/types";
+import { filled, filledAll } from "./filled";
 
-export const ref: RunRef = { run: "resnet50/fp32", session: "s1", rank: 0, cycle: 0 };
+export const ref = filled("RunRef", { run: "resnet50/fp32", session: "s1", rank: 0, cycle: 0 });
 const range = { first: 0, last: 9, total: 10, first_number: 3, last_number: 12, found_by: "profiler_step" };
 const STEP_NS = 98_765_432;
 
-const coverage: Coverage = {
+const coverage = filled("Coverage", {
   total_ns: 940_000_000,
   linked_ns: 810_000_000,
   orphan_ns: 120_000_000,
   unattributed_ns: 10_000_000,
   outside_ns: 0,
   linked_percent: 86.17,
-};
+});
 
 const slices = (parts: [string, string, number | null][]): Slice[] => {
   const whole = parts.reduce((sum, [, , ns]) => sum + (ns ?? 0), 0);
-  return parts.map(([key, label, ns]) => ({
-    key,
-    label,
-    value_ns: ns,
-    percent: ns === null ? null : (100 * ns) / whole,
-  }));
+  const percent = (ns: number | null): number | null => (ns === null ? null : (100 * ns) / whole);
+  return filledAll(
+    "Slice",
+    parts.map(([key, label, ns]) => ({ key, label, value_ns: ns, percent: percent(ns) })),
+  );
 };
 
 const categories = (scale: number, tensorCore: number): Slice[] =>
@@ -52,7 +35,7 @@ const categories = (scale: number, tensorCore: number): Slice[] =>
     ["other", "Other", 2_000_000 * scale],
   ]);
 
-export const runs: RunIndex = {
+export const runs = filled("RunIndex", {
   plugin_version: "0.1.0",
   logdir: "runs",
   offset: 0,
@@ -120,7 +103,7 @@ export const runs: RunIndex = {
       recorded_iteration_ns: null,
     },
   ],
-};
+});
 
 const TYPES = [
   "cudnn_convolution",
@@ -134,7 +117,7 @@ const TYPES = [
 const opRow = (index: number): OpRow => {
   const type = TYPES[index % TYPES.length]!;
   const eligible = type.includes("conv") || type === "addmm";
-  return {
+  return filled("OpRow", {
     id: `op${index}`,
     name: `layer${1 + (index % 4)}.${Math.floor(index / 4)}.conv${1 + (index % 3)}/aten::${type}`,
     module: `layer${1 + (index % 4)}.${Math.floor(index / 4)}.conv${1 + (index % 3)}`,
@@ -152,14 +135,14 @@ const opRow = (index: number): OpRow => {
     precision: eligible ? "fp32" : "",
     shapes: "[[64, 256, 56, 56], [64, 256, 1, 1]]",
     dtypes: "float, float",
-  };
+  });
 };
 
 export const opRows: OpRow[] = Array.from({ length: 320 }, (_, index) => opRow(index));
 opRows[3] = { ...opRows[3]!, name: '=HYPERLINK("http://example.com")', gpu_ns: null, gpu_percent: null };
 opRows[4] = { ...opRows[4]!, name: "<img src=x onerror=alert(1)>" };
 
-export const trust: TrustPage = {
+export const trust = filled("TrustPage", {
   ref,
   verdict: "fair",
   reasons: [
@@ -170,9 +153,9 @@ export const trust: TrustPage = {
     },
     { code: "step_timed", severity: "good", text: "The step was timed without the profiler over 20 steps: 76.0 ms." },
   ],
-};
+});
 
-export const overview: Overview = {
+export const overview = filled("Overview", {
   ref,
   title: "ResNet50, fp32, NVIDIA H200",
   headline: "The GPU works 74 % of each 98.8 ms step, 11 % on Tensor Cores, and waits for data 12 %.",
@@ -329,9 +312,9 @@ export const overview: Overview = {
   ],
   coverage,
   notes: [{ code: "orphans", text: "Kernels queued before the recording began have no launch in it.", count: 412 }],
-};
+});
 
-export const overviewWithoutGpu: Overview = {
+export const overviewWithoutGpu = filled("Overview", {
   ...overview,
   has_gpu: false,
   precision: {
@@ -361,9 +344,9 @@ export const overviewWithoutGpu: Overview = {
   findings: [],
   coverage: { total_ns: 0, linked_ns: 0, orphan_ns: 0, unattributed_ns: 0, outside_ns: 0, linked_percent: null },
   notes: [],
-};
+});
 
-export const ops: OpsPage = {
+export const ops = filled("OpsPage", {
   ref,
   headline: "320 ops ran; layer1.0.conv1/aten::cudnn_convolution takes the most GPU time, 21 %.",
   range,
@@ -372,9 +355,9 @@ export const ops: OpsPage = {
   rows: opRows,
   total_rows: 1400,
   coverage,
-};
+});
 
-export const op: OpDetail = {
+export const op = filled("OpDetail", {
   ref,
   range,
   row: opRows[1]!,
@@ -434,33 +417,34 @@ export const op: OpDetail = {
     };
   }),
   bars_note: "",
-};
-
-const kernelRow = (index: number): KernelRow => ({
-  id: `k${index + 1}`,
-  name: `sm90_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x128x32_stage${index}`,
-  short_name: `sm90_xmma_fprop_implicit_gemm_f32f32_${index}`,
-  kind: index % 9 === 8 ? "memcpy" : "kernel",
-  family: ["convolution", "batch norm", "elementwise", "pooling", "gemm", "reduce", "copy"][index % 7]!,
-  tensor_core: (["no", "yes", "unknown"] as const)[index % 3]!,
-  precision: index % 3 === 1 ? "tf32" : "",
-  rule: index % 3 === 1 ? "warpgroupsize in the name" : "ffma in the name",
-  calls: 530,
-  total_ns: Math.round(120_000_000 / (index + 1)),
-  average_ns: Math.round(226_000 / (index + 1)),
-  min_ns: 1_200,
-  max_ns: 900_000,
-  percent: 16 / (index + 1),
-  occupancy_percent: index % 4 === 3 ? null : 37.5,
-  grid: "784×1×1",
-  block: "256×1×1",
-  registers_per_thread: 168,
-  shared_memory_bytes: 98_304,
-  bytes: index % 9 === 8 ? 51_380_224 : null,
-  ops: [{ id: "op1", name: opRows[1]!.name, total_ns: 60_000_000 }],
 });
 
-export const kernels: KernelsPage = {
+const kernelRow = (index: number) =>
+  filled("KernelRow", {
+    id: `k${index + 1}`,
+    name: `sm90_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x128x32_stage${index}`,
+    short_name: `sm90_xmma_fprop_implicit_gemm_f32f32_${index}`,
+    kind: index % 9 === 8 ? "memcpy" : "kernel",
+    family: ["convolution", "batch norm", "elementwise", "pooling", "gemm", "reduce", "copy"][index % 7]!,
+    tensor_core: (["no", "yes", "unknown"] as const)[index % 3]!,
+    precision: index % 3 === 1 ? "tf32" : "",
+    rule: index % 3 === 1 ? "warpgroupsize in the name" : "ffma in the name",
+    calls: 530,
+    total_ns: Math.round(120_000_000 / (index + 1)),
+    average_ns: Math.round(226_000 / (index + 1)),
+    min_ns: 1_200,
+    max_ns: 900_000,
+    percent: 16 / (index + 1),
+    occupancy_percent: index % 4 === 3 ? null : 37.5,
+    grid: "784×1×1",
+    block: "256×1×1",
+    registers_per_thread: 168,
+    shared_memory_bytes: 98_304,
+    bytes: index % 9 === 8 ? 51_380_224 : null,
+    ops: [{ id: "op1", name: opRows[1]!.name, total_ns: 60_000_000 }],
+  });
+
+export const kernels = filled("KernelsPage", {
   ref,
   headline: "Convolution kernels take 61 % of the GPU time, Tensor Core kernels 11 %. 48 kernels ran.",
   range,
@@ -475,11 +459,11 @@ export const kernels: KernelsPage = {
   rows: Array.from({ length: 48 }, (_, index) => kernelRow(index)),
   total_rows: 48,
   coverage,
-};
+});
 
 const TF32_OFF = "Its inputs are FP32; TF32 is switched off (torch.backends.cudnn.allow_tf32 is False).";
 
-export const tensorCores: TensorCoresPage = {
+export const tensorCores = filled("TensorCoresPage", {
   ref,
   headline: "Tensor Cores run for 14.6 % of the kernel time that could use them; 60 of 107 ops do not use them at all.",
   range,
@@ -521,7 +505,7 @@ export const tensorCores: TensorCoresPage = {
       reason: TF32_OFF,
       reasons: [
         {
-          id: "fp32_tf32_off",
+          id: "fp32_tf32_off" as const,
           label: "FP32, TF32 off",
           text: TF32_OFF,
           time_ns: row.gpu_ns ?? 0,
@@ -594,12 +578,12 @@ export const tensorCores: TensorCoresPage = {
       time_ns: 5_000_000,
     },
   ],
-};
+});
 
 const NO_BF16 = "the NVIDIA T4 has no Tensor Cores for BF16.";
 
 /** FP16 gains, TF32 does not, and the GPU has no BF16. */
-export const mixedPrecision: MixedPrecision = {
+export const mixedPrecision = filled("MixedPrecision", {
   iterations: 10,
   choices: [
     {
@@ -627,9 +611,9 @@ export const mixedPrecision: MixedPrecision = {
       forecast: null,
     },
   ],
-};
+});
 
-export const forecast: ForecastPage = {
+export const forecast = filled("ForecastPage", {
   ...forecastOf("fp16", 40, 2.47),
   ops: [
     {
@@ -655,10 +639,10 @@ export const forecast: ForecastPage = {
       precision: "",
     },
   ],
-};
+});
 
 function forecastOf(precision: string, ms: number, speedup: number): ForecastPage {
-  return {
+  return filled("ForecastPage", {
     ref,
     model: "ResNet50",
     gpu: "NVIDIA H200",
@@ -683,10 +667,10 @@ function forecastOf(precision: string, ms: number, speedup: number): ForecastPag
     scaler_ms: 0,
     total_rows: 2,
     ops: [],
-  };
+  });
 }
 
-export const advice: AdvicePage = {
+export const advice = filled("AdvicePage", {
   ref,
   title: "ResNet50, fp32, NVIDIA H200",
   headline: "Two changes should save 69 ms of each 98.8 ms step; a third cannot be estimated.",
@@ -808,7 +792,7 @@ export const advice: AdvicePage = {
     },
   ],
   mixed_precision: mixedPrecision,
-};
+});
 
 /** What the ops of a comparison have in common here. */
 const PAIR = {
@@ -844,7 +828,7 @@ const bucketTimes = (base: number, candidate: number) => ({
   noise: null,
 });
 
-export const compare: ComparePage = {
+export const compare = filled("ComparePage", {
   a: {
     ref,
     title: "ResNet50, fp32",
@@ -1061,4 +1045,4 @@ export const compare: ComparePage = {
   warnings: [
     "The runs were recorded with different batch sizes (64 and 128): times per step do not compare like with like.",
   ],
-};
+});

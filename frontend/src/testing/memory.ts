@@ -1,20 +1,22 @@
 /** Answers of the Memory route: two devices and each kind of unknown, no memory recorded, and neither addresses nor totals. */
-import type { MemoryCategory, MemoryPage } from "../api/types";
+import type { MemoryCategory } from "../api/types";
 import { ref } from "./fixtures";
+import { filled } from "./filled";
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 
-const category = (key: MemoryCategory["key"], label: string, bytes: number | null): MemoryCategory => ({
-  key,
-  label,
-  definition: `What ${label.toLowerCase()} are.`,
-  bytes,
-  percent: bytes === null ? null : (100 * bytes) / (2 * GIB),
-  own_peak_bytes: bytes,
-});
+const category = (key: MemoryCategory["key"], label: string, bytes: number | null) =>
+  filled("MemoryCategory", {
+    key,
+    label,
+    definition: `What ${label.toLowerCase()} are.`,
+    bytes,
+    percent: bytes === null ? null : (100 * bytes) / (2 * GIB),
+    own_peak_bytes: bytes,
+  });
 
-export const memoryNotRecorded: MemoryPage = {
+export const memoryNotRecorded = filled("MemoryPage", {
   ref,
   headline: "Memory was not recorded: give profile_memory=True to tb_dlprof_plugin.profile(...), and record again.",
   range: { first: 0, last: 1, total: 2, first_number: 3, last_number: 4, found_by: "profiler_step" },
@@ -32,9 +34,9 @@ export const memoryNotRecorded: MemoryPage = {
   rows: [],
   total_rows: null,
   notes: [],
-};
+});
 
-export const memory: MemoryPage = {
+export const memory = filled("MemoryPage", {
   ...memoryNotRecorded,
   headline: "GPU 0 holds at most 2.00 GiB, in iteration 4.",
   devices: [
@@ -133,9 +135,9 @@ export const memory: MemoryPage = {
   ],
   total_rows: 2,
   notes: ["Module names were not recorded: give model= to the hook."],
-};
+});
 
-export const memoryNotAttributed: MemoryPage = {
+export const memoryNotAttributed = filled("MemoryPage", {
   ...memory,
   headline: "GPU 0 holds at most 1.00 GiB above its lowest moment, in iteration 4.",
   figures: {
@@ -154,4 +156,4 @@ export const memoryNotAttributed: MemoryPage = {
   op_types: [],
   rows: [],
   total_rows: null,
-};
+});

@@ -1,11 +1,12 @@
 /** Answers of the Modules route: a small model with each odd case. */
-import type { ModuleRow, ModulesPage } from "../api/types";
+import type { ModuleRow } from "../api/types";
 import { ref } from "./fixtures";
+import { filled } from "./filled";
 
 /** A row with numbers that fit together; `part` replaces some of them. */
 export function moduleRow(path: string, part: Partial<ModuleRow> = {}): ModuleRow {
   const gpu = part.gpu_ns ?? 1_000_000;
-  return {
+  return filled("ModuleRow", {
     path,
     order: 0,
     role: null,
@@ -39,7 +40,7 @@ export function moduleRow(path: string, part: Partial<ModuleRow> = {}): ModuleRo
     tc_ns: gpu / 4,
     utilization_percent: 50,
     ...part,
-  };
+  });
 }
 
 const without = {
@@ -51,7 +52,7 @@ const without = {
   cpu_backward_ns: null,
 };
 
-export const modules: ModulesPage = {
+export const modules = filled("ModulesPage", {
   ref,
   headline: "5 modules ran and took 96.0 % of the GPU time; layer1 takes the most, 70.0 %.",
   range: { first: 0, last: 9, total: 10, first_number: 3, last_number: 12, found_by: "profiler_step" },
@@ -77,13 +78,13 @@ export const modules: ModulesPage = {
     outside_ns: 0,
     linked_percent: 100,
   },
-};
+});
 
-export const noModules: ModulesPage = {
+export const noModules = filled("ModulesPage", {
   ...modules,
   headline: "Module names were not recorded, so the time cannot be shown by module.",
   has_gpu: false,
   rows: [],
   outside: [],
   total_rows: 0,
-};
+});

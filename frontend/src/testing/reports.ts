@@ -1,8 +1,7 @@
-/** Answers of the routes `report` and `key_nodes`. */
-import type { KeyNodesPage, ReportPage } from "../api/types";
 import { overview } from "./fixtures";
+import { filled } from "./filled";
 
-export const report: ReportPage = {
+export const report = filled("ReportPage", {
   ref: overview.ref,
   range: overview.range,
   name: "kernel",
@@ -51,9 +50,9 @@ export const report: ReportPage = {
   ],
   total_rows: 7080,
   notes: ["Parameters are empty: PyTorch's profiler does not record them."],
-};
+});
 
-export const keyNodes: KeyNodesPage = {
+export const keyNodes = filled("KeyNodesPage", {
   ref: overview.ref,
   found_by: "profiler_step",
   iterations: 10,
@@ -63,4 +62,4 @@ export const keyNodes: KeyNodesPage = {
     { key_node: "cccc", id: "cccc", name: "conv1/conv2d", direction: "bprop", calls: 1 },
   ],
   total_rows: 3,
-};
+});

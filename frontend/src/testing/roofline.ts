@@ -1,7 +1,6 @@
-/** A Roofline page with one op of each kind: known, and of unknown FLOPs. */
-import type { RooflinePage } from "../api/types";
+import { filled } from "./filled";
 
-export const roofline: RooflinePage = {
+export const roofline = filled("RooflinePage", {
   ref: { run: "resnet50/fp32", session: "s", rank: 0, cycle: 0 },
   headline: "3.11 TFLOP an iteration; matrix kernels reach 27 % of what NVIDIA H200 can in the precision they ran in.",
   range: { first: 0, last: 9, total: 10, first_number: 5, last_number: 14, found_by: "profiler_step" },
@@ -69,4 +68,4 @@ export const roofline: RooflinePage = {
     },
   ],
   total_rows: 2,
-};
+});

@@ -1,9 +1,8 @@
-/** Answers of the Runs page: a base, a faster run and one without a base; a model before and after; two lines. */
-import type { ByModelPage, ManyRunsPage, RunRow, SweepPage } from "../api/types";
+import { filled } from "./filled";
 
 const ref = (run: string) => ({ run, session: "s", rank: 0, cycle: 0 });
 
-const fp32: RunRow = {
+const fp32 = filled("RunRow", {
   ref: ref("net/fp32"),
   model: "Net",
   precision: "FP32",
@@ -44,9 +43,9 @@ const fp32: RunRow = {
     saving_ns: 9_000_000,
     saving_percent: 45,
   },
-};
+});
 
-export const manyRuns: ManyRunsPage = {
+export const manyRuns = filled("ManyRunsPage", {
   headline: "3 runs; 1 faster than their base.",
   note: "The interval of 95 % comes from the iterations.",
   base: "",
@@ -91,9 +90,9 @@ export const manyRuns: ManyRunsPage = {
   ],
   total_rows: 3,
   failed: [{ run: "broken", why: "Run 'broken' cannot be shown: it is damaged." }],
-};
+});
 
-export const byModel: ByModelPage = {
+export const byModel = filled("ByModelPage", {
   headline: "1 model; mixed precision makes 1 of 1 faster, Net most: 2.00 times as fast.",
   done: 3,
   total: 3,
@@ -142,9 +141,9 @@ export const byModel: ByModelPage = {
   ],
   total_rows: 1,
   failed: [],
-};
+});
 
-export const sweep: SweepPage = {
+export const sweep = filled("SweepPage", {
   headline: "Step time over batch size: 3 runs in 2 lines; 1 left out.",
   done: 4,
   total: 4,
@@ -181,4 +180,4 @@ export const sweep: SweepPage = {
   notes: [],
   left_out: [{ run: "lone", why: "its batch size was not recorded" }],
   failed: [],
-};
+});

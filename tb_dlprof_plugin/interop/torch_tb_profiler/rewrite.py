@@ -149,14 +149,12 @@ def _decode(run: bytes) -> list[Event] | None:
 
 
 def _keys(text: bytes, repair: bool = True) -> dict[str, Any]:
-    """The keys of a document; empty if it is damaged."""
+    """The keys of a document, whose text begins with a brace; empty if it is damaged."""
     try:
-        found = msgspec.json.decode(text)
+        found = msgspec.json.decode(text, type=dict[str, Any])
     except UNDECODABLE:
         repaired = repair_json(text) if repair else None
         found = repaired.value if repaired else {}
-    if not isinstance(found, dict):
-        return {}
     if repair:
         found.pop("traceEvents", None)
     return found

@@ -92,7 +92,15 @@ describe("a filter", () => {
     expect(accepts("<1ms", "ns", 20_000)).toBe(true);
     expect(accepts("10us..30us", "ns", 20_000)).toBe(true);
     expect(accepts(">=50", "percent", 49.9)).toBe(false);
-    expect(accepts(">1MiB", "bytes", 2 ** 21)).toBe(true);
+    for (const [text, bytes] of [
+      ["512", 512],
+      ["512b", 512],
+      ["1.5k", 1536],
+      ["1MiB", 2 ** 20],
+      ["2 GB", 2 ** 31],
+    ] as const) {
+      expect([accepts(`>=${text}`, "bytes", bytes), accepts(`>${text}`, "bytes", bytes)]).toEqual([true, false]);
+    }
   });
 
   it("finds unknown only by its name", () => {

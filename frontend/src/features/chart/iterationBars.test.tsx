@@ -1,27 +1,28 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { expect, it, vi } from "vitest";
-import type { IterationBar } from "../../api/types";
 import { IterationBars } from "./IterationBars";
+import { filled, filledAll } from "../../testing/filled";
 
-const bar = (index: number): IterationBar => ({
-  index: index * 3,
-  last: index * 3 + 2,
-  number: index * 3 + 10,
-  last_number: index * 3 + 12,
-  start_ns: 0,
-  duration_ns: 100,
-  shortest_ns: 90,
-  longest_ns: 120,
-  category_ns: [100],
-  selected: true,
-});
+const bar = (index: number) =>
+  filled("IterationBar", {
+    index: index * 3,
+    last: index * 3 + 2,
+    number: index * 3 + 10,
+    last_number: index * 3 + 12,
+    start_ns: 0,
+    duration_ns: 100,
+    shortest_ns: 90,
+    longest_ns: 120,
+    category_ns: [100],
+    selected: true,
+  });
 
 it("picks all iterations of the bars that are marked", async () => {
   const root = document.createElement("div");
   const onSelect = vi.fn();
   const hidden = new Set<string>();
-  const categories = [{ key: "cpu", label: "CPU", definition: "", recorded: true }];
+  const categories = filledAll("Category", [{ key: "cpu", label: "CPU" }]);
   await act(() =>
     render(
       <IterationBars

@@ -6,20 +6,22 @@ import { ProfilePicker } from "./ProfilePicker";
 import { NO_PROFILE } from "../../state/profile";
 import { rankItems, slowestRank } from "./ranks";
 import { runItems, runLines } from "./runList";
+import { filled } from "../../testing/filled";
 
-const entry = (run: string, more: Partial<RunEntry> = {}): RunEntry => ({
-  run,
-  session: "s",
-  rank: 0,
-  cycles: [0],
-  model: "ResNet50",
-  precision: "fp32",
-  device: "H200",
-  created_unix_ns: 1,
-  iterations: 10,
-  recorded_iteration_ns: 1_000_000,
-  ...more,
-});
+const entry = (run: string, more: Partial<RunEntry> = {}) =>
+  filled("RunEntry", {
+    run,
+    session: "s",
+    rank: 0,
+    cycles: [0],
+    model: "ResNet50",
+    precision: "fp32",
+    device: "H200",
+    created_unix_ns: 1,
+    iterations: 10,
+    recorded_iteration_ns: 1_000_000,
+    ...more,
+  });
 
 const many = Array.from({ length: 500 }, (_, index) =>
   entry(`sweep${Math.floor(index / 20)}/lr${index % 20}`, {
@@ -116,6 +118,20 @@ describe("the picker", () => {
     await act(() => byId("run-picker")!.click());
     key(byId("run-picker-search"), "Escape");
     expect([byId("run-picker-search"), document.activeElement]).toEqual([null, byId("run-picker")]);
+  });
+
+  it("of many ranks is a grid of eight columns, in which arrows, Home and End move", async () => {
+    draw(
+      Array.from({ length: 64 }, (_, rank) => entry("ddp", { rank })),
+      "ddp",
+    );
+    await act(() => byId("rank-picker")!.click());
+    const moves = ["End", "ArrowUp", "ArrowLeft", "Home", "ArrowLeft", "ArrowDown", "ArrowRight", "0"];
+    const ranks = moves.map((name) => {
+      key(document.activeElement, name);
+      return Number(document.activeElement?.textContent);
+    });
+    expect(ranks).toEqual([63, 55, 54, 0, 0, 8, 9, 0]);
   });
 
   it("of many ranks is a grid, in which digits go to a rank", async () => {

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { SearchPage } from "../../api/types";
 import { DEFINITIONS } from "../../format/definitions";
 import { METRICS } from "../../format/metrics";
 import { filterParam, kernelParam } from "../../state/sharedParams";
@@ -7,14 +6,15 @@ import * as fixtures from "../../testing/fixtures";
 import { search } from "./hits";
 import { fit } from "../../format/wordMatch";
 import { targetOf } from "./target";
+import { filled } from "../../testing/filled";
 
 const { runs } = fixtures.runs;
-const answer: SearchPage = {
+const answer = filled("SearchPage", {
   ref: fixtures.ref,
   text: "conv",
   found: { op: 106, kernel: 0 },
   hits: [{ kind: "op", id: "op1", label: "conv1/conv2d", detail: "fprop", value_ns: 1_500_000, fit: 1 }],
-};
+});
 
 describe("the search", () => {
   it("compares words with parts of names", () => {

@@ -14,16 +14,17 @@ import { dismissedParam, findingParam, resolvedParam } from "./params";
 import { matching } from "./RuleList";
 import { scaleOf } from "./SavingLine";
 import { asideOf, namesSetAside, setAside } from "./setAside";
+import { filled } from "../../testing/filled";
 
 const [amp, cudnn] = fixtures.advice.findings as [FindingItem, FindingItem];
-const loader: FindingItem = {
+const loader = filled("FindingItem", {
   ...amp,
   id: "f2",
   rule: "loader",
   severity: "medium",
   title: "Load data in worker processes",
-};
-const three: AdviceData = { ...fixtures.advice, findings: [amp, loader, cudnn] };
+});
+const three = filled("AdvicePage", { ...fixtures.advice, findings: [amp, loader, cudnn] });
 
 let root: HTMLElement;
 let asked: URL[];
@@ -245,7 +246,7 @@ describe("helpers", () => {
   });
 
   it("lead to the row that a finding rests on", () => {
-    const row = { label: "", value_ns: null, percent: null };
+    const row = filled("EvidenceRow", {});
     expect(evidenceTarget({ ...row, page: "tensor_cores", id: "o" })).toEqual({
       page: "ops",
       changes: [opParam.to("o")],

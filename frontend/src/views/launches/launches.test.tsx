@@ -4,12 +4,16 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Category, LaunchesPage as LaunchesData } from "../../api/types";
 import { App } from "../../shell/App";
 import * as fixtures from "../../testing/fixtures";
+import { filled, filledAll } from "../../testing/filled";
 
 const KEYS = ["busy", "dataloader", "synchronising", "copying", "launching", "ops", "python", "unknown"] as const;
 const categories = (keys: readonly string[]): Category[] =>
-  keys.map((key) => ({ key, label: `label of ${key}`, definition: `definition of ${key}`, recorded: true }));
+  filledAll(
+    "Category",
+    keys.map((key) => ({ key, label: `label of ${key}`, definition: `definition of ${key}`, recorded: true })),
+  );
 
-const page: LaunchesData = {
+const page = filled("LaunchesPage", {
   ref: fixtures.kernels.ref,
   headline: "The CPU sets the pace; the GPU waits for it 40 % of the 800 µs step.",
   step: { ms: 0.8, low_ms: 0.7, high_ms: 0.9, source: "simulated", recorded_ms: 1 },
@@ -144,7 +148,7 @@ const page: LaunchesData = {
     },
   ],
   total_gaps: 9,
-};
+});
 
 let root: HTMLElement;
 

@@ -4,15 +4,16 @@ import { moduleRow } from "../../testing/modules";
 import { colour, describe as describeRow, step } from "./Icicle";
 import { layOut, ownTimeOf, timeOf } from "./layout";
 import { arrange, buildTree, holdsOp, keyAbove, keyOf, keysAbove, labelOf, openAtFirst } from "./tree";
+import { filledAll } from "../../testing/filled";
 
-const ROWS: ModuleRow[] = [
+const ROWS = filledAll("ModuleRow", [
   moduleRow("", { gpu_ns: 100, order: 0 }),
   moduleRow("body", { gpu_ns: 70, order: 2 }),
   moduleRow("body.1", { gpu_ns: 50, order: 4 }),
   moduleRow("stem", { gpu_ns: 20, order: 1 }),
   moduleRow("body.0", { gpu_ns: 15, order: 3 }),
   moduleRow("", { gpu_ns: 9, role: "optimizer", calls: null }),
-];
+]);
 const tree = buildTree(ROWS);
 const keys = (rows: readonly ModuleRow[]): string[] => rows.map(keyOf);
 const gpu = (row: ModuleRow): number | null => timeOf(row, "gpu", "both");

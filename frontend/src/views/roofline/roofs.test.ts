@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { Roof, RooflineOp } from "../../api/types";
+import type { RooflineOp } from "../../api/types";
 import { numberFilter } from "../../components/table/filters";
 import { roofline } from "../../testing/roofline";
 import { extent, pointSize, points, roofLine } from "./roofs";
+import { filled } from "../../testing/filled";
 
-const ROOF: Roof = { precision: "fp16", tensor_cores: true, label: "FP16", flops_per_second: 1000e12 };
+const ROOF = filled("Roof", { precision: "fp16", tensor_cores: true, label: "FP16", flops_per_second: 1000e12 });
 const [OP] = roofline.ops as [RooflineOp, ...RooflineOp[]];
 
 describe("the roofline chart", () => {

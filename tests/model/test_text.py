@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tb_dlprof_plugin.model.dtypes import dtype_named
-from tb_dlprof_plugin.model.formatting import byte_size, dtypes_text, duration, shapes_text, short_kernel_name
+from tb_dlprof_plugin.model.formatting import (
+    byte_size,
+    dtypes_text,
+    duration,
+    flop_count,
+    shapes_text,
+    short_kernel_name,
+)
 from tb_dlprof_plugin.model.shapes import TensorList
 
 
@@ -14,6 +21,7 @@ from tb_dlprof_plugin.model.shapes import TensorList
     [
         (0, "0 ns"), (7, "7 ns"), (999, "999 ns"), (1_000, "1.00 µs"), (31_240_000, "31.2 ms"), (312_400, "312 µs"),
         (999_600, "1.00 ms"), (999_400, "999 µs"), (1_234_567_890, "1.23 s"), (90_000_000_000, "90.0 s"),
+        (999_499_000_000, "999 s"), (999_500_000_000, "1000 s"),
     ],
 )  # fmt: skip
 def test_durations_have_three_digits(value: int, text: str) -> None:
@@ -24,11 +32,23 @@ def test_durations_have_three_digits(value: int, text: str) -> None:
     ("value", "text"),
     [
         (0, "0 B"), (1, "1 B"), (1023, "1,023 B"), (1024, "1.00 KiB"), (1536, "1.50 KiB"), (967_134_208, "922 MiB"),
-        (1_048_000_000, "999 MiB"), (1023.9 * 2**20, "1.00 GiB"), (150_109_880_320, "140 GiB"), (-2048, "-2.00 KiB"),
+        (1_048_000_000, "999 MiB"), (999.5 * 2**20, "1,000 MiB"),
+        (1023.9 * 2**20, "1.00 GiB"), (150_109_880_320, "140 GiB"), (-2048, "-2.00 KiB"),
     ],
 )  # fmt: skip
 def test_sizes_have_three_digits_in_binary_units(value: int, text: str) -> None:
     assert byte_size(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 FLOP"), (999, "999 FLOP"), (1000, "1.00 kFLOP"), (1_060_000_000_000, "1.06 TFLOP"),
+        (999_600_000, "1.00 GFLOP"), (999_500_000_000_000_000, "1,000 PFLOP"),
+    ],
+)  # fmt: skip
+def test_flops_have_three_digits(value: int, text: str) -> None:
+    assert flop_count(value) == text
 
 
 @pytest.mark.parametrize(

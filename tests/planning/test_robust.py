@@ -19,7 +19,7 @@ from tb_dlprof_plugin.planning import target as target_module
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 
-TRACES = Path(__file__).resolve().parents[2] / "traces"
+TRACES = Path(__file__).resolve().parents[1] / "traces"
 PAIRS = TRACES.parents[1] / "benchmarks" / "precision_pairs" / "recorded"
 ODD = (
     "accumulation", "all_options", "checkpointing", "copies", "cpu_memory", "cpu_training", "cuda_graph",

@@ -42,8 +42,8 @@ def section(name: str) -> str:
 
 class TestGuide:
     @pytest.mark.parametrize("name", GUIDE["reports"])
-    def test_a_report_has_the_guides_columns_in_its_order_before_ours(self, gpu_frame: ProfileView, name: str) -> None:
-        report = make_report(name, gpu_frame, REF, gpu_frame.selection())
+    def test_a_report_has_the_guides_columns_in_its_order_before_ours(self, gpu_view: ProfileView, name: str) -> None:
+        report = make_report(name, gpu_view, REF, gpu_view.selection())
         wanted = GUIDE["reports"][name]
         assert list(report.columns[: len(wanted)]) == wanted
         assert len(set(report.columns)) == len(report.columns)
@@ -51,21 +51,21 @@ class TestGuide:
 
     @pytest.mark.parametrize("table", GUIDE["summary"])
     def test_the_summary_has_the_guides_tables_and_rows_in_its_order_before_ours(
-        self, gpu_frame: ProfileView, table: str
+        self, gpu_view: ProfileView, table: str
     ) -> None:
-        report = make_report("summary", gpu_frame, REF, gpu_frame.selection(), profile_name="mine")
+        report = make_report("summary", gpu_view, REF, gpu_view.selection(), profile_name="mine")
         rows = list(dict.fromkeys(row[1] for row in report.rows if row[0] == table))
         wanted = GUIDE["summary"][table]
         assert rows[: len(wanted)] == wanted
         columns = list(dict.fromkeys(row[2] for row in report.rows if row[0] == table))
         assert columns == GUIDE["summary_columns"].get(table, [""])
 
-    def test_the_profile_name_is_hidden_where_none_was_given(self, gpu_frame: ProfileView) -> None:
-        assert "Profile Name" not in make_report("summary", gpu_frame, REF, gpu_frame.selection()).to_csv()
+    def test_the_profile_name_is_hidden_where_none_was_given(self, gpu_view: ProfileView) -> None:
+        assert "Profile Name" not in make_report("summary", gpu_view, REF, gpu_view.selection()).to_csv()
 
     @pytest.mark.parametrize("name", GUIDE["reports"])
-    def test_the_document_has_each_column_with_its_key(self, gpu_frame: ProfileView, name: str) -> None:
-        report = make_report(name, gpu_frame, REF, gpu_frame.selection())
+    def test_the_document_has_each_column_with_its_key(self, gpu_view: ProfileView, name: str) -> None:
+        report = make_report(name, gpu_view, REF, gpu_view.selection())
         for column in GUIDE["reports"][name]:
             key = report.keys.get(column) or json_key(column)
             assert f"| {column} | `{key}` |" in section(name), column
@@ -78,15 +78,6 @@ class TestGuide:
     @pytest.mark.parametrize("option", GUIDE["options"] + GUIDE["options_elsewhere_in_the_guide"])
     def test_the_document_says_what_became_of_each_option(self, option: str) -> None:
         assert f"`{option}`" in section("Command-line options of DLProf")
-
-    @pytest.mark.parametrize("name", REPORTS)
-    def test_the_document_has_a_section_with_our_columns(self, gpu_frame: ProfileView, name: str) -> None:
-        words = re.sub(r"\s+", " ", section(name))
-        if name in GUIDE["reports"] or name == "summary":
-            return
-        for column in make_report(name, gpu_frame, REF, gpu_frame.selection()).columns:
-            # "Avg., Min and Max Time (ns)" stands for three.
-            assert column in words or column.split(" ", 1)[1] in words, column
 
 
 class TestKeys:
@@ -113,18 +104,18 @@ class TestKeys:
 
     @pytest.mark.parametrize("name", REPORTS)
     def test_no_two_columns_of_a_report_share_a_key_and_every_time_has_its_unit(
-        self, gpu_frame: ProfileView, name: str
+        self, gpu_view: ProfileView, name: str
     ) -> None:
-        report = make_report(name, gpu_frame, REF, gpu_frame.selection())
+        report = make_report(name, gpu_view, REF, gpu_view.selection())
         keys = [report.keys.get(column) or json_key(column) for column in report.columns]
         assert len(set(keys)) == len(keys)
         assert not [key for key in keys if "time" in key.split("_") and not key.endswith(("_ns", "_percent"))]
 
 
 class TestDetail:
-    def test_an_op_has_its_instances_times(self, gpu_frame: ProfileView) -> None:
+    def test_an_op_has_its_instances_times(self, gpu_view: ProfileView) -> None:
         """Three calls of 60 µs with one launch call of 2 µs, of a kernel of 200 µs."""
-        row = row_of("detail", gpu_frame, Op_Name="conv1/conv2d", Direction="fprop")
+        row = row_of("detail", gpu_view, Op_Name="conv1/conv2d", Direction="fprop")
         assert (row["No. Calls"], row["No. Kernel Calls"]) == (3, 3)
         assert (row["TC Eligibility"], row["Using TC"]) == (True, False)
         for figure, each in (("CPU", 60_000), ("GPU", 200_000), ("CPU Overhead", 58_000), ("GPU Idle", 0)):
@@ -134,24 +125,24 @@ class TestDetail:
         # An image of 32 x 32 becomes 30 x 30: 2 * 8 * 16 * 30 * 30 * 3 * 3 * 3, in each of 3 calls.
         assert row["FLOPs"] == 3 * 2 * 8 * 16 * 30 * 30 * 27
 
-    def test_several_backward_nodes_of_an_op_are_one_instance(self, gpu_frame: ProfileView) -> None:
+    def test_several_backward_nodes_of_an_op_are_one_instance(self, gpu_view: ProfileView) -> None:
         """The node of 30 µs and that of 6 µs behind it."""
-        row = row_of("detail", gpu_frame, Op_Name="fc/linear", Direction="bprop")
+        row = row_of("detail", gpu_view, Op_Name="fc/linear", Direction="bprop")
         assert row["No. Calls"] == 3
         assert (row["Min CPU Time (ns)"], row["Max CPU Time (ns)"]) == (36_000, 36_000)
 
-    def test_a_backward_op_has_the_shapes_of_the_op_that_it_runs(self, gpu_frame: ProfileView) -> None:
-        row = row_of("detail", gpu_frame, Op_Name="conv1/conv2d", Direction="bprop")
+    def test_a_backward_op_has_the_shapes_of_the_op_that_it_runs(self, gpu_view: ProfileView) -> None:
+        row = row_of("detail", gpu_view, Op_Name="conv1/conv2d", Direction="bprop")
         assert row["Input Shapes"] == ["[8, 16, 30, 30]", "[8, 3, 32, 32]", "[16, 3, 3, 3]"]
 
-    def test_overhead_leaves_out_a_cuda_call_that_waits(self, gpu_frame: ProfileView) -> None:
+    def test_overhead_leaves_out_a_cuda_call_that_waits(self, gpu_view: ProfileView) -> None:
         """`aten::item` is 2 µs longer than the cudaStreamSynchronize in it."""
-        row = row_of("detail", gpu_frame, Op_Type="item")
+        row = row_of("detail", gpu_view, Op_Type="item")
         assert row["Total CPU Overhead Time (ns)"] == 3 * 2_000
         assert row["Total GPU Time (ns)"] == 0
 
-    def test_work_outside_every_op_is_an_op_of_its_kernels_name(self, gpu_frame: ProfileView) -> None:
-        (row,) = [row for row in rows_of("detail", gpu_frame) if row["Op Name"].startswith("unassociated_")]
+    def test_work_outside_every_op_is_an_op_of_its_kernels_name(self, gpu_view: ProfileView) -> None:
+        (row,) = [row for row in rows_of("detail", gpu_view) if row["Op Name"].startswith("unassociated_")]
         assert row["Op Name"] == f"unassociated_{row['Op Type']}"
         assert row["Op Type"].startswith("void at::native::vectorized_elementwise_kernel")
         assert (row["Total GPU Time (ns)"], row["Total CPU Time (ns)"]) == (5_000, 2_000)
@@ -184,9 +175,9 @@ class TestDetail:
         assert row_of("detail", view, Op_Type="norm")["Total GPU Idle Time (ns)"] == 5_000 + 15_000
         assert row_of("detail", view, Op_Type="relu")["Total GPU Idle Time (ns)"] == 0
 
-    def test_orphans_are_in_no_step_and_in_the_first_interval_of_a_key_node(self, gpu_frame: ProfileView) -> None:
+    def test_orphans_are_in_no_step_and_in_the_first_interval_of_a_key_node(self, gpu_view: ProfileView) -> None:
         """One kernel of 50 µs was launched before the recording, by an unknown call."""
-        cut = ProfileView(with_key_node(gpu_frame.profile, "conv1/conv2d"))
+        cut = ProfileView(with_key_node(gpu_view.profile, "conv1/conv2d"))
         (row,) = [row for row in rows_of("detail", cut, 0, 0) if row["Op Name"].startswith("unassociated_")]
         assert row["Total GPU Time (ns)"] == 50_000
         assert row["Total CPU Time (ns)"] is None
@@ -195,17 +186,17 @@ class TestDetail:
         # Of the two instances one has a known launch.
         assert (row["Total CPU Time (ns)"], row["Avg. CPU Time (ns)"]) == (2_000, 2_000)
 
-    def test_without_a_gpu_there_is_cpu_time_alone(self, cpu_frame: ProfileView) -> None:
-        row = row_of("detail", cpu_frame, Op_Name="fc/linear", Direction="fprop")
+    def test_without_a_gpu_there_is_cpu_time_alone(self, cpu_view: ProfileView) -> None:
+        row = row_of("detail", cpu_view, Op_Name="fc/linear", Direction="fprop")
         assert row["Total CPU Time (ns)"] == 60_000
         assert {row[f"Total {figure} Time (ns)"] for figure in ("GPU", "CPU Overhead", "GPU Idle")} == {None}
-        report = make_report("detail", cpu_frame, REF, cpu_frame.selection())
+        report = make_report("detail", cpu_view, REF, cpu_view.selection())
         assert "GPU Time, CPU Overhead and GPU Idle Time are empty: nothing ran on a GPU." in report.notes
 
 
 class TestOtherReports:
-    def test_the_iteration_report_has_each_launch_in_order_of_start(self, gpu_frame: ProfileView) -> None:
-        rows = rows_of("iteration", gpu_frame)
+    def test_the_iteration_report_has_each_launch_in_order_of_start(self, gpu_view: ProfileView) -> None:
+        rows = rows_of("iteration", gpu_view)
         starts = [row["GPU Start Time (ns)"] for row in rows]
         assert starts == sorted(starts)
         assert {row["Iteration"] for row in rows} == {5, 6, 7}
@@ -237,8 +228,8 @@ class TestOtherReports:
         assert {row["API Call Start (ns)"] - rows[0]["API Call Start (ns)"] for row in rows} == {0}
         assert [row["Total API Time (ns)"] for row in rows_of("kernel", trace.view())] == [9_000, None]
 
-    def test_an_op_type_holds_forward_and_backward(self, gpu_frame: ProfileView) -> None:
-        row = row_of("op_type", gpu_frame, Op_Name="conv2d")
+    def test_an_op_type_holds_forward_and_backward(self, gpu_view: ProfileView) -> None:
+        row = row_of("op_type", gpu_view, Op_Name="conv2d")
         assert (row["No. Nodes"], row["No. Calls"]) == (2, 6)
         assert (row["Min GPU Time (ns)"], row["Max GPU Time (ns)"], row["Avg. GPU Time (ns)"]) == (
             200_000,
@@ -256,8 +247,8 @@ class TestOtherReports:
         row = row_of("op_type", trace.view(), Op_Name="relu")
         assert (row["Total GPU Time (ns)"], row["Flattened GPU Time (ns)"]) == (40_000, 30_000)
 
-    def test_a_module_has_its_times_per_iteration(self, gpu_frame: ProfileView) -> None:
-        row = row_of("group_node", gpu_frame, Name="conv1")
+    def test_a_module_has_its_times_per_iteration(self, gpu_view: ProfileView) -> None:
+        row = row_of("group_node", gpu_view, Name="conv1")
         assert (row["No. Calls Aggregated"], row["No. TC Eligibility Ops"], row["No. Node Ops Using TC"]) == (6, 2, 0)
         assert [row[f"{which} GPU Time (ns)"] for which in ("Total", "Avg.", "Min", "Max")] == [
             1_500_000,
@@ -276,11 +267,11 @@ class TestOtherReports:
         assert report.rows == []
         assert "pass model=" in report.notes[0]
 
-    def test_cuda_calls_are_listed_by_name(self, gpu_frame: ProfileView) -> None:
-        row = row_of("api", gpu_frame, API_Call="cudaLaunchKernel")
+    def test_cuda_calls_are_listed_by_name(self, gpu_view: ProfileView) -> None:
+        row = row_of("api", gpu_view, API_Call="cudaLaunchKernel")
         # Six kernels a step, and one outside every op.
         assert (row["No. Calls"], row["No. Launched"], row["Total Time (ns)"]) == (19, 19, 38_000)
-        copy = row_of("api", gpu_frame, API_Call="cudaMemcpyAsync")
+        copy = row_of("api", gpu_view, API_Call="cudaMemcpyAsync")
         assert (copy["No. Calls"], copy["Avg. Time (ns)"]) == (3, 2_000)
 
     def test_a_driver_call_in_a_runtime_call_counts_once_in_the_share(self, new_trace) -> None:
@@ -295,9 +286,9 @@ class TestOtherReports:
         assert (rows["cudaLaunchKernel"]["Self Time (ns)"], rows["cudaLaunchKernel"]["Time (%)"]) == (5_000, 25.0)
         assert (rows["cuLaunchKernel"]["Self Time (ns)"], rows["cuLaunchKernel"]["No. Launched"]) == (15_000, 1)
 
-    def test_copies_have_their_size_and_bandwidth(self, gpu_frame: ProfileView) -> None:
+    def test_copies_have_their_size_and_bandwidth(self, gpu_view: ProfileView) -> None:
         """98,304 bytes in 20 µs."""
-        (row,) = rows_of("copies", gpu_frame)
+        (row,) = rows_of("copies", gpu_view)
         assert (row["Copy"], row["Size (bytes)"], row["No. Copies"]) == (
             "Memcpy HtoD (Pageable -> Device)",
             98_304,
@@ -317,20 +308,20 @@ class TestOtherReports:
         assert (row["Size (bytes)"], row["Avg. Bandwidth (GB/s)"], row["Total Time (ns)"]) == (None, None, 8_000)
         assert report.notes[0].startswith("Sizes and bandwidths are empty")
 
-    def test_kernel_groups_tell_convolutions_from_copies(self, gpu_frame: ProfileView) -> None:
-        groups = {row["Group ID"]: row for row in rows_of("kernel_groups", gpu_frame)}
+    def test_kernel_groups_tell_convolutions_from_copies(self, gpu_view: ProfileView) -> None:
+        groups = {row["Group ID"]: row for row in rows_of("kernel_groups", gpu_view)}
         assert groups["convolution.implicit_gemm"]["Total GPU Time (ns)"] == 1_500_000
         assert groups["copy.host_to_device"]["Total GPU Time (ns)"] == 60_000
 
-    def test_averages_of_all_iterations_are_those_of_the_whole_recording(self, gpu_frame: ProfileView) -> None:
+    def test_averages_of_all_iterations_are_those_of_the_whole_recording(self, gpu_view: ProfileView) -> None:
         """The orphan is in torch's table, too: seven elementwise kernels, one of them in no step."""
-        name = next(row["Name"] for row in rows_of("averages", gpu_frame) if "vectorized_elementwise" in row["Name"])
-        assert row_of("averages", gpu_frame, Name=name)["# of Calls"] == 5
-        (row,) = [row for row in rows_of("averages", gpu_frame, 0, 0) if row["Name"] == name]
+        name = next(row["Name"] for row in rows_of("averages", gpu_view) if "vectorized_elementwise" in row["Name"])
+        assert row_of("averages", gpu_view, Name=name)["# of Calls"] == 5
+        (row,) = [row for row in rows_of("averages", gpu_view, 0, 0) if row["Name"] == name]
         assert (row["# of Calls"], row["Self CUDA"]) == (1, 10_000)
-        step = row_of("averages", gpu_frame, Name="ProfilerStep*")
+        step = row_of("averages", gpu_view, Name="ProfilerStep*")
         assert (step["# of Calls"], step["CPU total"], step["CPU time avg"]) == (3, 3_000_000, 1_000_000)
-        shares = [row["Self CUDA %"] for row in rows_of("averages", gpu_frame) if row["CPU total"] == 0]
+        shares = [row["Self CUDA %"] for row in rows_of("averages", gpu_view) if row["CPU total"] == 0]
         assert sum(shares) == pytest.approx(100)
 
     def test_no_iterations_are_said_to_be_none(self, new_trace) -> None:

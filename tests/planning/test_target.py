@@ -17,7 +17,7 @@ from tb_dlprof_plugin.planning import PRECISIONS, ForecastError
 from tb_dlprof_plugin.planning.target import target_of
 from tb_dlprof_plugin.profile_view import ProfileView
 
-TRACES = Path(__file__).resolve().parents[2] / "traces"
+TRACES = Path(__file__).resolve().parents[1] / "traces"
 A100 = "NVIDIA A100-SXM4-80GB"
 
 
@@ -55,9 +55,9 @@ def test_a_precision_that_there_is_not(view: ProfileView) -> None:
     assert refused(view, "fp8") == "there is no precision 'fp8'; there is fp32, tf32, fp16, bf16."
 
 
-def test_a_run_without_a_gpu(cpu_frame: ProfileView) -> None:
-    assert "recorded no GPU work" in refused(cpu_frame)
-    assert "Record it on a GPU" in refused(cpu_frame, "fp32")
+def test_a_run_without_a_gpu(cpu_view: ProfileView) -> None:
+    assert "recorded no GPU work" in refused(cpu_view)
+    assert "Record it on a GPU" in refused(cpu_view, "fp32")
 
 
 def test_a_gpu_whose_rates_are_not_known(trained: Callable[..., ProfileView]) -> None:

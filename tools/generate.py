@@ -1,0 +1,49 @@
+"""Writes every file of the repository that is made from tables in the code: `make generate`.
+
+The frontend's types, definitions and shapes, and the marked sections of docs/. With `--docs` also docs/definitions.md,
+which is not part of the repository.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import definition_files
+from generated_docs import documents
+
+from tb_dlprof_plugin.web import typescript, typescript_shapes
+
+ROOT = Path(__file__).resolve().parents[1]
+_FRONTEND = ROOT / "frontend" / "src"
+
+
+def rendered() -> dict[Path, str]:
+    """What each generated file must hold."""
+    return {
+        _FRONTEND / "api" / "types.ts": typescript.render(),
+        _FRONTEND / "testing" / "shapes.ts": typescript_shapes.shapes(),
+        _FRONTEND / "format" / "definitions.ts": definition_files.typescript(),
+        **documents(),
+    }
+
+
+def stale(files: Mapping[Path, str]) -> list[Path]:
+    """Those that are missing or hold something else."""
+    return [path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+
+
+def main(arguments: list[str]) -> int:
+    """Writes what is stale and names it; returns the exit status."""
+    files = rendered()
+    if "--docs" in arguments:
+        files[ROOT / "docs" / "definitions.md"] = definition_files.docs()
+    for path in stale(files):
+        path.write_text(files[path], encoding="utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
