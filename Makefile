@@ -22,6 +22,9 @@ BUNDLE := tb_dlprof_plugin/static/index.js
 FRONTEND_SOURCES := $(shell find frontend -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
 	-not -path '*/coverage/*' 2>/dev/null)
 
+# Tests start some hundred Pythons and TensorBoards: without what the first of them compiled, each compiles it again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Where a Python keeps its packages. A virtual environment made from another one does not see that one's packages by itself.
 PRINT_PURELIB := import sysconfig; print(sysconfig.get_paths()["purelib"])
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from support import leftovers
+from support import leftovers, recorded_runs
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.model.profile import Profile
@@ -25,6 +25,10 @@ from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 from tb_dlprof_plugin.store.run_ref import RunRef
+
+# As many workers as cores run, each with processes of its own: more threads than one would wait for each other.
+for _threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
 
 # What a recording leaves must not depend on whether torch-tb-profiler is installed; the tests of its copies say so.
 os.environ.setdefault("TB_DLPROF_PYTORCH_VIEWS", "0")
@@ -69,13 +73,17 @@ GEMM_KERNELS = {"fp32": FFMA_GEMM, "tf32": TF32_GEMM, "fp16": FP16_GEMM}
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Groups for ``--dist loadgroup``: a file, whose tests share fixtures, unless the test names another group.
+    """Marks browser tests, and makes groups for ``--dist loadgroup``.
+
+    A group is a file, whose tests share fixtures, unless the test names another one.
 
     Groups with the most slow tests come first, so that the workers end at about the same time.
     """
     slow: Counter[str] = Counter()
     group_of: dict[pytest.Item, str] = {}
     for item in items:
+        if TESTS / "e2e" in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
         if (mark := item.get_closest_marker("xdist_group")) is None:
             mark = pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()).mark
             item.add_marker(pytest.mark.xdist_group(*mark.args))
@@ -92,6 +100,12 @@ def _no_process_outlives_the_tests() -> Iterator[None]:
         patch.setenv(leftovers.MARK, str(os.getpid()))
         yield
     assert leftovers.leftovers() == []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _recorded_runs_stay_as_they_are() -> Iterator[None]:
+    yield
+    assert recorded_runs.changed_views() == []
 
 
 class TraceBuilder:

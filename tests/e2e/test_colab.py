@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Frame, FrameLocator, Page, expect
 from support.colab_proxy import ColabProxy, start_colab_proxy, tensorboard_cell
+from support.recorded_runs import recorded_view
 from support.tensorboard import RECORDED, start_tensorboard
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.notebook import colab_script, page_path
 from tb_dlprof_plugin.pages.overview import overview
-from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 FP32, AMP, LATER = "lenet/fp32", "lenet/amp-fp16", "mlp/fp32"
@@ -69,8 +68,7 @@ def nothing_was_lost(proxy: ColabProxy) -> None:
 
 
 def headline_of(run: str) -> str:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
-    frame = ProfileView(stored.profile)
+    frame = recorded_view(RECORDED / run)
     return overview(frame, RunRef(run, "", 0, 0), frame.selection()).headline
 
 

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
-from support.tensorboard import RECORDED, Server, Watched, holding
+from support.tensorboard import Server, Watched, holding
 
 RUN, OTHER = "lenet/fp32", "lenet/amp-fp16"
 _PAGE_MS = 30_000
 
 
 @pytest.fixture(scope="module")
-def load_fast() -> str:
-    """One loader is enough: nothing here depends on it."""
-    return "false"
-
-
-@pytest.fixture(scope="module")
-def server(serve: Callable[[Path, int], Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
-    root = tmp_path_factory.mktemp("history")
-    for run in (RUN, OTHER):
-        shutil.copytree(RECORDED / run, root / run)
-    return serve(root, 2)
+def server(shared: Callable[[str], Server]) -> Server:
+    return shared("few")
 
 
 def _shows(where: FrameLocator | Page, heading: str, run: str = RUN) -> None:
@@ -67,9 +56,7 @@ def test_back_shows_the_page_and_the_run_before(server: Server, watched: Watched
     _shows(where, "Memory")
     page.go_back()
     _shows(where, "Ops")
-    # Alone, nothing around the page says where its icon is, which the browser then asks for.
-    assert [error for error in watched.errors if not (alone and "404" in error)] == []
-    assert watched.foreign == []
+    assert (watched.errors, watched.foreign) == ([], [])
 
 
 def test_another_tab_of_tensorboard_is_a_step_too(server: Server, watched: Watched) -> None:

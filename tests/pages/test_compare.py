@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.recorded_runs import recorded_view
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.pages.compare import CompareInput, ComparePage, compare_op, compare_page
-from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.profile_view import Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -19,8 +19,7 @@ KERNEL = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunc
 
 
 def recorded(name: str) -> CompareInput:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / name)
-    view = ProfileView(stored.profile)
+    view = recorded_view(RECORDED / name)
     return CompareInput(view, RunRef(name, "", 0, 0), view.selection())
 
 
