@@ -1,13 +1,13 @@
-/** The first lines of a page: its title, its answer in one sentence, the range of iterations that it is about, what separates them, and whether they can be trusted. */
+/** The first lines of a page: its answer in one sentence, and whether the recording can be trusted. Tells the header its range of iterations. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { profileQuery } from "../api/queries";
 import type { SelectedRange } from "../api/types";
 import { takePageFocus } from "../state/pageFocus";
-import { NoSteps, ProfileKeyNode } from "./KeyNodePicker";
-import { RangePicker } from "./RangePicker";
+import { NoSteps } from "./KeyNodePicker";
 import { TrustLine } from "./TrustLine";
 import { profileParam, rangeParam } from "../state/sharedParams";
+import { shownRange } from "../state/shownRange";
 
 interface PageHeadProps {
   title: string;
@@ -23,23 +23,25 @@ export function PageHead({ title, subtitle, headline, range, children }: PageHea
   useEffect(() => {
     if (heading.current) takePageFocus(heading.current, headline);
   }, []);
+  useLayoutEffect(() => {
+    shownRange.value = range ?? null;
+  }, [range]);
+  useEffect(
+    () => () => {
+      shownRange.value = null;
+    },
+    [],
+  );
   return (
     <div class="page-head">
-      <div class="page-title">
-        <h1 ref={heading} tabIndex={-1}>
-          {title}
-        </h1>
-        {subtitle && <span class="subtitle">{subtitle}</span>}
-        {range && range.found_by !== "none" && (
-          <span class="page-iterations">
-            <RangePicker range={range} />
-            <ProfileKeyNode range={range} />
-          </span>
-        )}
-      </div>
+      {/* The header says which page it is; who listens is told here. */}
+      <h1 class="hidden" ref={heading} tabIndex={-1}>
+        {title}
+      </h1>
       <p class="headline" data-testid="headline">
         {headline}
       </p>
+      {subtitle && <p class="subtitle">{subtitle}</p>}
       {range && <RecordingTrust />}
       {range?.found_by === "none" && <NoSteps range={range} />}
       {children}

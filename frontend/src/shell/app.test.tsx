@@ -387,6 +387,7 @@ describe("the frame", () => {
 
   it("keeps page, run and range in the address", async () => {
     await open("");
+    await click(byId("place-explore"));
     await click(byId("nav-tensor-cores"));
     expect(window.location.hash).toBe(hash({ page: "tensor_cores", run: "resnet50/fp32" }));
     expect(byId("range-numbers")?.textContent).toBe("Iterations 3–12");

@@ -77,7 +77,7 @@ export function OverviewPage({ data }: { data: Overview }) {
   const findings = <Findings findings={data.findings} />;
   return (
     <>
-      <PageHead title="Overview" subtitle={data.title} headline={data.headline} range={data.range} />
+      <PageHead title="Summary" subtitle={data.title} headline={data.headline} range={data.range} />
       <KeyFigures summary={summary} stepWords={data.step_words} hasGpu={data.has_gpu} />
       {data.has_gpu ? (
         <>
