@@ -1,10 +1,10 @@
-"""The Overview page: DLProf's dashboard."""
+"""The Summary page: where the time of a step goes and what would save most of it, and DLProf's dashboard."""
 
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
-from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.metrics.iterations import (
     StepTotals,
     category_sums,
@@ -16,8 +16,6 @@ from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.step_phases import step_parts
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
-from tb_dlprof_plugin.model.formatting import duration, share
-from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.pages.common import (
     Coverage,
     NoteItem,
@@ -30,8 +28,8 @@ from tb_dlprof_plugin.pages.common import (
     selected_range,
     step_figures,
 )
+from tb_dlprof_plugin.pages.findings import shown_advice
 from tb_dlprof_plugin.pages.gpus import GpuUse, gpus
-from tb_dlprof_plugin.pages.idle_text import idle_words
 from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar
 from tb_dlprof_plugin.pages.ops import op_rows
 from tb_dlprof_plugin.pages.precision import (
@@ -40,6 +38,7 @@ from tb_dlprof_plugin.pages.precision import (
     numeric_health_panel,
     precision_summary,
 )
+from tb_dlprof_plugin.pages.step_account import KERNELS_LABEL, account_slices, headline, part_labels
 from tb_dlprof_plugin.pages.step_text import step_words
 from tb_dlprof_plugin.pages.system import SystemItem, system_items
 from tb_dlprof_plugin.pages.trust import TrustVerdict, trust_verdict
@@ -55,11 +54,14 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
     steps without the profiler, ``wall_clock_ns`` of as many as were selected; ``step_low_ns`` and ``step_high_ns`` are
     the ends of the interval of ``average_iteration_ns``. The recorded steps took ``recorded_iteration_ns`` on average,
     with ``iteration_deviation_ns`` among them; ``recorder_ns`` is the recorder's overhead over all of them.
+    ``tensor_core_eligible_ns`` is the kernel time of eligible ops, of which the Tensor Core utilization is a share.
+    ``threads`` is the number of CPU threads with recorded calls.
     """
 
     wall_clock_ns: int
     gpu_utilization_percent: float | None
     tensor_core_kernel_utilization_percent: float | None
+    tensor_core_eligible_ns: int | None
     tensor_core_time_percent: float | None
     gpu_busy_ns: int | None
     total_iterations: int
@@ -75,6 +77,7 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
     recorder_ns: int
     iteration_deviation_ns: int | None
     samples_per_second: float | None
+    threads: int
     peak_memory_bytes: int | None
     memory_bytes: int | None
 
@@ -89,18 +92,26 @@ class Category(msgspec.Struct, frozen=True):
 
 
 class FindingLine(msgspec.Struct, frozen=True):
-    """A finding in one line; the Advice page has the rest."""
+    """A finding in one line; the Advice page has the rest.
+
+    Its saving per step lies between ``low_ns`` and ``high_ns``; ``saving_percent`` is of the step without the profiler.
+    """
 
     id: str
     rule: str
     severity: str
     title: str
     saving_ns: int | None
+    low_ns: int | None
+    high_ns: int | None
     saving_percent: float | None
 
 
 class Overview(msgspec.Struct, frozen=True):
-    """Everything on the Overview page. ``headline`` answers "where did the time go?" in one sentence.
+    """Everything on the Summary page. ``headline`` answers "where did the time go?" in one sentence.
+
+    ``account`` is one step without the profiler by what it consists of: its times sum to the step, and are those of the
+    waterfall on the Compare page. ``findings`` by falling expected saving.
 
     ``step_words`` gives the source of the step's length. Shares are of steps without the profiler; ``iterations`` are
     as recorded, with the recorder's part as the last of ``categories``. ``bars_note`` says what a bar represents, empty
@@ -110,6 +121,7 @@ class Overview(msgspec.Struct, frozen=True):
     ref: RunRef
     title: str
     headline: str
+    account: list[Slice]
     trust: TrustVerdict
     step: StepFigures
     step_words: str
@@ -135,13 +147,6 @@ class Overview(msgspec.Struct, frozen=True):
 
 
 _TOP_OPS = 10
-_PARTS = {
-    Role.FORWARD: "Forward",
-    Role.BACKWARD: "Backward",
-    Role.OPTIMIZER: "Optimizer",
-    Role.DATALOADER: "Data loading",
-    Role.OTHER: "Other",
-}
 CATEGORIES: dict[str, tuple[str, str]] = {
     "tensor_core": ("Tensor Cores", "A Tensor Core kernel runs on the GPU."),
     "other_kernels": ("Other kernels", "Another kernel runs and no Tensor Core kernel does."),
@@ -166,7 +171,8 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
     return Overview(
         ref=ref,
         title=run_title(view),
-        headline=_headline(view, selection, steps),
+        headline=headline(view, selection),
+        account=account_slices(view, selection),
         trust=trust_verdict(view, selection),
         step=step_figures(steps.estimate),
         step_words=step_words(steps.estimate),
@@ -193,9 +199,11 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
                 f.severity,
                 f.title,
                 f.saving.expected_ns if f.saving else None,
+                f.saving.low_ns if f.saving else None,
+                f.saving.high_ns if f.saving else None,
                 f.saving.percent if f.saving else None,
             )
-            for f in advise(view, selection).findings
+            for f in shown_advice(view, selection).findings
         ],
         coverage=coverage_of(view),
         notes=[NoteItem(n.code, n.text, n.count) for n in profile.notes],
@@ -213,6 +221,7 @@ def _summary(
         wall_clock_ns=steps.wall_ns,
         gpu_utilization_percent=steps.gpu_utilization,
         tensor_core_kernel_utilization_percent=tensor_cores.utilization if profile.has_gpu else None,
+        tensor_core_eligible_ns=tensor_cores.eligible_ns if profile.has_gpu else None,
         tensor_core_time_percent=time_split(view, selection).tensor_core_percent,
         gpu_busy_ns=steps.gpu_busy_ns,
         total_iterations=len(profile.iterations),
@@ -228,6 +237,7 @@ def _summary(
         recorder_ns=steps.recorder_ns,
         iteration_deviation_ns=steps.deviation_ns,
         samples_per_second=steps.samples_per_second(facts.batch_size),
+        threads=len(np.unique(profile.calls.thread)),
         peak_memory_bytes=facts.peak_memory_allocated_bytes,
         memory_bytes=gpu.memory_bytes if gpu else None,
     )
@@ -240,15 +250,13 @@ def _resource_usage(view: ProfileView, selection: Selection, steps: StepTotals) 
     if not time_split(view, selection).tensor_cores_known:
         times["other_kernels"] = (times["other_kernels"] or 0) + (times["tensor_core"] or 0)
         times["tensor_core"] = None
-        labels["other_kernels"] = "Kernels, on Tensor Cores or not"
+        labels["other_kernels"] = KERNELS_LABEL
     return [Slice(name, labels[name], value, percent(value, steps.wall_ns)) for name, value in times.items()]
 
 
 def _parts(view: ProfileView, selection: Selection, wall_ns: int) -> list[Slice]:
     parts = step_parts(view, selection)
-    labels = dict(_PARTS)
-    if parts[Role.FORWARD] is None:
-        labels[Role.OTHER] = "Forward and other"
+    labels = part_labels(parts)
     return [Slice(part.name.lower(), labels[part], value, percent(value, wall_ns)) for part, value in parts.items()]
 
 
@@ -301,20 +309,3 @@ def _bars(view: ProfileView, selection: Selection, steps: StepTotals) -> list[It
         return iteration_bar(view, selection, (first, last), known, takes_rounding=list(CATEGORIES).index("other"))
 
     return [bar(*span) for span in bar_spans(len(view.profile.iterations))]
-
-
-def _headline(view: ProfileView, selection: Selection, steps: StepTotals) -> str:
-    average = duration(steps.average_ns)
-    known = {name: value for name, value in steps.category_ns.items() if value is not None}
-    if not view.profile.has_gpu:
-        first = max(known, key=lambda name: known[name])
-        part = share(percent(known[first], steps.wall_ns))
-        return f"Each step takes {average} on the CPU; the largest part is {CATEGORIES[first][0]}, {part}."
-    told = time_split(view, selection).tensor_cores_known
-    tensor = share(percent(known.get("tensor_core"), steps.wall_ns) if told else None)
-    works = f"works {share(steps.gpu_utilization)}"
-    idle = idle_words(view, selection)
-    if idle is not None and (steps.gpu_idle_percent or 0.0) > (steps.gpu_utilization or 0.0):
-        return f"The GPU {idle} of each {average} step; it {works}, {tensor} on Tensor Cores."
-    text = f"The GPU {works} of each {average} step, {tensor} on Tensor Cores"
-    return f"{text}, and {idle}." if idle else f"{text}."

@@ -2,10 +2,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { profileQuery } from "../api/queries";
-import type { SelectedRange } from "../api/types";
+import type { SelectedRange, TrustVerdict } from "../api/types";
 import { takePageFocus } from "../state/pageFocus";
 import { NoSteps } from "./KeyNodePicker";
-import { TrustLine } from "./TrustLine";
+import { Trust, TrustLine } from "./TrustLine";
 import { profileParam, rangeParam } from "../state/sharedParams";
 import { shownRange } from "../state/shownRange";
 
@@ -14,10 +14,12 @@ interface PageHeadProps {
   subtitle?: string;
   headline: string;
   range?: SelectedRange;
+  /** The verdict on the recording where the page has it: in few words, or above all else where it is poor. */
+  trust?: TrustVerdict;
   children?: ComponentChildren;
 }
 
-export function PageHead({ title, subtitle, headline, range, children }: PageHeadProps) {
+export function PageHead({ title, subtitle, headline, range, trust, children }: PageHeadProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only as the page comes up: a later headline is no arrival.
   useEffect(() => {
@@ -38,11 +40,12 @@ export function PageHead({ title, subtitle, headline, range, children }: PageHea
       <h1 class="hidden" ref={heading} tabIndex={-1}>
         {title}
       </h1>
+      {trust?.verdict === "poor" && <Trust trust={trust} form="banner" />}
       <p class="headline" data-testid="headline">
         {headline}
       </p>
       {subtitle && <p class="subtitle">{subtitle}</p>}
-      {range && <RecordingTrust />}
+      {trust ? trust.verdict !== "poor" && <Trust trust={trust} form="short" /> : range && <RecordingTrust />}
       {range?.found_by === "none" && <NoSteps range={range} />}
       {children}
     </div>
