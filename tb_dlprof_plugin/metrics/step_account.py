@@ -13,6 +13,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.metrics.gpu_busy import gpu_busy_ns
+from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.metrics.op_sites import Run, run_of
 from tb_dlprof_plugin.metrics.step_buckets import (
     BUCKET_OF_ACTIVITY,
@@ -24,6 +25,7 @@ from tb_dlprof_plugin.metrics.step_buckets import (
     bucket_times,
 )
 from tb_dlprof_plugin.metrics.step_idle import step_idle
+from tb_dlprof_plugin.metrics.step_phases import PARTS, parts_by_iteration
 from tb_dlprof_plugin.metrics.without_recorder import shortened
 from tb_dlprof_plugin.model.profile import Floats, Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -64,6 +66,28 @@ def step_account(view: ProfileView, selection: Selection) -> StepAccount:
     run = run_of(view, selection)
     basis: Basis = "gpu" if view.profile.has_gpu else "cpu"
     return account_of(run, bucket_times(run, basis), basis)
+
+
+def iterations_with_recorder(view: ProfileView, selection: Selection) -> Ints:
+    """Recorded time of every iteration by bucket and, last, the recorder (ns); rows sum to the iterations.
+
+    The buckets are those of `step_account`, without a GPU the parts of a step in the order of `step_phases.PARTS`. Means
+    over the GPUs. Each iteration has the mean part of the recorder of the selected ones, as far as it has time that the
+    recorder can have lengthened.
+    """
+    durations = view.profile.iterations.duration_ns
+    if view.profile.has_gpu:
+        keys = list(GPU_BUCKETS)
+        recorded = bucket_times(run_of(view, view.selection()), "gpu")
+        times, slowed, rest = recorded.by_iteration // recorded.gpus, _SLOWED["gpu"], _REST["gpu"]
+    else:
+        keys = [part.name.lower() for part in PARTS]
+        times, slowed, rest = parts_by_iteration(view).sum(axis=1), _SLOWED["cpu"], _REST["cpu"]
+    times[:, keys.index(rest)] += durations - times.sum(axis=1)
+    groups = [[keys.index(key) for key in group] for group in slowed]
+    mean = round(step_totals(view, selection).recorder_ns / selection.count)
+    part = np.minimum(mean, times[:, [column for group in groups for column in group]].sum(axis=1))
+    return np.concatenate((shortened(times, groups, part), part[:, None]), axis=1)
 
 
 def account_of(run: Run, times: BucketTimes, basis: Basis) -> StepAccount:

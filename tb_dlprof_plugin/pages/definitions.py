@@ -164,11 +164,6 @@ DEFINITIONS: dict[str, str] = {
     "matched": (
         "Share of the time in ops for which the other run has a counterpart, of all but casts and GradScaler's work."
     ),
-    "stepAccount": (
-        "What a step without the profiler consists of, by the clock: each moment counts once, and the times add up to "
-        "the step. Time in which the GPU waits counts as what the CPU does meanwhile."
-    ),
-    "dlprofCategories": "DLProf's own categories and totals over the selected iterations.",
     "cpuThreads": "CPU threads with recorded calls.",
     "waterfall": (
         "Where a step's time is, by the clock, in buckets that exclude each other: on each side they add up "

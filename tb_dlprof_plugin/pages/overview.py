@@ -8,12 +8,12 @@ import numpy as np
 from tb_dlprof_plugin.metrics.iterations import (
     StepTotals,
     category_sums,
-    iterations_with_recorder,
     percent,
     step_totals,
 )
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.ops import op_totals
+from tb_dlprof_plugin.metrics.step_account import iterations_with_recorder
 from tb_dlprof_plugin.metrics.step_phases import step_parts
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
 from tb_dlprof_plugin.pages.common import (
@@ -28,6 +28,7 @@ from tb_dlprof_plugin.pages.common import (
     selected_range,
     step_figures,
 )
+from tb_dlprof_plugin.pages.definitions import SLICES
 from tb_dlprof_plugin.pages.findings import shown_advice
 from tb_dlprof_plugin.pages.gpus import GpuUse, gpus
 from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar
@@ -114,8 +115,8 @@ class Overview(msgspec.Struct, frozen=True):
     waterfall on the Compare page. ``findings`` by falling expected saving.
 
     ``step_words`` gives the source of the step's length. Shares are of steps without the profiler; ``iterations`` are
-    as recorded, with the recorder's part as the last of ``categories``. ``bars_note`` says what a bar represents, empty
-    if it is one iteration.
+    as recorded, by ``buckets``: those of ``account``, and what the recorder added. ``categories`` are DLProf's, of which
+    ``resource_usage`` has the times. ``bars_note`` says what a bar represents, empty if it is one iteration.
     """
 
     ref: RunRef
@@ -137,6 +138,7 @@ class Overview(msgspec.Struct, frozen=True):
     parts: list[Slice]
     kernel_time: list[Slice]
     tensor_core_efficiency: list[Slice]
+    buckets: list[Category]
     iterations: list[IterationBar]
     bars_note: str
     top_ops: list[OpRow]
@@ -168,11 +170,13 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
     totals = op_totals(view, selection)
     tensor_cores = tensor_core_totals(totals)
     has_gpu = profile.has_gpu
+    account = account_slices(view, selection)
+    buckets = _buckets(account, steps)
     return Overview(
         ref=ref,
         title=run_title(view),
         headline=headline(view, selection),
-        account=account_slices(view, selection),
+        account=account,
         trust=trust_verdict(view, selection),
         step=step_figures(steps.estimate),
         step_words=step_words(steps.estimate),
@@ -181,14 +185,15 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
         precision=precision_summary(view, ref.run),
         numeric_health=numeric_health_panel(view, selection),
         summary=_summary(view, selection, steps, tensor_cores),
-        categories=_categories(view, steps),
+        categories=_categories(view),
         gpu_utilization=_utilization(steps),
         gpus=gpus(view, selection),
         resource_usage=_resource_usage(view, selection, steps),
         parts=_parts(view, selection, steps.wall_ns),
         kernel_time=_kernel_time(view, selection) if has_gpu else [],
         tensor_core_efficiency=_efficiency(tensor_cores) if has_gpu else [],
-        iterations=_bars(view, selection, steps),
+        buckets=buckets,
+        iterations=_bars(view, selection, buckets),
         bars_note=bars_note(len(view.profile.iterations)),
         top_ops=op_rows(view, selection)[:_TOP_OPS],
         system=system_items(view),
@@ -260,10 +265,18 @@ def _parts(view: ProfileView, selection: Selection, wall_ns: int) -> list[Slice]
     return [Slice(part.name.lower(), labels[part], value, percent(value, wall_ns)) for part, value in parts.items()]
 
 
-def _categories(view: ProfileView, steps: StepTotals) -> list[Category]:
+def _categories(view: ProfileView) -> list[Category]:
     known = category_sums(view, slice(None))
     return [
         Category(name, label, definition, known[name] is not None) for name, (label, definition) in CATEGORIES.items()
+    ]
+
+
+def _buckets(account: list[Slice], steps: StepTotals) -> list[Category]:
+    """What a step consists of, and what the recorder added."""
+    definitions = SLICES["account"]
+    return [
+        Category(part.key, part.label, definitions[part.key], part.value_ns is not None) for part in account
     ] + ([RECORDER] if steps.recorder_ns else [])
 
 
@@ -299,13 +312,19 @@ def _efficiency(totals: TensorCoreTotals) -> list[Slice]:
     return [Slice(key, label, value, percent(value, totals.eligible_ns)) for key, label, value in parts]
 
 
-def _bars(view: ProfileView, selection: Selection, steps: StepTotals) -> list[IterationBar]:
+def _bars(view: ProfileView, selection: Selection, buckets: list[Category]) -> list[IterationBar]:
     times = iterations_with_recorder(view, selection)
-    shown = [category.recorded for category in _categories(view, steps)]
+    keys = [bucket.key for bucket in buckets]
+    if not view.profile.has_gpu:
+        rest = keys.index("other")
+    else:
+        rest = keys.index("idle")
+        if not buckets[keys.index("tensor_core")].recorded:
+            times[:, keys.index("other_compute")] += times[:, keys.index("tensor_core")]
 
     def bar(first: int, last: int) -> IterationBar:
         sums = times[first : last + 1].sum(axis=0).tolist()
-        known = [value if recorded else None for value, recorded in zip(sums, shown, strict=False)]
-        return iteration_bar(view, selection, (first, last), known, takes_rounding=list(CATEGORIES).index("other"))
+        known = [value if bucket.recorded else None for value, bucket in zip(sums, buckets, strict=False)]
+        return iteration_bar(view, selection, (first, last), known, takes_rounding=rest)
 
     return [bar(*span) for span in bar_spans(len(view.profile.iterations))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.metrics.iterations import StepTotals, percent, step_totals
+from tb_dlprof_plugin.metrics.iterations import percent, step_totals
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.step_account import step_account, whole_numbers
 from tb_dlprof_plugin.metrics.step_phases import step_parts
@@ -62,27 +62,21 @@ def part_labels(parts: dict[Role, int | None]) -> dict[Role, str]:
 def headline(view: ProfileView, selection: Selection) -> str:
     """Where the time of a step goes, in one sentence; if the recording is not reliable, the sentence says so."""
     steps = step_totals(view, selection)
-    text = _on_gpu(view, selection, steps) if view.profile.has_gpu else _on_cpu(view, selection, steps)
-    if trust(view, selection).verdict != "poor":
-        return text
-    return f"Not reliable: {text[0].lower()}{text[1:]}"
+    reliable = trust(view, selection).verdict != "poor"
+    # The length of a step that is not known well is given with its interval, which a sentence has no room for.
+    length = duration(steps.average_ns) if reliable else ""
+    tell = _on_gpu if view.profile.has_gpu else _on_cpu
+    text = tell(view, selection, length)
+    return text if reliable else f"Not reliable: {text[0].lower()}{text[1:]}"
 
 
 def _slice(key: str, label: str, value_ns: int | None, step_ns: int) -> Slice:
     return Slice(key, label, value_ns, percent(value_ns, step_ns))
 
 
-def _interval(view: ProfileView, selection: Selection, steps: StepTotals) -> str:
-    """The step's interval if the recording is not reliable: then its length alone says too much; else ""."""
-    if trust(view, selection).verdict != "poor":
-        return ""
-    low, high = duration(steps.estimate.low_ns), duration(steps.estimate.high_ns)
-    return f"about {duration(steps.average_ns)}" if low == high else f"{low} to {high}"
-
-
-def _on_gpu(view: ProfileView, selection: Selection, steps: StepTotals) -> str:
-    interval = _interval(view, selection, steps)
-    step = f"each step of {interval}" if interval else f"each {duration(steps.average_ns)} step"
+def _on_gpu(view: ProfileView, selection: Selection, length: str) -> str:
+    steps = step_totals(view, selection)
+    step = f"each {length} step" if length else "each step"
     told = time_split(view, selection).tensor_cores_known
     tensor = share(percent(steps.category_ns["tensor_core"], steps.wall_ns) if told else None)
     works = f"works {share(steps.gpu_utilization)}"
@@ -93,7 +87,8 @@ def _on_gpu(view: ProfileView, selection: Selection, steps: StepTotals) -> str:
     return f"{text}, and {idle}." if idle else f"{text}."
 
 
-def _on_cpu(view: ProfileView, selection: Selection, steps: StepTotals) -> str:
+def _on_cpu(view: ProfileView, selection: Selection, length: str) -> str:
+    steps = step_totals(view, selection)
     parts = step_parts(view, selection)
     labels = part_labels(parts)
     shares = {part: percent(value, steps.wall_ns) or 0.0 for part, value in parts.items()}
@@ -102,8 +97,7 @@ def _on_cpu(view: ProfileView, selection: Selection, steps: StepTotals) -> str:
         for part in sorted(shares, key=lambda part: -shares[part])
         if shares[part] >= _LEAST_PERCENT
     ]
-    length = _interval(view, selection, steps) or duration(steps.average_ns)
-    text = f"Each step takes {length} on the CPU"
+    text = f"Each step takes {length} on the CPU" if length else "Each step runs on the CPU"
     text += f": {', '.join(named)}" if named else ""
     top = next(iter(op_rows(view, selection)), None)
     if top is None or not top.cpu_total_ns:

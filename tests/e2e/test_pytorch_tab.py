@@ -98,10 +98,10 @@ def test_its_numbers_are_ours(server: Server) -> None:
         columns = [column["name"] for column in theirs["steps"]["columns"] if "name" in column]
         of = {name: 1 + 2 * index for index, name in enumerate(columns[1:])}
         for row, bar in zip(theirs["steps"]["rows"], bars, strict=True):
-            parts = dict(zip((category["key"] for category in ours["categories"]), bar["category_ns"], strict=True))
-            kernels = parts["tensor_core"] + parts["other_kernels"]
-            assert row[of["Kernel"]] * 1e3 == pytest.approx(kernels, abs=5)
-            assert (row[of["Memcpy"]] + row[of["Memset"]]) * 1e3 == pytest.approx(parts["memory"], abs=5)
+            parts = dict(zip((bucket["key"] for bucket in ours["buckets"]), bar["category_ns"], strict=True))
+            # GradScaler's work has kernels and copies, so that only the sum of both is comparable.
+            busy = sum(parts[key] for key in GPU_BUCKETS if key not in WAITING)
+            assert sum(row[of[key]] for key in ("Kernel", "Memcpy", "Memset")) * 1e3 == pytest.approx(busy, abs=10)
 
         # The Tensor Core row, and its pie.
         slices = {part["key"]: part["value_ns"] for part in ours["kernel_time"]}

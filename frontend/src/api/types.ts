@@ -367,8 +367,8 @@ export interface NoteItem {
  * waterfall on the Compare page. `findings` by falling expected saving.
  *
  * `step_words` gives the source of the step's length. Shares are of steps without the profiler; `iterations` are
- * as recorded, with the recorder's part as the last of `categories`. `bars_note` says what a bar represents, empty
- * if it is one iteration.
+ * as recorded, by `buckets`: those of `account`, and what the recorder added. `categories` are DLProf's, of which
+ * `resource_usage` has the times. `bars_note` says what a bar represents, empty if it is one iteration.
  */
 export interface Overview {
   ref: RunRef;
@@ -390,6 +390,7 @@ export interface Overview {
   parts: Slice[];
   kernel_time: Slice[];
   tensor_core_efficiency: Slice[];
+  buckets: Category[];
   iterations: IterationBar[];
   bars_note: string;
   top_ops: OpRow[];

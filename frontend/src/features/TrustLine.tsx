@@ -19,6 +19,9 @@ interface TrustProps {
   form?: "line" | "short" | "banner";
 }
 
+/** What is wrong; what to do about it follows where the banner is opened. */
+const firstSentence = (text: string): string => /^.*?[.](?= |$)/.exec(text)?.[0] ?? text;
+
 /** The verdict where its reasons are known already. */
 export function Trust({ trust: { verdict, reasons }, of = "Recording", form = "line" }: TrustProps) {
   const style = form === "banner" ? "trust trust-banner" : "trust";
@@ -38,7 +41,10 @@ export function Trust({ trust: { verdict, reasons }, of = "Recording", form = "l
   return (
     <details class={style} data-testid="trust" data-verdict={verdict}>
       <summary>
-        {word} {form !== "short" && <span class="trust-first">{reasons[0]!.text}</span>}
+        {word}{" "}
+        {form !== "short" && (
+          <span class="trust-first">{form === "banner" ? firstSentence(reasons[0]!.text) : reasons[0]!.text}</span>
+        )}
         {more > 0 && <span class="trust-more">{form === "short" ? "why" : `and ${more} more`}</span>}
       </summary>
       <ul>

@@ -98,9 +98,7 @@ describe.each(Object.entries(THEMES))("%s", (_, colours) => {
 });
 
 it("gives what a step consists of, its parts, each category and each precision a colour of its own", () => {
-  const own = [
-    ...new Set([CATEGORIES, ACCOUNT, PARTS, PRECISIONS].flatMap((colours) => Object.values(colours))),
-  ];
+  const own = [...new Set([CATEGORIES, ACCOUNT, PARTS, PRECISIONS].flatMap((colours) => Object.values(colours)))];
   for (const colours of Object.values(THEMES)) expect(new Set(own.map((name) => colours[name])).size).toBe(own.length);
   expect(SERIES.filter((name) => own.includes(name))).toEqual([]);
   // A category's colour elsewhere stands for what lies in that category.

@@ -99,8 +99,6 @@ export const DEFINITIONS = {
   speedup: "Step of the base over step of the candidate, both without the profiler: above 1, the candidate is faster.",
   gain: "How many times better the candidate is: above 1 it is better, below 1 worse, for every measure.",
   matched: "Share of the time in ops for which the other run has a counterpart, of all but casts and GradScaler's work.",
-  stepAccount: "What a step without the profiler consists of, by the clock: each moment counts once, and the times add up to the step. Time in which the GPU waits counts as what the CPU does meanwhile.",
-  dlprofCategories: "DLProf's own categories and totals over the selected iterations.",
   cpuThreads: "CPU threads with recorded calls.",
   waterfall: "Where a step's time is, by the clock, in buckets that exclude each other: on each side they add up to the step without the profiler. First what the GPU works on, Tensor Core kernels before other kernels; where it is idle, what the CPU does, without the recorder's overhead.",
   noise: "There may be no difference: its 95 % interval includes 0. The interval of the steps follows from the uncertainty of each without the profiler, that of ops from the variation of single iterations (Welch). Two recordings may differ by more: clocks, temperature and neighbours change.",

@@ -43,7 +43,7 @@ const runsView = (tab: RunsTab): View => ({
 });
 
 export const PLACES: readonly Place[] = [
-  { id: "summary", title: "Summary", views: [pageView("overview"), pageView("advice")] },
+  { id: "summary", title: "Summary", views: [pageView("overview"), { ...pageView("advice"), title: "All findings" }] },
   {
     id: "explore",
     title: "Explore",

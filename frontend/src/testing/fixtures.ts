@@ -172,22 +172,24 @@ export const trust: TrustPage = {
   ],
 };
 
+const account = slices([
+  ["tensor_core", "Tensor Core kernels", 10_700_000],
+  ["other_compute", "Other kernels", 60_500_000],
+  ["communication", "Communication", 0],
+  ["casts", "Casts", 500_000],
+  ["scaler", "GradScaler", 0],
+  ["copies", "Copies and sets", 1_500_000],
+  ["dataloader", "DataLoader", 12_000_000],
+  ["cpu_launch", "CPU launching work", 9_000_000],
+  ["python", "Python between ops", 4_365_432],
+  ["idle", "Other idle time", 200_000],
+]);
+
 export const overview: Overview = {
   ref,
   title: "ResNet50, fp32, NVIDIA H200",
   headline: "The GPU works 74 % of each 98.8 ms step, 11 % on Tensor Cores, and waits for data 12 %.",
-  account: slices([
-    ["tensor_core", "Tensor Core kernels", 10_700_000],
-    ["other_compute", "Other kernels", 60_500_000],
-    ["communication", "Communication", 0],
-    ["casts", "Casts", 500_000],
-    ["scaler", "GradScaler", 0],
-    ["copies", "Copies and sets", 1_500_000],
-    ["dataloader", "DataLoader", 12_000_000],
-    ["cpu_launch", "CPU launching work", 9_000_000],
-    ["python", "Python between ops", 4_365_432],
-    ["idle", "Other idle time", 200_000],
-  ]),
+  account,
   trust: { verdict: trust.verdict, reasons: trust.reasons },
   step: {
     ms: STEP_NS / 1e6,
@@ -279,11 +281,10 @@ export const overview: Overview = {
     ["not_using", "Eligible, not using", 480_000_000],
     ["unknown", "Eligible, unknown", 32_000_000],
   ]),
+  buckets: account.map(({ key, label }) => ({ key, label, definition: `${label} of a step.`, recorded: true })),
   iterations: Array.from({ length: 10 }, (_, index) => {
     const scale = index === 0 ? 1.6 : 1 + (index % 3) * 0.03;
-    const parts = categories(scale, 10_765_432).map((slice) =>
-      slice.value_ns === null ? null : Math.round(slice.value_ns),
-    );
+    const parts = account.map((slice) => Math.round((slice.value_ns ?? 0) * scale));
     const duration = parts.reduce<number>((sum, value) => sum + (value ?? 0), 0);
     return {
       index,

@@ -6,11 +6,9 @@ import { useResource } from "../../api/useResource";
 import { Card } from "../../components/Card";
 import { SeverityBadge } from "../../components/Severity";
 import { formatNs } from "../../format/duration";
-import { goTo } from "../../state/navigate";
 import { profileParam, rangeParam } from "../../state/sharedParams";
 import { FindingCard, findingElementId } from "../advice/FindingCard";
 import { Notice } from "../advice/Notice";
-import { findingParam } from "../advice/params";
 import { type Interval, type Scale, SavingLine, scaleOf } from "../advice/SavingLine";
 import { type Aside, asideOf, namesSetAside, setAside } from "../advice/setAside";
 
@@ -37,16 +35,7 @@ export function Findings({ findings, entries }: { findings: FindingLine[]; entri
     setAside(finding.rule, aside);
   };
   return (
-    <Card
-      class="summary-findings"
-      title="What to change"
-      testId="overview-findings"
-      actions={
-        <button type="button" class="link" onClick={() => goTo("advice", findingParam.to(null))}>
-          all findings
-        </button>
-      }
-    >
+    <Card class="summary-findings" title="What to change" testId="overview-findings">
       {listed.length === 0 && (
         <p class="muted">
           {findings.length === 0 ? "No rule found anything to change." : "All findings are dismissed or done."}
@@ -161,6 +150,9 @@ function Finding({ finding, number, scale, entries, open, onToggle, onSetAside }
         ) : (
           <span class="finding-line-saving missing">saving unknown</span>
         )}
+        <span class="finding-line-open muted" aria-hidden="true">
+          ▸
+        </span>
       </button>
       {open && error && <p class="muted small">{error.message}</p>}
     </>

@@ -7,7 +7,7 @@ export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; h
   const samples = (
     <Figure
       of="samples"
-      label="Samples per second"
+      label="Samples"
       value={summary.samples_per_second}
       unit="per_second"
       testId="overview-samples"
@@ -49,7 +49,7 @@ export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; h
       {samples}
       <Figure
         of="peakMemory"
-        label="Peak GPU memory"
+        label="Peak memory"
         value={summary.peak_memory_bytes}
         unit="bytes"
         testId="overview-peak-memory"

@@ -8,24 +8,15 @@ import { PageHead } from "../../features/PageHead";
 import { BarsHint } from "../../features/RangePicker";
 import { assign } from "../../state/param";
 import { rangeParam } from "../../state/sharedParams";
-import { applies, ON_GPU } from "./categories";
 import { Findings } from "./Findings";
 import { KeyFigures } from "./KeyFigures";
 import { More } from "./More";
 import { StepBar } from "./StepBar";
 
-const NONE: ReadonlySet<string> = new Set();
-
 export function OverviewPage({ data, entries }: { data: Overview; entries: RunEntry[] }) {
   return (
     <>
-      <PageHead
-        title="Summary"
-        subtitle={data.title}
-        headline={data.headline}
-        range={data.range}
-        trust={data.trust}
-      />
+      <PageHead title="Summary" headline={data.headline} range={data.range} trust={data.trust} />
       <StepBar data={data} />
       <KeyFigures summary={data.summary} hasGpu={data.has_gpu} />
       <Findings findings={data.findings} entries={entries} />
@@ -36,25 +27,26 @@ export function OverviewPage({ data, entries }: { data: Overview; entries: RunEn
 }
 
 function Iterations({ data }: { data: Overview }) {
-  const { summary } = data;
-  const definitions = new Map(data.categories.map((category) => [category.key, category.definition]));
-  const usage = data.resource_usage.filter((slice) => applies(slice, data.has_gpu));
-  // What the recorder added is not part of the step, and so has no share of it.
-  const recorder = data.categories
-    .filter(({ key }) => key === "recorder")
-    .map(({ key, label }) => ({ key, label, value_ns: summary.recorder_ns, percent: null }));
+  // What no iteration has is in no bar and needs no colour.
+  const inBars = data.buckets.filter((_, index) => data.iterations.some((bar) => bar.category_ns[index]));
   return (
-    <Card title={<Term of="iterations">Iterations</Term>} actions={<BarsHint />} testId="overview-iterations">
+    <Card title={<Term of="iterations">Iterations</Term>} testId="overview-iterations">
       <IterationBars
         name="Iterations"
         iterations={data.iterations}
-        categories={data.categories}
-        hidden={data.has_gpu ? NONE : ON_GPU}
+        categories={data.buckets}
+        context="account"
         stepNs={stepLine(data.step)}
         onSelect={(range) => assign(rangeParam.to(range))}
       >
         {data.bars_note && <p class="muted small">{data.bars_note}</p>}
-        <Legend slices={[...usage, ...recorder]} context="resource_usage" definitions={definitions} plain />
+        <Legend
+          slices={inBars.map(({ key, label }) => ({ key, label, value_ns: null, percent: null }))}
+          context="account"
+          definitions={new Map(data.buckets.map(({ key, definition }) => [key, definition]))}
+          plain
+        />
+        <BarsHint />
       </IterationBars>
     </Card>
   );

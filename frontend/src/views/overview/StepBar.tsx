@@ -4,7 +4,6 @@ import { Card } from "../../components/Card";
 import { SLICES as COLUMNS } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
 import { Defined, Term } from "../../components/Term";
-import { Value } from "../../components/Value";
 import { colourOf } from "../../format/colours";
 import { SLICES } from "../../format/definitions";
 import { exactNs, formatNs } from "../../format/duration";
@@ -12,6 +11,14 @@ import { formatPercent } from "../../format/number";
 
 /** What takes less of the step has no line of its own in the list. */
 const LEAST_PERCENT = 1;
+
+/** As short as it can be told from nothing and all; the exact share is its title's. */
+function shortPercent(value: number | null): string {
+  if (value === null || value === 0 || value === 100) return formatPercent(value);
+  if (value < 0.1) return "<0.1 %";
+  if (value > 99.9) return ">99.9 %";
+  return `${value.toFixed(value < 10 || value > 99 ? 1 : 0)} %`;
+}
 
 export function StepBar({ data }: { data: Overview }) {
   const { summary, account } = data;
@@ -27,13 +34,19 @@ export function StepBar({ data }: { data: Overview }) {
       title={
         <>
           <Term of="stepTime">Step</Term>{" "}
-          <span class="step-length" data-testid="overview-step-time" data-value={String(step)}>
+          <span class="step-length">
             {data.trust.verdict === "poor" && <span title="The recording is not reliable">≈ </span>}
-            <Value value={step} unit="ns" />
+            <span
+              class="num"
+              data-testid="overview-step-time"
+              data-value={String(step)}
+              title={`${exactNs(step)}: ${data.step_words}${interval}`}
+            >
+              {formatNs(step)}
+            </span>
           </span>{" "}
-          <span class="step-source muted" title={`${data.step_words}${interval}`}>
-            {data.step_words}
-          </span>
+          {/* What was timed needs no words; what is an estimate looks like one. */}
+          {summary.step_source !== "measured" && <span class="step-source muted">{data.step_words.split(";")[0]}</span>}
         </>
       }
     >
@@ -84,7 +97,7 @@ function List({ account, step }: { account: Slice[]; step: number }) {
               <Defined text={SLICES["account"]?.[slice.key] ?? slice.label}>{slice.label}</Defined>
             </span>
             <span class="num" title={shareOf(slice, step)}>
-              {formatNs(slice.value_ns)} <span class="muted">{formatPercent(slice.percent)}</span>
+              {formatNs(slice.value_ns)} <span class="muted">{shortPercent(slice.percent)}</span>
             </span>
           </li>
         ))}
@@ -96,7 +109,7 @@ function List({ account, step }: { account: Slice[]; step: number }) {
             </Defined>
           </span>
           <span class="num" title={`${exactNs(rest)}, of a step without the profiler (${formatNs(step)})`}>
-            {formatNs(rest)} <span class="muted">{formatPercent((100 * rest) / step)}</span>
+            {formatNs(rest)} <span class="muted">{shortPercent((100 * rest) / step)}</span>
           </span>
         </li>
       )}

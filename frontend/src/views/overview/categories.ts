@@ -2,7 +2,7 @@
 import type { Slice } from "../../api/types";
 
 /** Those that only a recording with a GPU can have. */
-export const ON_GPU: ReadonlySet<string> = new Set(["tensor_core", "other_kernels", "memory"]);
+const ON_GPU: ReadonlySet<string> = new Set(["tensor_core", "other_kernels", "memory"]);
 
 /** Without a GPU its categories are not missing from the recording: they do not apply. */
 export const applies = ({ key }: { key: string }, hasGpu: boolean): boolean => hasGpu || !ON_GPU.has(key);
