@@ -11,8 +11,8 @@ from support.recorded_runs import recorded_view
 
 from tb_dlprof_plugin.comparison.differences import Comparison, compare
 from tb_dlprof_plugin.comparison.match import match_sites
-from tb_dlprof_plugin.comparison.op_sites import Run, run_of
-from tb_dlprof_plugin.comparison.waterfall import bucket_times
+from tb_dlprof_plugin.metrics.op_sites import Run, run_of
+from tb_dlprof_plugin.metrics.step_buckets import bucket_times
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 

@@ -28,8 +28,8 @@ def test_back_shows_the_page_and_the_run_before(server: Server, watched: Watched
     entry = "data/plugin_entry.html?name=tb_dlprof" if alone else ""
     page.goto(f"{server.url}{entry}#tb_dlprof&p.tb_dlprof.run={RUN}")
     where: FrameLocator | Page = page if alone else page.frame_locator("iframe")
-    _shows(where, "Overview")
-    where.get_by_test_id("nav-ops").click()
+    _shows(where, "Summary")
+    where.get_by_test_id("place-explore").click()
     _shows(where, "Ops")
     # What changes within a page is part of its step.
     where.get_by_test_id("ops-table").locator("tbody tr").nth(1).click()
@@ -48,11 +48,11 @@ def test_back_shows_the_page_and_the_run_before(server: Server, watched: Watched
     expect(where.get_by_test_id("op-detail")).to_be_visible()
     expect(page).to_have_url(with_op)
     page.go_back()
-    _shows(where, "Overview")
+    _shows(where, "Summary")
     page.go_forward()
     _shows(where, "Ops")
     # From a step in the middle another way can be taken; what was ahead is gone.
-    where.get_by_test_id("nav-memory").click()
+    where.get_by_test_id("place-memory").click()
     _shows(where, "Memory")
     page.go_back()
     _shows(where, "Ops")
@@ -64,7 +64,7 @@ def test_another_tab_of_tensorboard_is_a_step_too(server: Server, watched: Watch
     page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.page=ops")
     frame = page.frame_locator("iframe")
     _shows(frame, "Ops")
-    frame.get_by_test_id("nav-memory").click()
+    frame.get_by_test_id("place-memory").click()
     _shows(frame, "Memory")
     page.evaluate("location.hash = 'timeseries'")
     expect(page.locator("iframe")).not_to_be_visible(timeout=_PAGE_MS)

@@ -66,7 +66,7 @@ def test_the_runs_page_holds_all_runs_against_their_bases(
     for row in by_model_page(runs).rows:
         expect(frame.get_by_test_id("by-model-next")).to_contain_text(row.recommendation)
 
-    frame.get_by_test_id("runs-tabs").get_by_role("button", name="Sweep").click()
+    frame.get_by_test_id("nav-runs-sweep").click()
     expect(frame.get_by_test_id("headline")).to_contain_text("Step time over model", timeout=_PAGE_MS)
     expect(frame.get_by_test_id("sweep-chart").locator("canvas")).to_be_visible(timeout=_PAGE_MS)
     frame.get_by_test_id("sweep-measure").select_option("share")
@@ -83,6 +83,6 @@ def test_one_run_is_told_what_to_record(serve: Callable[[Path, int], Server], wa
     frame = watched.page
     frame.goto(f"{serve(tmp_path, 1).page_alone}#tb_dlprof&p.tb_dlprof.page=runs")
     expect(frame.get_by_test_id("headline")).to_contain_text("One run: record another one", timeout=_PAGE_MS)
-    frame.get_by_test_id("runs-tabs").get_by_role("button", name="Sweep").click()
+    frame.get_by_test_id("nav-runs-sweep").click()
     expect(frame.get_by_test_id("headline")).to_contain_text("No two runs differ", timeout=_PAGE_MS)
     assert (watched.errors, watched.foreign) == ([], [])
