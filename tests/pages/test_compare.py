@@ -10,7 +10,7 @@ from support.recorded_runs import recorded_view
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.pages.compare import CompareInput, ComparePage, compare_op, compare_page
-from tb_dlprof_plugin.profile_view import Selection
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.store.run_ref import RunRef
 
