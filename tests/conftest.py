@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from support import leftovers, recorded_runs
+from support.worker_groups import GroupScheduling, group_of
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.model.profile import Profile
@@ -71,26 +72,20 @@ CONV_KERNELS = {"fp32": FFMA_CONV, "tf32": TF32_CONV, "fp16": FP16_CONV}
 GEMM_KERNELS = {"fp32": FFMA_GEMM, "tf32": TF32_GEMM, "fp16": FP16_GEMM}
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Marks browser tests, and makes groups for ``--dist loadgroup``.
-
-    A group is a file, whose tests share fixtures, unless the test names another one.
-
-    Groups with the most slow tests come first, so that the workers end at about the same time.
-    """
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks browser tests. Groups with the most slow tests come first, so that workers end at about the same time."""
     slow: Counter[str] = Counter()
-    group_of: dict[pytest.Item, str] = {}
     for item in items:
         if TESTS / "e2e" in item.path.parents:
             item.add_marker(pytest.mark.e2e)
-        if (mark := item.get_closest_marker("xdist_group")) is None:
-            mark = pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()).mark
-            item.add_marker(pytest.mark.xdist_group(*mark.args))
-        group_of[item] = mark.args[0]
-        slow[mark.args[0]] += any(item.get_closest_marker(name) for name in ("slow", "e2e", "long"))
-    items.sort(key=lambda item: -slow[group_of[item]])
-    yield  # to xdist, which reads the groups
+        slow[group_of(item.nodeid)] += any(item.get_closest_marker(name) for name in ("slow", "e2e", "long"))
+    items.sort(key=lambda item: -slow[group_of(item.nodeid)])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling | None:
+    return GroupScheduling(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,7 +15,6 @@ from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.rule_text import threshold_sources
 from tb_dlprof_plugin.advice.topics import OTHER, TOPICS, topic_of
 
-pytestmark = pytest.mark.xdist_group("planted trainings")
 RULES = planted_rules()
 KEPT_PERCENT = 80
 """Of the stated savings this share at least is realised within its interval."""

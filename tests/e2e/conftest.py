@@ -44,8 +44,6 @@ UNMARKED = "unmarked"
 """Its twelfth run: six forward passes on the CPU whose steps nothing marks. With one more run, pickers would be lists
 to search."""
 
-MANY_RUNS = pytest.mark.xdist_group("e2e many runs")
-"""For the tests of the shared TensorBoard "many"; one worker then loads it."""
 BOTH_LOADERS = pytest.mark.parametrize("load_fast", ["true", "false"], ids=["load_fast", "load_slow"], scope="module")
 """For a test that `make test`, too, runs under each of TensorBoard's loaders."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from e2e.conftest import MANY_RUNS, MEMORY_TRACE
+from e2e.conftest import MEMORY_TRACE
 from playwright.sync_api import expect
 from support.tensorboard import Server, Watched, holding
 
@@ -13,7 +13,6 @@ from tb_dlprof_plugin.pages.memory import memory_page
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-pytestmark = MANY_RUNS
 _PAGE_MS = 30_000
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from e2e.conftest import MANY_RUNS
 from playwright.sync_api import Route, expect
 from support.tensorboard import Server, Watched, holding
 
-pytestmark = MANY_RUNS
 RUN = "resnet50/fp32"
 _PAGE_MS = 30_000
 

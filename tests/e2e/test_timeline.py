@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from e2e.conftest import MANY_RUNS
 from playwright.sync_api import FrameLocator, Page, expect
 from support.tensorboard import RECORDED, Server, Watched, holding
 
@@ -16,7 +15,6 @@ from tb_dlprof_plugin.pages.timeline.event import timeline_event
 from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
 from tb_dlprof_plugin.pages.timeline.page import timeline_page
 
-pytestmark = MANY_RUNS
 RUN = "mlp/fp32"
 _PAGE_MS = 30_000
 
