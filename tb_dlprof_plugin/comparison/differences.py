@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from tb_dlprof_plugin.comparison.match import Batches, How, match_sites
 from tb_dlprof_plugin.comparison.noise import differences, is_noise
-from tb_dlprof_plugin.metrics.op_sites import Run, run_of
 from tb_dlprof_plugin.comparison.rows import Reason, Rows, gather
 from tb_dlprof_plugin.comparison.shares import Shares, shares_of
 from tb_dlprof_plugin.comparison.step_intervals import TimedStep, difference_interval, ratio_interval
-from tb_dlprof_plugin.metrics.step_account import account_of, whole_numbers, without_recorder
-from tb_dlprof_plugin.metrics.step_buckets import WAITING, Basis, BucketTimes, bucket_times
+from tb_dlprof_plugin.metrics.op_sites import Run, run_of
 from tb_dlprof_plugin.metrics.ops import input_precisions
 from tb_dlprof_plugin.metrics.roofline import roofline
+from tb_dlprof_plugin.metrics.step_account import account_of, whole_numbers, without_recorder
+from tb_dlprof_plugin.metrics.step_buckets import WAITING, Basis, BucketTimes, bucket_times
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.model.shapes import InputShapes, inputs_text
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, stable_id

@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.gpu_busy import GPU_CATEGORIES, gpu_busy_ns, true_wall_ns
 from tb_dlprof_plugin.metrics.without_recorder import shortened
-from tb_dlprof_plugin.model.profile import TIME_CATEGORIES, Ints
+from tb_dlprof_plugin.model.profile import TIME_CATEGORIES
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 

@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES, split_by_activity
 from tb_dlprof_plugin.metrics.op_sites import Run
 from tb_dlprof_plugin.metrics.time_sharing import TimeShares, disjoint, gaps, label, share_out
-from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES, split_by_activity
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role, Verdict
 
 Basis = Literal["gpu", "cpu"]

@@ -275,9 +275,9 @@ def _categories(view: ProfileView) -> list[Category]:
 def _buckets(account: list[Slice], steps: StepTotals) -> list[Category]:
     """What a step consists of, and what the recorder added."""
     definitions = SLICES["account"]
-    return [
-        Category(part.key, part.label, definitions[part.key], part.value_ns is not None) for part in account
-    ] + ([RECORDER] if steps.recorder_ns else [])
+    return [Category(part.key, part.label, definitions[part.key], part.value_ns is not None) for part in account] + (
+        [RECORDER] if steps.recorder_ns else []
+    )
 
 
 def _utilization(steps: StepTotals) -> list[Slice]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.metrics.amp_calls import cast_calls, scaler_calls
 from tb_dlprof_plugin.comparison.differences import Comparison, compare
+from tb_dlprof_plugin.metrics.amp_calls import cast_calls, scaler_calls
 from tb_dlprof_plugin.metrics.op_sites import run_of
 from tb_dlprof_plugin.metrics.step_buckets import bucket_times
 from tb_dlprof_plugin.model.run_facts import RunFacts

@@ -24,7 +24,7 @@ _MEMORY = ROOT / "tests" / "traces" / "all_options.pt.trace.json.gz"
 _PAIR = "p.tb_dlprof.a.run=lenet/fp32&p.tb_dlprof.b.run=lenet/amp-bf16"
 _FP32 = "p.tb_dlprof.run=lenet/fp32"
 _KINDS = {
-    "overview": (_FP32, ["Resource usage", "Iterations", "Parts of the step"]),
+    "overview": (_FP32, ["What a step consists of", "Resource usage", "Iterations", "Parts of the step"]),
     "modules": (_FP32, ["Time by module"]),
     "roofline": (_FP32, ["Rate of each op under the GPU's roofs"]),
     "memory": ("p.tb_dlprof.run=memory", ["Allocated memory by category"]),
@@ -78,6 +78,8 @@ def _open(watched: Watched, server: Server, page: str, rest: str) -> Page:
     watched.page.route("**/favicon.ico", lambda route: route.fulfill(status=204))
     address = f"#tb_dlprof&p.tb_dlprof.page={page.strip()}&{rest}"
     watched.page.goto(f"{server.url}data/plugin_entry.html?name=tb_dlprof{address}")
+    if page == "overview":
+        watched.page.get_by_test_id("overview-more").locator("> summary").click(timeout=_PAGE_MS)
     return watched.page
 
 

@@ -21,7 +21,7 @@ RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 
 @pytest.fixture(
     scope="module",
-    # Paced by the GPU; by the CPU, with a light window; with GradScaler; recorded in less time than without the profiler.
+    # Paced by the GPU; by the CPU; with GradScaler; recorded in less time than without the profiler.
     params=["resnet50/fp32", "lenet/fp32", "mlp/amp-fp16", "alexnet/amp-bf16"],
 )
 def recorded(request: pytest.FixtureRequest) -> ProfileView:
@@ -88,7 +88,9 @@ def test_a_recording_that_is_not_reliable_is_not_taken_at_face_value(cpu_trace, 
         view = cpu_trace.view(facts=RunFacts(unprofiled_before_ns=[step_ns] * 4))
         page = overview(view, ref, view.selection())
         assert page.trust.verdict == verdict
-        assert page.headline.startswith("Each step takes 60" if verdict == "fair" else "Not reliable: each step runs on")
+        assert page.headline.startswith(
+            "Each step takes 60" if verdict == "fair" else "Not reliable: each step runs on"
+        )
     # Everything on a page without a GPU is a CPU time: 2.5 times as long is too much, and no figure is said.
     assert "2.5 times as long" in page.trust.reasons[0].text
     assert "kernels" not in page.trust.reasons[0].text
