@@ -19,7 +19,7 @@ _PAGE_MS = 30_000
 _PAIR = "p.tb_dlprof.a.run=lenet/fp32&p.tb_dlprof.b.run=lenet/amp-bf16"
 _FP32 = "p.tb_dlprof.run=lenet/fp32"
 _KINDS = {
-    "overview": (_FP32, ["Resource usage", "Iterations", "Parts of the step"]),
+    "overview": (_FP32, ["What a step consists of", "Resource usage", "Iterations", "Parts of the step"]),
     "modules": (_FP32, ["Time by module"]),
     "roofline": (_FP32, ["Rate of each op under the GPU's roofs"]),
     "memory": ("p.tb_dlprof.run=memory", ["Allocated memory by category"]),
@@ -64,6 +64,8 @@ def blank(context: BrowserContext) -> Iterator[Page]:
 def _open(watched: Watched, server: Server, page: str, rest: str) -> Page:
     address = f"#tb_dlprof&p.tb_dlprof.page={page.strip()}&{rest}"
     watched.page.goto(f"{server.page_alone}{address}")
+    if page == "overview":
+        watched.page.get_by_test_id("overview-more").locator("> summary").click(timeout=_PAGE_MS)
     return watched.page
 
 

@@ -21,7 +21,7 @@ RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 
 @pytest.fixture(
     scope="module",
-    # Paced by the GPU; by the CPU, with a light window; with GradScaler; recorded faster than without the profiler.
+    # Paced by the GPU; by the CPU; with GradScaler; recorded in less time than without the profiler.
     params=["resnet50/fp32", "lenet/fp32", "mlp/amp-fp16", "alexnet/amp-bf16"],
 )
 def recorded(request: pytest.FixtureRequest) -> ProfileView:
