@@ -22,13 +22,16 @@ BUNDLE := tb_dlprof_plugin/static/index.js
 FRONTEND_SOURCES := $(shell find frontend -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
 	-not -path '*/coverage/*' 2>/dev/null)
 
+# Tests start some hundred Pythons and TensorBoards: without what the first of them compiled, each compiles it again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Where a Python keeps its packages. A virtual environment made from another one does not see that one's packages by itself.
 PRINT_PURELIB := import sysconfig; print(sysconfig.get_paths()["purelib"])
 
 # What each target prints comes in one piece.
 PARALLEL := $(MAKE) --jobs=3 --output-sync=target
 # A worker for each of two cores; one worker runs all tests of a file, or all that read one recording.
-PYTEST := -n 2 --dist loadgroup --no-loadscope-reorder
+PYTEST := -n 2 --dist loadscope --no-loadscope-reorder
 
 step = @printf '\n=== %s\n' "$(1)"
 
@@ -43,10 +46,12 @@ generate: $(STAMPS)/python-dev ## Write the files that are made from tables in t
 	$(call step,generate)
 	@$(PY) tools/generate.py
 
-docs: $(STAMPS)/python-dev ## Build the pages that are made from the code: docs/rules/, docs/definitions.md
+docs: $(STAMPS)/python-docs ## Build the documentation as a site, site/index.html, with the pages that are made from the code
 	$(call step,docs)
 	@$(PY) docs/rule_pages.py
 	@$(PY) tools/generate.py --docs
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --clean
+	@echo "open site/index.html"
 
 test: checks ## Run every check, and every test that is not marked long
 	$(call step,Python tests)
@@ -95,7 +100,7 @@ rule: $(STAMPS)/python-dev ## Start a rule of the advice, with its test: make ru
 clean: ## Remove what the targets made, the virtual environment too
 	rm -rf $(VENV) $(STAMPS) build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .import_linter_cache \
 		.hypothesis test-results tb_dlprof_plugin/static frontend/node_modules frontend/dist frontend/coverage demo/runs \
-		docs/rules docs/definitions.md
+		docs/rules docs/definitions.md site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---- what the targets above need
@@ -142,6 +147,11 @@ $(STAMPS)/python-dev: pyproject.toml setup.py $(STAMPS)/torch | $(BUNDLE)
 	$(call step,tb_dlprof_plugin and what its tests need)
 	@$(PIP) install --editable '.[dev]'
 	@touch $@ $(STAMPS)/python
+
+$(STAMPS)/python-docs: pyproject.toml setup.py $(STAMPS)/venv | $(BUNDLE)
+	$(call step,tb_dlprof_plugin and what its documentation needs)
+	@$(PIP) install --editable '.[docs]'
+	@touch $@
 
 $(STAMPS)/npm: frontend/package.json frontend/package-lock.json
 	$(call step,npm ci)

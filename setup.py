@@ -51,8 +51,8 @@ def build_frontend() -> None:
         return
     if npm is None:
         sys.exit(
-            "error: tb_dlprof_plugin needs npm (Node.js 20 or newer) to build its browser bundle, and npm was not "
-            "found: install Node.js, or install a wheel, which brings the bundle."
+            "error: building tb_dlprof_plugin from its repository needs npm (Node.js 20 or newer) for the browser "
+            "bundle, and npm was not found: install Node.js, or run `pip install tb-dlprof-plugin`, which needs none."
         )
     if not (FRONTEND / "package.json").is_file():
         sys.exit(

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from support import leftovers
+from support import leftovers, recorded_runs
+from support.worker_groups import GroupScheduling, group_of
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.model.profile import Profile
@@ -25,6 +26,10 @@ from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 from tb_dlprof_plugin.store.run_ref import RunRef
+
+# As many workers as cores run, each with processes of its own: more threads than one would wait for each other.
+for _threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_threads, "1")
 
 # What a recording leaves must not depend on whether torch-tb-profiler is installed; the tests of its copies say so.
 os.environ.setdefault("TB_DLPROF_PYTORCH_VIEWS", "0")
@@ -69,22 +74,20 @@ CONV_KERNELS = {"fp32": FFMA_CONV, "tf32": TF32_CONV, "fp16": FP16_CONV}
 GEMM_KERNELS = {"fp32": FFMA_GEMM, "tf32": TF32_GEMM, "fp16": FP16_GEMM}
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Groups for ``--dist loadgroup``: a file, whose tests share fixtures, unless the test names another group.
-
-    Groups with the most slow tests come first, so that the workers end at about the same time.
-    """
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks browser tests. Groups with the most slow tests come first, so that workers end at about the same time."""
     slow: Counter[str] = Counter()
-    group_of: dict[pytest.Item, str] = {}
     for item in items:
-        if (mark := item.get_closest_marker("xdist_group")) is None:
-            mark = pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()).mark
-            item.add_marker(pytest.mark.xdist_group(*mark.args))
-        group_of[item] = mark.args[0]
-        slow[mark.args[0]] += any(item.get_closest_marker(name) for name in ("slow", "e2e", "long"))
-    items.sort(key=lambda item: -slow[group_of[item]])
-    yield  # to xdist, which reads the groups
+        if TESTS / "e2e" in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+        slow[group_of(item.nodeid)] += any(item.get_closest_marker(name) for name in ("slow", "e2e", "long"))
+    items.sort(key=lambda item: -slow[group_of(item.nodeid)])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling | None:
+    return GroupScheduling(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -94,6 +97,12 @@ def _no_process_outlives_the_tests() -> Iterator[None]:
         patch.setenv(leftovers.MARK, str(os.getpid()))
         yield
     assert leftovers.leftovers() == []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _recorded_runs_stay_as_they_are() -> Iterator[None]:
+    yield
+    assert recorded_runs.changed_views() == []
 
 
 class TraceBuilder:

@@ -7,6 +7,7 @@ two train on batches of different size the fixed step is scaled to the batch of 
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -114,8 +115,9 @@ def planted_rules(recorded: Path = RECORDED) -> list[str]:
     )
 
 
+@functools.cache
 def held(rule: str, recorded: Path = RECORDED) -> Held:
-    """The recordings of a rule."""
+    """The recordings of a rule, each read and advised once."""
     runs = _recording(recorded).get("runs", [])
     machines = [
         f"{run['device']}, torch {run['torch']}" if run.get("gpus") else f"CPU, torch {run['torch']}"

@@ -20,7 +20,7 @@ import numpy as np
 
 from tb_dlprof_plugin.comparison import Comparison, compare
 from tb_dlprof_plugin.comparison.match import match_sites
-from tb_dlprof_plugin.comparison.op_sites import Run, run_of
+from tb_dlprof_plugin.metrics.op_sites import Run, run_of
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.logdir import read_profiles
 

@@ -18,6 +18,7 @@ class Command:
     Attributes:
         name: as it is typed.
         function: module below `cli` and function.
+        summary: the first line of its docstring, for the list of all and the shell's completion, which import none.
         example: what follows the name at the least: RUN and OTHER are runs, RUNS a log directory, TRACE a trace file.
         page: the route (`web.routes`) whose page it prints in all of `--format text|json|csv`.
         prints: what `--format csv` prints, where that is not the page's main table: in words, or the name of a list in
@@ -29,6 +30,7 @@ class Command:
 
     name: str
     function: str
+    summary: str
     example: str = "RUN"
     page: str = ""
     prints: str = ""
@@ -52,30 +54,92 @@ class Command:
 
 
 _ALL = (
-    Command("run", "run.command:run", "SCRIPT.py", of_dlprof=True, starts_another=True),
-    Command("summary", "summary:summary", page="overview", prints="one row: the run and its figures"),
-    Command("ops", "ops:ops", page="ops"),
-    Command("modules", "modules:modules", page="modules"),
-    Command("kernels", "kernels:kernels", page="kernels"),
-    Command("launches", "launches:launches", page="launches"),
-    Command("timeline", "timeline:timeline", page="timeline", prints="every event of the iteration"),
-    Command("tensor-cores", "tensor_cores:tensor_cores", page="tensor_cores"),
-    Command("roofline", "roofline:roofline", page="roofline"),
     Command(
-        "report", "report:report", "RUN --reports op_type", prints="one report, named by `--reports`", of_dlprof=True
+        "run",
+        "run.command:run",
+        "Profile a training script without changing it.",
+        "SCRIPT.py",
+        of_dlprof=True,
+        starts_another=True,
     ),
-    Command("memory", "memory:memory", "TRACE", page="memory"),
-    Command("advise", "advise:advise", prints="`findings`; others: `step`, `combined`, `rules`", former_name="advice"),
-    Command("compare", "compare:compare", "RUN OTHER", page="compare"),
-    Command("predict", "predict:predict", "RUN --precision bf16", page="forecast"),
-    Command("runs", "runs:runs", "RUNS", page="many_runs", prints="a row per run, per model with `--by-model`"),
-    Command("sweep", "sweep:sweep", "RUNS", page="sweep"),
-    Command("export", "export:export", "RUNS FILE.html --html"),
     Command(
-        "import", "import_traces:import_traces", "TRACE --logdir RUNS", prints="a row per profile that was written"
+        "summary",
+        "summary:summary",
+        "Show where the time of a step goes.",
+        page="overview",
+        prints="one row: the run and its figures",
     ),
-    Command("pytorch-views", "pytorch_views:pytorch_views", "TRACE"),
-    Command("info", "info:info", prints="one row; `--table notes` has the notes"),
+    Command("ops", "ops:ops", "List the ops of the model by GPU time.", page="ops"),
+    Command("modules", "modules:modules", "Show the module tree by GPU time.", page="modules"),
+    Command("kernels", "kernels:kernels", "List kernels, copies and sets by time.", page="kernels"),
+    Command("launches", "launches:launches", "Show whether the CPU or the GPU sets the pace.", page="launches"),
+    Command(
+        "timeline",
+        "timeline:timeline",
+        "Show one iteration: its parts and what takes longest.",
+        page="timeline",
+        prints="every event of the iteration",
+    ),
+    Command(
+        "tensor-cores", "tensor_cores:tensor_cores", "List the ops that can use Tensor Cores.", page="tensor_cores"
+    ),
+    Command("roofline", "roofline:roofline", "Compare matrix ops with the ceilings of the GPU.", page="roofline"),
+    Command(
+        "report",
+        "report:report",
+        "Write DLProf's reports from a recorded run.",
+        "RUN --reports op_type",
+        prints="one report, named by `--reports`",
+        of_dlprof=True,
+    ),
+    Command("memory", "memory:memory", "Show what fills the memory at its peak.", "TRACE", page="memory"),
+    Command(
+        "advise",
+        "advise:advise",
+        "Show what to change and the estimated savings.",
+        prints="`findings`; others: `step`, `combined`, `rules`",
+        former_name="advice",
+    ),
+    Command(
+        "compare",
+        "compare:compare",
+        "Compare two runs: the step time and what changed it.",
+        "RUN OTHER",
+        page="compare",
+    ),
+    Command(
+        "predict",
+        "predict:predict",
+        "Forecast the step time in another precision.",
+        "RUN --precision bf16",
+        page="forecast",
+    ),
+    Command(
+        "runs",
+        "runs:runs",
+        "List runs in one table, each compared with its base.",
+        "RUNS",
+        page="many_runs",
+        prints="a row per run, per model with `--by-model`",
+    ),
+    Command("sweep", "sweep:sweep", "Show a figure of many runs over batch size, model or GPU.", "RUNS", page="sweep"),
+    Command("export", "export:export", "Write runs as one HTML file that needs no server.", "RUNS FILE.html --html"),
+    Command(
+        "import",
+        "import_traces:import_traces",
+        "Convert existing trace files to runs.",
+        "TRACE --logdir RUNS",
+        prints="a row per profile that was written",
+    ),
+    Command(
+        "pytorch-views", "pytorch_views:pytorch_views", "Write traces that the PyTorch Profiler tab can read.", "TRACE"
+    ),
+    Command(
+        "info",
+        "info:info",
+        "Show what a recording contains and what is missing.",
+        prints="one row; `--table notes` has the notes",
+    ),
 )
 
 COMMANDS = {command.name: command for command in _ALL}

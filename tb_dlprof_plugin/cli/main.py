@@ -5,25 +5,32 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from tb_dlprof_plugin.cli import dlprof_aliases
-from tb_dlprof_plugin.cli.commands import COMMANDS, FORMER_NAMES
+from tb_dlprof_plugin.cli.commands import COMMANDS, FORMER_NAMES, Command
 from tb_dlprof_plugin.version import __version__
 
 _STYLE: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
 
 
 class _Subcommands(TyperGroup):
-    """Imports a subcommand when it is called."""
+    """Imports a subcommand when it is called: neither the list of all nor another one waits for its imports."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Name and summary of a subcommand, which is all that lists need."""
         command = COMMANDS.get(FORMER_NAMES.get(cmd_name, cmd_name))
-        if command is None:
-            return None
+        return command and TyperCommand(command.name, help=command.summary)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The subcommand itself, to be called."""
+        typed, listed, rest = super().resolve_command(ctx, args)
+        return typed, listed and self._load(COMMANDS[str(listed.name)]), rest
+
+    def _load(self, command: Command) -> Any:
         alone = typer.Typer(**_STYLE)
         alone.command(command.name, cls=dlprof_aliases.FormerSpellings, context_settings=command.context)(
             command.load()

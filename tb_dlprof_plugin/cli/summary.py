@@ -26,7 +26,8 @@ def _figures(page: Overview) -> Report:
 def summary(page: Overview) -> None:
     """Show where the time of a step goes.
 
-    Step time, GPU and Tensor Core utilization, time categories, top ops, findings.
+    The step by what it consists of, GPU and Tensor Core utilization, findings, parts of the step, DLProf's time
+    categories, top ops. Without a GPU what applies to the CPU alone.
     """
     facts = page.summary
     typer.echo(f"{page.title}\n{page.headline}\n")
@@ -43,8 +44,7 @@ def summary(page: Overview) -> None:
             ("Recorded iteration time", time(facts.recorded_iteration_ns)),
             ("    standard deviation", time(facts.iteration_deviation_ns)),
             ("Iterations", f"{facts.aggregated_iterations} of {facts.total_iterations}"),
-            ("GPU utilization", percent(facts.gpu_utilization_percent)),
-            ("Tensor Core Kernel Utilization", percent(facts.tensor_core_kernel_utilization_percent)),
+            *(_gpu_rows(facts) if page.has_gpu else [("CPU threads", str(facts.threads))]),
         ],
     )
     if len(page.gpus) > 1:
@@ -58,38 +58,53 @@ def summary(page: Overview) -> None:
         )
     for line in _precision_lines(page):
         typer.echo(line)
-    for heading, slices in (("Time category", page.resource_usage), ("Part of the step", page.parts)):
+    count = facts.aggregated_iterations
+    # Without a GPU the account has the parts of the step, and DLProf's categories say little.
+    others = (("Part of the step", page.parts), ("DLProf's time category", page.resource_usage)) if page.has_gpu else ()
+    for heading, slices, divisor in (
+        ("Of a step", page.account, 1),
+        *((heading, slices, count) for heading, slices in others),
+    ):
         typer.echo("")
         print_table(
-            ((heading, "left"), ("per iteration", "right"), ("share", "right")),
+            ((heading, "left"), ("per step", "right"), ("share", "right")),
             [
-                (
-                    s.label,
-                    time(None if s.value_ns is None else s.value_ns / facts.aggregated_iterations),
-                    percent(s.percent),
-                )
+                (s.label, time(None if s.value_ns is None else s.value_ns / divisor), percent(s.percent))
                 for s in slices
+                if s.value_ns != 0
             ],
         )
     typer.echo("")
-    print_table(
-        (
-            (f"Top ops, total of {facts.aggregated_iterations} iterations", "left"),
-            ("direction", "left"),
-            ("GPU time", "right"),
-            ("CPU time", "right"),
-            ("TC", "left"),
-        ),
-        [
-            (op.name, op.direction, time(op.gpu_ns), time(op.cpu_total_ns), _tensor_cores(op.tc_eligible, op.using_tc))
-            for op in page.top_ops
-        ],
-    )
+    _print_top_ops(page)
     for finding in page.findings:
         saving = UNKNOWN if finding.saving_ns is None else f"{time(finding.saving_ns)} a step"
         typer.echo(f"\n[{finding.severity}] {finding.title}\n    estimated saving: {saving}")
     for note in page.notes:
         typer.echo(f"\nNote: {note.text}" + (f" ({note.count})" if note.count else ""))
+
+
+def _gpu_rows(facts: PerformanceSummary) -> list[tuple[str, str]]:
+    return [
+        ("GPU utilization", percent(facts.gpu_utilization_percent)),
+        ("Tensor Core Kernel Utilization", percent(facts.tensor_core_kernel_utilization_percent)),
+    ]
+
+
+def _print_top_ops(page: Overview) -> None:
+    heading = f"Top ops, total of {page.summary.aggregated_iterations} iterations"
+    if not page.has_gpu:
+        print_table(
+            ((heading, "left"), ("direction", "left"), ("CPU time", "right")),
+            [(op.name, op.direction, time(op.cpu_total_ns)) for op in page.top_ops],
+        )
+        return
+    print_table(
+        ((heading, "left"), ("direction", "left"), ("GPU time", "right"), ("CPU time", "right"), ("TC", "left")),
+        [
+            (op.name, op.direction, time(op.gpu_ns), time(op.cpu_total_ns), _tensor_cores(op.tc_eligible, op.using_tc))
+            for op in page.top_ops
+        ],
+    )
 
 
 def _precision_lines(page: Overview) -> list[str]:

@@ -1,7 +1,8 @@
 """Compares two runs: the parts of a step before and after, op by op, and which differences are noise.
 
 Steps are those without the profiler (`simulation.estimate`). Op times are summed durations of what an op launched, as
-on every page; bucket times are by the clock and sum to the step (`true_buckets`). So the buckets of all ops and of the
+on every page; bucket times are by the clock and sum to the step (`metrics.step_account`). So the buckets of all ops and
+of the
 time outside ops add up to the difference of the steps, to the nanosecond.
 """
 
@@ -17,14 +18,14 @@ import numpy.typing as npt
 
 from tb_dlprof_plugin.comparison.match import Batches, How, match_sites
 from tb_dlprof_plugin.comparison.noise import differences, is_noise
-from tb_dlprof_plugin.comparison.op_sites import Run, run_of
 from tb_dlprof_plugin.comparison.rows import Reason, Rows, gather
 from tb_dlprof_plugin.comparison.shares import Shares, shares_of
 from tb_dlprof_plugin.comparison.step_intervals import TimedStep, difference_interval, ratio_interval
-from tb_dlprof_plugin.comparison.true_waterfall import whole_numbers, without_recorder
-from tb_dlprof_plugin.comparison.waterfall import WAITING, Basis, BucketTimes, bucket_times
+from tb_dlprof_plugin.metrics.op_sites import Run, run_of
 from tb_dlprof_plugin.metrics.ops import input_precisions
 from tb_dlprof_plugin.metrics.roofline import roofline
+from tb_dlprof_plugin.metrics.step_account import account_of, whole_numbers, without_recorder
+from tb_dlprof_plugin.metrics.step_buckets import WAITING, Basis, BucketTimes, bucket_times
 from tb_dlprof_plugin.model.profile import Bools, Floats, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.model.shapes import InputShapes, inputs_text
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, stable_id
@@ -259,8 +260,8 @@ class _Side:
         self.precisions = self._precisions(known & (verdict == Verdict.YES))
         self.inputs = input_precisions(run.view, run.selection)
         self.times: BucketTimes = bucket_times(run, basis)
-        self.recorded_ns: Floats = self.times.by_iteration.sum(axis=0) / (self.count * self.times.gpus)
-        self.true_ns = without_recorder(self.recorded_ns, self.step.estimate.ns, basis)
+        account = account_of(run, self.times, basis)
+        self.recorded_ns, self.true_ns = account.recorded_ns, account.ns
         # Share of an op's or an iteration's time in a bucket that remains without the profiler.
         self.kept = np.minimum(
             np.divide(self.true_ns, self.recorded_ns, out=np.ones(len(self.true_ns)), where=self.recorded_ns > 0), 1.0
@@ -297,9 +298,12 @@ class _Side:
 
         Time in which the GPU works is measured whatever the step is.
         """
-        low, high = (without_recorder(self.recorded_ns, end, self.basis) for end in self.step.ends_ns)
+        low, middle, high = (
+            without_recorder(self.recorded_ns, step, self.basis)
+            for step in (self.step.ends_ns[0], self.step.estimate.ns, self.step.ends_ns[1])
+        )
         waits = np.array([self.basis == "cpu" or key in WAITING for key in self.times.labels], dtype=np.bool_)
-        return np.where(waits, self.true_ns - low, 0.0), np.where(waits, high - self.true_ns, 0.0)
+        return np.where(waits, middle - low, 0.0), np.where(waits, high - middle, 0.0)
 
     def bucket_ns_of(self, row: int, index: int) -> int:
         """An op's time in a bucket, per iteration without the profiler."""

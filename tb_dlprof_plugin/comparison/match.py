@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from tb_dlprof_plugin.comparison.align import align
-from tb_dlprof_plugin.comparison.op_sites import Run
+from tb_dlprof_plugin.metrics.op_sites import Run
 from tb_dlprof_plugin.model.profile import CallKind, Ints
 from tb_dlprof_plugin.model.shapes import InputShapes, every_tensor
 from tb_dlprof_plugin.profile_view import ProfileView

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from tb_dlprof_plugin.comparison.match import How, Matching, modules_of
-from tb_dlprof_plugin.comparison.op_sites import Run
+from tb_dlprof_plugin.metrics.op_sites import Run
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
 from tb_dlprof_plugin.model.shapes import InputShapes
 

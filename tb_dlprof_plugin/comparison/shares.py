@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_dlprof_plugin.comparison.op_sites import Run
 from tb_dlprof_plugin.comparison.rows import Reason, Rows
-from tb_dlprof_plugin.comparison.waterfall import Basis
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.op_sites import Run
+from tb_dlprof_plugin.metrics.step_buckets import Basis
 from tb_dlprof_plugin.model.profile import Attribution, Bools, Ints
 
 

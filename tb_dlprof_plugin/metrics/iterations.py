@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.gpu_busy import GPU_CATEGORIES, gpu_busy_ns, true_wall_ns
 from tb_dlprof_plugin.metrics.without_recorder import shortened
-from tb_dlprof_plugin.model.profile import TIME_CATEGORIES, Ints
+from tb_dlprof_plugin.model.profile import TIME_CATEGORIES
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
 
@@ -98,20 +98,6 @@ def category_sums(view: ProfileView, rows: slice) -> dict[str, int | None]:
     mean[-1] += int(iterations.duration_ns[rows].sum()) - int(mean.sum())
     unknown = set(iterations.unrecorded_categories) | (set() if iterations.gpu_ids else set(GPU_CATEGORIES))
     return {name: None if name in unknown else int(value) for name, value in zip(TIME_CATEGORIES, mean, strict=True)}
-
-
-def iterations_with_recorder(view: ProfileView, selection: Selection) -> Ints:
-    """Recorded time of every iteration by `TIME_CATEGORIES` and, last, the recorder; shape (iterations, 8).
-
-    Means over the GPUs; rows sum to the iterations. Each iteration has the mean part of the recorder of the selected
-    ones, as far as it has idle time.
-    """
-    iterations = view.profile.iterations
-    times = iterations.category_ns.sum(axis=1) // iterations.category_ns.shape[1]
-    times[:, -1] += iterations.duration_ns - times.sum(axis=1)
-    mean = round(step_totals(view, selection).recorder_ns / selection.count)
-    part = np.minimum(mean, times[:, len(GPU_CATEGORIES) :].sum(axis=1))
-    return np.concatenate((shortened(times, _RECORDER_GROUPS, part), part[:, None]), axis=1)
 
 
 def percent(part: int | float | None, whole: int | float | None) -> float | None:

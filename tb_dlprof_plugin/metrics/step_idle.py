@@ -14,7 +14,7 @@ from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.metrics.gpu_busy import gpu_busy_ns, true_wall_ns
 from tb_dlprof_plugin.metrics.idle_gaps import GapKind, idle_gaps
 from tb_dlprof_plugin.metrics.iteration_pace import SLACK_SHARE, STARVED_SHARE, Pace, iteration_pace
-from tb_dlprof_plugin.metrics.without_recorder import scaled, shortened
+from tb_dlprof_plugin.metrics.without_recorder import shortened
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
@@ -64,13 +64,10 @@ def step_idle(view: ProfileView, selection: Selection) -> StepIdle:
 
 
 def _fitted(times_ns: Ints, groups: tuple[tuple[int, ...], ...], total_ns: int, unknown: int) -> Ints:
-    """The recorded times with the sum ``total_ns``."""
+    """The recorded times with the sum ``total_ns``; what the recording does not have is ``unknown``."""
     over = int(times_ns.sum()) - total_ns
-    if over >= 0:
-        return shortened(times_ns, groups, over)
-    result = scaled(times_ns, total_ns)
-    if not result.any():
-        result[unknown] = total_ns
+    result = shortened(times_ns, groups, max(over, 0))
+    result[unknown] += max(-over, 0)
     return result
 
 

@@ -28,6 +28,8 @@ should cost; steps of one process a minute apart differ by 1 to 2 %."""
 RECORDER_POOR_RATIO = 4.0
 """Recorded over true step, from which more than the profiler slowed the recording. Ours: of recorded runs that the CPU
 paces it is 1.6 at the median, 1.9 in nineteen of twenty, and 3.1 where a step is nothing but small launches."""
+RECORDER_POOR_RATIO_CPU = 2.0
+"""The same without a GPU, where every figure is a CPU time: above it, most of what the pages show is the overhead."""
 SHORTER_PERCENT = 5.0
 """By which the recorded step may be shorter than the one without the profiler: the profiler makes none shorter, and
 steps of one process differ by 1 to 2 %."""
@@ -102,7 +104,7 @@ def trust(view: ProfileView, selection: Selection) -> Trust:
     estimate, spread = step_estimate(view, selection), iteration_spread(view, selection)
     found: Iterable[TrustReason] = itertools.chain(
         _iterations(view, selection, spread),
-        _overhead(estimate, spread),
+        _overhead(view, estimate, spread),
         _step(view, estimate),
         _replay(view, selection),
         _damage(view),
@@ -147,17 +149,19 @@ def _iterations(view: ProfileView, selection: Selection, spread: IterationSpread
     )
 
 
-def _overhead(estimate: StepEstimate, spread: IterationSpread) -> Iterator[TrustReason]:
+def _overhead(view: ProfileView, estimate: StepEstimate, spread: IterationSpread) -> Iterator[TrustReason]:
     """The recorder's overhead. Outlier iterations are a separate reason."""
     ratio = spread.kept_ns / estimate.ns if estimate.ns else 1.0
     timed = estimate.source in ("measured", "light")
     recorded = f"A recorded step takes {_time(spread.kept_ns)}, {ratio:.2g} times as long as one without the profiler"
-    if ratio >= RECORDER_POOR_RATIO:
+    gpu = view.profile.has_gpu
+    if ratio >= (RECORDER_POOR_RATIO if gpu else RECORDER_POOR_RATIO_CPU):
+        hold = "Times of kernels hold, those of the CPU do not." if gpu else "Times of ops do not hold."
         yield TrustReason(
             "recorder_overhead",
             "poor",
             f"{recorded}: more than the profiler adds. The machine did something else at the time, or the recorded "
-            "steps do other work. Times of kernels hold, those of the CPU do not. Record again.",
+            f"steps do other work. {hold} Record again.",
             100 * (ratio - 1),
         )
     elif 100 * (ratio - 1) >= RECORDER_PERCENT:

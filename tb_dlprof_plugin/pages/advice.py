@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TypeVar
 
 import msgspec
 
-from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.engine import all_rules
-from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus, SavingItem
+from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus
 from tb_dlprof_plugin.advice.topics import OTHER, sort_key, topic_of
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.pages.common import SelectedRange, StepFigures, run_title, selected_range, step_figures
+from tb_dlprof_plugin.pages.findings import shown_advice
 from tb_dlprof_plugin.pages.forecast import MixedPrecision, mixed_precision
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.store.run_ref import RunRef
-
-_Saving = TypeVar("_Saving", SavingItem | None, CombinedSaving | None)
 
 
 class RuleLine(msgspec.Struct, frozen=True):
@@ -63,34 +60,21 @@ def advice_page(view: ProfileView, ref: RunRef, selection: Selection, set_aside:
         set_aside: rules whose findings the user dismissed or marked as done: headline and combined saving leave them
             out.
     """
-    advice = advise(view, selection, set_aside=set_aside)
-    step = step_estimate(view, selection)
-    findings = [
-        msgspec.structs.replace(finding, saving=_within_step(finding.saving, step.ns)) for finding in advice.findings
-    ]
-    combined = _within_step(advice.combined, step.ns)
+    advice = shown_advice(view, selection, set_aside)
+    findings, combined = advice.findings, advice.combined
     left = [finding for finding in findings if finding.rule not in set_aside]
     return AdvicePage(
         ref=ref,
         title=run_title(view),
         headline=_headline(left, combined, len(findings) - len(left)),
         range=selected_range(view, selection),
-        step=step_figures(step),
+        step=step_figures(step_estimate(view, selection)),
         findings=findings,
         combined=combined,
         combined_text=_combined_text(combined),
         rules=rule_lines(advice.rules),
         mixed_precision=mixed_precision(view, ref),
     )
-
-
-def _within_step(saving: _Saving, step_ns: float) -> _Saving:
-    """The saving, at most the step: some rules look at the recorded step, which may be longer."""
-    if saving is None or saving.high_ns <= step_ns:
-        return saving
-    low, expected, high = (min(ns, int(step_ns)) for ns in (saving.low_ns, saving.expected_ns, saving.high_ns))
-    share = saving.percent if expected == saving.expected_ns else 100.0
-    return msgspec.structs.replace(saving, low_ns=low, expected_ns=expected, high_ns=high, percent=share)
 
 
 def rule_lines(statuses: list[RuleStatus]) -> list[RuleLine]:

@@ -142,6 +142,7 @@ DEFINITIONS: dict[str, str] = {
     "matched": (
         "Share of the time in ops for which the other run has a counterpart, of all but casts and GradScaler's work."
     ),
+    "cpuThreads": "CPU threads with recorded calls.",
     "waterfall": (
         "Where a step's time is, by the clock, in buckets that exclude each other: on each side they add up "
         "to the step without the profiler. First what the GPU works on, Tensor Core kernels before other kernels; "
@@ -261,6 +262,22 @@ SLICES: dict[str, dict[str, str]] = {
         "using": "Time of Tensor Core kernels in ops that Tensor Cores could run.",
         "not_using": "Time of the other kernels in these ops.",
         "unknown": "Time of kernels in these ops whose Tensor Core use is unknown.",
+    },
+    "account": {
+        "tensor_core": "A kernel that runs matrix math on Tensor Cores runs on the GPU.",
+        "other_compute": "Another kernel of the model runs on the GPU.",
+        "communication": "The GPU exchanges data with other GPUs, and computes nothing meanwhile.",
+        "casts": "The GPU converts from one floating-point type to another, which autocast adds.",
+        "scaler": "The GPU does the GradScaler's work.",
+        "copies": "The GPU copies or sets memory, and no kernel runs.",
+        "dataloader": "The GPU waits while the training thread is in the DataLoader.",
+        "cpu_launch": "The GPU waits while the CPU is in ops and CUDA calls: launching, copying and others.",
+        "python": "The GPU waits while the CPU is in no recorded call: Python between ops, or code outside PyTorch.",
+        "idle": "The GPU waits while the CPU waits for it, or does what was not recorded.",
+        "forward": "The CPU works on the forward pass.",
+        "backward": "The CPU works on the backward pass.",
+        "optimizer": "The CPU works on the optimizer's step.",
+        "other": "None of these: Python between ops, the loop itself.",
     },
     "parts": {
         "forward": "The GPU works on what the forward pass launched or, idle, waits while the CPU is in it.",

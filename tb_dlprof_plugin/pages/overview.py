@@ -1,25 +1,23 @@
-"""The Overview page: DLProf's dashboard."""
+"""The Summary page: where the time of a step goes and what would save most of it, and DLProf's dashboard."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import msgspec
+import numpy as np
 
-from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.metrics.iterations import (
     StepTotals,
     category_sums,
-    iterations_with_recorder,
     percent,
     step_totals,
 )
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.ops import op_totals
+from tb_dlprof_plugin.metrics.step_account import iterations_with_recorder
 from tb_dlprof_plugin.metrics.step_phases import step_parts
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
-from tb_dlprof_plugin.model.formatting import duration, share
-from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.pages.common import (
     Coverage,
     NoteItem,
@@ -33,8 +31,9 @@ from tb_dlprof_plugin.pages.common import (
     step_figures,
 )
 from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.definitions import SLICES
+from tb_dlprof_plugin.pages.findings import shown_advice
 from tb_dlprof_plugin.pages.gpus import GpuUse, gpus
-from tb_dlprof_plugin.pages.idle_text import idle_words
 from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar
 from tb_dlprof_plugin.pages.ops import op_rows
 from tb_dlprof_plugin.pages.precision import (
@@ -43,6 +42,7 @@ from tb_dlprof_plugin.pages.precision import (
     numeric_health_panel,
     precision_summary,
 )
+from tb_dlprof_plugin.pages.step_account import KERNELS_LABEL, account_slices, headline, part_labels
 from tb_dlprof_plugin.pages.step_text import step_words
 from tb_dlprof_plugin.pages.system import SystemItem, system_items
 from tb_dlprof_plugin.pages.trust import TrustVerdict, trust_verdict
@@ -58,6 +58,8 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
     steps without the profiler, ``wall_clock_ns`` of as many as were selected; ``step_low_ns`` and ``step_high_ns`` are
     the ends of the interval of ``average_iteration_ns``. The recorded steps took ``recorded_iteration_ns`` on average,
     with ``iteration_deviation_ns`` among them; ``recorder_ns`` is the recorder's overhead over all of them.
+    ``tensor_core_eligible_ns`` is the kernel time of eligible ops, of which the Tensor Core utilization is a share.
+    ``threads`` is the number of CPU threads with recorded calls.
     """
 
     wall_clock_ns: Annotated[
@@ -66,6 +68,7 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
     ]
     gpu_utilization_percent: float | None
     tensor_core_kernel_utilization_percent: float | None
+    tensor_core_eligible_ns: int | None
     tensor_core_time_percent: float | None
     gpu_busy_ns: int | None
     total_iterations: Annotated[int, Definition("totalIterations", "Iterations in the recording.")]
@@ -97,6 +100,7 @@ class PerformanceSummary(msgspec.Struct, frozen=True):
         Definition("stepDeviation", "Standard deviation of the recorded iteration times in the selected range."),
     ]
     samples_per_second: float | None
+    threads: int
     peak_memory_bytes: Annotated[
         int | None,
         Definition("peakMemory", "Highest GPU memory in use during the recording."),
@@ -114,27 +118,37 @@ class Category(msgspec.Struct, frozen=True):
 
 
 class FindingLine(msgspec.Struct, frozen=True):
-    """A finding in one line; the Advice page has the rest."""
+    """A finding in one line; the Advice page has the rest.
+
+    Its saving per step lies between ``low_ns`` and ``high_ns``; ``saving_percent`` is of the step without the profiler.
+    """
 
     id: str
     rule: str
     severity: str
     title: str
     saving_ns: int | None
+    low_ns: int | None
+    high_ns: int | None
     saving_percent: float | None
 
 
 class Overview(msgspec.Struct, frozen=True):
-    """Everything on the Overview page. ``headline`` answers "where did the time go?" in one sentence.
+    """Everything on the Summary page. ``headline`` answers "where did the time go?" in one sentence.
+
+    ``account`` is one step without the profiler by what it consists of: its times sum to the step, and are those of the
+    waterfall on the Compare page. ``findings`` by falling expected saving.
 
     ``step_words`` gives the source of the step's length. Shares are of steps without the profiler; ``iterations`` are
-    as recorded, with the recorder's part as the last of ``categories``. ``bars_note`` says what a bar represents, empty
-    if it is one iteration.
+    as recorded, by ``buckets``: those of ``account``, and what the recorder added. ``categories`` are DLProf's, of
+    which
+    ``resource_usage`` has the times. ``bars_note`` says what a bar represents, empty if it is one iteration.
     """
 
     ref: RunRef
     title: str
     headline: str
+    account: list[Slice]
     trust: TrustVerdict
     step: StepFigures
     step_words: str
@@ -150,6 +164,7 @@ class Overview(msgspec.Struct, frozen=True):
     parts: list[Slice]
     kernel_time: list[Slice]
     tensor_core_efficiency: list[Slice]
+    buckets: list[Category]
     iterations: list[IterationBar]
     bars_note: str
     top_ops: list[OpRow]
@@ -160,13 +175,6 @@ class Overview(msgspec.Struct, frozen=True):
 
 
 _TOP_OPS = 10
-_PARTS = {
-    Role.FORWARD: "Forward",
-    Role.BACKWARD: "Backward",
-    Role.OPTIMIZER: "Optimizer",
-    Role.DATALOADER: "Data loading",
-    Role.OTHER: "Other",
-}
 CATEGORIES: dict[str, tuple[str, str]] = {
     "tensor_core": ("Tensor Cores", "A Tensor Core kernel runs on the GPU."),
     "other_kernels": ("Other kernels", "Another kernel runs and no Tensor Core kernel does."),
@@ -188,10 +196,13 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
     totals = op_totals(view, selection)
     tensor_cores = tensor_core_totals(totals)
     has_gpu = profile.has_gpu
+    account = account_slices(view, selection)
+    buckets = _buckets(account, steps)
     return Overview(
         ref=ref,
         title=run_title(view),
-        headline=_headline(view, selection, steps),
+        headline=headline(view, selection),
+        account=account,
         trust=trust_verdict(view, selection),
         step=step_figures(steps.estimate),
         step_words=step_words(steps.estimate),
@@ -200,14 +211,15 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
         precision=precision_summary(view, ref.run),
         numeric_health=numeric_health_panel(view, selection),
         summary=_summary(view, selection, steps, tensor_cores),
-        categories=_categories(view, steps),
+        categories=_categories(view),
         gpu_utilization=_utilization(steps),
         gpus=gpus(view, selection),
         resource_usage=_resource_usage(view, selection, steps),
         parts=_parts(view, selection, steps.wall_ns),
         kernel_time=_kernel_time(view, selection) if has_gpu else [],
         tensor_core_efficiency=_efficiency(tensor_cores) if has_gpu else [],
-        iterations=_bars(view, selection, steps),
+        buckets=buckets,
+        iterations=_bars(view, selection, buckets),
         bars_note=bars_note(len(view.profile.iterations)),
         top_ops=op_rows(view, selection)[:_TOP_OPS],
         system=system_items(view),
@@ -218,9 +230,11 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
                 f.severity,
                 f.title,
                 f.saving.expected_ns if f.saving else None,
+                f.saving.low_ns if f.saving else None,
+                f.saving.high_ns if f.saving else None,
                 f.saving.percent if f.saving else None,
             )
-            for f in advise(view, selection).findings
+            for f in shown_advice(view, selection).findings
         ],
         coverage=coverage_of(view),
         notes=[NoteItem(n.code, n.text, n.count) for n in profile.notes],
@@ -238,6 +252,7 @@ def _summary(
         wall_clock_ns=steps.wall_ns,
         gpu_utilization_percent=steps.gpu_utilization,
         tensor_core_kernel_utilization_percent=tensor_cores.utilization if profile.has_gpu else None,
+        tensor_core_eligible_ns=tensor_cores.eligible_ns if profile.has_gpu else None,
         tensor_core_time_percent=time_split(view, selection).tensor_core_percent,
         gpu_busy_ns=steps.gpu_busy_ns,
         total_iterations=len(profile.iterations),
@@ -253,6 +268,7 @@ def _summary(
         recorder_ns=steps.recorder_ns,
         iteration_deviation_ns=steps.deviation_ns,
         samples_per_second=steps.samples_per_second(facts.batch_size),
+        threads=len(np.unique(profile.calls.thread)),
         peak_memory_bytes=facts.peak_memory_allocated_bytes,
         memory_bytes=gpu.memory_bytes if gpu else None,
     )
@@ -265,23 +281,29 @@ def _resource_usage(view: ProfileView, selection: Selection, steps: StepTotals) 
     if not time_split(view, selection).tensor_cores_known:
         times["other_kernels"] = (times["other_kernels"] or 0) + (times["tensor_core"] or 0)
         times["tensor_core"] = None
-        labels["other_kernels"] = "Kernels, on Tensor Cores or not"
+        labels["other_kernels"] = KERNELS_LABEL
     return [Slice(name, labels[name], value, percent(value, steps.wall_ns)) for name, value in times.items()]
 
 
 def _parts(view: ProfileView, selection: Selection, wall_ns: int) -> list[Slice]:
     parts = step_parts(view, selection)
-    labels = dict(_PARTS)
-    if parts[Role.FORWARD] is None:
-        labels[Role.OTHER] = "Forward and other"
+    labels = part_labels(parts)
     return [Slice(part.name.lower(), labels[part], value, percent(value, wall_ns)) for part, value in parts.items()]
 
 
-def _categories(view: ProfileView, steps: StepTotals) -> list[Category]:
+def _categories(view: ProfileView) -> list[Category]:
     known = category_sums(view, slice(None))
     return [
         Category(name, label, definition, known[name] is not None) for name, (label, definition) in CATEGORIES.items()
-    ] + ([RECORDER] if steps.recorder_ns else [])
+    ]
+
+
+def _buckets(account: list[Slice], steps: StepTotals) -> list[Category]:
+    """What a step consists of, and what the recorder added."""
+    definitions = SLICES["account"]
+    return [Category(part.key, part.label, definitions[part.key], part.value_ns is not None) for part in account] + (
+        [RECORDER] if steps.recorder_ns else []
+    )
 
 
 def _utilization(steps: StepTotals) -> list[Slice]:
@@ -316,30 +338,19 @@ def _efficiency(totals: TensorCoreTotals) -> list[Slice]:
     return [Slice(key, label, value, percent(value, totals.eligible_ns)) for key, label, value in parts]
 
 
-def _bars(view: ProfileView, selection: Selection, steps: StepTotals) -> list[IterationBar]:
+def _bars(view: ProfileView, selection: Selection, buckets: list[Category]) -> list[IterationBar]:
     times = iterations_with_recorder(view, selection)
-    shown = [category.recorded for category in _categories(view, steps)]
+    keys = [bucket.key for bucket in buckets]
+    if not view.profile.has_gpu:
+        rest = keys.index("other")
+    else:
+        rest = keys.index("idle")
+        if not buckets[keys.index("tensor_core")].recorded:
+            times[:, keys.index("other_compute")] += times[:, keys.index("tensor_core")]
 
     def bar(first: int, last: int) -> IterationBar:
         sums = times[first : last + 1].sum(axis=0).tolist()
-        known = [value if recorded else None for value, recorded in zip(sums, shown, strict=False)]
-        return iteration_bar(view, selection, (first, last), known, takes_rounding=list(CATEGORIES).index("other"))
+        known = [value if bucket.recorded else None for value, bucket in zip(sums, buckets, strict=False)]
+        return iteration_bar(view, selection, (first, last), known, takes_rounding=rest)
 
     return [bar(*span) for span in bar_spans(len(view.profile.iterations))]
-
-
-def _headline(view: ProfileView, selection: Selection, steps: StepTotals) -> str:
-    average = duration(steps.average_ns)
-    known = {name: value for name, value in steps.category_ns.items() if value is not None}
-    if not view.profile.has_gpu:
-        first = max(known, key=lambda name: known[name])
-        part = share(percent(known[first], steps.wall_ns))
-        return f"Each step takes {average} on the CPU; the largest part is {CATEGORIES[first][0]}, {part}."
-    told = time_split(view, selection).tensor_cores_known
-    tensor = share(percent(known.get("tensor_core"), steps.wall_ns) if told else None)
-    works = f"works {share(steps.gpu_utilization)}"
-    idle = idle_words(view, selection)
-    if idle is not None and (steps.gpu_idle_percent or 0.0) > (steps.gpu_utilization or 0.0):
-        return f"The GPU {idle} of each {average} step; it {works}, {tensor} on Tensor Cores."
-    text = f"The GPU {works} of each {average} step, {tensor} on Tensor Cores"
-    return f"{text}, and {idle}." if idle else f"{text}."

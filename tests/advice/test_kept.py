@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.recorded_runs import recorded_view
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.finding import SavingItem
 from tb_dlprof_plugin.advice.realised_savings import RealisedSaving, outcome_of, realised_savings
@@ -19,8 +20,12 @@ RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 
 
 def recorded(run: str) -> ProfileView:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
-    return ProfileView(stored.profile)
+    return recorded_view(RECORDED / run)
+
+
+def with_facts(run: str, **facts: Any) -> ProfileView:
+    profile = recorded(run).profile
+    return ProfileView(replace(profile, facts=replace(profile.facts, **facts)))
 
 
 def kept(a: ProfileView, b: ProfileView) -> list[RealisedSaving]:
@@ -100,8 +105,7 @@ def test_fewer_workers_are_not_the_advised_change(loading) -> None:
 
 
 def test_changes_made_together_are_not_told_apart() -> None:
-    a, b = recorded("resnet50/fp32"), recorded("resnet50/amp-bf16")
-    b.profile.facts.cudnn_benchmark = True
+    a, b = recorded("resnet50/fp32"), with_facts("resnet50/amp-bf16", cudnn_benchmark=True)
     found = kept(a, b)
     assert [row.finding.rule for row in found] == ["amp_not_used", "cudnn_benchmark_off"]
     assert {row.outcome for row in found} == {"shared"}
@@ -109,7 +113,6 @@ def test_changes_made_together_are_not_told_apart() -> None:
 
 
 def test_other_differences_are_named() -> None:
-    a, b = recorded("resnet50/fp32"), recorded("resnet50/tf32")
-    b.profile.facts.optimizer, b.profile.facts.channels_last = "LBFGS", True
+    a, b = recorded("resnet50/fp32"), with_facts("resnet50/tf32", optimizer="LBFGS", channels_last=True)
     (found,) = kept(a, b)
     assert found.also == ["channels last", "optimizer"]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from advice.helpers import finding_of, readings_of, status_of
+from support.recorded_runs import recorded_view
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -417,8 +417,7 @@ def test_a_scaler_beside_fp16_is_needed(training) -> None:
 @pytest.fixture(scope="module")
 def recorded() -> Any:
     def read(name: str) -> ProfileView:
-        (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / name)
-        return ProfileView(stored.profile)
+        return recorded_view(RECORDED / name)
 
     return read
 

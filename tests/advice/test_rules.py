@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from advice.helpers import finding_of, readings_of, status_of
+from support.recorded_runs import recorded_view
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.advice import advise, engine
@@ -50,8 +51,7 @@ def recorded() -> Any:
 
     @functools.cache
     def read(name: str) -> ProfileView:
-        (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / name)
-        return ProfileView(stored.profile)
+        return recorded_view(RECORDED / name)
 
     return read
 

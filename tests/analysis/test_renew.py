@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.recorded_runs import recorded_view
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.model.profile import Profile, Verdict
-from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.reclassify import reclassified
 
 ROOT = Path(__file__).parents[2]
@@ -61,10 +61,11 @@ def test_old_verdicts_give_way_to_those_of_the_rules(training) -> None:
 
 
 @pytest.mark.parametrize(
-    "stored", read_profiles(ROOT / "demo" / "recorded"), ids=lambda s: "-".join(s.path.parts[-3:-1])
+    "run", sorted((ROOT / "demo" / "recorded").glob("*/*/")), ids=lambda run: "-".join(run.parts[-2:])
 )
-def test_a_recorded_run_keeps_its_accounts(stored) -> None:
-    profile, again = stored.profile, reclassified(stored.profile)
+def test_a_recorded_run_keeps_its_accounts(run: Path) -> None:
+    profile = recorded_view(run).profile
+    again = reclassified(profile)
     totals = again.iterations.category_ns.sum(axis=2)
     assert np.array_equal(totals, np.repeat(again.iterations.duration_ns[:, None], totals.shape[1], axis=1))
     assert np.array_equal(again.launches.duration_ns, profile.launches.duration_ns)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
 import pytest
 from planted import snippets
-from planted.held import LARGER, RECORDED, Held, held, planted_rules
+from planted.held import LARGER, RECORDED, held, planted_rules
 from planted.record import all_snippets
 from planted.studies import advice_rows
 
@@ -21,27 +20,22 @@ KEPT_PERCENT = 80
 """Of the stated savings this share at least is realised within its interval."""
 
 
-@functools.cache
-def recorded(rule: str) -> Held:
-    return held(rule)
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_finds_its_fault(rule: str) -> None:
-    status = recorded(rule).fault.status(rule)
+    status = held(rule).fault.status(rule)
     assert status is not None, f"no rule looks for what is planted in {rule}"
     assert status.outcome == "fired", status.why
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_rule_is_silent_once_its_fault_is_fixed(rule: str) -> None:
-    status = recorded(rule).fixed.status(rule)
+    status = held(rule).fixed.status(rule)
     assert status is not None
     assert status.outcome in ("silent", "not_applicable"), status.why
 
 
 def test_what_is_saved_lies_in_the_stated_interval() -> None:
-    judged = [recorded(rule) for rule in RULES if recorded(rule).within is not None]
+    judged = [held(rule) for rule in RULES if held(rule).within is not None]
     missed = {one.rule: (one.finding.saving, one.realised_ns) for one in judged if one.finding and not one.within}
     assert len(judged) > 10
     assert 100 * (1 - len(missed) / len(judged)) >= KEPT_PERCENT, missed
@@ -63,7 +57,7 @@ def test_no_rule_fails_on_a_planted_training() -> None:
     failed = {
         (rule, status.rule): status.why
         for rule in RULES
-        for run in (recorded(rule).fault, recorded(rule).fixed)
+        for run in (held(rule).fault, held(rule).fixed)
         for status in run.advice.rules
         if status.outcome == "failed"
     }

@@ -394,7 +394,8 @@ def test_ranks_of_one_run_share_a_session(tmp_path):
             dist.barrier()
             dist.destroy_process_group()
         if __name__ == "__main__":
-            mp.spawn(main, (sys.argv[1],), nprocs=2)
+            # As `mp.spawn` does, but without importing torch twice more.
+            mp.start_processes(main, (sys.argv[1],), nprocs=2, start_method="fork")
     """
     done = run_script(script, tmp_path)
     assert done.returncode == 0, done.stderr

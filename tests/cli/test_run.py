@@ -12,6 +12,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ pytest.importorskip("torch")
 from support.script_runs import (
     SCRIPTS,
     TB_DLPROF,
+    Done,
     environment,
     execute,
     numbers,
@@ -196,9 +198,9 @@ def test_output_and_status_are_the_scripts_own(recorded) -> None:
 
 
 @contextlib.contextmanager
-def started(folder: Path, *options: str, prepare: str = "") -> Iterator[subprocess.Popen[str]]:
+def started(folder: Path, *options: str, prepare: str = "", training: bool = True) -> Iterator[subprocess.Popen[str]]:
     """A script that trains until it is ended, after its first step. Whatever is left of it at the end is killed."""
-    script = write(folder, prepare + LOOP)
+    script = write(folder, prepare + LOOP, training=training)
     process = subprocess.Popen(
         [*TB_DLPROF, "run", "--run-name", "r", *options, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, cwd=folder, env=environment(), stdin=subprocess.DEVNULL, start_new_session=True,
@@ -229,7 +231,8 @@ def test_ctrl_c_ends_the_script_and_what_was_recorded_is_kept(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_sigterm_reaches_the_script(tmp_path: Path) -> None:
-    with started(tmp_path) as process:
+    # Nothing of ours in the script handles signals, so that it needs no training.
+    with started(tmp_path, prepare="model = optimizer = None\ntrain = lambda *_: None\n", training=False) as process:
         os.kill(process.pid, signal.SIGTERM)
         process.communicate(timeout=60)
     assert process.returncode == -signal.SIGTERM
@@ -368,20 +371,59 @@ def earlier(tmp_path: Path, cpu_trace) -> Path:
     return written
 
 
+@dataclass(frozen=True)
+class Repeated:
+    """A script of six steps that was run as it is, then as that run advised at its end. A run "train" was before it."""
+
+    folder: Path
+    earlier: Path
+    first: Done
+    numbered: Done
+    replaced: Done
+    names: list[str]
+    """Of the runs before the last."""
+    kept: bool
+    """Whether the earlier run was still there before the last, which replaces it."""
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory: pytest.TempPathFactory, cpu_trace) -> Repeated:
+    """The second time with everything said, the third with --force and little."""
+    folder = tmp_path_factory.mktemp("repeated")
+    earlier = write_profile(folder / "runs" / "train", cpu_trace.profile(session="earlier"))
+    script = write(folder, "train(6, model, optimizer)\n")
+    first = run(script, cwd=folder)
+    advised = ("--iter_start=3", "--iter-stop", 5)
+    numbered = run("--verbosity=verbose", *advised, script, cwd=folder)
+    names, kept = sorted(path.name for path in (folder / "runs").iterdir()), earlier.exists()
+    replaced = run(
+        "-v", "minimal", "--iter-start", 3, "--iter-stop", 5, "--force", "--run-name", "train", script, cwd=folder
+    )
+    return Repeated(folder, earlier, first, numbered, replaced, names, kept)
+
+
 @pytest.mark.slow
-def test_a_taken_name_is_numbered_refused_or_replaced(tmp_path: Path, earlier: Path) -> None:
-    script = write(tmp_path, "train(3, model, optimizer)\n")
-    short = ("-v", "quiet", "--iter-start", "0", "--iter-stop", "1")
-    assert run(*short, script, cwd=tmp_path).status == 0
-    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["train", "train-2"]
-    refused = run(*short, "--run-name", "train", script, cwd=tmp_path)
-    assert refused.status == 2
-    assert "runs/train holds a profile already; give another --run-name, or --force to replace it" in refused.err
+def test_a_taken_name_is_numbered(repeated: Repeated) -> None:
+    assert (repeated.first.status, repeated.numbered.status) == (0, 0)
+    # The first recorded nothing, and left none.
+    assert (repeated.names, repeated.kept) == (["train", "train-2"], True)
+
+
+def test_a_taken_name_that_is_given_is_refused(tmp_path: Path, earlier: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "print('started')", training=False)
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(app, ["run", "--run-name", "train", "train.py"])
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "runs/train holds a profile already; give another --run-name, or --force to replace it" in refused.stderr
     assert earlier.exists()
-    assert run(*short, "--force", "--run-name", "train", script, cwd=tmp_path).status == 0
-    (new,) = profiles(tmp_path / "runs" / "train")
+
+
+@pytest.mark.slow
+def test_a_taken_name_is_replaced_by_force(repeated: Repeated) -> None:
+    assert repeated.replaced.status == 0
+    (new,) = profiles(repeated.folder / "runs" / "train")
     assert new.source.session != "earlier"
-    assert not earlier.exists()
+    assert not repeated.earlier.exists()
 
 
 @pytest.mark.slow
@@ -407,43 +449,42 @@ def test_the_end_says_what_was_recorded_what_to_change_and_where_to_look(recorde
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("verbosity", "lines"),
-    [
-        pytest.param("quiet", [], marks=pytest.mark.long),
-        ("minimal", ["tb-dlprof: the profile is in {}."]),
-    ],
-)
-def test_less_can_be_said(tmp_path: Path, verbosity: str, lines: list[str]) -> None:
+def test_less_can_be_said(repeated: Repeated) -> None:
+    assert repeated.replaced.err.splitlines() == [f"tb-dlprof: the profile is in {repeated.folder / 'runs' / 'train'}."]
+
+
+@pytest.mark.long
+def test_nothing_can_be_said(tmp_path: Path) -> None:
     script = write(tmp_path, "train(3, model, optimizer)\n")
-    done = run("-v", verbosity, "--iter-start", "1", "--iter-stop", "1", script, cwd=tmp_path)
-    assert done.err.splitlines() == [line.format(tmp_path / "runs" / "train") for line in lines]
+    assert run("-v", "quiet", "--iter-start", "1", "--iter-stop", "1", script, cwd=tmp_path).err == ""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verbosity", ["verbose", pytest.param("diagnostic", marks=pytest.mark.long)])
-def test_more_can_be_said(tmp_path: Path, verbosity: str) -> None:
+def test_more_can_be_said(repeated: Repeated) -> None:
+    assert f"tb-dlprof: {sys.executable} {repeated.folder / 'train.py'}" in repeated.numbered.err
+    assert "rank 0: 6 optimizer steps, 3 to 5 recorded, Net" in repeated.numbered.err
+
+
+@pytest.mark.long
+def test_all_can_be_said(tmp_path: Path) -> None:
     script = write(tmp_path, "train(3, model, optimizer)\n")
-    done = run(f"--verbosity={verbosity}", "--iter_start=1", "--iter_stop=1", script, cwd=tmp_path)
+    done = run("--verbosity=diagnostic", "--iter_start=1", "--iter_stop=1", script, cwd=tmp_path)
     assert f"tb-dlprof: {sys.executable} {script}" in done.err
     assert "rank 0: 3 optimizer steps, 1 to 1 recorded, Net" in done.err
 
 
 @pytest.mark.slow
-def test_a_script_that_is_too_short_says_which_iterations_there_are(tmp_path: Path) -> None:
-    script = write(tmp_path, "train(6, model, optimizer)\n")
-    done = run(script, cwd=tmp_path)
+def test_a_script_that_is_too_short_says_which_iterations_there_are(repeated: Repeated) -> None:
     assert (
         "train.py ended after 6 optimizer steps, and the recording begins with number 12, counted from 0: let it run "
         "longer, or give --iter-start 3 --iter-stop 5."
-    ) in done.err
-    again = run("--iter-start", 3, "--iter-stop", 5, script, cwd=tmp_path)
-    assert "3 iterations (3 to 5)" in again.err
+    ) in repeated.first.err
+    assert "3 iterations (3 to 5)" in repeated.numbered.err
 
 
 @pytest.mark.slow
 def test_a_script_that_fails_before_its_first_step_says_so(tmp_path: Path) -> None:
-    done = run(write(tmp_path, "raise SystemExit('no data')\n"), cwd=tmp_path)
+    done = run(write(tmp_path, "import torch\nraise SystemExit('no data')\n", training=False), cwd=tmp_path)
     assert done.status == 1
     assert "train.py ended with status 1 before it called a model, so nothing was recorded." in done.err
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.recorded_runs import recorded_view
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.comparison import compare
@@ -28,8 +29,7 @@ PAIRS = "benchmarks/precision_pairs/recorded"
 
 @functools.cache
 def view(run: str) -> ProfileView:
-    (stored,) = tb_dlprof_plugin.read_profiles(ROOT / run)
-    return ProfileView(stored.profile)
+    return recorded_view(ROOT / run)
 
 
 @functools.cache

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.recorded_runs import recorded_view
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.comparison.differences import Comparison, compare
 from tb_dlprof_plugin.comparison.match import match_sites
-from tb_dlprof_plugin.comparison.op_sites import Run, run_of
-from tb_dlprof_plugin.comparison.waterfall import bucket_times
+from tb_dlprof_plugin.metrics.op_sites import Run, run_of
+from tb_dlprof_plugin.metrics.step_buckets import bucket_times
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 
@@ -22,8 +22,7 @@ CANDIDATES = ("tf32", "amp-fp16", "amp-bf16")
 
 
 def frame_of(name: str) -> ProfileView:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / name)
-    return ProfileView(stored.profile)
+    return recorded_view(RECORDED / name)
 
 
 @pytest.fixture(scope="module", params=MODELS)

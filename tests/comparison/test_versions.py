@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tb_dlprof_plugin.comparison.amp_calls import cast_calls, scaler_calls
 from tb_dlprof_plugin.comparison.differences import Comparison, compare
-from tb_dlprof_plugin.comparison.op_sites import run_of
-from tb_dlprof_plugin.comparison.waterfall import bucket_times
+from tb_dlprof_plugin.metrics.amp_calls import cast_calls, scaler_calls
+from tb_dlprof_plugin.metrics.op_sites import run_of
+from tb_dlprof_plugin.metrics.step_buckets import bucket_times
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
 

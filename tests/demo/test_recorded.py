@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.recorded_runs import recorded_view
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.model.precision import observed_precision
-from tb_dlprof_plugin.profile_view import ProfileView
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "demo" / "recorded"
@@ -51,8 +51,7 @@ def test_ten_resnet50_iterations_take_less_than_a_megabyte(precision: str) -> No
 
 @pytest.mark.parametrize("run", ["alexnet/fp32", "vgg16/fp32", "vgg16/amp-fp16", "resnet50/fp32", "resnet50/tf32"])
 def test_the_step_time_of_a_gpu_bound_run_is_the_unprofiled_one(run: str) -> None:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
-    view = ProfileView(stored.profile)
+    view = recorded_view(RECORDED / run)
     shown = step_totals(view, view.selection()).average_ns / 1e6
     assert shown == pytest.approx(RUNS[run]["unprofiled_step_ms"], rel=0.04)
 

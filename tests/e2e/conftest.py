@@ -1,4 +1,8 @@
-"""TensorBoards under both loaders, and a Chromium that watches for errors and foreign requests."""
+"""TensorBoards under both loaders, and a Chromium that watches for errors and foreign requests.
+
+Most tests read one of three TensorBoards that a worker starts once, `SHARED`, and open a page in one context of the
+browser: starting and loading took most of their time. A test that writes to its logdir has a TensorBoard of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,15 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
-from support.tensorboard import Server, Watched, start_tensorboard
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from support.tensorboard import RECORDED, ROOT, Server, Watched, start_tensorboard
+
+from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.store.event_file import write_profile
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _FLAGS = [
@@ -21,6 +30,19 @@ _FLAGS = [
     "--no-first-run",
 ]
 
+
+TRACES = ROOT / "tests" / "traces"
+MEMORY_TRACE = ROOT / "tests" / "metrics" / "recorded" / "resnet18_memory_h200.pt.trace.json.gz"
+FEW = (
+    "vgg16/fp32", "vgg16/amp-fp16", "vgg16/amp-bf16", "resnet50/fp32", "resnet50/amp-fp16", "lenet/fp32",
+    "lenet/amp-fp16", "lenet/amp-bf16",
+)  # fmt: skip
+"""The recorded runs of the shared TensorBoard "few"."""
+FROM_TRACES = {"cpu": "cpu_training", "memory": "all_options", "gpus": "data_parallel"}
+"""Its runs that come from a trace: one on the CPU, one with memory and module names, one on two GPUs."""
+UNMARKED = "unmarked"
+"""Its twelfth run: six forward passes on the CPU whose steps nothing marks. With one more run, pickers would be lists
+to search."""
 
 BOTH_LOADERS = pytest.mark.parametrize("load_fast", ["true", "false"], ids=["load_fast", "load_slow"], scope="module")
 """For a test that `make test`, too, runs under each of TensorBoard's loaders."""
@@ -37,6 +59,13 @@ def load_fast(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+def _end(servers: list[Server]) -> None:
+    for server in servers:
+        server.process.terminate()
+    for server in servers:
+        server.process.wait(timeout=20)
+
+
 @pytest.fixture(scope="module")
 def serve(load_fast: str) -> Iterator[Callable[[Path, int], Server]]:
     """Starts TensorBoards that end with the module."""
@@ -47,10 +76,50 @@ def serve(load_fast: str) -> Iterator[Callable[[Path, int], Server]]:
         return servers[-1]
 
     yield start
-    for server in servers:
-        server.process.terminate()
-    for server in servers:
-        server.process.wait(timeout=20)
+    _end(servers)
+
+
+@pytest.fixture(scope="session")
+def few_runs(tmp_path_factory: pytest.TempPathFactory, new_trace: Callable[..., Any]) -> Path:
+    """The logdir of "few": twelve runs."""
+    root = tmp_path_factory.mktemp("few")
+    for run in FEW:
+        shutil.copytree(RECORDED / run, root / run)
+    for name, trace in FROM_TRACES.items():
+        write_profile(root / name, analyze_trace(TRACES / f"{trace}.pt.trace.json.gz"))
+    passes = new_trace()
+    for index in range(6):
+        passes.op("aten::linear", 100 * index, 40)
+        passes.op("aten::relu", 100 * index + 50, 20)
+    write_profile(root / UNMARKED, passes.profile())
+    return root
+
+
+@pytest.fixture(scope="session")
+def many_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The logdir of "many": all runs of the demo, and one with memory."""
+    root = tmp_path_factory.mktemp("many")
+    shutil.copytree(RECORDED, root, dirs_exist_ok=True)
+    write_profile(root / "resnet18", analyze_trace(MEMORY_TRACE))
+    return root
+
+
+@pytest.fixture(scope="session")
+def shared(
+    few_runs: Path, many_runs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str, str], Server]]:
+    """A TensorBoard by its name and loader, started when it is first asked for. Tests must not write to its logdir."""
+    logdirs = {"few": (few_runs, 12), "many": (many_runs, 25), "none": (tmp_path_factory.mktemp("none"), 0)}
+    running: dict[tuple[str, str], Server] = {}
+
+    def server(name: str, load_fast: str = "false") -> Server:
+        if (name, load_fast) not in running:
+            logdir, runs = logdirs[name]
+            running[name, load_fast] = start_tensorboard(logdir, load_fast, runs, reload_s=60)
+        return running[name, load_fast]
+
+    yield server
+    _end(list(running.values()))
 
 
 @pytest.fixture(scope="session")
@@ -82,13 +151,23 @@ def storing(browser: Browser, chromium: str, tmp_path: Path) -> Iterator[Browser
     context.close()
 
 
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """The context of pages that need none of their own: another one costs more than most tests.
+
+    Nothing moves in it, since every frame of an animation is drawn by the CPU.
+    """
+    opened = browser.new_context(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
-def watched(browser: Browser) -> Iterator[Watched]:
-    """A fresh page whose console errors and foreign requests are kept."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
+def watched(context: BrowserContext) -> Iterator[Watched]:
+    """A fresh page whose console errors and foreign requests are kept. What it has stored goes with it."""
     page = context.new_page()
     result = Watched(page)
-    page.on("console", lambda message: result.errors.append(message.text) if message.type == "error" else None)
+    page.on("console", lambda message: result.errors.append(message.text) if _is_error(message) else None)
     page.on("pageerror", lambda error: result.errors.append(str(error)))
     page.on(
         "request",
@@ -99,4 +178,18 @@ def watched(browser: Browser) -> Iterator[Watched]:
         ),
     )
     yield result
-    context.close()
+    _forget(page)
+    page.close()
+
+
+def _is_error(message: ConsoleMessage) -> bool:
+    """A page of ours that is opened without TensorBoard around it has no icon, which the browser then asks for."""
+    return message.type == "error" and not message.location["url"].endswith("/favicon.ico")
+
+
+def _forget(page: Page) -> None:
+    """Removes what the page's site has stored for other pages of the context; the browser's cache stays."""
+    site = urlsplit(page.url)
+    if site.scheme == "http":
+        what = {"origin": f"{site.scheme}://{site.netloc}", "storageTypes": "cookies,local_storage,indexeddb"}
+        page.context.new_cdp_session(page).send("Storage.clearDataForOrigin", what)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import FrameLocator, expect
+from playwright.sync_api import Page, expect
+from support.recorded_runs import recorded_view
 from support.tensorboard import RECORDED, Server, Watched
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.advice.finding import FindingItem
 from tb_dlprof_plugin.pages.advice import AdvicePage, advice_page
-from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 FP32, AMP = "vgg16/fp32", "vgg16/amp-fp16"
@@ -21,33 +18,26 @@ _PAGE_MS = 30_000
 
 
 @pytest.fixture(scope="module")
-def server(serve: Callable[[Path, int], Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
-    """TensorBoard over a run with several findings and the same model in AMP."""
-    root = tmp_path_factory.mktemp("advice")
-    for run in (FP32, AMP):
-        shutil.copytree(RECORDED / run, root / run)
-    return serve(root, 2)
+def server(shared: Callable[[str, str], Server], load_fast: str) -> Server:
+    return shared("few", load_fast)
 
 
 def analysed(*set_aside: str) -> AdvicePage:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / FP32)
-    frame = ProfileView(stored.profile)
+    frame = recorded_view(RECORDED / FP32)
     return advice_page(frame, RunRef(FP32, "", 0, 0), frame.selection(), set_aside)
 
 
-def tab(watched: Watched, address: str) -> FrameLocator:
-    watched.page.goto("about:blank")
+def tab(watched: Watched, address: str) -> Page:
     watched.page.goto(address)
-    frame = watched.page.frame_locator("iframe")
-    expect(frame.get_by_test_id("headline")).to_be_visible(timeout=_PAGE_MS)
-    return frame
+    expect(watched.page.get_by_test_id("headline")).to_be_visible(timeout=_PAGE_MS)
+    return watched.page
 
 
-def advice_tab(server: Server, watched: Watched) -> FrameLocator:
-    return tab(watched, f"{server.url}#tb_dlprof&p.tb_dlprof.page=advice&p.tb_dlprof.run={FP32}")
+def advice_tab(server: Server, watched: Watched) -> Page:
+    return tab(watched, f"{server.page_alone}#tb_dlprof&p.tb_dlprof.page=advice&p.tb_dlprof.run={FP32}")
 
 
-def shown(frame: FrameLocator) -> list[str]:
+def shown(frame: Page) -> list[str]:
     """Ids of the elements of all cards, in their order."""
     ids: list[str] = frame.locator("article.finding").evaluate_all("cards => cards.map(card => card.dataset.testid)")
     return [name.removeprefix("finding-") for name in ids]

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Frame, FrameLocator, Page, expect
 from support.colab_proxy import ColabProxy, start_colab_proxy, tensorboard_cell
+from support.recorded_runs import recorded_view
 from support.tensorboard import RECORDED, start_tensorboard
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.notebook import colab_script, page_path
 from tb_dlprof_plugin.pages.overview import overview
-from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 FP32, AMP, LATER = "lenet/fp32", "lenet/amp-fp16", "mlp/fp32"
@@ -69,8 +68,7 @@ def nothing_was_lost(proxy: ColabProxy) -> None:
 
 
 def headline_of(run: str) -> str:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
-    frame = ProfileView(stored.profile)
+    frame = recorded_view(RECORDED / run)
     return overview(frame, RunRef(run, "", 0, 0), frame.selection()).headline
 
 
@@ -82,14 +80,15 @@ def walk(frame: FrameLocator) -> None:
     """Through a run: its Overview, its ops, one of them, the advice with code to copy, and to Compare."""
     frame.get_by_test_id("run-picker").select_option(FP32)
     expect(frame.get_by_test_id("headline")).to_have_text(headline_of(FP32), timeout=_PAGE_MS)
-    frame.get_by_test_id("nav-ops").click()
+    frame.get_by_test_id("place-explore").click()
     frame.get_by_test_id("ops-table").get_by_text("conv2/conv2d", exact=False).first.click()
     expect(frame.get_by_test_id("op-detail")).to_contain_text("conv2", timeout=_PAGE_MS)
+    frame.get_by_test_id("place-summary").click()
     frame.get_by_test_id("nav-advice").click()
     frame.get_by_test_id("finding-details").first.click()
     frame.get_by_role("button", name="Copy", exact=True).first.click()
     expect(frame.get_by_text("Copied", exact=True)).to_be_visible()
-    frame.get_by_test_id("nav-compare").click()
+    frame.get_by_test_id("place-compare").click()
     expect(frame.get_by_test_id("waterfall")).to_be_visible(timeout=_PAGE_MS)
 
 
@@ -129,7 +128,7 @@ def test_the_page_alone_works_without_storage_and_among_strangers(
 
     # What TensorBoard answers is never kept: a run that comes later shows.
     shutil.copytree(RECORDED / LATER, logdir / LATER)
-    frame.get_by_test_id("nav-overview").click()
+    frame.get_by_test_id("place-summary").click()
     picker = frame.get_by_test_id("run-picker")
     for _ in range(20):
         frame.get_by_test_id("refresh").click()

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import FrameLocator, expect
+from support.recorded_runs import recorded_view
 from support.tensorboard import RECORDED, Server, Watched
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.pages.compare import CompareInput, ComparePage, compare_op, compare_page
-from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-FP32, AMP = "resnet50/fp32", "resnet50/amp-fp16"
+FP32, AMP, OTHER = "vgg16/fp32", "vgg16/amp-fp16", "lenet/fp32"
 _PAGE_MS = 30_000
 
 
 @pytest.fixture(scope="module")
-def server(serve: Callable[[Path, int], Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
-    """TensorBoard over the pair and a third run."""
-    root = tmp_path_factory.mktemp("compare")
-    for run in (FP32, AMP, "vgg16/fp32"):
-        shutil.copytree(RECORDED / run, root / run)
-    return serve(root, 3)
+def server(shared: Callable[[str, str], Server], load_fast: str) -> Server:
+    return shared("few", load_fast)
 
 
 def side(run: str) -> CompareInput:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
-    frame = ProfileView(stored.profile)
+    frame = recorded_view(RECORDED / run)
     return CompareInput(frame, RunRef(run, "", 0, 0), frame.selection())
 
 
@@ -114,11 +106,12 @@ def test_from_the_waterfall_to_an_ops_kernels_and_back_by_the_address(
 
 
 def test_another_candidate_leaves_the_bar_and_forgets_the_op(server: Server, watched: Watched) -> None:
-    state = {"page": "compare", "a.run": FP32, "b.run": AMP, "bucket": "other_compute", "pairModule": "layer1.0.conv1"}
+    state = {"page": "compare", "a.run": FP32, "b.run": AMP, "bucket": "other_compute", "pairModule": "features.0"}
     pairs = "".join(f"&p.tb_dlprof.{key}={value}" for key, value in state.items())
-    frame = tab(watched, f"{server.url}#tb_dlprof{pairs}")
+    watched.page.goto(f"{server.page_alone}#tb_dlprof{pairs}")
+    frame = watched.page
     expect(frame.get_by_test_id("drill-ops")).to_be_visible(timeout=_PAGE_MS)
-    frame.get_by_test_id("compare-candidate-run-picker").select_option("vgg16/fp32")
+    frame.get_by_test_id("compare-candidate-run-picker").select_option(OTHER)
     expect(frame.get_by_test_id("drill-modules")).to_be_visible(timeout=_PAGE_MS)
     expect(frame.get_by_test_id("drill-modules")).to_contain_text("removed")
     expect(frame.get_by_test_id("bucket-other_compute")).to_have_attribute("aria-pressed", "true")

@@ -6,25 +6,20 @@ import base64
 import csv
 import io
 import json
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 from support.marks import short_of
-from support.tensorboard import RECORDED, ROOT, Server, Watched, start_tensorboard
-
-from tb_dlprof_plugin.analysis import analyze_trace
-from tb_dlprof_plugin.store.event_file import write_profile
+from support.tensorboard import Server, Watched
 
 _PAGE_MS = 30_000
-_MEMORY = ROOT / "tests" / "traces" / "all_options.pt.trace.json.gz"
 _PAIR = "p.tb_dlprof.a.run=lenet/fp32&p.tb_dlprof.b.run=lenet/amp-bf16"
 _FP32 = "p.tb_dlprof.run=lenet/fp32"
 _KINDS = {
-    "overview": (_FP32, ["Resource usage", "Iterations", "Parts of the step"]),
+    "overview": (_FP32, ["What a step consists of", "Resource usage", "Iterations", "Parts of the step"]),
     "modules": (_FP32, ["Time by module"]),
     "roofline": (_FP32, ["Rate of each op under the GPU's roofs"]),
     "memory": ("p.tb_dlprof.run=memory", ["Allocated memory by category"]),
@@ -53,31 +48,24 @@ async (base64) => {
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Two models in two precisions each, and a run with memory."""
-    root = tmp_path_factory.mktemp("download")
-    for name in ("lenet/fp32", "lenet/amp-bf16", "resnet50/fp32", "resnet50/amp-bf16"):
-        shutil.copytree(RECORDED / name, root / name)
-    write_profile(root / "memory", analyze_trace(_MEMORY))
-    running = start_tensorboard(root, "false", 5)
-    yield running
-    running.process.terminate()
-    running.process.wait(timeout=20)
+def server(shared: Callable[[str], Server]) -> Server:
+    """Models in two precisions each, and a run with memory."""
+    return shared("few")
 
 
 @pytest.fixture(scope="module")
-def blank(browser: Browser) -> Iterator[Page]:
+def blank(context: BrowserContext) -> Iterator[Page]:
     """A page that looks at pictures."""
-    page = browser.new_page()
+    page = context.new_page()
     yield page
     page.close()
 
 
 def _open(watched: Watched, server: Server, page: str, rest: str) -> Page:
-    """A page of ours without TensorBoard around it; TensorBoard serves it with the same security policy."""
-    watched.page.route("**/favicon.ico", lambda route: route.fulfill(status=204))
     address = f"#tb_dlprof&p.tb_dlprof.page={page.strip()}&{rest}"
-    watched.page.goto(f"{server.url}data/plugin_entry.html?name=tb_dlprof{address}")
+    watched.page.goto(f"{server.page_alone}{address}")
+    if page == "overview":
+        watched.page.get_by_test_id("overview-more").locator("> summary").click(timeout=_PAGE_MS)
     return watched.page
 
 

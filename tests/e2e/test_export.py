@@ -7,19 +7,18 @@ import json
 import re
 import shutil
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from support.marks import long
 from support.tensorboard import RECORDED, Server, start_tensorboard
 from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.main import app
-
-pytestmark = pytest.mark.e2e
 
 STRANGE = "</b><!--<script>alert(1)"
 """A run's name that would be an element, if it were put anywhere but into a text node."""
@@ -50,23 +49,37 @@ def server(logdir: Path) -> Iterator[Server]:
     started.process.wait(timeout=20)
 
 
+@pytest.fixture(scope="module")
+def offline(browser: Browser) -> Iterator[Callable[[str], BrowserContext]]:
+    """Contexts that can reach nothing, by their colour scheme."""
+    opened: dict[str, BrowserContext] = {}
+
+    def context(scheme: str) -> BrowserContext:
+        if scheme not in opened:
+            opened[scheme] = browser.new_context(
+                viewport={"width": 1440, "height": 900},
+                color_scheme=scheme,  # type: ignore[arg-type]
+                reduced_motion="reduce",
+                offline=True,
+            )
+        return opened[scheme]
+
+    yield context
+    for one in opened.values():
+        one.close()
+
+
 @pytest.fixture
-def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+def page(offline: Callable[[str], BrowserContext], request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page that can reach nothing; it fails where it tried to, or where anything was logged as an error."""
-    context = browser.new_context(
-        viewport={"width": 1440, "height": 900},
-        color_scheme=getattr(request, "param", "light"),
-        offline=True,
-        accept_downloads=True,
-    )
+    opened = offline(getattr(request, "param", "light")).new_page()
     wrong: list[str] = []
-    context.route(re.compile("^https?:"), lambda route: (wrong.append(route.request.url), route.abort()))
-    opened = context.new_page()
+    opened.route(re.compile("^https?:"), lambda route: (wrong.append(route.request.url), route.abort()))
     opened.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     opened.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
     yield opened
-    context.close()
+    opened.close()
     assert wrong == []
 
 
@@ -76,7 +89,7 @@ def open_file(opened: Page, exported: Path, **state: str) -> None:
     opened.goto(f"{exported.as_uri()}#tb_dlprof{pairs}")
 
 
-@pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
+@pytest.mark.parametrize("page", ["light", long("dark")], indirect=True)
 def test_every_page_opens_from_disk(page: Page, exported: Path) -> None:
     open_file(page, exported, run=AMP)
     expect(page.get_by_test_id("run-picker").locator("option:checked")).to_contain_text(AMP)

@@ -2,54 +2,43 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import FrameLocator, expect
+from playwright.sync_api import Page, expect
+from support.recorded_runs import recorded_view
 from support.tensorboard import RECORDED, Server, Watched
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.forecast import forecast_page
-from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-RUNS = ("resnet50/fp32", "resnet50/amp-bf16", "lenet/fp32", "lenet/amp-fp16")
 _PAGE_MS = 30_000
 
 
 @pytest.fixture(scope="module")
-def server(serve: Callable[[Path, int], Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
-    """TensorBoard over one pair that the GPU paces and one that the CPU does."""
-    root = tmp_path_factory.mktemp("forecast")
-    for run in RUNS:
-        shutil.copytree(RECORDED / run, root / run)
-    return serve(root, len(RUNS))
+def server(shared: Callable[[str, str], Server], load_fast: str) -> Server:
+    return shared("few", load_fast)
 
 
 def side(run: str) -> CompareInput:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
-    frame = ProfileView(stored.profile)
+    frame = recorded_view(RECORDED / run)
     return CompareInput(frame, RunRef(run, "", 0, 0), frame.selection())
 
 
-def tab(server: Server, watched: Watched, **state: str) -> FrameLocator:
+def tab(server: Server, watched: Watched, **state: str) -> Page:
     pairs = "".join(f"&p.tb_dlprof.{key}={value}" for key, value in state.items())
-    watched.page.goto("about:blank")
-    watched.page.goto(f"{server.url}#tb_dlprof{pairs}")
-    frame = watched.page.frame_locator("iframe")
-    expect(frame.get_by_test_id("headline")).to_be_visible(timeout=_PAGE_MS)
-    return frame
+    watched.page.goto(f"{server.page_alone}#tb_dlprof{pairs}")
+    expect(watched.page.get_by_test_id("headline")).to_be_visible(timeout=_PAGE_MS)
+    return watched.page
 
 
 def test_what_mixed_precision_would_gain(server: Server, watched: Watched) -> None:
     # GIVEN the advice for an FP32 run THEN all of mixed precision is forecast, the best in detail
-    run = side("resnet50/fp32")
+    run = side("vgg16/fp32")
     expected = advice_page(run.view, run.ref, run.selection).mixed_precision.choices
-    frame = tab(server, watched, page="advice", run="resnet50/fp32")
+    frame = tab(server, watched, page="advice", run="vgg16/fp32")
     for choice in expected:
         assert choice.forecast is not None
         expect(frame.get_by_test_id(f"forecast-{choice.precision}")).to_have_attribute(
@@ -92,10 +81,10 @@ def test_a_run_in_amp_says_why_it_has_no_forecast(server: Server, watched: Watch
 
 
 def test_promises_are_held_against_the_second_run(server: Server, watched: Watched) -> None:
-    found = compare_page(side("resnet50/fp32"), side("resnet50/amp-bf16")).promises
+    found = compare_page(side("vgg16/fp32"), side("vgg16/amp-bf16")).promises
     assert found is not None
     assert found.forecast is not None
-    frame = tab(server, watched, page="compare", **{"a.run": "resnet50/fp32", "b.run": "resnet50/amp-bf16"})
+    frame = tab(server, watched, page="compare", **{"a.run": "vgg16/fp32", "b.run": "vgg16/amp-bf16"})
     expect(frame.get_by_test_id("promised-headline")).to_have_text(found.forecast.headline, timeout=_PAGE_MS)
     expect(frame.get_by_test_id("promised-outcome")).to_have_text("within the interval")
     expect(frame.get_by_test_id("promised-amp_not_used")).to_contain_text(found.savings[0].text)

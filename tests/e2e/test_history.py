@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import FrameLocator, Page, expect
-from support.tensorboard import RECORDED, Server, Watched, holding
+from support.tensorboard import Server, Watched, holding
 
 RUN, OTHER = "lenet/fp32", "lenet/amp-fp16"
 _PAGE_MS = 30_000
 
 
 @pytest.fixture(scope="module")
-def load_fast() -> str:
-    """One loader is enough: nothing here depends on it."""
-    return "false"
-
-
-@pytest.fixture(scope="module")
-def server(serve: Callable[[Path, int], Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
-    root = tmp_path_factory.mktemp("history")
-    for run in (RUN, OTHER):
-        shutil.copytree(RECORDED / run, root / run)
-    return serve(root, 2)
+def server(shared: Callable[[str], Server]) -> Server:
+    return shared("few")
 
 
 def _shows(where: FrameLocator | Page, heading: str, run: str = RUN) -> None:
@@ -39,8 +28,8 @@ def test_back_shows_the_page_and_the_run_before(server: Server, watched: Watched
     entry = "data/plugin_entry.html?name=tb_dlprof" if alone else ""
     page.goto(f"{server.url}{entry}#tb_dlprof&p.tb_dlprof.run={RUN}")
     where: FrameLocator | Page = page if alone else page.frame_locator("iframe")
-    _shows(where, "Overview")
-    where.get_by_test_id("nav-ops").click()
+    _shows(where, "Summary")
+    where.get_by_test_id("place-explore").click()
     _shows(where, "Ops")
     # What changes within a page is part of its step.
     where.get_by_test_id("ops-table").locator("tbody tr").nth(1).click()
@@ -59,17 +48,15 @@ def test_back_shows_the_page_and_the_run_before(server: Server, watched: Watched
     expect(where.get_by_test_id("op-detail")).to_be_visible()
     expect(page).to_have_url(with_op)
     page.go_back()
-    _shows(where, "Overview")
+    _shows(where, "Summary")
     page.go_forward()
     _shows(where, "Ops")
     # From a step in the middle another way can be taken; what was ahead is gone.
-    where.get_by_test_id("nav-memory").click()
+    where.get_by_test_id("place-memory").click()
     _shows(where, "Memory")
     page.go_back()
     _shows(where, "Ops")
-    # Alone, nothing around the page says where its icon is, which the browser then asks for.
-    assert [error for error in watched.errors if not (alone and "404" in error)] == []
-    assert watched.foreign == []
+    assert (watched.errors, watched.foreign) == ([], [])
 
 
 def test_another_tab_of_tensorboard_is_a_step_too(server: Server, watched: Watched) -> None:
@@ -77,7 +64,7 @@ def test_another_tab_of_tensorboard_is_a_step_too(server: Server, watched: Watch
     page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.page=ops")
     frame = page.frame_locator("iframe")
     _shows(frame, "Ops")
-    frame.get_by_test_id("nav-memory").click()
+    frame.get_by_test_id("place-memory").click()
     _shows(frame, "Memory")
     page.evaluate("location.hash = 'timeseries'")
     expect(page.locator("iframe")).not_to_be_visible(timeout=_PAGE_MS)

@@ -3,50 +3,34 @@
 from __future__ import annotations
 
 import csv
-import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, FrameLocator, expect
+from e2e.conftest import UNMARKED
+from playwright.sync_api import FrameLocator, Page, expect
+from support.recorded_runs import recorded_view
 from support.tensorboard import RECORDED, Server, Watched
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.metrics.key_node import with_key_node
 from tb_dlprof_plugin.pages.overview import Overview, overview
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.registry import make_report
-from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-RUN, UNMARKED, KEY_NODE = "lenet/fp32", "unmarked", "conv1/conv2d"
+RUN, KEY_NODE = "lenet/fp32", "conv1/conv2d"
 _PAGE_MS = 30_000
 
 
 @pytest.fixture(scope="module")
-def logdir(tmp_path_factory: pytest.TempPathFactory, new_trace: Callable[..., Any]) -> Path:
-    """A recorded LeNet, and a CPU recording of six forward passes whose steps nothing marks."""
-    root = tmp_path_factory.mktemp("key_node")
-    shutil.copytree(RECORDED / RUN, root / RUN)
-    trace = new_trace()
-    for index in range(6):
-        trace.op("aten::linear", 100 * index, 40)
-        trace.op("aten::relu", 100 * index + 50, 20)
-    write_profile(root / UNMARKED, trace.profile())
-    return root
-
-
-@pytest.fixture(scope="module")
-def server(serve: Callable[[Path, int], Server], logdir: Path) -> Server:
-    return serve(logdir, 2)
+def server(shared: Callable[[str, str], Server], load_fast: str) -> Server:
+    return shared("few", load_fast)
 
 
 @pytest.fixture(scope="module")
 def recorded() -> ProfileView:
     """The run as Python reads it, without TensorBoard."""
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / RUN)
-    return ProfileView(stored.profile)
+    return recorded_view(RECORDED / RUN)
 
 
 @pytest.fixture(scope="module")
@@ -59,16 +43,15 @@ def overview_of(frame: ProfileView, first: int | None = None, last: int | None =
     return overview(frame, RunRef(RUN, "", 0, 0), frame.selection(first, last))
 
 
-def open_link(server: Server, watched: Watched, **state: str) -> FrameLocator:
-    """Opens a deep link into the tab and returns the plugin's frame."""
+def open_link(server: Server, watched: Watched, **state: str) -> Page:
+    """Opens a deep link to the page alone."""
     pairs = "".join(f"&p.tb_dlprof.{key}={value}" for key, value in state.items())
-    watched.page.goto(f"{server.url}#tb_dlprof{pairs}")
-    frame = watched.page.frame_locator("iframe")
-    expect(frame.get_by_test_id("headline")).to_be_visible(timeout=_PAGE_MS)
-    return frame
+    watched.page.goto(f"{server.page_alone}#tb_dlprof{pairs}")
+    expect(watched.page.get_by_test_id("headline")).to_be_visible(timeout=_PAGE_MS)
+    return watched.page
 
 
-def shows(frame: FrameLocator, expected: Overview) -> None:
+def shows(frame: FrameLocator | Page, expected: Overview) -> None:
     """Waits until the Overview is this one."""
     step = str(expected.summary.average_iteration_ns)
     expect(frame.get_by_test_id("overview-step-time")).to_have_attribute("data-value", step, timeout=_PAGE_MS)
@@ -84,9 +67,11 @@ def nothing_went_wrong(watched: Watched) -> None:
 
 
 def test_a_key_node_that_is_picked_cuts_the_recording_and_the_link_shows_the_same(
-    server: Server, watched: Watched, browser: Browser, recorded: ProfileView, cut: ProfileView
+    server: Server, watched: Watched, recorded: ProfileView, cut: ProfileView
 ) -> None:
-    frame = open_link(server, watched, run=RUN)
+    # In TensorBoard, to whose address our page hands its own.
+    watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}")
+    frame = watched.page.frame_locator("iframe")
     shows(frame, overview_of(recorded))
     frame.get_by_test_id("key-node-summary").click()
     frame.get_by_test_id("key-node-search").fill("conv1 fprop")
@@ -98,7 +83,7 @@ def test_a_key_node_that_is_picked_cuts_the_recording_and_the_link_shows_the_sam
 
     link = watched.page.url
     assert "p.tb_dlprof.keyNode=conv1%2Fconv2d" in link
-    other = browser.new_page()
+    other = watched.page.context.new_page()
     other.goto(link)
     shows(other.frame_locator("iframe"), expected)
     other.close()
@@ -122,8 +107,8 @@ def test_a_recording_without_steps_offers_ops_that_repeat(server: Server, watche
 def test_a_key_node_that_is_not_there_is_an_error_with_a_way_back(
     server: Server, watched: Watched, recorded: ProfileView
 ) -> None:
-    watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.keyNode=nothing")
-    frame = watched.page.frame_locator("iframe")
+    frame = watched.page
+    frame.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.keyNode=nothing")
     expect(frame.get_by_test_id("run-error")).to_contain_text("there is no op named 'nothing'", timeout=_PAGE_MS)
     frame.get_by_test_id("key-node-back").click()
     shows(frame, overview_of(recorded))

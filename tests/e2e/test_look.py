@@ -6,21 +6,16 @@ axe-core is the npm package: rules of WCAG 2.2 and best practices, run in the pa
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from support.marks import short_of
-from support.tensorboard import RECORDED, ROOT, Server, start_tensorboard
+from support.tensorboard import ROOT, Server
 
-from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.pages.definitions import DEFINITIONS
-from tb_dlprof_plugin.store.event_file import write_profile
 
 _PAGE_MS = 30_000
-_TRACES = ROOT / "tests" / "traces"
 _AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 _PEERS = ROOT / "docs" / "peers.md"
 _LIST = (ROOT / "frontend" / "src" / "state" / "pages.ts").read_text()
@@ -43,32 +38,33 @@ _SETTLED = """() => document.querySelector('main h1, .start h1') !== null
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(shared: Callable[[str], Server]) -> Server:
     """A pair of runs, one with memory and module names, one on the CPU, one on two GPUs."""
-    root = tmp_path_factory.mktemp("look")
-    for name in ("fp32", "amp-fp16"):
-        shutil.copytree(RECORDED / "lenet" / name, root / "lenet" / name)
-    for name, trace in (("cpu", "cpu_training"), ("memory", "all_options"), ("gpus", "data_parallel")):
-        write_profile(root / name, analyze_trace(_TRACES / f"{trace}.pt.trace.json.gz"))
-    running = start_tensorboard(root, "false", 5)
-    yield running
-    running.process.terminate()
-    running.process.wait(timeout=20)
+    return shared("few")
+
+
+@pytest.fixture(scope="module")
+def light(browser: Browser) -> Iterator[BrowserContext]:
+    """Light pages of 1440 by 900 into which axe can be put."""
+    assert _AXE.is_file(), "axe-core is missing: run npm ci in frontend"
+    context = browser.new_context(
+        viewport={"width": 1440, "height": 900}, color_scheme="light", reduced_motion="reduce", bypass_csp=True
+    )
+    yield context
+    context.close()
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A light page of 1440 by 900 with axe in it."""
-    assert _AXE.is_file(), "axe-core is missing: run npm ci in frontend"
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light", bypass_csp=True)
-    yield context.new_page()
-    context.close()
+def page(light: BrowserContext) -> Iterator[Page]:
+    opened = light.new_page()
+    yield opened
+    opened.close()
 
 
 def _open(page: Page, server: Server, address: str) -> None:
     """A page of ours without TensorBoard around it."""
     page.goto("about:blank")
-    page.goto(f"{server.url}data/plugin_entry.html?name=tb_dlprof#tb_dlprof&p.tb_dlprof.page={address}")
+    page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.page={address}")
     page.wait_for_function(_SETTLED, timeout=_PAGE_MS)
     if page.evaluate("window.axe === undefined"):
         page.add_script_tag(path=_AXE)
@@ -166,7 +162,7 @@ def test_what_the_peers_show_stands_where_the_docs_say(server: Server, page: Pag
 def test_a_definition_shows_on_focus_and_on_a_tap(server: Server, browser: Browser) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
     page = context.new_page()
-    page.goto(f"{server.url}data/plugin_entry.html?name=tb_dlprof#tb_dlprof&p.tb_dlprof.run=lenet/fp32")
+    page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run=lenet/fp32")
     term = page.locator(".figures .term", has_text="Step time")
     tooltip = page.get_by_role("tooltip")
     term.tap(timeout=_PAGE_MS)
@@ -178,12 +174,7 @@ def test_a_definition_shows_on_focus_and_on_a_tap(server: Server, browser: Brows
     context.close()
 
 
-def test_a_logdir_without_a_run_is_readable(page: Page, tmp_path: Path) -> None:
-    server = start_tensorboard(tmp_path, "false", 0)
-    try:
-        _open(page, server, "overview")
-        assert _violations(page) == []
-        assert _too_wide(page) == []
-    finally:
-        server.process.terminate()
-        server.process.wait(timeout=20)
+def test_a_logdir_without_a_run_is_readable(page: Page, shared: Callable[[str], Server]) -> None:
+    _open(page, shared("none"), "overview")
+    assert _violations(page) == []
+    assert _too_wide(page) == []

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
+from e2e.conftest import MEMORY_TRACE
 from playwright.sync_api import expect
-from support.tensorboard import ROOT, Server, Watched, holding
+from support.tensorboard import Server, Watched, holding
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.pages.memory import memory_page
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-TRACE = ROOT / "tests" / "metrics" / "recorded" / "resnet18_memory_h200.pt.trace.json.gz"
 _PAGE_MS = 30_000
 
 
 def test_the_memory_page_shows_what_its_view_holds(
-    serve: Callable[[Path, int], Server], watched: Watched, tmp_path: Path
+    shared: Callable[[str, str], Server], load_fast: str, watched: Watched
 ) -> None:
-    profile = analyze_trace(TRACE)
-    write_profile(tmp_path / "resnet18", profile)
+    profile = analyze_trace(MEMORY_TRACE)
     expected = memory_page(ProfileView(profile), RunRef("resnet18", "", 0, 0), ProfileView(profile).selection())
     assert expected.figures is not None
-    server = serve(tmp_path, 1)
-    watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.page=memory&p.tb_dlprof.run=resnet18")
-    frame = watched.page.frame_locator("iframe")
+    frame = watched.page
+    frame.goto(f"{shared('many', load_fast).page_alone}#tb_dlprof&p.tb_dlprof.page=memory&p.tb_dlprof.run=resnet18")
 
     expect(frame.get_by_test_id("headline")).to_have_text(expected.headline, timeout=_PAGE_MS)
     peak = str(expected.figures.peak_allocated_bytes)

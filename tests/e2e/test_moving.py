@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Route, expect
-from support.tensorboard import RECORDED, Server, Watched, holding
+from support.tensorboard import Server, Watched, holding
 
 RUN = "resnet50/fp32"
 _PAGE_MS = 30_000
 
 
 @pytest.fixture(scope="module")
-def load_fast() -> str:
-    """One loader is enough: nothing here depends on it."""
-    return "false"
-
-
-@pytest.fixture(scope="module")
-def server(serve: Callable[[Path, int], Server], tmp_path_factory: pytest.TempPathFactory) -> Server:
-    root = tmp_path_factory.mktemp("moving")
-    shutil.copytree(RECORDED / RUN, root / RUN)
-    # Its own run, not those next to it, so that the pickers are lists to search.
-    for number in range(13):
-        shutil.copytree(RECORDED / "lenet" / "fp32", root / "sweep" / f"lr{number}")
-    return serve(root, 14)
+def server(shared: Callable[[str], Server]) -> Server:
+    """More runs than a select shows, so that the pickers are lists to search."""
+    return shared("many")
 
 
 def test_from_a_word_to_an_op_and_all_that_belongs_to_it(server: Server, watched: Watched) -> None:
@@ -85,10 +73,10 @@ def test_from_a_word_to_an_op_and_all_that_belongs_to_it(server: Server, watched
 
     # Another run, by keys alone.
     frame.get_by_test_id("run-picker").press("Enter")
-    page.keyboard.type("lr7")
+    page.keyboard.type("lenet/tf")
     page.keyboard.press("Enter")
     expect(frame.get_by_test_id("run-picker")).to_be_focused()
-    expect(page).to_have_url(holding("run=sweep%2Flr7"))
+    expect(page).to_have_url(holding("run=lenet%2Ftf32"))
     assert (watched.errors, watched.foreign) == ([], [])
 
 
@@ -96,8 +84,8 @@ def test_a_slow_or_failing_answer_is_told_and_what_was_there_stays(server: Serve
     page = watched.page
     held: list[Route] = []
     page.route("**/data/plugin/tb_dlprof/ops?*", lambda route: held.append(route))
-    page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.page=ops")
-    frame = page.frame_locator("iframe")
+    page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.page=ops")
+    frame = page
     expect(frame.get_by_role("status", name="Loading")).to_be_visible(timeout=_PAGE_MS)
     held.pop().continue_()
     table = frame.get_by_test_id("ops-table")

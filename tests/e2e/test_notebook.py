@@ -97,7 +97,7 @@ def test_the_cell_of_tensorboard_shows_the_overview_of_the_run(played: Played) -
 @pytest.mark.long
 def test_the_pages_of_the_cell_can_be_walked(played: Played) -> None:
     frame = shown_by_tensorboard(played)
-    frame.get_by_test_id("nav-ops").click()
+    frame.get_by_test_id("place-explore").click()
     expect(frame.get_by_text("conv2d", exact=False).first).to_be_visible(timeout=_START_MS)
     assert played.errors == []
 

@@ -18,10 +18,9 @@ _PAGE_MS = 30_000
 
 
 def test_an_empty_logdir_shows_how_to_start(
-    serve: Callable[[Path, int], Server], watched: Watched, tmp_path: Path
+    shared: Callable[[str, str], Server], load_fast: str, watched: Watched
 ) -> None:
-    server = serve(tmp_path, 0)
-    watched.page.goto(f"{server.url}data/plugin_entry.html?name=tb_dlprof")
+    watched.page.goto(shared("none", load_fast).page_alone)
     expect(watched.page.get_by_test_id("empty-state")).to_be_visible(timeout=_PAGE_MS)
     expect(watched.page.get_by_test_id("empty-state")).to_contain_text("tb_dlprof_plugin.profile")
     assert watched.foreign == []
@@ -39,8 +38,8 @@ def test_a_broken_run_shows_its_message_and_leaves_the_others_alone(
     write_profile(tmp_path / "broken", stored.profile)
     server = serve(tmp_path, 2)
 
-    watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run=broken")
-    frame = watched.page.frame_locator("iframe")
+    frame = watched.page
+    frame.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run=broken")
     expect(frame.get_by_test_id("run-error")).to_be_visible(timeout=_PAGE_MS)
     expect(frame.get_by_test_id("run-error")).to_contain_text("broken")
 

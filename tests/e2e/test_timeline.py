@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import FrameLocator, expect
-from support.tensorboard import RECORDED, Server, Watched, holding, start_tensorboard
+from playwright.sync_api import FrameLocator, Page, expect
+from support.tensorboard import RECORDED, Server, Watched, holding
 
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
@@ -20,21 +20,19 @@ _PAGE_MS = 30_000
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    running = start_tensorboard(RECORDED, "false", 24)
-    yield running
-    running.process.terminate()
-    running.process.wait(timeout=20)
+def server(shared: Callable[[str], Server]) -> Server:
+    return shared("many")
 
 
 @pytest.fixture
-def opened(server: Server, watched: Watched) -> Callable[..., FrameLocator]:
-    """Opens the page with more in the address, and returns its frame once it is drawn."""
+def opened(server: Server, watched: Watched) -> Callable[..., FrameLocator | Page]:
+    """Opens the page with more in the address, alone or in TensorBoard, and returns it once it is drawn."""
 
-    def open_page(more: str = "") -> FrameLocator:
+    def open_page(more: str = "", *, alone: bool = True) -> FrameLocator | Page:
+        address = server.page_alone if alone else server.url
         watched.page.goto("about:blank")
-        watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.page=timeline&p.tb_dlprof.run={RUN}{more}")
-        frame = watched.page.frame_locator("iframe")
+        watched.page.goto(f"{address}#tb_dlprof&p.tb_dlprof.page=timeline&p.tb_dlprof.run={RUN}{more}")
+        frame = watched.page if alone else watched.page.frame_locator("iframe")
         expect(frame.get_by_test_id("timeline-figure")).to_have_attribute(
             "data-to", re.compile(r"\d"), timeout=_PAGE_MS
         )
@@ -43,7 +41,7 @@ def opened(server: Server, watched: Watched) -> Callable[..., FrameLocator]:
     return open_page
 
 
-def _span(frame: FrameLocator) -> float:
+def _span(frame: FrameLocator | Page) -> float:
     figure = frame.get_by_test_id("timeline-figure")
     return float(figure.get_attribute("data-to") or 0) - float(figure.get_attribute("data-from") or 0)
 
@@ -55,7 +53,7 @@ def test_the_longest_kernel_leads_to_its_launch_its_op_and_back(opened, watched:
     detail = timeline_event(chosen.view, chosen.ref, chosen.selection, None, longest.spot.id)
     assert detail.gpu is not None
     assert detail.gpu.launch.call is not None
-    frame = opened()
+    frame = opened(alone=False)
     expect(frame.get_by_test_id("headline")).to_have_text(page.headline)
     assert _span(frame) == page.window_ns
 

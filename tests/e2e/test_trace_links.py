@@ -44,6 +44,8 @@ def test_a_trace_arrives_whole_in_perfetto_and_in_a_file(
 
     page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run=with")
     frame = page.frame_locator("iframe")
+    more = frame.get_by_test_id("overview-more").locator("> summary")
+    more.click(timeout=_PAGE_MS)
     links = frame.get_by_test_id("trace-links")
     expect(links).to_contain_text(str(tmp_path / "with" / _TRACE.name), timeout=_PAGE_MS)
     with page.expect_popup() as popup:

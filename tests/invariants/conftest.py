@@ -106,10 +106,8 @@ def _sources() -> dict[str, Path | str]:
 
 
 def _parameter(name: str) -> ParameterSet:
-    """All cases of a recording go to the same worker, which then analyses it once."""
-    one = pytest.mark.xdist_group(f"recording {name}")
     foreign = isinstance(source := _SOURCES[name], Path) and ROOT not in source.parents
-    return pytest.param(name, marks=[one] if foreign or name in SHORT else [one, pytest.mark.long], id=name)
+    return pytest.param(name, marks=() if foreign or name in SHORT else pytest.mark.long, id=name)
 
 
 _SOURCES = _sources()

@@ -14,9 +14,10 @@ from invariants.conftest import Recording, selections
 from invariants.properties import NotRecorded, Properties
 from invariants.raw import GPU_KINDS, LAUNCH_CATEGORIES, Event, RawTrace, device_of, disjoint, union_ns
 
-from tb_dlprof_plugin.metrics.iterations import category_sums, iterations_with_recorder, step_totals
+from tb_dlprof_plugin.metrics.iterations import category_sums, step_totals
 from tb_dlprof_plugin.metrics.kernels import coverage, kernel_totals, time_split
 from tb_dlprof_plugin.metrics.ops import op_totals
+from tb_dlprof_plugin.metrics.step_account import iterations_with_recorder
 from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
 from tb_dlprof_plugin.model.profile import Attribution, CallKind, KernelKind, Profile
 from tb_dlprof_plugin.model.tree import any_in_subtree

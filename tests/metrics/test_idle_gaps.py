@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.recorded_runs import recorded_view
 
 from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES
 from tb_dlprof_plugin.metrics.idle_gaps import GapKind, idle_gaps
 from tb_dlprof_plugin.metrics.iteration_pace import Pace, iteration_pace
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.logdir import read_profiles
 
 US = 1000
 RECORDED = sorted(p.parent for p in (Path(__file__).parents[2] / "demo" / "recorded").rglob("*tfevents*"))
@@ -175,7 +175,7 @@ def test_a_recording_without_a_gpu_has_no_gaps(cpu_view: ProfileView) -> None:
 
 @pytest.mark.parametrize("run", RECORDED, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_busy_and_idle_time_sum_to_the_window_and_activities_to_the_idle_time(run: Path) -> None:
-    view = ProfileView(read_profiles(run)[0].profile)
+    view = recorded_view(run)
     iterations = view.profile.iterations
     found = idle_gaps(view, view.selection())
     idle = np.zeros(found.window_ns.shape, dtype=np.int64)
@@ -194,5 +194,5 @@ def test_recorded_runs_are_paced_as_their_utilization_says() -> None:
     """ResNet-50 in FP32 keeps an H200 busy; LeNet cannot."""
     for name, expected in (("resnet50/fp32", Pace.GPU), ("lenet/fp32", Pace.CPU)):
         (run,) = (path for path in RECORDED if path.as_posix().endswith(name))
-        view = ProfileView(read_profiles(run)[0].profile)
+        view = recorded_view(run)
         assert set(iteration_pace(view, view.selection()).of_iteration.tolist()) == {expected}

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.recorded_runs import recorded_view
 
 from tb_dlprof_plugin.metrics.modules import OUTSIDE_ROLES, ModuleTotals, module_totals, module_tree
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.intervals import union
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.store.logdir import read_profiles
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 RUNS = sorted(str(path.relative_to(RECORDED)) for path in RECORDED.glob("*/*") if path.is_dir())
@@ -23,8 +23,7 @@ US = 1000
 
 
 def _recorded(run: str) -> ProfileView:
-    (stored,) = read_profiles(RECORDED / run)
-    return ProfileView(stored.profile)
+    return recorded_view(RECORDED / run)
 
 
 def _totals(view: ProfileView, selection: Selection | None = None) -> tuple[dict[str, int], ModuleTotals]:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.recorded_runs import recorded_view
 
 from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.metrics.step_phases import PARTS, parts_by_iteration, recorded_parts, step_parts
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.logdir import read_profiles
 
 RECORDED = Path(__file__).parents[2] / "demo" / "recorded"
 
@@ -59,12 +59,12 @@ def test_a_backward_pass_that_nothing_ties_to_its_forward_leaves_the_forward_unk
     assert (parts[Role.BACKWARD], parts[Role.OTHER]) == (30_000, 70_000)
 
 
-@pytest.mark.parametrize("stored", read_profiles(RECORDED), ids=lambda s: "-".join(s.path.parent.parts[-2:]))
-def test_the_parts_of_a_recorded_run_sum_to_each_iteration(stored) -> None:
-    view = ProfileView(stored.profile)
+@pytest.mark.parametrize("run", sorted(RECORDED.glob("*/*/")), ids=lambda run: "-".join(run.parts[-2:]))
+def test_the_parts_of_a_recorded_run_sum_to_each_iteration(run: Path) -> None:
+    view = recorded_view(run)
     times = parts_by_iteration(view)
     assert (times >= 0).all()
-    durations = stored.profile.iterations.duration_ns
+    durations = view.profile.iterations.duration_ns
     assert np.array_equal(times.sum(axis=2), np.repeat(durations[:, None], times.shape[1], axis=1))
     selection = view.selection()
     assert sum(value or 0 for value in recorded_parts(view, selection).values()) == int(durations.sum())

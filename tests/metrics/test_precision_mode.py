@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.recorded_runs import recorded_view
 
 import tb_dlprof_plugin
 from tb_dlprof_plugin.metrics.numeric_health import numeric_health
@@ -373,8 +374,7 @@ def test_recorded_runs(model: str, precision: str, label: str) -> None:
 
 
 def test_a_recorded_step_that_overflowed() -> None:
-    (stored,) = tb_dlprof_plugin.read_profiles(PLANTED / "loss_scale_overflow" / "fault")
-    view = ProfileView(stored.profile)
+    view = recorded_view(PLANTED / "loss_scale_overflow" / "fault")
     health = numeric_health(view, view.selection())
     assert (health.rounds, health.skipped, health.skipped_iterations, health.scale) == (5, 2, (1, 3), 2.0**24)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.recorded_runs import recorded_view
 
-from tb_dlprof_plugin import read_profiles
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.roofline import Roofline, roofline
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -92,8 +92,7 @@ def test_time_of_unknown_flops_is_accounted_for(gpu_view: ProfileView) -> None:
 
 @pytest.mark.parametrize("run", RUNS)
 def test_the_times_are_those_of_the_eligible_kernels_and_no_flops_are_missing(run: str) -> None:
-    (stored,) = read_profiles(RECORDED / run)
-    view = ProfileView(stored.profile)
+    view = recorded_view(RECORDED / run)
     selection = view.selection(2, 5)
     found = roofline(view, selection)
     eligible = op_totals(view, selection).eligible_ns
@@ -115,7 +114,6 @@ def test_the_times_are_those_of_the_eligible_kernels_and_no_flops_are_missing(ru
 
 @pytest.mark.parametrize("run", [run for run in RUNS if not run.endswith("fp32")])
 def test_no_kernel_on_tensor_cores_is_above_its_roof(run: str) -> None:
-    (stored,) = read_profiles(RECORDED / run)
-    view = ProfileView(stored.profile)
+    view = recorded_view(RECORDED / run)
     rows = [row for row in roofline(view, view.selection()).rows if row.tensor_cores]
     assert max((row.percent for row in rows if row.percent is not None), default=0) <= 100

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.recorded_runs import recorded_view
 
 from tb_dlprof_plugin.metrics.run_figures import RunFigures, run_figures
 from tb_dlprof_plugin.metrics.run_setup import run_setup
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.logdir import read_profiles
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 
@@ -50,9 +50,9 @@ def test_without_a_gpu_what_is_of_the_gpu_is_unknown(cpu_view: ProfileView) -> N
     assert (figures.setup.model, figures.setup.batch_size, figures.setup.workers) == (None, None, None)
 
 
-@pytest.mark.parametrize("path", sorted(RECORDED.glob("*/*/events*")), ids=lambda path: "/".join(path.parts[-3:-1]))
-def test_groups_and_op_types_of_recorded_runs_account_for_the_gpu_time(path: Path) -> None:
-    view = ProfileView(read_profiles(path)[0].profile)
+@pytest.mark.parametrize("run", sorted(RECORDED.glob("*/*/")), ids=lambda run: "/".join(run.parts[-2:]))
+def test_groups_and_op_types_of_recorded_runs_account_for_the_gpu_time(run: Path) -> None:
+    view = recorded_view(run)
     figures = _figures(view)
     assert figures.gpu_ns
     assert sum(figures.group_ns.values()) == pytest.approx(figures.gpu_ns)
@@ -60,7 +60,7 @@ def test_groups_and_op_types_of_recorded_runs_account_for_the_gpu_time(path: Pat
     assert figures.flops
     assert "convolution.other" not in figures.group_ns
     # The directory says how it was recorded; LeNet's products are too small for TF32 to pay.
-    expected = {"lenet/tf32": "tf32-partly"}.get("/".join(path.parts[-3:-1]), path.parts[-2])
+    expected = {"lenet/tf32": "tf32-partly"}.get("/".join(run.parts[-2:]), run.name)
     assert figures.setup.precision == expected
 
 

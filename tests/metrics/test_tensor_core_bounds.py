@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.recorded_runs import recorded_view
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.roofline import roofline
 from tb_dlprof_plugin.metrics.tensor_core_bounds import largest_gains
-from tb_dlprof_plugin.profile_view import ProfileView
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 RUNS = [str(path.parent.relative_to(RECORDED)) for path in sorted(RECORDED.glob("*/*/events.*"))]
@@ -50,8 +49,7 @@ def test_what_cannot_be_bounded_is_absent(new_trace) -> None:
 
 @pytest.mark.parametrize("run", RUNS)
 def test_every_recorded_op_has_a_bound_below_its_time(run: str) -> None:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
-    view = ProfileView(stored.profile)
+    view = recorded_view(RECORDED / run)
     selection = view.selection()
     found = largest_gains(view, selection)
     eligible = op_totals(view, selection).eligible_ns

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.recorded_runs import recorded_view
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.tensor_core_reasons import off_tensor_cores, run_settings
 from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
@@ -168,8 +168,7 @@ def test_a_cpu_run_has_none(cpu_view: ProfileView) -> None:
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("model", MODELS)
 def test_every_recorded_op_off_the_tensor_cores_has_a_reason(model: str, precision: str) -> None:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / model / precision)
-    view = ProfileView(stored.profile)
+    view = recorded_view(RECORDED / model / precision)
     selection = view.selection()
     found, totals = off_tensor_cores(view, selection), op_totals(view, selection)
 
@@ -188,8 +187,7 @@ def test_every_recorded_op_off_the_tensor_cores_has_a_reason(model: str, precisi
 
 
 def test_recorded_alignment_reasons_name_the_channels() -> None:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / "vgg16" / "amp-fp16")
-    view = ProfileView(stored.profile)
+    view = recorded_view(RECORDED / "vgg16" / "amp-fp16")
     (item,) = off_tensor_cores(view, view.selection()).off
     assert view.profile.strings[view.groups.module[item.group]] == "features.0"
     assert item.reason.text.startswith("Input channels = 3: no multiple of 8")

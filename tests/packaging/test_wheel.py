@@ -135,4 +135,5 @@ def test_without_npm_and_without_a_bundle_the_build_says_so_in_one_sentence(
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=bare)
     assert done.returncode != 0
     assert "needs npm (Node.js 20 or newer)" in done.stderr
+    assert "`pip install tb-dlprof-plugin`" in done.stderr
     assert "Traceback" not in done.stderr

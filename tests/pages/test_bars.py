@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.recorded_runs import recorded_view
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.pages import iteration_bins
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
 from tb_dlprof_plugin.pages.launches import launches_page
@@ -22,8 +22,7 @@ REF = RunRef("mlp/fp32", "s", 0, 0)
 @pytest.fixture(scope="module")
 def view() -> ProfileView:
     """Ten iterations on an H200."""
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / "mlp" / "fp32")
-    return ProfileView(stored.profile)
+    return recorded_view(RECORDED / "mlp" / "fp32")
 
 
 @pytest.mark.parametrize(

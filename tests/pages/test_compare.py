@@ -6,8 +6,8 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from support.recorded_runs import recorded_view
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.comparison import compare
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.run_facts import RunFacts
@@ -23,8 +23,7 @@ KERNEL = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunc
 
 
 def recorded(name: str) -> CompareInput:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / name)
-    view = ProfileView(stored.profile)
+    view = recorded_view(RECORDED / name)
     return CompareInput(view, RunRef(name, "", 0, 0), view.selection())
 
 

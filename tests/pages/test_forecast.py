@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from support.recorded_runs import recorded_view
 
 from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page, mixed_precision
 from tb_dlprof_plugin.planning import ForecastError, forecast
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
@@ -20,8 +20,7 @@ A100 = "NVIDIA A100-SXM4-80GB"
 
 
 def recorded(name: str) -> ProfileView:
-    (stored,) = read_profiles(RECORDED / name)
-    return ProfileView(stored.profile)
+    return recorded_view(RECORDED / name)
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from support.recorded_runs import recorded_view
 from typer.testing import CliRunner
 
-import tb_dlprof_plugin
 from tb_dlprof_plugin.cli.main import app
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
@@ -21,8 +21,7 @@ RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 
 
 def recorded(run: str) -> CompareInput:
-    (stored,) = tb_dlprof_plugin.read_profiles(RECORDED / run)
-    view = ProfileView(stored.profile)
+    view = recorded_view(RECORDED / run)
     return CompareInput(view, RunRef(run, "", 0, 0), view.selection())
 
 

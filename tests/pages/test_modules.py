@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.recorded_runs import recorded_view
 
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.model.profile import Note
@@ -17,7 +18,6 @@ from tb_dlprof_plugin.pages.modules import NOTE_FROM_STACKS, ModuleRow, modules_
 from tb_dlprof_plugin.pages.ops import ops_page
 from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES, encode_page
 
@@ -27,8 +27,7 @@ RECORDED, TRACES = ROOT / "demo" / "recorded", ROOT / "tests" / "traces"
 
 @pytest.fixture(scope="module", params=["resnet50/fp32", "resnet50/amp-fp16", "custom/amp-bf16"])
 def view(request: pytest.FixtureRequest) -> ProfileView:
-    (stored,) = read_profiles(RECORDED / request.param)
-    return ProfileView(stored.profile)
+    return recorded_view(RECORDED / request.param)
 
 
 def _is_a_tree(paths: list[str]) -> bool:
@@ -78,8 +77,7 @@ def test_rows_fall_in_time_and_each_prefix_is_a_tree(view: ProfileView, ref: Run
 
 
 def test_a_shared_relu_runs_three_times_a_step(ref: RunRef) -> None:
-    (stored,) = read_profiles(RECORDED / "resnet50" / "fp32")
-    view = ProfileView(stored.profile)
+    view = recorded_view(RECORDED / "resnet50" / "fp32")
     by_path = {row.path: row for row in modules_page(view, ref, view.selection()).rows}
     assert by_path["layer1.0.relu"].calls_per_iteration == 3
     assert by_path[""].type == "ResNet50"

@@ -105,10 +105,19 @@ def test_selecting_one_of_equal_steps_leaves_a_third(gpu_view: ProfileView, ref:
     assert (one.summary.start_iteration, one.summary.stop_iteration, one.summary.total_iterations) == (5, 5, 3)
 
 
-def test_bars_hold_the_categories_of_their_iteration(gpu_view: ProfileView, ref: RunRef) -> None:
+def test_bars_hold_what_their_iteration_consists_of(gpu_view: ProfileView, ref: RunRef) -> None:
     page = overview(gpu_view, ref, SECOND)
-    assert page.iterations[1].category_ns == [0, 740_000, 20_000, 100_000, None, 46_000, 94_000]
-    assert [part.value_ns for part in page.resource_usage] == page.iterations[1].category_ns
+    assert [bucket.key for bucket in page.buckets] == [part.key for part in page.account]
+    assert page.iterations[1].category_ns == [part.value_ns for part in page.account]
+    assert {part.key: part.value_ns for part in page.account if part.value_ns} == {
+        "other_compute": 740_000,
+        "copies": 20_000,
+        "dataloader": 100_000,
+        "cpu_launch": 40_000,
+        "python": 94_000,
+        "idle": 6_000,
+    }
+    assert [part.value_ns for part in page.resource_usage] == [0, 740_000, 20_000, 100_000, None, 46_000, 94_000]
     assert [category.key for category in page.categories] == [part.key for part in page.resource_usage]
     assert [category.key for category in page.categories if not category.recorded] == ["io"]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.recorded_runs import recorded_view
 from typer.testing import CliRunner
 
 import tb_dlprof_plugin
@@ -87,8 +88,7 @@ def test_what_was_declared_and_not_done(facts: dict[str, Any], sentence: str) ->
 def test_numeric_health_only_where_there_is_something_to_say() -> None:
     view = recorded("alexnet", "fp32")
     assert numeric_health_panel(view, view.selection()) is None
-    (stored,) = tb_dlprof_plugin.read_profiles(OVERFLOWING)
-    view = ProfileView(stored.profile)
+    view = recorded_view(OVERFLOWING)
     panel = numeric_health_panel(view, view.selection())
     assert panel is not None
     assert panel.headline == "2 of 5 optimizer steps were skipped: a gradient was inf or NaN."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.recorded_runs import recorded_view
 
-from tb_dlprof_plugin import read_profiles
 from tb_dlprof_plugin.pages.ops import op_detail
 from tb_dlprof_plugin.pages.roofline import roofline_page
 from tb_dlprof_plugin.profile_view import ProfileView
@@ -16,8 +16,7 @@ RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 
 
 def _recorded(run: str) -> ProfileView:
-    (stored,) = read_profiles(RECORDED / run)
-    return ProfileView(stored.profile)
+    return recorded_view(RECORDED / run)
 
 
 def test_the_first_line_says_how_much_of_the_roof_is_reached(ref: RunRef) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.recorded_runs import recorded_view
 
 from tb_dlprof_plugin.pages import search
 from tb_dlprof_plugin.pages.kernels import kernels_page
@@ -15,7 +16,6 @@ from tb_dlprof_plugin.pages.ops import op_detail, ops_page
 from tb_dlprof_plugin.pages.related import related
 from tb_dlprof_plugin.pages.search import HITS_PER_KIND, search_page
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.logdir import read_profiles
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
@@ -23,8 +23,7 @@ RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 
 @pytest.fixture(scope="module")
 def view() -> ProfileView:
-    (stored,) = read_profiles(RECORDED / "resnet50" / "fp32")
-    return ProfileView(stored.profile)
+    return recorded_view(RECORDED / "resnet50" / "fp32")
 
 
 def test_whole_parts_of_a_name_come_first_then_the_most_time(view: ProfileView, ref: RunRef) -> None:

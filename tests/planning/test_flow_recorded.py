@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.marks import short_of
 
-from tb_dlprof_plugin.comparison.amp_calls import cast_calls, scaler_calls
+from tb_dlprof_plugin.metrics.amp_calls import cast_calls, scaler_calls
 from tb_dlprof_plugin.model.profile import Ints, KernelKind, Role
 from tb_dlprof_plugin.planning.dtype_flow import flow
 from tb_dlprof_plugin.profile_view import ProfileView

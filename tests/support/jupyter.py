@@ -52,12 +52,15 @@ def jupyter_lab(root: Path, **environment: str) -> Iterator[Jupyter]:
     # It would ask for news and newer versions.
     command += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     homes = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "TMPDIR")
+    # Without this jsonschema compiles grammars of addresses for seconds in each process; notebooks have none.
+    (own / "modules").mkdir()
+    (own / "modules" / "rfc3987_syntax.py").write_text("raise ImportError\n")
     programs = os.pathsep.join((str(_tensorboard(own)), str(Path(sys.executable).parent), os.environ["PATH"]))
     env = {
         **os.environ,
         **dict.fromkeys(homes, str(own)),
         "PATH": programs,
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join((str(ROOT), str(own / "modules"))),
         "PIP_NO_INDEX": "1",
         **environment,
     }

@@ -1,4 +1,4 @@
-"""Recorded runs and small literal ones for the tests of the forecast."""
+"""Recorded runs, each read once by a worker, and small literal ones for the tests of the forecast."""
 
 from __future__ import annotations
 
@@ -19,17 +19,33 @@ WEIGHTS = ([16, 3, 3, 3], [64, 10])
 ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
+@functools.cache
+def recorded_view(directory: Path) -> ProfileView:
+    """The one profile of a run. All tests of a worker share it and what it remembers: they must not change it."""
+    (stored,) = read_profiles(directory)
+    _READ[directory] = view = ProfileView(stored.profile)
+    return view
+
+
+_READ: dict[Path, ProfileView] = {}
+
+
+def changed_views() -> list[Path]:
+    """Runs whose shared view some test has changed in what a test may want to be otherwise."""
+    found = []
+    for directory, view in _READ.items():
+        (stored,) = read_profiles(directory)
+        now, then = view.profile, stored.profile
+        if (now.facts, now.system, now.source) != (then.facts, then.system, then.source):
+            found.append(directory)
+    return found
+
+
 @pytest.fixture(scope="session")
 def recorded() -> Callable[[str], ProfileView]:
     """Reads a run of the demo by its name, such as "lenet/fp32", or one of the recorded pairs."""
 
-    @functools.cache
-    def read(name: str) -> ProfileView:
-        directory = DEMO / name if (DEMO / name).is_dir() else PAIRS / name
-        (stored,) = read_profiles(directory)
-        return ProfileView(stored.profile)
-
-    return read
+    return lambda name: recorded_view(DEMO / name if (DEMO / name).is_dir() else PAIRS / name)
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,12 @@ class Server:
     url: str
     process: subprocess.Popen[bytes]
 
+    @property
+    def page_alone(self) -> str:
+        """Our page without TensorBoard's around it, which takes most of the time to load; it has the same address
+        below "#tb_dlprof" and the same security policy."""
+        return f"{self.url}data/plugin_entry.html?name=tb_dlprof"
+
     def get(self, path: str) -> object:
         """The JSON of one of the plugin's routes, such as "overview?run=a"."""
         with urllib.request.urlopen(f"{self.url}data/plugin/tb_dlprof/{path}", timeout=60) as answer:
@@ -47,13 +53,16 @@ def holding(text: str) -> re.Pattern[str]:
     return re.compile(re.escape(text))
 
 
-def start_tensorboard(logdir: Path, load_fast: str, runs: int) -> Server:
-    """TensorBoard on a free port; returns when it lists at least ``runs`` profiles."""
+def start_tensorboard(logdir: Path, load_fast: str, runs: int, reload_s: int = 1) -> Server:
+    """TensorBoard on a free port; returns when it lists at least ``runs`` profiles.
+
+    It reads the logdir again every ``reload_s`` seconds.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir), "--host", "127.0.0.1"]
-    command += ["--port", str(port), "--load_fast", load_fast, "--reload_interval", "1"]
+    command += ["--port", str(port), "--load_fast", load_fast, "--reload_interval", str(reload_s)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     server = Server(f"http://127.0.0.1:{port}/", process)
     deadline = time.monotonic() + _START_SECONDS

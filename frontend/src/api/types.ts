@@ -104,6 +104,14 @@ export interface RunRef {
   cycle: number;
 }
 
+/** One part of a donut or stacked bar; `value_ns` and `percent` are None if unknown. */
+export interface Slice {
+  key: string;
+  label: string;
+  value_ns: number | null;
+  percent: number | null;
+}
+
 /**
  * One reason for the verdict; `severity` is the best verdict that it allows, "good" if it supports the
  * recording.
@@ -153,14 +161,6 @@ export interface SelectedRange {
   first_number: number;
   last_number: number;
   found_by: string;
-}
-
-/** One part of a donut or stacked bar; `value_ns` and `percent` are None if unknown. */
-export interface Slice {
-  key: string;
-  label: string;
-  value_ns: number | null;
-  percent: number | null;
 }
 
 /** An op of the model that ran in another precision than the run; percent of the time of all matrix work. */
@@ -220,11 +220,14 @@ export interface NumericHealthPanel {
  * steps without the profiler, `wall_clock_ns` of as many as were selected; `step_low_ns` and `step_high_ns` are
  * the ends of the interval of `average_iteration_ns`. The recorded steps took `recorded_iteration_ns` on average,
  * with `iteration_deviation_ns` among them; `recorder_ns` is the recorder's overhead over all of them.
+ * `tensor_core_eligible_ns` is the kernel time of eligible ops, of which the Tensor Core utilization is a share.
+ * `threads` is the number of CPU threads with recorded calls.
  */
 export interface PerformanceSummary {
   wall_clock_ns: number;
   gpu_utilization_percent: number | null;
   tensor_core_kernel_utilization_percent: number | null;
+  tensor_core_eligible_ns: number | null;
   tensor_core_time_percent: number | null;
   gpu_busy_ns: number | null;
   total_iterations: number;
@@ -240,6 +243,7 @@ export interface PerformanceSummary {
   recorder_ns: number;
   iteration_deviation_ns: number | null;
   samples_per_second: number | null;
+  threads: number;
   peak_memory_bytes: number | null;
   memory_bytes: number | null;
 }
@@ -318,13 +322,19 @@ export interface SystemItem {
   value: string | null;
 }
 
-/** A finding in one line; the Advice page has the rest. */
+/**
+ * A finding in one line; the Advice page has the rest.
+ *
+ * Its saving per step lies between `low_ns` and `high_ns`; `saving_percent` is of the step without the profiler.
+ */
 export interface FindingLine {
   id: string;
   rule: string;
   severity: string;
   title: string;
   saving_ns: number | null;
+  low_ns: number | null;
+  high_ns: number | null;
   saving_percent: number | null;
 }
 
@@ -351,16 +361,21 @@ export interface NoteItem {
 }
 
 /**
- * Everything on the Overview page. `headline` answers "where did the time go?" in one sentence.
+ * Everything on the Summary page. `headline` answers "where did the time go?" in one sentence.
+ *
+ * `account` is one step without the profiler by what it consists of: its times sum to the step, and are those of the
+ * waterfall on the Compare page. `findings` by falling expected saving.
  *
  * `step_words` gives the source of the step's length. Shares are of steps without the profiler; `iterations` are
- * as recorded, with the recorder's part as the last of `categories`. `bars_note` says what a bar represents, empty
- * if it is one iteration.
+ * as recorded, by `buckets`: those of `account`, and what the recorder added. `categories` are DLProf's, of
+ * which
+ * `resource_usage` has the times. `bars_note` says what a bar represents, empty if it is one iteration.
  */
 export interface Overview {
   ref: RunRef;
   title: string;
   headline: string;
+  account: Slice[];
   trust: TrustVerdict;
   step: StepFigures;
   step_words: string;
@@ -376,6 +391,7 @@ export interface Overview {
   parts: Slice[];
   kernel_time: Slice[];
   tensor_core_efficiency: Slice[];
+  buckets: Category[];
   iterations: IterationBar[];
   bars_note: string;
   top_ops: OpRow[];

@@ -1,46 +1,51 @@
-/** The first lines of a page: its title, its answer in one sentence, the range of iterations that it is about, what separates them, and whether they can be trusted. */
+/** The first lines of a page: its answer in one sentence, and whether the recording can be trusted. Tells the header its range of iterations. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { profileQuery } from "../api/queries";
-import type { SelectedRange } from "../api/types";
+import type { SelectedRange, TrustVerdict } from "../api/types";
 import { takePageFocus } from "../state/pageFocus";
-import { NoSteps, ProfileKeyNode } from "./KeyNodePicker";
-import { RangePicker } from "./RangePicker";
-import { TrustLine } from "./TrustLine";
+import { NoSteps } from "./KeyNodePicker";
+import { Trust, TrustLine } from "./TrustLine";
 import { profileParam, rangeParam } from "../state/sharedParams";
+import { shownRange } from "../state/shownRange";
 
 interface PageHeadProps {
   title: string;
   subtitle?: string;
   headline: string;
   range?: SelectedRange;
+  /** The verdict on the recording where the page has it: in few words, or above all else where it is poor. */
+  trust?: TrustVerdict;
   children?: ComponentChildren;
 }
 
-export function PageHead({ title, subtitle, headline, range, children }: PageHeadProps) {
+export function PageHead({ title, subtitle, headline, range, trust, children }: PageHeadProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only as the page comes up: a later headline is no arrival.
   useEffect(() => {
     if (heading.current) takePageFocus(heading.current, headline);
   }, []);
+  useLayoutEffect(() => {
+    shownRange.value = range ?? null;
+  }, [range]);
+  useEffect(
+    () => () => {
+      shownRange.value = null;
+    },
+    [],
+  );
   return (
     <div class="page-head">
-      <div class="page-title">
-        <h1 ref={heading} tabIndex={-1}>
-          {title}
-        </h1>
-        {subtitle && <span class="subtitle">{subtitle}</span>}
-        {range && range.found_by !== "none" && (
-          <span class="page-iterations">
-            <RangePicker range={range} />
-            <ProfileKeyNode range={range} />
-          </span>
-        )}
-      </div>
+      {/* The header shows which page it is; screen readers read it here. */}
+      <h1 class="hidden" ref={heading} tabIndex={-1}>
+        {title}
+      </h1>
+      {trust?.verdict === "poor" && <Trust trust={trust} form="banner" />}
       <p class="headline" data-testid="headline">
         {headline}
       </p>
-      {range && <RecordingTrust />}
+      {subtitle && <p class="subtitle">{subtitle}</p>}
+      {trust ? trust.verdict !== "poor" && <Trust trust={trust} form="short" /> : range && <RecordingTrust />}
       {range?.found_by === "none" && <NoSteps range={range} />}
       {children}
     </div>

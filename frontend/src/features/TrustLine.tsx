@@ -1,6 +1,6 @@
 /** Whether a recording can be trusted: the verdict and its first reason in one line, which opens to all reasons. */
 import type { Query } from "../api/source";
-import type { TrustLevel } from "../api/types";
+import type { TrustLevel, TrustVerdict } from "../api/types";
 import { useResource } from "../api/useResource";
 
 const MARKS: Record<TrustLevel, string> = { good: "✓", fair: "!", poor: "✕" };
@@ -9,8 +9,22 @@ const MARKS: Record<TrustLevel, string> = { good: "✓", fair: "!", poor: "✕" 
 export function TrustLine({ query, of = "Recording" }: { query: Query; of?: string }) {
   const { data } = useResource("trust", query, JSON.stringify(query));
   // The line keeps its place while it is asked for, so that nothing below it moves.
-  if (!data) return <div class="trust" aria-hidden="true" />;
-  const { verdict, reasons } = data;
+  return data ? <Trust of={of} trust={data} /> : <div class="trust" aria-hidden="true" />;
+}
+
+interface TrustProps {
+  trust: TrustVerdict;
+  of?: string;
+  /** "short": the verdict alone until it is opened; "banner": above everything, because no figure is reliable. */
+  form?: "line" | "short" | "banner";
+}
+
+/** What is wrong; what to do about it follows where the banner is opened. */
+const firstSentence = (text: string): string => /^.*?[.](?= |$)/.exec(text)?.[0] ?? text;
+
+/** The verdict where its reasons are known already. */
+export function Trust({ trust: { verdict, reasons }, of = "Recording", form = "line" }: TrustProps) {
+  const style = form === "banner" ? "trust trust-banner" : "trust";
   const word = (
     <span class={`trust-word trust-${verdict}`}>
       <span aria-hidden="true">{MARKS[verdict]}</span> {of}: {verdict}
@@ -18,16 +32,20 @@ export function TrustLine({ query, of = "Recording" }: { query: Query; of?: stri
   );
   if (reasons.length === 0) {
     return (
-      <div class="trust" data-testid="trust" data-verdict={verdict}>
+      <div class={style} data-testid="trust" data-verdict={verdict}>
         {word}
       </div>
     );
   }
+  const more = reasons.length - (form === "short" ? 0 : 1);
   return (
-    <details class="trust" data-testid="trust" data-verdict={verdict}>
+    <details class={style} data-testid="trust" data-verdict={verdict}>
       <summary>
-        {word} <span class="trust-first">{reasons[0]!.text}</span>
-        {reasons.length > 1 && <span class="trust-more">and {reasons.length - 1} more</span>}
+        {word}{" "}
+        {form !== "short" && (
+          <span class="trust-first">{form === "banner" ? firstSentence(reasons[0]!.text) : reasons[0]!.text}</span>
+        )}
+        {more > 0 && <span class="trust-more">{form === "short" ? "why" : `and ${more} more`}</span>}
       </summary>
       <ul>
         {reasons.map((reason) => (

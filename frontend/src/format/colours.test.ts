@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { contrast, difference, VISIONS } from "../testing/colourVision";
-import { BY_CONTEXT, CATEGORIES, PRECISIONS, SERIES } from "./colours";
+import { ACCOUNT, BY_CONTEXT, CATEGORIES, PARTS, PRECISIONS, SERIES } from "./colours";
 
 const CSS = readFileSync("src/styles/theme.css", "utf-8");
 const THEMES = { light: block(":root {"), dark: { ...block(":root {"), ...block(':root[data-theme="dark"] {') } };
@@ -11,12 +11,12 @@ const SURFACES = ["--page", "--surface", "--surface-2"];
 /** Stacks whose order is fixed, and sets of which any two may lie side by side. */
 const STACKS = {
   categories: Object.values(CATEGORIES),
-  parts: Object.values(BY_CONTEXT["parts"]!),
+  parts: Object.values(PARTS),
   memory: ["before", "activations", "gradients", "optimizer_state", "temporary", "other"].map(
     (key) => BY_CONTEXT["memory"]![key]!,
   ),
   gaps: Object.values(BY_CONTEXT["gap_kind"]!),
-  idle: ["--c-dataloader", "--c-s3", "--c-memory", "--c-s1", "--c-cpu", "--c-s2", "--c-unknown", "--c-recorder"],
+  idle: ["--c-dataloader", "--c-s3", "--c-memory", "--c-cpu", "--c-s1", "--c-python", "--c-unknown", "--c-recorder"],
 };
 
 function block(start: string): Record<string, string> {
@@ -88,10 +88,8 @@ describe.each(Object.entries(THEMES))("%s", (_, colours) => {
       least([...Object.values(PRECISIONS), "--c-unknown"], colours, vision, false),
       "rare precisions",
     ).toBeGreaterThanOrEqual(5);
-    expect(
-      least([...new Set(Object.values(BY_CONTEXT["waterfall"]!))], colours, vision, false),
-      "waterfall",
-    ).toBeGreaterThanOrEqual(5);
+    // What takes no time is not drawn, so that any two can be neighbours.
+    expect(least(Object.values(ACCOUNT), colours, vision, false), "account").toBeGreaterThanOrEqual(6);
     expect(
       least([...new Set(Object.values(BY_CONTEXT["family"]!))], colours, vision, false),
       "families",
@@ -99,21 +97,22 @@ describe.each(Object.entries(THEMES))("%s", (_, colours) => {
   });
 });
 
-it("gives each category and each precision a colour of its own", () => {
-  const own = [...Object.values(CATEGORIES), ...Object.values(PRECISIONS)];
+it("gives what a step consists of, its parts, each category and each precision a colour of its own", () => {
+  const own = [...new Set([CATEGORIES, ACCOUNT, PARTS, PRECISIONS].flatMap((colours) => Object.values(colours)))];
   for (const colours of Object.values(THEMES)) expect(new Set(own.map((name) => colours[name])).size).toBe(own.length);
   expect(SERIES.filter((name) => own.includes(name))).toEqual([]);
   // A category's colour elsewhere stands for what lies in that category.
   const same: Record<string, string[]> = {
-    "--c-tensor-core": ["tensor_core_efficiency.using"],
-    "--c-other-kernels": ["tensor_core_efficiency.not_using", "by_precision.none", "waterfall.other_compute"],
-    "--c-cpu": ["timeline.launch"],
-    "--c-memory": ["timeline.copy", "waterfall.copies", "family.copy", "family.set"],
-    "--c-dataloader": ["parts.dataloader"],
+    "--c-tensor-core": ["account.tensor_core", "tensor_core_efficiency.using"],
+    "--c-other-kernels": ["tensor_core_efficiency.not_using", "by_precision.none", "account.other_compute"],
+    "--c-cpu": ["timeline.launch", "account.cpu_launch"],
+    "--c-memory": ["timeline.copy", "account.copies", "family.copy", "family.set"],
+    "--c-dataloader": ["parts.dataloader", "account.dataloader"],
     "--c-other": [
       "memory.before",
       "parts.other",
-      "waterfall.idle",
+      "account.idle",
+      "account.other",
       "gap_kind.other",
       "timeline.gap_other",
       "family.other",
@@ -123,4 +122,11 @@ it("gives each category and each precision a colour of its own", () => {
     for (const [key, property] of Object.entries(keys))
       if (Object.values(CATEGORIES).includes(property))
         expect(same[property], `${context}.${key}`).toContain(`${context}.${key}`);
+  // Those of a step and of its parts stand for nothing else at all.
+  const alone = [...Object.values(ACCOUNT), ...Object.values(PARTS)].filter(
+    (property) => !Object.values(CATEGORIES).includes(property),
+  );
+  for (const [context, keys] of Object.entries(BY_CONTEXT))
+    for (const [key, property] of Object.entries(keys))
+      if (alone.includes(property)) expect({ ...ACCOUNT, ...PARTS }[key], `${context}.${key}`).toBe(property);
 });

@@ -1,6 +1,6 @@
 /**
- * One colour per meaning, on every page. A time category and a precision each have a colour that nothing else has; what a
- * figure divides otherwise (parts of the step, families of kernels ...) takes from the series `--c-s1` to `--c-s11`, a key the
+ * One colour per meaning, on every page. What a step consists of, its parts, a time category and a precision each have a colour that
+ * nothing else has; what a figure divides otherwise (families of kernels, categories of memory ...) takes from the series `--c-s1` to `--c-s11`, a key the
  * same one in every figure of its kind. `styles/theme.css` holds the light and the dark shade of each custom property named
  * here; `colours.test.ts` checks that both are distinguishable, with any kind of colour vision.
  */
@@ -15,6 +15,32 @@ export const CATEGORIES: Readonly<Record<string, string>> = {
   cpu: "--c-cpu",
   other: "--c-other",
   recorder: "--c-recorder",
+};
+
+/**
+ * What a step consists of: on the Summary, in Compare and where a page says what the GPU waits for. What is also a time category has its
+ * colour: the CPU launches work in "CPU", other idle time is "Other". Without a GPU it is the parts of a step.
+ */
+export const ACCOUNT: Readonly<Record<string, string>> = {
+  tensor_core: "--c-tensor-core",
+  other_compute: "--c-other-kernels",
+  communication: "--c-communication",
+  casts: "--c-casts",
+  scaler: "--c-scaler",
+  copies: "--c-memory",
+  dataloader: "--c-dataloader",
+  cpu_launch: "--c-cpu",
+  python: "--c-python",
+  idle: "--c-other",
+};
+
+/** The parts of a step: a colour is the part's on every page. */
+export const PARTS: Readonly<Record<string, string>> = {
+  forward: "--c-forward",
+  backward: "--c-backward",
+  optimizer: "--c-optimizer",
+  dataloader: "--c-dataloader",
+  other: "--c-other",
 };
 
 /** What something computed in. */
@@ -37,9 +63,9 @@ const BY_KEY: Readonly<Record<string, string>> = {
   busy: "--c-busy",
   synchronising: "--c-s3",
   copying: "--c-memory",
-  launching: "--c-s1",
-  ops: "--c-cpu",
-  python: "--c-s2",
+  launching: "--c-cpu",
+  ops: "--c-s1",
+  python: "--c-python",
 };
 
 /** Slices whose meaning depends on what they are a part of. */
@@ -59,31 +85,13 @@ export const BY_CONTEXT: Readonly<Record<string, Readonly<Record<string, string>
     temporary: "--c-s5",
     other: "--c-s8",
   },
-  parts: {
-    forward: "--c-s1",
-    backward: "--c-s2",
-    optimizer: "--c-s10",
-    dataloader: "--c-dataloader",
-    other: "--c-other",
-  },
-  // Bars of the waterfall on the Compare page; without a GPU they are the parts of a step.
-  waterfall: {
-    other_compute: "--c-other-kernels",
-    communication: "--c-s3",
-    casts: "--c-s7",
-    scaler: "--c-s8",
-    copies: "--c-memory",
-    cpu_launch: "--c-s1",
-    idle: "--c-other",
-    forward: "--c-s1",
-    backward: "--c-s2",
-    optimizer: "--c-s10",
-  },
+  parts: PARTS,
+  account: { ...ACCOUNT, ...PARTS },
   // Events of the timeline: ops by their part of the step, other calls by what they do, GPU work and gaps as elsewhere.
   timeline: {
-    forward: "--c-s1",
-    backward: "--c-s2",
-    optimizer: "--c-s10",
+    forward: "--c-forward",
+    backward: "--c-backward",
+    optimizer: "--c-optimizer",
     launch: "--c-cpu",
     wait: "--c-s3",
     copy: "--c-memory",

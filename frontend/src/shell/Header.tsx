@@ -1,15 +1,19 @@
-/** The bar at the top: pages, search, pickers, refresh. */
+/** The bar that stays at the top: places, run, search and menus; below them the views of the place and the iterations. */
 import { useEffect, useRef } from "preact/hooks";
 import type { RunIndex } from "../api/types";
 import { useFile } from "../api/useResource";
-import { PAGES } from "../state/pages";
+import { ProfileKeyNode } from "../features/KeyNodePicker";
+import { ProfilePicker } from "../features/pickers/ProfilePicker";
+import { RangePicker } from "../features/RangePicker";
+import { openPage, showProfile } from "../state/navigate";
+import { useParam } from "../state/param";
+import { pageParam, profileParam } from "../state/sharedParams";
+import { shownRange } from "../state/shownRange";
 import { ThemeButton } from "./AboutFile";
 import { keyNames } from "./keys/KeyHelp";
-import { ProfilePicker } from "../features/pickers/ProfilePicker";
-import { openPage, showProfile } from "../state/navigate";
-import { pageParam, profileParam } from "../state/sharedParams";
+import { PLACES, placeOf, type Place, type View } from "./places";
 import { ROUTES } from "./routes";
-import { useParam } from "../state/param";
+import { TakeAway } from "./TakeAway";
 
 interface HeaderProps {
   index: RunIndex | null;
@@ -20,92 +24,161 @@ interface HeaderProps {
   onKeys: () => void;
 }
 
-/** The test ids use hyphens. */
-const testId = (page: string): string => `nav-${page.replace("_", "-")}`;
+/** The view of each place that was shown last: a place opens as it was left. */
+const left = new Map<string, View>();
+
+const open = (view: View): void => openPage(view.page, ...view.changes);
+const isShown = (view: View): boolean => view.page === pageParam.value && view.shown();
 
 export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps) {
   const file = useFile();
   const page = useParam(pageParam);
-  const nav = useRef<HTMLElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another page moves the mark that is looked for.
-  useEffect(() => {
-    // Where the pages are a line to swipe, the one that is shown stands in its middle.
-    const shown = nav.current?.querySelector<HTMLElement>("[aria-current]");
-    if (nav.current && shown)
-      nav.current.scrollLeft = shown.offsetLeft + (shown.offsetWidth - nav.current.clientWidth) / 2;
-  }, [page]);
+  const place = placeOf(page);
+  const shown = place?.views.find(isShown);
+  if (place && shown) left.set(place.id, shown);
+  const bar = useRef<HTMLElement>(null);
+  useHeight(bar);
   return (
-    <header class="top">
-      <nav aria-label="Pages" ref={nav}>
-        {PAGES.map((name) => (
-          <button
-            type="button"
-            key={name}
-            data-testid={testId(name)}
-            aria-current={page === name ? "page" : undefined}
-            title={`Keys: g, then ${ROUTES[name].key}`}
-            onClick={() => openPage(name)}
-          >
-            {ROUTES[name].title}
-          </button>
-        ))}
-      </nav>
-      <div class="top-right">
-        {index && page !== "compare" && page !== "runs" && (
-          <ProfilePicker
-            entries={index.runs}
-            choice={profileParam.value}
-            label="Run"
-            onChange={(profile) => showProfile(profile)}
-          />
-        )}
-        {onSearch && (
-          <button
-            type="button"
-            class="button search-open"
-            data-testid="search-open"
-            aria-label="Search"
-            aria-keyshortcuts="/ Control+K"
-            title={`Search: / or ${keyNames("mod+k")[0]}`}
-            onClick={onSearch}
-          >
-            <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
-              <path
-                d="M11 11l4 4M12.5 7A5.5 5.5 0 1 1 1.5 7a5.5 5.5 0 0 1 11 0z"
-                fill="none"
-                stroke="currentColor"
-                stroke-width="1.6"
-              />
-            </svg>
-            <kbd>/</kbd>
-          </button>
-        )}
-        {file ? (
-          <ThemeButton />
-        ) : (
+    <header class="top" ref={bar}>
+      <div class="top-row">
+        <nav aria-label="Places" class="places">
+          {PLACES.map((one, number) => (
+            <button
+              type="button"
+              key={one.id}
+              data-testid={`place-${one.id}`}
+              aria-current={one === place ? "page" : undefined}
+              title={`Key: ${number + 1}`}
+              onClick={() => openPlace(one)}
+            >
+              {one.title}
+            </button>
+          ))}
+        </nav>
+        <div class="top-right">
+          {index && page !== "compare" && page !== "runs" && (
+            <ProfilePicker
+              entries={index.runs}
+              choice={profileParam.value}
+              label="Run"
+              onChange={(profile) => showProfile(profile)}
+            />
+          )}
+          {onSearch && <SearchButton onSearch={onSearch} />}
+          {index && <TakeAway />}
+          {file ? (
+            <ThemeButton />
+          ) : (
+            <button
+              type="button"
+              class="button"
+              data-testid="refresh"
+              disabled={busy}
+              onClick={onRefresh}
+              aria-label={busy ? "Refreshing" : "Refresh"}
+              title="Ask TensorBoard for the runs again"
+            >
+              ⟳
+            </button>
+          )}
           <button
             type="button"
             class="button"
-            data-testid="refresh"
-            disabled={busy}
-            onClick={onRefresh}
-            title="Ask TensorBoard for the runs again"
+            data-testid="keys-open"
+            aria-label="Keys of this page"
+            aria-keyshortcuts="?"
+            title="Keys: ?"
+            onClick={onKeys}
           >
-            {busy ? "Refreshing" : "Refresh"}
+            ?
           </button>
-        )}
-        <button
-          type="button"
-          class="button"
-          data-testid="keys-open"
-          aria-label="Keys of this page"
-          aria-keyshortcuts="?"
-          title="Keys: ?"
-          onClick={onKeys}
-        >
-          ?
-        </button>
+        </div>
       </div>
+      <SecondRow place={place} page={page} />
     </header>
   );
+}
+
+/** A place as it was left, or at its first view. */
+export function openPlace(place: Place): void {
+  open(left.get(place.id) ?? place.views[0]!);
+}
+
+/** The views of the place, and the iterations that the page is about. */
+function SecondRow({ place, page }: { place: Place | null; page: string }) {
+  const range = shownRange.value;
+  const views = place && place.views.length > 1 ? place.views : [];
+  const hasRange = range !== null && range.found_by !== "none";
+  const nav = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another page moves the mark that is looked for.
+  useEffect(() => {
+    // Where the views are a line to swipe, the one that is shown stands in its middle.
+    const current = nav.current?.querySelector<HTMLElement>("[aria-current]");
+    if (nav.current && current)
+      nav.current.scrollLeft = current.offsetLeft + (current.offsetWidth - nav.current.clientWidth) / 2;
+  }, [page]);
+  if (views.length === 0 && !hasRange) return null;
+  return (
+    <div class="top-row top-views">
+      {views.length > 0 && (
+        <nav aria-label={`Views of ${place!.title}`} ref={nav}>
+          {views.map((view) => (
+            <button
+              type="button"
+              key={view.id}
+              data-testid={`nav-${view.id}`}
+              aria-current={isShown(view) ? "page" : undefined}
+              title={view.page === "runs" ? undefined : `Keys: g, then ${ROUTES[view.page].key}`}
+              onClick={() => open(view)}
+            >
+              {view.title}
+            </button>
+          ))}
+        </nav>
+      )}
+      {hasRange && (
+        <span class="page-iterations">
+          <RangePicker range={range} />
+          <ProfileKeyNode range={range} />
+        </span>
+      )}
+    </div>
+  );
+}
+
+function SearchButton({ onSearch }: { onSearch: () => void }) {
+  return (
+    <button
+      type="button"
+      class="button search-open"
+      data-testid="search-open"
+      aria-label="Search"
+      aria-keyshortcuts="/ Control+K"
+      title={`Search: / or ${keyNames("mod+k")[0]}`}
+      onClick={onSearch}
+    >
+      <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
+        <path
+          d="M11 11l4 4M12.5 7A5.5 5.5 0 1 1 1.5 7a5.5 5.5 0 0 1 11 0z"
+          fill="none"
+          stroke="currentColor"
+          stroke-width="1.6"
+        />
+      </svg>
+      <kbd>/</kbd>
+    </button>
+  );
+}
+
+/** Keeps the bar's height in `--top`, for what sticks below it and what is scrolled to. */
+function useHeight(bar: { current: HTMLElement | null }): void {
+  useEffect(() => {
+    const element = bar.current;
+    if (!element || typeof ResizeObserver === "undefined") return undefined;
+    const observer = new ResizeObserver(() =>
+      document.documentElement.style.setProperty("--top", `${element.offsetHeight}px`),
+    );
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [bar]);
 }

@@ -62,6 +62,16 @@ async function choose(id: string, value: string): Promise<void> {
   await settle();
 }
 
+/** What the Summary shows only once it is asked for. */
+async function openMore(): Promise<void> {
+  await act(() => {
+    const more = byId("overview-more") as HTMLDetailsElement;
+    more.open = true;
+    more.dispatchEvent(new Event("toggle"));
+  });
+  await settle();
+}
+
 beforeEach(() => {
   root = document.createElement("div");
   document.body.append(root);
@@ -105,9 +115,68 @@ describe("each page draws its answer", () => {
     expect(byId("overview-step-time")?.textContent).toBe("98.8 ms");
     expect(byId("overview-gpu-utilization")?.dataset["value"]).toBe("74.2");
     expect(byId("overview-tc-utilization")?.dataset["value"]).toBe("14.6");
+    expect(byId("overview-top-ops")).toBeNull();
+    await openMore();
     expect(byId("overview-top-ops")?.querySelectorAll("tbody tr")).toHaveLength(10);
     expect(byId("coverage")?.textContent).toContain("86.2 % of the 940 ms");
     expect(byId("notes")?.textContent).toContain("412");
+  });
+
+  it("Overview has the step as one bar whose parts are listed in its order", async () => {
+    await open("");
+    const account = byId("overview-account")!;
+    const drawn = [...account.querySelectorAll<HTMLElement>(".step-bar > span")].map(
+      (part) => part.title.split(":")[0],
+    );
+    const taken = fixtures.overview.account.filter((slice) => slice.value_ns);
+    expect(drawn).toEqual(taken.map((slice) => slice.label));
+    // Those below 1 % of the step are one line.
+    expect([...account.querySelectorAll(".step-legend li")].map((line) => line.textContent)).toEqual([
+      "Tensor Core kernels10.7 ms 11 %",
+      "Other kernels60.5 ms 61 %",
+      "Copies and sets1.50 ms 1.5 %",
+      "DataLoader12.0 ms 12 %",
+      "CPU launching work9.00 ms 9.1 %",
+      "Python between ops4.37 ms 4.4 %",
+      "2 others700 µs 0.7 %",
+    ]);
+    expect(account.querySelector('[data-testid="account-rest"] .term')?.getAttribute("data-tip")).toBe(
+      "Casts: 500 µs; Other idle time: 200 µs",
+    );
+  });
+
+  it("Overview puts a poor recording's verdict above everything", async () => {
+    await open("");
+    expect(byId("trust")?.classList.contains("trust-banner")).toBe(false);
+    const poor = { ...fixtures.overview, trust: { ...fixtures.overview.trust, verdict: "poor" as const } };
+    await act(() => render(null, root));
+    await open("", { ...ANSWERS, overview: poor });
+    expect(byId("trust")?.classList.contains("trust-banner")).toBe(true);
+    expect(byId("trust")!.compareDocumentPosition(byId("headline")!)).toBe(Node.DOCUMENT_POSITION_FOLLOWING);
+  });
+
+  it("Overview opens a finding in place, and takes back one that was set aside", async () => {
+    const [first] = fixtures.overview.findings;
+    const item = fixtures.advice.findings[0]!;
+    const lines = [{ ...first!, id: item.id, rule: item.rule }, ...fixtures.overview.findings.slice(1)];
+    await open("", { ...ANSWERS, overview: { ...fixtures.overview, findings: lines } });
+    const row = (): HTMLElement | null => byId(`finding-line-${item.rule}`);
+    expect(row()?.textContent).toContain("saves 58.0 ms (59 %)");
+    expect(row()?.querySelector(".finding-line-saving")?.getAttribute("title")).toContain(
+      "between 40.0 ms and 62.0 ms",
+    );
+    await click(row());
+    const card = byId(`finding-${item.rule}`)!;
+    expect(card.textContent).toContain("What was seen");
+    expect(document.activeElement).toBe(card);
+    await click(card.querySelector('[data-testid="finding-details"]'));
+    expect(byId(`finding-${item.rule}`)).toBeNull();
+    expect(document.activeElement).toBe(row());
+    await click(row());
+    await click(byId(`finding-${item.rule}`)!.querySelector('[data-testid="finding-dismiss"]'));
+    expect([row(), byId("finding-notice")?.textContent]).toEqual([null, expect.stringContaining("Dismissed")]);
+    await click(byId("finding-notice")!.querySelector("button"));
+    expect(row()).not.toBeNull();
   });
 
   it("Overview shows unknown, never 0, for what was not recorded", async () => {
@@ -121,6 +190,7 @@ describe("each page draws its answer", () => {
       expect(byId(id)?.textContent).toBe("unknown");
       expect(byId(id)?.dataset["value"]).toBe("unknown");
     }
+    await openMore();
     expect(byId("overview-system")?.textContent).toContain("not recorded");
     expect(byId("coverage")).toBeNull();
   });
@@ -130,6 +200,9 @@ describe("each page draws its answer", () => {
     expect(byId("overview-step-time")?.textContent).toBe("98.8 ms");
     expect(byId("overview-samples")?.textContent).toBe("unknown");
     expect(byId("overview-gpu-utilization")).toBeNull();
+    expect(byId("overview-threads")?.textContent).toBe("3");
+    expect(byId("overview-account")?.textContent).toContain("No GPU in this recording");
+    await openMore();
     expect(byId("overview-performance")?.textContent).not.toContain("GPU");
     expect(root.querySelectorAll(".donut")).toHaveLength(1);
     expect(root.querySelector(".donut .legend")?.textContent).not.toContain("Tensor Cores");
@@ -137,6 +210,7 @@ describe("each page draws its answer", () => {
 
   it("Overview shows what the run computed in, and what its loss scale did", async () => {
     await open("");
+    await openMore();
     const precision = byId("overview-precision")!;
     expect(byId("overview-precision-label")?.textContent).toBe("AMP FP16 (autocast)");
     expect(precision.textContent).toContain('The run is called "resnet50/fp32", yet it ran in');
@@ -151,6 +225,7 @@ describe("each page draws its answer", () => {
 
   it("Overview without loss scaling has no numeric health, and an unknown precision says so", async () => {
     await open("", { ...ANSWERS, overview: fixtures.overviewWithoutGpu });
+    await openMore();
     expect(byId("overview-numeric-health")).toBeNull();
     expect(byId("overview-precision-label")?.textContent).toBe("unknown");
   });
@@ -401,6 +476,7 @@ describe("the frame", () => {
 
   it("keeps page, run and range in the address", async () => {
     await open("");
+    await click(byId("place-explore"));
     await click(byId("nav-tensor-cores"));
     expect(window.location.hash).toBe(hash({ page: "tensor_cores", run: "resnet50/fp32" }));
     expect(byId("range-numbers")?.textContent).toBe("Iterations 3–12");
@@ -485,7 +561,7 @@ describe("the frame", () => {
     await open("");
     const before = asked.length;
     await click(byId("refresh"));
-    // The list of runs, the page, whether it can be trusted, and the links to its trace.
-    expect(asked.length).toBe(before + 4);
+    // The list of runs, and the page.
+    expect(asked.length).toBe(before + 2);
   });
 });

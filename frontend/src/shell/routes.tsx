@@ -71,7 +71,7 @@ export type PageRoute = { [R in Route]: ProfilePage<R> }[Route] | OwnPage;
 
 export const ROUTES: Record<Page, PageRoute> = {
   overview: {
-    title: "Overview",
+    title: "Summary",
     question: "Where does the time go?",
     key: "o",
     query: { route: "overview" },

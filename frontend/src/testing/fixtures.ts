@@ -155,10 +155,24 @@ export const trust = filled("TrustPage", {
   ],
 });
 
+const account = slices([
+  ["tensor_core", "Tensor Core kernels", 10_700_000],
+  ["other_compute", "Other kernels", 60_500_000],
+  ["communication", "Communication", 0],
+  ["casts", "Casts", 500_000],
+  ["scaler", "GradScaler", 0],
+  ["copies", "Copies and sets", 1_500_000],
+  ["dataloader", "DataLoader", 12_000_000],
+  ["cpu_launch", "CPU launching work", 9_000_000],
+  ["python", "Python between ops", 4_365_432],
+  ["idle", "Other idle time", 200_000],
+]);
+
 export const overview = filled("Overview", {
   ref,
   title: "ResNet50, fp32, NVIDIA H200",
   headline: "The GPU works 74 % of each 98.8 ms step, 11 % on Tensor Cores, and waits for data 12 %.",
+  account,
   trust: { verdict: trust.verdict, reasons: trust.reasons },
   step: {
     ms: STEP_NS / 1e6,
@@ -199,6 +213,7 @@ export const overview = filled("Overview", {
     wall_clock_ns: STEP_NS * 10,
     gpu_utilization_percent: 74.2,
     tensor_core_kernel_utilization_percent: 14.6,
+    tensor_core_eligible_ns: 600_000_000,
     tensor_core_time_percent: 14.1,
     gpu_busy_ns: 732_000_000,
     total_iterations: 10,
@@ -214,6 +229,7 @@ export const overview = filled("Overview", {
     recorded_wall_clock_ns: (STEP_NS + 20_000_000) * 10,
     recorder_ns: 200_000_000,
     samples_per_second: 648.1,
+    threads: 3,
     peak_memory_bytes: null,
     memory_bytes: 150_000_000_000,
   },
@@ -235,7 +251,7 @@ export const overview = filled("Overview", {
     ["forward", "Forward", 300_000_000],
     ["backward", "Backward", 600_000_000],
     ["optimizer", "Optimizer", 50_000_000],
-    ["dataloader", "Data loading", 20_000_000],
+    ["dataloader", "DataLoader", 20_000_000],
     ["other", "Other", 106_543_200],
   ]),
   kernel_time: slices([
@@ -248,11 +264,10 @@ export const overview = filled("Overview", {
     ["not_using", "Eligible, not using", 480_000_000],
     ["unknown", "Eligible, unknown", 32_000_000],
   ]),
+  buckets: account.map(({ key, label }) => ({ key, label, definition: `${label} of a step.`, recorded: true })),
   iterations: Array.from({ length: 10 }, (_, index) => {
     const scale = index === 0 ? 1.6 : 1 + (index % 3) * 0.03;
-    const parts = categories(scale, 10_765_432).map((slice) =>
-      slice.value_ns === null ? null : Math.round(slice.value_ns),
-    );
+    const parts = account.map((slice) => Math.round((slice.value_ns ?? 0) * scale));
     const duration = parts.reduce<number>((sum, value) => sum + (value ?? 0), 0);
     return {
       index,
@@ -291,6 +306,8 @@ export const overview = filled("Overview", {
       severity: "high",
       title: "Train with automatic mixed precision",
       saving_ns: 58_000_000,
+      low_ns: 40_000_000,
+      high_ns: 62_000_000,
       saving_percent: 58.7,
     },
     {
@@ -299,6 +316,8 @@ export const overview = filled("Overview", {
       severity: "medium",
       title: "Load data in worker processes",
       saving_ns: 11_000_000,
+      low_ns: 8_000_000,
+      high_ns: 12_000_000,
       saving_percent: 11.1,
     },
     {
@@ -307,6 +326,8 @@ export const overview = filled("Overview", {
       severity: "low",
       title: "Let cuDNN choose its algorithms by measuring",
       saving_ns: null,
+      low_ns: null,
+      high_ns: null,
       saving_percent: null,
     },
   ],
@@ -328,11 +349,19 @@ export const overviewWithoutGpu = filled("Overview", {
     loss_scaling: "unknown",
   },
   numeric_health: null,
-  headline: "Each step takes 98.8 ms on the CPU; the largest part is CPU, 80 %.",
+  headline: "Each step takes 98.8 ms on the CPU: 61 % backward, 30 % forward, 9 % other.",
+  account: slices([
+    ["forward", "Forward", 30_000_000],
+    ["backward", "Backward", 60_000_000],
+    ["optimizer", "Optimizer", 0],
+    ["dataloader", "DataLoader", 0],
+    ["other", "Other", 8_765_432],
+  ]),
   summary: {
     ...overview.summary,
     gpu_utilization_percent: null,
     tensor_core_kernel_utilization_percent: null,
+    tensor_core_eligible_ns: null,
     gpu_busy_ns: null,
     samples_per_second: null,
     memory_bytes: null,

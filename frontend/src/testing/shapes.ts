@@ -13,11 +13,11 @@ export interface Interfaces {
   RunEntry: types.RunEntry;
   RunIndex: types.RunIndex;
   RunRef: types.RunRef;
+  Slice: types.Slice;
   TrustReasonText: types.TrustReasonText;
   TrustVerdict: types.TrustVerdict;
   StepFigures: types.StepFigures;
   SelectedRange: types.SelectedRange;
-  Slice: types.Slice;
   PrecisionRegion: types.PrecisionRegion;
   PrecisionSummary: types.PrecisionSummary;
   LossScalePoint: types.LossScalePoint;
@@ -180,6 +180,16 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
+  Slice: {
+    blank: {
+      key: "",
+      label: "",
+      value_ns: null,
+      percent: null,
+    },
+    parts: {
+    },
+  },
   TrustReasonText: {
     blank: {
       code: "",
@@ -217,16 +227,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       first_number: 0,
       last_number: 0,
       found_by: "",
-    },
-    parts: {
-    },
-  },
-  Slice: {
-    blank: {
-      key: "",
-      label: "",
-      value_ns: null,
-      percent: null,
     },
     parts: {
     },
@@ -285,6 +285,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       wall_clock_ns: 0,
       gpu_utilization_percent: null,
       tensor_core_kernel_utilization_percent: null,
+      tensor_core_eligible_ns: null,
       tensor_core_time_percent: null,
       gpu_busy_ns: null,
       total_iterations: 0,
@@ -300,6 +301,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       recorder_ns: 0,
       iteration_deviation_ns: null,
       samples_per_second: null,
+      threads: 0,
       peak_memory_bytes: null,
       memory_bytes: null,
     },
@@ -386,6 +388,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       severity: "",
       title: "",
       saving_ns: null,
+      low_ns: null,
+      high_ns: null,
       saving_percent: null,
     },
     parts: {
@@ -416,6 +420,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     blank: {
       title: "",
       headline: "",
+      account: [],
       step_words: "",
       has_gpu: false,
       numeric_health: null,
@@ -426,6 +431,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       parts: [],
       kernel_time: [],
       tensor_core_efficiency: [],
+      buckets: [],
       iterations: [],
       bars_note: "",
       top_ops: [],
@@ -435,6 +441,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     },
     parts: {
       ref: "RunRef",
+      account: "Slice",
       trust: "TrustVerdict",
       step: "StepFigures",
       range: "SelectedRange",
@@ -448,6 +455,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       parts: "Slice",
       kernel_time: "Slice",
       tensor_core_efficiency: "Slice",
+      buckets: "Category",
       iterations: "IterationBar",
       top_ops: "OpRow",
       system: "SystemItem",

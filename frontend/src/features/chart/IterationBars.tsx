@@ -27,7 +27,9 @@ interface IterationBarsProps {
   iterations: IterationBar[];
   categories: Category[];
   /** Keys of categories that do not apply to the recording, or are not wanted. Keep the same set between renderings. */
-  hidden: ReadonlySet<string>;
+  hidden?: ReadonlySet<string>;
+  /** What the categories are, which decides their colours. */
+  context?: string;
   /** The step without the profiler, where a line shows it. */
   stepNs?: number | null;
   /** Null is all iterations. */
@@ -36,6 +38,7 @@ interface IterationBarsProps {
   children?: ComponentChildren;
 }
 
+const NONE: ReadonlySet<string> = new Set();
 const FADED = 0.32;
 const NS_PER_MS = 1e6;
 
@@ -50,7 +53,7 @@ interface BrushEnd {
 }
 
 export function IterationBars(props: IterationBarsProps) {
-  const { name, iterations, categories, hidden, children } = props;
+  const { name, iterations, categories, hidden = NONE, children } = props;
   const columns = useMemo(() => columnsOf(categories, hidden, isMerged(iterations)), [categories, hidden, iterations]);
   return (
     <Drawing name={name} columns={columns} rows={iterations}>
@@ -77,7 +80,7 @@ function columnsOf(
   ];
 }
 
-function Bars({ iterations, categories, hidden, stepNs = null, onSelect }: IterationBarsProps) {
+function Bars({ iterations, categories, hidden = NONE, context = "", stepNs = null, onSelect }: IterationBarsProps) {
   const theme = themeSignal.value;
   // The chart keeps its listeners while the component gets a new callback with each rendering.
   const select = useRef(onSelect);
@@ -172,7 +175,7 @@ function Bars({ iterations, categories, hidden, stepNs = null, onSelect }: Itera
       <Chart
         height={220}
         theme={theme}
-        inputs={[iterations, categories, hidden, stepNs]}
+        inputs={[iterations, categories, hidden, context, stepNs]}
         onReady={onReady}
         label={`Recorded time of ${(iterations[iterations.length - 1]?.last ?? -1) + 1} iterations by category${merged ? `, in ${iterations.length} bars` : ""}${stepNs === null ? "" : `; a line at ${formatNs(stepNs)}, the step without the profiler`}.`}
         option={(colour) => ({
@@ -185,7 +188,7 @@ function Bars({ iterations, categories, hidden, stepNs = null, onSelect }: Itera
             formatter: (points: { dataIndex: number }[]) => {
               const bar = iterations[points[0]!.dataIndex]!;
               const lines = shown.map(({ category, index }) => ({
-                colour: colour(colourProperty(category.key)),
+                colour: colour(colourProperty(category.key, index, context)),
                 label: category.label,
                 value: category.recorded ? formatNs(bar.category_ns[index] ?? null) : "not recorded",
               }));
@@ -220,7 +223,7 @@ function Bars({ iterations, categories, hidden, stepNs = null, onSelect }: Itera
               name: category.label,
               barMaxWidth: 56,
               barCategoryGap: iterations.length > 100 ? "0%" : "18%",
-              itemStyle: { color: colour(colourProperty(category.key)) },
+              itemStyle: { color: colour(colourProperty(category.key, index, context)) },
               emphasis: { disabled: true },
               data: iterations.map((bar) => ({
                 value: bar.category_ns[index] ?? 0,

@@ -1,8 +1,10 @@
-/** The keys that work on every page: search, help, from page to page, from row to row. Draws nothing. */
+/** The keys that work on every page: search, help, from place to place, from page to page, from row to row. Draws nothing. */
 import { PAGES, type Page } from "../../state/pages";
 import { moveRow } from "../../keys/rows";
 import { useShortcut } from "../../keys/useShortcut";
 import { openPage } from "../../state/navigate";
+import { openPlace } from "../Header";
+import { PLACES, type Place } from "../places";
 import { ROUTES } from "../routes";
 
 interface PageKeysProps {
@@ -21,17 +23,23 @@ export function PageKeys({ onSearch, onHelp }: PageKeysProps) {
   useShortcut("k", "Row before", "Tables", rowBy(-1));
   return (
     <>
-      {PAGES.map((page, place) => (
-        <PageKey key={page} page={page} place={place} />
+      {PLACES.map((place, index) => (
+        <PlaceKey key={place.id} place={place} number={index + 1} />
+      ))}
+      {PAGES.map((page) => (
+        <PageKey key={page} page={page} />
       ))}
     </>
   );
 }
 
-function PageKey({ page, place }: { page: Page; place: number }) {
+function PageKey({ page }: { page: Page }) {
   const { title, key } = ROUTES[page];
-  const open = (): void => openPage(page);
-  useShortcut(`g ${key}`, title, "Pages", open);
-  useShortcut(String(place + 1), title, "Pages", place < 9 ? open : null);
+  useShortcut(`g ${key}`, title, "Pages", () => openPage(page));
+  return null;
+}
+
+function PlaceKey({ place, number }: { place: Place; number: number }) {
+  useShortcut(String(number), place.title, "Places", () => openPlace(place));
   return null;
 }

@@ -1,9 +1,8 @@
 /** In the place of a finding that was just set aside: what happened, and the way back, which takes the focus. */
 import { useEffect, useRef } from "preact/hooks";
-import type { FindingItem } from "../../api/types";
 import type { Aside } from "./setAside";
 
-export function Notice({ finding, aside, onUndo }: { finding: FindingItem; aside: Aside; onUndo: () => void }) {
+export function Notice({ finding, aside, onUndo }: { finding: { title: string }; aside: Aside; onUndo: () => void }) {
   const undo = useRef<HTMLButtonElement>(null);
   useEffect(() => undo.current?.focus({ preventScroll: true }), []);
   return (

@@ -1,4 +1,4 @@
-/** A saving's interval and its expected value as marks on a line; cards with the same scale compare at a glance. */
+/** A saving as a bar from 0 to its expected value, with its interval; lines with the same scale compare at a glance. */
 import type { CombinedSaving, SavingItem } from "../../api/types";
 
 /** From `low` (at most 0) to `high`, in ns. */
@@ -7,7 +7,7 @@ export interface Scale {
   high: number;
 }
 
-type Interval = Pick<SavingItem | CombinedSaving, "low_ns" | "expected_ns" | "high_ns">;
+export type Interval = Pick<SavingItem | CombinedSaving, "low_ns" | "expected_ns" | "high_ns">;
 
 /** The scale on which all of the savings have room. */
 export function scaleOf(savings: (Interval | null)[]): Scale {
@@ -24,11 +24,17 @@ export function SavingLine({ saving, scale }: { saving: Interval; scale: Scale }
   return (
     <span class="saving-line" aria-hidden="true">
       <span
+        class="saving-expected"
+        style={{
+          left: place(Math.min(0, saving.expected_ns)),
+          width: `${(Math.abs(saving.expected_ns) / span) * 100}%`,
+        }}
+      />
+      <span
         class="saving-interval"
         style={{ left: place(saving.low_ns), width: `${((saving.high_ns - saving.low_ns) / span) * 100}%` }}
       />
       {scale.low < 0 && <span class="saving-zero" style={{ left: place(0) }} />}
-      <span class="saving-mark" style={{ left: place(saving.expected_ns) }} />
     </span>
   );
 }

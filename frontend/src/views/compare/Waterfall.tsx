@@ -110,7 +110,7 @@ function Bars({ data }: { data: ComparePage }) {
   );
 }
 
-const colour = (key: string): string => colourOf(key, 0, "waterfall");
+const colour = (key: string): string => colourOf(key, 0, "account");
 
 function Change({ bucket }: { bucket: CompareBucket }) {
   const { difference_ns: difference, low_ms: low, high_ms: high } = bucket;

@@ -1,52 +1,160 @@
-/** The findings in one line each; a click opens the Advice page there. */
-import type { FindingLine } from "../../api/types";
+/** The findings, one row each with a bar of what it saves on one scale; a row opens in place to the card of the Advice page. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { profileQuery } from "../../api/queries";
+import type { FindingLine, RunEntry } from "../../api/types";
+import { useResource } from "../../api/useResource";
 import { Card } from "../../components/Card";
 import { SeverityBadge } from "../../components/Severity";
-import { exactNs, formatNs } from "../../format/duration";
-import { formatPercent } from "../../format/number";
-import { asideOf } from "../advice/setAside";
-import { goTo } from "../../state/navigate";
-import { findingParam } from "../advice/params";
+import { formatNs } from "../../format/duration";
+import { profileParam, rangeParam } from "../../state/sharedParams";
+import { FindingCard, findingElementId } from "../advice/FindingCard";
+import { Notice } from "../advice/Notice";
+import { type Interval, type Scale, SavingLine, scaleOf } from "../advice/SavingLine";
+import { type Aside, asideOf, namesSetAside, setAside } from "../advice/setAside";
 
-const SHOWN = 6;
+/** The other findings are one click away. */
+const SHOWN = 4;
 
-export function Findings({ findings }: { findings: FindingLine[] }) {
+export function Findings({ findings, entries }: { findings: FindingLine[]; entries: RunEntry[] }) {
+  const [opened, setOpened] = useState<string | null>(null);
+  const [all, setAll] = useState(false);
+  /** The finding set aside last: the way back stands in its place until the next action. */
+  const [last, setLast] = useState<string | null>(null);
   const open = findings.filter((finding) => asideOf(finding.rule) === null);
+  const listed = findings.filter((finding) => open.includes(finding) || finding.id === last);
+  const shown = all ? listed : listed.slice(0, SHOWN);
+  const scale = scaleOf(findings.map(savingOf));
+
+  const toggle = (id: string | null): void => {
+    setLast(null);
+    setOpened(id);
+  };
+  const putAside = (finding: FindingLine, aside: Aside): void => {
+    setOpened(null);
+    setLast(finding.id);
+    setAside(finding.rule, aside);
+  };
   return (
-    <Card
-      title="Advice"
-      testId="overview-findings"
-      actions={
-        <button type="button" class="link" onClick={() => goTo("advice", findingParam.to(null))}>
-          all findings
-        </button>
-      }
-    >
-      {open.length === 0 && (
+    <Card class="summary-findings" title="What to change" testId="overview-findings">
+      {listed.length === 0 && (
         <p class="muted">
           {findings.length === 0 ? "No rule found anything to change." : "All findings are dismissed or done."}
         </p>
       )}
       <ol class="finding-lines">
-        {open.slice(0, SHOWN).map((finding) => (
-          <li key={finding.id}>
-            <button type="button" class="finding-line" onClick={() => goTo("advice", findingParam.to(finding.id))}>
-              <SeverityBadge severity={finding.severity} />
-              <span class="finding-line-title">{finding.title}</span>
-              <span
-                class="finding-line-saving"
-                title={finding.saving_ns === null ? undefined : exactNs(finding.saving_ns)}
-              >
-                {finding.saving_ns === null ? (
-                  <span class="missing">saving unknown</span>
-                ) : (
-                  `saves ~${formatNs(finding.saving_ns)} a step (${formatPercent(finding.saving_percent)})`
-                )}
-              </span>
-            </button>
-          </li>
-        ))}
+        {shown.map((finding) => {
+          const aside = asideOf(finding.rule);
+          return (
+            <li key={finding.id}>
+              {aside !== null ? (
+                <Notice
+                  finding={finding}
+                  aside={aside}
+                  onUndo={() => {
+                    setLast(null);
+                    setAside(finding.rule, null);
+                  }}
+                />
+              ) : (
+                <Finding
+                  finding={finding}
+                  number={findings.indexOf(finding) + 1}
+                  scale={scale}
+                  entries={entries}
+                  open={opened === finding.id}
+                  onToggle={() => toggle(opened === finding.id ? null : finding.id)}
+                  onSetAside={(how) => putAside(finding, how)}
+                />
+              )}
+            </li>
+          );
+        })}
       </ol>
+      {listed.length > shown.length && (
+        <button type="button" class="link" data-testid="more-findings" onClick={() => setAll(true)}>
+          {listed.length - shown.length} more
+        </button>
+      )}
     </Card>
+  );
+}
+
+function savingOf({ saving_ns, low_ns, high_ns }: FindingLine): Interval | null {
+  if (saving_ns === null) return null;
+  return { expected_ns: saving_ns, low_ns: low_ns ?? saving_ns, high_ns: high_ns ?? saving_ns };
+}
+
+interface FindingProps {
+  finding: FindingLine;
+  /** Its place in the list, from 1. */
+  number: number;
+  scale: Scale;
+  entries: RunEntry[];
+  open: boolean;
+  onToggle: () => void;
+  onSetAside: (aside: Aside) => void;
+}
+
+function Finding({ finding, number, scale, entries, open, onToggle, onSetAside }: FindingProps) {
+  const row = useRef<HTMLButtonElement>(null);
+  /** Whether it was open before: the focus follows from the row to the card and back. */
+  const before = useRef(open);
+  const query = {
+    ...profileQuery(profileParam.value, rangeParam.value),
+    set_aside: namesSetAside().join(",") || null,
+  };
+  const { data, error } = useResource("advice", open ? query : null, "findings");
+  const item = open ? data?.findings.find(({ id }) => id === finding.id) : undefined;
+  const ready = item !== undefined;
+  useEffect(() => {
+    if (open && ready) document.getElementById(findingElementId(finding.id))?.focus();
+    if (!open && before.current) row.current?.focus();
+    before.current = open;
+  }, [open, ready, finding.id]);
+  if (item) {
+    return (
+      <FindingCard
+        finding={item}
+        rule={data?.rules.find((rule) => rule.rule === finding.rule)}
+        number={number}
+        scale={scale}
+        entries={entries}
+        open
+        onToggle={onToggle}
+        onSetAside={onSetAside}
+      />
+    );
+  }
+  const saving = savingOf(finding);
+  return (
+    <>
+      <button
+        ref={row}
+        type="button"
+        class="finding-line"
+        aria-expanded={open}
+        aria-busy={open && error === null}
+        data-testid={`finding-line-${finding.rule}`}
+        onClick={onToggle}
+      >
+        <SeverityBadge severity={finding.severity} />
+        <span class="finding-line-title">{finding.title}</span>
+        <span class="finding-line-bar">{saving && <SavingLine saving={saving} scale={scale} />}</span>
+        {saving ? (
+          <span
+            class="finding-line-saving num"
+            title={`between ${formatNs(saving.low_ns)} and ${formatNs(saving.high_ns)} of each step without the profiler`}
+          >
+            saves {formatNs(saving.expected_ns)} ({Math.round(finding.saving_percent ?? 0)} %)
+          </span>
+        ) : (
+          <span class="finding-line-saving missing">saving unknown</span>
+        )}
+        <span class="finding-line-open muted" aria-hidden="true">
+          ▸
+        </span>
+      </button>
+      {open && error && <p class="muted small">{error.message}</p>}
+    </>
   );
 }

@@ -1,27 +1,23 @@
-/** The numbers that people look for first; without a GPU those that a CPU has. */
+/** The numbers that people look for first, but the step's length, which the bar has; without a GPU those that a CPU has. */
 import type { PerformanceSummary } from "../../api/types";
 import { Figure } from "../../components/Figure";
+import { formatNs } from "../../format/duration";
 
-export function KeyFigures({
-  summary,
-  stepWords,
-  hasGpu,
-}: {
-  summary: PerformanceSummary;
-  stepWords: string;
-  hasGpu: boolean;
-}) {
+export function KeyFigures({ summary, hasGpu }: { summary: PerformanceSummary; hasGpu: boolean }) {
+  const samples = (
+    <Figure
+      of="samples"
+      label="Samples"
+      value={summary.samples_per_second}
+      unit="per_second"
+      testId="overview-samples"
+    />
+  );
   if (!hasGpu) {
     return (
       <dl class="figures">
-        <Figure
-          of="stepTime"
-          label="Step time"
-          value={summary.average_iteration_ns}
-          unit="ns"
-          under={stepWords}
-          testId="overview-step-time"
-        />
+        {samples}
+        <Figure of="cpuThreads" label="CPU threads" value={summary.threads} unit="count" testId="overview-threads" />
         <Figure
           of="stepDeviation"
           label="Standard deviation"
@@ -29,50 +25,31 @@ export function KeyFigures({
           unit="ns"
           testId="overview-step-deviation"
         />
-        <Figure
-          of="samples"
-          label="Samples per second"
-          value={summary.samples_per_second}
-          unit="per_second"
-          testId="overview-samples"
-        />
       </dl>
     );
   }
+  const eligible = summary.tensor_core_eligible_ns;
   return (
     <dl class="figures">
       <Figure
-        of="stepTime"
-        label="Step time"
-        value={summary.average_iteration_ns}
-        unit="ns"
-        under={stepWords}
-        testId="overview-step-time"
-      />
-      <Figure
         of="gpuUtilization"
-        label="GPU utilization"
+        label="GPU busy"
         value={summary.gpu_utilization_percent}
         unit="percent"
         testId="overview-gpu-utilization"
       />
       <Figure
         of="tcUtilization"
-        label="Tensor Core utilization"
+        label="Tensor Core share"
         value={summary.tensor_core_kernel_utilization_percent}
         unit="percent"
+        under={eligible ? `of ${formatNs(eligible / summary.aggregated_iterations)} eligible` : ""}
         testId="overview-tc-utilization"
       />
-      <Figure
-        of="samples"
-        label="Samples per second"
-        value={summary.samples_per_second}
-        unit="per_second"
-        testId="overview-samples"
-      />
+      {samples}
       <Figure
         of="peakMemory"
-        label="Peak GPU memory"
+        label="Peak memory"
         value={summary.peak_memory_bytes}
         unit="bytes"
         testId="overview-peak-memory"

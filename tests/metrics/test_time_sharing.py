@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_dlprof_plugin.comparison.time_sharing import cut, disjoint, gaps, label, share_out
+from tb_dlprof_plugin.metrics.time_sharing import cut, disjoint, gaps, label, share_out
 from tb_dlprof_plugin.model.intervals import exclusive, union
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tb_dlprof_plugin.comparison import compare
-from tb_dlprof_plugin.comparison.true_waterfall import whole_numbers, without_recorder
-from tb_dlprof_plugin.comparison.waterfall import CPU_BUCKETS, GPU_BUCKETS, Basis
+from tb_dlprof_plugin.metrics.step_account import whole_numbers, without_recorder
+from tb_dlprof_plugin.metrics.step_buckets import CPU_BUCKETS, GPU_BUCKETS, Basis
 
 
 def buckets(basis: Basis, **times: float) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""A recorded step's time split into buckets that exclude each other, by iteration and by op: a waterfall's parts.
+"""A recorded step's time split into buckets that exclude each other, by iteration and by op.
 
 On a GPU a moment belongs to the activity there, by falling precedence: a Tensor Core kernel, another kernel,
 communication, a cast, GradScaler's work, a copy or set. Where nothing runs it belongs to what the CPU does meanwhile.
@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from tb_dlprof_plugin.comparison.op_sites import Run
-from tb_dlprof_plugin.comparison.time_sharing import TimeShares, disjoint, gaps, label, share_out
 from tb_dlprof_plugin.metrics.cpu_activity import ACTIVITIES, split_by_activity
+from tb_dlprof_plugin.metrics.op_sites import Run
+from tb_dlprof_plugin.metrics.time_sharing import TimeShares, disjoint, gaps, label, share_out
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role, Verdict
 
 Basis = Literal["gpu", "cpu"]
@@ -47,7 +47,7 @@ CPU_BUCKETS = {
 }
 """Of a run without a GPU, by falling precedence as in `metrics.step_phases`."""
 
-_BUCKET_OF_ACTIVITY = {
+BUCKET_OF_ACTIVITY = {
     "dataloader": "dataloader",
     "synchronising": "idle",
     "copying": "cpu_launch",
@@ -56,6 +56,7 @@ _BUCKET_OF_ACTIVITY = {
     "python": "python",
     "unknown": "idle",
 }
+"""The bucket of what the CPU does while the GPU waits, by `cpu_activity.ACTIVITIES`."""
 _PARTS = {
     "dataloader": Role.DATALOADER,
     "backward": Role.BACKWARD,
@@ -95,7 +96,7 @@ def _on_gpu(run: Run) -> BucketTimes:
     sums = _Sums(run, GPU_BUCKETS)
     gpus = profile.iterations.gpu_ids or (-1,)
     owners = _cpu_owners(run)
-    columns = [list(GPU_BUCKETS).index(_BUCKET_OF_ACTIVITY[activity]) for activity in ACTIVITIES]
+    columns = [list(GPU_BUCKETS).index(BUCKET_OF_ACTIVITY[activity]) for activity in ACTIVITIES]
     for gpu in gpus:
         rows = [np.flatnonzero((launches.device == gpu) & (layer_of == layer)) for layer in range(_WORKING)]
         shares, busy = share_out([(launches.start_ns[chosen], stop[chosen]) for chosen in rows], run.windows)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.comparison.amp_calls import cast_calls, compiled_calls, in_calls, scaler_calls
+from tb_dlprof_plugin.metrics.amp_calls import cast_calls, compiled_calls, in_calls, scaler_calls
 from tb_dlprof_plugin.model.profile import Bools, Ints
 from tb_dlprof_plugin.model.shapes import InputShapes, has_sizes
 from tb_dlprof_plugin.model.tree import subtree_ends

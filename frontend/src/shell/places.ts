@@ -1,0 +1,59 @@
+/**
+ * The places of the header, and the pages that each shows as its views. The one place where they are listed; what a page is stands in
+ * `routes.tsx`. Reports belong to no place: the menu "Take away" leads to them.
+ */
+import type { Assignment } from "../state/param";
+import type { Page } from "../state/pages";
+import { RUNS_TABS, tabParam, type RunsTab } from "../views/runs/params";
+import { ROUTES } from "./routes";
+
+/** What a place can show. */
+export interface View {
+  id: string;
+  title: string;
+  page: Page;
+  /** What is chosen on the page, where it is more than one view. */
+  changes: readonly Assignment[];
+  /** Whether it is the one that is shown, while its page is. */
+  shown: () => boolean;
+}
+
+export interface Place {
+  id: string;
+  title: string;
+  views: readonly View[];
+}
+
+const pageView = (page: Page): View => ({
+  id: page.replace("_", "-"),
+  title: ROUTES[page].title,
+  page,
+  changes: [],
+  shown: () => true,
+});
+
+const RUNS_TITLES: Record<RunsTab, string> = { all: "All runs", models: "By model", sweep: "Sweep" };
+
+const runsView = (tab: RunsTab): View => ({
+  id: `runs-${tab}`,
+  title: RUNS_TITLES[tab],
+  page: "runs",
+  changes: [tabParam.to(tab)],
+  shown: () => tabParam.value === tab,
+});
+
+export const PLACES: readonly Place[] = [
+  { id: "summary", title: "Summary", views: [pageView("overview"), { ...pageView("advice"), title: "All findings" }] },
+  {
+    id: "explore",
+    title: "Explore",
+    views: (["ops", "modules", "kernels", "launches", "tensor_cores", "roofline"] as const).map(pageView),
+  },
+  { id: "timeline", title: "Timeline", views: [pageView("timeline")] },
+  { id: "memory", title: "Memory", views: [pageView("memory")] },
+  { id: "compare", title: "Compare", views: [pageView("compare"), ...RUNS_TABS.map(runsView)] },
+];
+
+/** Where a page is shown; null for one that a menu leads to. */
+export const placeOf = (page: Page): Place | null =>
+  PLACES.find(({ views }) => views.some((view) => view.page === page)) ?? null;

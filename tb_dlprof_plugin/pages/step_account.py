@@ -1,0 +1,107 @@
+"""What a step consists of, as slices and as a sentence: the answer to "where did the time go?"."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tb_dlprof_plugin.metrics.iterations import percent, step_totals
+from tb_dlprof_plugin.metrics.kernels import time_split
+from tb_dlprof_plugin.metrics.step_account import step_account, whole_numbers
+from tb_dlprof_plugin.metrics.step_phases import step_parts
+from tb_dlprof_plugin.metrics.trust import trust
+from tb_dlprof_plugin.model.formatting import duration, share
+from tb_dlprof_plugin.model.profile import Role
+from tb_dlprof_plugin.pages.common import Slice
+from tb_dlprof_plugin.pages.idle_text import idle_words
+from tb_dlprof_plugin.pages.ops import op_rows
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+
+KERNELS_LABEL = "Kernels, on Tensor Cores or not"
+"""Of all kernels where it is unknown which of them use Tensor Cores."""
+_PARTS = {
+    Role.FORWARD: "Forward",
+    Role.BACKWARD: "Backward",
+    Role.OPTIMIZER: "Optimizer",
+    Role.DATALOADER: "DataLoader",
+    Role.OTHER: "Other",
+}
+_LEAST_PERCENT = 0.5
+"""Of the step: smaller parts are left out of the sentence."""
+
+
+def account_slices(view: ProfileView, selection: Selection) -> list[Slice]:
+    """A step without the profiler by bucket, per step; without a GPU by the parts that the CPU works on.
+
+    Whole nanoseconds that sum to the step: those of the waterfall on the Compare page.
+    """
+    step_ns = round(step_totals(view, selection).estimate.ns)
+    if not view.profile.has_gpu:
+        parts = step_parts(view, selection)
+        labels = part_labels(parts)
+        times = np.array([value or 0 for value in parts.values()]) / selection.count
+        whole = dict(zip(parts, whole_numbers(times, step_ns).tolist(), strict=True))
+        return [
+            _slice(part.name.lower(), labels[part], None if parts[part] is None else whole[part], step_ns)
+            for part in parts
+        ]
+    account = step_account(view, selection)
+    times_ns: dict[str, int | None] = dict(account.whole_ns(step_ns))
+    names = dict(account.labels)
+    if not time_split(view, selection).tensor_cores_known:
+        times_ns["other_compute"] = (times_ns["other_compute"] or 0) + (times_ns["tensor_core"] or 0)
+        times_ns["tensor_core"] = None
+        names["other_compute"] = KERNELS_LABEL
+    return [_slice(key, names[key], value, step_ns) for key, value in times_ns.items()]
+
+
+def part_labels(parts: dict[Role, int | None]) -> dict[Role, str]:
+    """The names of the parts of a step; the rest holds the forward pass where its ops are unknown."""
+    return _PARTS | ({Role.OTHER: "Forward and other"} if parts[Role.FORWARD] is None else {})
+
+
+def headline(view: ProfileView, selection: Selection) -> str:
+    """Where the time of a step goes, in one sentence; if the recording is not reliable, the sentence says so."""
+    steps = step_totals(view, selection)
+    reliable = trust(view, selection).verdict != "poor"
+    # The length of a step that is not known well is given with its interval, which a sentence has no room for.
+    length = duration(steps.average_ns) if reliable else ""
+    tell = _on_gpu if view.profile.has_gpu else _on_cpu
+    text = tell(view, selection, length)
+    return text if reliable else f"Not reliable: {text[0].lower()}{text[1:]}"
+
+
+def _slice(key: str, label: str, value_ns: int | None, step_ns: int) -> Slice:
+    return Slice(key, label, value_ns, percent(value_ns, step_ns))
+
+
+def _on_gpu(view: ProfileView, selection: Selection, length: str) -> str:
+    steps = step_totals(view, selection)
+    step = f"each {length} step" if length else "each step"
+    told = time_split(view, selection).tensor_cores_known
+    tensor = share(percent(steps.category_ns["tensor_core"], steps.wall_ns) if told else None)
+    works = f"works {share(steps.gpu_utilization)}"
+    idle = idle_words(view, selection)
+    if idle is not None and (steps.gpu_idle_percent or 0.0) > (steps.gpu_utilization or 0.0):
+        return f"The GPU {idle} of {step}; it {works}, {tensor} on Tensor Cores."
+    text = f"The GPU {works} of {step}, {tensor} on Tensor Cores"
+    return f"{text}, and {idle}." if idle else f"{text}."
+
+
+def _on_cpu(view: ProfileView, selection: Selection, length: str) -> str:
+    steps = step_totals(view, selection)
+    parts = step_parts(view, selection)
+    labels = part_labels(parts)
+    shares = {part: percent(value, steps.wall_ns) or 0.0 for part, value in parts.items()}
+    named = [
+        f"{share(shares[part])} {labels[part] if part == Role.DATALOADER else labels[part].lower()}"
+        for part in sorted(shares, key=lambda part: -shares[part])
+        if shares[part] >= _LEAST_PERCENT
+    ]
+    text = f"Each step takes {length} on the CPU" if length else "Each step runs on the CPU"
+    text += f": {', '.join(named)}" if named else ""
+    top = next(iter(op_rows(view, selection)), None)
+    if top is None or not top.cpu_total_ns:
+        return f"{text}."
+    role = f" ({top.role})" if top.role in ("forward", "backward") else ""
+    of_step = share(percent(top.cpu_total_ns, steps.recorded_wall_ns))
+    return f"{text}; the op with the most time is {top.name}{role}, {of_step}."

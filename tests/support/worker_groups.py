@@ -1,0 +1,34 @@
+"""Which tests run in the same worker: those of a file, and those of several files that share what takes long to make.
+
+xdist's own ``--dist loadgroup`` appends a group to the id of each test. Pytest 9.2 no longer reads what xdist 3.8 sets:
+each test was a group by itself, and both workers made every fixture of a module.
+"""
+
+from __future__ import annotations
+
+from xdist.scheduler import LoadScopeScheduling
+
+SHARED = {
+    "planted trainings": ("tests/benchmarks/test_planted.py", "tests/docs/test_rule_pages.py"),
+    "browser tests of many runs": (
+        "tests/e2e/test_memory.py", "tests/e2e/test_moving.py", "tests/e2e/test_timeline.py",
+    ),
+}  # fmt: skip
+_GROUP_OF = {path: group for group, paths in SHARED.items() for path in paths}
+_OF_RECORDINGS = "tests/invariants/"
+
+
+def group_of(test: str) -> str:
+    """The group of a test by its id; tests of one recording are one group in all files of ``tests/invariants``."""
+    path, _, rest = test.partition("::")
+    recording = rest.partition("[")[2].removesuffix("]")
+    if path.startswith(_OF_RECORDINGS) and recording:
+        return f"recording {recording}"
+    return _GROUP_OF.get(path, path)
+
+
+class GroupScheduling(LoadScopeScheduling):
+    """Hands out groups in the order of the collection: ``--dist loadscope --no-loadscope-reorder``."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
