@@ -71,9 +71,9 @@ def step_account(view: ProfileView, selection: Selection) -> StepAccount:
 def iterations_with_recorder(view: ProfileView, selection: Selection) -> Ints:
     """Recorded time of every iteration by bucket and, last, the recorder (ns); rows sum to the iterations.
 
-    The buckets are those of `step_account`, without a GPU the parts of a step in the order of `step_phases.PARTS`. Means
-    over the GPUs. Each iteration has the mean part of the recorder of the selected ones, as far as it has time that the
-    recorder can have lengthened.
+    The buckets are those of `step_account`, without a GPU the parts of a step in the order of `step_phases.PARTS`.
+    Means over the GPUs. Each iteration has the mean part of the recorder of the selected ones, as far as it has time
+    that the recorder can have lengthened.
     """
     durations = view.profile.iterations.duration_ns
     if view.profile.has_gpu:
