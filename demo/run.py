@@ -1,8 +1,9 @@
 """What `make demo` does: train two small runs here, then show them with the recorded ones in TensorBoard.
 
 The two runs train the same model in FP32 and in mixed precision, on the GPU where there is one. `demo/runs/logdir/`
-then holds `here/...`, these two, and `recorded/...`, copies of the event files of `demo/recorded/`: one plain
-directory, which every TensorBoard loader reads the same way.
+then holds `here/...`, these two with their traces, and `recorded/...`, copies of the event files of `demo/recorded/`:
+one plain directory, which every TensorBoard loader reads the same way. The address that is printed first compares a
+recorded FP32 run with its AMP run; the second one compares the two runs made here.
 """
 
 from __future__ import annotations
@@ -17,15 +18,21 @@ import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
-from typing import Any
 
 HERE = Path(__file__).resolve().parent
 RECORDED = HERE / "recorded"
 LOGDIR = HERE / "runs" / "logdir"
 EVENT_FILES = "events.out.tfevents.*"
+RECORDED_PAIR = ("recorded/resnet50/fp32", "recorded/resnet50/amp-fp16")
+"""Base and candidate of the comparison that is opened first."""
 START_TIMEOUT_S = 120
+LISTED_TIMEOUT_S = 60
+"""The longest wait for TensorBoard to have read the runs that the printed addresses name."""
+
+Pair = tuple[str, str]
 
 
 def _parse_args(argv: list[str] | None) -> argparse.Namespace:
@@ -61,12 +68,12 @@ def has_gpu() -> bool:
     return subprocess.run([sys.executable, "-c", probe], stdin=subprocess.DEVNULL).returncode == 0
 
 
-def train(model: str, precision: str, device: str, logdir: Path) -> dict[str, Any]:
-    """Train one small run; returns what `train.py` says about it."""
+def train(model: str, precision: str, device: str, logdir: Path) -> None:
+    """Train one small run, with its memory recorded."""
     print(f"training {model} in {precision} on the {'GPU' if device == 'cuda' else 'CPU'} ...", flush=True)
     shutil.rmtree(logdir, ignore_errors=True)
     command = [sys.executable, str(HERE / "train.py"), "--model", model, "--precision", precision, "--device", device]
-    command += ["--logdir", str(logdir)]
+    command += ["--logdir", str(logdir), "--profile-memory"]
     if device == "cpu":
         command.append("--quick")
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -74,9 +81,27 @@ def train(model: str, precision: str, device: str, logdir: Path) -> dict[str, An
         sys.exit(f"demo/run.py: training {model} in {precision} failed:\n{done.stderr.strip()}")
     if not list(logdir.glob(EVENT_FILES)):
         sys.exit(f"demo/run.py: the training of {model} in {precision} left no event file:\n{done.stderr.strip()}")
-    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    print(f"  {result['unprofiled_step_ms']:.2f} ms a step without the profiler", flush=True)
-    return result
+
+
+def trained_pair(logdir: Path, model: str) -> Pair | None:
+    """The FP32 run of ``model`` that was made here and its run in mixed precision, if both are there."""
+    base, *candidates = (f"here/{model}/{precision}" for precision in ("fp32", "amp-fp16", "amp-bf16"))
+    there = [run for run in (base, *candidates) if list((logdir / run).glob(EVENT_FILES))]
+    made_ns = {run: (logdir / run).stat().st_mtime_ns for run in there}
+    latest = max((run for run in candidates if run in there), key=made_ns.__getitem__, default=None)
+    return (base, latest) if base in there and latest else None
+
+
+def comparison_text(logdir: Path, pair: Pair) -> str:
+    """What the Compare page says of the speedup of a pair, and how certain that is."""
+    # Only here: the packages that it needs are what `missing` checks.
+    import tb_dlprof_plugin
+
+    base, candidate = (tb_dlprof_plugin.read_profiles(logdir / run)[-1] for run in pair)
+    page = base.compare(candidate).data
+    # An uncertain headline gives the interval itself.
+    interval = "" if page.noise else next(iter(page.explanation), "")
+    return f"{pair[1]} against {pair[0]}: {page.headline} {interval}".rstrip()
 
 
 def copy_recorded(target: Path) -> int:
@@ -112,20 +137,47 @@ def _answers(url: str) -> bool:
         return False
 
 
-def serve(logdir: Path, host: str, port: int) -> None:
-    """Run TensorBoard until Ctrl-C, and say where it is as soon as it answers."""
+def compare_address(server: str, pair: Pair) -> str:
+    """The address of the Compare page with these two runs."""
+    base, candidate = (urllib.parse.quote(run, safe="") for run in pair)
+    prefix = "p.tb_dlprof."
+    return f"{server}/#tb_dlprof&{prefix}page=compare&{prefix}a.run={base}&{prefix}b.run={candidate}"
+
+
+def wait_until_listed(server: str, runs: set[str]) -> None:
+    """Wait until TensorBoard has read these runs: it answers before."""
+    deadline = time.monotonic() + LISTED_TIMEOUT_S
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(f"{server}/data/plugin/tb_dlprof/runs", timeout=30) as answer:
+                if runs <= {run["run"] for run in json.load(answer)["runs"]}:
+                    return
+        except (urllib.error.URLError, OSError, ValueError, KeyError):
+            pass
+        time.sleep(0.2)
+
+
+def serve(logdir: Path, host: str, port: int, recorded: Pair | None, trained: Pair | None) -> None:
+    """Run TensorBoard until Ctrl-C, and print the addresses of the two comparisons as soon as it shows them."""
+    server_address = f"http://{host}:{port}"
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(logdir), "--host", host, "--port", str(port)]
     log = logdir.parent / "tensorboard.log"
     with log.open("w", encoding="utf-8") as out:
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
     try:
         deadline = time.monotonic() + START_TIMEOUT_S
-        while not _answers(f"http://{host}:{port}/data/environment"):
+        while not _answers(f"{server_address}/data/environment"):
             if server.poll() is not None or time.monotonic() > deadline:
                 sys.exit(f"demo/run.py: TensorBoard did not start; it said:\n{log.read_text(encoding='utf-8').strip()}")
             time.sleep(0.2)
-        print(f"\n    http://{host}:{port}/#tb_dlprof\n", flush=True)
-        print("open this address in a browser; Ctrl-C ends TensorBoard", flush=True)
+        pairs = [pair for pair in (recorded, trained) if pair is not None]
+        wait_until_listed(server_address, {run for pair in pairs for run in pair})
+        for pair in pairs:
+            what = "made here" if pair == trained else "recorded on a GPU"
+            print(f"\n{pair[1]} against {pair[0]}, {what}:\n\n    {compare_address(server_address, pair)}", flush=True)
+        if not pairs:
+            print(f"\n    {server_address}/#tb_dlprof", flush=True)
+        print("\nopen an address in a browser; Ctrl-C ends TensorBoard", flush=True)
         server.wait()
     except KeyboardInterrupt:
         print("\nended", flush=True)
@@ -148,12 +200,11 @@ def main(argv: list[str] | None = None) -> None:
         if device == "auto":
             device = "cuda" if has_gpu() else "cpu"
         mixed = "amp-fp16" if device == "cuda" else "amp-bf16"
-        steps = {
-            precision: train(args.model, precision, device, args.logdir / "here" / args.model / precision)
-            for precision in ("fp32", mixed)
-        }
-        gain = steps["fp32"]["unprofiled_step_ms"] / steps[mixed]["unprofiled_step_ms"]
-        print(f"{mixed} runs at {gain:.2f} times the speed of fp32 here", flush=True)
+        for precision in ("fp32", mixed):
+            train(args.model, precision, device, args.logdir / "here" / args.model / precision)
+    trained = trained_pair(args.logdir, args.model)
+    if trained and not args.no_train:
+        print(comparison_text(args.logdir, trained), flush=True)
     count = copy_recorded(args.logdir / "recorded")
     if count:
         print(f"{count} recorded runs are listed with them", flush=True)
@@ -161,7 +212,8 @@ def main(argv: list[str] | None = None) -> None:
         print("there are no recorded runs in demo/recorded/: showing the two runs of this machine alone", flush=True)
     if not args.no_serve:
         print("starting TensorBoard ...", flush=True)
-        serve(args.logdir, args.host, free_port(args.port, args.host))
+        recorded = RECORDED_PAIR if all((args.logdir / run).is_dir() for run in RECORDED_PAIR) else None
+        serve(args.logdir, args.host, free_port(args.port, args.host), recorded, trained)
 
 
 if __name__ == "__main__":

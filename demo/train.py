@@ -55,6 +55,7 @@ def _parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--workers", type=int, help="DataLoader workers (default 0 on a CPU, else 2 to 8)")
     parser.add_argument("--cudnn-benchmark", action="store_true", help="let cuDNN search for the fastest algorithms")
     parser.add_argument("--channels-last", action="store_true", help="keep images as batch x height x width x channels")
+    parser.add_argument("--profile-memory", action="store_true", help="record the memory, too")
     parser.add_argument("--quick", action="store_true", help="small images, small batches, few steps")
     return parser.parse_args(argv)
 
@@ -94,7 +95,13 @@ def time_steps_without_loader(training: Training, loader: DataLoader[tuple[Tenso
 
 
 def profile_steps(
-    training: Training, loader: DataLoader[tuple[Tensor, Tensor]], steps: int, after: int, logdir: Path, run_name: str
+    training: Training,
+    loader: DataLoader[tuple[Tensor, Tensor]],
+    steps: int,
+    after: int,
+    logdir: Path,
+    run_name: str,
+    profile_memory: bool,
 ) -> tuple[float, float]:
     """Record ``steps`` iterations and train on for ``after``; returns the mean milliseconds of a recorded one on the
     device, and the last loss."""
@@ -109,6 +116,7 @@ def profile_steps(
         optimizer=training.optimizer,
         schedule=schedule,
         run_name=run_name,
+        profile_memory=profile_memory,
     ) as prof:
         for index, (images, labels) in enumerate(itertools.islice(loader, skipped + steps + after)):
             if index == skipped:
@@ -147,7 +155,7 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
     unprofiled_ms = time_steps(training, loader, timed_steps)
     without_loader_ms = time_steps_without_loader(training, loader, timed_steps)
     run_name = f"{args.model}/{args.precision}"
-    profiled_ms, loss = profile_steps(training, loader, steps, after, args.logdir, run_name)
+    profiled_ms, loss = profile_steps(training, loader, steps, after, args.logdir, run_name, args.profile_memory)
     return {
         "model": args.model,
         "precision": args.precision,

@@ -33,6 +33,8 @@ for _threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 # What a recording leaves must not depend on whether torch-tb-profiler is installed; the tests of its copies say so.
 os.environ.setdefault("TB_DLPROF_PYTORCH_VIEWS", "0")
+# The line about a recording runs all rules, which takes an analysis longer; the tests of that line ask for it.
+os.environ.setdefault("TB_DLPROF_QUIET", "1")
 
 # A run names another profile with --hypothesis-profile, as `make test-all` does.
 settings.register_profile("short", max_examples=40, deadline=None)

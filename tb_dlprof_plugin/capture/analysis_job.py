@@ -49,6 +49,8 @@ class AnalysisJob(msgspec.Struct):
     """Of the light window before the full one."""
     awaits_after_s: float = 0.0
     """How long to wait for an `AfterPart` on the standard input; the analysis goes on without it then."""
+    announce_as: str = ""
+    """The run's directory as the user types it: a line about the profile is printed. "" prints none."""
     lock_fd: int | None = None
     """An inherited file, locked during the analysis: one training process has one analysis running at a time."""
 

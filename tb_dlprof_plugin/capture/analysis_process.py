@@ -3,7 +3,8 @@
 Reads a job file and writes an event file; then, if requested, a copy of the trace for the PyTorch Profiler tab. What is
 measured after the recording is read from the standard input: the analysis begins when that is closed, also by the end
 of the training process. The trace is compressed or removed last. On success no other file remains; on failure the last
-line on stderr gives the reason, which the training process repeats.
+line on stderr gives the reason, which the training process repeats. The line about the profile that the training
+process prints, if it is asked for, is the standard output.
 """
 
 from __future__ import annotations
@@ -55,6 +56,9 @@ def main(arguments: Sequence[str]) -> int:
     if job.light is not None:
         with contextlib.suppress(OSError):
             os.unlink(job.light.path)
+    if job.announce_as and made and not why:
+        # Last: the next recording's analysis does not wait for it, and without it nothing is lost.
+        _attempt(lambda: announce(job, made[0]))
     if why or why_trace or why_copy:
         print(why or why_trace or why_copy, file=sys.stderr)
         return 1 if why or why_trace else NO_COPY
@@ -113,6 +117,23 @@ def add_light_window(profile: Profile, light: LightTrace) -> Profile:
         traceback.print_exc()
         note = Note("light_window", f"There is no light window: {_line(f'{type(error).__name__}: {error}')}.")
         return dataclasses.replace(profile, notes=[*profile.notes, note])
+
+
+def announce(job: AnalysisJob, profile: Profile) -> None:
+    """Write the line about the profile to the standard output. Raises OSError if nothing reads it any more."""
+    from tb_dlprof_plugin.pages.recorded_line import recorded_line
+    from tb_dlprof_plugin.profile_view import ProfileView
+    from tb_dlprof_plugin.store.choice import sessions_of
+    from tb_dlprof_plugin.store.codec import ProfileError
+    from tb_dlprof_plugin.store.logdir import EventFileStore
+
+    files = sorted(Path(job.event_directory).glob("*tfevents*"))
+    sessions: list[str] = []
+    # A damaged file of an earlier training is not this recording's.
+    with contextlib.suppress(ProfileError):
+        sessions = sessions_of(EventFileStore({"": files}).of_run(""))
+    sys.stdout.buffer.write(recorded_line(ProfileView(profile), job.announce_as, sessions).encode())
+    sys.stdout.buffer.flush()
 
 
 def copy_for_tab(job: AnalysisJob, profile: Profile) -> None:

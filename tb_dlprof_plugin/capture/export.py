@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import shutil
+import tempfile
 from typing import Any
 
 _NEARLY_FULL_BYTES = 1 << 20
@@ -59,14 +60,21 @@ def remove(path: str) -> None:
         os.unlink(path)
 
 
-def writable(folder: str) -> bool:
-    """Whether ``folder`` can be written or created, judged by its nearest existing ancestor; changes nothing."""
-    while not os.path.lexists(folder):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return False
-        folder = parent
-    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
+def why_not_writable(folder: str) -> str | None:
+    """The reason why ``folder`` can neither be written nor created; None if it can.
+
+    Judged by a file without a name in its nearest existing ancestor, because permissions alone do not show a read-only
+    file system, and not to the superuser. Leaves nothing behind.
+    """
+    nearest = folder
+    while not os.path.lexists(nearest) and os.path.dirname(nearest) != nearest:
+        nearest = os.path.dirname(nearest)
+    try:
+        tempfile.TemporaryFile(dir=nearest).close()
+    except OSError as error:
+        why = _reason(error) if os.path.isdir(nearest) else "not a directory"
+        return why if nearest == folder else f"{nearest}: {why}"
+    return "the disk is full" if _is_full(nearest) else None
 
 
 def _is_whole(path: str) -> bool:

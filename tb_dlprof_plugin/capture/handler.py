@@ -11,11 +11,12 @@ import os
 import time
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tb_dlprof_plugin.capture.analysis_job import AnalysisJob
 from tb_dlprof_plugin.capture.around_window import OutsideSteps
-from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove, writable
+from tb_dlprof_plugin.capture.export import TraceExportError, export_trace, remove, why_not_writable
 from tb_dlprof_plugin.capture.facts import collect_facts
 from tb_dlprof_plugin.capture.identity import (
     default_worker_name,
@@ -33,6 +34,7 @@ from tb_dlprof_plugin.capture.user_profiler import follow
 from tb_dlprof_plugin.capture.warn import probe, warn
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name, original_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.wanted import wants_copy
+from tb_dlprof_plugin.model.near_path import near_path
 from tb_dlprof_plugin.model.run_facts import LossScale, RunFacts, System
 
 _handler_numbers = itertools.count()
@@ -136,6 +138,8 @@ class TraceHandler:
         self.outside = OutsideSteps(self.logdir)
         self.goes_on: Callable[[TraceHandler, Any], bool] = follow
         """Whether steps after a recording by this profiler are going to be measured."""
+        self.announces = False
+        """Whether rank 0 prints a line about its first recording, when that is analysed."""
         self._event_directory = os.path.join(self.logdir, subdirectory) if subdirectory else self.logdir
         self._worker_name = worker_name
         self._use_gzip = use_gzip
@@ -155,9 +159,12 @@ class TraceHandler:
         self._system: System | None = None
         self._workers: list[AnalysisProcess] = []
         self._awaiting: AnalysisProcess | None = None
+        self._announcing: AnalysisProcess | None = None
         self._finalizer: Any = None
-        if not writable(self._event_directory):
-            warn(f"{self._event_directory} cannot be written, so there will be no profile: choose another logdir.")
+        why = probe(lambda: why_not_writable(self._event_directory))
+        if why is not None:
+            where = self._event_directory
+            warn(f"{where} cannot be written ({why}), so there will be no profile: choose another logdir.")
 
     @property
     def session(self) -> str:
@@ -188,6 +195,14 @@ class TraceHandler:
         """Whether steps after the last recording are still being measured."""
         return self._awaiting is not None
 
+    def announce(self) -> None:
+        """Print the line about the first recording if its analysis has ended; does not wait. Never raises."""
+        worker = self._announcing
+        if worker is not None and probe(worker.finished):
+            self._announcing = None
+            worker.announce()
+            self.announces = self.announces and not worker.announced
+
     def complete(self) -> None:
         """End the measurement after the last recording and begin its analysis. Never raises."""
         worker, self._awaiting = self._awaiting, None
@@ -211,6 +226,7 @@ class TraceHandler:
         """Export and analyse the trace of ``prof``. Never raises."""
         cycle, self.cycle = self.cycle, self.cycle + 1
         self.complete()
+        self.announce()
         try:
             self._handle(prof, cycle)
         except Exception as error:
@@ -261,10 +277,15 @@ class TraceHandler:
             tab_copy=tab_copy,
             light=light,
         )
+        # Of several recordings the first: the others are in the same directory.
+        if self.announces and rank == 0 and self._announcing is None:
+            job.announce_as = probe(lambda: near_path(Path(self.logdir))) or ""
         job.facts.unprofiled_before_ns = unprofiled_ns
         goes_on = bool(probe(lambda: self.goes_on(self, prof)))
         worker = start_analysis(job, self._exit_wait_s, self.outside.after if goes_on else None)
         self._awaiting = worker if goes_on else None
+        if worker is not None and job.announce_as:
+            self._announcing = worker
         self._workers = [known for known in self._workers if not known.finished()]
         if worker is not None:
             self._workers.append(worker)

@@ -61,6 +61,8 @@ class AnalysisProcess:
         job.awaits_after_s = 0.0 if after is None else _AWAITS_AFTER_S
         self.exit_wait_s = exit_wait_s
         self.parent = os.getpid()
+        self.announced = False
+        """Whether the line about the profile was printed."""
         self.folder = Path(tempfile.mkdtemp(prefix="tb_dlprof_"))
         try:
             job.lock_fd = _lock_fd()
@@ -70,7 +72,7 @@ class AnalysisProcess:
                 self.process = subprocess.Popen(
                     [sys.executable, "-m", _WORKER_MODULE, str(job_file)],
                     stdin=subprocess.PIPE if job.awaits_after_s else subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE if job.announce_as else subprocess.DEVNULL,
                     stderr=log,
                     cwd=self.folder,
                     env=_environment(),
@@ -100,8 +102,21 @@ class AnalysisProcess:
         """Whether it ended, well or not."""
         return self.process.poll() is not None
 
+    def announce(self) -> None:
+        """Print the line about the profile if there is one. Call after the process ended; a second call does nothing.
+        Never raises."""
+        pipe, self.process.stdout = self.process.stdout, None
+        if pipe is None:
+            return
+        line = probe(lambda: pipe.read().decode()) or ""
+        probe(pipe.close)
+        if line:
+            self.announced = True
+            _say(line)
+
     def report(self) -> bool:
         """Whether it ended well; warns if not. Call once, after it ended."""
+        self.announce()
         code = self.process.returncode
         if code and self.job.light is not None:
             remove(self.job.light.path)

@@ -25,6 +25,9 @@ from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S
 from tb_dlprof_plugin.capture.schedule import DEFAULT, RECORDING, Schedule, make_schedule, steps_needed
 from tb_dlprof_plugin.capture.warn import probe, warn
 
+QUIET = "TB_DLPROF_QUIET"
+"""The environment variable that silences the line about a recording: anything but 0."""
+
 _UNSTEPPED_CALLS = 100
 _UNSTEPPED_S = 30.0
 """A block that never calls `step` is recorded whole, up to this: a whole training would not fit into memory."""
@@ -52,6 +55,7 @@ def profile(
     pytorch_views: bool | None = None,
     module_ranges: bool = True,
     wait: bool | None = None,
+    quiet: bool | None = None,
     exit_wait_s: float = EXIT_WAIT_S,
     **profiler_options: Any,
 ) -> ProfileSession:
@@ -69,6 +73,8 @@ def profile(
         module_ranges: name ops after the modules of ``model``.
         wait: wait for the analysis when the block ends; by default only in a notebook or interactive interpreter.
             Otherwise the interpreter's exit waits.
+        quiet: print no line on standard error about the first recording of rank 0 once it is analysed; by default
+            where TB_DLPROF_QUIET is set to anything but 0.
         profiler_options: further arguments of ``torch.profiler.profile``.
 
     The other arguments are those of `trace_handler`.
@@ -89,6 +95,7 @@ def profile(
         pytorch_views=pytorch_views,
         exit_wait_s=exit_wait_s,
     )
+    handler.announces = not (_is_quiet() if quiet is None else quiet)
     options = {
         "activities": activities,
         "record_shapes": record_shapes,
@@ -195,6 +202,8 @@ class ProfileSession:
         kind, outside = self._kind_of(prof.step_num + 1, after), self.handler.outside
         # Before the profiler's own work at this boundary, which is not part of the training.
         probe(lambda: outside.end(kind))
+        # Between two steps, so that the line is in no measured one.
+        self.handler.announce()
         if kind is StepKind.FULL:
             self.handler.complete()
         if before not in RECORDING and after is not ProfilerAction.NONE and another_profiler_runs():
@@ -331,6 +340,11 @@ def _schedule_or_default(given: Any) -> Schedule:
         except ValueError as error:
             warn(f"The schedule {given!r} cannot be used ({error}); using {DEFAULT}.")
     return make_schedule(DEFAULT)
+
+
+def _is_quiet() -> bool:
+    """Whether the environment silences the line about a recording."""
+    return os.environ.get(QUIET, "0") not in ("", "0")
 
 
 def _is_interactive() -> bool:

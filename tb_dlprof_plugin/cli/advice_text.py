@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, Reading, SavingItem
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
-from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.model.formatting import byte_size, interval
 from tb_dlprof_plugin.pages.advice import AdvicePage, RuleLine
 from tb_dlprof_plugin.pages.forecast import MixedPrecision, MixedPrecisionChoice
 
@@ -112,7 +112,7 @@ def _finding(paper: _Paper, number: int, finding: FindingItem, rule: RuleLine, v
 
 
 def _between(saving: SavingItem | CombinedSaving) -> str:
-    return f"{time(saving.low_ns) if saving.low_ns else '0'} to {time(saving.high_ns)}"
+    return interval(time(saving.low_ns) if saving.low_ns else "0", time(saving.high_ns))
 
 
 def _value(reading: Reading, value: float | None) -> str:
@@ -180,7 +180,7 @@ def _forecast(choice: MixedPrecisionChoice) -> tuple[str, ...]:
         choice.label,
         f"{found.unprofiled_step_ms:.2f} ms",
         f"{found.predicted_step_ms:.2f} ms",
-        f"{found.low_ms:.2f} to {found.high_ms:.2f} ms",
+        f"{interval(f'{found.low_ms:.2f}', f'{found.high_ms:.2f}')} ms",
         f"{found.speedup:.2f}",
         found.limit_text,
     )

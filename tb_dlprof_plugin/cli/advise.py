@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from enum import Enum
 from typing import Annotated
 
@@ -15,8 +14,9 @@ from tb_dlprof_plugin.advice.rule_text import rule_text
 from tb_dlprof_plugin.cli.advice_text import print_advice
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, First, Last, Output, OutputFormat, Rank, Source, TableName
+from tb_dlprof_plugin.cli.options import Cycle, First, Last, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import print_page
+from tb_dlprof_plugin.model.near_names import did_you_mean, near_names
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.reports.advice import advice_report
 
@@ -69,6 +69,7 @@ def advise(
     ] = None,
     cycle: Cycle = None,
     rank: Rank = None,
+    session: Session = None,
     first: First = None,
     last: Last = None,
     output: Output = OutputFormat.text,
@@ -79,7 +80,7 @@ def advise(
     With the observations and the code to change. CSV contains the findings.
     """
     ignored = _rules(ignore)
-    chosen = choose(source, cycle, rank, first, last)
+    chosen = choose(source, cycle, rank, first, last, session)
     page = advice_page(chosen.view, chosen.ref, chosen.selection, ignored)
     page = msgspec.structs.replace(page, findings=[one for one in page.findings if one.rule not in ignored])
     print_page(advice_report(page), output, table, text=lambda: print_advice(page, verbose))
@@ -93,9 +94,7 @@ def _rules(text: str) -> frozenset[str]:
     known = {one.rule.id for one in all_rules()}
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(name, sorted(known), n=3)
-            hint = f"did you mean {' or '.join(close)}?" if close else "--verbose names all rules."
-            refuse(f"there is no rule {name}; {hint}")
+            refuse(f"there is no rule {name}; {did_you_mean(near_names(name, known)) or '--verbose names all rules.'}")
     return frozenset(names)
 
 

@@ -11,6 +11,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Limit, Output, OutputFormat, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
+from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.compare import CompareInput, CompareMetric, ComparePage, compare_page
 from tb_dlprof_plugin.pages.compare_ops import REASONS, CompareOp
 from tb_dlprof_plugin.pages.compare_text import signed
@@ -134,8 +135,8 @@ def _print_text(page: ComparePage, limit: int) -> None:
     _print_matching(page, limit)
     if page.promises:
         _print_promises(page.promises, limit)
-    for warning in page.warnings:
-        typer.echo(f"\nNote: {warning}")
+    for text in (*page.warnings, *page.notes):
+        typer.echo(f"\nNote: {text}")
 
 
 def _op_line(op: CompareOp) -> tuple[str, ...]:
@@ -199,8 +200,8 @@ def _print_promises(promises: KeptPromises, limit: int) -> None:
     for row in promises.savings:
         typer.echo(
             f"\nAdvised for the base: {row.title}\n  Changed: {row.change}. Predicted saving: "
-            f"{signed_duration(row.expected_ns)} a "
-            f"step, between {signed_duration(row.low_ns)} and {signed_duration(row.high_ns)}.\n  {row.text}"
+            f"{signed_duration(row.expected_ns)} a step, "
+            f"{interval(signed_duration(row.low_ns), signed_duration(row.high_ns))}.\n  {row.text}"
         )
 
 

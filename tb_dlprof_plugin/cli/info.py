@@ -6,7 +6,7 @@ import typer
 
 from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, Output, OutputFormat, Rank, Source, TableName
+from tb_dlprof_plugin.cli.options import Cycle, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, print_page, time
 from tb_dlprof_plugin.pages.info import Info, info_page
 
@@ -15,6 +15,7 @@ def info(
     source: Source,
     cycle: Cycle = None,
     rank: Rank = None,
+    session: Session = None,
     output: Output = OutputFormat.text,
     table: TableName = None,
 ) -> None:
@@ -22,7 +23,7 @@ def info(
 
     Events, steps and kernels, how much of the kernel time is attributed to ops, and repairs.
     """
-    chosen = choose(source, cycle, rank, None, None)
+    chosen = choose(source, cycle, rank, None, None, session)
     page = info_page(chosen.view, chosen.ref)
     print_page(page, output, table, text=lambda: _text(page), main=lambda: rows_table(Info, [page]))
 

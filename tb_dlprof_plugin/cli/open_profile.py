@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import typer
+
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.progress import Progress
@@ -12,10 +14,13 @@ from tb_dlprof_plugin.metrics.key_node import with_key_node
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.readers import registry
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.store.choice import NoSuchProfile
+from tb_dlprof_plugin.store.choice import NoSuchProfile, sessions_of
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.logdir import EventFileStore, files_below
 from tb_dlprof_plugin.store.run_ref import RunRef
+
+_MOST_NAMED = 5
+"""Sessions in the line about others than the one that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,30 +32,41 @@ class Chosen:
     selection: Selection
 
 
-def choose(source: Path, cycle: int | None, rank: int | None, first: int | None, last: int | None) -> Chosen:
+def choose(
+    source: Path,
+    cycle: int | None,
+    rank: int | None,
+    first: int | None,
+    last: int | None,
+    session: str | None = None,
+) -> Chosen:
     """The newest matching profile under ``source``; ends the command with one sentence if there is none."""
     try:
-        view, ref = open_profile(source, cycle, rank)
+        view, ref = open_profile(source, cycle, rank, session=session)
         return Chosen(view, ref, view.selection(first, last))
     except ValueError as error:
         refuse(error)
 
 
 def open_profile(
-    source: Path, cycle: int | None, rank: int | None, key_node: str | None = None
+    source: Path, cycle: int | None, rank: int | None, key_node: str | None = None, session: str | None = None
 ) -> tuple[ProfileView, RunRef]:
     """The newest matching profile under ``source``; ends the command with one sentence if there is none.
+
+    A line on standard error names the sessions if there are others than the one that is shown and none was named.
 
     Raises:
         KeyNodeError: there is no such key node.
     """
     try:
-        return _open(source, cycle, rank, key_node)
+        return _open(source, cycle, rank, key_node, session)
     except (TraceError, ProfileError) as error:
         refuse(error)
 
 
-def _open(source: Path, cycle: int | None, rank: int | None, key_node: str | None) -> tuple[ProfileView, RunRef]:
+def _open(
+    source: Path, cycle: int | None, rank: int | None, key_node: str | None, session: str | None
+) -> tuple[ProfileView, RunRef]:
     if source.is_file() and "tfevents" not in source.name:
         return _of_trace(source, key_node)
     files = files_below(source)
@@ -70,11 +86,29 @@ def _open(source: Path, cycle: int | None, rank: int | None, key_node: str | Non
                 f"`tb-dlprof import {source} --logdir DIR --run NAME`."
             )
         raise ProfileError(f"{source} holds no profile; record one with tb_dlprof_plugin.profile(...) or the demo.")
+    sessions = sessions_of(store.of_run(name))
+    if session is not None and session not in sessions:
+        raise ProfileError(f"{source} has no session {session!r}; it has {', '.join(sessions)}.")
     try:
-        blob = store.find(name, rank=rank, cycle=cycle, any_session=True)
+        blob = store.find(name, session, rank, cycle, any_session=True)
     except NoSuchProfile:
-        raise ProfileError(f"{source} has no profile of that rank and cycle.") from None
+        where = "" if session is None else f" in session {session!r}"
+        raise ProfileError(f"{source} has no profile of that rank and cycle{where}.") from None
+    if session is None and len(sessions) > 1:
+        _name_sessions(source, blob.ref.session, sessions)
     return store.view(blob, key_node), blob.ref
+
+
+def _name_sessions(source: Path, shown: str, sessions: list[str]) -> None:
+    others = [one for one in sessions if one != shown]
+    more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+    listed = ", ".join(others[:_MOST_NAMED]) + more
+    which = f"the newest one, {shown}, is shown" if shown == sessions[0] else f"{shown} is shown"
+    typer.echo(
+        f"tb-dlprof: {source} holds {len(sessions)} sessions (starts of a training); {which}. "
+        f"--session NAME picks another: {listed}.",
+        err=True,
+    )
 
 
 def _of_trace(path: Path, key_node: str | None) -> tuple[ProfileView, RunRef]:

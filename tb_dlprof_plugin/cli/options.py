@@ -13,6 +13,9 @@ Sources = Annotated[
     list[Path], typer.Argument(help="A log directory, or runs: their directories, event files or traces.")
 ]
 Cycle = Annotated[int | None, typer.Option(help="Profiling cycle; the last one by default.")]
+Session = Annotated[
+    str | None, typer.Option(help="Session: one start of the training; the newest one by default.", metavar="NAME")
+]
 Rank = Annotated[int | None, typer.Option(help="Rank; the lowest one by default.")]
 First = Annotated[int | None, typer.Option(help="Index of the first iteration to aggregate, counted from 0.")]
 Last = Annotated[int | None, typer.Option(help="Index of the last iteration to aggregate, inclusive.")]

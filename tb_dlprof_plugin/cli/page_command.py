@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_type_hints
 import msgspec
 
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, First, Last, Output, OutputFormat, Rank, Source, TableName
+from tb_dlprof_plugin.cli.options import Cycle, First, Last, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.reports.table import Report
 
@@ -36,13 +36,14 @@ def page_command(
             source: Source,
             cycle: Cycle = None,
             rank: Rank = None,
+            session: Session = None,
             first: First = None,
             last: Last = None,
             output: Output = OutputFormat.text,
             table: TableName = None,
             **own: Any,
         ) -> None:
-            chosen = choose(source, cycle, rank, first, last)
+            chosen = choose(source, cycle, rank, first, last, session)
             page = view(chosen.view, chosen.ref, chosen.selection, **{name: own[name] for name in of_view})
             text = functools.partial(print_text, page, **{name: own[name] for name in of_text})
             print_page(page, output, table, text, functools.partial(main, page) if main else None)

@@ -9,8 +9,9 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, Limit, Output, OutputFormat, Rank, Source, TableName
+from tb_dlprof_plugin.cli.options import Cycle, Limit, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import print_page, print_table
+from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
 from tb_dlprof_plugin.planning import ForecastError
 
@@ -37,6 +38,7 @@ def predict(
     limit: Limit = 20,
     cycle: Cycle = None,
     rank: Rank = None,
+    session: Session = None,
     output: Output = OutputFormat.text,
     table: TableName = None,
 ) -> None:
@@ -44,7 +46,7 @@ def predict(
 
     For an FP32 run; also with another batch size or on another GPU. CSV contains the ops.
     """
-    chosen = choose(source, cycle, rank, None, None)
+    chosen = choose(source, cycle, rank, None, None, session)
     try:
         page = forecast_page(chosen.view, chosen.ref, precision.value, batch_size, gpu)
     except ForecastError as error:
@@ -59,7 +61,7 @@ def _print_text(page: ForecastPage, limit: int) -> None:
         [
             ("recorded", f"{page.measured_step_ms:.2f} ms", ""),
             ("without the profiler", f"{page.unprofiled_step_ms:.2f} ms", f"{page.predicted_step_ms:.2f} ms"),
-            ("interval", "", f"{page.low_ms:.2f} to {page.high_ms:.2f} ms"),
+            ("interval", "", f"{interval(f'{page.low_ms:.2f}', f'{page.high_ms:.2f}')} ms"),
             ("kernels", f"{page.gpu_before_ms:.2f} ms", f"{page.gpu_ms:.2f} ms"),
             ("CPU", "", f"{page.cpu_ms:.2f} ms"),
             (f"casts ({page.casts})", "", f"{page.casts_ms:.2f} ms"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import sys
 from collections.abc import Callable, Sequence
 
@@ -19,6 +20,7 @@ from tb_dlprof_plugin.reports.table import Report, csv_text, pretty
 
 UNKNOWN = "unknown"
 _PIPED_WIDTH = 240
+_WHOLE = 1e6
 
 
 def console(piped_width: int = _PIPED_WIDTH) -> Console:
@@ -76,10 +78,17 @@ def print_csv(table: Report) -> None:
     """
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(table.columns)
-    # Numbers keep all their digits here; a report rounds them.
-    writer.writerows([cell if isinstance(cell, float) else csv_text(cell) for cell in row] for row in table.rows)
+    # Numbers keep their digits here; a report rounds them.
+    writer.writerows(
+        [_digits(cell) if isinstance(cell, float) else csv_text(cell) for cell in row] for row in table.rows
+    )
     for note in table.notes:
         typer.echo(f"Note: {note}", err=True)
+
+
+def _digits(value: float) -> float | int:
+    """From a million on without decimals: those are the noise of the division that made a rate."""
+    return round(value) if abs(value) >= _WHOLE and math.isfinite(value) else value
 
 
 def print_table(

@@ -12,7 +12,7 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import open_profile
-from tb_dlprof_plugin.cli.options import Cycle, OutputFormat, Rank, Source
+from tb_dlprof_plugin.cli.options import Cycle, OutputFormat, Rank, Session, Source
 from tb_dlprof_plugin.cli.printing import print_json, print_table
 from tb_dlprof_plugin.metrics.iteration_range import by_number
 from tb_dlprof_plugin.pages.report_titles import TITLES
@@ -66,6 +66,7 @@ def report(
     iter_stop: IterStop = None,
     cycle: Cycle = None,
     rank: Rank = None,
+    session: Session = None,
     output: Printed = None,
 ) -> None:
     """Write DLProf's reports from a recorded run.
@@ -81,7 +82,7 @@ def report(
     check_base_name(base_name)
     _check_printed(output, names, kinds, output_path)
     try:
-        view, ref = open_profile(source, cycle, rank, key_node)
+        view, ref = open_profile(source, cycle, rank, key_node, session)
         selection = by_number(view, iter_start, iter_stop)
     except ValueError as error:
         refuse(f"{error}.")

@@ -12,13 +12,14 @@ from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.progress import Progress
 from tb_dlprof_plugin.model.natural_order import natural_order
+from tb_dlprof_plugin.model.near_names import did_you_mean, near_names
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, recorded_run
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.store.choice import NoSuchProfile
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import event_files
-from tb_dlprof_plugin.store.logdir import EventFileStore
+from tb_dlprof_plugin.store.logdir import EventFileStore, no_such_path
 from tb_dlprof_plugin.store.profile_store import read_profile
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -58,7 +59,8 @@ def named_run(recorded: Sequence[RecordedRun], text: str) -> str:
     ]
     if len(fitting) != 1:
         what = f"{len(fitting)} runs are named" if fitting else "there is no run"
-        refuse(f"{what} {text!r}; the runs are {', '.join(names)}")
+        meant = did_you_mean([] if fitting else near_names(wanted, names))
+        refuse(f"{what} {text!r}; {meant or 'the runs are ' + ', '.join(names)}")
     return fitting[0]
 
 
@@ -68,7 +70,7 @@ def places_of(sources: Sequence[Path]) -> dict[str, list[Path]]:
     roots = []
     for source in sources:
         if not source.exists():
-            refuse(f"{source} does not exist; give a logdir, runs or event files")
+            refuse(no_such_path(source))
         if source.is_dir():
             roots.append(source.resolve())
             for file in event_files(source):

@@ -10,7 +10,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Output, OutputFormat, Sources, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_page, print_table, time
 from tb_dlprof_plugin.cli.run_list import named_run, read_runs, report_failed
-from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.model.formatting import byte_size, interval
 from tb_dlprof_plugin.pages.by_model import ByModelPage, ModelRow, ModelSide, by_model_page
 from tb_dlprof_plugin.pages.runs import ManyRunsPage, RunRow, many_runs_page
 from tb_dlprof_plugin.reports.runs import by_model_report, runs_report
@@ -103,7 +103,7 @@ def _step(step_ns: int, source: str) -> str:
 def _noise(low: float | None, high: float | None, change: str) -> str:
     if low is None or high is None:
         return UNKNOWN
-    return f"{low:.2f} to {high:.2f}" + (", within noise" if change == "within noise" else "")
+    return interval(f"{low:.2f}", f"{high:.2f}") + (", within noise" if change == "within noise" else "")
 
 
 def _print_models(page: ByModelPage) -> None:

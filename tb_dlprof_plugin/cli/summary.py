@@ -8,6 +8,7 @@ from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
 from tb_dlprof_plugin.cli.trust_text import trust_lines
+from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.overview import Overview, PerformanceSummary, overview
 from tb_dlprof_plugin.reports.table import Report
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -38,7 +39,7 @@ def summary(page: Overview) -> None:
         [
             ("Precision", page.precision.label or UNKNOWN),
             ("Average iteration time", time(facts.average_iteration_ns)),
-            ("    between", f"{time(facts.step_low_ns)} and {time(facts.step_high_ns)}"),
+            ("    95 % interval", interval(time(facts.step_low_ns), time(facts.step_high_ns))),
             ("        source", page.step_words),
             ("Recorded iteration time", time(facts.recorded_iteration_ns)),
             ("    standard deviation", time(facts.iteration_deviation_ns)),

@@ -7,6 +7,7 @@ import typer
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import percent, print_table, time
+from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.tensor_core_reasons import ReasonTotal
 from tb_dlprof_plugin.pages.tensor_cores import TensorCoreOp, TensorCoresPage, tensor_cores_page
 
@@ -72,8 +73,8 @@ def _print_reasons(page: TensorCoresPage) -> None:
     if page.saving is not None:
         saving = page.saving
         typer.echo(
-            f"Estimated saving a step: {time(saving.expected_ns)} ({percent(saving.percent)}), between "
-            f"{time(saving.low_ns)} and {time(saving.high_ns)}. {saving.derivation}\n"
+            f"Estimated saving a step: {time(saving.expected_ns)} ({percent(saving.percent)}), "
+            f"{interval(time(saving.low_ns), time(saving.high_ns))}. {saving.derivation}\n"
         )
     if page.ineligible:
         print_table(

@@ -8,7 +8,18 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
-from tb_dlprof_plugin.cli.options import Cycle, First, Last, Limit, Output, OutputFormat, Rank, Source, TableName
+from tb_dlprof_plugin.cli.options import (
+    Cycle,
+    First,
+    Last,
+    Limit,
+    Output,
+    OutputFormat,
+    Rank,
+    Session,
+    Source,
+    TableName,
+)
 from tb_dlprof_plugin.cli.printing import percent, print_page, print_table, time
 from tb_dlprof_plugin.pages.timeline.page import LONGEST, LongEvent, TimelinePage, timeline_page
 from tb_dlprof_plugin.pages.timeline.rows import HEADINGS, event_rows
@@ -23,6 +34,7 @@ def timeline(
     limit: Limit = 10,
     cycle: Cycle = None,
     rank: Rank = None,
+    session: Session = None,
     first: First = None,
     last: Last = None,
     output: Output = OutputFormat.text,
@@ -32,7 +44,7 @@ def timeline(
 
     The longest idle gaps, GPU activities and ops, with when they begin. CSV contains every event of the iteration.
     """
-    chosen = choose(source, cycle, rank, first, last)
+    chosen = choose(source, cycle, rank, first, last, session)
     try:
         page = timeline_page(chosen.view, chosen.ref, chosen.selection, iteration, max(limit, LONGEST))
     except ValueError as error:

@@ -42,6 +42,16 @@ def share(percent: float | None, digits: int = 0) -> str:
     return f"{percent:.0f} %" if percent in (0.0, 100.0) else f"{percent:.{digits}f} %"
 
 
+def interval(low: str, high: str) -> str:
+    """Such as "2.59 to 2.61"; one number where both read the same."""
+    return low if low == high else f"{low} to {high}"
+
+
+def ratio(value: float) -> str:
+    """Such as "2.60": three significant digits, a speedup for example."""
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:#.3g}".removesuffix(".")
+
+
 def byte_size(value: int | float) -> str:
     """Such as "1.50 GiB": three significant digits in binary units."""
     for size, unit in _BYTE_UNITS:

@@ -124,6 +124,6 @@ def _combined_text(combined: CombinedSaving | None) -> str:
     if whole == added_up:
         return "They concern different parts of the step, so they add up."
     return (
-        f"Added up they would be {added_up}. They come to {whole} because only one of several alternatives counts, "
-        "and a change that shortens the same time as another only shortens the rest."
+        f"One by one they save {added_up}, together {whole}: of alternatives only one can be made, and two changes to "
+        "the same part of the step cannot both save it."
     )

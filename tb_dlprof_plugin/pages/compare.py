@@ -17,6 +17,7 @@ from tb_dlprof_plugin.metrics.kernels import TimeSplit, kernel_totals, time_spli
 from tb_dlprof_plugin.metrics.memory import DeviceMemory, recorded_devices
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.metrics.trust import ORPHAN_PERCENT
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Attribution
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
@@ -31,7 +32,7 @@ from tb_dlprof_plugin.pages.compare_ops import (
     op_rows,
     shown_modules,
 )
-from tb_dlprof_plugin.pages.compare_text import explanation, headline, recorded_text
+from tb_dlprof_plugin.pages.compare_text import different_models, explanation, headline, recorded_text
 from tb_dlprof_plugin.pages.overview import CATEGORIES
 from tb_dlprof_plugin.pages.realised_savings import KeptPromises, kept_promises
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -41,7 +42,8 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 
 _Unit = Literal["ns", "percent", "count", "bytes", "per_second"]
 _Better = Literal["lower", "higher", ""]
-_ORPHAN_PERCENT = 5.0
+_ORPHANS_TOLD_PERCENT = 5.0
+"""Of the GPU time, from which orphans are a note; from `ORPHAN_PERCENT` on the recording is not one of its steps."""
 _UNEVEN_PERCENT = 20.0
 _WITHOUT_GPU = ("step_time", "recorded_step", "samples_per_second")
 _MS = 1e6
@@ -157,6 +159,8 @@ class ComparePage(msgspec.Struct, frozen=True):
 
     ``base_ms`` and ``candidate_ms`` are the steps without the profiler; ``base_step`` and ``candidate_step`` give their
     sources. ``speedup_low`` to ``speedup_high`` is the 95 % interval of the speedup, ``noise`` whether it holds 1.
+    ``different_models`` is whether the runs train different ones: the speedup is then the ratio of two steps, and no
+    page states it. ``warnings`` limit the answer, ``notes`` do not.
     ``matched_gpu_time_percent`` is `CompareShares.matched_of_model`, None where a run has no GPU. ``batches`` is None
     where the batch sizes are the same, or unknown. ``modules`` are the first of ``total_modules``; ``reason_texts`` has
     the ops' reasons in words. ``promises`` compares predicted with measured savings, None without a prediction.
@@ -165,6 +169,7 @@ class ComparePage(msgspec.Struct, frozen=True):
     a: CompareSide
     b: CompareSide
     headline: str
+    different_models: bool
     explanation: list[str]
     basis: Literal["gpu", "cpu"]
     base_ms: float
@@ -191,6 +196,7 @@ class ComparePage(msgspec.Struct, frozen=True):
     reason_texts: dict[str, str]
     promises: KeptPromises | None
     warnings: list[str]
+    notes: list[str]
 
 
 def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
@@ -198,12 +204,16 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
     comparison = _compared(a.view, b.view, a.selection, b.selection)
     interval = comparison.speedup_interval
     gpu = comparison.basis == "gpu"
+    left, right = a.side(), b.side()
+    differ = different_models(comparison, left.model, right.model)
+    models = (left.model, right.model) if differ else None
     ops, modules = op_rows(comparison), module_rows(comparison, a.view, b.view)
     return ComparePage(
-        a=a.side(),
-        b=b.side(),
-        headline=headline(comparison),
-        explanation=explanation(comparison),
+        a=left,
+        b=right,
+        headline=headline(comparison, models),
+        different_models=differ,
+        explanation=explanation(comparison, models),
         basis=comparison.basis,
         base_ms=comparison.step_ns[0] / _MS,
         candidate_ms=comparison.step_ns[1] / _MS,
@@ -228,7 +238,8 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
         total_rows=len(ops),
         reason_texts=REASONS,
         promises=kept_promises(comparison, a.view, b.view, a.selection, b.selection),
-        warnings=_warnings(a, b, comparison),
+        warnings=_warnings(a, b, comparison, differ),
+        notes=_notes(a, b),
     )
 
 
@@ -434,11 +445,11 @@ def _batches(comparison: Comparison) -> CompareBatches | None:
     return CompareBatches(found.a, found.b, found.recorded, comparison.per_sample)
 
 
-def _warnings(a: CompareInput, b: CompareInput, comparison: Comparison) -> list[str]:
+def _warnings(a: CompareInput, b: CompareInput, comparison: Comparison, different_models: bool) -> list[str]:
     left, right = a.side(), b.side()
     texts = []
-    if left.model and right.model and left.model != right.model:
-        texts.append(f"The models differ: {left.model} and {right.model}.")
+    if left.model and right.model and left.model != right.model and not different_models:
+        texts.append(f"The models have different names: {left.model} and {right.model}.")
     if left.device != right.device:
         texts.append(f"The devices differ: {left.device} and {right.device}.")
     batches = comparison.batches
@@ -456,13 +467,31 @@ def _warnings(a: CompareInput, b: CompareInput, comparison: Comparison) -> list[
                 f"The {name}'s recorded steps vary a lot, {duration(side.step.recorded_ns)} ± "
                 f"{duration(side.steps.deviation_ns or 0)}: pick a range of even iterations."
             )
-        orphans = percent(_orphan_ns(side), int(side.view.profile.launches.duration_ns.sum()))
-        if orphans is not None and orphans > _ORPHAN_PERCENT:
-            texts.append(
-                f"{orphans:.0f} % of the {name}'s GPU time was launched before its recording began: "
-                "it is in no op and no iteration."
-            )
+        orphans = _orphan_percent(side)
+        if orphans is not None and orphans > ORPHAN_PERCENT:
+            texts.append(_orphans_text(orphans, name))
     return texts
+
+
+def _notes(a: CompareInput, b: CompareInput) -> list[str]:
+    """Facts that do not change the answer."""
+    found = ((name, _orphan_percent(side)) for name, side in (("base", a), ("candidate", b)))
+    return [
+        _orphans_text(orphans, name)
+        for name, orphans in found
+        if orphans is not None and _ORPHANS_TOLD_PERCENT < orphans <= ORPHAN_PERCENT
+    ]
+
+
+def _orphans_text(orphans: float, name: str) -> str:
+    return (
+        f"{orphans:.0f} % of the {name}'s GPU time was launched before its recording began: it is in no op and no "
+        "iteration."
+    )
+
+
+def _orphan_percent(side: CompareInput) -> float | None:
+    return percent(_orphan_ns(side), int(side.view.profile.launches.duration_ns.sum()))
 
 
 def _orphan_ns(side: CompareInput) -> int:

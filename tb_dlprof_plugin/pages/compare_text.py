@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.comparison import Bucket, Comparison
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.model.formatting import duration
+from tb_dlprof_plugin.model.formatting import duration, ratio
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
 
 _SAME = 1.02
@@ -18,12 +18,22 @@ _RECORDER_SHARE = 0.01
 _WORTH_NAMING = 0.05
 """Buckets are named whose difference is this much of the sum of all differences, or more."""
 _WORTH_TELLING_PERCENT = 1.0
+_SAME_MODEL_PERCENT = 50.0
+"""Of the model's GPU time matched on both sides, from which models of two names are one that was renamed. Ours: pairs
+of different demo models match at most 36 % on one side, runs of one model 97 % and more."""
 _WAITS = ("cpu_launch", "python")
 _OWN = ("casts", "scaler")
 
 
-def headline(comparison: Comparison) -> str:
-    """One sentence about the steps."""
+def different_models(comparison: Comparison, base: str, candidate: str) -> bool:
+    """Whether two runs train different models, by the models' names and by how much of their work is the same."""
+    if not base or not candidate or base == candidate:
+        return False
+    return any((side.matched_percent or 0.0) < _SAME_MODEL_PERCENT for side in comparison.shares)
+
+
+def headline(comparison: Comparison, models: tuple[str, str] | None = None) -> str:
+    """One sentence about the steps; ``models`` names those of two runs that train different ones."""
     first, second = (
         f"an estimated {duration(length)}" if step.estimated else duration(length)
         for step, length in zip(comparison.steps, comparison.step_ns, strict=True)
@@ -32,6 +42,9 @@ def headline(comparison: Comparison) -> str:
         # Only once.
         second = duration(comparison.step_ns[1])
     speedup = comparison.speedup
+    if models is not None:
+        steps = "" if speedup is None else f" A step takes {first} and {second}: their ratio is no speedup."
+        return f"The runs train different models, {models[0]} and {models[1]}.{steps}"
     if speedup is None:
         return "One of the runs has no step time to compare."
     if _same(comparison):
@@ -39,8 +52,8 @@ def headline(comparison: Comparison) -> str:
     if comparison.step_noise and comparison.speedup_interval is not None:
         low, high = comparison.speedup_interval
         return (
-            f"Whether the candidate is faster is uncertain: {first} and {second} a step, a speedup between {low:.3g} "
-            f"and {high:.3g}."
+            f"Whether the candidate is faster is uncertain: {first} and {second} a step, a speedup between "
+            f"{ratio(low)} and {ratio(high)}."
         )
     if speedup > 1:
         return f"The candidate is {speedup:.2f} times as fast: {first} became {second} a step."
@@ -62,17 +75,17 @@ def recorded_text(step: StepEstimate) -> str:
     return f"{step.words}; recorded {duration(step.recorded_ns)}, of which the recorder added {duration(added)}"
 
 
-def explanation(comparison: Comparison) -> list[str]:
-    """The causes of the difference, most important first."""
+def explanation(comparison: Comparison, models: tuple[str, str] | None = None) -> list[str]:
+    """The causes of the difference, most important first; ``models`` as for `headline`: nothing about a speedup."""
     return [
         text
         for text in (
-            _certainty(comparison),
+            "" if models else _certainty(comparison),
             _steps(comparison),
             _moved(comparison),
             _own_work(comparison),
             _waiting(comparison),
-            _per_sample(comparison),
+            "" if models else _per_sample(comparison),
             _not_matched(comparison),
         )
         if text
@@ -89,8 +102,9 @@ def _certainty(comparison: Comparison) -> str:
         return ""
     if comparison.speedup_interval is None:
         return "One run has a single iteration: noise cannot be estimated."
-    low, high = comparison.speedup_interval
-    return f"The speedup lies between {low:.3g} and {high:.3g} (95 %, from the uncertainty of both steps)."
+    low, high = (ratio(end) for end in comparison.speedup_interval)
+    where = f"is {low}, to three digits" if low == high else f"lies between {low} and {high}"
+    return f"The speedup {where} (95 %, from the uncertainty of both steps)."
 
 
 def _steps(comparison: Comparison) -> str:

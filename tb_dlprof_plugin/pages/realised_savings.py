@@ -10,7 +10,7 @@ import msgspec
 from tb_dlprof_plugin.advice.realised_savings import RealisedSaving, realised_savings
 from tb_dlprof_plugin.comparison import Comparison
 from tb_dlprof_plugin.comparison.forecast_check import ForecastCheck, NotComparableError, check_forecast
-from tb_dlprof_plugin.model.formatting import duration
+from tb_dlprof_plugin.model.formatting import duration, interval
 from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction
 from tb_dlprof_plugin.planning import ForecastError
 from tb_dlprof_plugin.planning.forecast_text import LIMITS
@@ -179,7 +179,7 @@ def _headline(found: ForecastCheck) -> str:
     size = "less than 1 %" if error < 1 else f"{error:.0f} %"
     return (
         f"From the base alone, {made.target.precision.upper()} was forecast at {duration(made.predicted_ns)} a step "
-        f"({duration(made.low_ns)} to {duration(made.high_ns)}); {duration(step.ns)} {measured}: "
+        f"({interval(duration(made.low_ns), duration(made.high_ns))}); {duration(step.ns)} {measured}: "
         f"{_OUTCOMES[found.outcome]}; the forecast is {size} too {'long' if found.error_percent >= 0 else 'short'}."
     )
 
@@ -241,10 +241,9 @@ def _text(kept: RealisedSaving) -> str:
         said = f"Measured: the step got {realised} longer, which the intervals of prediction and measurement allow."
     if kept.realised_low_ns is not None and kept.realised_high_ns is not None:
         how = ", with a step that is estimated" if kept.estimated else ""
-        said += (
-            f" The saving lies between {signed_duration(kept.realised_low_ns)} and "
-            f"{signed_duration(kept.realised_high_ns)} (95 %{how})."
-        )
+        low, high = signed_duration(kept.realised_low_ns), signed_duration(kept.realised_high_ns)
+        where = f"is {low}, to three digits" if low == high else f"lies between {low} and {high}"
+        said += f" The saving {where} (95 %{how})."
     if "FP16" in kept.change and "bfloat16" in kept.finding.code:
         said += " It was predicted for BF16."
     if kept.also:

@@ -67,7 +67,7 @@ def choose(
         session: by default the newest, even where an older one has the rank or cycle that is asked for.
         rank: by default the lowest.
         cycle: by default the last.
-        any_session: search all sessions and ranks for the cycle or rank: commands cannot name a session.
+        any_session: without a session, search all of them for the rank or cycle, as commands do.
 
     Raises:
         NoSuchProfile: none fits; the sentence names the first part that is not there.
@@ -77,6 +77,7 @@ def choose(
     if first is None:
         raise NoSuchProfile(f"Run {run!r} holds no profile; check the run's name or reload the data.")
     chosen = first.ref.session if session is None else session
+    any_session = any_session and session is None
     of_session = of_run if any_session else [one for one in of_run if one.ref.session == chosen]
     of_rank = [one for one in of_session if rank in (None, one.ref.rank)]
     lowest = newest(of_rank)
@@ -90,6 +91,11 @@ def choose(
     if found is None:
         raise NoSuchProfile(f"Run {run!r} has no cycle {cycle}; pick another in the list.")
     return found
+
+
+def sessions_of(blobs: Iterable[_Named]) -> list[str]:
+    """The sessions of a run, newest first: their names sort by time."""
+    return sorted({one.ref.session for one in blobs}, reverse=True)
 
 
 def newest_of_runs(blobs: Iterable[_Blob]) -> list[_Blob]:

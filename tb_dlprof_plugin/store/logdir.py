@@ -7,9 +7,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tb_dlprof_plugin.model.near_names import did_you_mean
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import EventBlob, event_files, read_blobs
+from tb_dlprof_plugin.store.near_paths import near_paths
 from tb_dlprof_plugin.store.profile_store import ProfileStore
 
 
@@ -61,8 +63,13 @@ def files_below(path: str | os.PathLike[str]) -> list[Path]:
     """
     root = Path(path)
     if not root.exists():
-        raise ProfileError(f"{root} does not exist; give a logdir or an event file.")
+        raise ProfileError(no_such_path(root))
     return [root] if root.is_file() else event_files(root)
+
+
+def no_such_path(path: Path) -> str:
+    """The sentence about a path that does not exist."""
+    return f"{path} does not exist; {did_you_mean(near_paths(path)) or 'give a logdir, a run or an event file.'}"
 
 
 def runs_below(path: str | os.PathLike[str]) -> dict[str, list[Path]]:

@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from tb_dlprof_plugin.metrics.key_node import KeyNodeError, with_key_node
+from tb_dlprof_plugin.model.near_names import did_you_mean, near_names
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.store.choice import MOST_RANKS, StoredBlob, choose, newest_of_runs, ranks_together
+from tb_dlprof_plugin.store.choice import MOST_RANKS, NoSuchProfile, StoredBlob, choose, newest_of_runs, ranks_together
 from tb_dlprof_plugin.store.codec import ProfileError, decode
 from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.store.reclassify import reclassified
@@ -77,7 +78,10 @@ class ProfileStore(Generic[_Blob]):
         Raises:
             NoSuchProfile: there is none.
         """
-        return choose(self.of_run(run), run, session, rank, cycle, any_session)
+        of_run = self.of_run(run)
+        if not of_run and (meant := did_you_mean(near_names(run, {blob.ref.run for blob in self.all()}))):
+            raise NoSuchProfile(f"Run {run!r} holds no profile; {meant}")
+        return choose(of_run, run, session, rank, cycle, any_session)
 
     def latest(self) -> list[_Blob]:
         """One profile for each run, in natural order of their names: newest session, lowest rank, last cycle."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tb_dlprof_plugin.capture import TbDlprofWarning, trace_handler, wait_for_analysis  # noqa: E402
+from tb_dlprof_plugin.capture import TbDlprofWarning, export, trace_handler, wait_for_analysis  # noqa: E402
 from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
 
 TRACE_NAME = re.compile(r"^(.+)\.(\d{19})\.pt\.trace\.json(\.gz)?$")
@@ -235,13 +236,29 @@ def test_unwritable_logdir_warns_and_training_goes_on(tmp_path, kit, under_file)
     blocker = tmp_path / "file"
     blocker.write_text("in the way")
     _model, step = kit.make_training()
-    with pytest.warns(TbDlprofWarning, match="cannot be written"):
+    why = f"{blocker}: not a directory" if under_file else "not a directory"
+    said = re.escape(f"cannot be written ({why})")
+    with pytest.warns(TbDlprofWarning, match=said):
         handler = trace_handler(blocker / "x" if under_file else blocker)
     with pytest.warns(TbDlprofWarning, match=r"The trace .*pt\.trace\.json was not written"):
         losses = run_profiled(step, handler)
     plain = kit.make_training()[1]
     assert losses == [plain() for _ in range(4)]
     assert blocker.read_text() == "in the way"
+
+
+def test_a_logdir_that_only_looks_writable_is_told_before_anything_is_recorded(tmp_path, monkeypatch):
+    """To the superuser a read-only file system has the permissions to write."""
+
+    def refuse(dir):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    assert export.why_not_writable(str(tmp_path / "new" / "run")) is None
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(export.tempfile, "TemporaryFile", refuse)
+    assert os.access(tmp_path, os.W_OK)
+    with pytest.warns(TbDlprofWarning, match=rf"run cannot be written \({tmp_path}: Read-only file system\)"):
+        trace_handler(tmp_path / "run").close()
 
 
 def test_file_size_limit_warns_and_leaves_no_half_trace(tmp_path):

@@ -290,7 +290,10 @@ def test_a_trace_file_is_read_directly(run, cpu_trace) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("summary", "missing"), "missing does not exist"),
+        (("summary", "missing"), "missing does not exist; give a logdir, a run or an event file."),
+        (("summary", "logdir/fp2"), "/logdir/fp32?"),
+        (("compare", "logdir/fp32", "logdir/pf16"), "/logdir/fp16?"),
+        (("runs", "logdi"), "/logdir?"),
         (("summary", "empty"), "holds no profile"),
         (("summary", "logdir"), "holds 2 runs; name one of them: fp16, fp32."),
         (("ops", "logdir/fp32", "--first", "7"), "which has 0 to 2"),

@@ -44,6 +44,6 @@ def test_a_refused_forecast_and_a_saving(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == (
         "\nNo forecast to compare with the candidate: the base is not FP32\n"
         "\nAdvised for the base: TF32 is not used\n"
-        "  Changed: TF32 switched on. Predicted saving: 250 µs a step, between 100 µs and 400 µs.\n"
+        "  Changed: TF32 switched on. Predicted saving: 250 µs a step, 100 µs to 400 µs.\n"
         "  The step became 300 µs shorter.\n"
     )

@@ -68,7 +68,7 @@ def test_a_trace_file_is_exported_as_it_is(tmp_path: Path) -> None:
         (["RUN", "--html", "a.html", "b.html"], "2 HTML files are named; name one"),
         (["RUN", "--html", "no/where.html"], "there is no directory no; make it first"),
         (["RUN", "--html", "folder.html"], "folder.html is a directory; name the file to write"),
-        (["gone", "--html"], "gone does not exist; give a logdir, runs or event files"),
+        (["gone", "--html"], "gone does not exist; give a logdir, a run or an event file"),
         (["empty", "--html"], "empty holds no profile; record one with tb_dlprof_plugin.profile(...)"),
         (["RUN", "--html", "--rank", "7"], "RUN has no profile of that rank and cycle"),
         (["RUN", "--html", "--cycle", "9"], "RUN has no profile of that rank and cycle"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 from pathlib import Path
@@ -67,3 +68,48 @@ def test_what_was_mended_is_told(new_trace, tmp_path: Path) -> None:
     assert "1 repaired" in result.stdout
     assert "negative duration" in result.stdout
     assert "nothing ran on a GPU" in result.stdout
+
+
+def _in_sessions(training, folder: Path, *sessions: str) -> Path:
+    for steps, session in enumerate(sessions, 2):
+        profile = training(steps=steps).profile()
+        source = dataclasses.replace(profile.source, session=session)
+        write_profile(folder, dataclasses.replace(profile, source=source))
+    return folder
+
+
+@pytest.mark.parametrize("command", ["info", "summary", "ops", "advise", "timeline", "report"])
+def test_several_sessions_of_a_run_are_named_and_each_can_be_picked(training, tmp_path: Path, command: str) -> None:
+    run = _in_sessions(training, tmp_path / "run", "20260102-a", "20260101-b", "20260103-c")
+    more = ["--reports", "summary"] if command == "report" else []
+    result = CliRunner().invoke(app, [command, str(run), *more])
+    assert result.exit_code == 0
+    assert result.stderr.startswith(
+        f"tb-dlprof: {run} holds 3 sessions (starts of a training); the newest one, 20260103-c, is shown. "
+        "--session NAME picks another: 20260102-a, 20260101-b.\n"
+    )
+    picked = CliRunner().invoke(app, [command, str(run), *more, "--session", "20260102-a"])
+    assert picked.exit_code == 0
+    assert "sessions" not in picked.stderr
+    assert picked.stdout != result.stdout
+
+
+def test_the_session_that_is_picked_is_the_one_that_is_read(training, tmp_path: Path) -> None:
+    run = _in_sessions(training, tmp_path / "run", "20260102-a", "20260101-b")
+    pages = {
+        name: json.loads(_info(run, "--session", name, "--format", "json").stdout)
+        for name in ("20260102-a", "20260101-b")
+    }
+    assert {name: (page["session"], page["steps"]) for name, page in pages.items()} == {
+        "20260102-a": ("20260102-a", 2),
+        "20260101-b": ("20260101-b", 3),
+    }
+    missing = _info(run, "--session", "20260104-d")
+    assert missing.exit_code == 2
+    assert "has no session '20260104-d'; it has 20260102-a, 20260101-b." in missing.stderr
+    rank = _info(run, "--session", "20260102-a", "--rank", "5")
+    assert "has no profile of that rank and cycle in session '20260102-a'." in rank.stderr
+
+
+def test_a_run_with_one_session_is_shown_without_a_line_about_it(training, tmp_path: Path) -> None:
+    assert _info(_in_sessions(training, tmp_path / "run", "20260101-a")).stderr == ""

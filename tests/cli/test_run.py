@@ -117,6 +117,41 @@ def test_a_script_without_torch_is_one_sentence(tmp_path: Path) -> None:
     assert (done.status, done.out) == (0, "out\n")
     assert "train.py did not import torch, so nothing was recorded" in done.err
     assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        (
+            "import a_package_that_is_missing\nimport torch\n",
+            "train.py ended with status 1, and no import of torch was seen",
+        ),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nimport torch\n", "train.py was interrupted, and no"),
+        ("import os\nos.kill(os.getpid(), 15)\n", "train.py was ended by SIGTERM, and no import of torch was seen"),
+        (
+            "import torch\n",
+            "train.py did not get past the import of torch, so nothing was recorded: ImportError: no CUDA.",
+        ),
+    ],
+)
+def test_a_script_that_ends_while_it_imports_is_not_said_to_be_without_torch(
+    tmp_path: Path, code: str, sentence: str
+) -> None:
+    # Found before the installed one; a script's own directory is the first place where Python looks.
+    (tmp_path / "torch.py").write_text("raise ImportError('no CUDA')\n")
+    script = write(tmp_path, code, training=False)
+    done = run(script, cwd=tmp_path)
+    assert done.status != 0
+    assert sentence in done.err
+    assert "did not import torch" not in done.err
+
+
+def test_an_interrupt_within_the_import_of_torch_is_told(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    script = write(tmp_path, "import torch\n", training=False)
+    done = run(script, cwd=tmp_path)
+    assert done.status == -signal.SIGINT
+    assert "did not get past the import of torch, so nothing was recorded: it was interrupted." in done.err
     assert not list((tmp_path / "runs").iterdir())
 
 
@@ -451,7 +486,7 @@ def test_a_script_that_is_too_short_says_which_iterations_there_are(repeated: Re
 def test_a_script_that_fails_before_its_first_step_says_so(tmp_path: Path) -> None:
     done = run(write(tmp_path, "import torch\nraise SystemExit('no data')\n", training=False), cwd=tmp_path)
     assert done.status == 1
-    assert "train.py ended before it called a model, so nothing was recorded." in done.err
+    assert "train.py ended with status 1 before it called a model, so nothing was recorded." in done.err
 
 
 @pytest.mark.slow

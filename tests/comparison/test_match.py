@@ -98,7 +98,7 @@ def test_runs_that_should_not_be_compared_are_warned_about(training, cpu_view: P
     a = training().view(facts=RunFacts(model="LeNet", batch_size=64))
     b = training().view(facts=RunFacts(model="VGG16", batch_size=32))
     assert _page(a, b, ref).warnings == [
-        "The models differ: LeNet and VGG16.",
+        "The models have different names: LeNet and VGG16.",
         "The batch sizes differ: 64 and 32; compare samples per second.",
     ]
     assert any("devices differ" in warning for warning in _page(a, cpu_view, ref).warnings)

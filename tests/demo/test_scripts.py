@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.parse
 import urllib.request
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from support.marks import long
+
+import tb_dlprof_plugin
 
 ROOT = Path(__file__).resolve().parents[2]
 EVENT_FILES = "events.out.tfevents.*"
@@ -21,6 +27,19 @@ EVENT_FILES = "events.out.tfevents.*"
 
 def _runs(directory: Path) -> list[str]:
     return sorted(path.relative_to(directory).parent.as_posix() for path in directory.rglob(EVENT_FILES))
+
+
+def _demo() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("demo_run", ROOT / "demo/run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _pairs(address: str) -> dict[str, list[str]]:
+    return urllib.parse.parse_qs(address.partition("#")[2])
 
 
 def _run(*args: str | Path) -> subprocess.CompletedProcess[str]:
@@ -73,6 +92,39 @@ def test_the_demo_trains_two_runs_into_one_log_directory(tmp_path: Path) -> None
     recorded = [f"recorded/{run}" for run in _runs(ROOT / "demo/recorded")]
     assert _runs(logdir) == ["here/lenet/amp-bf16", "here/lenet/fp32", *recorded]
     assert "training lenet in fp32 on the CPU" in done.stdout
+    base, candidate = (
+        tb_dlprof_plugin.read_profiles(logdir / "here/lenet" / precision)[0] for precision in ("fp32", "amp-bf16")
+    )
+    assert f"here/lenet/amp-bf16 against here/lenet/fp32: {base.compare(candidate).headline}" in done.stdout
+    assert "without the profiler" not in done.stdout
+    for run in (base, candidate):
+        assert run.page("memory").data.headline.startswith("The peak is")
+        assert (run.path.parent / run.profile.source.trace_file).is_file()
+
+
+def test_the_demo_states_the_speedup_of_the_compare_page_with_its_interval() -> None:
+    demo = _demo()
+    said = demo.comparison_text(ROOT / "demo", demo.RECORDED_PAIR)
+    base, candidate = (tb_dlprof_plugin.read_profiles(ROOT / "demo" / run)[0] for run in demo.RECORDED_PAIR)
+    page = base.compare(candidate).data
+    assert page.headline in said
+    assert page.explanation[0] in said
+    assert "(95 %" in said
+
+
+def test_the_demo_finds_the_pair_that_was_trained_last(tmp_path: Path) -> None:
+    demo = _demo()
+    assert demo.trained_pair(tmp_path, "mlp") is None
+    (event_file,) = (ROOT / "demo/recorded/mlp/fp32").glob(EVENT_FILES)
+    for age, precision in ((3, "fp32"), (2, "amp-fp16"), (1, "amp-bf16")):
+        run = tmp_path / "here/mlp" / precision
+        run.mkdir(parents=True)
+        if precision != "amp-bf16":
+            shutil.copy(event_file, run)
+        os.utime(run, (1e9 - age, 1e9 - age))
+    assert demo.trained_pair(tmp_path, "mlp") == ("here/mlp/fp32", "here/mlp/amp-fp16")
+    shutil.copy(event_file, tmp_path / "here/mlp/amp-bf16")
+    assert demo.trained_pair(tmp_path, "mlp") == ("here/mlp/fp32", "here/mlp/amp-bf16")
 
 
 @pytest.mark.slow
@@ -90,10 +142,15 @@ def test_the_demo_serves_on_a_free_port_and_ends_with_an_interrupt(tmp_path: Pat
         try:
             assert demo.stdout is not None
             address = next(line.strip() for line in demo.stdout if line.strip().startswith("http://"))
-            assert address.endswith("/#tb_dlprof")
+            server = address.partition("#")[0]
             assert f":{port}/" not in address
-            with urllib.request.urlopen(address.replace("#tb_dlprof", "data/plugins_listing"), timeout=30) as answer:
-                assert "tb_dlprof" in json.load(answer)
+            asked = _pairs(address)
+            assert asked["p.tb_dlprof.page"] == ["compare"]
+            pair = asked["p.tb_dlprof.a.run"] + asked["p.tb_dlprof.b.run"]
+            assert pair == ["recorded/resnet50/fp32", "recorded/resnet50/amp-fp16"]
+            query = urllib.parse.urlencode({"a.run": pair[0], "b.run": pair[1]})
+            with urllib.request.urlopen(f"{server}data/plugin/tb_dlprof/compare?{query}", timeout=60) as answer:
+                assert json.load(answer)["speedup"] > 2
             demo.send_signal(2)
             assert demo.wait(timeout=30) == 0
         finally:

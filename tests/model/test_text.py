@@ -10,6 +10,8 @@ from tb_dlprof_plugin.model.formatting import (
     dtypes_text,
     duration,
     flop_count,
+    interval,
+    ratio,
     shapes_text,
     short_kernel_name,
 )
@@ -81,3 +83,15 @@ def test_shapes_and_types_are_text_and_nothing_where_not_recorded() -> None:
     assert shapes_text((TensorList(((2, 3), (4,))), ())) == "[2 tensors]"
     assert dtypes_text(tuple(map(dtype_named, ("c10::Half", "float", "", "Scalar", "c10::Half")))) == "fp16, fp32"
     assert [shapes_text(()), dtypes_text(())] == [""] * 2
+
+
+def test_an_interval_whose_ends_read_the_same_is_one_number() -> None:
+    assert interval("2.60", "2.61") == "2.60 to 2.61"
+    assert interval("2.60", "2.60") == "2.60"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(2.6, "2.60"), (0.2173, "0.217"), (14.5, "14.5"), (123.4, "123"), (1234.5, "1,234")]
+)
+def test_ratios_have_three_digits(value: float, text: str) -> None:
+    assert ratio(value) == text

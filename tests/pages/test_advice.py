@@ -46,7 +46,7 @@ def test_why_the_whole_is_less_than_the_sum_is_said_only_where_it_is() -> None:
     assert _combined_text(None) == ""
     assert _combined_text(CombinedSaving(0, 3, 6, 30.0, 1, 3)) == ""
     assert "so they add up" in _combined_text(CombinedSaving(0, 5_000_000, 6_000_000, 30.0, 2, 5_000_000))
-    assert "Added up they would be 8.00 ms. They come to 5.00 ms because" in _combined_text(
+    assert "One by one they save 8.00 ms, together 5.00 ms: " in _combined_text(
         CombinedSaving(0, 5_000_000, 6_000_000, 30.0, 2, 8_000_000)
     )
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 from support.recorded_runs import recorded_view
 
+from tb_dlprof_plugin.comparison import compare
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.run_facts import RunFacts
+from tb_dlprof_plugin.pages import compare as compare_module
 from tb_dlprof_plugin.pages.compare import CompareInput, ComparePage, compare_op, compare_page
+from tb_dlprof_plugin.pages.compare_text import explanation
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -172,3 +176,34 @@ def test_memory_is_that_of_the_allocator_where_the_hook_read_none(new_trace, ref
     metrics = {metric.key: metric for metric in compare_page(side(4096), side(1024)).metrics}
     assert (metrics["peak_memory"].a, metrics["peak_memory"].b, metrics["peak_memory"].gain) == (4096, 1024, 4)
     assert metrics["peak_memory_reserved"].a == 8192
+
+
+def test_between_different_models_no_speedup_is_stated() -> None:
+    page = compare_page(recorded("vgg16/fp32"), recorded("lenet/fp32"))
+    assert page.different_models
+    assert page.headline == (
+        "The runs train different models, VGG16 and LeNet5. A step takes 113 ms and 2.07 ms: their ratio is no speedup."
+    )
+    assert not any("speedup" in text.lower() or "times as" in text for text in page.explanation)
+    assert not any("model" in text for text in page.warnings)
+    # For those who want it all the same.
+    assert page.speedup == pytest.approx(page.base_ms / page.candidate_ms)
+
+
+def test_kernels_from_before_the_recording_are_a_note_unless_they_are_most_of_it(
+    vgg: ComparePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = "15 % of the base's GPU time was launched before its recording began: it is in no op and no iteration."
+    assert (note in vgg.notes, note in vgg.warnings) == (True, False)
+    monkeypatch.setattr(compare_module, "ORPHAN_PERCENT", 10.0)
+    again = compare_page(recorded("vgg16/fp32"), recorded("vgg16/amp-fp16"))
+    assert (note in again.notes, note in again.warnings) == (False, True)
+
+
+def test_an_interval_is_no_longer_than_its_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    sides = [recorded(f"vgg16/{mode}") for mode in ("fp32", "amp-fp16")]
+    comparison = compare(*(side.view for side in sides), *(side.selection for side in sides))
+    exact = dataclasses.replace(comparison, speedup_interval=(2.6001, 2.6049))
+    assert explanation(exact)[0].startswith("The speedup is 2.60, to three digits (95 %")
+    wide = dataclasses.replace(comparison, speedup_interval=(2.6, 2.7))
+    assert explanation(wide)[0].startswith("The speedup lies between 2.60 and 2.70 (95 %")

@@ -102,6 +102,14 @@ class TestChoose:
             choose([], "run")
         assert str(found.value) == "Run 'run' holds no profile; check the run's name or reload the data."
 
+    def test_of_a_run_that_is_not_there_the_nearest_is_offered(self) -> None:
+        store = ProfileStore(_Source([_blob("1", run="resnet50/fp32"), _blob("1", run="vgg16/fp32")]))
+        with pytest.raises(NoSuchProfile) as found:
+            store.find("resnet5/fp32")
+        assert str(found.value) == "Run 'resnet5/fp32' holds no profile; did you mean resnet50/fp32?"
+        with pytest.raises(NoSuchProfile, match="reload the data"):
+            store.find("something/else")
+
     def test_of_a_cycle_that_was_recorded_twice_the_later_counts(self) -> None:
         first, second = _blob("1", data=b"first"), _blob("1", data=b"second")
         assert choose([first, second], "run") is second

@@ -168,6 +168,7 @@ def test_what_is_not_named_is_the_lowest_rank_and_the_last_cycle(server, query, 
         ("ops", {"run": "fp32", "first": 2, "last": 1}, 400, "which has 0 to 2"),
         ("ops", {"run": "fp32", "last": 3}, 400, "which has 0 to 2"),
         ("ops", {"run": "missing"}, 404, "Run 'missing' holds no profile"),
+        ("compare", {"a_run": "fp3", "b_run": "fp16"}, 404, "Run 'fp3' holds no profile; did you mean fp32?"),
         ("ops", {"run": "scalars"}, 404, "Run 'scalars' holds no profile"),
         ("ops", {"run": "fp32", "session": "s9"}, 404, "no session 's9'"),
         ("ops", {"run": "fp32", "rank": 4}, 404, "no rank 4"),
@@ -181,7 +182,7 @@ def test_an_error_is_one_sentence_that_names_the_run(server, route, query, statu
     found, answer = server.page(route, **query)
     assert (found, list(answer)) == (status, ["error"])
     assert words in answer["error"]
-    assert answer["error"].endswith(".")
+    assert answer["error"].endswith((".", "?"))
     assert "\n" not in answer["error"]
 
 

@@ -1850,6 +1850,8 @@ export interface KeptPromises {
  *
  * `base_ms` and `candidate_ms` are the steps without the profiler; `base_step` and `candidate_step` give their
  * sources. `speedup_low` to `speedup_high` is the 95 % interval of the speedup, `noise` whether it holds 1.
+ * `different_models` is whether the runs train different ones: the speedup is then the ratio of two steps, and no
+ * page states it. `warnings` limit the answer, `notes` do not.
  * `matched_gpu_time_percent` is `CompareShares.matched_of_model`, None where a run has no GPU. `batches` is None
  * where the batch sizes are the same, or unknown. `modules` are the first of `total_modules`; `reason_texts` has
  * the ops' reasons in words. `promises` compares predicted with measured savings, None without a prediction.
@@ -1858,6 +1860,7 @@ export interface ComparePage {
   a: CompareSide;
   b: CompareSide;
   headline: string;
+  different_models: boolean;
   explanation: string[];
   basis: "cpu" | "gpu";
   base_ms: number;
@@ -1884,6 +1887,7 @@ export interface ComparePage {
   reason_texts: Record<string, string>;
   promises: KeptPromises | null;
   warnings: string[];
+  notes: string[];
 }
 
 /** A finding in a cell: the problem, the change, the saving per step (None: no estimate). */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { exactNs, formatNs, formatNsDifference, parseDuration } from "./duration";
-import { formatBytes, formatCount, formatPercent, formatRatio, threeDigits } from "./number";
+import { formatBytes, formatCount, formatInterval, formatPercent, formatRatio, threeDigits } from "./number";
 import { exactUnit, formatUnit } from "./unit";
 import { colourProperty } from "./colours";
 
@@ -30,6 +30,16 @@ describe("durations", () => {
   it("keeps the exact value", () => {
     expect(exactNs(12_345_678)).toBe("12,345,678 ns");
     expect(exactUnit(33.333333333, "percent")).toBe("33.333333 %");
+  });
+
+  it("has no decimals that only a division made", () => {
+    expect(exactUnit(66_999_999_999_999.99, "flops_per_second")).toBe("67,000,000,000,000 FLOP/s");
+    expect(exactUnit(999_999.25, "bytes")).toBe("999,999.25 bytes");
+  });
+
+  it("writes an interval whose ends read the same as one number", () => {
+    expect(formatInterval(2.6, 2.601, formatRatio)).toBe("2.60×");
+    expect(formatInterval(2.6, 2.61, formatRatio)).toBe("2.60× to 2.61×");
   });
 
   it("signs differences", () => {

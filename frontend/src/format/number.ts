@@ -11,9 +11,21 @@ export function formatInteger(value: number): string {
   return INTEGERS.format(Math.round(value));
 }
 
-/** With up to six decimals, for a title. */
+/** From here on decimals are the noise of the division that made a rate: 66,999,999,999,999.99. */
+const WHOLE = 1e6;
+
+/** A number for a file: as it is, from a million on without decimals. */
+export const writtenNumber = (value: number): number => (Math.abs(value) >= WHOLE ? Math.round(value) : value);
+
+/** With up to six decimals, from a million on with none, for a title. */
 export function formatExact(value: number): string {
-  return EXACT.format(value);
+  return EXACT.format(writtenNumber(value));
+}
+
+/** "2.59× to 2.61×"; one number where both ends read the same. */
+export function formatInterval(low: number, high: number, format: (value: number) => string): string {
+  const [from, to] = [format(low), format(high)];
+  return from === to ? from : `${from} to ${to}`;
 }
 
 /** Three significant digits, never in exponent form: 1.23, 12.3, 123, 1,230. */

@@ -414,6 +414,18 @@ describe("each page draws its answer", () => {
     expect(asked.some((address) => address.pathname.endsWith("/forecast"))).toBe(false);
   });
 
+  it("Compare of different models, without their ratio", async () => {
+    const compare = {
+      ...fixtures.compare,
+      different_models: true,
+      headline: "The runs train different models, A and B.",
+    };
+    await open(hash({ page: "compare" }), { ...ANSWERS, compare });
+    expect(byId("compare-speedup")).toBeNull();
+    expect(byId("compare-interval")).toBeNull();
+    expect(byId("compare-different-models")?.textContent).toContain("are different models");
+  });
+
   it("Compare, fp32 against AMP at first", async () => {
     await open(hash({ page: "compare" }));
     const request = asked.find((address) => address.pathname.endsWith("/compare"))!;
@@ -425,6 +437,8 @@ describe("each page draws its answer", () => {
     );
     expect(byId("metric-samples")?.textContent).toContain("2.90×");
     expect(byId("compare-warnings")?.textContent).toContain("batch sizes");
+    expect(byId("compare-warnings")?.textContent).not.toContain("before its recording");
+    expect(byId("compare-notes")?.textContent).toContain("before its recording");
     expect(byId("metric-memory")?.textContent).toContain("unknown");
     expect(byId("metric-gpu_utilization")?.textContent).toContain("worse");
     await click(byId("compare-swap"));

@@ -1902,6 +1902,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   ComparePage: {
     blank: {
       headline: "",
+      different_models: false,
       explanation: [],
       basis: "cpu",
       base_ms: 0,
@@ -1924,6 +1925,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       reason_texts: {},
       promises: null,
       warnings: [],
+      notes: [],
     },
     parts: {
       a: "CompareSide",

@@ -18,8 +18,9 @@ VARIABLE = "TB_DLPROF_RUN"
 _REQUEST = "request.json"
 _STATUS = ".status.json"
 
-Phase = Literal["watching", "waiting", "recording", "recorded", "left_alone", "failed"]
-"""Of a process: torch is imported, iterations are counted, recorded, done; or nothing is recorded, and ``said`` why."""
+Phase = Literal["watching", "waiting", "recording", "recorded", "left_alone", "failed", "not_imported"]
+"""Of a process: torch is imported, iterations are counted, recorded, done; or nothing is recorded, and ``said`` why:
+of the last, the import of torch did not end well."""
 
 
 class RunRequest(msgspec.Struct, frozen=True):

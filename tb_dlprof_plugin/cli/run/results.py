@@ -6,6 +6,7 @@ import contextlib
 import os
 import shlex
 import shutil
+import signal
 import sys
 import time
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 
 _QUIET_S = 1.0
 """A wait shorter than this is not worth a line."""
+_SIGNALS_OF_SHELLS = 128
+"""What shells add to the number of the signal that ended a command, for its exit status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +84,22 @@ def remove_old(before: frozenset[Path]) -> None:
                 old.unlink()
 
 
-def why_nothing(processes: list[ProcessStatus], script: str, ended_well: bool, between_marks: bool) -> str:
-    """One sentence with the reason why nothing was recorded, and what to do."""
+def why_nothing(processes: list[ProcessStatus], script: str, status: int, between_marks: bool) -> str:
+    """One sentence with the reason why nothing was recorded, and what to do.
+
+    Args:
+        processes: those that imported torch, or began to.
+        script: its name.
+        status: its exit status, negative for the signal that ended it.
+        between_marks: only what is between the script's own marks was to be recorded.
+    """
+    ended = _how_it_ended(status)
+    broken = next((one for one in processes if one.phase == "not_imported"), None)
+    processes = [one for one in processes if one.phase != "not_imported"]
+    if broken is not None and not processes:
+        return f"{script} did not get past the import of torch, so nothing was recorded: {broken.said}."
+    if not processes and ended:
+        return f"{script} {ended}, and no import of torch was seen before that, so nothing was recorded."
     if not processes:
         return (
             f"{script} did not import torch, so nothing was recorded; a Python that is started with -I, -E or -S, or "
@@ -104,9 +121,20 @@ def why_nothing(processes: list[ProcessStatus], script: str, ended_well: bool, b
         return _too_short(process, script)
     if any(process.phase == "recording" for process in processes):
         return f"{script} was ended while it was recorded, so there is no profile."
-    if not ended_well:
-        return f"{script} ended before it called a model, so nothing was recorded."
+    if ended:
+        return f"{script} {ended} before it called a model, so nothing was recorded."
     return f"{script} imported torch, but no optimizer stepped and no model was called, so nothing was recorded."
+
+
+def _how_it_ended(status: int) -> str:
+    """Such as "ended with status 1"; "" if it ended well."""
+    number = -status if status < 0 else status - _SIGNALS_OF_SHELLS if status > _SIGNALS_OF_SHELLS else 0
+    if number == signal.SIGINT:
+        return "was interrupted"
+    if status < 0:
+        with contextlib.suppress(ValueError):
+            return f"was ended by {signal.Signals(number).name}"
+    return f"ended with status {status}" if status else ""
 
 
 def _too_short(process: ProcessStatus, script: str) -> str:

@@ -94,9 +94,7 @@ class RunSession:
         written = read_written(self.output.directory, self.output.before)
         if not written:
             if not failures:
-                tell(
-                    f"tb-dlprof: {why_nothing(processes, self.output.script, status == 0, self.request.between_marks)}"
-                )
+                tell(f"tb-dlprof: {why_nothing(processes, self.output.script, status, self.request.between_marks)}")
             return False
         remove_old(self.output.before)
         paths = self._write_files(written[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 from tb_dlprof_plugin.advice import advise
@@ -14,8 +13,10 @@ from tb_dlprof_plugin.cli.run.results import Written
 from tb_dlprof_plugin.cli.trust_text import trust_lines
 from tb_dlprof_plugin.metrics.kernels import kernel_totals, time_split
 from tb_dlprof_plugin.model.formatting import short_kernel_name
+from tb_dlprof_plugin.model.near_path import near_path
 from tb_dlprof_plugin.model.profile import KernelKind
 from tb_dlprof_plugin.pages.overview import overview
+from tb_dlprof_plugin.pages.recorded_line import iterations_text
 
 _TOP_FINDINGS = 3
 _TOP_KERNELS = 5
@@ -28,7 +29,7 @@ def print_summary(written: list[Written], script: str, findings: int | None = _T
     page = overview(view, ref, selection)
     facts = page.summary
     ranks = "" if len(written) == 1 else f", {len(written)} ranks; rank {ref.rank}:"
-    recorded = _recorded(facts.start_iteration, facts.stop_iteration, facts.total_iterations)
+    recorded = iterations_text(facts.start_iteration, facts.stop_iteration, facts.total_iterations)
     tell(f"\ntb-dlprof: {script}, {recorded}{ranks}")
     tell(f"  {page.title}")
     tell(f"  {page.headline}")
@@ -83,20 +84,10 @@ def print_details(written: list[Written], processes: list[ProcessStatus]) -> Non
 
 def print_where(run_directory: Path, simple: bool = False) -> None:
     """How to see more."""
-    logdir, run = shlex.quote(_near(run_directory.parent)), shlex.quote(_near(run_directory))
+    logdir, run = near_path(run_directory.parent), near_path(run_directory)
     if not simple:
         tell(f"  All of it:  tb-dlprof advise {run}")
     tell(f"  In the browser:  tensorboard --logdir {logdir}  and then  http://localhost:6006/#tb_dlprof")
-
-
-def _near(path: Path) -> str:
-    """Relative to the working directory if it is below it."""
-    here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else str(path)
-
-
-def _recorded(first: int, last: int, count: int) -> str:
-    return f"iteration {first}" if count == 1 else f"{count} iterations ({first} to {last})"
 
 
 def _saving(finding: FindingItem) -> str:

@@ -1,7 +1,8 @@
 /**
  * Columns and rows in; the text of a download out: CSV (RFC 4180), tab-separated for a spreadsheet, JSON with the keys of our reports.
- * Numbers are unrounded with their unit in the heading or key; unknown is an empty cell, in JSON null.
+ * Numbers keep their digits, in CSV from a million on without decimals, with their unit in the heading or key; unknown is an empty cell, in JSON null.
  */
+import { writtenNumber } from "../../format/number";
 import type { Unit } from "../../format/unit";
 import type { Column } from "../table/columns";
 
@@ -44,9 +45,11 @@ function written<Row>(
   between: string,
 ): string {
   const head = columns.map((column) => cell(headingOf(column))).join(between);
-  const body = rows.map((row) => columns.map((column) => cell(column.value(row))).join(between));
+  const body = rows.map((row) => columns.map((column) => cell(plain(column.value(row)))).join(between));
   return `${[head, ...body].join("\r\n")}\r\n`;
 }
+
+const plain = (value: Value): Value => (typeof value === "number" ? writtenNumber(value) : value);
 
 export function toCsv<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   return written(columns, rows, csvCell, ",");

@@ -14,7 +14,7 @@ import { Value } from "../../components/Value";
 import { colourOf } from "../../format/colours";
 import { exactNs, formatNs } from "../../format/duration";
 import { exactUnit } from "../../format/unit";
-import { formatRatio } from "../../format/number";
+import { formatInterval, formatRatio } from "../../format/number";
 import { CHOICES, chosenPrecision, FORECAST_COLUMNS, rowId, sharedRefusal } from "./forecast";
 import { goTo } from "../../state/navigate";
 import { assign } from "../../state/param";
@@ -101,9 +101,7 @@ function Choice({ choice, most, chosen, onChoose }: ChoiceProps) {
               title={`${exactUnit(forecast.speedup, "ratio")}, ${exactUnit(forecast.speedup_low, "ratio")} to ${exactUnit(forecast.speedup_high, "ratio")}`}
             >
               <strong class={forecast.speedup_high < 1 ? "change-worse" : ""}>{formatRatio(forecast.speedup)}</strong>{" "}
-              <span class="muted">
-                {formatRatio(forecast.speedup_low)} to {formatRatio(forecast.speedup_high)}
-              </span>
+              <span class="muted">{formatInterval(forecast.speedup_low, forecast.speedup_high, formatRatio)}</span>
             </span>
             <span class="muted forecast-step" title={exactNs(forecast.predicted_step_ms * 1e6)}>
               {formatNs(forecast.predicted_step_ms * 1e6)} a step, {PACE[forecast.limited_by] ?? forecast.limit_text}
@@ -154,9 +152,7 @@ function Consists({ forecast }: { forecast: ForecastPage }) {
             <Term of="forecast">Step, forecast</Term>,
             <>
               {ns(forecast.predicted_step_ms)}{" "}
-              <span class="muted">
-                ({formatNs(forecast.low_ms * 1e6)} to {formatNs(forecast.high_ms * 1e6)})
-              </span>
+              <span class="muted">({formatInterval(forecast.low_ms * 1e6, forecast.high_ms * 1e6, formatNs)})</span>
             </>,
           ],
           [<Term of="forecastPace">What sets the pace</Term>, forecast.limit_text],

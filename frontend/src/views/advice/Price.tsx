@@ -15,6 +15,7 @@ export function Price({ saving, scale }: { saving: SavingItem | CombinedSaving |
       </div>
     );
   }
+  const [low, high] = [bound(saving.low_ns), bound(saving.high_ns)];
   return (
     <div class="price">
       <p>
@@ -26,7 +27,7 @@ export function Price({ saving, scale }: { saving: SavingItem | CombinedSaving |
       </p>
       <SavingLine saving={saving} scale={scale} />
       <p class="muted small" title={`${exactNs(saving.low_ns)} to ${exactNs(saving.high_ns)}`}>
-        between {bound(saving.low_ns)} and {bound(saving.high_ns)}
+        {low === high ? low : `between ${low} and ${high}`}
       </p>
     </div>
   );

@@ -134,7 +134,7 @@ describe("the findings", () => {
   it("say what they save together and why it is less than the sum", async () => {
     await open();
     expect(byId("together-saving")?.dataset["value"]).toBe("60000000");
-    expect(byId("advice-together")?.textContent).toContain("Added up they would be 69.0 ms.");
+    expect(byId("advice-together")?.textContent).toContain("One by one they save 69.0 ms,");
   });
 
   it("have no common price where there is one saving", async () => {

@@ -8,7 +8,7 @@ import { Term } from "../../components/Term";
 import { Facts } from "../../components/Facts";
 import { Value } from "../../components/Value";
 import { formatNs } from "../../format/duration";
-import { formatRatio } from "../../format/number";
+import { formatInterval, formatRatio } from "../../format/number";
 import { Categories } from "./Categories";
 import { CompareOps } from "./CompareOps";
 import { Drill } from "./Drill";
@@ -31,16 +31,13 @@ export function ComparePage({ data, query }: { data: CompareData; query: Query }
       )}
       <div class="grid grid-compare">
         <Card title={<Term of="speedup">Speedup</Term>}>
-          <p
-            class="speedup"
-            data-testid="compare-speedup"
-            data-value={data.speedup === null ? "unknown" : String(data.speedup)}
-            title={String(data.speedup ?? "unknown")}
-          >
-            {data.speedup === null ? <span class="missing">unknown</span> : formatRatio(data.speedup)}
-          </p>
-          <p class="muted small">{direction(data)}</p>
-          <Certainty data={data} />
+          {data.different_models ? (
+            <p data-testid="compare-different-models">
+              None: {data.a.model} and {data.b.model} are different models.
+            </p>
+          ) : (
+            <Speedup data={data} />
+          )}
           <StepTimes data={data} />
         </Card>
         <Card title={<Term of="waterfall">Where the difference comes from</Term>} testId="compare-waterfall">
@@ -77,7 +74,31 @@ export function ComparePage({ data, query }: { data: CompareData; query: Query }
         </Card>
       </div>
       <CompareOps data={data} />
+      {data.notes.length > 0 && (
+        <ul class="muted small" data-testid="compare-notes">
+          {data.notes.map((note) => (
+            <li key={note}>{note}</li>
+          ))}
+        </ul>
+      )}
     </SubjectContext.Provider>
+  );
+}
+
+function Speedup({ data }: { data: CompareData }) {
+  return (
+    <>
+      <p
+        class="speedup"
+        data-testid="compare-speedup"
+        data-value={data.speedup === null ? "unknown" : String(data.speedup)}
+        title={String(data.speedup ?? "unknown")}
+      >
+        {data.speedup === null ? <span class="missing">unknown</span> : formatRatio(data.speedup)}
+      </p>
+      <p class="muted small">{direction(data)}</p>
+      <Certainty data={data} />
+    </>
   );
 }
 
@@ -95,7 +116,7 @@ function Certainty({ data }: { data: CompareData }) {
     return <p class="muted small">A step is that of a single recorded iteration: no interval.</p>;
   return (
     <p class="muted small" data-testid="compare-interval">
-      <Term of="noise">95 %</Term>: {formatRatio(data.speedup_low)} to {formatRatio(data.speedup_high)}
+      <Term of="noise">95 %</Term>: {formatInterval(data.speedup_low, data.speedup_high, formatRatio)}
       {data.noise && ", which holds 1"}
     </p>
   );
@@ -104,7 +125,7 @@ function Certainty({ data }: { data: CompareData }) {
 /** A step without the profiler, its interval on hover. */
 function StepValue({ step }: { step: StepFigures }) {
   return (
-    <span title={`${formatNs(step.low_ms * 1e6)} to ${formatNs(step.high_ms * 1e6)}`}>
+    <span title={formatInterval(step.low_ms * 1e6, step.high_ms * 1e6, formatNs)}>
       {step.source === "simulated" && <span title="estimated">~</span>}
       <Value value={Math.round(step.ms * 1e6)} unit="ns" />
     </span>
@@ -119,7 +140,7 @@ function StepTimes({ data }: { data: CompareData }) {
         rows={[
           [<Term of="runStep">Step, base</Term>, <StepValue step={data.base_step} />],
           [<Term of="runStep">Step, candidate</Term>, <StepValue step={data.candidate_step} />],
-          ...(data.batches
+          ...(data.batches && !data.different_models
             ? ([
                 [
                   <Term of="perSample">Per sample</Term>,

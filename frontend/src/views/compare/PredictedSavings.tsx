@@ -13,7 +13,7 @@ import { colourOf } from "../../format/colours";
 import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNs, formatNsDifference } from "../../format/duration";
 import { exactUnit } from "../../format/unit";
-import { threeDigits } from "../../format/number";
+import { formatInterval, threeDigits } from "../../format/number";
 import { keyOfModule } from "./drill";
 import { drill } from "./drillInto";
 import { pairModuleParam, pairParam } from "./params";
@@ -306,7 +306,7 @@ function Saving({ saving }: { saving: KeptSavingRow }) {
         />
       </div>
       <p>
-        Predicted: {formatNs(saving.expected_ns)} a step, {formatNs(saving.low_ns)} to {formatNs(saving.high_ns)}.{" "}
+        Predicted: {formatNs(saving.expected_ns)} a step, {formatInterval(saving.low_ns, saving.high_ns, formatNs)}.{" "}
         {saving.text}
       </p>
     </li>

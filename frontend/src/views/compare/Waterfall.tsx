@@ -7,6 +7,7 @@ import { Term } from "../../components/Term";
 import { colourOf } from "../../format/colours";
 import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNs, formatNsDifference } from "../../format/duration";
+import { formatInterval } from "../../format/number";
 import { drill } from "./drillInto";
 import { waterfallSteps } from "./drill";
 import { bucketParam, pairModuleParam, pairParam } from "./params";
@@ -116,7 +117,7 @@ function Change({ bucket }: { bucket: CompareBucket }) {
   const interval =
     low === null || high === null
       ? "no interval: a run has a single iteration"
-      : `95 % interval ${formatNs(low * 1e6)} to ${formatNs(high * 1e6)}`;
+      : `95 % interval ${formatInterval(low * 1e6, high * 1e6, formatNs)}`;
   // Work that moved to Tensor Cores is neither gain nor loss by itself.
   const meaning =
     bucket.noise || bucket.key === "tensor_core"

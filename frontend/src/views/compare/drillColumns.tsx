@@ -5,6 +5,7 @@ import type { Column } from "../../components/table/columns";
 import { Value } from "../../components/Value";
 import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNs, formatNsDifference } from "../../format/duration";
+import { formatInterval } from "../../format/number";
 import { moduleLabel, timesIn } from "./drill";
 
 interface Row {
@@ -45,7 +46,7 @@ export function Difference({ row }: { row: Row }) {
   const interval =
     row.low_ns === null || row.high_ns === null
       ? ""
-      : `; 95 % interval ${formatNs(row.low_ns)} to ${formatNs(row.high_ns)}`;
+      : `; 95 % interval ${formatInterval(row.low_ns, row.high_ns, formatNs)}`;
   return (
     <span class={`num ${changeClass(row)}`} title={exactNs(row.difference_ns) + interval}>
       {row.noise && row.difference_ns !== 0 && <span aria-label="noise">≈ </span>}

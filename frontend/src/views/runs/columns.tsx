@@ -4,13 +4,13 @@ import type { Column } from "../../components/table/columns";
 import { Value } from "../../components/Value";
 import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNs } from "../../format/duration";
-import { formatRatio } from "../../format/number";
+import { formatInterval, formatRatio } from "../../format/number";
 
 /** How much is certain about a ratio, in words. */
 export function noiseText(low: number | null, high: number | null): string {
   return low === null || high === null
     ? "unknown: a step is that of a single iteration"
-    : `${formatRatio(low)} to ${formatRatio(high)}`;
+    : formatInterval(low, high, formatRatio);
 }
 
 interface Gained {

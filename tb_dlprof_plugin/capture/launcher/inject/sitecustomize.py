@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(_HERE))))
 _FOLDER = os.environ.get("TB_DLPROF_RUN", "")
+_LONGEST_REASON = 300
+"""Characters of an import's error: it is part of one sentence."""
 
 
 class _AfterTorch:
@@ -44,7 +46,15 @@ class _AfterTorch:
                 del loader.exec_module
             except AttributeError:
                 pass
-            execute(module)
+            try:
+                execute(module)
+            except KeyboardInterrupt:
+                _write_status("not_imported", "it was interrupted")
+                raise
+            except BaseException as error:
+                why = " ".join(str(error).split())[:_LONGEST_REASON]
+                _write_status("not_imported", f"{type(error).__name__}: {why}".rstrip(".: "))
+                raise
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
                 _attach()
@@ -73,17 +83,21 @@ def _attach() -> None:
 
 
 def _report_failure(error: Exception) -> None:
-    """Write a `ProcessStatus` by hand, because the package may be missing."""
-    import json
-
     if isinstance(error, ImportError):
         python = sys.executable
         said = f"{python} has no tb_dlprof_plugin ({error}): {python} -m pip install tb_dlprof_plugin"
     else:
         said = f"the profiler could not be set up ({type(error).__name__}: {error})"
+    _write_status("failed", said)
+
+
+def _write_status(phase: str, said: str) -> None:
+    """Write a `ProcessStatus` by hand, because the package may be missing."""
+    import json
+
     try:
         with open(os.path.join(_FOLDER, f"{os.getpid()}.status.json"), "w") as file:
-            json.dump({"pid": os.getpid(), "phase": "failed", "said": said, "ended": True}, file)
+            json.dump({"pid": os.getpid(), "phase": phase, "said": said, "ended": True}, file)
     except OSError:
         pass
 
