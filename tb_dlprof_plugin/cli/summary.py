@@ -7,6 +7,7 @@ import typer
 from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
+from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.cli.trust_text import trust_lines
 from tb_dlprof_plugin.pages.overview import Overview, PerformanceSummary, overview
 from tb_dlprof_plugin.reports.table import Report
@@ -22,7 +23,7 @@ def _figures(page: Overview) -> Report:
 
 
 @page_command(overview, _figures)
-def summary(page: Overview) -> None:
+def summary(page: Overview, sums: Sums) -> None:
     """Show where the time of a step goes.
 
     Step time, GPU and Tensor Core utilization, time categories, top ops, findings.
@@ -57,30 +58,24 @@ def summary(page: Overview) -> None:
         )
     for line in _precision_lines(page):
         typer.echo(line)
+    typer.echo(f"\n{sums.words}")
     for heading, slices in (("Time category", page.resource_usage), ("Part of the step", page.parts)):
         typer.echo("")
         print_table(
-            ((heading, "left"), ("per iteration", "right"), ("share", "right")),
-            [
-                (
-                    s.label,
-                    time(None if s.value_ns is None else s.value_ns / facts.aggregated_iterations),
-                    percent(s.percent),
-                )
-                for s in slices
-            ],
+            ((heading, "left"), ("time", "right"), ("share", "right")),
+            [(s.label, sums.time(s.value_ns), percent(s.percent)) for s in slices],
         )
     typer.echo("")
     print_table(
         (
-            (f"Top ops, total of {facts.aggregated_iterations} iterations", "left"),
+            ("Top ops", "left"),
             ("direction", "left"),
             ("GPU time", "right"),
             ("CPU time", "right"),
             ("TC", "left"),
         ),
         [
-            (op.name, op.direction, time(op.gpu_ns), time(op.cpu_total_ns), _tensor_cores(op.tc_eligible, op.using_tc))
+            (op.name, op.direction, sums.time(op.gpu_ns), sums.time(op.cpu_total_ns), _tensor_cores(op.tc_eligible, op.using_tc))
             for op in page.top_ops
         ],
     )

@@ -1328,10 +1328,15 @@ export interface SearchHit {
   fit: number;
 }
 
-/** `hits` of each kind by fit, then by falling time, at most `HITS_PER_KIND`; `found` counts all. */
+/**
+ * `hits` of each kind by fit, then by falling time, at most `HITS_PER_KIND`; `found` counts all.
+ *
+ * `iterations` divides the hits' times into times per step; 1 where no step was found.
+ */
 export interface SearchPage {
   ref: RunRef;
   text: string;
+  iterations: number;
   hits: SearchHit[];
   found: Record<string, number>;
 }

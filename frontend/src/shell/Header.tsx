@@ -4,11 +4,13 @@ import type { RunIndex } from "../api/types";
 import { useFile } from "../api/useResource";
 import { ProfileKeyNode } from "../features/KeyNodePicker";
 import { ProfilePicker } from "../features/pickers/ProfilePicker";
+import { Switch } from "../components/Switch";
 import { RangePicker } from "../features/RangePicker";
 import { openPage, showProfile } from "../state/navigate";
-import { useParam } from "../state/param";
-import { pageParam, profileParam } from "../state/sharedParams";
-import { shownRange } from "../state/shownRange";
+import type { Page } from "../state/pages";
+import { assign, useParam } from "../state/param";
+import { pageParam, profileParam, unitParam } from "../state/sharedParams";
+import { shownRange, stepsOf } from "../state/shownRange";
 import { ThemeButton } from "./AboutFile";
 import { keyNames } from "./keys/KeyHelp";
 import { PLACES, placeOf, type Place, type View } from "./places";
@@ -104,8 +106,13 @@ export function openPlace(place: Place): void {
   open(left.get(place.id) ?? place.views[0]!);
 }
 
+const UNITS = [
+  ["step", "Per step"],
+  ["total", "Total"],
+] as const;
+
 /** The views of the place, and the iterations that the page is about. */
-function SecondRow({ place, page }: { place: Place | null; page: string }) {
+function SecondRow({ place, page }: { place: Place | null; page: Page }) {
   const range = shownRange.value;
   const views = place && place.views.length > 1 ? place.views : [];
   const hasRange = range !== null && range.found_by !== "none";
@@ -138,6 +145,15 @@ function SecondRow({ place, page }: { place: Place | null; page: string }) {
       )}
       {hasRange && (
         <span class="page-iterations">
+          {ROUTES[page].sums && stepsOf(range) > 1 && (
+            <Switch
+              label="Sums over the iterations"
+              testId="unit"
+              value={unitParam.value}
+              choices={UNITS}
+              onChange={(unit) => assign(unitParam.to(unit))}
+            />
+          )}
           <RangePicker range={range} />
           <ProfileKeyNode range={range} />
         </span>

@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { formatNs } from "../format/duration";
 import * as fixtures from "../testing/fixtures";
 import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memory";
 import { roofline } from "../testing/roofline";
@@ -173,7 +174,7 @@ describe("each page draws its answer", () => {
       )!;
     await open(hash({ page: "kernels", run: "resnet50/fp32" }));
     const all = names();
-    const bound = `>${fixtures.kernels.rows[9]!.total_ns} ns`;
+    const bound = `>${fixtures.kernels.rows[9]!.total_ns / 10} ns`;
     await click(header("Calls").querySelector("button"));
     expect(window.location.hash).toContain("p.tb_dlprof.kernels.sort=-calls");
     await click(header("Calls").querySelector("button"));
@@ -228,16 +229,28 @@ describe("each page draws its answer", () => {
     expect(window.location.hash).toContain("p.tb_dlprof.op=conv1f");
   });
 
+  it("shows sums per step, or by a click in the header as totals; a place without sums has no switch", async () => {
+    await open(hash({ page: "ops", run: "resnet50/fp32" }));
+    const time = () => byId("ops-table")!.querySelector("tbody td:nth-child(3)")!.textContent;
+    const total = fixtures.ops.rows[0]!.gpu_ns!;
+    expect(time()).toBe(formatNs(total / 10));
+    await click(byId("unit")!.querySelector("button[aria-pressed=false]"));
+    expect(time()).toBe(formatNs(total));
+    expect(window.location.hash).toContain("p.tb_dlprof.unit=total");
+    await click(byId("place-timeline"));
+    expect(byId("unit")).toBeNull();
+  });
+
   it("Tensor Cores", async () => {
     await open(hash({ page: "tensor_cores", run: "resnet50/fp32" }));
     expect(byId("tc-summary")?.textContent).toContain("14.6 %");
     expect(byId("tc-table")?.textContent).toContain("Its inputs are FP32; TF32 is switched off");
-    expect(byId("tc-table")?.textContent).toContain("Also: changing layouts 12.0 µs.");
-    expect(byId("tc-reasons")?.textContent).toContain("60 ops480 ms80.0 %");
-    expect(byId("tc-reasons")?.textContent).toContain("Should save 288 ms of this kernel time.");
-    expect(byId("tc-reasons")?.textContent).toContain("Could save at most 31.0 ms of this kernel time.");
+    expect(byId("tc-table")?.textContent).toContain("Also: changing layouts 1.20 µs.");
+    expect(byId("tc-reasons")?.textContent).toContain("60 ops48.0 ms80.0 %");
+    expect(byId("tc-reasons")?.textContent).toContain("Should save 28.8 ms of this kernel time.");
+    expect(byId("tc-reasons")?.textContent).toContain("Could save at most 3.10 ms of this kernel time.");
     expect(byId("tc-table")?.querySelector("tbody td:nth-child(4)")?.textContent).toMatch(
-      /^[\d.]+ ms and at most 12.0 µs$/,
+      /^[\d.]+ ms and at most 1.20 µs$/,
     );
     expect(byId("tc-ineligible")?.textContent).toContain("A depthwise convolution.");
     expect(byId("tc-kernels")?.textContent).toContain("xmma-ffma");

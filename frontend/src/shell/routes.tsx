@@ -51,6 +51,8 @@ interface Described {
   question: string;
   /** The key after g that leads to it. */
   key: string;
+  /** It shows sums over the selected iterations, which the header switches between per step and total. */
+  sums?: true;
   /** What it keeps in the address in addition to what all pages share. */
   params?: readonly AnyParam[];
 }
@@ -74,6 +76,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "Summary",
     question: "Where does the time go?",
     key: "o",
+    sums: true,
     query: { route: "overview" },
     component: OverviewPage,
   },
@@ -81,6 +84,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "Ops",
     question: "Which ops take the time?",
     key: "p",
+    sums: true,
     params: opsTable.params,
     query: { route: "ops" },
     component: OpsPage,
@@ -89,6 +93,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "Modules",
     question: "Which parts of the model take the time?",
     key: "m",
+    sums: true,
     params: modulesTable.params,
     query: { route: "modules" },
     component: ModulesPage,
@@ -97,6 +102,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "Kernels",
     question: "Which kernels take the time?",
     key: "k",
+    sums: true,
     params: kernelsTable.params,
     query: { route: "kernels" },
     component: KernelsPage,
@@ -105,6 +111,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "Launches",
     question: "Does the GPU wait for the CPU?",
     key: "l",
+    sums: true,
     params: LAUNCHES_PARAMS,
     query: { route: "launches" },
     component: LaunchesPage,
@@ -121,6 +128,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "Tensor Cores",
     question: "Which work could use Tensor Cores and does not?",
     key: "c",
+    sums: true,
     params: tensorCoresTable.params,
     query: { route: "tensor_cores" },
     component: TensorCoresPage,
@@ -129,6 +137,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "Roofline",
     question: "How near do ops come to what the GPU can do?",
     key: "f",
+    sums: true,
     params: rooflineTable.params,
     query: { route: "roofline" },
     component: RooflinePage,

@@ -14,6 +14,9 @@ export const rangeParam = new Param(
   { ofRun: true },
 );
 
+/** Whether sums over the selected iterations are shown per step. */
+export const unitParam = choiceParam("unit", ["step", "total"]);
+
 /** The selected op, on the pages that show its details. */
 export const opParam = textParam("op", { ofRun: true, namesOne: true });
 
@@ -31,4 +34,4 @@ export const moduleParam = textParam("module", { namesOne: true });
 
 export const kernelParam = textParam("kernel", { ofRun: true, namesOne: true });
 
-export const SHARED_PARAMS = [pageParam, profileParam, rangeParam, opParam, filterParam, moduleParam, kernelParam];
+export const SHARED_PARAMS = [pageParam, profileParam, rangeParam, unitParam, opParam, filterParam, moduleParam, kernelParam];

@@ -7,6 +7,7 @@ import { toCsv, toJson, toTsv } from "../export/formats";
 import { saveCsv, saveJson } from "../export/save";
 import { useSlot } from "../export/slot";
 import { DownloadMenu } from "../export/DownloadMenu";
+import { useColumns } from "../sums";
 import { Value } from "../Value";
 import type { Column } from "./columns";
 import { GrowingContext } from "./GrowingContext";
@@ -44,7 +45,6 @@ interface DataTableProps<Row> {
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const {
     name,
-    columns,
     rows,
     rowId,
     selected = null,
@@ -53,6 +53,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     plain = false,
     arrange,
   } = props;
+  const columns = useColumns(props.columns);
   const [own, setOwn] = useState<TableState>(AS_AT_FIRST);
   const kept = props.options?.value ?? own;
   const setState = (next: TableState): void => {
@@ -173,7 +174,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                 const direction = sorting ? (sorting.desc ? "descending" : "ascending") : undefined;
                 return (
                   <th key={column.id} scope="col" aria-sort={direction} class={column.unit ? "right" : ""}>
-                    <button type="button" class="sort" data-tip={column.definition} onClick={() => sortBy(column)}>
+                    <button type="button" class="sort" data-tip={column.perStep ? `${column.definition} ${PER_STEP}` : column.definition} onClick={() => sortBy(column)}>
                       {column.header}
                       <span class="sort-mark" aria-hidden="true">
                         {sorting ? (sorting.desc ? " ▾" : " ▴") : ""}
@@ -230,6 +231,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     </div>
   );
 }
+
+/** Added to the definition of a sum. */
+const PER_STEP = "Shown per step: divided by the number of selected iterations.";
 
 /** Below this many rows a column is indexed within a frame: there is nothing to prepare. */
 const PREPARE_ABOVE = 5_000;
@@ -322,6 +326,7 @@ function ColumnFilter<Row>({ column, query, choices, onChange }: ColumnFilterPro
     ns: ">1ms",
     percent: ">5",
     count: ">10",
+    count_per_step: ">10",
     bytes: ">1MiB",
     ratio: ">1",
     per_second: ">1",

@@ -11,6 +11,10 @@ export interface Column<Row> {
   value: (row: Row) => string | number | null;
   /** Its key in JSON, where that does not follow from the header and the unit. */
   key?: string;
+  /** It is a sum over the selected iterations, which a page may show per step. */
+  sums?: boolean;
+  /** Such a sum, divided: its heading says so in files. Set by `sums.ts`. */
+  perStep?: boolean;
   /** Numbers carry the unit they are shown in. */
   unit?: Unit;
   /** "choice" offers the values that occur, "text" a search box (the default). */

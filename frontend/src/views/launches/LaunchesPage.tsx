@@ -8,6 +8,7 @@ import { IterationBars, stepLine } from "../../features/chart/IterationBars";
 import { Legend } from "../../components/Legend";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../features/PageHead";
+import { UnitNote } from "../../features/UnitNote";
 import { PartsBar } from "../../components/PartsBar";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
@@ -50,13 +51,7 @@ export function LaunchesPage({ data }: { data: LaunchesData }) {
 function IdleTime({ data }: { data: LaunchesData }) {
   const activities = new Map(data.activities.map(({ key, definition }) => [key, definition]));
   const kinds = new Map(data.gap_kinds.map(({ key, definition }) => [key, definition]));
-  const count = data.range.last - data.range.first + 1;
-  const over = (
-    <span class="muted small">
-      {count === 1 ? "1 iteration" : `total of ${count} iterations`}
-      {data.gpus.length > 1 && `, ${data.gpus.length} GPUs`}
-    </span>
-  );
+  const over = <UnitNote range={data.range} more={data.gpus.length > 1 ? `, ${data.gpus.length} GPUs` : ""} />;
   return (
     <div class="grid grid-halves">
       <Card

@@ -199,8 +199,8 @@ function icicleColumns(model: string, device: Device, direction: Direction): Col
   return [
     text("Module", (row) => row.path || model, DEFINITIONS.modulePath),
     text("Type", (row) => row.type, DEFINITIONS.moduleType),
-    number(of, "ns", (row) => timeOf(row, device, direction)),
-    number("Eligible", "ns", (row) => row.eligible_ns, DEFINITIONS.moduleEligible),
+    { ...number<ModuleRow>(of, "ns", (row) => timeOf(row, device, direction)), sums: true },
+    { ...number<ModuleRow>("Eligible", "ns", (row) => row.eligible_ns, DEFINITIONS.moduleEligible), sums: true },
     number("On Tensor Cores", "percent", (row) => row.utilization_percent, DEFINITIONS.moduleUtilization),
   ];
 }

@@ -6,6 +6,7 @@ import { IterationBars, stepLine } from "../../features/chart/IterationBars";
 import { CoverageLine } from "../../components/CoverageLine";
 import { Legend } from "../../components/Legend";
 import { PageHead } from "../../features/PageHead";
+import { UnitNote } from "../../features/UnitNote";
 import { BarsHint } from "../../features/RangePicker";
 import { Term } from "../../components/Term";
 import { TraceLinks } from "../../features/TraceLinks";
@@ -37,9 +38,7 @@ export function OverviewPage({ data }: { data: Overview }) {
   const recorder = data.categories
     .filter(({ key }) => key === "recorder")
     .map(({ key, label }) => ({ key, label, value_ns: summary.recorder_ns, percent: null }));
-  const count = summary.aggregated_iterations;
-  // Times in the legends are totals; the step time above them is not.
-  const over = <span class="muted small">{count === 1 ? "1 iteration" : `total of ${count} iterations`}</span>;
+  const over = <UnitNote range={data.range} />;
   const resources = (
     <Card title={<Term of="resourceUsage">Resource usage</Term>} actions={over}>
       <Donut
@@ -128,7 +127,7 @@ export function OverviewPage({ data }: { data: Overview }) {
         </>
       )}
       <div class="grid grid-main">
-        <TopOps rows={data.top_ops} hasGpu={data.has_gpu} iterations={count} />
+        <TopOps rows={data.top_ops} hasGpu={data.has_gpu} range={data.range} />
         <Performance summary={summary} hasGpu={data.has_gpu} />
       </div>
       {data.gpus.length > 1 && <Gpus gpus={data.gpus} run={data.ref.run} />}

@@ -1,4 +1,5 @@
 /** The Tensor Cores page: how far the eligible ops use them, at which precision, and which do not and why. */
+import { useMemo } from "preact/hooks";
 import type { TensorCoreKernel, TensorCoreOp, TensorCoresPage as TensorCoresData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn } from "../filter/usePageFilter";
@@ -7,11 +8,13 @@ import { Donut } from "../../features/chart/Donut";
 import { Facts } from "../../components/Facts";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../features/PageHead";
+import { UnitNote } from "../../features/UnitNote";
 import { OpName } from "../../components/OpName";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
-import { Value } from "../../components/Value";
+import { useIterations } from "../../components/sums";
+import { Sum, Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
@@ -24,10 +27,11 @@ import { kernelParam, opParam } from "../../state/sharedParams";
 import { tensorCoresTable } from "./params";
 
 /** The reason of most time, then the others and what serves a product on Tensor Cores, with their times. */
-function whyNot(row: TensorCoreOp): string | null {
-  const others = row.reasons.slice(1).map((reason) => `${reason.label} ${formatNs(reason.time_ns)}`);
-  if (row.layout_ns) others.push(`changing layouts ${formatNs(row.layout_ns)}`);
-  if (row.helpers_ns) others.push(`kernels around a product ${formatNs(row.helpers_ns)}`);
+function whyNot(row: TensorCoreOp, iterations: number): string | null {
+  const time = (ns: number): string => formatNs(ns / iterations);
+  const others = row.reasons.slice(1).map((reason) => `${reason.label} ${time(reason.time_ns)}`);
+  if (row.layout_ns) others.push(`changing layouts ${time(row.layout_ns)}`);
+  if (row.helpers_ns) others.push(`kernels around a product ${time(row.helpers_ns)}`);
   const also = others.join(", ");
   return row.reason && also ? `${row.reason} Also: ${also}.` : row.reason || also || null;
 }
@@ -36,7 +40,7 @@ function mainReason(row: TensorCoreOp): string | null {
   return row.reasons[0]?.label ?? (row.layout_ns ? "changing layouts" : null);
 }
 
-const COLUMNS: Column<TensorCoreOp>[] = [
+const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
   {
     id: "name",
     header: "Op",
@@ -59,6 +63,7 @@ const COLUMNS: Column<TensorCoreOp>[] = [
     header: "GPU time",
     definition: DEFINITIONS.gpuTime,
     value: (row) => row.gpu_ns,
+    sums: true,
     unit: "ns",
     width: "96px",
   },
@@ -66,9 +71,10 @@ const COLUMNS: Column<TensorCoreOp>[] = [
     id: "saved",
     header: "Could save",
     definition:
-      "Kernel time of the selected iterations that the remedy of the reason should save; where no factor is known for it, at most what the op takes above the least time of its FLOPs and bytes. " +
+      "Kernel time that the remedy of the reason should save; where no factor is known for it, at most what the op takes above the least time of its FLOPs and bytes. " +
       "A bound is sorted as if all of it could be saved; unknown where FLOPs or the GPU's rates are.",
     value: (row) => row.could_save_ns,
+    sums: true,
     cell: (row) =>
       row.could_save === "nothing" ? (
         <span class="missing">–</span>
@@ -112,7 +118,7 @@ const COLUMNS: Column<TensorCoreOp>[] = [
     filter: "choice",
     width: "164px",
   },
-  { id: "reason", header: "Why not", definition: DEFINITIONS.reason, value: whyNot, missing: "–", width: "400px" },
+  { id: "reason", header: "Why not", definition: DEFINITIONS.reason, value: (row) => whyNot(row, iterations), missing: "–", width: "400px" },
   {
     id: "possible",
     header: "Could run in",
@@ -129,12 +135,13 @@ const COLUMNS: Column<TensorCoreOp>[] = [
     filter: "choice",
     width: "104px",
   },
-  { id: "tc", header: "On TC", definition: DEFINITIONS.tcTime, value: (row) => row.tc_ns, unit: "ns", width: "90px" },
+  { id: "tc", header: "On TC", definition: DEFINITIONS.tcTime, value: (row) => row.tc_ns, sums: true, unit: "ns", width: "90px" },
   {
     id: "off",
     header: "Off TC",
     definition: DEFINITIONS.nonTcTime,
     value: (row) => row.non_tc_ns,
+    sums: true,
     unit: "ns",
     width: "90px",
   },
@@ -143,6 +150,7 @@ const COLUMNS: Column<TensorCoreOp>[] = [
     header: "Unknown",
     definition: DEFINITIONS.unknownTime,
     value: (row) => row.unknown_ns,
+    sums: true,
     unit: "ns",
     width: "90px",
   },
@@ -152,6 +160,7 @@ const COLUMNS: Column<TensorCoreOp>[] = [
     header: "Calls",
     definition: DEFINITIONS.calls,
     value: (row) => row.calls,
+    sums: true,
     unit: "count",
     width: "76px",
   },
@@ -196,6 +205,7 @@ const KERNELS: Column<TensorCoreKernel>[] = [
     header: "Total",
     definition: DEFINITIONS.totalTime,
     value: (row) => row.total_ns,
+    sums: true,
     unit: "ns",
     width: "96px",
   },
@@ -212,6 +222,7 @@ const KERNELS: Column<TensorCoreKernel>[] = [
     header: "Calls",
     definition: DEFINITIONS.calls,
     value: (row) => row.calls,
+    sums: true,
     unit: "count",
     width: "76px",
   },
@@ -253,6 +264,8 @@ const KERNELS: Column<TensorCoreKernel>[] = [
 
 export function TensorCoresPage({ data }: { data: TensorCoresData }) {
   const filter = usePageFilter();
+  const iterations = useIterations();
+  const columns = useMemo(() => opColumns(iterations), [iterations]);
   const ops = useOwn(data.ops, filter, (row, own) => own.ops.has(row.id));
   const kernels = useOwn(data.kernels, filter, (row, own) => own.kernels.has(row.id));
   return (
@@ -279,10 +292,10 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
                   <Term of="tcUtilization">Tensor Core utilization</Term>,
                   <Value value={data.utilization_percent} unit="percent" />,
                 ],
-                [<Term of="eligibleTime">Eligible ops</Term>, <Value value={data.eligible_ns} unit="ns" />],
-                [<Term of="usingTime">On Tensor Cores</Term>, <Value value={data.using_ns} unit="ns" />],
-                [<Term of="notUsingTime">Not on Tensor Cores</Term>, <Value value={data.not_using_ns} unit="ns" />],
-                [<Term of="unknownTime">Unknown</Term>, <Value value={data.unknown_ns} unit="ns" />],
+                [<Term of="eligibleTime">Eligible ops</Term>, <Sum value={data.eligible_ns} unit="ns" />],
+                [<Term of="usingTime">On Tensor Cores</Term>, <Sum value={data.using_ns} unit="ns" />],
+                [<Term of="notUsingTime">Not on Tensor Cores</Term>, <Sum value={data.not_using_ns} unit="ns" />],
+                [<Term of="unknownTime">Unknown</Term>, <Sum value={data.unknown_ns} unit="ns" />],
                 [
                   <Term of="supportedPrecisions">This GPU's Tensor Cores take</Term>,
                   data.supported_precisions.join(", ") || <span class="missing">unknown</span>,
@@ -299,7 +312,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
       {data.by_reason.length > 0 && (
         <Card class="tc-card" title="Why eligible time is off the Tensor Cores" testId="tc-reasons">
           <p class="muted small tc-note">
-            Kernel time of the selected iterations, and its share of that of eligible ops.
+            Kernel time and its share of that of eligible ops, <UnitNote range={data.range} />.
           </p>
           <Reasons totals={data.by_reason} />
           {data.saving && (
@@ -321,7 +334,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
       />
       {data.ops.some((op) => op.could_save !== "nothing") && (
         <p class="muted small tc-note">
-          Ops by what they could save in the selected iterations: an estimate where the remedy's factor is known; else
+          Ops by what they could save: an estimate where the remedy's factor is known; else
           at most what an op takes above the least time of its FLOPs and bytes, a bound that is sorted as if all of it
           could be saved.
         </p>
@@ -331,7 +344,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
           name={`tensor cores ${data.ref.run}`}
           testId="tc-table"
           options={tensorCoresTable}
-          columns={COLUMNS}
+          columns={columns}
           rows={ops}
           rowId={(row) => row.id}
           onSelect={(row) => goTo("ops", opParam.to(row.id))}
