@@ -32,7 +32,7 @@ def kernels(page: KernelsPage, sums: Sums, limit: Limit = 30) -> None:
         ),
         [
             (
-                row.short_name,
+                row.short_name + (f" [{row.told_by}]" if row.told_by else ""),
                 row.family,
                 sums.count(row.calls),
                 sums.time(row.total_ns),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 import numpy as np
 
@@ -24,11 +26,14 @@ class KernelOp(msgspec.Struct, frozen=True):
 
 class KernelRow(msgspec.Struct, frozen=True):
     """One kernel name; ``rule`` names the rule that decided its Tensor Core verdict. Times in ns over the selected
-    iterations."""
+    iterations. ``told_by`` is set where several rows have this short name: the op of most time, and where that is the
+    same, too, the launch shape.
+    """
 
     id: str
     name: str
     short_name: str
+    told_by: str
     kind: str
     family: str
     tensor_core: Verdict
@@ -73,7 +78,7 @@ def kernels_page(view: ProfileView, ref: RunRef, selection: Selection) -> Kernel
     called = np.flatnonzero(totals.calls > 0)
     called = called[np.argsort(-totals.total_ns[called], kind="stable")]
     selected = view.selected_launches(selection)
-    rows = [_row(view, selected, totals, int(kernel), whole) for kernel in called]
+    rows = _told_apart([_row(view, selected, totals, int(kernel), whole) for kernel in called])
     families = np.bincount(kernels.family, weights=totals.total_ns, minlength=len(strings)).astype(np.int64)
     by_family = [
         Slice(strings[i], strings[i], int(families[i]), percent(int(families[i]), whole))
@@ -102,6 +107,7 @@ def _row(view: ProfileView, selected: Bools, totals: KernelTotals, kernel: int, 
         id=kernel_id(view, kernel),
         name=name,
         short_name=short_kernel_name(name),
+        told_by="",
         kind=KernelKind(int(kernels.kind[kernel])).name.lower(),
         family=strings[kernels.family[kernel]],
         tensor_core=VERDICTS[int(kernels.tensor_core[kernel])],
@@ -121,6 +127,20 @@ def _row(view: ProfileView, selected: Bools, totals: KernelTotals, kernel: int, 
         bytes=int(totals.bytes[kernel]) or None,
         ops=_ops(view, mine),
     )
+
+
+def _told_apart(rows: list[KernelRow]) -> list[KernelRow]:
+    """The rows, those of equal short names with what tells them apart."""
+    names = Counter(row.short_name for row in rows)
+    by_op = [row.ops[0].name if row.ops else "" for row in rows]
+    pairs = Counter((row.short_name, op) for row, op in zip(rows, by_op, strict=True))
+    told = []
+    for row, op in zip(rows, by_op, strict=True):
+        if names[row.short_name] > 1:
+            shape = f"{row.grid} × {row.block}" if row.grid and pairs[row.short_name, op] > 1 else ""
+            row = msgspec.structs.replace(row, told_by=", ".join(part for part in (op, shape) if part))
+        told.append(row)
+    return told
 
 
 def _ops(view: ProfileView, launches: Ints) -> list[KernelOp]:

@@ -139,12 +139,13 @@ def test_values_are_those_of_the_view_in_nanoseconds(server: Server, watched: Wa
 def test_a_table_is_saved_as_it_is_filtered_and_sorted(server: Server, watched: Watched) -> None:
     frame = _open(watched, server, "ops", _FP32)
     table = frame.get_by_test_id("ops-table")
+    table.get_by_test_id("filter-toggle").click(timeout=_PAGE_MS)
     table.get_by_label("Filter by Direction").select_option("bprop", timeout=_PAGE_MS)
     table.get_by_role("button", name="GPU time").click()
     with watched.page.expect_download() as download:
         table.get_by_test_id("json-download").click()
     rows = json.loads(Path(download.value.path()).read_text())
-    times = [row["gpu_time_ns"] for row in rows]
+    times = [row["gpu_time_per_step_ns"] for row in rows]
     assert {row["direction"] for row in rows} == {"bprop"}
     assert len(times) > 3
     assert times == sorted(times, reverse=times[0] > times[-1])

@@ -525,12 +525,14 @@ export interface KernelOp {
 
 /**
  * One kernel name; `rule` names the rule that decided its Tensor Core verdict. Times in ns over the selected
- * iterations.
+ * iterations. `told_by` is set where several rows have this short name: the op of most time, and where that is the
+ * same, too, the launch shape.
  */
 export interface KernelRow {
   id: string;
   name: string;
   short_name: string;
+  told_by: string;
   kind: string;
   family: string;
   tensor_core: Verdict;

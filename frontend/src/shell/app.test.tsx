@@ -178,6 +178,8 @@ describe("each page draws its answer", () => {
     await click(header("Calls").querySelector("button"));
     expect(window.location.hash).toContain("p.tb_dlprof.kernels.sort=-calls");
     await click(header("Calls").querySelector("button"));
+    expect(header("Total").querySelector("input")).toBeNull();
+    await click(byId("filter-toggle"));
     const filter = header("Total").querySelector("input")!;
     await act(() => {
       filter.value = bound;
@@ -209,7 +211,7 @@ describe("each page draws its answer", () => {
   });
 
   it("Kernels with the selected kernel", async () => {
-    await open(hash({ page: "kernels", run: "resnet50/fp32", kernel: "k2" }));
+    await open(hash({ page: "kernels", run: "resnet50/fp32", kernel: "k2", columns: "all" }));
     expect(byId("kernels-table")!.querySelectorAll("tbody tr")).toHaveLength(48);
     const precisions = [...byId("kernels-table")!.querySelectorAll("tbody tr")].map((row) => row.textContent);
     expect(precisions.some((text) => text?.includes("no–"))).toBe(true);
@@ -217,7 +219,7 @@ describe("each page draws its answer", () => {
   });
 
   it("Roofline, with what is unknown in words", async () => {
-    await open(hash({ page: "roofline", run: "resnet50/fp32" }));
+    await open(hash({ page: "roofline", run: "resnet50/fp32", columns: "all" }));
     expect(byId("roofline-chart")!.querySelector(".chart")?.getAttribute("aria-label")).toContain(
       "of 1 ops, under 2 roofs",
     );

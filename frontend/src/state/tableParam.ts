@@ -1,9 +1,12 @@
 /** The sorting and the filters of a table, kept in the address: `ops.sort=-gpu_ns&ops.filter.name=conv`. */
 import { batch } from "@preact/signals";
 import type { TableOptions, TableState } from "../components/table/model";
+import { columnsParam } from "./sharedParams";
 import { pair, Param, type AnyParam, type Assignment, type Pairs } from "./param";
 
 export class TableParam implements TableOptions {
+  /** One choice for all tables. */
+  readonly task = columnsParam;
   private readonly sorting: Param<TableState["sorting"]>;
   private readonly filters: Param<TableState["filters"]>;
   /** What a page declares of it. */

@@ -440,6 +440,7 @@ const kernelRow = (index: number): KernelRow => ({
   id: `k${index + 1}`,
   name: `sm90_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x128x32_stage${index}`,
   short_name: `sm90_xmma_fprop_implicit_gemm_f32f32_${index}`,
+  told_by: "",
   kind: index % 9 === 8 ? "memcpy" : "kernel",
   family: ["convolution", "batch norm", "elementwise", "pooling", "gemm", "reduce", "copy"][index % 7]!,
   tensor_core: (["no", "yes", "unknown"] as const)[index % 3]!,

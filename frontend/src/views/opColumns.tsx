@@ -1,7 +1,7 @@
 /** The columns of an op table, shared by the Ops page and the top ops of the Overview page. */
 import type { OpRow } from "../api/types";
 import type { Column } from "../components/table/columns";
-import { OpName } from "../components/OpName";
+import { CutName } from "../components/CutName";
 import { Verdict } from "../components/Verdict";
 import { DEFINITIONS } from "../format/definitions";
 
@@ -10,6 +10,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
   const gpu: Column<OpRow>[] = [
     {
       id: "gpu",
+      tasks: ["time", "tensor_cores", "shapes"],
       header: "GPU time",
       definition: DEFINITIONS.gpuTime,
       value: (row) => row.gpu_ns,
@@ -19,6 +20,8 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     },
     {
       id: "share",
+      bar: true,
+      tasks: ["time"],
       header: "GPU %",
       definition: DEFINITIONS.gpuPercent,
       value: (row) => row.gpu_percent,
@@ -29,6 +32,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
   const cpu: Column<OpRow>[] = [
     {
       id: "cpu",
+      tasks: ["time", "cpu"],
       header: "CPU total",
       definition: DEFINITIONS.cpuTotal,
       value: (row) => row.cpu_total_ns,
@@ -38,6 +42,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     },
     {
       id: "self",
+      tasks: ["cpu"],
       header: "CPU self",
       definition: DEFINITIONS.cpuSelf,
       value: (row) => row.cpu_self_ns,
@@ -49,6 +54,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
   const tensorCores: Column<OpRow>[] = [
     {
       id: "eligible",
+      tasks: ["tensor_cores"],
       header: "TC eligible",
       definition: DEFINITIONS.tcEligible,
       value: (row) => row.tc_eligible,
@@ -58,6 +64,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     },
     {
       id: "using",
+      tasks: ["tensor_cores"],
       header: "Using TC",
       definition: DEFINITIONS.usingTc,
       value: (row) => row.using_tc,
@@ -67,6 +74,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     },
     {
       id: "kernels",
+      tasks: ["time", "cpu"],
       header: "Kernel calls",
       definition: DEFINITIONS.kernelCalls,
       value: (row) => row.kernel_calls,
@@ -81,11 +89,12 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       header: "Op",
       definition: DEFINITIONS.opName,
       value: (row) => row.name,
-      cell: (row) => <OpName name={row.name} />,
+      cell: (row) => <CutName name={row.name} />,
       width: "270px",
     },
     {
       id: "direction",
+      tasks: ["time", "tensor_cores", "cpu", "shapes"],
       header: "Direction",
       definition: DEFINITIONS.direction,
       value: (row) => row.direction || null,
@@ -96,6 +105,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     ...(hasGpu ? gpu : cpu),
     {
       id: "calls",
+      tasks: ["time", "cpu", "shapes"],
       header: "Calls",
       definition: DEFINITIONS.calls,
       value: (row) => row.calls,
@@ -106,6 +116,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     ...(hasGpu ? tensorCores : []),
     {
       id: "precision",
+      tasks: ["tensor_cores", "shapes"],
       header: "Precision",
       definition: DEFINITIONS.precision,
       // An op without matrix math has no precision of it, which is not the same as an unknown one.
@@ -113,10 +124,11 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       filter: "choice",
       width: "104px",
     },
-    { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "150px" },
+    { id: "type", tasks: ["time", "tensor_cores"], header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "150px" },
     ...(hasGpu ? cpu : []),
     {
       id: "role",
+      tasks: ["cpu"],
       header: "Role",
       definition: DEFINITIONS.role,
       value: (row) => row.role,
@@ -133,6 +145,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     },
     {
       id: "shapes",
+      tasks: ["shapes"],
       header: "Shapes",
       definition: DEFINITIONS.shapes,
       value: (row) => row.shapes || null,
@@ -140,6 +153,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     },
     {
       id: "dtypes",
+      tasks: ["shapes"],
       header: "Types",
       definition: DEFINITIONS.dtypes,
       value: (row) => row.dtypes || null,

@@ -1,6 +1,7 @@
 /** What a column of a table is. One description serves the header, the cells, sorting, filtering and the files. */
 import type { ComponentChildren } from "preact";
 import type { Unit } from "../../format/unit";
+import type { Task } from "./tasks";
 
 export interface Column<Row> {
   id: string;
@@ -23,6 +24,10 @@ export interface Column<Row> {
   cell?: (row: Row) => ComponentChildren;
   /** CSS width of the column; the columns without share what is left. */
   width: string;
+  /** A share, with a bar behind it that is full for the largest of the column. */
+  bar?: boolean;
+  /** The tasks that it is shown for; without, only where all columns are. */
+  tasks?: readonly Task[];
   /** What stands for null. */
   missing?: string;
 }

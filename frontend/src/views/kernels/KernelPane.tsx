@@ -3,7 +3,7 @@ import type { KernelOp, KernelRow } from "../../api/types";
 import { RelatedLinks } from "../filter/RelatedLinks";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
-import { OpName } from "../../components/OpName";
+import { CutName } from "../../components/CutName";
 import { Pane } from "../../components/Pane";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
@@ -22,7 +22,7 @@ const OPS: Column<KernelOp>[] = [
     header: "Op",
     definition: DEFINITIONS.opName,
     value: (row) => row.name,
-    cell: (row) => <OpName name={row.name} />,
+    cell: (row) => <CutName name={row.name} />,
     width: "280px",
   },
   {

@@ -6,6 +6,7 @@ import { Card } from "../../components/Card";
 import { CoverageLine } from "../../components/CoverageLine";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../features/PageHead";
+import { CutName } from "../../components/CutName";
 import { PartsBar } from "../../components/PartsBar";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
@@ -24,11 +25,20 @@ const COLUMNS: Column<KernelRow>[] = [
     header: "Kernel",
     definition: DEFINITIONS.kernelName,
     value: (row) => row.name,
-    cell: (row) => row.short_name,
+    cell: (row) =>
+      row.told_by ? (
+        <span class="told">
+          <CutName name={row.short_name} />
+          <span class="muted small told-by">{row.told_by}</span>
+        </span>
+      ) : (
+        <CutName name={row.short_name} />
+      ),
     width: "410px",
   },
   {
     id: "total",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "Total",
     definition: DEFINITIONS.totalTime,
     value: (row) => row.total_ns,
@@ -38,6 +48,8 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "share",
+    bar: true,
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "%",
     definition: DEFINITIONS.kernelPercent,
     value: (row) => row.percent,
@@ -46,6 +58,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "calls",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "Calls",
     definition: DEFINITIONS.calls,
     value: (row) => row.calls,
@@ -55,6 +68,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "average",
+    tasks: ["time"],
     header: "Mean",
     definition: DEFINITIONS.averageTime,
     value: (row) => row.average_ns,
@@ -63,6 +77,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "tc",
+    tasks: ["tensor_cores"],
     header: "Tensor Cores",
     definition: DEFINITIONS.kernelTc,
     value: (row) => row.tensor_core,
@@ -72,6 +87,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "precision",
+    tasks: ["tensor_cores"],
     header: "Precision",
     definition: DEFINITIONS.kernelPrecision,
     value: precisionOf,
@@ -80,6 +96,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "family",
+    tasks: ["time", "tensor_cores"],
     header: "Family",
     definition: DEFINITIONS.kernelFamily,
     value: (row) => row.family || null,
@@ -88,6 +105,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "occupancy",
+    tasks: ["tensor_cores", "shapes"],
     header: "Occupancy",
     definition: DEFINITIONS.occupancy,
     value: (row) => row.occupancy_percent,
@@ -95,10 +113,11 @@ const COLUMNS: Column<KernelRow>[] = [
     cell: (row) => (row.kind === "kernel" ? undefined : <span class="missing">–</span>),
     width: "100px",
   },
-  { id: "min", header: "Min", definition: DEFINITIONS.minTime, value: (row) => row.min_ns, unit: "ns", width: "90px" },
-  { id: "max", header: "Max", definition: DEFINITIONS.maxTime, value: (row) => row.max_ns, unit: "ns", width: "90px" },
+  { id: "min", tasks: ["time"], header: "Min", definition: DEFINITIONS.minTime, value: (row) => row.min_ns, unit: "ns", width: "90px" },
+  { id: "max", tasks: ["time"], header: "Max", definition: DEFINITIONS.maxTime, value: (row) => row.max_ns, unit: "ns", width: "90px" },
   {
     id: "kind",
+    tasks: ["shapes"],
     header: "Kind",
     definition: DEFINITIONS.kernelKind,
     value: (row) => row.kind,
@@ -107,6 +126,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "grid",
+    tasks: ["shapes"],
     header: "Grid",
     definition: DEFINITIONS.grid,
     value: (row) => row.grid || null,
@@ -115,6 +135,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "block",
+    tasks: ["shapes"],
     header: "Block",
     definition: DEFINITIONS.block,
     value: (row) => row.block || null,
@@ -123,6 +144,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "registers",
+    tasks: ["shapes"],
     header: "Registers",
     definition: DEFINITIONS.registers,
     value: (row) => row.registers_per_thread,
@@ -132,6 +154,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "shared",
+    tasks: ["shapes"],
     header: "Shared memory",
     definition: DEFINITIONS.sharedMemory,
     value: (row) => row.shared_memory_bytes,
@@ -141,6 +164,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "bytes",
+    tasks: ["shapes"],
     header: "Bytes",
     definition: DEFINITIONS.bytes,
     value: (row) => row.bytes,
@@ -182,6 +206,7 @@ export function KernelsPage({ data }: { data: KernelsData }) {
         <DataTable
           name={`kernels ${data.ref.run}`}
           testId="kernels-table"
+          fill
           options={kernelsTable}
           columns={COLUMNS}
           rows={rows}

@@ -1,6 +1,6 @@
 /** The columns of the Launches page's tables. */
 import type { Category, GapRow, LaunchedKernel, PaceRow, Slice, SyncRow } from "../../api/types";
-import { OpName } from "../../components/OpName";
+import { CutName } from "../../components/CutName";
 import { StackedBar } from "../../components/StackedBar";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
@@ -141,6 +141,7 @@ export function gapColumns(activities: Category[], kinds: Category[], severalGpu
     },
     {
       id: "share",
+      bar: true,
       header: "%",
       definition: "Share of the recorded iteration.",
       value: (row) => row.percent,
@@ -186,7 +187,7 @@ export function gapColumns(activities: Category[], kinds: Category[], severalGpu
       header: "Op",
       definition: DEFINITIONS.gapOp,
       value: (row) => row.op || null,
-      cell: (row) => (row.op ? <OpName name={row.op} /> : undefined),
+      cell: (row) => (row.op ? <CutName name={row.op} /> : undefined),
       missing: "–",
       width: "220px",
     },
@@ -203,7 +204,7 @@ export const SYNC_COLUMNS: Column<SyncRow>[] = [
     header: "Op",
     definition: DEFINITIONS.syncOp,
     value: callerOf,
-    cell: (row) => (callerOf(row) ? <OpName name={callerOf(row)!} /> : undefined),
+    cell: (row) => (callerOf(row) ? <CutName name={callerOf(row)!} /> : undefined),
     missing: "none: Python",
     width: "220px",
   },
@@ -218,6 +219,7 @@ export const SYNC_COLUMNS: Column<SyncRow>[] = [
   },
   {
     id: "share",
+    bar: true,
     header: "%",
     definition: "Share of the recorded iterations.",
     value: (row) => row.percent,

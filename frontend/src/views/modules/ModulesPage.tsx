@@ -155,6 +155,7 @@ function Modules({ data }: { data: ModulesData }) {
         <DataTable
           name={`modules ${data.ref.run}`}
           testId="modules-table"
+          fill
           options={modulesTable}
           columns={columns}
           rows={rows}

@@ -9,6 +9,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
   const gpu: Column<ModuleRow>[] = [
     {
       id: "gpu",
+      tasks: ["time", "tensor_cores"],
       header: "GPU time",
       definition: DEFINITIONS.moduleGpu,
       value: (row) => row.gpu_ns,
@@ -18,6 +19,8 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "share",
+      bar: true,
+      tasks: ["time"],
       header: "GPU %",
       definition: DEFINITIONS.moduleShare,
       value: (row) => row.gpu_percent,
@@ -26,6 +29,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "forward",
+      tasks: ["time"],
       header: "Forward",
       definition: DEFINITIONS.moduleForward,
       value: (row) => row.gpu_forward_ns,
@@ -36,6 +40,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "backward",
+      tasks: ["time"],
       header: "Backward",
       definition: DEFINITIONS.moduleBackward,
       value: (row) => row.gpu_backward_ns,
@@ -46,6 +51,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "own",
+      tasks: ["time"],
       header: "Own",
       definition: DEFINITIONS.moduleOwn,
       value: (row) => row.gpu_own_ns,
@@ -57,6 +63,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
   const tensorCores: Column<ModuleRow>[] = [
     {
       id: "eligible",
+      tasks: ["tensor_cores"],
       header: "TC eligible",
       definition: DEFINITIONS.moduleEligible,
       value: (row) => row.eligible_ns,
@@ -66,6 +73,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "tc",
+      tasks: ["tensor_cores"],
       header: "On TC",
       definition: DEFINITIONS.moduleTc,
       value: (row) => row.tc_ns,
@@ -75,6 +83,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "utilization",
+      tasks: ["tensor_cores"],
       header: "TC %",
       definition: DEFINITIONS.moduleUtilization,
       value: (row) => row.utilization_percent,
@@ -84,6 +93,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "eligibleops",
+      tasks: ["tensor_cores"],
       header: "Eligible ops",
       definition: DEFINITIONS.moduleEligibleOps,
       value: (row) => row.tc_eligible_ops,
@@ -92,6 +102,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "usingops",
+      tasks: ["tensor_cores"],
       header: "Using TC",
       definition: DEFINITIONS.moduleUsingOps,
       value: (row) => row.tc_using_ops,
@@ -100,6 +111,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "kernels",
+      tasks: ["time"],
       header: "Kernels",
       definition: DEFINITIONS.moduleKernels,
       value: (row) => row.kernel_calls,
@@ -111,6 +123,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
   const cpu: Column<ModuleRow>[] = [
     {
       id: "cpu",
+      tasks: ["cpu"],
       header: "CPU time",
       definition: DEFINITIONS.moduleCpu,
       value: (row) => row.cpu_ns,
@@ -120,6 +133,8 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "cpushare",
+      bar: true,
+      tasks: ["cpu"],
       header: "CPU %",
       definition: DEFINITIONS.moduleCpuShare,
       value: (row) => row.cpu_percent,
@@ -128,6 +143,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "cpuforward",
+      tasks: ["cpu"],
       header: hasGpu ? "CPU forward" : "Forward",
       definition: DEFINITIONS.moduleForward,
       value: (row) => row.cpu_forward_ns,
@@ -138,6 +154,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "cpubackward",
+      tasks: ["cpu"],
       header: hasGpu ? "CPU backward" : "Backward",
       definition: DEFINITIONS.moduleBackward,
       value: (row) => row.cpu_backward_ns,
@@ -148,6 +165,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "cpuown",
+      tasks: ["cpu"],
       header: hasGpu ? "CPU own" : "Own",
       definition: DEFINITIONS.moduleOwn,
       value: (row) => row.cpu_own_ns,
@@ -160,6 +178,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     ? [
         {
           id: "min",
+          tasks: ["time"],
           header: "GPU min",
           definition: DEFINITIONS.moduleMin,
           value: (row) => row.gpu_min_ns,
@@ -168,6 +187,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
         },
         {
           id: "max",
+          tasks: ["time"],
           header: "GPU max",
           definition: DEFINITIONS.moduleMax,
           value: (row) => row.gpu_max_ns,
@@ -214,9 +234,10 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
           },
         ]
       : []),
-    ...(hasGpu ? gpu : cpu),
+    ...(hasGpu ? gpu : cpu.map((column) => ({ ...column, tasks: ["time", "cpu"] as const }))),
     {
       id: "calls",
+      tasks: ["time", "cpu"],
       header: "Calls",
       definition: DEFINITIONS.moduleCalls,
       value: (row) => row.calls,
@@ -229,6 +250,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     ...spread,
     {
       id: "cpumin",
+      tasks: ["cpu"],
       header: "CPU min",
       definition: DEFINITIONS.moduleMin,
       value: (row) => row.cpu_min_ns,
@@ -237,6 +259,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "cpumax",
+      tasks: ["cpu"],
       header: "CPU max",
       definition: DEFINITIONS.moduleMax,
       value: (row) => row.cpu_max_ns,
@@ -245,6 +268,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "opcalls",
+      tasks: ["cpu"],
       header: "Op calls",
       definition: DEFINITIONS.moduleOpCalls,
       value: (row) => row.op_calls,
@@ -254,6 +278,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
     },
     {
       id: "ops",
+      tasks: ["cpu"],
       header: "Ops",
       definition: DEFINITIONS.moduleOps,
       value: (row) => row.ops,

@@ -50,6 +50,7 @@ export function OpsPage({ data }: { data: OpsData }) {
         <DataTable
           name={`ops ${data.ref.run}`}
           testId="ops-table"
+          fill
           options={opsTable}
           columns={columns}
           rows={rows}

@@ -95,6 +95,7 @@ export function RooflinePage({ data }: { data: RooflineData }) {
         <DataTable
           name={`roofline ${data.ref.run}`}
           testId="roofline-table"
+          fill
           options={rooflineTable}
           columns={COLUMNS}
           rows={ops}

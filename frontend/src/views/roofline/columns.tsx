@@ -1,6 +1,6 @@
 /** The columns of the table of ops, which are the values of the chart, too. */
 import type { RooflineOp } from "../../api/types";
-import { OpName } from "../../components/OpName";
+import { CutName } from "../../components/CutName";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
 
@@ -10,11 +10,12 @@ export const COLUMNS: Column<RooflineOp>[] = [
     header: "Op",
     definition: DEFINITIONS.opName,
     value: (row) => row.name,
-    cell: (row) => <OpName name={row.name} />,
+    cell: (row) => <CutName name={row.name} />,
     width: "270px",
   },
   {
     id: "direction",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "Direction",
     definition: DEFINITIONS.direction,
     value: (row) => row.direction || null,
@@ -24,6 +25,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "gpu",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "GPU time",
     definition: DEFINITIONS.matrixTime,
     value: (row) => row.gpu_ns,
@@ -33,6 +35,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "percent",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "% of roof",
     definition: DEFINITIONS.roofPercent,
     value: (row) => row.percent_of_ceiling,
@@ -41,6 +44,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "rate",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "Rate",
     definition: DEFINITIONS.flopRate,
     value: (row) => row.flops_per_second,
@@ -49,6 +53,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "roof",
+    tasks: ["time"],
     header: "Roof",
     definition: DEFINITIONS.roof,
     value: (row) => row.ceiling_flops_per_second,
@@ -57,6 +62,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "precision",
+    tasks: ["tensor_cores"],
     header: "Ran in",
     definition: DEFINITIONS.ranIn,
     value: (row) => (row.precision ? row.precision + (row.tensor_cores === "no" ? ", no TC" : "") : null),
@@ -65,6 +71,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "bound",
+    tasks: ["time"],
     header: "Bound by",
     definition: DEFINITIONS.bound,
     value: (row) => (row.bound === "unknown" ? null : row.bound),
@@ -73,6 +80,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "possible",
+    tasks: ["tensor_cores"],
     header: "Could run in",
     definition: DEFINITIONS.couldRunIn,
     value: (row) => row.possible_precision || null,
@@ -81,6 +89,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "possiblepercent",
+    tasks: ["tensor_cores"],
     header: "% of that roof",
     definition: DEFINITIONS.possiblePercent,
     value: (row) => row.percent_of_possible,
@@ -89,6 +98,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "flops",
+    tasks: ["time"],
     header: "FLOPs",
     definition: DEFINITIONS.flops,
     value: (row) => row.flops,
@@ -98,6 +108,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "bytes",
+    tasks: ["time"],
     header: "Bytes",
     definition: DEFINITIONS.leastBytes,
     value: (row) => row.bytes,
@@ -107,6 +118,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "intensity",
+    tasks: ["shapes"],
     header: "FLOPs/byte",
     definition: DEFINITIONS.intensity,
     value: (row) => row.flops_per_byte,
@@ -115,6 +127,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "calls",
+    tasks: ["time"],
     header: "Calls",
     definition: DEFINITIONS.calls,
     value: (row) => row.calls,
@@ -122,13 +135,14 @@ export const COLUMNS: Column<RooflineOp>[] = [
     unit: "count",
     width: "76px",
   },
-  { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "170px" },
+  { id: "type", tasks: ["tensor_cores"], header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "170px" },
   {
     id: "shapes",
+    tasks: ["shapes"],
     header: "Shapes",
     definition: DEFINITIONS.shapes,
     value: (row) => row.shapes || null,
     width: "220px",
   },
-  { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "130px" },
+  { id: "dtypes", tasks: ["shapes"], header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "130px" },
 ];

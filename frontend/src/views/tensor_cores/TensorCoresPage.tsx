@@ -9,7 +9,7 @@ import { Facts } from "../../components/Facts";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../features/PageHead";
 import { UnitNote } from "../../features/UnitNote";
-import { OpName } from "../../components/OpName";
+import { CutName } from "../../components/CutName";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
@@ -46,11 +46,12 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
     header: "Op",
     definition: DEFINITIONS.opName,
     value: (row) => row.name,
-    cell: (row) => <OpName name={row.name} />,
+    cell: (row) => <CutName name={row.name} />,
     width: "280px",
   },
   {
     id: "direction",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "Direction",
     definition: DEFINITIONS.direction,
     value: (row) => row.direction || null,
@@ -60,6 +61,7 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
   },
   {
     id: "gpu",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "GPU time",
     definition: DEFINITIONS.gpuTime,
     value: (row) => row.gpu_ns,
@@ -69,6 +71,7 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
   },
   {
     id: "saved",
+    tasks: ["time", "tensor_cores"],
     header: "Could save",
     definition:
       "Kernel time that the remedy of the reason should save; where no factor is known for it, at most what the op takes above the least time of its FLOPs and bytes. " +
@@ -86,6 +89,7 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
   },
   {
     id: "using",
+    tasks: ["tensor_cores"],
     header: "Using TC",
     definition: DEFINITIONS.usingTc,
     value: (row) => row.using_tc,
@@ -95,6 +99,7 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
   },
   {
     id: "utilization",
+    tasks: ["time", "tensor_cores"],
     header: "TC %",
     definition: DEFINITIONS.opUtilization,
     value: (row) => row.utilization_percent,
@@ -103,6 +108,7 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
   },
   {
     id: "precision",
+    tasks: ["tensor_cores"],
     header: "Precision",
     definition: DEFINITIONS.precision,
     value: (row) => row.precision || null,
@@ -111,6 +117,7 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
   },
   {
     id: "why",
+    tasks: ["tensor_cores"],
     header: "Reason",
     definition: "Kind of the reason of most time.",
     value: mainReason,
@@ -118,9 +125,10 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
     filter: "choice",
     width: "164px",
   },
-  { id: "reason", header: "Why not", definition: DEFINITIONS.reason, value: (row) => whyNot(row, iterations), missing: "–", width: "400px" },
+  { id: "reason", tasks: ["tensor_cores"], header: "Why not", definition: DEFINITIONS.reason, value: (row) => whyNot(row, iterations), missing: "–", width: "400px" },
   {
     id: "possible",
+    tasks: ["shapes"],
     header: "Could run in",
     definition:
       "Precisions in which this GPU's Tensor Cores could compute the op, as it is or after a switch to TF32 or mixed precision.",
@@ -135,9 +143,10 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
     filter: "choice",
     width: "104px",
   },
-  { id: "tc", header: "On TC", definition: DEFINITIONS.tcTime, value: (row) => row.tc_ns, sums: true, unit: "ns", width: "90px" },
+  { id: "tc", tasks: ["time"], header: "On TC", definition: DEFINITIONS.tcTime, value: (row) => row.tc_ns, sums: true, unit: "ns", width: "90px" },
   {
     id: "off",
+    tasks: ["time"],
     header: "Off TC",
     definition: DEFINITIONS.nonTcTime,
     value: (row) => row.non_tc_ns,
@@ -147,6 +156,7 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
   },
   {
     id: "unknown",
+    tasks: ["time"],
     header: "Unknown",
     definition: DEFINITIONS.unknownTime,
     value: (row) => row.unknown_ns,
@@ -154,9 +164,10 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
     unit: "ns",
     width: "90px",
   },
-  { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "180px" },
+  { id: "type", tasks: ["time"], header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "180px" },
   {
     id: "calls",
+    tasks: ["time"],
     header: "Calls",
     definition: DEFINITIONS.calls,
     value: (row) => row.calls,
@@ -166,12 +177,13 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
   },
   {
     id: "shapes",
+    tasks: ["shapes"],
     header: "Shapes",
     definition: DEFINITIONS.shapes,
     value: (row) => row.shapes || null,
     width: "220px",
   },
-  { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "130px" },
+  { id: "dtypes", tasks: ["shapes"], header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "130px" },
   {
     id: "tckernels",
     header: "TC kernels",
@@ -343,6 +355,8 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
         <DataTable
           name={`tensor cores ${data.ref.run}`}
           testId="tc-table"
+          fill
+          firstTask="tensor_cores"
           options={tensorCoresTable}
           columns={columns}
           rows={ops}
