@@ -66,7 +66,8 @@ def page(
 
     Args:
         profile: of `read_profiles` or `analyze`.
-        name: "overview", "ops", "modules", "kernels", "launches", "tensor_cores", "roofline", "memory" or "advice".
+        name: "overview", "ops", "op_types", "modules", "kernels", "launches", "tensor_cores", "roofline", "memory" or
+            "advice".
         key_node: as for `report`.
         iter_start: as for `report`.
         iter_stop: as for `report`.

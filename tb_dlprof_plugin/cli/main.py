@@ -15,6 +15,7 @@ _SUBCOMMANDS = {
     "run": "run.command:run",
     "summary": "summary:summary",
     "ops": "ops:ops",
+    "op-types": "op_types:op_types",
     "modules": "modules:modules",
     "kernels": "kernels:kernels",
     "launches": "launches:launches",

@@ -50,6 +50,12 @@ DEFINITIONS: dict[str, str] = {
         "recorder added. The line is the step without the profiler."
     ),
     "gpuTime": "Summed time of the kernels, copies and sets that the op launched, in the selected iterations.",
+    "typeOps": "Ops of this type: as many as there are modules and directions that call it.",
+    "typeForward": "The part of the time of ops that ran in the forward pass.",
+    "typeBackward": "The part of the time of ops that ran in the backward pass.",
+    "typeUtilization": (
+        "Share of Tensor Core kernels in the kernel time that could use them; – where none of it could."
+    ),
     "gpuPercent": "Share of the GPU time of all ops in the selected iterations.",
     "cpuTotal": "CPU time from the start to the end of the op, children included.",
     "cpuSelf": "CPU time of the op without the ops it called.",

@@ -17,7 +17,6 @@ from tb_dlprof_plugin.pages.common import (
     Coverage,
     OpRow,
     SelectedRange,
-    Slice,
     Verdict,
     coverage_of,
     selected_range,
@@ -29,16 +28,12 @@ from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class OpsPage(msgspec.Struct, frozen=True):
-    """``rows`` by falling GPU time (CPU time without a GPU); ``total_rows`` counts those before the row limit.
-
-    ``by_type`` is the same time of all rows by op type, the types of least time together as "other types".
-    """
+    """``rows`` by falling GPU time (CPU time without a GPU); ``total_rows`` counts those before the row limit."""
 
     ref: RunRef
     headline: str
     range: SelectedRange
     has_gpu: bool
-    by_type: list[Slice]
     rows: list[OpRow]
     total_rows: int
     coverage: Coverage
@@ -110,7 +105,6 @@ def ops_page(view: ProfileView, ref: RunRef, selection: Selection) -> OpsPage:
         headline=_headline(rows, has_gpu),
         range=selected_range(view, selection),
         has_gpu=has_gpu,
-        by_type=_by_type(rows, has_gpu),
         rows=rows,
         total_rows=len(rows),
         coverage=coverage_of(view),
@@ -156,6 +150,19 @@ def op_rows(view: ProfileView, selection: Selection) -> list[OpRow]:
             )
         )
     return rows
+
+
+def times_by_type(rows: list[OpRow], has_gpu: bool) -> dict[str, int]:
+    """GPU time (ns) by op type, the largest first; without a GPU CPU self time."""
+    times: dict[str, int] = {}
+    for row in rows:
+        times[row.op_type] = times.get(row.op_type, 0) + time_of(row, has_gpu)
+    return dict(sorted(times.items(), key=lambda item: -item[1]))
+
+
+def time_of(row: OpRow, has_gpu: bool) -> int:
+    """GPU time (ns) of an op; without a GPU CPU self time, which counts nothing twice."""
+    return (row.gpu_ns or 0) if has_gpu else row.cpu_self_ns
 
 
 def op_detail(view: ProfileView, ref: RunRef, selection: Selection, op_id: str) -> OpDetail:
@@ -219,22 +226,6 @@ def _usual_op(view: ProfileView, selection: Selection) -> Ints:
     order = order[view.groups.of_op[order] >= 0]
     result[view.groups.of_op[order]] = order
     return result
-
-
-_TYPES = 9
-"""Op types in the chart, as many as are distinguishable; the others are combined."""
-
-
-def _by_type(rows: list[OpRow], has_gpu: bool) -> list[Slice]:
-    times: dict[str, int] = {}
-    for row in rows:
-        time = (row.gpu_ns or 0) if has_gpu else row.cpu_self_ns
-        times[row.op_type] = times.get(row.op_type, 0) + time
-    whole = sum(times.values())
-    first = sorted((item for item in times.items() if item[1]), key=lambda item: -item[1])[:_TYPES]
-    rest = whole - sum(time for _, time in first)
-    named = [Slice(f"type:{name}", name, time, percent(time, whole)) for name, time in first]
-    return named + ([Slice("other", "other types", rest, percent(rest, whole))] if rest else [])
 
 
 def _headline(rows: list[OpRow], has_gpu: bool) -> str:

@@ -21,6 +21,7 @@ from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.pages.launches import launches_page
 from tb_dlprof_plugin.pages.memory import memory_page
 from tb_dlprof_plugin.pages.modules import modules_page
+from tb_dlprof_plugin.pages.op_types import op_types_page
 from tb_dlprof_plugin.pages.ops import ops_page
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.roofline import roofline_page
@@ -36,6 +37,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "summary": overview,
     "ops": ops_page,
+    "op-types": op_types_page,
     "modules": modules_page,
     "kernels": kernels_page,
     "launches": launches_page,
@@ -113,6 +115,7 @@ def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
             ],
         ),
         ("ops", ["8 ops ran; conv1/conv2d (bprop)", "300 µs", "8×3×32×32, 16×3×3×3", "fp32"]),
+        ("op-types", ["conv2d takes", "op types ran", "forward", "on Tensor Cores"]),
         ("modules", ["2 modules ran", "whole model", "  conv1", "500 µs", "outside modules: optimizer", "0.0 %"]),
         ("kernels", ["Convolution kernels take", "xmma-ffma", "Memcpy HtoD (Pageable -> Device)"]),
         (

@@ -22,6 +22,7 @@ TRACE = ROOT / "tests" / "traces" / "cpu_memory.pt.trace.json.gz"
 PRINTING = {
     "summary": [RUN],
     "ops": [RUN],
+    "op-types": [RUN],
     "modules": [RUN],
     "kernels": [RUN],
     "launches": [RUN],
@@ -41,6 +42,7 @@ PRINTING = {
 """Commands that print a result, with arguments."""
 LISTS = {
     "ops": ("rows", "name"),
+    "op-types": ("rows", "op_type"),
     "modules": ("rows", "path"),
     "kernels": ("rows", "name"),
     "launches": ("iterations", "duration_ns"),
@@ -139,7 +141,7 @@ def test_another_table_is_chosen_by_its_name_and_one_that_is_cut_says_so_on_stde
     [
         (("ops", RUN, "--format", "xml"), "'xml' is not one of 'text', 'json', 'csv'"),
         (("ops", RUN, "--fromat", "json"), "No such option: --fromat"),
-        (("ops", RUN, "--format", "csv", "--table", "row"), "no table 'row'; it has rows, by_type, coverage."),
+        (("ops", RUN, "--format", "csv", "--table", "row"), "no table 'row'; it has rows, coverage."),
         (("ops", RUN, "--table", "rows"), "--table chooses what --format csv prints; add --format csv"),
         (("report", RUN, "--format", "csv"), "--format csv prints one report; name it with --reports."),
         (("report", RUN, "--format", "json", "--output-path", "x"), "--format prints and writes no file;"),

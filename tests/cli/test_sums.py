@@ -40,7 +40,7 @@ def test_totals_are_printed_where_they_are_wanted_or_no_step_was_found(
     assert (sums.time(20_000_000), sums.count(43), sums.words) == ("20.0 ms", "43", words)
 
 
-@pytest.mark.parametrize("command", ["ops", "kernels", "modules", "tensor-cores", "roofline", "launches", "summary"])
+@pytest.mark.parametrize("command", ["ops", "op-types", "kernels", "modules", "tensor-cores", "roofline", "launches", "summary"])
 def test_the_tables_of_a_page_follow_the_option_and_its_json_does_not(command: str) -> None:
     def printed(*options: str) -> str:
         result = CliRunner().invoke(app, [command, str(RUN), *options])

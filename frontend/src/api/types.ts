@@ -385,18 +385,54 @@ export interface Overview {
   notes: NoteItem[];
 }
 
-/**
- * `rows` by falling GPU time (CPU time without a GPU); `total_rows` counts those before the row limit.
- *
- * `by_type` is the same time of all rows by op type, the types of least time together as "other types".
- */
+/** `rows` by falling GPU time (CPU time without a GPU); `total_rows` counts those before the row limit. */
 export interface OpsPage {
   ref: RunRef;
   headline: string;
   range: SelectedRange;
   has_gpu: boolean;
-  by_type: Slice[];
   rows: OpRow[];
+  total_rows: number;
+  coverage: Coverage;
+}
+
+/**
+ * All ops of one type; `ops` counts them by module and direction. Times in ns over the selected iterations.
+ *
+ * `forward_ns + backward_ns + rest_ns` is the GPU time, without a GPU the CPU self time; `percent` is its share.
+ * `utilization_percent` is the share of Tensor Core kernels in the kernel time that could use them
+ * (`eligible_ns`), None where there is none or too much of it is unknown.
+ */
+export interface OpTypeRow {
+  op_type: string;
+  ops: number;
+  calls: number;
+  kernel_calls: number;
+  gpu_ns: number | null;
+  percent: number | null;
+  forward_ns: number;
+  backward_ns: number;
+  rest_ns: number;
+  tc_eligible: Verdict;
+  eligible_ns: number | null;
+  tc_ns: number | null;
+  utilization_percent: number | null;
+  cpu_total_ns: number;
+  cpu_self_ns: number;
+}
+
+/**
+ * `rows` by falling GPU time (CPU self time without a GPU).
+ *
+ * `by_type` is that time as parts of a whole, the types of least time together as "other types".
+ */
+export interface OpTypesPage {
+  ref: RunRef;
+  headline: string;
+  range: SelectedRange;
+  has_gpu: boolean;
+  by_type: Slice[];
+  rows: OpTypeRow[];
   total_rows: number;
   coverage: Coverage;
 }
@@ -2132,6 +2168,8 @@ export interface Routes {
   overview: Overview;
   /** The ops of the model. */
   ops: OpsPage;
+  /** The types of the ops. */
+  op_types: OpTypesPage;
   /** One op: kernels, shapes, time by iteration. */
   op: OpDetail;
   /** The modules of the model. */
@@ -2305,6 +2343,7 @@ export interface Queries {
   runs: AnyQuery;
   overview: RangeQuery;
   ops: RangeQuery;
+  op_types: RangeQuery;
   op: OpQuery;
   modules: RangeQuery;
   kernels: RangeQuery;
@@ -2333,4 +2372,4 @@ export interface Queries {
 }
 
 /** The pages of one run and a range, by their names in the address. */
-export type RunPage = "overview" | "ops" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "advice" | "trust";
+export type RunPage = "overview" | "ops" | "op_types" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "advice" | "trust";

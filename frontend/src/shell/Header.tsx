@@ -103,7 +103,7 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
 
 /** A place as it was left, or at its first view. */
 export function openPlace(place: Place): void {
-  open(left.get(place.id) ?? place.views[0]!);
+  open(left.get(place.id) ?? place.views.find(({ page }) => page === place.first) ?? place.views[0]!);
 }
 
 const UNITS = [
@@ -115,6 +115,7 @@ const UNITS = [
 function SecondRow({ place, page }: { place: Place | null; page: Page }) {
   const range = shownRange.value;
   const views = place && place.views.length > 1 ? place.views : [];
+  const grouped = views.filter(({ groups }) => groups);
   const hasRange = range !== null && range.found_by !== "none";
   const nav = useRef<HTMLElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page moves the mark that is looked for.
@@ -129,18 +130,19 @@ function SecondRow({ place, page }: { place: Place | null; page: Page }) {
     <div class="top-row top-views">
       {views.length > 0 && (
         <nav aria-label={`Views of ${place!.title}`} ref={nav}>
-          {views.map((view) => (
-            <button
-              type="button"
-              key={view.id}
-              data-testid={`nav-${view.id}`}
-              aria-current={isShown(view) ? "page" : undefined}
-              title={view.page === "runs" ? undefined : `Keys: g, then ${ROUTES[view.page].key}`}
-              onClick={() => open(view)}
-            >
-              {view.title}
-            </button>
-          ))}
+          {grouped.length > 0 && (
+            <span class="view-groups" role="group" aria-label="Group by">
+              <span class="muted">Group by</span>
+              {grouped.map((view) => (
+                <ViewButton key={view.id} view={view} />
+              ))}
+            </span>
+          )}
+          {views
+            .filter(({ groups }) => !groups)
+            .map((view) => (
+              <ViewButton key={view.id} view={view} />
+            ))}
         </nav>
       )}
       {hasRange && (
@@ -159,6 +161,20 @@ function SecondRow({ place, page }: { place: Place | null; page: Page }) {
         </span>
       )}
     </div>
+  );
+}
+
+function ViewButton({ view }: { view: View }) {
+  return (
+    <button
+      type="button"
+      data-testid={`nav-${view.id}`}
+      aria-current={isShown(view) ? "page" : undefined}
+      title={view.page === "runs" ? undefined : `Keys: g, then ${ROUTES[view.page].key}`}
+      onClick={() => open(view)}
+    >
+      {view.title}
+    </button>
   );
 }
 

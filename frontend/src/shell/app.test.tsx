@@ -210,6 +210,50 @@ describe("each page draws its answer", () => {
     expect(byId("ops-table")!.textContent).toContain("<img src=x onerror=alert(1)>");
   });
 
+  it("Op types, each of which leads to its ops", async () => {
+    const type = fixtures.ops.rows[0]!.op_type;
+    await open(hash({ page: "op_types", run: "resnet50/fp32" }), {
+      ...ANSWERS,
+      op_types: {
+        ref: fixtures.ref,
+        headline: "conv2d takes 78 % of the GPU time.",
+        range: fixtures.ops.range,
+        has_gpu: true,
+        by_type: [{ key: `type:${type}`, label: type, value_ns: 900_000, percent: 100 }],
+        rows: [
+          {
+            op_type: type,
+            ops: 3,
+            calls: 33,
+            kernel_calls: 40,
+            gpu_ns: 900_000,
+            percent: 100,
+            forward_ns: 300_000,
+            backward_ns: 600_000,
+            rest_ns: 0,
+            tc_eligible: "yes",
+            eligible_ns: 900_000,
+            tc_ns: null,
+            utilization_percent: null,
+            cpu_total_ns: 10_000,
+            cpu_self_ns: 5_000,
+          },
+        ],
+        total_rows: 1,
+        coverage: fixtures.ops.coverage,
+      },
+    });
+    expect(byId("op-types-table")!.querySelector("tbody tr")!.textContent).toContain(
+      `${type}90.0 µs100 %30.0 µs60.0 µs33.3unknown41.00 µs`,
+    );
+    await click(byId("op-types-table")!.querySelector("tbody tr"));
+    const shown = [...byId("ops-table")!.querySelectorAll("tbody tr")];
+    const wanted = fixtures.ops.rows.filter((row) => row.op_type === type);
+    expect(shown).toHaveLength(wanted.length);
+    expect(wanted.length).toBeLessThan(fixtures.ops.rows.length);
+    expect(window.location.hash).toContain(`p.tb_dlprof.ops.filter.type=${encodeURIComponent(type)}`);
+  });
+
   it("Kernels with the selected kernel", async () => {
     await open(hash({ page: "kernels", run: "resnet50/fp32", kernel: "k2", columns: "all" }));
     expect(byId("kernels-table")!.querySelectorAll("tbody tr")).toHaveLength(48);

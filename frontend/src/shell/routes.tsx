@@ -18,6 +18,8 @@ import { LaunchesPage } from "../views/launches/LaunchesPage";
 import { MemoryPage } from "../views/memory/MemoryPage";
 import { deviceParam, MEMORY_PARAMS } from "../views/memory/params";
 import { ModulesPage } from "../views/modules/ModulesPage";
+import { OpTypesPage } from "../views/op_types/OpTypesPage";
+import { opTypesTable } from "../views/op_types/params";
 import { OpsPage } from "../views/ops/OpsPage";
 import { OverviewPage } from "../views/overview/OverviewPage";
 import { REPORT_PARAMS, reportParam } from "../views/reports/params";
@@ -88,6 +90,15 @@ export const ROUTES: Record<Page, PageRoute> = {
     params: opsTable.params,
     query: { route: "ops" },
     component: OpsPage,
+  },
+  op_types: {
+    title: "Op types",
+    question: "Which kinds of ops take the time?",
+    key: "x",
+    sums: true,
+    params: opTypesTable.params,
+    query: { route: "op_types" },
+    component: OpTypesPage,
   },
   modules: {
     title: "Modules",

@@ -368,7 +368,6 @@ export const ops: OpsPage = {
   headline: "320 ops ran; layer1.0.conv1/aten::cudnn_convolution takes the most GPU time, 21 %.",
   range,
   has_gpu: true,
-  by_type: [{ key: "type:conv2d", label: "conv2d", value_ns: 900_000, percent: 100 }],
   rows: opRows,
   total_rows: 1400,
   coverage,

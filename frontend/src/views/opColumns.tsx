@@ -124,7 +124,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       filter: "choice",
       width: "104px",
     },
-    { id: "type", tasks: ["time", "tensor_cores"], header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "150px" },
+    { id: "type", tasks: ["time", "tensor_cores"], header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, filter: "choice", width: "150px" },
     ...(hasGpu ? cpu : []),
     {
       id: "role",
