@@ -17,6 +17,7 @@ from tb_dlprof_plugin.pages.launches import LaunchesPage
 from tb_dlprof_plugin.pages.memory import MemoryCurve, MemoryPage
 from tb_dlprof_plugin.pages.ops import OpDetail
 from tb_dlprof_plugin.pages.overview import Overview
+from tb_dlprof_plugin.pages.sentence import TextPart
 from tb_dlprof_plugin.pages.sweep import SweepPage
 from tb_dlprof_plugin.reports.runs import sweep_report
 from tb_dlprof_plugin.reports.table import Report, pretty
@@ -53,7 +54,7 @@ class Page:
         names = [
             name
             for name, kind in _fields(self.data)
-            if listed_record_of(kind) is not None or record_of(kind) not in (None, RunRef, SelectedRange)
+            if listed_record_of(kind) not in (None, TextPart) or record_of(kind) not in (None, RunRef, SelectedRange)
         ]
         names += [name for kind, name in _BUILT if kind is type(self.data) and name not in names]
         first = _FIRST.get(type(self.data)) or next((name for name in _USUAL if name in names), names[0])

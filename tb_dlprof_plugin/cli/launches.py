@@ -17,7 +17,7 @@ def launches(page: LaunchesPage, sums: Sums, limit: Limit = 10) -> None:
 
     With idle gaps and what the CPU did meanwhile, launch delays and synchronising calls.
     """
-    typer.echo(f"{page.headline} It is {page.step_words}. {sums.words}")
+    typer.echo(f"{page.headline} The step is {page.step_words}. {sums.words}")
     if not page.has_gpu:
         return
     _figures(page, sums)

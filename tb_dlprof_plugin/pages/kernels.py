@@ -12,6 +12,7 @@ from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTota
 from tb_dlprof_plugin.model.formatting import share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
 from tb_dlprof_plugin.pages.common import VERDICTS, Coverage, SelectedRange, Slice, Verdict, coverage_of, selected_range
+from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -59,6 +60,7 @@ class KernelsPage(msgspec.Struct, frozen=True):
 
     ref: RunRef
     headline: str
+    headline_parts: list[TextPart]
     range: SelectedRange
     has_gpu: bool
     by_family: list[Slice]
@@ -85,9 +87,11 @@ def kernels_page(view: ProfileView, ref: RunRef, selection: Selection) -> Kernel
         for i in np.argsort(-families, kind="stable").tolist()
         if families[i] > 0
     ]
+    headline = _headline(rows, by_family, profile.has_gpu)
     return KernelsPage(
         ref=ref,
-        headline=_headline(rows, by_family, profile.has_gpu),
+        headline=text_of(headline),
+        headline_parts=headline,
         range=selected_range(view, selection),
         has_gpu=profile.has_gpu,
         by_family=by_family,
@@ -178,11 +182,15 @@ _FAMILIES = {"copy": "copies", "set": "sets", "gemm": "matrix products", "other"
 _NOTABLE_UNKNOWN_PERCENT = 1.0
 
 
-def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool) -> str:
+_LARGEST = 10
+"""Kernels whose share the headline gives together."""
+
+
+def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool) -> list[TextPart]:
     if not has_gpu:
-        return "Nothing ran on a GPU in this recording."
+        return [plain("Nothing ran on a GPU in this recording.")]
     if not rows:
-        return "No kernel was launched in the selected iterations."
+        return [plain("No kernel was launched in the selected iterations.")]
     time = {verdict: sum(row.total_ns for row in rows if row.tensor_core == verdict) for verdict in VERDICTS.values()}
     first = families[0].label
     what = _FAMILIES.get(first, f"{first} kernels")
@@ -191,4 +199,14 @@ def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool) -> st
     known = unknown < UNKNOWN_KERNELS_PERCENT
     text += f"Tensor Core kernels {share(percent(time['yes'], sum(time.values())) if known else None)}"
     text += f"; for {share(unknown)} it is unknown" if unknown >= _NOTABLE_UNKNOWN_PERCENT else ""
-    return f"{text}. {'1 kernel' if len(rows) == 1 else f'{len(rows)} kernels'} ran."
+    first_row = rows[0]
+    if len(rows) > _LARGEST:
+        ten = share(percent(sum(row.total_ns for row in rows[:_LARGEST]), sum(time.values())))
+        text += f". The ten largest of {len(rows)} kernels take {ten}; "
+    else:
+        text += ". 1 kernel ran; " if len(rows) == 1 else f". {len(rows)} kernels ran; "
+    return [
+        plain(text),
+        TextPart(first_row.short_name, "kernel", first_row.id),
+        plain(f" takes most, {share(first_row.percent, 1)}."),
+    ]

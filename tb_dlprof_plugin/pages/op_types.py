@@ -8,8 +8,10 @@ import numpy as np
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
+from tb_dlprof_plugin.model.formatting import share
 from tb_dlprof_plugin.pages.common import Coverage, OpRow, SelectedRange, Slice, Verdict, coverage_of, selected_range
 from tb_dlprof_plugin.pages.ops import op_rows, time_of, times_by_type
+from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -47,6 +49,7 @@ class OpTypesPage(msgspec.Struct, frozen=True):
 
     ref: RunRef
     headline: str
+    headline_parts: list[TextPart]
     range: SelectedRange
     has_gpu: bool
     by_type: list[Slice]
@@ -59,9 +62,11 @@ def op_types_page(view: ProfileView, ref: RunRef, selection: Selection) -> OpTyp
     """The types of all ops that ran in the selected iterations."""
     has_gpu = view.profile.has_gpu
     rows = _rows(view, selection)
+    headline = _headline(rows, has_gpu)
     return OpTypesPage(
         ref=ref,
-        headline=_headline(rows, has_gpu),
+        headline=text_of(headline),
+        headline_parts=headline,
         range=selected_range(view, selection),
         has_gpu=has_gpu,
         by_type=_by_type(rows),
@@ -134,13 +139,17 @@ _NAMED = 3
 """Types in the headline."""
 
 
-def _headline(rows: list[OpTypeRow], has_gpu: bool) -> str:
+def _headline(rows: list[OpTypeRow], has_gpu: bool) -> list[TextPart]:
     if not rows:
-        return "No op was called in the selected iterations."
+        return [plain("No op was called in the selected iterations.")]
     named = [row for row in rows[:_NAMED] if row.percent]
     count = "1 op type" if len(rows) == 1 else f"{len(rows)} op types"
+    unit = "GPU" if has_gpu else "CPU"
     if not named:
-        return f"{count} ran, none with {'GPU' if has_gpu else 'CPU'} time of its own."
-    first, *others = [f"{row.op_type} {{}}{row.percent:.0f} %" for row in named]
-    took = first.format("takes ") + f" of the {'GPU' if has_gpu else 'CPU'} time"
-    return ", ".join([took, *(other.format("") for other in others)]) + f"; {count} ran."
+        return [plain(f"{count} ran, none with {unit} time of its own.")]
+    parts: list[TextPart] = []
+    for row in named:
+        took = f" {share(row.percent)}" if parts else f" takes {share(row.percent)} of the {unit} time"
+        parts += [plain(", ")] if parts else []
+        parts += [TextPart(row.op_type, "op_type", row.op_type), plain(took)]
+    return [*parts, plain(f"; {count} ran.")]

@@ -22,6 +22,7 @@ from tb_dlprof_plugin.pages.common import (
     selected_range,
 )
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
+from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
 from tb_dlprof_plugin.pages.tensor_core_reasons import main_reason
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -32,6 +33,7 @@ class OpsPage(msgspec.Struct, frozen=True):
 
     ref: RunRef
     headline: str
+    headline_parts: list[TextPart]
     range: SelectedRange
     has_gpu: bool
     rows: list[OpRow]
@@ -100,9 +102,11 @@ def ops_page(view: ProfileView, ref: RunRef, selection: Selection) -> OpsPage:
     """All ops of the selected iterations."""
     rows = op_rows(view, selection)
     has_gpu = view.profile.has_gpu
+    headline = _headline(rows, has_gpu)
     return OpsPage(
         ref=ref,
-        headline=_headline(rows, has_gpu),
+        headline=text_of(headline),
+        headline_parts=headline,
         range=selected_range(view, selection),
         has_gpu=has_gpu,
         rows=rows,
@@ -228,17 +232,36 @@ def _usual_op(view: ProfileView, selection: Selection) -> Ints:
     return result
 
 
-def _headline(rows: list[OpRow], has_gpu: bool) -> str:
+_LARGEST = 10
+"""Ops whose share the headline gives together."""
+
+
+def _headline(rows: list[OpRow], has_gpu: bool) -> list[TextPart]:
     if not rows:
-        return "No op was called in the selected iterations."
-    first = rows[0]
+        return [plain("No op was called in the selected iterations.")]
+    on_gpu = has_gpu and rows[0].gpu_percent is not None
+    largest = sorted(rows, key=lambda row: -time_of(row, on_gpu))
+    by_type = times_by_type(rows, on_gpu)
+    whole = sum(by_type.values())
+    lead = [plain("None of the ops ran on the GPU. ")] if has_gpu and not on_gpu else []
+    if not whole:
+        return [*lead, plain(f"{len(rows)} ops ran, in no time that was recorded.")]
+    op_type, time = next(iter(by_type.items()))
+    first = largest[0]
     where = f"{first.name} ({first.direction})" if first.direction else first.name
-    ran = "1 op ran" if len(rows) == 1 else f"{len(rows)} ops ran"
-    if has_gpu and first.gpu_percent is not None:
-        return f"{ran}; {where} takes the most GPU time, {share(first.gpu_percent, 1)}."
-    part = percent(first.cpu_total_ns, sum(row.cpu_total_ns for row in rows))
-    idle = ", and none of them on the GPU" if has_gpu else ""
-    return f"{ran}{idle}; {where} takes the most CPU time, {share(part, 1)}."
+    took = share(percent(time_of(first, on_gpu), whole), 1)
+    of_first = [TextPart(where, "op", first.id), plain(f" takes most, {took}.")]
+    if len(rows) > _LARGEST:
+        ten = share(percent(sum(time_of(row, on_gpu) for row in largest[:_LARGEST]), whole))
+        of_ops = f"the ten largest of {len(rows)} ops take {ten}. "
+    else:
+        of_ops = "1 op ran. " if len(rows) == 1 else f"{len(rows)} ops ran. "
+    return [
+        *lead,
+        TextPart(op_type, "op_type", op_type),
+        plain(f" takes {share(percent(time, whole))} of the {'GPU' if on_gpu else 'CPU'} time; {of_ops}"),
+        *of_first,
+    ]
 
 
 def _shapes(view: ProfileView, selection: Selection, group: int) -> list[OpShapes]:

@@ -27,6 +27,8 @@ export type MemoryCategoryKey = "before" | "activations" | "gradients" | "optimi
 
 export type MemoryGroupKind = "group" | "before" | "outside";
 
+export type Named = "op" | "op_type" | "module" | "kernel" | "";
+
 export type OffReason = "gpu_has_none" | "no_tensor_core_kernel" | "dtype" | "unknown" | "too_small" | "amp_off_for_op" | "fp32_tf32_off" | "alignment" | "library_choice" | "layout" | "helpers";
 
 export type Pace = "gpu" | "cpu" | "mixed" | "unknown";
@@ -385,10 +387,18 @@ export interface Overview {
   notes: NoteItem[];
 }
 
+/** A piece of a sentence. With a `kind` it is the name of the item of this `id`; an op type's id is its name. */
+export interface TextPart {
+  text: string;
+  kind: Named;
+  id: string;
+}
+
 /** `rows` by falling GPU time (CPU time without a GPU); `total_rows` counts those before the row limit. */
 export interface OpsPage {
   ref: RunRef;
   headline: string;
+  headline_parts: TextPart[];
   range: SelectedRange;
   has_gpu: boolean;
   rows: OpRow[];
@@ -429,6 +439,7 @@ export interface OpTypeRow {
 export interface OpTypesPage {
   ref: RunRef;
   headline: string;
+  headline_parts: TextPart[];
   range: SelectedRange;
   has_gpu: boolean;
   by_type: Slice[];
@@ -542,6 +553,7 @@ export interface ModuleRow {
 export interface ModulesPage {
   ref: RunRef;
   headline: string;
+  headline_parts: TextPart[];
   range: SelectedRange;
   has_gpu: boolean;
   model: string;
@@ -593,6 +605,7 @@ export interface KernelRow {
 export interface KernelsPage {
   ref: RunRef;
   headline: string;
+  headline_parts: TextPart[];
   range: SelectedRange;
   has_gpu: boolean;
   by_family: Slice[];
@@ -723,6 +736,7 @@ export interface GapRow {
 export interface LaunchesPage {
   ref: RunRef;
   headline: string;
+  headline_parts: TextPart[];
   step: StepFigures;
   step_words: string;
   range: SelectedRange;

@@ -13,11 +13,13 @@ interface PageHeadProps {
   title: string;
   subtitle?: string;
   headline: string;
+  /** The same sentence with links, where it has some. */
+  linked?: ComponentChildren;
   range?: SelectedRange;
   children?: ComponentChildren;
 }
 
-export function PageHead({ title, subtitle, headline, range, children }: PageHeadProps) {
+export function PageHead({ title, subtitle, headline, linked, range, children }: PageHeadProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only as the page comes up: a later headline is no arrival.
   useEffect(() => {
@@ -39,7 +41,7 @@ export function PageHead({ title, subtitle, headline, range, children }: PageHea
         {title}
       </h1>
       <p class="headline" data-testid="headline">
-        {headline}
+        {linked ?? headline}
       </p>
       {subtitle && <p class="subtitle">{subtitle}</p>}
       {range && <RecordingTrust />}

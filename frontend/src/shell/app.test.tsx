@@ -217,6 +217,7 @@ describe("each page draws its answer", () => {
       op_types: {
         ref: fixtures.ref,
         headline: "conv2d takes 78 % of the GPU time.",
+        headline_parts: [{ text: "conv2d takes 78 % of the GPU time.", kind: "", id: "" }],
         range: fixtures.ops.range,
         has_gpu: true,
         by_type: [{ key: `type:${type}`, label: type, value_ns: 900_000, percent: 100 }],

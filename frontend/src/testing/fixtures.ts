@@ -365,7 +365,11 @@ export const overviewWithoutGpu: Overview = {
 
 export const ops: OpsPage = {
   ref,
-  headline: "320 ops ran; layer1.0.conv1/aten::cudnn_convolution takes the most GPU time, 21 %.",
+  headline: "conv2d takes 78 % of the GPU time; 320 ops ran.",
+  headline_parts: [
+    { text: "conv2d", kind: "op_type", id: "conv2d" },
+    { text: " takes 78 % of the GPU time; 320 ops ran.", kind: "", id: "" },
+  ],
   range,
   has_gpu: true,
   rows: opRows,
@@ -463,6 +467,13 @@ const kernelRow = (index: number): KernelRow => ({
 export const kernels: KernelsPage = {
   ref,
   headline: "Convolution kernels take 61 % of the GPU time, Tensor Core kernels 11 %. 48 kernels ran.",
+  headline_parts: [
+    {
+      text: "Convolution kernels take 61 % of the GPU time, Tensor Core kernels 11 %. 48 kernels ran.",
+      kind: "",
+      id: "",
+    },
+  ],
   range,
   has_gpu: true,
   by_family: slices([

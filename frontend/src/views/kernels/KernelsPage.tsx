@@ -5,6 +5,7 @@ import { usePageFilter, useOwn } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
 import { CoverageLine } from "../../components/CoverageLine";
 import { EmptyMessage } from "../../components/Message";
+import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
 import { CutName } from "../../components/CutName";
 import { PartsBar } from "../../components/PartsBar";
@@ -189,7 +190,7 @@ export function KernelsPage({ data }: { data: KernelsData }) {
   }
   return (
     <>
-      <PageHead title="Kernels" headline={data.headline} range={data.range} />
+      <PageHead title="Kernels" headline={data.headline} linked={<HeadlineText parts={data.headline_parts} />} range={data.range} />
       {data.by_family.length > 0 && (
         <Card title={<Term of="kernelFamily">Kernel time by family</Term>} testId="kernels-by-family">
           <PartsBar name="Kernel time by family" slices={data.by_family} context="family" />

@@ -7,6 +7,7 @@ import { Card } from "../../components/Card";
 import { IterationBars, stepLine } from "../../features/chart/IterationBars";
 import { Legend } from "../../components/Legend";
 import { EmptyMessage } from "../../components/Message";
+import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
 import { UnitNote } from "../../features/UnitNote";
 import { PartsBar } from "../../components/PartsBar";
@@ -38,7 +39,7 @@ export function LaunchesPage({ data }: { data: LaunchesData }) {
   }
   return (
     <>
-      <PageHead title="Launches" headline={data.headline} range={data.range} />
+      <PageHead title="Launches" headline={data.headline} linked={<HeadlineText parts={data.headline_parts} />} range={data.range} />
       <LaunchFigures figures={data.figures} step={data.step} stepWords={data.step_words} />
       <IdleTime data={data} />
       <Iterations data={data} />

@@ -83,6 +83,15 @@ describe("the Modules page", () => {
     expect(texts).toEqual(["50.0 %", "50.0 %", "50.0 %", "unknown", "–", "–"]);
   });
 
+  it("selects the module that its first sentence names", async () => {
+    await draw(modules);
+    const headline = byId("headline")!;
+    expect(headline.textContent).toBe(modules.headline);
+    await click(headline.querySelector("button.link"));
+    expect(moduleParam.value).toBe("layer1");
+    expect(byId("module-detail")).not.toBeNull();
+  });
+
   it("zooms to a clicked module, selects it in the table and leads back", async () => {
     await draw(modules);
     await click(cells()[2]);

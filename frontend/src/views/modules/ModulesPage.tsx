@@ -7,6 +7,7 @@ import { Card } from "../../components/Card";
 import { number, text } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
 import { CoverageLine } from "../../components/CoverageLine";
+import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
@@ -27,7 +28,7 @@ import { modulesTable } from "./params";
 export function ModulesPage({ data }: { data: ModulesData }) {
   return (
     <>
-      <PageHead title="Modules" headline={data.headline} range={data.range}>
+      <PageHead title="Modules" headline={data.headline} linked={<HeadlineText parts={data.headline_parts} />} range={data.range}>
         {data.from_stacks && (
           <p class="muted">
             The modules were read from Python stacks: a path names the class and number of each instance, not the

@@ -6,17 +6,12 @@ import { CoverageLine } from "../../components/CoverageLine";
 import { PartsBar } from "../../components/PartsBar";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
+import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
 import { DEFINITIONS } from "../../format/definitions";
-import { goTo } from "../../state/navigate";
-import { filterParam, opParam } from "../../state/sharedParams";
-import { opsTable } from "../ops/params";
 import { opTypeColumns } from "./columns";
 import { opTypesTable } from "./params";
-
-/** The ops of one type, whatever the pages were filtered to. */
-export const showType = (type: string): void =>
-  goTo("ops", opsTable.toRowsOf("type", type), opParam.to(null), filterParam.to(null));
+import { showType } from "./showType";
 
 export function OpTypesPage({ data }: { data: OpTypesData }) {
   const columns = useMemo(() => opTypeColumns(data.has_gpu), [data.has_gpu]);
@@ -27,7 +22,7 @@ export function OpTypesPage({ data }: { data: OpTypesData }) {
   );
   return (
     <>
-      <PageHead title="Op types" headline={data.headline} range={data.range} />
+      <PageHead title="Op types" headline={data.headline} linked={<HeadlineText parts={data.headline_parts} />} range={data.range} />
       {data.by_type.length > 0 && (
         <Card
           title={<Term of={definition}>{data.has_gpu ? "GPU" : "CPU"} time by op type</Term>}

@@ -4,6 +4,7 @@ import type { OpsPage as OpsData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn } from "../filter/usePageFilter";
 import { CoverageLine } from "../../components/CoverageLine";
+import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
 import { DataTable } from "../../components/table/DataTable";
 import { opColumns } from "../opColumns";
@@ -26,7 +27,7 @@ export function OpsPage({ data }: { data: OpsData }) {
   const rows = inModule === null ? own : held;
   return (
     <>
-      <PageHead title="Ops" headline={data.headline} range={data.range} />
+      <PageHead title="Ops" headline={data.headline} linked={<HeadlineText parts={data.headline_parts} />} range={data.range} />
       <FilterChip filter={filter} shown={rows.length} known={data.rows.length} of="ops" />
       <div class={opParam.value === null ? "" : "split"}>
         <DataTable
