@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Literal
 
 import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTotals, kernel_totals
+from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTotals, totals_of
 from tb_dlprof_plugin.model.formatting import share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
 from tb_dlprof_plugin.pages.common import VERDICTS, Coverage, SelectedRange, Slice, Verdict, coverage_of, selected_range
+from tb_dlprof_plugin.pages.related import groups_of
 from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -55,10 +57,19 @@ class KernelRow(msgspec.Struct, frozen=True):
     ops: list[KernelOp]
 
 
+class KernelScope(msgspec.Struct, frozen=True):
+    """The op (by id) or module (by key) whose launches alone are counted."""
+
+    kind: Literal["op", "module"]
+    id: str
+    name: str
+
+
 class KernelsPage(msgspec.Struct, frozen=True):
-    """``rows`` by falling time; ``by_family`` sums them per kind of work."""
+    """``rows`` by falling time; ``by_family`` sums them per kind of work. ``scope`` is None for all launches."""
 
     ref: RunRef
+    scope: KernelScope | None
     headline: str
     headline_parts: list[TextPart]
     range: SelectedRange
@@ -73,13 +84,32 @@ _OPS_PER_KERNEL = 5
 
 
 def kernels_page(view: ProfileView, ref: RunRef, selection: Selection) -> KernelsPage:
-    """All kernels, copies and sets that the selected iterations launched."""
+    """Everything that the selected iterations launched."""
+    return _page(view, ref, selection, view.selected_launches(selection), None)
+
+
+def kernels_of(
+    view: ProfileView, ref: RunRef, selection: Selection, kind: Literal["op", "module"], subject: str
+) -> KernelsPage:
+    """What an op or a module launched in the selected iterations: calls, times and shares are its own.
+
+    Raises:
+        KeyError: the recording has no item of this kind and id.
+    """
+    mine, name = groups_of(view, kind, subject)
+    groups = view.launch_group
+    selected: Bools = view.selected_launches(selection) & (groups >= 0) & mine[groups]
+    return _page(view, ref, selection, selected, KernelScope(kind, subject, name))
+
+
+def _page(
+    view: ProfileView, ref: RunRef, selection: Selection, selected: Bools, scope: KernelScope | None
+) -> KernelsPage:
     profile, strings, kernels = view.profile, view.profile.strings, view.profile.kernels
-    totals = kernel_totals(view, selection)
+    totals = totals_of(view, np.flatnonzero(selected))
     whole = int(totals.total_ns.sum())
     called = np.flatnonzero(totals.calls > 0)
     called = called[np.argsort(-totals.total_ns[called], kind="stable")]
-    selected = view.selected_launches(selection)
     rows = _told_apart([_row(view, selected, totals, int(kernel), whole) for kernel in called])
     families = np.bincount(kernels.family, weights=totals.total_ns, minlength=len(strings)).astype(np.int64)
     by_family = [
@@ -87,9 +117,10 @@ def kernels_page(view: ProfileView, ref: RunRef, selection: Selection) -> Kernel
         for i in np.argsort(-families, kind="stable").tolist()
         if families[i] > 0
     ]
-    headline = _headline(rows, by_family, profile.has_gpu)
+    headline = _headline(rows, by_family, profile.has_gpu, scope)
     return KernelsPage(
         ref=ref,
+        scope=scope,
         headline=text_of(headline),
         headline_parts=headline,
         range=selected_range(view, selection),
@@ -186,7 +217,9 @@ _LARGEST = 10
 """Kernels whose share the headline gives together."""
 
 
-def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool) -> list[TextPart]:
+def _headline(
+    rows: list[KernelRow], families: list[Slice], has_gpu: bool, scope: KernelScope | None
+) -> list[TextPart]:
     if not has_gpu:
         return [plain("Nothing ran on a GPU in this recording.")]
     if not rows:
@@ -195,6 +228,8 @@ def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool) -> li
     first = families[0].label
     what = _FAMILIES.get(first, f"{first} kernels")
     text = f"{what.capitalize()} take {share(families[0].percent)} of the GPU time, "
+    if scope is not None:
+        text = f"Of {scope.name} alone: {what} take {share(families[0].percent)} of its GPU time, "
     unknown = percent(time["unknown"], sum(time.values())) or 0.0
     known = unknown < UNKNOWN_KERNELS_PERCENT
     text += f"Tensor Core kernels {share(percent(time['yes'], sum(time.values())) if known else None)}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.launches import launch_columns
 from tb_dlprof_plugin.metrics.ops import OpTotals, group_precisions, input_precisions, op_totals
+from tb_dlprof_plugin.metrics.roofline import roofline
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text, share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
@@ -85,13 +89,39 @@ class OpIteration(msgspec.Struct, frozen=True):
     longest_ns: int
 
 
+class OpRate(msgspec.Struct, frozen=True):
+    """Where the op's matrix routines are under the GPU's roofs; None is unknown.
+
+    ``percent_of_ceiling`` may exceed 100: Winograd and FFT convolutions multiply less often than the FLOPs assume.
+    """
+
+    flops_per_second: float | None
+    ceiling_flops_per_second: float | None
+    percent_of_ceiling: float | None
+    bound: Literal["compute", "memory", "unknown"]
+
+
+class OpLaunches(msgspec.Struct, frozen=True):
+    """Kernels, copies and sets that the op launched: how many, how many of known delay, and their delays (ns)."""
+
+    launches: int
+    timed: int
+    mean_delay_ns: int | None
+    max_delay_ns: int | None
+
+
 class OpDetail(msgspec.Struct, frozen=True):
-    """One selected op; ``bars_note`` explains ``iterations`` if each covers several."""
+    """One selected op; ``bars_note`` explains ``iterations`` if each covers several.
+
+    ``rate`` is None without matrix routines on the GPU.
+    """
 
     ref: RunRef
     range: SelectedRange
     row: OpRow
     eligibility_reason: str
+    rate: OpRate | None
+    launches: OpLaunches
     shapes: list[OpShapes]
     kernels: list[OpKernel]
     iterations: list[OpIteration]
@@ -184,6 +214,8 @@ def op_detail(view: ProfileView, ref: RunRef, selection: Selection, op_id: str) 
         range=selected_range(view, selection),
         row=row,
         eligibility_reason=eligibility_reason(view, selection, group, row.tc_eligible),
+        rate=_rate(view, selection, group),
+        launches=_launches(view, selection, group),
         shapes=_shapes(view, selection, group),
         kernels=_kernels(view, selection, group),
         iterations=_iterations(view, group),
@@ -262,6 +294,30 @@ def _headline(rows: list[OpRow], has_gpu: bool) -> list[TextPart]:
         plain(f" takes {share(percent(time, whole))} of the {'GPU' if on_gpu else 'CPU'} time; {of_ops}"),
         *of_first,
     ]
+
+
+def _rate(view: ProfileView, selection: Selection, group: int) -> OpRate | None:
+    row = next((row for row in roofline(view, selection).rows if row.group == group), None)
+    if row is None or not view.profile.has_gpu:
+        return None
+    return OpRate(
+        flops_per_second=row.rate,
+        ceiling_flops_per_second=row.ceiling,
+        percent_of_ceiling=row.percent,
+        bound="unknown" if row.memory_bound is None else "memory" if row.memory_bound else "compute",
+    )
+
+
+def _launches(view: ProfileView, selection: Selection, group: int) -> OpLaunches:
+    rows = np.flatnonzero((view.launch_group == group) & view.selected_launches(selection))
+    delays = launch_columns(view, view.selection()).delay_ns[rows]
+    known = delays[delays >= 0]
+    return OpLaunches(
+        launches=len(rows),
+        timed=len(known),
+        mean_delay_ns=round(float(known.mean())) if len(known) else None,
+        max_delay_ns=int(known.max()) if len(known) else None,
+    )
 
 
 def _shapes(view: ProfileView, selection: Selection, group: int) -> list[OpShapes]:

@@ -448,6 +448,26 @@ export interface OpTypesPage {
   coverage: Coverage;
 }
 
+/**
+ * Where the op's matrix routines are under the GPU's roofs; None is unknown.
+ *
+ * `percent_of_ceiling` may exceed 100: Winograd and FFT convolutions multiply less often than the FLOPs assume.
+ */
+export interface OpRate {
+  flops_per_second: number | null;
+  ceiling_flops_per_second: number | null;
+  percent_of_ceiling: number | null;
+  bound: Bound;
+}
+
+/** Kernels, copies and sets that the op launched: how many, how many of known delay, and their delays (ns). */
+export interface OpLaunches {
+  launches: number;
+  timed: number;
+  mean_delay_ns: number | null;
+  max_delay_ns: number | null;
+}
+
 /** The calls of an op with one set of input shapes and data types. */
 export interface OpShapes {
   shapes: string;
@@ -490,12 +510,18 @@ export interface OpIteration {
   longest_ns: number;
 }
 
-/** One selected op; `bars_note` explains `iterations` if each covers several. */
+/**
+ * One selected op; `bars_note` explains `iterations` if each covers several.
+ *
+ * `rate` is None without matrix routines on the GPU.
+ */
 export interface OpDetail {
   ref: RunRef;
   range: SelectedRange;
   row: OpRow;
   eligibility_reason: string;
+  rate: OpRate | null;
+  launches: OpLaunches;
   shapes: OpShapes[];
   kernels: OpKernel[];
   iterations: OpIteration[];
@@ -564,6 +590,13 @@ export interface ModulesPage {
   coverage: Coverage;
 }
 
+/** The op (by id) or module (by key) whose launches alone are counted. */
+export interface KernelScope {
+  kind: "module" | "op";
+  id: string;
+  name: string;
+}
+
 /** An op that launched the kernel. */
 export interface KernelOp {
   id: string;
@@ -601,9 +634,10 @@ export interface KernelRow {
   ops: KernelOp[];
 }
 
-/** `rows` by falling time; `by_family` sums them per kind of work. */
+/** `rows` by falling time; `by_family` sums them per kind of work. `scope` is None for all launches. */
 export interface KernelsPage {
   ref: RunRef;
+  scope: KernelScope | null;
   headline: string;
   headline_parts: TextPart[];
   range: SelectedRange;
@@ -986,8 +1020,8 @@ export interface MatchLane {
 
 /**
  * `count` events match, of which the first `shown` in time are in `lanes`; `on_gpu` of them are GPU work,
- * which takes `gpu_ns`. `first` is the one to show first: the longest outermost call of an op or the longest
- * launch of a kernel, the first in time of a text.
+ * which takes `gpu_ns`. `first` is the one to show first: the longest work of an op on the GPU, without any
+ * its longest call; the longest launch of a kernel; the first in time of a text.
  */
 export interface TimelineMatches {
   count: number;
@@ -2188,7 +2222,7 @@ export interface Routes {
   op: OpDetail;
   /** The modules of the model. */
   modules: ModulesPage;
-  /** The kernels. */
+  /** The kernels, of all ops or of one. */
   kernels: KernelsPage;
   /** Launches and idle time of the GPU. */
   launches: LaunchesPage;
@@ -2266,6 +2300,12 @@ export interface RangeQuery extends ProfileQuery {
 /** An op by its id. */
 export interface OpQuery extends RangeQuery {
   id: string;
+}
+
+/** Of all launches, or of those of one op (an id) or one module (a key). */
+export interface KernelsQuery extends RangeQuery {
+  op?: string | null;
+  module?: string | null;
 }
 
 /** `iteration` is an index; by default that of median length in the range. */
@@ -2360,7 +2400,7 @@ export interface Queries {
   op_types: RangeQuery;
   op: OpQuery;
   modules: RangeQuery;
-  kernels: RangeQuery;
+  kernels: KernelsQuery;
   launches: RangeQuery;
   timeline: TimelineQuery;
   timeline_events: TimelineEventsQuery;

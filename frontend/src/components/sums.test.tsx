@@ -1,9 +1,6 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { describe, expect, it } from "vitest";
-import type { SelectedRange } from "../api/types";
-import { unitText } from "../features/UnitNote";
-import { stepsOf } from "../state/shownRange";
 import { toCsv, toJson } from "./export/formats";
 import { columnsPerStep, SumsContext } from "./sums";
 import type { Column } from "./table/columns";
@@ -79,22 +76,5 @@ describe("sums over the iterations", () => {
     expect([40, 43, 1, null].map((calls) => text(calls, "count", 10))).toEqual(["4", "4.3", "0.1", "unknown"]);
     expect(text(1, "count", 30)).toBe("<0.1");
     expect([text(20_000_000, "ns", 10), text(20_000_000, "ns", 1)]).toEqual(["2.00 ms", "20.0 ms"]);
-  });
-
-  it("stay totals where no step was found", () => {
-    const range: SelectedRange = {
-      first: 0,
-      last: 9,
-      total: 10,
-      first_number: 3,
-      last_number: 12,
-      found_by: "profiler_step",
-    };
-    expect([stepsOf(range), stepsOf({ ...range, found_by: "none" })]).toEqual([10, 1]);
-    expect([unitText(range, 10), unitText(range, 1), unitText({ ...range, found_by: "none" }, 1)]).toEqual([
-      "per step, mean of 10",
-      "total of 10 iterations",
-      "total of the recording",
-    ]);
   });
 });

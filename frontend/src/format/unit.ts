@@ -1,8 +1,26 @@
 /** A value with the unit that the page data names, in; text out. */
 import { exactNs, formatNs } from "./duration";
-import { formatBytes, formatCount, formatCountPerStep, formatExact, formatFlops, formatPercent, formatRate, formatRatio } from "./number";
+import {
+  formatBytes,
+  formatCount,
+  formatCountPerStep,
+  formatExact,
+  formatFlops,
+  formatPercent,
+  formatRate,
+  formatRatio,
+} from "./number";
 
-export type Unit = "ns" | "percent" | "count" | "count_per_step" | "bytes" | "ratio" | "per_second" | "flops" | "flops_per_second";
+export type Unit =
+  | "ns"
+  | "percent"
+  | "count"
+  | "count_per_step"
+  | "bytes"
+  | "ratio"
+  | "per_second"
+  | "flops"
+  | "flops_per_second";
 
 export function formatUnit(value: number | null, unit: Unit): string {
   switch (unit) {

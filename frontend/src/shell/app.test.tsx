@@ -159,6 +159,8 @@ describe("each page draws its answer", () => {
   it("Ops with the selected op next to the table", async () => {
     await open(hash({ page: "ops", run: "resnet50/fp32", op: "op1" }));
     expect(byId("op-detail")?.textContent).toContain("which is off");
+    expect(byId("op-detail")?.textContent).toContain("Of the roof50.0 %");
+    expect(byId("op-detail")?.textContent).toContain("Kernel calls2Mean delay40.0 µsLongest delay90.0 µs");
     expect(byId("op-detail")?.querySelectorAll("canvas, .chart")).toHaveLength(1);
     expect(root.querySelector("tr.selected")?.textContent).toContain("convolution_backward");
     // 320 rows: only those in sight are drawn.

@@ -6,7 +6,7 @@ import type { ComponentType } from "preact";
 import type { Route, Routes } from "../api/source";
 import type { Queries, RangeQuery, RunEntry } from "../api/types";
 import type { AnyParam } from "../state/param";
-import { SHARED_PARAMS } from "../state/sharedParams";
+import { filterParam, SHARED_PARAMS } from "../state/sharedParams";
 import { PAGES, type Page } from "../state/pages";
 import { AdvicePage } from "../views/advice/AdvicePage";
 import { ADVICE_PARAMS } from "../views/advice/params";
@@ -36,6 +36,12 @@ import { kernelsTable } from "../views/kernels/params";
 import { tensorCoresTable } from "../views/tensor_cores/params";
 import { rooflineTable } from "../views/roofline/params";
 import { LAUNCHES_PARAMS } from "../views/launches/params";
+
+/** The kernels of the op or module that the pages are filtered to: calls and times are its own. */
+function ownKernels(): { op: string | null; module: string | null } {
+  const about = filterParam.value;
+  return { op: about?.kind === "op" ? about.id : null, module: about?.kind === "module" ? about.id : null };
+}
 
 /** All parameters that a route has in addition to run and range; null leaves one to the server. */
 type OwnQuery<R extends Route> = Required<Omit<Queries[R], keyof RangeQuery>>;
@@ -115,7 +121,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     key: "k",
     sums: true,
     params: kernelsTable.params,
-    query: { route: "kernels" },
+    query: { route: "kernels", own: ownKernels },
     component: KernelsPage,
   },
   launches: {

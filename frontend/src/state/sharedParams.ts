@@ -41,4 +41,14 @@ export const moduleParam = textParam("module", { namesOne: true });
 
 export const kernelParam = textParam("kernel", { ofRun: true, namesOne: true });
 
-export const SHARED_PARAMS = [pageParam, profileParam, rangeParam, unitParam, columnsParam, opParam, filterParam, moduleParam, kernelParam];
+export const SHARED_PARAMS = [
+  pageParam,
+  profileParam,
+  rangeParam,
+  unitParam,
+  columnsParam,
+  opParam,
+  filterParam,
+  moduleParam,
+  kernelParam,
+];

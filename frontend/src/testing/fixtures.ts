@@ -382,6 +382,13 @@ export const op: OpDetail = {
   range,
   row: opRows[1]!,
   eligibility_reason: "A convolution with 256 input channels; Tensor Cores take FP32 only as TF32, which is off.",
+  rate: {
+    flops_per_second: 5e13,
+    ceiling_flops_per_second: 1e14,
+    percent_of_ceiling: 50,
+    bound: "compute",
+  },
+  launches: { launches: 20, timed: 20, mean_delay_ns: 40_000, max_delay_ns: 90_000 },
   shapes: [
     {
       shapes: "[[64, 256, 56, 56], [64, 256, 1, 1]]",
@@ -465,6 +472,7 @@ const kernelRow = (index: number): KernelRow => ({
 });
 
 export const kernels: KernelsPage = {
+  scope: null,
   ref,
   headline: "Convolution kernels take 61 % of the GPU time, Tensor Core kernels 11 %. 48 kernels ran.",
   headline_parts: [

@@ -26,7 +26,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       definition: DEFINITIONS.gpuPercent,
       value: (row) => row.gpu_percent,
       unit: "percent",
-      width: "74px",
+      width: "110px",
     },
   ];
   const cpu: Column<OpRow>[] = [
@@ -124,7 +124,15 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       filter: "choice",
       width: "104px",
     },
-    { id: "type", tasks: ["time", "tensor_cores"], header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, filter: "choice", width: "150px" },
+    {
+      id: "type",
+      tasks: ["time", "tensor_cores"],
+      header: "Op type",
+      definition: DEFINITIONS.opType,
+      value: (row) => row.op_type,
+      filter: "choice",
+      width: "150px",
+    },
     ...(hasGpu ? cpu : []),
     {
       id: "role",

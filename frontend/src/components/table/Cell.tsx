@@ -23,8 +23,9 @@ export function Cell<Row>({ column, row, first, onSelect, lead, whole }: CellPro
     if (column.unit)
       content = <Value value={value as number | null} unit={column.unit} missing={column.missing ?? "unknown"} />;
     else if (value === null) content = <span class="missing">{column.missing ?? "unknown"}</span>;
-    else content = first ? <CutName name={String(value)} /> : value;
+    else content = value;
   }
+  if (first && typeof content === "string") content = <CutName name={content} />;
   if (onSelect) {
     content = (
       <button

@@ -51,16 +51,7 @@ interface DataTableProps<Row> {
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const {
-    name,
-    rows,
-    rowId,
-    selected = null,
-    onSelect,
-    totalRows = rows.length,
-    plain = false,
-    arrange,
-  } = props;
+  const { name, rows, rowId, selected = null, onSelect, totalRows = rows.length, plain = false, arrange } = props;
   const all = useColumns(props.columns);
   const [own, setOwn] = useState<TableState>(AS_AT_FIRST);
   const kept = props.options?.value ?? own;
@@ -78,7 +69,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   );
   const tasks = useMemo(() => (plain ? [] : tasksOf(all)), [all, plain]);
   const chosen = props.options?.task?.value ?? null;
-  const task = tasks.length === 0 ? "all" : tasks.find((one) => one === chosen) ?? props.firstTask ?? tasks[0]!;
+  const task = tasks.length === 0 ? "all" : (tasks.find((one) => one === chosen) ?? props.firstTask ?? tasks[0]!);
   const used = [sortedBy, ...filters.map(({ id }) => id)].join(" ");
   const columns = useMemo(() => columnsOf(all, task, new Set(used.split(" "))), [all, task, used]);
   const model = useMemo(() => createModel(all, rows), [all, rows]);
@@ -208,7 +199,12 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                 const direction = sorting ? (sorting.desc ? "descending" : "ascending") : undefined;
                 return (
                   <th key={column.id} scope="col" aria-sort={direction} class={column.unit ? "right" : ""}>
-                    <button type="button" class="sort" data-tip={column.perStep ? `${column.definition} ${PER_STEP}` : column.definition} onClick={() => sortBy(column)}>
+                    <button
+                      type="button"
+                      class="sort"
+                      data-tip={column.perStep ? `${column.definition} ${PER_STEP}` : column.definition}
+                      onClick={() => sortBy(column)}
+                    >
                       {column.header}
                       <span class="sort-mark" aria-hidden="true">
                         {sorting ? (sorting.desc ? " ▾" : " ▴") : ""}

@@ -55,7 +55,7 @@ const COLUMNS: Column<KernelRow>[] = [
     definition: DEFINITIONS.kernelPercent,
     value: (row) => row.percent,
     unit: "percent",
-    width: "76px",
+    width: "110px",
   },
   {
     id: "calls",
@@ -114,8 +114,24 @@ const COLUMNS: Column<KernelRow>[] = [
     cell: (row) => (row.kind === "kernel" ? undefined : <span class="missing">–</span>),
     width: "100px",
   },
-  { id: "min", tasks: ["time"], header: "Min", definition: DEFINITIONS.minTime, value: (row) => row.min_ns, unit: "ns", width: "90px" },
-  { id: "max", tasks: ["time"], header: "Max", definition: DEFINITIONS.maxTime, value: (row) => row.max_ns, unit: "ns", width: "90px" },
+  {
+    id: "min",
+    tasks: ["time"],
+    header: "Min",
+    definition: DEFINITIONS.minTime,
+    value: (row) => row.min_ns,
+    unit: "ns",
+    width: "90px",
+  },
+  {
+    id: "max",
+    tasks: ["time"],
+    header: "Max",
+    definition: DEFINITIONS.maxTime,
+    value: (row) => row.max_ns,
+    unit: "ns",
+    width: "90px",
+  },
   {
     id: "kind",
     tasks: ["shapes"],
@@ -179,7 +195,10 @@ const COLUMNS: Column<KernelRow>[] = [
 export function KernelsPage({ data }: { data: KernelsData }) {
   const selected = data.rows.find((row) => row.id === kernelParam.value) ?? null;
   const filter = usePageFilter();
-  const rows = useOwn(data.rows, filter, (row, { kernels }) => kernels.has(row.id));
+  const own = useOwn(data.rows, filter, (row, { kernels }) => kernels.has(row.id));
+  // An exported file has the rows of all ops alone.
+  const scoped = data.scope !== null;
+  const rows = scoped ? data.rows : own;
   if (!data.has_gpu && data.rows.length === 0) {
     return (
       <>
@@ -190,7 +209,12 @@ export function KernelsPage({ data }: { data: KernelsData }) {
   }
   return (
     <>
-      <PageHead title="Kernels" headline={data.headline} linked={<HeadlineText parts={data.headline_parts} />} range={data.range} />
+      <PageHead
+        title="Kernels"
+        headline={data.headline}
+        linked={<HeadlineText parts={data.headline_parts} />}
+        range={data.range}
+      />
       {data.by_family.length > 0 && (
         <Card title={<Term of="kernelFamily">Kernel time by family</Term>} testId="kernels-by-family">
           <PartsBar name="Kernel time by family" slices={data.by_family} context="family" />
@@ -200,7 +224,10 @@ export function KernelsPage({ data }: { data: KernelsData }) {
         filter={filter}
         shown={rows.length}
         known={data.rows.length}
-        of="kernels"
+        alone={scoped}
+        of={
+          scoped ? "kernels, with their calls and times in it alone" : "kernels, with their calls and times in all ops"
+        }
         none="It launched no kernel in these iterations."
       />
       <div class={selected ? "split" : ""}>

@@ -39,7 +39,12 @@ export function LaunchesPage({ data }: { data: LaunchesData }) {
   }
   return (
     <>
-      <PageHead title="Launches" headline={data.headline} linked={<HeadlineText parts={data.headline_parts} />} range={data.range} />
+      <PageHead
+        title="Launches"
+        headline={data.headline}
+        linked={<HeadlineText parts={data.headline_parts} />}
+        range={data.range}
+      />
       <LaunchFigures figures={data.figures} step={data.step} stepWords={data.step_words} />
       <IdleTime data={data} />
       <Iterations data={data} />

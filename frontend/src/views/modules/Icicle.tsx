@@ -90,7 +90,11 @@ export function Icicle({ tree, model, hasGpu, top, selected, device, direction, 
             role="treeitem"
             aria-level={cell.level + 1}
             aria-selected={cell.merged === 0 && cell.key === selected}
-            aria-label={cell.merged > 0 ? mergedText(cell, iterations) : `${labelOf(cell.row, model)}, ${formatNs(cell.ns / iterations)}`}
+            aria-label={
+              cell.merged > 0
+                ? mergedText(cell, iterations)
+                : `${labelOf(cell.row, model)}, ${formatNs(cell.ns / iterations)}`
+            }
             class={`icicle-cell${cell.merged > 0 ? " icicle-merged" : isUnknown(cell.row) ? " icicle-unknown" : ""}`}
             tabIndex={index === focused ? 0 : -1}
             data-tip={cell.merged > 0 ? mergedText(cell, iterations) : describe(cell.row, model, hasGpu, iterations)}

@@ -28,7 +28,12 @@ import { modulesTable } from "./params";
 export function ModulesPage({ data }: { data: ModulesData }) {
   return (
     <>
-      <PageHead title="Modules" headline={data.headline} linked={<HeadlineText parts={data.headline_parts} />} range={data.range}>
+      <PageHead
+        title="Modules"
+        headline={data.headline}
+        linked={<HeadlineText parts={data.headline_parts} />}
+        range={data.range}
+      >
         {data.from_stacks && (
           <p class="muted">
             The modules were read from Python stacks: a path names the class and number of each instance, not the

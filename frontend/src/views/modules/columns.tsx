@@ -25,7 +25,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
       definition: DEFINITIONS.moduleShare,
       value: (row) => row.gpu_percent,
       unit: "percent",
-      width: "78px",
+      width: "110px",
     },
     {
       id: "forward",
@@ -139,7 +139,7 @@ export function moduleColumns(hasGpu: boolean, model: string, typed: boolean, tr
       definition: DEFINITIONS.moduleCpuShare,
       value: (row) => row.cpu_percent,
       unit: "percent",
-      width: "78px",
+      width: "110px",
     },
     {
       id: "cpuforward",

@@ -22,12 +22,14 @@ export function OpTypesPage({ data }: { data: OpTypesData }) {
   );
   return (
     <>
-      <PageHead title="Op types" headline={data.headline} linked={<HeadlineText parts={data.headline_parts} />} range={data.range} />
+      <PageHead
+        title="Op types"
+        headline={data.headline}
+        linked={<HeadlineText parts={data.headline_parts} />}
+        range={data.range}
+      />
       {data.by_type.length > 0 && (
-        <Card
-          title={<Term of={definition}>{data.has_gpu ? "GPU" : "CPU"} time by op type</Term>}
-          testId="ops-by-type"
-        >
+        <Card title={<Term of={definition}>{data.has_gpu ? "GPU" : "CPU"} time by op type</Term>} testId="ops-by-type">
           <PartsBar name="Time by op type" slices={data.by_type} context="op_type" definitions={definitions} />
         </Card>
       )}

@@ -6,7 +6,7 @@ import { Facts } from "../../components/Facts";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
-import { Sum, Text } from "../../components/Value";
+import { Sum, Text, Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
 import { precisionOf } from "../kernels/precision";
@@ -37,7 +37,7 @@ const KERNELS: Column<OpKernel>[] = [
     definition: "Share of the op's GPU time.",
     value: (row) => row.percent,
     unit: "percent",
-    width: "70px",
+    width: "84px",
   },
   {
     id: "tc",
@@ -148,6 +148,42 @@ export function OpDetails({ data, hasGpu }: { data: OpDetail; hasGpu: boolean })
         ]}
       />
       {data.eligibility_reason && <p class="reason">{data.eligibility_reason}</p>}
+      {data.rate && (
+        <>
+          <h3>
+            <Term of="roof">Roofline</Term>
+          </h3>
+          <Facts
+            rows={[
+              [<Term of="flopRate">Rate</Term>, <Value value={data.rate.flops_per_second} unit="flops_per_second" />],
+              [
+                <Term of="roofPercent">Of the roof</Term>,
+                <Value value={data.rate.percent_of_ceiling} unit="percent" />,
+              ],
+              [
+                <Term of="roof">Roof</Term>,
+                <Value value={data.rate.ceiling_flops_per_second} unit="flops_per_second" />,
+              ],
+              [
+                <Term of="bound">Bound by</Term>,
+                <Text value={data.rate.bound === "unknown" ? null : data.rate.bound} />,
+              ],
+            ]}
+          />
+        </>
+      )}
+      {data.launches.launches > 0 && (
+        <>
+          <h3>Launches</h3>
+          <Facts
+            rows={[
+              [<Term of="kernelCalls">Kernel calls</Term>, <Sum value={data.launches.launches} unit="count" />],
+              [<Term of="launchDelay">Mean delay</Term>, <Value value={data.launches.mean_delay_ns} unit="ns" />],
+              [<Term of="launchDelay">Longest delay</Term>, <Value value={data.launches.max_delay_ns} unit="ns" />],
+            ]}
+          />
+        </>
+      )}
       <h3>Kernels</h3>
       <DataTable
         name="kernels of the op"

@@ -27,7 +27,12 @@ export function OpsPage({ data }: { data: OpsData }) {
   const rows = inModule === null ? own : held;
   return (
     <>
-      <PageHead title="Ops" headline={data.headline} linked={<HeadlineText parts={data.headline_parts} />} range={data.range} />
+      <PageHead
+        title="Ops"
+        headline={data.headline}
+        linked={<HeadlineText parts={data.headline_parts} />}
+        range={data.range}
+      />
       <FilterChip filter={filter} shown={rows.length} known={data.rows.length} of="ops" />
       <div class={opParam.value === null ? "" : "split"}>
         <DataTable

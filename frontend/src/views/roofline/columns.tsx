@@ -135,7 +135,14 @@ export const COLUMNS: Column<RooflineOp>[] = [
     unit: "count",
     width: "76px",
   },
-  { id: "type", tasks: ["tensor_cores"], header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "170px" },
+  {
+    id: "type",
+    tasks: ["tensor_cores"],
+    header: "Op type",
+    definition: DEFINITIONS.opType,
+    value: (row) => row.op_type,
+    width: "170px",
+  },
   {
     id: "shapes",
     tasks: ["shapes"],
@@ -144,5 +151,12 @@ export const COLUMNS: Column<RooflineOp>[] = [
     value: (row) => row.shapes || null,
     width: "220px",
   },
-  { id: "dtypes", tasks: ["shapes"], header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "130px" },
+  {
+    id: "dtypes",
+    tasks: ["shapes"],
+    header: "Types",
+    definition: DEFINITIONS.dtypes,
+    value: (row) => row.dtypes || null,
+    width: "130px",
+  },
 ];

@@ -125,7 +125,15 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
     filter: "choice",
     width: "164px",
   },
-  { id: "reason", tasks: ["tensor_cores"], header: "Why not", definition: DEFINITIONS.reason, value: (row) => whyNot(row, iterations), missing: "–", width: "400px" },
+  {
+    id: "reason",
+    tasks: ["tensor_cores"],
+    header: "Why not",
+    definition: DEFINITIONS.reason,
+    value: (row) => whyNot(row, iterations),
+    missing: "–",
+    width: "400px",
+  },
   {
     id: "possible",
     tasks: ["shapes"],
@@ -143,7 +151,16 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
     filter: "choice",
     width: "104px",
   },
-  { id: "tc", tasks: ["time"], header: "On TC", definition: DEFINITIONS.tcTime, value: (row) => row.tc_ns, sums: true, unit: "ns", width: "90px" },
+  {
+    id: "tc",
+    tasks: ["time"],
+    header: "On TC",
+    definition: DEFINITIONS.tcTime,
+    value: (row) => row.tc_ns,
+    sums: true,
+    unit: "ns",
+    width: "90px",
+  },
   {
     id: "off",
     tasks: ["time"],
@@ -164,7 +181,14 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
     unit: "ns",
     width: "90px",
   },
-  { id: "type", tasks: ["time"], header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "180px" },
+  {
+    id: "type",
+    tasks: ["time"],
+    header: "Op type",
+    definition: DEFINITIONS.opType,
+    value: (row) => row.op_type,
+    width: "180px",
+  },
   {
     id: "calls",
     tasks: ["time"],
@@ -183,7 +207,14 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
     value: (row) => row.shapes || null,
     width: "220px",
   },
-  { id: "dtypes", tasks: ["shapes"], header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "130px" },
+  {
+    id: "dtypes",
+    tasks: ["shapes"],
+    header: "Types",
+    definition: DEFINITIONS.dtypes,
+    value: (row) => row.dtypes || null,
+    width: "130px",
+  },
   {
     id: "tckernels",
     header: "TC kernels",
@@ -346,9 +377,8 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
       />
       {data.ops.some((op) => op.could_save !== "nothing") && (
         <p class="muted small tc-note">
-          Ops by what they could save: an estimate where the remedy's factor is known; else
-          at most what an op takes above the least time of its FLOPs and bytes, a bound that is sorted as if all of it
-          could be saved.
+          Ops by what they could save: an estimate where the remedy's factor is known; else at most what an op takes
+          above the least time of its FLOPs and bytes, a bound that is sorted as if all of it could be saved.
         </p>
       )}
       {data.ops.length > 0 && (
