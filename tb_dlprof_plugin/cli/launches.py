@@ -47,7 +47,10 @@ def _figures(page: LaunchesPage, sums: Sums) -> None:
                 (f"Idle: {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
                 for part in page.idle_by_activity
             ),
-            *((f"Gaps: {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}") for part in page.idle_by_kind),
+            *(
+                (f"Gaps: {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
+                for part in page.idle_by_kind
+            ),
         ],
     )
 

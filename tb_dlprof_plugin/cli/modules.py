@@ -92,7 +92,12 @@ def _cells(has_gpu: bool, row: ModuleRow, sums: Sums) -> list[str]:
     cells += [_NONE if value is None else sums.time(value) for value in (forward, backward)]
     cells += [sums.time(own)]
     if has_gpu:
-        cells += [sums.time(row.cpu_ns), sums.count(row.kernel_calls), _number(row.tc_eligible_ops), _number(row.tc_using_ops)]
+        cells += [
+            sums.time(row.cpu_ns),
+            sums.count(row.kernel_calls),
+            _number(row.tc_eligible_ops),
+            _number(row.tc_using_ops),
+        ]
         cells += [_NONE if row.eligible_ns == 0 else percent(row.utilization_percent)]
     return [*cells, sums.count(row.op_calls)]
 

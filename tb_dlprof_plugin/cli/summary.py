@@ -75,7 +75,13 @@ def summary(page: Overview, sums: Sums) -> None:
             ("TC", "left"),
         ),
         [
-            (op.name, op.direction, sums.time(op.gpu_ns), sums.time(op.cpu_total_ns), _tensor_cores(op.tc_eligible, op.using_tc))
+            (
+                op.name,
+                op.direction,
+                sums.time(op.gpu_ns),
+                sums.time(op.cpu_total_ns),
+                _tensor_cores(op.tc_eligible, op.using_tc),
+            )
             for op in page.top_ops
         ],
     )

@@ -41,4 +41,6 @@ def sums_of(selected: SelectedRange, total: bool) -> Sums:
         return Sums(1, "Total of the recording: no step was found in it.")
     if total:
         return Sums(1, f"Total of {count} iterations." if count > 1 else "Total of 1 iteration.")
-    return Sums(count, f"Per step, mean of {count} iterations; --total prints sums." if count > 1 else "Of 1 iteration.")
+    return Sums(
+        count, f"Per step, mean of {count} iterations; --total prints sums." if count > 1 else "Of 1 iteration."
+    )

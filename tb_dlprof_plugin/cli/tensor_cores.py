@@ -67,7 +67,10 @@ def _print_reasons(page: TensorCoresPage, sums: Sums) -> None:
                 ("could save", "right"),
                 ("why", "left"),
             ),
-            [(r.label, str(r.ops), sums.time(r.time_ns), percent(r.percent), _total(sums, r), r.text) for r in page.by_reason],
+            [
+                (r.label, str(r.ops), sums.time(r.time_ns), percent(r.percent), _total(sums, r), r.text)
+                for r in page.by_reason
+            ],
         )
         typer.echo("")
     if page.saving is not None:

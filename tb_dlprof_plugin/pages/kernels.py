@@ -217,9 +217,7 @@ _LARGEST = 10
 """Kernels whose share the headline gives together."""
 
 
-def _headline(
-    rows: list[KernelRow], families: list[Slice], has_gpu: bool, scope: KernelScope | None
-) -> list[TextPart]:
+def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool, scope: KernelScope | None) -> list[TextPart]:
     if not has_gpu:
         return [plain("Nothing ran on a GPU in this recording.")]
     if not rows:

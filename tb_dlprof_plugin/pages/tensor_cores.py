@@ -307,7 +307,9 @@ def _headline(
     if sums.utilization is None or not time_split(view, selection).tensor_cores_known:
         return f"{len(ops)} ops could use Tensor Cores; too many of their kernels are unknown to say how far they do."
     if not sums.using_ns:
-        return f"{len(ops)} ops could use Tensor Cores; none does." + _main_reason("Main reason", by_reason, view, selection)
+        return f"{len(ops)} ops could use Tensor Cores; none does." + _main_reason(
+            "Main reason", by_reason, view, selection
+        )
     unknown = sum(1 for op in ops if op.using_tc == "unknown")
     use = (
         f"{idle} of {len(ops)} ops do not use them at all."

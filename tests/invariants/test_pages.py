@@ -73,7 +73,7 @@ def assert_a_sentence(text: str) -> None:
 
 
 def _shares_of_rows(rows: list[dict[str, Any]]) -> list[float]:
-    """Of the kernels' time, that of each verdict; of the ops' time, that of each op, each type; and of the ten largest."""
+    """Of the kernels' time, that of each verdict; of the ops', that of each op and type; and of the ten largest."""
     if any("tensor_core" in row for row in rows):
         parts = [
             sum(row["total_ns"] for row in rows if row["tensor_core"] == kind) for kind in ("yes", "no", "unknown")

@@ -30,7 +30,8 @@ def test_the_kernels_of_an_op_have_its_own_calls_and_times(view: ProfileView) ->
         assert [(row.id, row.total_ns, row.calls) for row in page.rows] == [
             (kernel.id, kernel.total_ns, kernel.calls) for kernel in op_detail(view, REF, selection, op.id).kernels
         ]
-        assert page.scope is not None and page.scope.name.startswith(op.name)
+        assert page.scope is not None
+        assert page.scope.name.startswith(op.name)
         shared += sum(row.total_ns < whole[row.id] for row in page.rows)
     assert shared > 0
     assert kernels_page(view, REF, selection).scope is None
@@ -65,4 +66,5 @@ def test_the_details_of_an_op_have_its_row_of_the_roofline_and_its_launches(view
 def test_the_timeline_goes_to_the_longest_work_of_an_op(view: ProfileView) -> None:
     op = ops_page(view, REF, view.selection()).rows[0]
     first = timeline_matches(view, view.selection(), None, op=op.id).first
-    assert first is not None and first.id.startswith("g")
+    assert first is not None
+    assert first.id.startswith("g")

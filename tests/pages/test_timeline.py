@@ -175,7 +175,8 @@ def test_an_op_without_gpu_work_is_found_at_its_longest_call(cpu_trace, ref: Run
     view = ProfileView(cpu_trace.profile())
     first = op_rows(view, Selection(0, 0))[0]
     found = timeline_matches(view, view.selection(), 0, op=first.id).first
-    assert found is not None and found.id.startswith("c")
+    assert found is not None
+    assert found.id.startswith("c")
 
 
 def test_an_op_a_kernel_and_a_text_are_found(gpu_frame: ProfileView, ref: RunRef) -> None:
