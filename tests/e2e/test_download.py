@@ -160,7 +160,8 @@ def test_a_table_is_saved_as_it_is_filtered_and_sorted(server: Server, watched: 
     assert times == sorted(times, reverse=times[0] > times[-1])
     answer = server.get("ops?run=lenet/fp32")
     assert isinstance(answer, dict)
-    assert sorted(times) == sorted(row["gpu_ns"] / _steps(answer) for row in answer["rows"] if row["direction"] == "bprop")
+    backward = [row for row in answer["rows"] if row["direction"] == "bprop"]
+    assert sorted(times) == sorted(row["gpu_ns"] / _steps(answer) for row in backward)
 
 
 def test_a_report_longer_than_an_answer_arrives_as_a_whole(server: Server, watched: Watched) -> None:

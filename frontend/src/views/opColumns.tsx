@@ -1,7 +1,6 @@
 /** The columns of an op table, shared by the Ops page and the top ops of the Overview page. */
 import type { OpRow } from "../api/types";
 import type { Column } from "../components/table/columns";
-import { CutName } from "../components/CutName";
 import { Verdict } from "../components/Verdict";
 import { DEFINITIONS } from "../format/definitions";
 
@@ -89,7 +88,6 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       header: "Op",
       definition: DEFINITIONS.opName,
       value: (row) => row.name,
-      cell: (row) => <CutName name={row.name} />,
       width: "270px",
     },
     {

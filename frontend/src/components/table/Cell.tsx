@@ -25,14 +25,18 @@ export function Cell<Row>({ column, row, first, onSelect, lead, whole }: CellPro
     else if (value === null) content = <span class="missing">{column.missing ?? "unknown"}</span>;
     else content = value;
   }
-  if (first && typeof content === "string") content = <CutName name={content} />;
+  let label: string | undefined;
+  if (first && typeof content === "string") {
+    // The parts of a cut name would be read as two words.
+    label = isCut(content) ? content : undefined;
+    content = <CutName name={content} />;
+  }
   if (onSelect) {
     content = (
       <button
         type="button"
         class="link"
-        // The parts of a cut name are read as two.
-        aria-label={first && typeof value === "string" && isCut(value) ? value : undefined}
+        aria-label={label}
         onClick={(event) => {
           event.stopPropagation();
           onSelect(row);

@@ -3,7 +3,6 @@ import type { KernelOp, KernelRow } from "../../api/types";
 import { RelatedLinks } from "../filter/RelatedLinks";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
-import { CutName } from "../../components/CutName";
 import { Pane } from "../../components/Pane";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
@@ -22,7 +21,6 @@ const OPS: Column<KernelOp>[] = [
     header: "Op",
     definition: DEFINITIONS.opName,
     value: (row) => row.name,
-    cell: (row) => <CutName name={row.name} />,
     width: "280px",
   },
   {

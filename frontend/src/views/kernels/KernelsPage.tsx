@@ -33,7 +33,7 @@ const COLUMNS: Column<KernelRow>[] = [
           <span class="muted small told-by">{row.told_by}</span>
         </span>
       ) : (
-        <CutName name={row.short_name} />
+        row.short_name
       ),
     width: "410px",
   },

@@ -1,6 +1,5 @@
 /** The columns of the table of ops, which are the values of the chart, too. */
 import type { RooflineOp } from "../../api/types";
-import { CutName } from "../../components/CutName";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
 
@@ -10,7 +9,6 @@ export const COLUMNS: Column<RooflineOp>[] = [
     header: "Op",
     definition: DEFINITIONS.opName,
     value: (row) => row.name,
-    cell: (row) => <CutName name={row.name} />,
     width: "270px",
   },
   {

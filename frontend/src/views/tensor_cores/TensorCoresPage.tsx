@@ -9,7 +9,6 @@ import { Facts } from "../../components/Facts";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../features/PageHead";
 import { UnitNote } from "../../features/UnitNote";
-import { CutName } from "../../components/CutName";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
@@ -46,7 +45,6 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
     header: "Op",
     definition: DEFINITIONS.opName,
     value: (row) => row.name,
-    cell: (row) => <CutName name={row.name} />,
     width: "280px",
   },
   {
