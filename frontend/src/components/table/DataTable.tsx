@@ -129,7 +129,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const which = `${arrange ? "all rows that fit the filters" : "the rows shown"}, with all columns,`;
   const toggleFilters = (): void => {
     if (filtering) setState({ ...kept, filters: [] });
-    // Whoever opens the row wants to type.
+    // The row is opened to type in it.
     else requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(".filter")?.focus());
     setAsked(!filtering);
   };
