@@ -71,6 +71,7 @@ def follow(browser: Browser, address: str, rows: int, repeats: int) -> tuple[int
     page.route("**/tb_dlprof/report?*", lambda route: route.fulfill(content_type="application/json", body=body))
     page.goto(f"{address}/#tb_dlprof&p.tb_dlprof.page=reports&p.tb_dlprof.report=iteration")
     frame = _table(page)
+    frame.locator("[data-testid=filter-toggle]").click()
     # Columns are indexed while the page is idle, as they are while a user looks for the column to sort by.
     page.wait_for_timeout(4_000)
     clock = context.new_cdp_session(page)

@@ -17,6 +17,7 @@ from tb_dlprof_plugin.pages.launches import LaunchesPage
 from tb_dlprof_plugin.pages.memory import MemoryCurve, MemoryPage
 from tb_dlprof_plugin.pages.ops import OpDetail
 from tb_dlprof_plugin.pages.overview import Overview
+from tb_dlprof_plugin.pages.sentence import TextPart
 from tb_dlprof_plugin.pages.sweep import SweepPage
 from tb_dlprof_plugin.reports.runs import sweep_report
 from tb_dlprof_plugin.reports.table import Report, pretty
@@ -100,7 +101,7 @@ def tables_of(page: type[msgspec.Struct]) -> tuple[str, ...]:
     names = [
         name
         for name, kind in _fields(page)
-        if listed_record_of(kind) is not None or record_of(kind) not in (None, RunRef, SelectedRange)
+        if listed_record_of(kind) not in (None, TextPart) or record_of(kind) not in (None, RunRef, SelectedRange)
     ]
     names += [name for kind, name in _BUILT if kind is page and name not in names]
     first = _FIRST.get(page) or next((name for name in _USUAL if name in names), names[0])
@@ -116,7 +117,7 @@ def _fields(page: type[msgspec.Struct]) -> list[tuple[str, Any]]:
 def _places(data: Any, table: str) -> dict[str, list[str]]:
     """Names of the entries of lists and mappings in the rows of a table."""
     if isinstance(data, Overview):
-        return {"category_ns": [category.key for category in data.categories]}
+        return {"category_ns": [bucket.key for bucket in data.buckets]}
     if isinstance(data, LaunchesPage):
         idle = [str(activity) for activity in data.idle_activities]
         bars = [activity.key for activity in data.activities]

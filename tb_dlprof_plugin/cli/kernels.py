@@ -7,22 +7,23 @@ import typer
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import percent, print_table, time
+from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.pages.kernels import KernelsPage, kernels_page
 
 
 @page_command(kernels_page)
-def kernels(page: KernelsPage, limit: Limit = 30) -> None:
+def kernels(page: KernelsPage, sums: Sums, limit: Limit = 30) -> None:
     """List kernels, copies and sets by time.
 
     With the Tensor Core verdict of each and the rule that decided it.
     """
-    typer.echo(f"{page.headline}\n")
+    typer.echo(f"{page.headline} {sums.words}\n")
     print_table(
         (
             ("Kernel", "left"),
             ("family", "left"),
             ("calls", "right"),
-            ("total", "right"),
+            ("time", "right"),
             ("share", "right"),
             ("average", "right"),
             ("Tensor Cores", "left"),
@@ -31,10 +32,10 @@ def kernels(page: KernelsPage, limit: Limit = 30) -> None:
         ),
         [
             (
-                row.short_name,
+                row.short_name + (f" [{row.told_by}]" if row.told_by else ""),
                 row.family,
-                str(row.calls),
-                time(row.total_ns),
+                sums.count(row.calls),
+                sums.time(row.total_ns),
                 percent(row.percent),
                 time(row.average_ns),
                 row.tensor_core,

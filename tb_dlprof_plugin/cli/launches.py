@@ -7,26 +7,27 @@ import typer
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
+from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.pages.launches import LaunchesPage, launches_page
 
 
 @page_command(launches_page)
-def launches(page: LaunchesPage, limit: Limit = 10) -> None:
+def launches(page: LaunchesPage, sums: Sums, limit: Limit = 10) -> None:
     """Show whether the CPU or the GPU sets the pace.
 
     With idle gaps and what the CPU did meanwhile, launch delays and synchronising calls.
     """
-    typer.echo(f"{page.headline} It is {page.step_words}.")
+    typer.echo(f"{page.headline} The step is {page.step_words}. {sums.words}")
     if not page.has_gpu:
         return
-    _figures(page)
+    _figures(page, sums)
     _iterations(page, limit)
-    _syncs(page, limit)
+    _syncs(page, sums, limit)
     _gaps(page, limit)
-    _kernels(page, limit)
+    _kernels(page, sums, limit)
 
 
-def _figures(page: LaunchesPage) -> None:
+def _figures(page: LaunchesPage, sums: Sums) -> None:
     found = page.figures
     _heading("Figures")
     print_table(
@@ -43,10 +44,13 @@ def _figures(page: LaunchesPage) -> None:
             ("Synchronising calls per iteration", _number(found.sync_calls_per_iteration)),
             ("Time in them per iteration", time(found.sync_ns_per_iteration)),
             *(
-                (f"Idle: {part.label}", f"{time(part.value_ns)}, {percent(part.percent)}")
+                (f"Idle: {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
                 for part in page.idle_by_activity
             ),
-            *((f"Gaps: {part.label}", f"{time(part.value_ns)}, {percent(part.percent)}") for part in page.idle_by_kind),
+            *(
+                (f"Gaps: {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
+                for part in page.idle_by_kind
+            ),
         ],
     )
 
@@ -87,7 +91,7 @@ def _iterations(page: LaunchesPage, limit: int) -> None:
     _rest(page.total_iterations, limit)
 
 
-def _syncs(page: LaunchesPage, limit: int) -> None:
+def _syncs(page: LaunchesPage, sums: Sums, limit: int) -> None:
     _heading("Synchronising calls")
     if not page.syncs:
         typer.echo("None in the selected iterations.")
@@ -100,7 +104,6 @@ def _syncs(page: LaunchesPage, limit: int) -> None:
             ("inside", "left"),
             ("role", "left"),
             ("calls", "right"),
-            ("per iteration", "right"),
             ("time", "right"),
             ("longest", "right"),
         ),
@@ -111,9 +114,8 @@ def _syncs(page: LaunchesPage, limit: int) -> None:
                 row.op or (f"{row.module} (Python)" if row.module else "(Python)"),
                 row.inner_op,
                 row.role,
-                str(row.calls),
-                _number(row.calls_per_iteration),
-                time(row.time_ns),
+                sums.count(row.calls),
+                sums.time(row.time_ns),
                 time(row.max_ns),
             )
             for row in page.syncs[:limit]
@@ -153,7 +155,7 @@ def _gaps(page: LaunchesPage, limit: int) -> None:
     _rest(page.total_gaps, limit)
 
 
-def _kernels(page: LaunchesPage, limit: int) -> None:
+def _kernels(page: LaunchesPage, sums: Sums, limit: int) -> None:
     _heading("Launch delay by kernel")
     print_table(
         (
@@ -169,7 +171,7 @@ def _kernels(page: LaunchesPage, limit: int) -> None:
         [
             (
                 row.short_name,
-                str(row.calls),
+                sums.count(row.calls),
                 time(row.mean_delay_ns),
                 time(row.max_delay_ns),
                 _number(row.mean_queue),

@@ -6,17 +6,18 @@ import typer
 
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
-from tb_dlprof_plugin.cli.printing import percent, print_table, time
+from tb_dlprof_plugin.cli.printing import percent, print_table
+from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.pages.ops import OpsPage, ops_page
 
 
 @page_command(ops_page)
-def ops(page: OpsPage, limit: Limit = 30) -> None:
+def ops(page: OpsPage, sums: Sums, limit: Limit = 30) -> None:
     """List the ops of the model by GPU time.
 
     With calls, times, Tensor Core eligibility and use, precision and shapes.
     """
-    typer.echo(f"{page.headline}\n")
+    typer.echo(f"{page.headline} {sums.words}\n")
     print_table(
         (
             ("Op", "left"),
@@ -34,10 +35,10 @@ def ops(page: OpsPage, limit: Limit = 30) -> None:
             (
                 row.name,
                 row.direction,
-                str(row.calls),
-                time(row.gpu_ns),
+                sums.count(row.calls),
+                sums.time(row.gpu_ns),
                 percent(row.gpu_percent),
-                time(row.cpu_total_ns),
+                sums.time(row.cpu_total_ns),
                 row.tc_eligible,
                 row.using_tc,
                 row.precision,

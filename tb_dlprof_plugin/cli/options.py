@@ -19,6 +19,10 @@ Session = Annotated[
 Rank = Annotated[int | None, typer.Option(help="Rank; the lowest one by default.")]
 First = Annotated[int | None, typer.Option(help="Index of the first iteration to aggregate, counted from 0.")]
 Last = Annotated[int | None, typer.Option(help="Index of the last iteration to aggregate, inclusive.")]
+Total = Annotated[
+    bool,
+    typer.Option("--total", help="Print sums over the iterations instead of per step; JSON and CSV always hold sums."),
+]
 Limit = Annotated[int, typer.Option(help="Number of rows of each table in the text; JSON and CSV are not cut.")]
 
 

@@ -6,18 +6,19 @@ import typer
 
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
-from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
+from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table
+from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.model.formatting import byte_size, flop_count
 from tb_dlprof_plugin.pages.roofline import RooflineOp, RooflinePage, precision_label, roofline_page
 
 
 @page_command(roofline_page)
-def roofline(page: RooflinePage, limit: Limit = 30) -> None:
+def roofline(page: RooflinePage, sums: Sums, limit: Limit = 30) -> None:
     """Compare matrix ops with the ceilings of the GPU.
 
     FLOPs, bytes and rate of each, compared with the peak rate and the memory bandwidth of the GPU.
     """
-    typer.echo(f"{page.headline}\n")
+    typer.echo(f"{page.headline} {sums.words}\n")
     if page.bytes_per_second is not None:
         print_table(
             ((page.gpu, "left"), ("reaches", "right")),
@@ -45,19 +46,19 @@ def roofline(page: RooflinePage, limit: Limit = 30) -> None:
             ("could run in", "left"),
             ("% of that roof", "right"),
         ),
-        [_cells(op) for op in page.ops[:limit]],
+        [_cells(op, sums) for op in page.ops[:limit]],
     )
     if page.total_rows > limit:
         typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
 
 
-def _cells(op: RooflineOp) -> tuple[str, ...]:
+def _cells(op: RooflineOp, sums: Sums) -> tuple[str, ...]:
     return (
         op.name,
         op.direction,
-        time(op.gpu_ns),
-        UNKNOWN if op.flops is None else flop_count(op.flops),
-        UNKNOWN if op.bytes is None else byte_size(op.bytes),
+        sums.time(op.gpu_ns),
+        UNKNOWN if op.flops is None else flop_count(sums.value(op.flops)),
+        UNKNOWN if op.bytes is None else byte_size(sums.value(op.bytes)),
         UNKNOWN if op.flops_per_byte is None else f"{op.flops_per_byte:,.1f}",
         _rate(op.flops_per_second),
         precision_label(op.precision, op.tensor_cores == "yes") or UNKNOWN,

@@ -7,6 +7,7 @@ import typer
 from tb_dlprof_plugin.api.rows import rows_table
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
+from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.cli.trust_text import trust_lines
 from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.overview import Overview, PerformanceSummary, overview
@@ -23,7 +24,7 @@ def _figures(page: Overview) -> Report:
 
 
 @page_command(overview, _figures)
-def summary(page: Overview) -> None:
+def summary(page: Overview, sums: Sums) -> None:
     """Show where the time of a step goes.
 
     The step by what it consists of, GPU and Tensor Core utilization, findings, parts of the step, DLProf's time
@@ -58,24 +59,18 @@ def summary(page: Overview) -> None:
         )
     for line in _precision_lines(page):
         typer.echo(line)
-    count = facts.aggregated_iterations
+    typer.echo(f"\n{sums.words}")
     # Without a GPU the account has the parts of the step, and DLProf's categories say little.
     others = (("Part of the step", page.parts), ("DLProf's time category", page.resource_usage)) if page.has_gpu else ()
-    for heading, slices, divisor in (
-        ("Of a step", page.account, 1),
-        *((heading, slices, count) for heading, slices in others),
-    ):
-        typer.echo("")
-        print_table(
-            ((heading, "left"), ("per step", "right"), ("share", "right")),
-            [
-                (s.label, time(None if s.value_ns is None else s.value_ns / divisor), percent(s.percent))
-                for s in slices
-                if s.value_ns != 0
-            ],
-        )
+    account = [(s.label, s.value_ns, s.percent) for s in page.account]
+    count = facts.aggregated_iterations
+    _print_slices(
+        "Of a step", [(label, None if ns is None else ns * count, share) for label, ns, share in account], sums
+    )
+    for heading, slices in others:
+        _print_slices(heading, [(s.label, s.value_ns, s.percent) for s in slices], sums)
     typer.echo("")
-    _print_top_ops(page)
+    _print_top_ops(page, sums)
     for finding in page.findings:
         saving = UNKNOWN if finding.saving_ns is None else f"{time(finding.saving_ns)} a step"
         typer.echo(f"\n[{finding.severity}] {finding.title}\n    estimated saving: {saving}")
@@ -90,18 +85,33 @@ def _gpu_rows(facts: PerformanceSummary) -> list[tuple[str, str]]:
     ]
 
 
-def _print_top_ops(page: Overview) -> None:
-    heading = f"Top ops, total of {page.summary.aggregated_iterations} iterations"
+def _print_slices(heading: str, slices: list[tuple[str, int | None, float | None]], sums: Sums) -> None:
+    """Sums over the iterations, without those that are 0."""
+    typer.echo("")
+    print_table(
+        ((heading, "left"), ("time", "right"), ("share", "right")),
+        [(label, sums.time(total_ns), percent(share)) for label, total_ns, share in slices if total_ns != 0],
+    )
+
+
+def _print_top_ops(page: Overview, sums: Sums) -> None:
+    heading = "Top ops"
     if not page.has_gpu:
         print_table(
             ((heading, "left"), ("direction", "left"), ("CPU time", "right")),
-            [(op.name, op.direction, time(op.cpu_total_ns)) for op in page.top_ops],
+            [(op.name, op.direction, sums.time(op.cpu_total_ns)) for op in page.top_ops],
         )
         return
     print_table(
         ((heading, "left"), ("direction", "left"), ("GPU time", "right"), ("CPU time", "right"), ("TC", "left")),
         [
-            (op.name, op.direction, time(op.gpu_ns), time(op.cpu_total_ns), _tensor_cores(op.tc_eligible, op.using_tc))
+            (
+                op.name,
+                op.direction,
+                sums.time(op.gpu_ns),
+                sums.time(op.cpu_total_ns),
+                _tensor_cores(op.tc_eligible, op.using_tc),
+            )
             for op in page.top_ops
         ],
     )

@@ -7,25 +7,26 @@ import typer
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import percent, print_table, time
+from tb_dlprof_plugin.cli.sums import Sums
 from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.pages.tensor_core_reasons import ReasonTotal
 from tb_dlprof_plugin.pages.tensor_cores import TensorCoreOp, TensorCoresPage, tensor_cores_page
 
 
 @page_command(tensor_cores_page)
-def tensor_cores(page: TensorCoresPage, limit: Limit = 30) -> None:
+def tensor_cores(page: TensorCoresPage, sums: Sums, limit: Limit = 30) -> None:
     """List the ops that can use Tensor Cores.
 
     Whether they do, at which precision, and if not, why.
     """
-    typer.echo(f"{page.headline}\n")
+    typer.echo(f"{page.headline} {sums.words}\n")
     if page.by_precision:
         print_table(
             (("Eligible kernel time", "left"), ("time", "right"), ("share", "right")),
-            [(s.label, time(s.value_ns), percent(s.percent)) for s in page.by_precision],
+            [(s.label, sums.time(s.value_ns), percent(s.percent)) for s in page.by_precision],
         )
         typer.echo("")
-    _print_reasons(page)
+    _print_reasons(page, sums)
     if page.ops:
         print_table(
             (
@@ -44,10 +45,10 @@ def tensor_cores(page: TensorCoresPage, limit: Limit = 30) -> None:
                     op.direction,
                     op.using_tc,
                     op.precision,
-                    time(op.gpu_ns),
+                    sums.time(op.gpu_ns),
                     percent(op.utilization_percent),
-                    "" if op.could_save == "nothing" else _could_save(op.saved_ns, op.at_most_ns),
-                    _reasons(op),
+                    "" if op.could_save == "nothing" else _could_save(sums, op.saved_ns, op.at_most_ns),
+                    _reasons(sums, op),
                 )
                 for op in page.ops[:limit]
             ],
@@ -56,7 +57,7 @@ def tensor_cores(page: TensorCoresPage, limit: Limit = 30) -> None:
         typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
 
 
-def _print_reasons(page: TensorCoresPage) -> None:
+def _print_reasons(page: TensorCoresPage, sums: Sums) -> None:
     if page.by_reason:
         print_table(
             (
@@ -67,7 +68,10 @@ def _print_reasons(page: TensorCoresPage) -> None:
                 ("could save", "right"),
                 ("why", "left"),
             ),
-            [(r.label, str(r.ops), time(r.time_ns), percent(r.percent), _total(r), r.text) for r in page.by_reason],
+            [
+                (r.label, str(r.ops), sums.time(r.time_ns), percent(r.percent), _total(sums, r), r.text)
+                for r in page.by_reason
+            ],
         )
         typer.echo("")
     if page.saving is not None:
@@ -79,29 +83,29 @@ def _print_reasons(page: TensorCoresPage) -> None:
     if page.ineligible:
         print_table(
             (("Cannot use Tensor Cores", "left"), ("ops", "right"), ("time", "right"), ("why", "left")),
-            [(work.op_type, str(work.ops), time(work.time_ns), work.text) for work in page.ineligible],
+            [(work.op_type, str(work.ops), sums.time(work.time_ns), work.text) for work in page.ineligible],
         )
         typer.echo("")
 
 
-def _could_save(estimate_ns: int | None, at_most_ns: int | None) -> str:
+def _could_save(sums: Sums, estimate_ns: int | None, at_most_ns: int | None) -> str:
     """The estimate, the bound ("at most"), or both; "unknown" without either."""
     if at_most_ns is None:
-        return time(estimate_ns)
-    bound = f"at most {time(at_most_ns)}"
-    return bound if estimate_ns is None else f"{time(estimate_ns)} and {bound}"
+        return sums.time(estimate_ns)
+    bound = f"at most {sums.time(at_most_ns)}"
+    return bound if estimate_ns is None else f"{sums.time(estimate_ns)} and {bound}"
 
 
-def _total(total: ReasonTotal) -> str:
+def _total(sums: Sums, total: ReasonTotal) -> str:
     # Kernels around a product are part of it: there is no remedy.
-    return "" if total.id == "helpers" else _could_save(total.saved_ns, total.at_most_ns)
+    return "" if total.id == "helpers" else _could_save(sums, total.saved_ns, total.at_most_ns)
 
 
-def _reasons(op: TensorCoreOp) -> str:
+def _reasons(sums: Sums, op: TensorCoreOp) -> str:
     """The main reason, then the others and the helper kernels of a product on Tensor Cores, with their times."""
-    others = [f"{reason.label} {time(reason.time_ns)}" for reason in op.reasons[1:]]
+    others = [f"{reason.label} {sums.time(reason.time_ns)}" for reason in op.reasons[1:]]
     others += [
-        f"{what} {time(value)}"
+        f"{what} {sums.time(value)}"
         for what, value in (("changing layouts", op.layout_ns), ("kernels around a product", op.helpers_ns))
         if value
     ]

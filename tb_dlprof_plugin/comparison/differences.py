@@ -2,8 +2,7 @@
 
 Steps are those without the profiler (`simulation.estimate`). Op times are summed durations of what an op launched, as
 on every page; bucket times are by the clock and sum to the step (`metrics.step_account`). So the buckets of all ops and
-of the
-time outside ops add up to the difference of the steps, to the nanosecond.
+of the time outside ops add up to the difference of the steps, to the nanosecond.
 """
 
 from __future__ import annotations

@@ -70,8 +70,12 @@ class GpuCoverage:
 @per_selection
 def kernel_totals(view: ProfileView, selection: Selection) -> KernelTotals:
     """Totals of each kernel, copy and set launched in the selected iterations."""
+    return totals_of(view, np.flatnonzero(view.selected_launches(selection)))
+
+
+def totals_of(view: ProfileView, rows: Ints) -> KernelTotals:
+    """Totals of each kernel, copy and set over these rows of `Profile.launches`."""
     launches = view.profile.launches
-    rows = np.flatnonzero(view.selected_launches(selection))
     count = len(view.profile.kernels)
     kernel, duration = launches.kernel[rows], launches.duration_ns[rows]
     low = np.full(count, np.iinfo(np.int64).max, dtype=np.int64)

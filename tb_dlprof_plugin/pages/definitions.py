@@ -37,6 +37,12 @@ DEFINITIONS: dict[str, str] = {
         "recorder added. The line is the step without the profiler."
     ),
     "gpuTime": "Summed time of the kernels, copies and sets that the op launched, in the selected iterations.",
+    "typeOps": "Ops of this type: as many as there are modules and directions that call it.",
+    "typeForward": "The part of the time of ops that ran in the forward pass.",
+    "typeBackward": "The part of the time of ops that ran in the backward pass.",
+    "typeUtilization": (
+        "Share of Tensor Core kernels in the kernel time that could use them; – where none of it could."
+    ),
     "cpuTotal": "CPU time from the start to the end of the op, children included.",
     "cpuSelf": "CPU time of the op without the ops it called.",
     "calls": "How often it was called in the selected iterations.",
@@ -160,7 +166,6 @@ DEFINITIONS: dict[str, str] = {
     "moduleForward": "The part launched by the module's forward.",
     "moduleBackward": "The part launched by the backward of the module's ops.",
     "moduleOwn": "The part outside the modules inside it.",
-    "moduleAverage": "Time in one iteration, on average.",
     "moduleMin": "Time in the iteration that took least.",
     "moduleMax": "Time in the iteration that took most.",
     "cpuSlack": (

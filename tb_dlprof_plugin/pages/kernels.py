@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections import Counter
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTotals, kernel_totals
+from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTotals, totals_of
 from tb_dlprof_plugin.model.formatting import share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
 from tb_dlprof_plugin.pages.common import VERDICTS, Coverage, SelectedRange, Slice, Verdict, coverage_of, selected_range
 from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.related import groups_of
+from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -27,11 +30,14 @@ class KernelOp(msgspec.Struct, frozen=True):
 
 class KernelRow(msgspec.Struct, frozen=True):
     """One kernel name; ``rule`` names the rule that decided its Tensor Core verdict. Times in ns over the selected
-    iterations."""
+    iterations. ``told_by`` is set where several rows have this short name: the op of most time, and where that is the
+    same, too, the launch shape.
+    """
 
     id: str
     name: str
     short_name: str
+    told_by: str
     kind: str
     family: str
     tensor_core: Verdict
@@ -55,11 +61,21 @@ class KernelRow(msgspec.Struct, frozen=True):
     ops: list[KernelOp]
 
 
+class KernelScope(msgspec.Struct, frozen=True):
+    """The op (by id) or module (by key) whose launches alone are counted."""
+
+    kind: Literal["op", "module"]
+    id: str
+    name: str
+
+
 class KernelsPage(msgspec.Struct, frozen=True):
-    """``rows`` by falling time; ``by_family`` sums them per kind of work."""
+    """``rows`` by falling time; ``by_family`` sums them per kind of work. ``scope`` is None for all launches."""
 
     ref: RunRef
+    scope: KernelScope | None
     headline: str
+    headline_parts: list[TextPart]
     range: SelectedRange
     has_gpu: bool
     by_family: list[Slice]
@@ -72,23 +88,45 @@ _OPS_PER_KERNEL = 5
 
 
 def kernels_page(view: ProfileView, ref: RunRef, selection: Selection) -> KernelsPage:
-    """All kernels, copies and sets that the selected iterations launched."""
+    """Everything that the selected iterations launched."""
+    return _page(view, ref, selection, view.selected_launches(selection), None)
+
+
+def kernels_of(
+    view: ProfileView, ref: RunRef, selection: Selection, kind: Literal["op", "module"], subject: str
+) -> KernelsPage:
+    """What an op or a module launched in the selected iterations: calls, times and shares are its own.
+
+    Raises:
+        KeyError: the recording has no item of this kind and id.
+    """
+    mine, name = groups_of(view, kind, subject)
+    groups = view.launch_group
+    selected: Bools = view.selected_launches(selection) & (groups >= 0) & mine[groups]
+    return _page(view, ref, selection, selected, KernelScope(kind, subject, name))
+
+
+def _page(
+    view: ProfileView, ref: RunRef, selection: Selection, selected: Bools, scope: KernelScope | None
+) -> KernelsPage:
     profile, strings, kernels = view.profile, view.profile.strings, view.profile.kernels
-    totals = kernel_totals(view, selection)
+    totals = totals_of(view, np.flatnonzero(selected))
     whole = int(totals.total_ns.sum())
     called = np.flatnonzero(totals.calls > 0)
     called = called[np.argsort(-totals.total_ns[called], kind="stable")]
-    selected = view.selected_launches(selection)
-    rows = [_row(view, selected, totals, int(kernel), whole) for kernel in called]
+    rows = _told_apart([_row(view, selected, totals, int(kernel), whole) for kernel in called])
     families = np.bincount(kernels.family, weights=totals.total_ns, minlength=len(strings)).astype(np.int64)
     by_family = [
         Slice(strings[i], strings[i], int(families[i]), percent(int(families[i]), whole))
         for i in np.argsort(-families, kind="stable").tolist()
         if families[i] > 0
     ]
+    headline = _headline(rows, by_family, profile.has_gpu, scope)
     return KernelsPage(
         ref=ref,
-        headline=_headline(rows, by_family, profile.has_gpu),
+        scope=scope,
+        headline=text_of(headline),
+        headline_parts=headline,
         range=selected_range(view, selection),
         has_gpu=profile.has_gpu,
         by_family=by_family,
@@ -108,6 +146,7 @@ def _row(view: ProfileView, selected: Bools, totals: KernelTotals, kernel: int, 
         id=kernel_id(view, kernel),
         name=name,
         short_name=short_kernel_name(name),
+        told_by="",
         kind=KernelKind(int(kernels.kind[kernel])).name.lower(),
         family=strings[kernels.family[kernel]],
         tensor_core=VERDICTS[int(kernels.tensor_core[kernel])],
@@ -127,6 +166,20 @@ def _row(view: ProfileView, selected: Bools, totals: KernelTotals, kernel: int, 
         bytes=int(totals.bytes[kernel]) or None,
         ops=_ops(view, mine),
     )
+
+
+def _told_apart(rows: list[KernelRow]) -> list[KernelRow]:
+    """The rows, those of equal short names with what tells them apart."""
+    names = Counter(row.short_name for row in rows)
+    by_op = [row.ops[0].name if row.ops else "" for row in rows]
+    pairs = Counter((row.short_name, op) for row, op in zip(rows, by_op, strict=True))
+    told = []
+    for row, op in zip(rows, by_op, strict=True):
+        if names[row.short_name] > 1:
+            shape = f"{row.grid} × {row.block}" if row.grid and pairs[row.short_name, op] > 1 else ""
+            row = msgspec.structs.replace(row, told_by=", ".join(part for part in (op, shape) if part))
+        told.append(row)
+    return told
 
 
 def _ops(view: ProfileView, launches: Ints) -> list[KernelOp]:
@@ -164,17 +217,33 @@ _FAMILIES = {"copy": "copies", "set": "sets", "gemm": "matrix products", "other"
 _NOTABLE_UNKNOWN_PERCENT = 1.0
 
 
-def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool) -> str:
+_LARGEST = 10
+"""Kernels whose share the headline gives together."""
+
+
+def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool, scope: KernelScope | None) -> list[TextPart]:
     if not has_gpu:
-        return "Nothing ran on a GPU in this recording."
+        return [plain("Nothing ran on a GPU in this recording.")]
     if not rows:
-        return "No kernel was launched in the selected iterations."
+        return [plain("No kernel was launched in the selected iterations.")]
     time = {verdict: sum(row.total_ns for row in rows if row.tensor_core == verdict) for verdict in VERDICTS.values()}
     first = families[0].label
     what = _FAMILIES.get(first, f"{first} kernels")
     text = f"{what.capitalize()} take {share(families[0].percent)} of the GPU time, "
+    if scope is not None:
+        text = f"Of {scope.name} alone: {what} take {share(families[0].percent)} of its GPU time, "
     unknown = percent(time["unknown"], sum(time.values())) or 0.0
     known = unknown < UNKNOWN_KERNELS_PERCENT
     text += f"Tensor Core kernels {share(percent(time['yes'], sum(time.values())) if known else None)}"
     text += f"; for {share(unknown)} it is unknown" if unknown >= _NOTABLE_UNKNOWN_PERCENT else ""
-    return f"{text}. {'1 kernel' if len(rows) == 1 else f'{len(rows)} kernels'} ran."
+    first_row = rows[0]
+    if len(rows) > _LARGEST:
+        ten = share(percent(sum(row.total_ns for row in rows[:_LARGEST]), sum(time.values())))
+        text += f". The ten largest of {len(rows)} kernels take {ten}; "
+    else:
+        text += ". 1 kernel ran; " if len(rows) == 1 else f". {len(rows)} kernels ran; "
+    return [
+        plain(text),
+        TextPart(first_row.short_name, "kernel", first_row.id),
+        plain(f" takes most, {share(first_row.percent, 1)}."),
+    ]

@@ -36,6 +36,7 @@ from tb_dlprof_plugin.pages.launch_rows import (
     sync_rows,
 )
 from tb_dlprof_plugin.pages.overview import RECORDER, Category
+from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
 from tb_dlprof_plugin.pages.step_text import step_words
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.synchronisation import SyncGroups, sync_groups
@@ -116,6 +117,7 @@ class LaunchesPage(msgspec.Struct, frozen=True):
 
     ref: RunRef
     headline: str
+    headline_parts: list[TextPart]
     step: StepFigures
     step_words: str
     range: SelectedRange
@@ -215,9 +217,11 @@ def launches_page(view: ProfileView, ref: RunRef, selection: Selection) -> Launc
     kernels, total_kernels = kernel_rows(view, selection)
     sync, total_syncs = sync_rows(view, selection, syncs)
     largest, total_gaps = gap_rows(view, gaps)
+    headline = _headline(view, selection, steps, idle, largest)
     return LaunchesPage(
         ref=ref,
-        headline=_headline(view, selection, steps, idle),
+        headline=text_of(headline),
+        headline_parts=headline,
         step=step_figures(steps.estimate),
         step_words=step_words(steps.estimate),
         range=selected_range(view, selection),
@@ -364,9 +368,11 @@ def _cpu_recorded(view: ProfileView) -> bool:
     return len(view.profile.calls) > 0
 
 
-def _headline(view: ProfileView, selection: Selection, steps: StepTotals, idle: StepIdle) -> str:
+def _headline(
+    view: ProfileView, selection: Selection, steps: StepTotals, idle: StepIdle, gaps: list[GapRow]
+) -> list[TextPart]:
     if not view.profile.has_gpu:
-        return "Nothing ran on a GPU in this recording, so there are no launches and no idle times."
+        return [plain("Nothing ran on a GPU in this recording, so there are no launches and no idle times.")]
     many = len(idle.idle_ns) > 1
     words = idle_words(view, selection, cpu="it" if idle.pace == Paces.CPU else "the CPU")
     step = f"the {duration(steps.average_ns)} step"
@@ -376,7 +382,16 @@ def _headline(view: ProfileView, selection: Selection, steps: StepTotals, idle: 
     else:
         subject = "a GPU on average" if many else "it" if idle.pace == Paces.GPU else "the GPU"
         rest = f"{subject} {words} of {step}{'' if words.startswith('waits for data') else _mostly(idle)}"
-    return f"{_who(idle.pace, many)}; {rest}."
+    return [plain(f"{_who(idle.pace, many)}; {rest}."), *([] if words is None else _longest(gaps))]
+
+
+def _longest(gaps: list[GapRow]) -> list[TextPart]:
+    """The longest gap and the work before which it lies; nothing where its iteration ended first."""
+    first = gaps[0] if gaps else None
+    if first is None or not first.kernel:
+        return []
+    what = TextPart(first.op, "op", first.op_id) if first.op else TextPart(first.kernel, "kernel", first.kernel_id)
+    return [plain(f" The longest gap, {duration(first.duration_ns)} as recorded, is ended by "), what, plain(".")]
 
 
 def _who(pace: Paces, many: bool) -> str:

@@ -18,8 +18,10 @@ from tb_dlprof_plugin.metrics.modules import (
     module_tree,
 )
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
+from tb_dlprof_plugin.model.formatting import share
 from tb_dlprof_plugin.pages.common import ROLES, Coverage, Role, SelectedRange, coverage_of, selected_range
 from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -44,12 +46,9 @@ class ModuleRow(msgspec.Struct, frozen=True):
     children: int
     calls: Annotated[
         int | None,
-        Definition("moduleAllCalls", "How often the module's forward ran in the selected iterations."),
+        Definition("moduleCalls", "How often the module's forward ran in the selected iterations."),
     ]
-    calls_per_iteration: Annotated[
-        float | None,
-        Definition("moduleCalls", "How often the module's forward ran in one iteration, on average."),
-    ]
+    calls_per_iteration: float | None
     gpu_ns: Annotated[
         int | None,
         Definition(
@@ -120,6 +119,7 @@ class ModulesPage(msgspec.Struct, frozen=True):
 
     ref: RunRef
     headline: str
+    headline_parts: list[TextPart]
     range: SelectedRange
     has_gpu: bool
     model: str
@@ -141,9 +141,11 @@ def modules_page(view: ProfileView, ref: RunRef, selection: Selection) -> Module
         cells = _Cells(view, selection, totals)
         rows = _module_rows(view, tree, totals, cells, from_stacks)
         outside = _outside_rows(totals, cells)
+    headline = _headline(rows, model, view.profile.has_gpu)
     return ModulesPage(
         ref=ref,
-        headline=_headline(rows, model, view.profile.has_gpu),
+        headline=text_of(headline),
+        headline_parts=headline,
         range=selected_range(view, selection),
         has_gpu=view.profile.has_gpu,
         model=model,
@@ -273,13 +275,17 @@ def _type_of(view: ProfileView, path: str, from_stacks: bool) -> str:
     return (view.profile.facts.model or "") if not path else ""
 
 
-def _headline(rows: list[ModuleRow], model: str, has_gpu: bool) -> str:
+_NAMED = 3
+"""Modules in the headline."""
+
+
+def _headline(rows: list[ModuleRow], model: str, has_gpu: bool) -> list[TextPart]:
     if not rows:
-        return "Module names were not recorded, so the time cannot be shown by module."
+        return [plain("Module names were not recorded, so the time cannot be shown by module.")]
     unit = "GPU" if has_gpu else "CPU"
-    share = {row.path: (row.gpu_percent if has_gpu else row.cpu_percent) or 0.0 for row in rows}
+    took = {row.path: (row.gpu_percent if has_gpu else row.cpu_percent) or 0.0 for row in rows}
     if len(rows) == 1:
-        return f"{model} took {share['']:.1f} % of the {unit} time; no module inside it was recorded."
+        return [plain(f"{model} took {share(took[''], 1)} of the {unit} time; no module inside it was recorded.")]
     below: dict[str, list[str]] = {}
     for row in rows[1:]:
         below.setdefault(row.path.rpartition(".")[0], []).append(row.path)
@@ -288,7 +294,9 @@ def _headline(rows: list[ModuleRow], model: str, has_gpu: bool) -> str:
     while len(first) == 1 and first[0] in below:
         first = below[first[0]]
     count = "1 module" if len(rows) == 2 else f"{len(rows) - 1} modules"
-    return (
-        f"{count} ran and took {share['']:.1f} % of the {unit} time; "
-        f"{first[0]} takes the most, {share[first[0]]:.1f} %."
-    )
+    parts: list[TextPart] = []
+    for path in first[:_NAMED]:
+        part = f" {share(took[path], 1)}" if parts else f" takes {share(took[path], 1)} of the {unit} time"
+        parts += [plain(", ")] if parts else []
+        parts += [TextPart(path, "module", path), plain(part)]
+    return [*parts, plain(f"; {count} ran and took {share(took[''], 1)}.")]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.metrics.launches import launch_columns
 from tb_dlprof_plugin.metrics.ops import OpTotals, group_precisions, input_precisions, op_totals
+from tb_dlprof_plugin.metrics.roofline import roofline
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text, share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
@@ -17,28 +21,25 @@ from tb_dlprof_plugin.pages.common import (
     Coverage,
     OpRow,
     SelectedRange,
-    Slice,
     Verdict,
     coverage_of,
     selected_range,
 )
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
+from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
 from tb_dlprof_plugin.pages.tensor_core_reasons import main_reason
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
 
 class OpsPage(msgspec.Struct, frozen=True):
-    """``rows`` by falling GPU time (CPU time without a GPU); ``total_rows`` counts those before the row limit.
-
-    ``by_type`` is the same time of all rows by op type, the types of least time together as "other types".
-    """
+    """``rows`` by falling GPU time (CPU time without a GPU); ``total_rows`` counts those before the row limit."""
 
     ref: RunRef
     headline: str
+    headline_parts: list[TextPart]
     range: SelectedRange
     has_gpu: bool
-    by_type: list[Slice]
     rows: list[OpRow]
     total_rows: int
     coverage: Coverage
@@ -88,13 +89,39 @@ class OpIteration(msgspec.Struct, frozen=True):
     longest_ns: int
 
 
+class OpRate(msgspec.Struct, frozen=True):
+    """Where the op's matrix routines are under the GPU's roofs; None is unknown.
+
+    ``percent_of_ceiling`` may exceed 100: Winograd and FFT convolutions multiply less often than the FLOPs assume.
+    """
+
+    flops_per_second: float | None
+    ceiling_flops_per_second: float | None
+    percent_of_ceiling: float | None
+    bound: Literal["compute", "memory", "unknown"]
+
+
+class OpLaunches(msgspec.Struct, frozen=True):
+    """Kernels, copies and sets that the op launched: how many, how many of known delay, and their delays (ns)."""
+
+    launches: int
+    timed: int
+    mean_delay_ns: int | None
+    max_delay_ns: int | None
+
+
 class OpDetail(msgspec.Struct, frozen=True):
-    """One selected op; ``bars_note`` explains ``iterations`` if each covers several."""
+    """One selected op; ``bars_note`` explains ``iterations`` if each covers several.
+
+    ``rate`` is None without matrix routines on the GPU.
+    """
 
     ref: RunRef
     range: SelectedRange
     row: OpRow
     eligibility_reason: str
+    rate: OpRate | None
+    launches: OpLaunches
     shapes: list[OpShapes]
     kernels: list[OpKernel]
     iterations: list[OpIteration]
@@ -105,12 +132,13 @@ def ops_page(view: ProfileView, ref: RunRef, selection: Selection) -> OpsPage:
     """All ops of the selected iterations."""
     rows = op_rows(view, selection)
     has_gpu = view.profile.has_gpu
+    headline = _headline(rows, has_gpu)
     return OpsPage(
         ref=ref,
-        headline=_headline(rows, has_gpu),
+        headline=text_of(headline),
+        headline_parts=headline,
         range=selected_range(view, selection),
         has_gpu=has_gpu,
-        by_type=_by_type(rows, has_gpu),
         rows=rows,
         total_rows=len(rows),
         coverage=coverage_of(view),
@@ -158,6 +186,19 @@ def op_rows(view: ProfileView, selection: Selection) -> list[OpRow]:
     return rows
 
 
+def times_by_type(rows: list[OpRow], has_gpu: bool) -> dict[str, int]:
+    """GPU time (ns) by op type, the largest first; without a GPU CPU self time."""
+    times: dict[str, int] = {}
+    for row in rows:
+        times[row.op_type] = times.get(row.op_type, 0) + time_of(row, has_gpu)
+    return dict(sorted(times.items(), key=lambda item: -item[1]))
+
+
+def time_of(row: OpRow, has_gpu: bool) -> int:
+    """GPU time (ns) of an op; without a GPU CPU self time, which counts nothing twice."""
+    return (row.gpu_ns or 0) if has_gpu else row.cpu_self_ns
+
+
 def op_detail(view: ProfileView, ref: RunRef, selection: Selection, op_id: str) -> OpDetail:
     """One op with its shapes, kernels and iterations.
 
@@ -173,6 +214,8 @@ def op_detail(view: ProfileView, ref: RunRef, selection: Selection, op_id: str) 
         range=selected_range(view, selection),
         row=row,
         eligibility_reason=eligibility_reason(view, selection, group, row.tc_eligible),
+        rate=_rate(view, selection, group),
+        launches=_launches(view, selection, group),
         shapes=_shapes(view, selection, group),
         kernels=_kernels(view, selection, group),
         iterations=_iterations(view, group),
@@ -221,33 +264,60 @@ def _usual_op(view: ProfileView, selection: Selection) -> Ints:
     return result
 
 
-_TYPES = 9
-"""Op types in the chart, as many as are distinguishable; the others are combined."""
+_LARGEST = 10
+"""Ops whose share the headline gives together."""
 
 
-def _by_type(rows: list[OpRow], has_gpu: bool) -> list[Slice]:
-    times: dict[str, int] = {}
-    for row in rows:
-        time = (row.gpu_ns or 0) if has_gpu else row.cpu_self_ns
-        times[row.op_type] = times.get(row.op_type, 0) + time
-    whole = sum(times.values())
-    first = sorted((item for item in times.items() if item[1]), key=lambda item: -item[1])[:_TYPES]
-    rest = whole - sum(time for _, time in first)
-    named = [Slice(f"type:{name}", name, time, percent(time, whole)) for name, time in first]
-    return named + ([Slice("other", "other types", rest, percent(rest, whole))] if rest else [])
-
-
-def _headline(rows: list[OpRow], has_gpu: bool) -> str:
+def _headline(rows: list[OpRow], has_gpu: bool) -> list[TextPart]:
     if not rows:
-        return "No op was called in the selected iterations."
-    first = rows[0]
+        return [plain("No op was called in the selected iterations.")]
+    on_gpu = has_gpu and rows[0].gpu_percent is not None
+    largest = sorted(rows, key=lambda row: -time_of(row, on_gpu))
+    by_type = times_by_type(rows, on_gpu)
+    whole = sum(by_type.values())
+    lead = [plain("None of the ops ran on the GPU. ")] if has_gpu and not on_gpu else []
+    if not whole:
+        return [*lead, plain(f"{len(rows)} ops ran, in no time that was recorded.")]
+    op_type, time = next(iter(by_type.items()))
+    first = largest[0]
     where = f"{first.name} ({first.direction})" if first.direction else first.name
-    ran = "1 op ran" if len(rows) == 1 else f"{len(rows)} ops ran"
-    if has_gpu and first.gpu_percent is not None:
-        return f"{ran}; {where} takes the most GPU time, {share(first.gpu_percent, 1)}."
-    part = percent(first.cpu_total_ns, sum(row.cpu_total_ns for row in rows))
-    idle = ", and none of them on the GPU" if has_gpu else ""
-    return f"{ran}{idle}; {where} takes the most CPU time, {share(part, 1)}."
+    took = share(percent(time_of(first, on_gpu), whole), 1)
+    of_first = [TextPart(where, "op", first.id), plain(f" takes most, {took}.")]
+    if len(rows) > _LARGEST:
+        ten = share(percent(sum(time_of(row, on_gpu) for row in largest[:_LARGEST]), whole))
+        of_ops = f"the ten largest of {len(rows)} ops take {ten}. "
+    else:
+        of_ops = "1 op ran. " if len(rows) == 1 else f"{len(rows)} ops ran. "
+    return [
+        *lead,
+        TextPart(op_type, "op_type", op_type),
+        plain(f" takes {share(percent(time, whole))} of the {'GPU' if on_gpu else 'CPU'} time; {of_ops}"),
+        *of_first,
+    ]
+
+
+def _rate(view: ProfileView, selection: Selection, group: int) -> OpRate | None:
+    row = next((row for row in roofline(view, selection).rows if row.group == group), None)
+    if row is None or not view.profile.has_gpu:
+        return None
+    return OpRate(
+        flops_per_second=row.rate,
+        ceiling_flops_per_second=row.ceiling,
+        percent_of_ceiling=row.percent,
+        bound="unknown" if row.memory_bound is None else "memory" if row.memory_bound else "compute",
+    )
+
+
+def _launches(view: ProfileView, selection: Selection, group: int) -> OpLaunches:
+    rows = np.flatnonzero((view.launch_group == group) & view.selected_launches(selection))
+    delays = launch_columns(view, view.selection()).delay_ns[rows]
+    known = delays[delays >= 0]
+    return OpLaunches(
+        launches=len(rows),
+        timed=len(known),
+        mean_delay_ns=round(float(known.mean())) if len(known) else None,
+        max_delay_ns=int(known.max()) if len(known) else None,
+    )
 
 
 def _shapes(view: ProfileView, selection: Selection, group: int) -> list[OpShapes]:

@@ -140,9 +140,8 @@ class Overview(msgspec.Struct, frozen=True):
     waterfall on the Compare page. ``findings`` by falling expected saving.
 
     ``step_words`` gives the source of the step's length. Shares are of steps without the profiler; ``iterations`` are
-    as recorded, by ``buckets``: those of ``account``, and what the recorder added. ``categories`` are DLProf's, of
-    which
-    ``resource_usage`` has the times. ``bars_note`` says what a bar represents, empty if it is one iteration.
+    as recorded, by ``buckets``: those of ``account``, and what the recorder added. ``categories`` are DLProf's, with
+    their times in ``resource_usage``. ``bars_note`` says what a bar represents, empty if it is one iteration.
     """
 
     ref: RunRef

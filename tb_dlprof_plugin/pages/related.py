@@ -55,7 +55,7 @@ def related(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectK
         name = short_kernel_name(view.profile.strings[view.profile.kernels.name[wanted]])
         launched = [wanted]
     else:
-        mine, name = _op(view, subject) if kind == "op" else _module(view, subject)
+        mine, name = groups_of(view, kind, subject)
         launched = np.unique(kernels[mine[groups]]).tolist()
     members = np.flatnonzero(mine).tolist()
     return Related(
@@ -67,6 +67,15 @@ def related(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectK
         kernels=[kernel_id(view, kernel) for kernel in launched],
         modules=[subject] if kind == "module" else sorted({_module_key(view, group) for group in members}),
     )
+
+
+def groups_of(view: ProfileView, kind: Literal["op", "module"], subject: str) -> tuple[Bools, str]:
+    """Which rows of `ProfileView.groups` belong to an op or to a module, and its name.
+
+    Raises:
+        KeyError: the recording has no item of this kind and id.
+    """
+    return _op(view, subject) if kind == "op" else _module(view, subject)
 
 
 def _op(view: ProfileView, subject: str) -> tuple[Bools, str]:

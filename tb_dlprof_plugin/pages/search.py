@@ -47,10 +47,14 @@ class SearchHit(msgspec.Struct, frozen=True):
 
 
 class SearchPage(msgspec.Struct, frozen=True):
-    """``hits`` of each kind by fit, then by falling time, at most `HITS_PER_KIND`; ``found`` counts all."""
+    """``hits`` of each kind by fit, then by falling time, at most `HITS_PER_KIND`; ``found`` counts all.
+
+    ``iterations`` divides the hits' times into times per step; 1 where no step was found.
+    """
 
     ref: RunRef
     text: str
+    iterations: int
     hits: list[SearchHit]
     found: dict[str, int]
 
@@ -84,7 +88,7 @@ def search_page(view: ProfileView, ref: RunRef, selection: Selection, text: str)
         for kind, fixed in (("rule", _rule_hits(words)), ("report", _report_hits(words))):
             found[kind] = len(fixed)
             hits += fixed[:HITS_PER_KIND]
-    return SearchPage(ref, text, hits, found)
+    return SearchPage(ref, text, selection.count, hits, found)
 
 
 def _matching(names: list[_Name], words: list[str]) -> list[tuple[int, int, int]]:

@@ -307,7 +307,9 @@ def _headline(
     if sums.utilization is None or not time_split(view, selection).tensor_cores_known:
         return f"{len(ops)} ops could use Tensor Cores; too many of their kernels are unknown to say how far they do."
     if not sums.using_ns:
-        return f"{len(ops)} ops could use Tensor Cores; none does." + _main_reason("Main reason", by_reason)
+        return f"{len(ops)} ops could use Tensor Cores; none does." + _main_reason(
+            "Main reason", by_reason, view, selection
+        )
     unknown = sum(1 for op in ops if op.using_tc == "unknown")
     use = (
         f"{idle} of {len(ops)} ops do not use them at all."
@@ -318,13 +320,14 @@ def _headline(
     )
     return (
         f"Tensor Cores run for {sums.utilization:.1f} % of the kernel time that could use them; {use}"
-        + _main_reason("Off them mostly", by_reason)
+        + _main_reason("Off them mostly", by_reason, view, selection)
     )
 
 
-def _main_reason(lead: str, by_reason: list[ReasonTotal]) -> str:
-    """The main reason for time off the Tensor Cores."""
+def _main_reason(lead: str, by_reason: list[ReasonTotal], view: ProfileView, selection: Selection) -> str:
+    """The main reason for time off the Tensor Cores, with its time per step."""
     if not by_reason:
         return ""
     first = max(by_reason, key=lambda total: total.time_ns)
-    return f" {lead}: {first.label} ({duration(first.time_ns)} of kernel time)."
+    per = "" if view.profile.iterations.found_by == "none" else " a step"
+    return f" {lead}: {first.label} ({duration(first.time_ns / selection.count)} of kernel time{per})."

@@ -14,6 +14,7 @@ from tb_dlprof_plugin.pages.compare import ComparePage, compare_page
 from tb_dlprof_plugin.pages.compare import compare_op as compared_op
 from tb_dlprof_plugin.pages.compare_ops import CompareOpDetail
 from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
+from tb_dlprof_plugin.pages.kernels import KernelsPage, kernels_of, kernels_page
 from tb_dlprof_plugin.pages.key_nodes import KeyNodesPage, key_nodes_page
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
 from tb_dlprof_plugin.pages.ops import OpDetail, op_detail
@@ -47,6 +48,19 @@ def op(runs: OpenRuns, query: q.OpQuery) -> OpDetail:
         return op_detail(view, ref, selection, query.id)
     except KeyError:
         raise RequestError(404, f"Run {ref.run!r} has no op {query.id!r} in the selected iterations.") from None
+
+
+def kernels(runs: OpenRuns, query: q.KernelsQuery) -> KernelsPage:
+    """The kernels of all launches, of an op's or of a module's."""
+    view, ref, selection = runs.profile(query)
+    if query.op is None and query.module is None:
+        return kernels_page(view, ref, selection)
+    try:
+        if query.op is not None:
+            return kernels_of(view, ref, selection, "op", query.op)
+        return kernels_of(view, ref, selection, "module", query.module or "")
+    except KeyError:
+        raise RequestError(404, f"Run {ref.run!r} has no such op or module.") from None
 
 
 def memory(runs: OpenRuns, query: q.MemoryQuery) -> MemoryPage:

@@ -51,6 +51,13 @@ class OpQuery(RangeQuery, frozen=True, kw_only=True):
     id: str
 
 
+class KernelsQuery(RangeQuery, frozen=True, kw_only=True):
+    """Of all launches, or of those of one op (an id) or one module (a key)."""
+
+    op: str | None = None
+    module: str | None = None
+
+
 class TimelineQuery(RangeQuery, frozen=True, kw_only=True):
     """``iteration`` is an index; by default that of median length in the range."""
 

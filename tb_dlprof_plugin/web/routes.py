@@ -61,9 +61,16 @@ _ALL = (
     Route("runs", "the recorded runs", query="AnyQuery", handler="index"),
     Route("overview", "where the time of a step goes", page="pages.overview:overview"),
     Route("ops", "the ops of the model", page="pages.ops:ops_page"),
+    Route("op_types", "the types of the ops", page="pages.op_types:op_types_page"),
     Route("op", "one op: kernels, shapes, time by iteration", query="OpQuery", handler="op", in_file="later"),
     Route("modules", "the modules of the model", page="pages.modules:modules_page"),
-    Route("kernels", "the kernels", page="pages.kernels:kernels_page"),
+    Route(
+        "kernels",
+        "the kernels, of all ops or of one",
+        page="pages.kernels:kernels_page",
+        query="KernelsQuery",
+        handler="kernels",
+    ),
     Route("launches", "launches and idle time of the GPU", page="pages.launches:launches_page"),
     Route(
         "timeline",

@@ -122,7 +122,7 @@ class TestPage:
     def test_wrong_names_are_answered_with_the_right_ones(self, run: ReadProfile) -> None:
         with pytest.raises(ValueError, match=r"no page 'roof'; there are overview, .* roofline"):
             run.page("roof")
-        with pytest.raises(ValueError, match="no table 'op'; it has rows, by_type, coverage"):
+        with pytest.raises(ValueError, match="no table 'op'; it has rows, coverage"):
             run.page("ops").table("op")
         with pytest.raises(ValueError, match=r"no op 'conv9' ran in fp32; those with"):
             run.op("conv9")

@@ -97,8 +97,9 @@ def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
                 "Note: ",
             ],
         ),
-        ("ops", ["8 ops ran; conv1/conv2d (bprop)", "900 µs", "8×3×32×32, 16×3×3×3", "fp32"]),
-        ("modules", ["2 modules ran", "whole model", "  conv1", "1.50 ms", "outside modules: optimizer", "0.0 %"]),
+        ("ops", ["8 ops ran. conv1/conv2d (bprop) takes most", "300 µs", "8×3×32×32, 16×3×3×3", "fp32"]),
+        ("op-types", ["conv2d takes", "op types ran", "forward", "on Tensor Cores"]),
+        ("modules", ["2 modules ran", "whole model", "  conv1", "500 µs", "outside modules: optimizer", "0.0 %"]),
         ("kernels", ["Convolution kernels take", "xmma-ffma", "Memcpy HtoD (Pageable -> Device)"]),
         (
             "launches",

@@ -134,7 +134,7 @@ def test_another_table_is_chosen_by_its_name_and_one_that_is_cut_says_so_on_stde
     [
         (("ops", RUN, "--format", "xml"), "'xml' is not one of 'text', 'json', 'csv'"),
         (("ops", RUN, "--fromat", "json"), "No such option: --fromat"),
-        (("ops", RUN, "--format", "csv", "--table", "row"), "no table 'row'; it has rows, by_type, coverage."),
+        (("ops", RUN, "--format", "csv", "--table", "row"), "no table 'row'; it has rows, coverage."),
         (("ops", RUN, "--table", "rows"), "--table chooses what --format csv prints; add --format csv"),
         (("report", RUN, "--format", "csv"), "--format csv prints one report; name it with --reports."),
         (("report", RUN, "--format", "json", "--output-path", "x"), "--format prints and writes no file;"),

@@ -112,6 +112,11 @@ def test_a_drawing_is_saved_as_a_picture_and_as_its_values(
     assert (watched.errors, watched.foreign) == ([], [])
 
 
+def _steps(answer: dict[str, Any]) -> int:
+    """How many iterations its sums are of."""
+    return int(answer["range"]["last"] - answer["range"]["first"] + 1)
+
+
 def test_values_are_those_of_the_view_in_nanoseconds(server: Server, watched: Watched) -> None:
     frame = _open(watched, server, "overview", _FP32)
     frame.locator(".card", has=frame.locator('[data-drawing="Parts of the step"]')).get_by_test_id("download").click()
@@ -119,7 +124,11 @@ def test_values_are_those_of_the_view_in_nanoseconds(server: Server, watched: Wa
     overview = server.get("overview?run=lenet/fp32")
     assert isinstance(overview, dict)
     assert json.loads(values) == [
-        {"part": part["label"], "share_percent": part["percent"], "time_ns": part["value_ns"]}
+        {
+            "part": part["label"],
+            "share_percent": part["percent"],
+            "time_per_step_ns": part["value_ns"] / _steps(overview),
+        }
         for part in overview["parts"]
     ]
 
@@ -127,18 +136,20 @@ def test_values_are_those_of_the_view_in_nanoseconds(server: Server, watched: Wa
 def test_a_table_is_saved_as_it_is_filtered_and_sorted(server: Server, watched: Watched) -> None:
     frame = _open(watched, server, "ops", _FP32)
     table = frame.get_by_test_id("ops-table")
+    table.get_by_test_id("filter-toggle").click(timeout=_PAGE_MS)
     table.get_by_label("Filter by Direction").select_option("bprop", timeout=_PAGE_MS)
     table.get_by_role("button", name="GPU time").click()
     with watched.page.expect_download() as download:
         table.get_by_test_id("json-download").click()
     rows = json.loads(Path(download.value.path()).read_text())
-    times = [row["gpu_time_ns"] for row in rows]
+    times = [row["gpu_time_per_step_ns"] for row in rows]
     assert {row["direction"] for row in rows} == {"bprop"}
     assert len(times) > 3
     assert times == sorted(times, reverse=times[0] > times[-1])
     answer = server.get("ops?run=lenet/fp32")
     assert isinstance(answer, dict)
-    assert sorted(times) == sorted(row["gpu_ns"] for row in answer["rows"] if row["direction"] == "bprop")
+    backward = [row for row in answer["rows"] if row["direction"] == "bprop"]
+    assert sorted(times) == sorted(row["gpu_ns"] / _steps(answer) for row in backward)
 
 
 def test_a_report_longer_than_an_answer_arrives_as_a_whole(server: Server, watched: Watched) -> None:

@@ -86,6 +86,7 @@ def test_a_copied_link_and_a_reload_show_the_table_as_it_was_sorted_and_filtered
     rows = table.locator("tbody tr")
     before = rows.count()
     table.get_by_role("button", name="Calls").click()
+    page.keyboard.press("f")
     table.get_by_label("Filter by Kernel").fill("gemm")
     expect(rows).not_to_have_count(before)
     expect(page).to_have_url(holding("gemm"))

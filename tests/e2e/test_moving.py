@@ -32,7 +32,7 @@ def test_from_a_word_to_an_op_and_all_that_belongs_to_it(server: Server, watched
     page.keyboard.press("Enter")
     expect(frame.get_by_test_id("op-detail")).to_contain_text("layer3.0.conv2/conv2d", timeout=_PAGE_MS)
     expect(frame.get_by_role("heading", name="Ops", exact=True)).to_be_focused()
-    expect(frame.get_by_test_id("announcer")).to_contain_text("ops ran")
+    expect(frame.get_by_test_id("announcer")).to_contain_text("of the GPU time")
 
     # The details follow the rows; Escape gives the focus back to the row.
     row = frame.get_by_test_id("ops-table").locator("tr.selected")

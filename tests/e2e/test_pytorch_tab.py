@@ -147,7 +147,7 @@ def test_its_kernels_say_what_ours_do_of_tensor_cores(server: Server) -> None:
 def test_the_page_leads_to_it(server: Server, watched: Watched) -> None:
     watched.page.goto(f"{server.url}#tb_dlprof&p.tb_dlprof.run=hook_amp_bf16")
     frame = watched.page.frame_locator("iframe")
-    frame.get_by_test_id("overview-more").locator("> summary").click(timeout=30_000)
+    frame.get_by_test_id("overview-more").locator("> summary").click(timeout=_PAGE_MS)
     links = frame.get_by_test_id("trace-links")
     expect(links).to_contain_text("Choose run hook_amp_bf16, worker host_1 there.", timeout=_PAGE_MS)
     expect(links).not_to_contain_text("will be wrong")

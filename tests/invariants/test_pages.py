@@ -55,6 +55,8 @@ def no_time_is_negative_and_no_share_is_over_the_whole(recording: Recording) -> 
         if "headline" not in content:
             continue
         assert_a_sentence(content["headline"])
+        parts = content.get("headline_parts")
+        assert parts is None or "".join(part["text"] for part in parts) == content["headline"]
         # Its shares are those on the page; a finding's title has its own, and the timeline draws parts of a time.
         if page not in (advice_page, timeline_page):
             shares = [value for path, value in _numbers(content) if "percent" in path]
@@ -71,14 +73,23 @@ def assert_a_sentence(text: str) -> None:
 
 
 def _shares_of_rows(rows: list[dict[str, Any]]) -> list[float]:
-    """Of the kernels' time, that of each verdict; of the ops' CPU time, that of each op."""
+    """Of the kernels' time, that of each verdict; of the ops', that of each op and type; and of the ten largest."""
     if any("tensor_core" in row for row in rows):
         parts = [
             sum(row["total_ns"] for row in rows if row["tensor_core"] == kind) for kind in ("yes", "no", "unknown")
         ]
     else:
-        parts = [row["cpu_total_ns"] for row in rows]
-    return [100 * part / sum(parts) for part in parts if sum(parts)]
+        on_gpu = any(row["gpu_ns"] for row in rows)
+        parts = sorted((row["gpu_ns"] if on_gpu else row["cpu_self_ns"] for row in rows), reverse=True)
+        types: dict[str, int] = {}
+        for row in rows:
+            types[row["op_type"]] = types.get(row["op_type"], 0) + (row["gpu_ns"] if on_gpu else row["cpu_self_ns"])
+        parts += types.values()
+        whole = sum(types.values())
+        return [100 * part / whole for part in (*parts, sum(parts[:10]))] if whole else []
+    whole = sum(parts)
+    parts += [sum(sorted((row["total_ns"] for row in rows), reverse=True)[:10])]
+    return [100 * part / whole for part in parts if whole]
 
 
 @PROPERTIES.of_every_recording

@@ -18,7 +18,8 @@ def test_the_first_line_says_what_sets_the_pace_and_why_the_gpu_is_idle(gpu_view
     page = launches_page(gpu_view, ref, gpu_view.selection())
     assert page.headline == (
         "CPU and GPU wait for each other; the GPU waits for the CPU 24 % of the 1.00 ms step: "
-        "42 % of that while the CPU waits for the DataLoader, 38 % while the CPU runs Python."
+        "42 % of that while the CPU waits for the DataLoader, 38 % while the CPU runs Python. "
+        "The longest gap, 110 µs as recorded, is ended by to."
     )
     assert (page.step.ms, page.step.source, page.step_words) == (
         1.0, "measured", "timed without the profiler; 1.00 ms while recorded",
@@ -49,7 +50,7 @@ def test_the_recorders_part_is_in_the_bars_and_in_no_idle_time(training, ref: Ru
     assert page.figures.idle_percent == pytest.approx(100 * 325 / 2610)
     assert sum(part.value_ns or 0 for part in page.idle_by_activity) == 325_000
     assert sum(part.value_ns or 0 for part in page.idle_by_kind) == 325_000
-    assert page.headline.endswith("the GPU waits for data 12 % of the 870 µs step.")
+    assert page.headline_parts[0].text.endswith("the GPU waits for data 12 % of the 870 µs step.")
     assert page.activities[-1].key == "recorder"
     assert [bar.category_ns[-1] for bar in page.bars] == [130_000] * 3
     assert [sum(value or 0 for value in bar.category_ns) for bar in page.bars] == [1_000_000] * 3
@@ -68,8 +69,10 @@ def test_a_gap_names_the_kernel_the_op_and_the_module_that_ended_it(new_trace, r
     assert (gap.number, gap.start_ns, gap.duration_ns, gap.meanwhile) == (4, 0, 530_000, "python")
     assert (gap.kernel, gap.op, gap.module, gap.kind) == ("gemm_kernel", "fc/linear", "fc", "host_wait")
     assert page.headline == (
-        "The CPU sets the pace; the GPU waits for it 53 % of the 1.00 ms step, mostly while the CPU runs Python."
+        "The CPU sets the pace; the GPU waits for it 53 % of the 1.00 ms step, mostly while the CPU runs Python. "
+        "The longest gap, 530 µs as recorded, is ended by fc/linear."
     )
+    assert [(part.text, part.kind) for part in page.headline_parts if part.kind] == [("fc/linear", "op")]
 
 
 def test_a_gap_is_found_on_the_timeline_of_its_iteration(gpu_view: ProfileView, ref: RunRef) -> None:
@@ -103,7 +106,8 @@ def test_without_recorded_launches_delay_queue_and_pace_are_unknown(new_trace, r
     page = launches_page(view, ref, view.selection())
     assert page.headline == (
         "The bottleneck is unknown, because the launches were not recorded; "
-        "the GPU is idle 67 % of the 60.0 µs step, mostly while the CPU was not recorded."
+        "the GPU is idle 67 % of the 60.0 µs step, mostly while the CPU was not recorded. "
+        "The longest gap, 40.0 µs as recorded, is ended by b."
     )
     figures = page.figures
     assert (figures.slack_percent, figures.median_delay_ns, figures.mean_queue) == (None,) * 3

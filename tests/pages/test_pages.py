@@ -55,7 +55,6 @@ def test_the_pages_show_the_same_ops_and_figures(view: ProfileView, ref: RunRef,
     advice = advice_page(view, ref, selection)
 
     assert first.top_ops == ops.rows[:10]
-    assert _sum(ops.by_type) == sum(row.gpu_ns or 0 for row in ops.rows)
     assert first.coverage == ops.coverage == kernels.coverage
     assert first.summary.tensor_core_kernel_utilization_percent == cores.utilization_percent
     assert [f.id for f in first.findings] == [f.id for f in advice.findings]

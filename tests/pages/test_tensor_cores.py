@@ -32,7 +32,7 @@ def test_the_reasons_add_up_to_the_time_off_the_tensor_cores(training, ref: RunR
     assert sum(total.time_ns for total in page.by_reason) == (page.not_using_ns or 0) + (page.unknown_ns or 0)
     assert sum(total.percent or 0 for total in page.by_reason) == pytest.approx(100)
     assert sum(kernel.total_ns for kernel in page.kernels) == page.eligible_ns
-    assert page.headline.endswith("none does. Main reason: FP32, TF32 off (2.10 ms of kernel time).")
+    assert page.headline.endswith("none does. Main reason: FP32, TF32 off (700 µs of kernel time a step).")
 
 
 def test_ops_stand_by_what_they_could_save_by_the_forecast_or_by_the_factors_of_the_advice(

@@ -27,6 +27,8 @@ export type MemoryCategoryKey = "before" | "activations" | "gradients" | "optimi
 
 export type MemoryGroupKind = "group" | "before" | "outside";
 
+export type Named = "op" | "op_type" | "module" | "kernel" | "";
+
 export type OffReason = "gpu_has_none" | "no_tensor_core_kernel" | "dtype" | "unknown" | "too_small" | "amp_off_for_op" | "fp32_tf32_off" | "alignment" | "library_choice" | "layout" | "helpers";
 
 export type Pace = "gpu" | "cpu" | "mixed" | "unknown";
@@ -367,9 +369,8 @@ export interface NoteItem {
  * waterfall on the Compare page. `findings` by falling expected saving.
  *
  * `step_words` gives the source of the step's length. Shares are of steps without the profiler; `iterations` are
- * as recorded, by `buckets`: those of `account`, and what the recorder added. `categories` are DLProf's, of
- * which
- * `resource_usage` has the times. `bars_note` says what a bar represents, empty if it is one iteration.
+ * as recorded, by `buckets`: those of `account`, and what the recorder added. `categories` are DLProf's, with
+ * their times in `resource_usage`. `bars_note` says what a bar represents, empty if it is one iteration.
  */
 export interface Overview {
   ref: RunRef;
@@ -401,20 +402,85 @@ export interface Overview {
   notes: NoteItem[];
 }
 
-/**
- * `rows` by falling GPU time (CPU time without a GPU); `total_rows` counts those before the row limit.
- *
- * `by_type` is the same time of all rows by op type, the types of least time together as "other types".
- */
+/** A piece of a sentence. With a `kind` it is the name of the item of this `id`; an op type's id is its name. */
+export interface TextPart {
+  text: string;
+  kind: Named;
+  id: string;
+}
+
+/** `rows` by falling GPU time (CPU time without a GPU); `total_rows` counts those before the row limit. */
 export interface OpsPage {
   ref: RunRef;
   headline: string;
+  headline_parts: TextPart[];
   range: SelectedRange;
   has_gpu: boolean;
-  by_type: Slice[];
   rows: OpRow[];
   total_rows: number;
   coverage: Coverage;
+}
+
+/**
+ * All ops of one type; `ops` counts them by module and direction. Times in ns over the selected iterations.
+ *
+ * `forward_ns + backward_ns + rest_ns` is the GPU time, without a GPU the CPU self time; `percent` is its share.
+ * `utilization_percent` is the share of Tensor Core kernels in the kernel time that could use them
+ * (`eligible_ns`), None where there is none or too much of it is unknown.
+ */
+export interface OpTypeRow {
+  op_type: string;
+  ops: number;
+  calls: number;
+  kernel_calls: number;
+  gpu_ns: number | null;
+  percent: number | null;
+  forward_ns: number;
+  backward_ns: number;
+  rest_ns: number;
+  tc_eligible: Verdict;
+  eligible_ns: number | null;
+  tc_ns: number | null;
+  utilization_percent: number | null;
+  cpu_total_ns: number;
+  cpu_self_ns: number;
+}
+
+/**
+ * `rows` by falling GPU time (CPU self time without a GPU).
+ *
+ * `by_type` is that time as parts of a whole, the types of least time together as "other types".
+ */
+export interface OpTypesPage {
+  ref: RunRef;
+  headline: string;
+  headline_parts: TextPart[];
+  range: SelectedRange;
+  has_gpu: boolean;
+  by_type: Slice[];
+  rows: OpTypeRow[];
+  total_rows: number;
+  coverage: Coverage;
+}
+
+/**
+ * Where the op's matrix routines are under the GPU's roofs; None is unknown.
+ *
+ * `percent_of_ceiling` may exceed 100: Winograd and FFT convolutions multiply less often than the FLOPs assume.
+ */
+export interface OpRate {
+  flops_per_second: number | null;
+  ceiling_flops_per_second: number | null;
+  percent_of_ceiling: number | null;
+  bound: Bound;
+}
+
+/** Kernels, copies and sets that the op launched: how many, how many of known delay, and their delays (ns). */
+export interface OpLaunches {
+  launches: number;
+  timed: number;
+  mean_delay_ns: number | null;
+  max_delay_ns: number | null;
 }
 
 /** The calls of an op with one set of input shapes and data types. */
@@ -459,12 +525,18 @@ export interface OpIteration {
   longest_ns: number;
 }
 
-/** One selected op; `bars_note` explains `iterations` if each covers several. */
+/**
+ * One selected op; `bars_note` explains `iterations` if each covers several.
+ *
+ * `rate` is None without matrix routines on the GPU.
+ */
 export interface OpDetail {
   ref: RunRef;
   range: SelectedRange;
   row: OpRow;
   eligibility_reason: string;
+  rate: OpRate | null;
+  launches: OpLaunches;
   shapes: OpShapes[];
   kernels: OpKernel[];
   iterations: OpIteration[];
@@ -522,6 +594,7 @@ export interface ModuleRow {
 export interface ModulesPage {
   ref: RunRef;
   headline: string;
+  headline_parts: TextPart[];
   range: SelectedRange;
   has_gpu: boolean;
   model: string;
@@ -530,6 +603,13 @@ export interface ModulesPage {
   outside: ModuleRow[];
   total_rows: number;
   coverage: Coverage;
+}
+
+/** The op (by id) or module (by key) whose launches alone are counted. */
+export interface KernelScope {
+  kind: "module" | "op";
+  id: string;
+  name: string;
 }
 
 /** An op that launched the kernel. */
@@ -541,12 +621,14 @@ export interface KernelOp {
 
 /**
  * One kernel name; `rule` names the rule that decided its Tensor Core verdict. Times in ns over the selected
- * iterations.
+ * iterations. `told_by` is set where several rows have this short name: the op of most time, and where that is the
+ * same, too, the launch shape.
  */
 export interface KernelRow {
   id: string;
   name: string;
   short_name: string;
+  told_by: string;
   kind: string;
   family: string;
   tensor_core: Verdict;
@@ -567,10 +649,12 @@ export interface KernelRow {
   ops: KernelOp[];
 }
 
-/** `rows` by falling time; `by_family` sums them per kind of work. */
+/** `rows` by falling time; `by_family` sums them per kind of work. `scope` is None for all launches. */
 export interface KernelsPage {
   ref: RunRef;
+  scope: KernelScope | null;
   headline: string;
+  headline_parts: TextPart[];
   range: SelectedRange;
   has_gpu: boolean;
   by_family: Slice[];
@@ -701,6 +785,7 @@ export interface GapRow {
 export interface LaunchesPage {
   ref: RunRef;
   headline: string;
+  headline_parts: TextPart[];
   step: StepFigures;
   step_words: string;
   range: SelectedRange;
@@ -950,8 +1035,8 @@ export interface MatchLane {
 
 /**
  * `count` events match, of which the first `shown` in time are in `lanes`; `on_gpu` of them are GPU work,
- * which takes `gpu_ns`. `first` is the one to show first: the longest outermost call of an op or the longest
- * launch of a kernel, the first in time of a text.
+ * which takes `gpu_ns`. `first` is the one to show first: the longest work of an op on the GPU, without any
+ * its longest call; the longest launch of a kernel; the first in time of a text.
  */
 export interface TimelineMatches {
   count: number;
@@ -1344,10 +1429,15 @@ export interface SearchHit {
   fit: number;
 }
 
-/** `hits` of each kind by fit, then by falling time, at most `HITS_PER_KIND`; `found` counts all. */
+/**
+ * `hits` of each kind by fit, then by falling time, at most `HITS_PER_KIND`; `found` counts all.
+ *
+ * `iterations` divides the hits' times into times per step; 1 where no step was found.
+ */
 export interface SearchPage {
   ref: RunRef;
   text: string;
+  iterations: number;
   hits: SearchHit[];
   found: Record<string, number>;
 }
@@ -2145,11 +2235,13 @@ export interface Routes {
   overview: Overview;
   /** The ops of the model. */
   ops: OpsPage;
+  /** The types of the ops. */
+  op_types: OpTypesPage;
   /** One op: kernels, shapes, time by iteration. */
   op: OpDetail;
   /** The modules of the model. */
   modules: ModulesPage;
-  /** The kernels. */
+  /** The kernels, of all ops or of one. */
   kernels: KernelsPage;
   /** Launches and idle time of the GPU. */
   launches: LaunchesPage;
@@ -2227,6 +2319,12 @@ export interface RangeQuery extends ProfileQuery {
 /** An op by its id. */
 export interface OpQuery extends RangeQuery {
   id: string;
+}
+
+/** Of all launches, or of those of one op (an id) or one module (a key). */
+export interface KernelsQuery extends RangeQuery {
+  op?: string | null;
+  module?: string | null;
 }
 
 /** `iteration` is an index; by default that of median length in the range. */
@@ -2318,9 +2416,10 @@ export interface Queries {
   runs: AnyQuery;
   overview: RangeQuery;
   ops: RangeQuery;
+  op_types: RangeQuery;
   op: OpQuery;
   modules: RangeQuery;
-  kernels: RangeQuery;
+  kernels: KernelsQuery;
   launches: RangeQuery;
   timeline: TimelineQuery;
   timeline_events: TimelineEventsQuery;
@@ -2346,4 +2445,4 @@ export interface Queries {
 }
 
 /** The pages of one run and a range, by their names in the address. */
-export type RunPage = "overview" | "ops" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "advice" | "trust";
+export type RunPage = "overview" | "ops" | "op_types" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "advice" | "trust";

@@ -3,18 +3,21 @@ import type { Slice } from "../api/types";
 import { colourOf } from "../format/colours";
 import { SLICES } from "../format/definitions";
 import { Defined } from "./Term";
-import { Value } from "./Value";
+import { Sum, Value } from "./Value";
 
 interface LegendProps {
   slices: Slice[];
   context?: string;
   /** What the slices are where the page data says it; else by the context. */
   definitions?: ReadonlyMap<string, string>;
+  /** The slices are sums over the selected iterations. */
+  sums?: boolean;
   /** Colours and labels alone. */
   plain?: boolean;
 }
 
-export function Legend({ slices, context = "", definitions, plain = false }: LegendProps) {
+export function Legend({ slices, context = "", definitions, sums = false, plain = false }: LegendProps) {
+  const Time = sums ? Sum : Value;
   return (
     <ul class={plain ? "legend legend-plain" : "legend"}>
       {slices.map((slice, index) => {
@@ -30,7 +33,7 @@ export function Legend({ slices, context = "", definitions, plain = false }: Leg
             ) : (
               <>
                 <Value value={slice.percent} unit="percent" />
-                <Value value={slice.value_ns} unit="ns" />
+                <Time value={slice.value_ns} unit="ns" />
               </>
             )}
           </li>

@@ -1,4 +1,4 @@
-/** Slices of one whole as a bar with its list. */
+/** Parts of the selected iterations as a bar with its list. */
 import type { Slice } from "../api/types";
 import { SLICES } from "./export/columns";
 import { Drawing } from "./export/Drawing";
@@ -15,8 +15,8 @@ interface PartsBarProps {
 export function PartsBar({ name, slices, context = "", definitions }: PartsBarProps) {
   return (
     <Drawing name={name} columns={SLICES} rows={slices}>
-      <StackedBar slices={slices} scaleNs={sumNs(slices)} context={context} />
-      <Legend slices={slices} context={context} {...(definitions ? { definitions } : {})} />
+      <StackedBar slices={slices} scaleNs={sumNs(slices)} context={context} sums />
+      <Legend slices={slices} sums context={context} {...(definitions ? { definitions } : {})} />
     </Drawing>
   );
 }

@@ -1,9 +1,19 @@
-/** One horizontal bar of slices, drawn to a scale shared with its neighbours; widths are relative to `scale_ns`. */
+/** One horizontal bar of slices, drawn to a scale shared with its neighbours; widths are relative to `scaleNs`. */
 import type { Slice } from "../api/types";
 import { colourOf } from "../format/colours";
 import { formatNs } from "../format/duration";
+import { useIterations } from "./sums";
 
-export function StackedBar({ slices, scaleNs, context = "" }: { slices: Slice[]; scaleNs: number; context?: string }) {
+interface StackedBarProps {
+  slices: Slice[];
+  scaleNs: number;
+  context?: string;
+  /** The slices are sums over the selected iterations. */
+  sums?: boolean;
+}
+
+export function StackedBar({ slices, scaleNs, context = "", sums = false }: StackedBarProps) {
+  const iterations = useIterations();
   return (
     <div class="stacked-bar" aria-hidden="true">
       {slices.map((slice, index) =>
@@ -11,7 +21,7 @@ export function StackedBar({ slices, scaleNs, context = "" }: { slices: Slice[];
           <span
             key={slice.key}
             style={{ width: `${(slice.value_ns / scaleNs) * 100}%`, background: colourOf(slice.key, index, context) }}
-            title={`${slice.label}: ${formatNs(slice.value_ns)}`}
+            title={`${slice.label}: ${formatNs(sums ? slice.value_ns / iterations : slice.value_ns)}`}
           />
         ) : null,
       )}

@@ -13,13 +13,15 @@ interface PageHeadProps {
   title: string;
   subtitle?: string;
   headline: string;
+  /** The same sentence with links, where it has some. */
+  linked?: ComponentChildren;
   range?: SelectedRange;
   /** The verdict on the recording where the page has it: in few words, or above all else where it is poor. */
   trust?: TrustVerdict;
   children?: ComponentChildren;
 }
 
-export function PageHead({ title, subtitle, headline, range, trust, children }: PageHeadProps) {
+export function PageHead({ title, subtitle, headline, linked, range, trust, children }: PageHeadProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only as the page comes up: a later headline is no arrival.
   useEffect(() => {
@@ -42,7 +44,7 @@ export function PageHead({ title, subtitle, headline, range, trust, children }: 
       </h1>
       {trust?.verdict === "poor" && <Trust trust={trust} form="banner" />}
       <p class="headline" data-testid="headline">
-        {headline}
+        {linked ?? headline}
       </p>
       {subtitle && <p class="subtitle">{subtitle}</p>}
       {trust ? trust.verdict !== "poor" && <Trust trust={trust} form="short" /> : range && <RecordingTrust />}

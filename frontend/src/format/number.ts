@@ -4,6 +4,7 @@ const EM_UNKNOWN = "unknown";
 
 // Made once: toLocaleString with options makes one for each number, which a table of a thousand cells feels.
 const INTEGERS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const ONE_DECIMAL = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const EXACT = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
 
 /** 1234567 as "1,234,567". */
@@ -53,6 +54,13 @@ export function scaled(value: number, units: readonly (readonly [factor: number,
 export function formatCount(value: number | null): string {
   if (value === null) return EM_UNKNOWN;
   return Number.isInteger(value) ? formatInteger(value) : threeDigits(value);
+}
+
+/** Calls of an op in a step: an integer where every step has as many, else one decimal. */
+export function formatCountPerStep(value: number | null): string {
+  if (value === null) return EM_UNKNOWN;
+  if (value > 0 && value < 0.05) return "<0.1";
+  return Number.isInteger(value) ? formatInteger(value) : ONE_DECIMAL.format(value);
 }
 
 /** A percentage from 0 to 100. Nothing is rounded to the ends: 99.97 is not printed as 100 and 0.001 not as 0. */

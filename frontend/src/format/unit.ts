@@ -1,8 +1,26 @@
 /** A value with the unit that the page data names, in; text out. */
 import { exactNs, formatNs } from "./duration";
-import { formatBytes, formatCount, formatExact, formatFlops, formatPercent, formatRate, formatRatio } from "./number";
+import {
+  formatBytes,
+  formatCount,
+  formatCountPerStep,
+  formatExact,
+  formatFlops,
+  formatPercent,
+  formatRate,
+  formatRatio,
+} from "./number";
 
-export type Unit = "ns" | "percent" | "count" | "bytes" | "ratio" | "per_second" | "flops" | "flops_per_second";
+export type Unit =
+  | "ns"
+  | "percent"
+  | "count"
+  | "count_per_step"
+  | "bytes"
+  | "ratio"
+  | "per_second"
+  | "flops"
+  | "flops_per_second";
 
 export function formatUnit(value: number | null, unit: Unit): string {
   switch (unit) {
@@ -22,6 +40,8 @@ export function formatUnit(value: number | null, unit: Unit): string {
       return value === null ? formatFlops(value) : `${formatFlops(value)}/s`;
     case "count":
       return formatCount(value);
+    case "count_per_step":
+      return formatCountPerStep(value);
   }
 }
 
@@ -37,6 +57,7 @@ export function exactUnit(value: number | null, unit: Unit): string {
     flops: " FLOP",
     flops_per_second: " FLOP/s",
     count: "",
+    count_per_step: " per step",
   }[unit];
   return `${formatExact(value)}${suffix}`;
 }

@@ -33,3 +33,11 @@ export function moveRow(page: ParentNode, by: 1 | -1): void {
   button?.focus();
   button?.scrollIntoView?.({ block: "nearest" });
 }
+
+/** Shows or hides the filters of the table that has the focus, else of the first of the page. */
+export function toggleFilters(page: ParentNode): void {
+  const around = document.activeElement?.closest<HTMLElement>(".table")?.querySelector<HTMLElement>(TOGGLE);
+  (around ?? page.querySelector<HTMLElement>(TOGGLE))?.click();
+}
+
+const TOGGLE = "[data-testid='filter-toggle']";

@@ -4,11 +4,13 @@ import type { RunIndex } from "../api/types";
 import { useFile } from "../api/useResource";
 import { ProfileKeyNode } from "../features/KeyNodePicker";
 import { ProfilePicker } from "../features/pickers/ProfilePicker";
+import { Switch } from "../components/Switch";
 import { RangePicker } from "../features/RangePicker";
 import { openPage, showProfile } from "../state/navigate";
-import { useParam } from "../state/param";
-import { pageParam, profileParam } from "../state/sharedParams";
-import { shownRange } from "../state/shownRange";
+import type { Page } from "../state/pages";
+import { assign, useParam } from "../state/param";
+import { pageParam, profileParam, unitParam } from "../state/sharedParams";
+import { shownRange, stepsOf } from "../state/shownRange";
 import { ThemeButton } from "./AboutFile";
 import { keyNames } from "./keys/KeyHelp";
 import { PLACES, placeOf, type Place, type View } from "./places";
@@ -101,13 +103,19 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
 
 /** A place as it was left, or at its first view. */
 export function openPlace(place: Place): void {
-  open(left.get(place.id) ?? place.views[0]!);
+  open(left.get(place.id) ?? place.views.find(({ page }) => page === place.first) ?? place.views[0]!);
 }
 
+const UNITS = [
+  ["step", "Per step"],
+  ["total", "Total"],
+] as const;
+
 /** The views of the place, and the iterations that the page is about. */
-function SecondRow({ place, page }: { place: Place | null; page: string }) {
+function SecondRow({ place, page }: { place: Place | null; page: Page }) {
   const range = shownRange.value;
   const views = place && place.views.length > 1 ? place.views : [];
+  const grouped = views.filter(({ groups }) => groups);
   const hasRange = range !== null && range.found_by !== "none";
   const nav = useRef<HTMLElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page moves the mark that is looked for.
@@ -122,27 +130,51 @@ function SecondRow({ place, page }: { place: Place | null; page: string }) {
     <div class="top-row top-views">
       {views.length > 0 && (
         <nav aria-label={`Views of ${place!.title}`} ref={nav}>
-          {views.map((view) => (
-            <button
-              type="button"
-              key={view.id}
-              data-testid={`nav-${view.id}`}
-              aria-current={isShown(view) ? "page" : undefined}
-              title={view.page === "runs" ? undefined : `Keys: g, then ${ROUTES[view.page].key}`}
-              onClick={() => open(view)}
-            >
-              {view.title}
-            </button>
-          ))}
+          {grouped.length > 0 && (
+            <span class="view-groups" role="group" aria-label="Group by">
+              <span class="muted">Group by</span>
+              {grouped.map((view) => (
+                <ViewButton key={view.id} view={view} />
+              ))}
+            </span>
+          )}
+          {views
+            .filter(({ groups }) => !groups)
+            .map((view) => (
+              <ViewButton key={view.id} view={view} />
+            ))}
         </nav>
       )}
       {hasRange && (
         <span class="page-iterations">
+          {ROUTES[page].sums && stepsOf(range) > 1 && (
+            <Switch
+              label="Sums over the iterations"
+              testId="unit"
+              value={unitParam.value}
+              choices={UNITS}
+              onChange={(unit) => assign(unitParam.to(unit))}
+            />
+          )}
           <RangePicker range={range} />
           <ProfileKeyNode range={range} />
         </span>
       )}
     </div>
+  );
+}
+
+function ViewButton({ view }: { view: View }) {
+  return (
+    <button
+      type="button"
+      data-testid={`nav-${view.id}`}
+      aria-current={isShown(view) ? "page" : undefined}
+      title={view.page === "runs" ? undefined : `Keys: g, then ${ROUTES[view.page].key}`}
+      onClick={() => open(view)}
+    >
+      {view.title}
+    </button>
   );
 }
 

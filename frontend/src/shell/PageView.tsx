@@ -2,14 +2,16 @@
 import type { ComponentChildren, ComponentType } from "preact";
 import { profileQuery } from "../api/queries";
 import type { Query, Route } from "../api/source";
-import type { RunEntry } from "../api/types";
+import type { RunEntry, SelectedRange } from "../api/types";
 import { useResource, type Resource } from "../api/useResource";
 import { isWholeRoute, useWhole, type WholeResource, type WholeRoute } from "../api/useWhole";
 import { SubjectContext } from "../components/export/Drawing";
 import { GrowingContext } from "../components/table/GrowingContext";
 import { BackToSteps } from "../features/KeyNodePicker";
+import { SumsContext } from "../components/sums";
 import { ResourceView } from "../features/ResourceView";
-import { pageParam, profileParam, rangeParam } from "../state/sharedParams";
+import { stepsOf } from "../state/shownRange";
+import { pageParam, profileParam, rangeParam, unitParam } from "../state/sharedParams";
 import type { IterationRange } from "../state/profile";
 import { ROUTES } from "./routes";
 
@@ -88,7 +90,18 @@ function ProfileResource<T>(props: {
   resource: Resource<T> | WholeResource<T>;
   children: (data: T) => ComponentChildren;
 }) {
-  return <ResourceView {...props} remedy={<BackToSteps />} />;
+  const { children, ...rest } = props;
+  return (
+    <ResourceView {...rest} remedy={<BackToSteps />}>
+      {(data) => <SumsContext.Provider value={iterationsOf(data)}>{children(data)}</SumsContext.Provider>}
+    </ResourceView>
+  );
+}
+
+/** By how many iterations the sums of a page are divided. */
+function iterationsOf(data: unknown): number {
+  const { range } = data as { range?: SelectedRange };
+  return range && unitParam.value === "step" ? stepsOf(range) : 1;
 }
 
 function subjectOf(run: string | null, range: IterationRange | null): string {

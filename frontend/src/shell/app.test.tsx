@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { formatNs } from "../format/duration";
 import * as fixtures from "../testing/fixtures";
 import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memory";
 import { roofline } from "../testing/roofline";
@@ -233,6 +234,8 @@ describe("each page draws its answer", () => {
   it("Ops with the selected op next to the table", async () => {
     await open(hash({ page: "ops", run: "resnet50/fp32", op: "op1" }));
     expect(byId("op-detail")?.textContent).toContain("which is off");
+    expect(byId("op-detail")?.textContent).toContain("Of the roof50.0 %");
+    expect(byId("op-detail")?.textContent).toContain("Kernel calls2Mean delay40.0 µsLongest delay90.0 µs");
     expect(byId("op-detail")?.querySelectorAll("canvas, .chart")).toHaveLength(1);
     expect(root.querySelector("tr.selected")?.textContent).toContain("convolution_backward");
     // 320 rows: only those in sight are drawn.
@@ -248,10 +251,12 @@ describe("each page draws its answer", () => {
       )!;
     await open(hash({ page: "kernels", run: "resnet50/fp32" }));
     const all = names();
-    const bound = `>${fixtures.kernels.rows[9]!.total_ns} ns`;
+    const bound = `>${fixtures.kernels.rows[9]!.total_ns / 10} ns`;
     await click(header("Calls").querySelector("button"));
     expect(window.location.hash).toContain("p.tb_dlprof.kernels.sort=-calls");
     await click(header("Calls").querySelector("button"));
+    expect(header("Total").querySelector("input")).toBeNull();
+    await click(byId("filter-toggle"));
     const filter = header("Total").querySelector("input")!;
     await act(() => {
       filter.value = bound;
@@ -282,8 +287,53 @@ describe("each page draws its answer", () => {
     expect(byId("ops-table")!.textContent).toContain("<img src=x onerror=alert(1)>");
   });
 
+  it("Op types, each of which leads to its ops", async () => {
+    const type = fixtures.ops.rows[0]!.op_type;
+    await open(hash({ page: "op_types", run: "resnet50/fp32" }), {
+      ...ANSWERS,
+      op_types: {
+        ref: fixtures.ref,
+        headline: "conv2d takes 78 % of the GPU time.",
+        headline_parts: [{ text: "conv2d takes 78 % of the GPU time.", kind: "", id: "" }],
+        range: fixtures.ops.range,
+        has_gpu: true,
+        by_type: [{ key: `type:${type}`, label: type, value_ns: 900_000, percent: 100 }],
+        rows: [
+          {
+            op_type: type,
+            ops: 3,
+            calls: 33,
+            kernel_calls: 40,
+            gpu_ns: 900_000,
+            percent: 100,
+            forward_ns: 300_000,
+            backward_ns: 600_000,
+            rest_ns: 0,
+            tc_eligible: "yes",
+            eligible_ns: 900_000,
+            tc_ns: null,
+            utilization_percent: null,
+            cpu_total_ns: 10_000,
+            cpu_self_ns: 5_000,
+          },
+        ],
+        total_rows: 1,
+        coverage: fixtures.ops.coverage,
+      },
+    });
+    expect(byId("op-types-table")!.querySelector("tbody tr")!.textContent).toContain(
+      `${type}90.0 µs100 %30.0 µs60.0 µs33.3unknown41.00 µs`,
+    );
+    await click(byId("op-types-table")!.querySelector("tbody tr"));
+    const shown = [...byId("ops-table")!.querySelectorAll("tbody tr")];
+    const wanted = fixtures.ops.rows.filter((row) => row.op_type === type);
+    expect(shown).toHaveLength(wanted.length);
+    expect(wanted.length).toBeLessThan(fixtures.ops.rows.length);
+    expect(window.location.hash).toContain(`p.tb_dlprof.ops.filter.type=${encodeURIComponent(type)}`);
+  });
+
   it("Kernels with the selected kernel", async () => {
-    await open(hash({ page: "kernels", run: "resnet50/fp32", kernel: "k2" }));
+    await open(hash({ page: "kernels", run: "resnet50/fp32", kernel: "k2", columns: "all" }));
     expect(byId("kernels-table")!.querySelectorAll("tbody tr")).toHaveLength(48);
     const precisions = [...byId("kernels-table")!.querySelectorAll("tbody tr")].map((row) => row.textContent);
     expect(precisions.some((text) => text?.includes("no–"))).toBe(true);
@@ -291,7 +341,7 @@ describe("each page draws its answer", () => {
   });
 
   it("Roofline, with what is unknown in words", async () => {
-    await open(hash({ page: "roofline", run: "resnet50/fp32" }));
+    await open(hash({ page: "roofline", run: "resnet50/fp32", columns: "all" }));
     expect(byId("roofline-chart")!.querySelector(".chart")?.getAttribute("aria-label")).toContain(
       "of 1 ops, under 2 roofs",
     );
@@ -303,16 +353,28 @@ describe("each page draws its answer", () => {
     expect(window.location.hash).toContain("p.tb_dlprof.op=conv1f");
   });
 
+  it("shows sums per step, or by a click in the header as totals; a place without sums has no switch", async () => {
+    await open(hash({ page: "ops", run: "resnet50/fp32" }));
+    const time = () => byId("ops-table")!.querySelector("tbody td:nth-child(3)")!.textContent;
+    const total = fixtures.ops.rows[0]!.gpu_ns!;
+    expect(time()).toBe(formatNs(total / 10));
+    await click(byId("unit")!.querySelector("button[aria-pressed=false]"));
+    expect(time()).toBe(formatNs(total));
+    expect(window.location.hash).toContain("p.tb_dlprof.unit=total");
+    await click(byId("place-timeline"));
+    expect(byId("unit")).toBeNull();
+  });
+
   it("Tensor Cores", async () => {
     await open(hash({ page: "tensor_cores", run: "resnet50/fp32" }));
     expect(byId("tc-summary")?.textContent).toContain("14.6 %");
     expect(byId("tc-table")?.textContent).toContain("Its inputs are FP32; TF32 is switched off");
-    expect(byId("tc-table")?.textContent).toContain("Also: changing layouts 12.0 µs.");
-    expect(byId("tc-reasons")?.textContent).toContain("60 ops480 ms80.0 %");
-    expect(byId("tc-reasons")?.textContent).toContain("Should save 288 ms of this kernel time.");
-    expect(byId("tc-reasons")?.textContent).toContain("Could save at most 31.0 ms of this kernel time.");
+    expect(byId("tc-table")?.textContent).toContain("Also: changing layouts 1.20 µs.");
+    expect(byId("tc-reasons")?.textContent).toContain("60 ops48.0 ms80.0 %");
+    expect(byId("tc-reasons")?.textContent).toContain("Should save 28.8 ms of this kernel time.");
+    expect(byId("tc-reasons")?.textContent).toContain("Could save at most 3.10 ms of this kernel time.");
     expect(byId("tc-table")?.querySelector("tbody td:nth-child(4)")?.textContent).toMatch(
-      /^[\d.]+ ms and at most 12.0 µs$/,
+      /^[\d.]+ ms and at most 1.20 µs$/,
     );
     expect(byId("tc-ineligible")?.textContent).toContain("A depthwise convolution.");
     expect(byId("tc-kernels")?.textContent).toContain("xmma-ffma");

@@ -16,16 +16,20 @@ export interface View {
   changes: readonly Assignment[];
   /** Whether it is the one that is shown, while its page is. */
   shown: () => boolean;
+  /** It is the place's one table, its rows grouped by this. */
+  groups?: true;
 }
 
 export interface Place {
   id: string;
   title: string;
   views: readonly View[];
+  /** The view that it opens with, where that is not its first. */
+  first?: Page;
 }
 
 const pageView = (page: Page): View => ({
-  id: page.replace("_", "-"),
+  id: page.replaceAll("_", "-"),
   title: ROUTES[page].title,
   page,
   changes: [],
@@ -47,7 +51,14 @@ export const PLACES: readonly Place[] = [
   {
     id: "explore",
     title: "Explore",
-    views: (["ops", "modules", "kernels", "launches", "tensor_cores", "roofline"] as const).map(pageView),
+    first: "ops",
+    views: [
+      ...(["op_types", "modules", "ops", "kernels", "launches"] as const).map((page) => ({
+        ...pageView(page),
+        groups: true as const,
+      })),
+      ...(["tensor_cores", "roofline"] as const).map(pageView),
+    ],
   },
   { id: "timeline", title: "Timeline", views: [pageView("timeline")] },
   { id: "memory", title: "Memory", views: [pageView("memory")] },

@@ -6,7 +6,7 @@ import type { ComponentType } from "preact";
 import type { Route, Routes } from "../api/source";
 import type { Queries, RangeQuery, RunEntry } from "../api/types";
 import type { AnyParam } from "../state/param";
-import { SHARED_PARAMS } from "../state/sharedParams";
+import { filterParam, SHARED_PARAMS } from "../state/sharedParams";
 import { PAGES, type Page } from "../state/pages";
 import { AdvicePage } from "../views/advice/AdvicePage";
 import { ADVICE_PARAMS } from "../views/advice/params";
@@ -18,6 +18,8 @@ import { LaunchesPage } from "../views/launches/LaunchesPage";
 import { MemoryPage } from "../views/memory/MemoryPage";
 import { deviceParam, MEMORY_PARAMS } from "../views/memory/params";
 import { ModulesPage } from "../views/modules/ModulesPage";
+import { OpTypesPage } from "../views/op_types/OpTypesPage";
+import { opTypesTable } from "../views/op_types/params";
 import { OpsPage } from "../views/ops/OpsPage";
 import { OverviewPage } from "../views/overview/OverviewPage";
 import { REPORT_PARAMS, reportParam } from "../views/reports/params";
@@ -35,6 +37,12 @@ import { tensorCoresTable } from "../views/tensor_cores/params";
 import { rooflineTable } from "../views/roofline/params";
 import { LAUNCHES_PARAMS } from "../views/launches/params";
 
+/** The kernels of the op or module that the pages are filtered to: calls and times are its own. */
+function ownKernels(): { op: string | null; module: string | null } {
+  const about = filterParam.value;
+  return { op: about?.kind === "op" ? about.id : null, module: about?.kind === "module" ? about.id : null };
+}
+
 /** All parameters that a route has in addition to run and range; null leaves one to the server. */
 type OwnQuery<R extends Route> = Required<Omit<Queries[R], keyof RangeQuery>>;
 
@@ -51,6 +59,8 @@ interface Described {
   question: string;
   /** The key after g that leads to it. */
   key: string;
+  /** It shows sums over the selected iterations, which the header switches between per step and total. */
+  sums?: true;
   /** What it keeps in the address in addition to what all pages share. */
   params?: readonly AnyParam[];
 }
@@ -74,6 +84,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "Summary",
     question: "Where does the time go?",
     key: "o",
+    sums: true,
     query: { route: "overview" },
     component: OverviewPage,
   },
@@ -81,14 +92,25 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "Ops",
     question: "Which ops take the time?",
     key: "p",
+    sums: true,
     params: opsTable.params,
     query: { route: "ops" },
     component: OpsPage,
+  },
+  op_types: {
+    title: "Op types",
+    question: "Which kinds of ops take the time?",
+    key: "x",
+    sums: true,
+    params: opTypesTable.params,
+    query: { route: "op_types" },
+    component: OpTypesPage,
   },
   modules: {
     title: "Modules",
     question: "Which parts of the model take the time?",
     key: "m",
+    sums: true,
     params: modulesTable.params,
     query: { route: "modules" },
     component: ModulesPage,
@@ -97,14 +119,16 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "Kernels",
     question: "Which kernels take the time?",
     key: "k",
+    sums: true,
     params: kernelsTable.params,
-    query: { route: "kernels" },
+    query: { route: "kernels", own: ownKernels },
     component: KernelsPage,
   },
   launches: {
     title: "Launches",
     question: "Does the GPU wait for the CPU?",
     key: "l",
+    sums: true,
     params: LAUNCHES_PARAMS,
     query: { route: "launches" },
     component: LaunchesPage,
@@ -121,6 +145,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "Tensor Cores",
     question: "Which work could use Tensor Cores and does not?",
     key: "c",
+    sums: true,
     params: tensorCoresTable.params,
     query: { route: "tensor_cores" },
     component: TensorCoresPage,
@@ -129,6 +154,7 @@ export const ROUTES: Record<Page, PageRoute> = {
     title: "Roofline",
     question: "How near do ops come to what the GPU can do?",
     key: "f",
+    sums: true,
     params: rooflineTable.params,
     query: { route: "roofline" },
     component: RooflinePage,

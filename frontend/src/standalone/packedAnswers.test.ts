@@ -28,6 +28,7 @@ const BLOCKS = [
   },
   { route: "overview", runs: [A], answers: [{ query: { run: A }, answer: { headline: "whole" } }] },
   { route: "op", runs: [A], answers: [{ query: { run: A, id: "conv" }, answer: { id: "conv" } }] },
+  { route: "kernels", runs: [A], answers: [{ query: { run: A }, answer: { scope: null } }] },
   { route: "memory", runs: [A], answers: [{ query: { run: A }, error: "No memory there.", status: 404 }] },
   { route: "compare", runs: [A, B], answers: [{ query: { "a.run": A, "b.run": B }, answer: { headline: "faster" } }] },
   { route: "many_runs", runs: [], answers: [{ query: {}, answer: { rows: 2 } }] },
@@ -65,6 +66,11 @@ beforeEach(() => {
 const get = (route: Route, query: Query): Promise<unknown> => client.get(route, query);
 
 describe("the answers in a file", () => {
+  it("has the kernels of all ops where those of one are asked for", async () => {
+    const query = { ...profileQuery(CHOICE, null), op: "conv", module: null };
+    expect(await client.get("kernels", query)).toEqual({ scope: null });
+  });
+
   it("are unpacked when they are asked for, once", async () => {
     expect(await get("overview", profileQuery(CHOICE, null))).toEqual({ headline: "whole" });
     client.clear();

@@ -88,11 +88,14 @@ function keyOf(query: Query): string {
 /** What only tells a server how far a growing answer has come, or what to leave out of a sum. */
 const WITHOUT_EFFECT = ["have", "set_aside"];
 
+/** The file has the kernels of all ops; the page shows which of them belong to one. */
+const OF_ONE: Partial<Record<Route, string[]>> = { kernels: ["op", "module"] };
+
 /** The query as the file spells it: the whole of a recording. */
 function wholeRuns(route: Route, query: Query, runs: RunEntry[]): Query {
   const asked: Query = {};
   for (const [key, value] of Object.entries(query))
-    if (value !== null && !WITHOUT_EFFECT.includes(key)) asked[key] = value;
+    if (value !== null && !WITHOUT_EFFECT.includes(key) && !OF_ONE[route]?.includes(key)) asked[key] = value;
   for (const side of ["", "a.", "b."]) {
     const run = asked[`${side}run`];
     if (run === undefined) continue;

@@ -10,6 +10,7 @@ import type {
   SearchPage,
 } from "../api/types";
 import { fit, wordsOf } from "../format/wordMatch";
+import { stepsOf } from "../state/shownRange";
 
 export interface Searched {
   ops: OpsPage;
@@ -73,7 +74,7 @@ const KINDS: Record<HitKind, (pages: Searched) => Candidate[]> = {
 
 export function searchIn(pages: Searched, text: string): SearchPage {
   const words = wordsOf(text);
-  const page: SearchPage = { ref: pages.ops.ref, text, hits: [], found: {} };
+  const page: SearchPage = { ref: pages.ops.ref, text, iterations: stepsOf(pages.ops.range), hits: [], found: {} };
   if (words.length === 0) return page;
   for (const [kind, candidates] of Object.entries(KINDS) as [HitKind, (typeof KINDS)[HitKind]][]) {
     const hits: SearchHit[] = [];

@@ -4,6 +4,7 @@ import type { RunPage } from "../api/types";
 export const PAGES = [
   "overview",
   "ops",
+  "op_types",
   "modules",
   "kernels",
   "launches",

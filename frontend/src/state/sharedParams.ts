@@ -2,6 +2,7 @@
 import { choiceParam, pair, Param, textParam } from "./param";
 import { PAGES } from "./pages";
 import { readProfile, readRange, writeProfile, writeRange } from "./profile";
+import { SHOWN, type Shown } from "../components/table/tasks";
 import { parseSubject, subjectText, type Subject } from "./subject";
 
 export const pageParam = choiceParam("page", PAGES);
@@ -13,6 +14,15 @@ export const rangeParam = new Param(
   { read: (pairs) => readRange(pairs), write: (range) => writeRange(range) },
   { ofRun: true },
 );
+
+/** Whether sums over the selected iterations are shown per step. */
+export const unitParam = choiceParam("unit", ["step", "total"]);
+
+/** The columns of the tables, by what they are read for; null as each has them at first. */
+export const columnsParam = new Param<Shown | null>({
+  read: (pairs) => SHOWN.find((shown) => shown === pairs.get("columns")) ?? null,
+  write: (shown) => pair("columns", shown),
+});
 
 /** The selected op, on the pages that show its details. */
 export const opParam = textParam("op", { ofRun: true, namesOne: true });
@@ -31,4 +41,14 @@ export const moduleParam = textParam("module", { namesOne: true });
 
 export const kernelParam = textParam("kernel", { ofRun: true, namesOne: true });
 
-export const SHARED_PARAMS = [pageParam, profileParam, rangeParam, opParam, filterParam, moduleParam, kernelParam];
+export const SHARED_PARAMS = [
+  pageParam,
+  profileParam,
+  rangeParam,
+  unitParam,
+  columnsParam,
+  opParam,
+  filterParam,
+  moduleParam,
+  kernelParam,
+];

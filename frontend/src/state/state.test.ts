@@ -15,14 +15,14 @@ import { NO_PROFILE } from "./profile";
 /** An address with every parameter away from its default. */
 const FULL = parseHash(
   [
-    "page=compare&run=resnet50%2Ffp32%20%26%20more%3D1&session=s1&rank=0&cycle=3&keyNode=conv1%2Fconv2d&first=2&last=7",
+    "page=compare&run=resnet50%2Ffp32%20%26%20more%3D1&session=s1&rank=0&cycle=3&keyNode=conv1%2Fconv2d&first=2&last=7&unit=total&columns=shapes",
     "op=op%231&about=module%3Alayer1.0%20%26%20more&module=%3Aoptimizer&kernel=k%201&iteration=4&event=c123",
     "device=cpu&finding=f1&severity=high,low&dismissed=tf32_off,amp_not_used&resolved=dataloader_bound",
     "resolvedRun=another%2Frun&precision=bf16&report=kernel_groups",
     "a.run=a&a.rank=1&a.keyNode=head&a.first=0&a.last=0&b.run=b&b.session=x&b.cycle=0",
     "bucket=casts&pairModule=.&pair=0123456789ab&runs=sweep&base=resnet50%2Ffp32",
     "over=batch_size&measure=share&share=op%3Aconv2d%20bprop",
-    ..."ops modules kernels pace gaps syncs delays tc roofline allocations report compare runs models sweep"
+    ..."ops types modules kernels pace gaps syncs delays tc roofline allocations report compare runs models sweep"
       .split(" ")
       .map((table) => `${table}.sort=-calls&${table}.filter.name=a%20%26%20b&${table}.filter.gpu_ns=%3E1ms`),
   ]

@@ -1,9 +1,12 @@
 /** The sorting and the filters of a table, kept in the address: `ops.sort=-gpu_ns&ops.filter.name=conv`. */
 import { batch } from "@preact/signals";
 import type { TableOptions, TableState } from "../components/table/model";
+import { columnsParam } from "./sharedParams";
 import { pair, Param, type AnyParam, type Assignment, type Pairs } from "./param";
 
 export class TableParam implements TableOptions {
+  /** One choice for all tables. */
+  readonly task = columnsParam;
   private readonly sorting: Param<TableState["sorting"]>;
   private readonly filters: Param<TableState["filters"]>;
   /** What a page declares of it. */
@@ -41,6 +44,11 @@ export class TableParam implements TableOptions {
       this.sorting.value = sorting;
       this.filters.value = filters;
     });
+  }
+
+  /** The rows with one value in a column, as part of a change. */
+  toRowsOf(id: string, query: string): Assignment {
+    return this.filters.to([{ id, query }]);
   }
 
   /** The table as it is at first, as part of a change. */

@@ -377,10 +377,13 @@ export const overviewWithoutGpu = filled("Overview", {
 
 export const ops = filled("OpsPage", {
   ref,
-  headline: "320 ops ran; layer1.0.conv1/aten::cudnn_convolution takes the most GPU time, 21 %.",
+  headline: "conv2d takes 78 % of the GPU time; 320 ops ran.",
+  headline_parts: [
+    { text: "conv2d", kind: "op_type", id: "conv2d" },
+    { text: " takes 78 % of the GPU time; 320 ops ran.", kind: "", id: "" },
+  ],
   range,
   has_gpu: true,
-  by_type: [{ key: "type:conv2d", label: "conv2d", value_ns: 900_000, percent: 100 }],
   rows: opRows,
   total_rows: 1400,
   coverage,
@@ -391,6 +394,13 @@ export const op = filled("OpDetail", {
   range,
   row: opRows[1]!,
   eligibility_reason: "A convolution with 256 input channels; Tensor Cores take FP32 only as TF32, which is off.",
+  rate: {
+    flops_per_second: 5e13,
+    ceiling_flops_per_second: 1e14,
+    percent_of_ceiling: 50,
+    bound: "compute",
+  },
+  launches: { launches: 20, timed: 20, mean_delay_ns: 40_000, max_delay_ns: 90_000 },
   shapes: [
     {
       shapes: "[[64, 256, 56, 56], [64, 256, 1, 1]]",
@@ -453,6 +463,7 @@ const kernelRow = (index: number) =>
     id: `k${index + 1}`,
     name: `sm90_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize128x128x32_stage${index}`,
     short_name: `sm90_xmma_fprop_implicit_gemm_f32f32_${index}`,
+    told_by: "",
     kind: index % 9 === 8 ? "memcpy" : "kernel",
     family: ["convolution", "batch norm", "elementwise", "pooling", "gemm", "reduce", "copy"][index % 7]!,
     tensor_core: (["no", "yes", "unknown"] as const)[index % 3]!,
@@ -474,8 +485,16 @@ const kernelRow = (index: number) =>
   });
 
 export const kernels = filled("KernelsPage", {
+  scope: null,
   ref,
   headline: "Convolution kernels take 61 % of the GPU time, Tensor Core kernels 11 %. 48 kernels ran.",
+  headline_parts: [
+    {
+      text: "Convolution kernels take 61 % of the GPU time, Tensor Core kernels 11 %. 48 kernels ran.",
+      kind: "",
+      id: "",
+    },
+  ],
   range,
   has_gpu: true,
   by_family: slices([

@@ -55,6 +55,11 @@ const without = {
 export const modules = filled("ModulesPage", {
   ref,
   headline: "5 modules ran and took 96.0 % of the GPU time; layer1 takes the most, 70.0 %.",
+  headline_parts: [
+    { text: "5 modules ran and took 96.0 % of the GPU time; ", kind: "", id: "" },
+    { text: "layer1", kind: "module", id: "layer1" },
+    { text: " takes the most, 70.0 %.", kind: "", id: "" },
+  ],
   range: { first: 0, last: 9, total: 10, first_number: 3, last_number: 12, found_by: "profiler_step" },
   has_gpu: true,
   model: "ResNet50",
@@ -83,6 +88,9 @@ export const modules = filled("ModulesPage", {
 export const noModules = filled("ModulesPage", {
   ...modules,
   headline: "Module names were not recorded, so the time cannot be shown by module.",
+  headline_parts: [
+    { text: "Module names were not recorded, so the time cannot be shown by module.", kind: "", id: "" },
+  ],
   has_gpu: false,
   rows: [],
   outside: [],

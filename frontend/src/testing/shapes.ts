@@ -32,13 +32,19 @@ export interface Interfaces {
   Coverage: types.Coverage;
   NoteItem: types.NoteItem;
   Overview: types.Overview;
+  TextPart: types.TextPart;
   OpsPage: types.OpsPage;
+  OpTypeRow: types.OpTypeRow;
+  OpTypesPage: types.OpTypesPage;
+  OpRate: types.OpRate;
+  OpLaunches: types.OpLaunches;
   OpShapes: types.OpShapes;
   OpKernel: types.OpKernel;
   OpIteration: types.OpIteration;
   OpDetail: types.OpDetail;
   ModuleRow: types.ModuleRow;
   ModulesPage: types.ModulesPage;
+  KernelScope: types.KernelScope;
   KernelOp: types.KernelOp;
   KernelRow: types.KernelRow;
   KernelsPage: types.KernelsPage;
@@ -464,9 +470,56 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       notes: "NoteItem",
     },
   },
+  TextPart: {
+    blank: {
+      text: "",
+      kind: "",
+      id: "",
+    },
+    parts: {
+    },
+  },
   OpsPage: {
     blank: {
       headline: "",
+      headline_parts: [],
+      has_gpu: false,
+      rows: [],
+      total_rows: 0,
+    },
+    parts: {
+      ref: "RunRef",
+      headline_parts: "TextPart",
+      range: "SelectedRange",
+      rows: "OpRow",
+      coverage: "Coverage",
+    },
+  },
+  OpTypeRow: {
+    blank: {
+      op_type: "",
+      ops: 0,
+      calls: 0,
+      kernel_calls: 0,
+      gpu_ns: null,
+      percent: null,
+      forward_ns: 0,
+      backward_ns: 0,
+      rest_ns: 0,
+      tc_eligible: "no",
+      eligible_ns: null,
+      tc_ns: null,
+      utilization_percent: null,
+      cpu_total_ns: 0,
+      cpu_self_ns: 0,
+    },
+    parts: {
+    },
+  },
+  OpTypesPage: {
+    blank: {
+      headline: "",
+      headline_parts: [],
       has_gpu: false,
       by_type: [],
       rows: [],
@@ -474,10 +527,31 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     },
     parts: {
       ref: "RunRef",
+      headline_parts: "TextPart",
       range: "SelectedRange",
       by_type: "Slice",
-      rows: "OpRow",
+      rows: "OpTypeRow",
       coverage: "Coverage",
+    },
+  },
+  OpRate: {
+    blank: {
+      flops_per_second: null,
+      ceiling_flops_per_second: null,
+      percent_of_ceiling: null,
+      bound: "compute",
+    },
+    parts: {
+    },
+  },
+  OpLaunches: {
+    blank: {
+      launches: 0,
+      timed: 0,
+      mean_delay_ns: null,
+      max_delay_ns: null,
+    },
+    parts: {
     },
   },
   OpShapes: {
@@ -527,6 +601,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   OpDetail: {
     blank: {
       eligibility_reason: "",
+      rate: null,
       shapes: [],
       kernels: [],
       iterations: [],
@@ -536,6 +611,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       ref: "RunRef",
       range: "SelectedRange",
       row: "OpRow",
+      rate: "OpRate",
+      launches: "OpLaunches",
       shapes: "OpShapes",
       kernels: "OpKernel",
       iterations: "OpIteration",
@@ -582,6 +659,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   ModulesPage: {
     blank: {
       headline: "",
+      headline_parts: [],
       has_gpu: false,
       model: "",
       from_stacks: false,
@@ -591,10 +669,20 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     },
     parts: {
       ref: "RunRef",
+      headline_parts: "TextPart",
       range: "SelectedRange",
       rows: "ModuleRow",
       outside: "ModuleRow",
       coverage: "Coverage",
+    },
+  },
+  KernelScope: {
+    blank: {
+      kind: "module",
+      id: "",
+      name: "",
+    },
+    parts: {
     },
   },
   KernelOp: {
@@ -611,6 +699,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       id: "",
       name: "",
       short_name: "",
+      told_by: "",
       kind: "",
       family: "",
       tensor_core: "no",
@@ -636,7 +725,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   KernelsPage: {
     blank: {
+      scope: null,
       headline: "",
+      headline_parts: [],
       has_gpu: false,
       by_family: [],
       rows: [],
@@ -644,6 +735,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     },
     parts: {
       ref: "RunRef",
+      scope: "KernelScope",
+      headline_parts: "TextPart",
       range: "SelectedRange",
       by_family: "Slice",
       rows: "KernelRow",
@@ -751,6 +844,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   LaunchesPage: {
     blank: {
       headline: "",
+      headline_parts: [],
       step_words: "",
       has_gpu: false,
       gpus: [],
@@ -772,6 +866,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     },
     parts: {
       ref: "RunRef",
+      headline_parts: "TextPart",
       step: "StepFigures",
       range: "SelectedRange",
       figures: "LaunchFigures",
@@ -1404,6 +1499,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   SearchPage: {
     blank: {
       text: "",
+      iterations: 0,
       hits: [],
       found: {},
     },

@@ -1,7 +1,6 @@
 /** The columns of an op table, shared by the Ops page and the top ops of the Overview page. */
 import type { OpRow } from "../api/types";
 import type { Column } from "../components/table/columns";
-import { OpName } from "../components/OpName";
 import { Verdict } from "../components/Verdict";
 import { DEFINITIONS } from "../format/definitions";
 
@@ -10,35 +9,43 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
   const gpu: Column<OpRow>[] = [
     {
       id: "gpu",
+      tasks: ["time", "tensor_cores", "shapes"],
       header: "GPU time",
       definition: DEFINITIONS.gpuTime,
       value: (row) => row.gpu_ns,
+      sums: true,
       unit: "ns",
       width: "96px",
     },
     {
       id: "share",
+      bar: true,
+      tasks: ["time"],
       header: "GPU %",
       definition: DEFINITIONS.gpuPercent,
       value: (row) => row.gpu_percent,
       unit: "percent",
-      width: "74px",
+      width: "110px",
     },
   ];
   const cpu: Column<OpRow>[] = [
     {
       id: "cpu",
+      tasks: ["time", "cpu"],
       header: "CPU total",
       definition: DEFINITIONS.cpuTotal,
       value: (row) => row.cpu_total_ns,
+      sums: true,
       unit: "ns",
       width: "96px",
     },
     {
       id: "self",
+      tasks: ["cpu"],
       header: "CPU self",
       definition: DEFINITIONS.cpuSelf,
       value: (row) => row.cpu_self_ns,
+      sums: true,
       unit: "ns",
       width: "96px",
     },
@@ -46,6 +53,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
   const tensorCores: Column<OpRow>[] = [
     {
       id: "eligible",
+      tasks: ["tensor_cores"],
       header: "TC eligible",
       definition: DEFINITIONS.tcEligible,
       value: (row) => row.tc_eligible,
@@ -55,6 +63,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     },
     {
       id: "using",
+      tasks: ["tensor_cores"],
       header: "Using TC",
       definition: DEFINITIONS.usingTc,
       value: (row) => row.using_tc,
@@ -64,9 +73,11 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     },
     {
       id: "kernels",
+      tasks: ["time", "cpu"],
       header: "Kernel calls",
       definition: DEFINITIONS.kernelCalls,
       value: (row) => row.kernel_calls,
+      sums: true,
       unit: "count",
       width: "104px",
     },
@@ -77,11 +88,11 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       header: "Op",
       definition: DEFINITIONS.opName,
       value: (row) => row.name,
-      cell: (row) => <OpName name={row.name} />,
       width: "270px",
     },
     {
       id: "direction",
+      tasks: ["time", "tensor_cores", "cpu", "shapes"],
       header: "Direction",
       definition: DEFINITIONS.direction,
       value: (row) => row.direction || null,
@@ -92,15 +103,18 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     ...(hasGpu ? gpu : cpu),
     {
       id: "calls",
+      tasks: ["time", "cpu", "shapes"],
       header: "Calls",
       definition: DEFINITIONS.calls,
       value: (row) => row.calls,
+      sums: true,
       unit: "count",
       width: "76px",
     },
     ...(hasGpu ? tensorCores : []),
     {
       id: "precision",
+      tasks: ["tensor_cores", "shapes"],
       header: "Precision",
       definition: DEFINITIONS.precision,
       // An op without matrix math has no precision of it, which is not the same as an unknown one.
@@ -108,10 +122,19 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       filter: "choice",
       width: "104px",
     },
-    { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "150px" },
+    {
+      id: "type",
+      tasks: ["time", "tensor_cores"],
+      header: "Op type",
+      definition: DEFINITIONS.opType,
+      value: (row) => row.op_type,
+      filter: "choice",
+      width: "150px",
+    },
     ...(hasGpu ? cpu : []),
     {
       id: "role",
+      tasks: ["cpu"],
       header: "Role",
       definition: DEFINITIONS.role,
       value: (row) => row.role,
@@ -128,6 +151,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     },
     {
       id: "shapes",
+      tasks: ["shapes"],
       header: "Shapes",
       definition: DEFINITIONS.shapes,
       value: (row) => row.shapes || null,
@@ -135,6 +159,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     },
     {
       id: "dtypes",
+      tasks: ["shapes"],
       header: "Types",
       definition: DEFINITIONS.dtypes,
       value: (row) => row.dtypes || null,

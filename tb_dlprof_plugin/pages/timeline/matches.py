@@ -26,8 +26,8 @@ class MatchLane(msgspec.Struct, frozen=True):
 
 class TimelineMatches(msgspec.Struct, frozen=True):
     """``count`` events match, of which the first ``shown`` in time are in ``lanes``; ``on_gpu`` of them are GPU work,
-    which takes ``gpu_ns``. ``first`` is the one to show first: the longest outermost call of an op or the longest
-    launch of a kernel, the first in time of a text."""
+    which takes ``gpu_ns``. ``first`` is the one to show first: the longest work of an op on the GPU, without any
+    its longest call; the longest launch of a kernel; the first in time of a text."""
 
     count: int
     shown: int
@@ -87,7 +87,7 @@ def _of_op(view: ProfileView, events: TimelineEvents, op: str) -> tuple[Ints, in
     row = events.row[calls]
     outermost = calls[(view.call_group[row] == group) & (view.call_top[row] == row) & events.own[calls]]
     work = launched[(view.launch_group[events.row[launched]] == group) & events.own[launched]]
-    return np.sort(np.concatenate((outermost, work))), _longest(events, outermost if len(outermost) else work)
+    return np.sort(np.concatenate((outermost, work))), _longest(events, work if len(work) else outermost)
 
 
 def _of_kernel(view: ProfileView, events: TimelineEvents, kernel: str) -> Ints:

@@ -7,6 +7,7 @@ import { createContext } from "preact";
 import { useContext, useRef, useState } from "preact/hooks";
 import type { Column } from "../table/columns";
 import { DataTable } from "../table/DataTable";
+import { useColumns } from "../sums";
 import { toCsv, toJson, toTsv } from "./formats";
 import { pictureOf } from "./picture";
 import { SlotContext, useSlot, type Register, type Download } from "./slot";
@@ -21,7 +22,8 @@ interface DrawingProps<Row> {
   children: ComponentChildren;
 }
 
-export function Drawing<Row>({ name, columns, rows, children }: DrawingProps<Row>) {
+export function Drawing<Row>({ name, columns: given, rows, children }: DrawingProps<Row>) {
+  const columns = useColumns(given);
   const box = useRef<HTMLDivElement>(null);
   const [shown, setShown] = useState(false);
   const under = useSubject();
@@ -45,7 +47,7 @@ export function Drawing<Row>({ name, columns, rows, children }: DrawingProps<Row
             <DataTable
               name={`${name}, values`}
               plain
-              columns={columns}
+              columns={given}
               rows={rows}
               rowId={(row) => String(rows.indexOf(row))}
             />

@@ -1,4 +1,5 @@
 /** Offers the values of a table that is written out by hand in the menu of the card around it. Draws nothing there. */
+import { useColumns } from "../sums";
 import type { Column } from "../table/columns";
 import { useSubject } from "./Drawing";
 import { toCsv, toJson, toTsv } from "./formats";
@@ -7,13 +8,14 @@ import { DownloadMenu } from "./DownloadMenu";
 
 export function TableFiles<Row>({
   name,
-  columns,
+  columns: given,
   rows,
 }: {
   name: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
 }) {
+  const columns = useColumns(given);
   const download: Download = {
     name,
     file: [name, useSubject()].filter(Boolean).join(" "),

@@ -24,8 +24,9 @@ export function number<Row>(
   return { id: key ?? header, header, definition, value, unit, width: "110px", ...(key && { key }) };
 }
 
+/** Of parts of the selected iterations. */
 export const SLICES: Column<Slice>[] = [
   text("Part", (slice) => slice.label),
   number("Share", "percent", (slice) => slice.percent),
-  number("Time", "ns", (slice) => slice.value_ns),
+  { ...number<Slice>("Time", "ns", (slice) => slice.value_ns), sums: true },
 ];

@@ -34,8 +34,9 @@ const HEADINGS: Partial<Record<Unit, string>> = {
   flops_per_second: " (FLOP/s)",
 };
 
-function headingOf<Row>({ header, unit }: Column<Row>): string {
-  return header.includes("%") ? header : header + (HEADINGS[unit ?? "count"] ?? "");
+function headingOf<Row>({ header, unit, perStep }: Column<Row>): string {
+  const of = perStep ? `${header} per step` : header;
+  return of.includes("%") ? of : of + (HEADINGS[unit ?? "count"] ?? "");
 }
 
 function written<Row>(
@@ -79,7 +80,7 @@ const KEY_ENDINGS: Partial<Record<Unit, string>> = {
 export function jsonKeys<Row>(columns: readonly Column<Row>[]): string[] {
   const taken = new Set<string>();
   return columns.map((column) => {
-    const wanted = column.key ?? keyOf(column);
+    const wanted = column.key ? keyPerStep(column.key, column.perStep) : keyOf(column);
     let key = wanted;
     for (let count = 2; taken.has(key); count++) key = `${wanted}_${count}`;
     taken.add(key);
@@ -87,8 +88,13 @@ export function jsonKeys<Row>(columns: readonly Column<Row>[]): string[] {
   });
 }
 
-function keyOf<Row>({ header, unit }: Column<Row>): string {
-  const words = header
+/** "time_ns" as "time_per_step_ns". */
+function keyPerStep(key: string, perStep = false): string {
+  return perStep ? key.replace(/(_ns|_bytes)?$/, "_per_step$1") : key;
+}
+
+function keyOf<Row>({ header, unit, perStep }: Column<Row>): string {
+  const words = (perStep ? `${header} per step` : header)
     .replace(/\(s\)/g, "s")
     .replace(/%/g, unit === "percent" ? " " : " percent ")
     .toLowerCase()

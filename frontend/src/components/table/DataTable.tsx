@@ -7,10 +7,15 @@ import { toCsv, toJson, toTsv } from "../export/formats";
 import { saveCsv, saveJson } from "../export/save";
 import { useSlot } from "../export/slot";
 import { DownloadMenu } from "../export/DownloadMenu";
-import { Value } from "../Value";
+import { useColumns } from "../sums";
+import { Switch } from "../Switch";
+import { Cell } from "./Cell";
+import { ColumnFilter } from "./ColumnFilter";
 import type { Column } from "./columns";
 import { GrowingContext } from "./GrowingContext";
 import { AS_AT_FIRST, createModel, type TableModel, type TableOptions, type TableState } from "./model";
+import { columnsOf, TASK_TITLES, tasksOf, type Shown, type Task } from "./tasks";
+import { useFill } from "./useFill";
 import { useVirtualRows } from "./useVirtualRows";
 
 interface DataTableProps<Row> {
@@ -38,21 +43,16 @@ interface DataTableProps<Row> {
   actions?: ComponentChildren;
   /** Small tables do without filters; their files are in the menu of the card around them. */
   plain?: boolean;
+  /** The main table of its page: as high as the window below it. */
+  fill?: boolean;
+  /** The task whose columns are shown until another is chosen. */
+  firstTask?: Task;
   testId?: string;
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const {
-    name,
-    columns,
-    rows,
-    rowId,
-    selected = null,
-    onSelect,
-    totalRows = rows.length,
-    plain = false,
-    arrange,
-  } = props;
+  const { name, rows, rowId, selected = null, onSelect, totalRows = rows.length, plain = false, arrange } = props;
+  const all = useColumns(props.columns);
   const [own, setOwn] = useState<TableState>(AS_AT_FIRST);
   const kept = props.options?.value ?? own;
   const setState = (next: TableState): void => {
@@ -67,23 +67,32 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     () => ({ sorting: sortedBy === null ? null : { id: sortedBy, desc: descending }, filters }),
     [sortedBy, descending, filters],
   );
-  const model = useMemo(() => createModel(columns, rows), [columns, rows]);
+  const tasks = useMemo(() => (plain ? [] : tasksOf(all)), [all, plain]);
+  const chosen = props.options?.task?.value ?? null;
+  const task = tasks.length === 0 ? "all" : (tasks.find((one) => one === chosen) ?? props.firstTask ?? tasks[0]!);
+  const used = [sortedBy, ...filters.map(({ id }) => id)].join(" ");
+  const columns = useMemo(() => columnsOf(all, task, new Set(used.split(" "))), [all, task, used]);
+  const model = useMemo(() => createModel(all, rows), [all, rows]);
   const sorted = useMemo(() => model.shown(state), [model, state]);
   usePrepared(model, rows.length);
   const filtered = state.filters.length > 0;
+  const [asked, setAsked] = useState(false);
+  const filtering = !plain && (asked || filtered);
+  const wholes = useMemo(() => wholesOf(columns, rows), [columns, rows]);
   const shown = useMemo(() => (arrange ? arrange(sorted, filtered) : sorted), [arrange, sorted, filtered]);
   const choices = useMemo(
     () =>
       new Map(
         columns
-          .filter((column) => !plain && column.filter === "choice")
+          .filter((column) => filtering && column.filter === "choice")
           .map((column) => [column.id, model.choicesOf(column.id)]),
       ),
-    [columns, model, plain],
+    [columns, model, filtering],
   );
   const growing = useContext(GrowingContext);
   const box = useRef<HTMLDivElement>(null);
   const virtual = useVirtualRows(box, shown.length);
+  useFill(box, props.fill ?? false);
   // biome-ignore lint/correctness/useExhaustiveDependencies: rowId is a new function in each rendering; the rows say which ids there are.
   const selectedIndex = useMemo(
     () => (selected === null ? -1 : shown.findIndex((row) => rowId(row) === selected)),
@@ -101,6 +110,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   };
   const filterBy = (id: string, query: string): void => {
     const others = filters.filter((filter) => filter.id !== id);
+    // The row stays while the last filter of an address is typed over.
+    setAsked(true);
     setState({ ...kept, filters: query === "" ? others : [...others, { id, query }] });
     if (box.current) box.current.scrollTop = 0;
   };
@@ -108,14 +119,20 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const download = plain
     ? {
         name,
-        csv: () => toCsv(columns, sorted),
-        tsv: () => toTsv(columns, sorted),
-        json: () => toJson(columns, sorted),
+        csv: () => toCsv(all, sorted),
+        tsv: () => toTsv(all, sorted),
+        json: () => toJson(all, sorted),
       }
     : null;
   const inCard = useSlot(download);
 
-  const which = arrange ? "all rows that fit the filters" : "the rows shown";
+  const which = `${arrange ? "all rows that fit the filters" : "the rows shown"}, with all columns,`;
+  const toggleFilters = (): void => {
+    if (filtering) setState({ ...kept, filters: [] });
+    // The row is opened to type in it.
+    else requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(".filter")?.focus());
+    setAsked(!filtering);
+  };
 
   return (
     <div class="table" data-testid={props.testId}>
@@ -129,10 +146,19 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             {totalRows > rows.length &&
               `, the first of ${formatInteger(totalRows)}${growing ? "; the rest is coming" : ""}`}
           </span>
-          {state.filters.length > 0 && (
-            <button type="button" class="button button-small" onClick={() => setState({ ...kept, filters: [] })}>
-              Clear filters
-            </button>
+          <button
+            type="button"
+            class="button button-small"
+            data-testid="filter-toggle"
+            aria-pressed={filtering}
+            aria-keyshortcuts="f"
+            data-tip={filtering ? "Clear and hide the filters." : "Filter by column. Key: f"}
+            onClick={toggleFilters}
+          >
+            {filtered ? "Clear filters" : "Filter"}
+          </button>
+          {tasks.length > 0 && props.options?.task && (
+            <Columns task={task} tasks={tasks} onChange={(next) => (props.options!.task!.value = next)} />
           )}
           {props.actions}
           <span class="grow" />
@@ -141,7 +167,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             class="button button-small"
             data-testid="csv-download"
             data-tip={`Save ${which} as a CSV file.`}
-            onClick={() => saveCsv(name, toCsv(columns, sorted))}
+            onClick={() => saveCsv(name, toCsv(all, sorted))}
           >
             CSV
           </button>
@@ -150,11 +176,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             class="button button-small"
             data-testid="json-download"
             data-tip={`Save ${which} as a JSON file.`}
-            onClick={() => saveJson(name, toJson(columns, sorted))}
+            onClick={() => saveJson(name, toJson(all, sorted))}
           >
             JSON
           </button>
-          <CopyButton label="Copy" tip={`Copy ${which} for a spreadsheet.`} text={() => toTsv(columns, sorted)} />
+          <CopyButton label="Copy" tip={`Copy ${which} for a spreadsheet.`} text={() => toTsv(all, sorted)} />
         </div>
       )}
       <div class="table-box" ref={box} tabIndex={0} role="region" aria-label={`${name}, scrollable`}>
@@ -173,13 +199,18 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                 const direction = sorting ? (sorting.desc ? "descending" : "ascending") : undefined;
                 return (
                   <th key={column.id} scope="col" aria-sort={direction} class={column.unit ? "right" : ""}>
-                    <button type="button" class="sort" data-tip={column.definition} onClick={() => sortBy(column)}>
+                    <button
+                      type="button"
+                      class="sort"
+                      data-tip={column.perStep ? `${column.definition} ${PER_STEP}` : column.definition}
+                      onClick={() => sortBy(column)}
+                    >
                       {column.header}
                       <span class="sort-mark" aria-hidden="true">
                         {sorting ? (sorting.desc ? " ▾" : " ▴") : ""}
                       </span>
                     </button>
-                    {!plain && (
+                    {filtering && (
                       <ColumnFilter
                         column={column}
                         query={queryOf(column.id)}
@@ -213,6 +244,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                       key={column.id}
                       column={column}
                       row={row}
+                      first={place === 0}
+                      whole={wholes[place]!}
                       onSelect={place === 0 ? select : undefined}
                       lead={place === 0 ? props.lead?.(row) : undefined}
                     />
@@ -230,6 +263,38 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     </div>
   );
 }
+
+/** What fills the bars of each column: its largest value; null for a column without bars. */
+function wholesOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): (number | null)[] {
+  return columns.map((column) => {
+    if (!column.bar) return null;
+    let most = 0;
+    for (const row of rows) {
+      const value = column.value(row);
+      if (typeof value === "number" && value > most) most = value;
+    }
+    return most || null;
+  });
+}
+
+/** Which columns are drawn. */
+function Columns({ task, tasks, onChange }: { task: Shown; tasks: readonly Shown[]; onChange: (task: Shown) => void }) {
+  return (
+    <span class="table-columns">
+      Columns:
+      <Switch
+        label="Columns"
+        testId="table-columns"
+        value={task}
+        choices={tasks.map((one) => [one, TASK_TITLES[one]] as const)}
+        onChange={onChange}
+      />
+    </span>
+  );
+}
+
+/** Added to the definition of a sum. */
+const PER_STEP = "Shown per step: divided by the number of selected iterations.";
 
 /** Below this many rows a column is indexed within a frame: there is nothing to prepare. */
 const PREPARE_ABOVE = 5_000;
@@ -250,92 +315,3 @@ function usePrepared<Row>(model: TableModel<Row>, rows: number): void {
 /** The least width of a column: on a phone the names leave room for at least one number. */
 const widthOf = (column: { width: string }, place: number): string =>
   place === 0 ? `min(${column.width}, 48vw)` : column.width;
-
-interface CellProps<Row> {
-  column: Column<Row>;
-  row: Row;
-  /** Set on the first cell of rows that can be selected: its content becomes the button that keyboards reach. */
-  onSelect: ((row: Row) => void) | undefined;
-  lead: ComponentChildren;
-}
-
-function Cell<Row>({ column, row, onSelect, lead }: CellProps<Row>) {
-  const value = column.value(row);
-  let content = column.cell?.(row);
-  if (content === undefined) {
-    if (column.unit)
-      content = <Value value={value as number | null} unit={column.unit} missing={column.missing ?? "unknown"} />;
-    else content = value === null ? <span class="missing">{column.missing ?? "unknown"}</span> : value;
-  }
-  if (onSelect) {
-    content = (
-      <button
-        type="button"
-        class="link"
-        onClick={(event) => {
-          event.stopPropagation();
-          onSelect(row);
-        }}
-      >
-        {content}
-      </button>
-    );
-  }
-  if (lead !== undefined) {
-    content = (
-      <div class="cell-lead">
-        {lead}
-        {content}
-      </div>
-    );
-  }
-  const title = column.unit || value === null || value === "" ? undefined : String(value);
-  return (
-    <td class={column.unit ? "right" : ""} title={title}>
-      {content}
-    </td>
-  );
-}
-
-interface ColumnFilterProps<Row> {
-  column: Column<Row>;
-  query: string;
-  choices: string[];
-  onChange: (value: string) => void;
-}
-
-function ColumnFilter<Row>({ column, query, choices, onChange }: ColumnFilterProps<Row>) {
-  const label = `Filter by ${column.header}`;
-  if (column.filter === "choice") {
-    return (
-      <select class="filter" aria-label={label} value={query} onChange={(event) => onChange(event.currentTarget.value)}>
-        <option value="">all</option>
-        {choices.map((choice) => (
-          <option key={choice} value={choice}>
-            {choice}
-          </option>
-        ))}
-      </select>
-    );
-  }
-  const example = {
-    ns: ">1ms",
-    percent: ">5",
-    count: ">10",
-    bytes: ">1MiB",
-    ratio: ">1",
-    per_second: ">1",
-    flops: ">1T",
-    flops_per_second: ">1T",
-  };
-  return (
-    <input
-      class="filter"
-      type="search"
-      aria-label={label}
-      placeholder={column.unit ? example[column.unit] : "search"}
-      value={query}
-      onInput={(event) => onChange(event.currentTarget.value)}
-    />
-  );
-}

@@ -1,6 +1,7 @@
 /** What a column of a table is. One description serves the header, the cells, sorting, filtering and the files. */
 import type { ComponentChildren } from "preact";
 import type { Unit } from "../../format/unit";
+import type { Task } from "./tasks";
 
 export interface Column<Row> {
   id: string;
@@ -11,6 +12,10 @@ export interface Column<Row> {
   value: (row: Row) => string | number | null;
   /** Its key in JSON, where that does not follow from the header and the unit. */
   key?: string;
+  /** It is a sum over the selected iterations, which a page may show per step. */
+  sums?: boolean;
+  /** Such a sum, divided: its heading says so in files. Set by `sums.ts`. */
+  perStep?: boolean;
   /** Numbers carry the unit they are shown in. */
   unit?: Unit;
   /** "choice" offers the values that occur, "text" a search box (the default). */
@@ -19,6 +24,10 @@ export interface Column<Row> {
   cell?: (row: Row) => ComponentChildren;
   /** CSS width of the column; the columns without share what is left. */
   width: string;
+  /** A share, with a bar behind it that is full for the largest of the column. */
+  bar?: boolean;
+  /** The tasks that it is shown for; without, only where all columns are. */
+  tasks?: readonly Task[];
   /** What stands for null. */
   missing?: string;
 }

@@ -5,6 +5,7 @@
 import { indexColumn, type ColumnIndex } from "./columnIndex";
 import type { Column } from "./columns";
 import { filterOf } from "./filters";
+import type { Shown } from "./tasks";
 
 export interface TableState {
   /** Null is how the table is sorted at first. */
@@ -15,6 +16,8 @@ export interface TableState {
 /** Where a table keeps its state, if not in itself. Reading it while drawing draws again after a change. */
 export interface TableOptions {
   value: TableState;
+  /** The columns that were chosen; null as the table has them at first. */
+  task?: { value: Shown | null };
 }
 
 export const AS_AT_FIRST: TableState = { sorting: null, filters: [] };

@@ -1,4 +1,4 @@
-/** Slices in; a donut with its main number in the middle and the values as a list out. */
+/** Parts of the selected iterations in; a donut with its main number in the middle and the values as a list out. */
 import type { Slice } from "../../api/types";
 import { colourProperty } from "../../format/colours";
 import { formatNs } from "../../format/duration";
@@ -8,6 +8,7 @@ import { Drawing } from "../../components/export/Drawing";
 import { Legend } from "../../components/Legend";
 import { Chart } from "../../components/chart/Chart";
 import { tooltipElement, tooltipStyle } from "../../components/chart/tooltip";
+import { perStep, useIterations } from "../../components/sums";
 import { themeSignal } from "../../state/theme";
 
 interface DonutProps {
@@ -32,6 +33,7 @@ export function Donut(props: DonutProps) {
 
 function Ring({ name, slices, context, centre, centreLabel, definitions }: DonutProps) {
   const theme = themeSignal.value;
+  const iterations = useIterations();
   const drawn = slices
     .map((slice, index) => ({ ...slice, property: colourProperty(slice.key, index, context) }))
     .filter((slice) => (slice.value_ns ?? 0) > 0);
@@ -42,7 +44,7 @@ function Ring({ name, slices, context, centre, centreLabel, definitions }: Donut
           <Chart
             height={SIZE}
             theme={theme}
-            inputs={[slices]}
+            inputs={[slices, iterations]}
             label={`${name}: ${slices.map((slice) => `${slice.label} ${formatPercent(slice.percent)}`).join(", ")}`}
             option={(colour) => ({
               animation: false,
@@ -55,7 +57,7 @@ function Ring({ name, slices, context, centre, centreLabel, definitions }: Donut
                     {
                       colour: colour(slice.property),
                       label: formatPercent(slice.percent),
-                      value: formatNs(slice.value_ns),
+                      value: formatNs(perStep(slice.value_ns, iterations)),
                     },
                   ]);
                 },
@@ -85,7 +87,7 @@ function Ring({ name, slices, context, centre, centreLabel, definitions }: Donut
         </div>
       </div>
       {slices.length > 0 ? (
-        <Legend slices={slices} context={context} {...(definitions ? { definitions } : {})} />
+        <Legend slices={slices} sums context={context} {...(definitions ? { definitions } : {})} />
       ) : (
         <p class="missing donut-none">no GPU work recorded</p>
       )}

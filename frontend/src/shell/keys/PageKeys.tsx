@@ -1,6 +1,6 @@
 /** The keys that work on every page: search, help, from place to place, from page to page, from row to row. Draws nothing. */
 import { PAGES, type Page } from "../../state/pages";
-import { moveRow } from "../../keys/rows";
+import { moveRow, toggleFilters } from "../../keys/rows";
 import { useShortcut } from "../../keys/useShortcut";
 import { openPage } from "../../state/navigate";
 import { openPlace } from "../Header";
@@ -21,6 +21,7 @@ export function PageKeys({ onSearch, onHelp }: PageKeysProps) {
   useShortcut("?", "This list", "Anywhere", onHelp);
   useShortcut("j", "Next row of the table", "Tables", rowBy(1));
   useShortcut("k", "Row before", "Tables", rowBy(-1));
+  useShortcut("f", "Filter the table", "Tables", () => toggleFilters(document.querySelector("main") ?? document));
   return (
     <>
       {PLACES.map((place, index) => (

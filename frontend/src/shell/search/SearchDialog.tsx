@@ -9,7 +9,7 @@ import { search, type Hit } from "./hits";
 import { wordsOf } from "../../format/wordMatch";
 import { targetOf } from "./target";
 import { useAnswer } from "./useAnswer";
-import { pageParam, profileParam } from "../../state/sharedParams";
+import { pageParam, profileParam, unitParam } from "../../state/sharedParams";
 import { goTo, showProfile } from "../../state/navigate";
 import { NO_PROFILE } from "../../state/profile";
 import { ROUTES } from "../routes";
@@ -33,7 +33,7 @@ export function SearchDialog({ entries, onClose }: SearchDialogProps) {
   const asked = wordsOf(text).join(" ");
   const { run } = profileParam.value;
   const answer = useAnswer(asked);
-  const groups = search(text, entries, answer.data);
+  const groups = search(text, entries, answer.data, unitParam.value === "step");
   const hits = groups.flatMap((group) => group.hits);
   const current = Math.min(at, hits.length - 1);
   const { waits } = answer;

@@ -41,18 +41,24 @@ const LABELS: Record<Kind, string> = {
 const ORDER = Object.keys(LABELS) as Kind[];
 const MOST_SHOWN = 6;
 
-/** `answer` may be that to the words before these: the next one follows at once. */
-export function search(text: string, runs: readonly RunEntry[], answer: SearchPage | null): HitGroup[] {
+/** `answer` may be that to the words before these: the next one follows at once. `perStep` divides times by its iterations. */
+export function search(
+  text: string,
+  runs: readonly RunEntry[],
+  answer: SearchPage | null,
+  perStep = false,
+): HitGroup[] {
   const words = wordsOf(text);
   if (words.length === 0) return [group("page", pages(words))];
   const found = answer?.found ?? {};
+  const iterations = (perStep && answer?.iterations) || 1;
   const groups = [group("page", pages(words)), group("metric", metrics(words)), group("run", runHits(words, runs))];
   for (const kind of ["op", "module", "kernel", "rule", "report"] as const) {
     const hits = (answer?.hits ?? []).filter((hit) => hit.kind === kind);
     groups.push(
       group(
         kind,
-        hits.map((hit) => ({ ...hit, mark: hit.value_ns === null ? "" : formatNs(hit.value_ns) })),
+        hits.map((hit) => ({ ...hit, mark: hit.value_ns === null ? "" : formatNs(hit.value_ns / iterations) })),
         found[kind],
       ),
     );

@@ -12,6 +12,7 @@ const { runs } = fixtures.runs;
 const answer = filled("SearchPage", {
   ref: fixtures.ref,
   text: "conv",
+  iterations: 10,
   found: { op: 106, kernel: 0 },
   hits: [{ kind: "op", id: "op1", label: "conv1/conv2d", detail: "fprop", value_ns: 1_500_000, fit: 1 }],
 });
@@ -29,6 +30,7 @@ describe("the search", () => {
     expect(search("", runs, null).map(({ kind }) => kind)).toEqual(["page"]);
     const groups = search("conv", runs, answer);
     expect(groups[0]).toMatchObject({ kind: "op", found: 106, hits: [{ label: "conv1/conv2d", mark: "1.50 ms" }] });
+    expect(search("conv", runs, answer, true)[0]!.hits[0]!.mark).toBe("150 µs");
     expect(search("memory", runs, null).map(({ kind }) => kind)).toEqual(expect.arrayContaining(["page", "metric"]));
     expect(search("vgg16", runs, null).find(({ kind }) => kind === "run")?.hits).toHaveLength(1);
     expect(search("no such thing", runs, null)).toEqual([]);

@@ -1,7 +1,7 @@
 /** Which forecast is shown at first, and the columns of its ops. */
 import type { ForecastOp, MixedPrecisionChoice } from "../../api/types";
 import { number, text } from "../../components/export/columns";
-import { OpName } from "../../components/OpName";
+import { CutName } from "../../components/CutName";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNsDifference } from "../../format/duration";
@@ -63,7 +63,7 @@ export const FORECAST_COLUMNS: Column<ForecastOp>[] = [
     header: "Op",
     definition: DEFINITIONS.opName,
     value: (op) => op.name,
-    cell: (op) => <OpName name={op.name} />,
+    cell: (op) => <CutName name={op.name} />,
     width: "260px",
   },
   {

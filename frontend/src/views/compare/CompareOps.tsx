@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 import type { CompareOp, ComparePage } from "../../api/types";
 import { Card } from "../../components/Card";
-import { OpName } from "../../components/OpName";
+import { CutName } from "../../components/CutName";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
@@ -33,7 +33,7 @@ function columnsFor(data: ComparePage): Column<CompareOp>[] {
       header: "Op",
       definition: DEFINITIONS.opName,
       value: (row) => row.name,
-      cell: (row) => <OpName name={row.dims ? `${row.name} ${row.dims}` : row.name} />,
+      cell: (row) => <CutName name={row.dims ? `${row.name} ${row.dims}` : row.name} />,
       width: "280px",
     },
     {

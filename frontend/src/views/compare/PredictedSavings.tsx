@@ -3,7 +3,7 @@ import type { ComparePage, KeptForecastPanel, KeptOpRow, KeptSavingRow } from ".
 import { Card } from "../../components/Card";
 import { number, text } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
-import { OpName } from "../../components/OpName";
+import { CutName } from "../../components/CutName";
 import { RangeBar } from "../../components/RangeBar";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
@@ -182,7 +182,7 @@ const COLUMNS: Column<KeptOpRow>[] = [
     header: "Op",
     definition: DEFINITIONS.opName,
     value: (op) => op.name,
-    cell: (op) => <OpName name={op.name} />,
+    cell: (op) => <CutName name={op.name} />,
     width: "250px",
   },
   {

@@ -1,6 +1,6 @@
 /** The columns of the modules and ops below a bar: times in the chosen bucket, or of all the op launched. */
 import type { CompareBucket, CompareModule, CompareOp, ComparePage } from "../../api/types";
-import { OpName } from "../../components/OpName";
+import { CutName } from "../../components/CutName";
 import type { Column } from "../../components/table/columns";
 import { Value } from "../../components/Value";
 import { DEFINITIONS } from "../../format/definitions";
@@ -189,7 +189,7 @@ export function moduleColumns(data: ComparePage, bucket: CompareBucket | null): 
       value: (row) => moduleLabel(row.module),
       cell: (row) => (
         <>
-          <OpName name={moduleLabel(row.module)} /> {row.status && <span class="compare-mark">{row.status}</span>}
+          <CutName name={moduleLabel(row.module)} /> {row.status && <span class="compare-mark">{row.status}</span>}
         </>
       ),
       width: "260px",
@@ -206,7 +206,7 @@ export function opColumns(data: ComparePage, bucket: CompareBucket | null): Colu
       header: "Op",
       definition: DEFINITIONS.opName,
       value: (row) => row.op_type,
-      cell: (row) => <OpName name={row.dims ? `${row.op_type} ${row.dims}` : row.op_type} />,
+      cell: (row) => <CutName name={row.dims ? `${row.op_type} ${row.dims}` : row.op_type} />,
       width: "220px",
     },
     {

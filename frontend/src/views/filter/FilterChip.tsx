@@ -11,11 +11,13 @@ interface FilterChipProps {
   shown: number;
   known: number;
   of: string;
+  /** The server sent the rows that belong to it alone: of how many is not known. */
+  alone?: boolean;
   /** What to say where nothing belongs to it. */
   none?: string;
 }
 
-export function FilterChip({ filter, shown, known, of, none }: FilterChipProps) {
+export function FilterChip({ filter, shown, known, of, alone = false, none }: FilterChipProps) {
   const { subject, related, error } = filter;
   if (subject === null) return null;
   const name = related?.name ?? subject.id;
@@ -36,7 +38,11 @@ export function FilterChip({ filter, shown, known, of, none }: FilterChipProps) 
         </button>
       </span>
       <span class="muted small" role="status">
-        {filtered ? (shown === 0 && none ? none : `${formatCount(shown)} of ${formatCount(known)} ${of}`) : error}
+        {filtered
+          ? shown === 0 && none
+            ? none
+            : `${formatCount(shown)} ${alone ? "" : `of ${formatCount(known)} `}${of}`
+          : error}
       </span>
       <RelatedLinks subject={subject} />
     </div>

@@ -3,12 +3,11 @@ import type { KernelOp, KernelRow } from "../../api/types";
 import { RelatedLinks } from "../filter/RelatedLinks";
 import { CodeBlock } from "../../components/CodeBlock";
 import { Facts } from "../../components/Facts";
-import { OpName } from "../../components/OpName";
 import { Pane } from "../../components/Pane";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
-import { Text, Value } from "../../components/Value";
+import { Sum, Text, Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
 import { precisionOf } from "./precision";
@@ -22,7 +21,6 @@ const OPS: Column<KernelOp>[] = [
     header: "Op",
     definition: DEFINITIONS.opName,
     value: (row) => row.name,
-    cell: (row) => <OpName name={row.name} />,
     width: "280px",
   },
   {
@@ -30,6 +28,7 @@ const OPS: Column<KernelOp>[] = [
     header: "Total",
     definition: "Time of this kernel in calls by the op.",
     value: (row) => row.total_ns,
+    sums: true,
     unit: "ns",
     width: "96px",
   },
@@ -47,8 +46,8 @@ export function KernelPane({ row }: { row: KernelRow }) {
           [<Term of="kernelRule">Decided by</Term>, <Text value={row.rule} />],
           [<Term of="kernelPrecision">Precision</Term>, <Text value={precisionOf(row)} />],
           [<Term of="kernelFamily">Family</Term>, <Text value={row.family} />],
-          [<Term of="totalTime">Total</Term>, <Value value={row.total_ns} unit="ns" />],
-          [<Term of="calls">Calls</Term>, <Value value={row.calls} unit="count" />],
+          [<Term of="totalTime">Total</Term>, <Sum value={row.total_ns} unit="ns" />],
+          [<Term of="calls">Calls</Term>, <Sum value={row.calls} unit="count" />],
           [
             <Term of="occupancy">Occupancy</Term>,
             <Value value={row.occupancy_percent} unit="percent" missing={row.kind === "kernel" ? "unknown" : "–"} />,

@@ -5,7 +5,9 @@ import { usePageFilter, useOwn } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
 import { CoverageLine } from "../../components/CoverageLine";
 import { EmptyMessage } from "../../components/Message";
+import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
+import { CutName } from "../../components/CutName";
 import { PartsBar } from "../../components/PartsBar";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
@@ -24,35 +26,50 @@ const COLUMNS: Column<KernelRow>[] = [
     header: "Kernel",
     definition: DEFINITIONS.kernelName,
     value: (row) => row.name,
-    cell: (row) => row.short_name,
+    cell: (row) =>
+      row.told_by ? (
+        <span class="told">
+          <CutName name={row.short_name} />
+          <span class="muted small told-by">{row.told_by}</span>
+        </span>
+      ) : (
+        row.short_name
+      ),
     width: "410px",
   },
   {
     id: "total",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "Total",
     definition: DEFINITIONS.totalTime,
     value: (row) => row.total_ns,
+    sums: true,
     unit: "ns",
     width: "96px",
   },
   {
     id: "share",
+    bar: true,
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "%",
     definition: DEFINITIONS.kernelPercent,
     value: (row) => row.percent,
     unit: "percent",
-    width: "76px",
+    width: "110px",
   },
   {
     id: "calls",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "Calls",
     definition: DEFINITIONS.calls,
     value: (row) => row.calls,
+    sums: true,
     unit: "count",
     width: "76px",
   },
   {
     id: "average",
+    tasks: ["time"],
     header: "Mean",
     definition: DEFINITIONS.averageTime,
     value: (row) => row.average_ns,
@@ -61,6 +78,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "tc",
+    tasks: ["tensor_cores"],
     header: "Tensor Cores",
     definition: DEFINITIONS.kernelTc,
     value: (row) => row.tensor_core,
@@ -70,6 +88,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "precision",
+    tasks: ["tensor_cores"],
     header: "Precision",
     definition: DEFINITIONS.kernelPrecision,
     value: precisionOf,
@@ -78,6 +97,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "family",
+    tasks: ["time", "tensor_cores"],
     header: "Family",
     definition: DEFINITIONS.kernelFamily,
     value: (row) => row.family || null,
@@ -86,6 +106,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "occupancy",
+    tasks: ["tensor_cores", "shapes"],
     header: "Occupancy",
     definition: DEFINITIONS.occupancy,
     value: (row) => row.occupancy_percent,
@@ -93,10 +114,27 @@ const COLUMNS: Column<KernelRow>[] = [
     cell: (row) => (row.kind === "kernel" ? undefined : <span class="missing">–</span>),
     width: "100px",
   },
-  { id: "min", header: "Min", definition: DEFINITIONS.minTime, value: (row) => row.min_ns, unit: "ns", width: "90px" },
-  { id: "max", header: "Max", definition: DEFINITIONS.maxTime, value: (row) => row.max_ns, unit: "ns", width: "90px" },
+  {
+    id: "min",
+    tasks: ["time"],
+    header: "Min",
+    definition: DEFINITIONS.minTime,
+    value: (row) => row.min_ns,
+    unit: "ns",
+    width: "90px",
+  },
+  {
+    id: "max",
+    tasks: ["time"],
+    header: "Max",
+    definition: DEFINITIONS.maxTime,
+    value: (row) => row.max_ns,
+    unit: "ns",
+    width: "90px",
+  },
   {
     id: "kind",
+    tasks: ["shapes"],
     header: "Kind",
     definition: DEFINITIONS.kernelKind,
     value: (row) => row.kind,
@@ -105,6 +143,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "grid",
+    tasks: ["shapes"],
     header: "Grid",
     definition: DEFINITIONS.grid,
     value: (row) => row.grid || null,
@@ -113,6 +152,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "block",
+    tasks: ["shapes"],
     header: "Block",
     definition: DEFINITIONS.block,
     value: (row) => row.block || null,
@@ -121,6 +161,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "registers",
+    tasks: ["shapes"],
     header: "Registers",
     definition: DEFINITIONS.registers,
     value: (row) => row.registers_per_thread,
@@ -130,6 +171,7 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "shared",
+    tasks: ["shapes"],
     header: "Shared memory",
     definition: DEFINITIONS.sharedMemory,
     value: (row) => row.shared_memory_bytes,
@@ -139,9 +181,11 @@ const COLUMNS: Column<KernelRow>[] = [
   },
   {
     id: "bytes",
+    tasks: ["shapes"],
     header: "Bytes",
     definition: DEFINITIONS.bytes,
     value: (row) => row.bytes,
+    sums: true,
     unit: "bytes",
     missing: "–",
     width: "96px",
@@ -151,7 +195,10 @@ const COLUMNS: Column<KernelRow>[] = [
 export function KernelsPage({ data }: { data: KernelsData }) {
   const selected = data.rows.find((row) => row.id === kernelParam.value) ?? null;
   const filter = usePageFilter();
-  const rows = useOwn(data.rows, filter, (row, { kernels }) => kernels.has(row.id));
+  const own = useOwn(data.rows, filter, (row, { kernels }) => kernels.has(row.id));
+  // An exported file has the rows of all ops alone.
+  const scoped = data.scope !== null;
+  const rows = scoped ? data.rows : own;
   if (!data.has_gpu && data.rows.length === 0) {
     return (
       <>
@@ -162,7 +209,12 @@ export function KernelsPage({ data }: { data: KernelsData }) {
   }
   return (
     <>
-      <PageHead title="Kernels" headline={data.headline} range={data.range} />
+      <PageHead
+        title="Kernels"
+        headline={data.headline}
+        linked={<HeadlineText parts={data.headline_parts} />}
+        range={data.range}
+      />
       {data.by_family.length > 0 && (
         <Card title={<Term of="kernelFamily">Kernel time by family</Term>} testId="kernels-by-family">
           <PartsBar name="Kernel time by family" slices={data.by_family} context="family" />
@@ -172,13 +224,17 @@ export function KernelsPage({ data }: { data: KernelsData }) {
         filter={filter}
         shown={rows.length}
         known={data.rows.length}
-        of="kernels"
+        alone={scoped}
+        of={
+          scoped ? "kernels, with their calls and times in it alone" : "kernels, with their calls and times in all ops"
+        }
         none="It launched no kernel in these iterations."
       />
       <div class={selected ? "split" : ""}>
         <DataTable
           name={`kernels ${data.ref.run}`}
           testId="kernels-table"
+          fill
           options={kernelsTable}
           columns={COLUMNS}
           rows={rows}

@@ -7,7 +7,9 @@ import { Card } from "../../components/Card";
 import { IterationBars, stepLine } from "../../features/chart/IterationBars";
 import { Legend } from "../../components/Legend";
 import { EmptyMessage } from "../../components/Message";
+import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
+import { UnitNote } from "../../features/UnitNote";
 import { PartsBar } from "../../components/PartsBar";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
@@ -37,7 +39,12 @@ export function LaunchesPage({ data }: { data: LaunchesData }) {
   }
   return (
     <>
-      <PageHead title="Launches" headline={data.headline} range={data.range} />
+      <PageHead
+        title="Launches"
+        headline={data.headline}
+        linked={<HeadlineText parts={data.headline_parts} />}
+        range={data.range}
+      />
       <LaunchFigures figures={data.figures} step={data.step} stepWords={data.step_words} />
       <IdleTime data={data} />
       <Iterations data={data} />
@@ -50,13 +57,7 @@ export function LaunchesPage({ data }: { data: LaunchesData }) {
 function IdleTime({ data }: { data: LaunchesData }) {
   const activities = new Map(data.activities.map(({ key, definition }) => [key, definition]));
   const kinds = new Map(data.gap_kinds.map(({ key, definition }) => [key, definition]));
-  const count = data.range.last - data.range.first + 1;
-  const over = (
-    <span class="muted small">
-      {count === 1 ? "1 iteration" : `total of ${count} iterations`}
-      {data.gpus.length > 1 && `, ${data.gpus.length} GPUs`}
-    </span>
-  );
+  const over = <UnitNote range={data.range} more={data.gpus.length > 1 ? `, ${data.gpus.length} GPUs` : ""} />;
   return (
     <div class="grid grid-halves">
       <Card

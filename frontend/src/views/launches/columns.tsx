@@ -1,6 +1,6 @@
 /** The columns of the Launches page's tables. */
 import type { Category, GapRow, LaunchedKernel, PaceRow, Slice, SyncRow } from "../../api/types";
-import { OpName } from "../../components/OpName";
+import { CutName } from "../../components/CutName";
 import { StackedBar } from "../../components/StackedBar";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
@@ -141,6 +141,7 @@ export function gapColumns(activities: Category[], kinds: Category[], severalGpu
     },
     {
       id: "share",
+      bar: true,
       header: "%",
       definition: "Share of the recorded iteration.",
       value: (row) => row.percent,
@@ -186,7 +187,7 @@ export function gapColumns(activities: Category[], kinds: Category[], severalGpu
       header: "Op",
       definition: DEFINITIONS.gapOp,
       value: (row) => row.op || null,
-      cell: (row) => (row.op ? <OpName name={row.op} /> : undefined),
+      cell: (row) => (row.op ? <CutName name={row.op} /> : undefined),
       missing: "–",
       width: "220px",
     },
@@ -203,7 +204,7 @@ export const SYNC_COLUMNS: Column<SyncRow>[] = [
     header: "Op",
     definition: DEFINITIONS.syncOp,
     value: callerOf,
-    cell: (row) => (callerOf(row) ? <OpName name={callerOf(row)!} /> : undefined),
+    cell: (row) => (callerOf(row) ? <CutName name={callerOf(row)!} /> : undefined),
     missing: "none: Python",
     width: "220px",
   },
@@ -212,11 +213,13 @@ export const SYNC_COLUMNS: Column<SyncRow>[] = [
     header: "Time",
     definition: DEFINITIONS.syncTime,
     value: (row) => row.time_ns,
+    sums: true,
     unit: "ns",
     width: "90px",
   },
   {
     id: "share",
+    bar: true,
     header: "%",
     definition: "Share of the recorded iterations.",
     value: (row) => row.percent,
@@ -225,19 +228,12 @@ export const SYNC_COLUMNS: Column<SyncRow>[] = [
   },
   {
     id: "calls",
-    header: "Per iteration",
-    definition: "Calls per iteration, on average.",
-    value: (row) => row.calls_per_iteration,
+    header: "Calls",
+    definition: DEFINITIONS.calls,
+    value: (row) => row.calls,
+    sums: true,
     unit: "count",
-    width: "110px",
-  },
-  {
-    id: "per",
-    header: "Time per iteration",
-    definition: "Time inside these calls per iteration, on average.",
-    value: (row) => row.ns_per_iteration,
-    unit: "ns",
-    width: "140px",
+    width: "76px",
   },
   {
     id: "average",
@@ -320,6 +316,7 @@ export const KERNEL_COLUMNS: Column<LaunchedKernel>[] = [
     header: "Calls",
     definition: DEFINITIONS.calls,
     value: (row) => row.calls,
+    sums: true,
     unit: "count",
     width: "76px",
   },

@@ -16,6 +16,7 @@ const categories = (keys: readonly string[]): Category[] =>
 const page = filled("LaunchesPage", {
   ref: fixtures.kernels.ref,
   headline: "The CPU sets the pace; the GPU waits for it 40 % of the 800 µs step.",
+  headline_parts: [{ text: "The CPU sets the pace; the GPU waits for it 40 % of the 800 µs step.", kind: "", id: "" }],
   step: { ms: 0.8, low_ms: 0.7, high_ms: 0.9, source: "simulated", recorded_ms: 1 },
   step_words: "estimated; 1.00 ms while recorded",
   range: fixtures.kernels.range,

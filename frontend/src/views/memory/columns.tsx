@@ -1,6 +1,6 @@
 /** The tables of the Memory page. */
 import type { MemoryAllocation, MemoryCategory, MemoryGroup, MemoryIteration } from "../../api/types";
-import { OpName } from "../../components/OpName";
+import { CutName } from "../../components/CutName";
 import { Defined } from "../../components/Term";
 import type { Column } from "../../components/table/columns";
 import { colourOf } from "../../format/colours";
@@ -98,7 +98,7 @@ export const MODULES: Column<MemoryGroup>[] = [
     header: "Module",
     definition: DEFINITIONS.memoryModule,
     value: groupName,
-    cell: (row) => <OpName name={groupName(row)} />,
+    cell: (row) => <CutName name={groupName(row)} />,
     width: "190px",
   },
   ...GROUP,
@@ -191,7 +191,7 @@ export const ALLOCATIONS: Column<MemoryAllocation>[] = [
     header: "Allocated by",
     definition: DEFINITIONS.memoryOp,
     value: (row) => row.op || "(outside every op)",
-    cell: (row) => <OpName name={row.op || "(outside every op)"} />,
+    cell: (row) => <CutName name={row.op || "(outside every op)"} />,
     width: "280px",
   },
   {

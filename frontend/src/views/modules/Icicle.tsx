@@ -6,6 +6,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ModuleRow } from "../../api/types";
 import { exactUnit, formatUnit } from "../../format/unit";
 import { formatNs } from "../../format/duration";
+import { perStep, unitPerStep, useIterations } from "../../components/sums";
 import { NOTHING_ELIGIBLE, UNKNOWN } from "./IcicleLegend";
 import { layOut, ownTimeOf, timeOf, type Cell, type Device, type Direction } from "./layout";
 import { keyAbove, labelOf, type ModuleTree } from "./tree";
@@ -29,6 +30,7 @@ interface IcicleProps {
 export function Icicle({ tree, model, hasGpu, top, selected, device, direction, onSelect }: IcicleProps) {
   const box = useRef<HTMLDivElement>(null);
   const pixels = useWidth(box);
+  const iterations = useIterations();
   const cells = useMemo(
     () =>
       layOut(
@@ -88,10 +90,14 @@ export function Icicle({ tree, model, hasGpu, top, selected, device, direction, 
             role="treeitem"
             aria-level={cell.level + 1}
             aria-selected={cell.merged === 0 && cell.key === selected}
-            aria-label={cell.merged > 0 ? mergedText(cell) : `${labelOf(cell.row, model)}, ${formatNs(cell.ns)}`}
+            aria-label={
+              cell.merged > 0
+                ? mergedText(cell, iterations)
+                : `${labelOf(cell.row, model)}, ${formatNs(cell.ns / iterations)}`
+            }
             class={`icicle-cell${cell.merged > 0 ? " icicle-merged" : isUnknown(cell.row) ? " icicle-unknown" : ""}`}
             tabIndex={index === focused ? 0 : -1}
-            data-tip={cell.merged > 0 ? mergedText(cell) : describe(cell.row, model, hasGpu)}
+            data-tip={cell.merged > 0 ? mergedText(cell, iterations) : describe(cell.row, model, hasGpu, iterations)}
             style={{
               top: `${cell.level * ROW}px`,
               left: `${100 * cell.left}%`,
@@ -152,26 +158,29 @@ export function colour(row: ModuleRow): string {
 
 const isUnknown = (row: ModuleRow): boolean => (row.eligible_ns ?? 0) > 0 && row.utilization_percent === null;
 
-const mergedText = (cell: Cell): string =>
-  `${cell.merged} ${cell.merged === 1 ? "module" : "modules"} too small to draw, ${formatNs(cell.ns)} together`;
+const mergedText = (cell: Cell, iterations: number): string =>
+  `${cell.merged} ${cell.merged === 1 ? "module" : "modules"} too small to draw, ${formatNs(cell.ns / iterations)} together`;
 
-/** All that hovering says, line by line. */
-export function describe(row: ModuleRow, model: string, hasGpu: boolean): string {
+/** All that hovering says, line by line; sums divided by `iterations`. */
+export function describe(row: ModuleRow, model: string, hasGpu: boolean, iterations = 1): string {
+  const time = (ns: number | null): string => formatNs(perStep(ns, iterations));
+  const count = (calls: number | null): string =>
+    formatUnit(perStep(calls, iterations), unitPerStep("count", iterations));
   const halves = (both: number | null, forward: number | null, backward: number | null): string =>
-    `${exactUnit(both, "ns")} (forward ${formatNs(forward)}, backward ${formatNs(backward)})`;
+    `${exactUnit(perStep(both, iterations), "ns")} (forward ${time(forward)}, backward ${time(backward)})`;
   const lines = [(row.path || model) + (row.type && row.path ? ` (${row.type})` : "")];
   if (hasGpu)
     lines.push(
       `GPU time ${halves(row.gpu_ns, row.gpu_forward_ns, row.gpu_backward_ns)}, ${formatUnit(row.gpu_percent, "percent")} of all`,
     );
   lines.push(`CPU time ${halves(row.cpu_ns, row.cpu_forward_ns, row.cpu_backward_ns)}`);
-  lines.push(`Own time ${formatNs(hasGpu ? row.gpu_own_ns : row.cpu_own_ns)}`);
-  lines.push(`Forward calls ${formatUnit(row.calls, "count")}, op calls ${formatUnit(row.op_calls, "count")}`);
+  lines.push(`Own time ${time(hasGpu ? row.gpu_own_ns : row.cpu_own_ns)}`);
+  lines.push(`Forward calls ${count(row.calls)}, op calls ${count(row.op_calls)}`);
   if (hasGpu)
     lines.push(
       row.eligible_ns === 0
         ? "Nothing in it could use Tensor Cores"
-        : `On Tensor Cores ${formatUnit(row.utilization_percent, "percent")} of ${formatNs(row.eligible_ns)} eligible`,
+        : `On Tensor Cores ${formatUnit(row.utilization_percent, "percent")} of ${time(row.eligible_ns)} eligible`,
     );
   return lines.join("\n");
 }

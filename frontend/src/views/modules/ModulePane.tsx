@@ -4,7 +4,7 @@ import { RelatedLinks } from "../filter/RelatedLinks";
 import { Facts } from "../../components/Facts";
 import { Pane } from "../../components/Pane";
 import { Term } from "../../components/Term";
-import { Text, Value } from "../../components/Value";
+import { Sum, Text, Value } from "../../components/Value";
 import { keyOf, labelOf } from "./tree";
 import { goTo } from "../../state/navigate";
 import { assign } from "../../state/param";
@@ -38,16 +38,15 @@ export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
           <h3>GPU</h3>
           <Facts
             rows={[
-              [<Term of="moduleGpu">GPU time</Term>, <Value value={row.gpu_ns} unit="ns" />],
+              [<Term of="moduleGpu">GPU time</Term>, <Sum value={row.gpu_ns} unit="ns" />],
               [<Term of="moduleShare">Share</Term>, <Value value={row.gpu_percent} unit="percent" />],
-              [<Term of="moduleForward">Forward</Term>, <Value value={row.gpu_forward_ns} unit="ns" missing="–" />],
-              [<Term of="moduleBackward">Backward</Term>, <Value value={row.gpu_backward_ns} unit="ns" missing="–" />],
-              [<Term of="moduleOwn">Own</Term>, <Value value={row.gpu_own_ns} unit="ns" />],
-              [<Term of="moduleGpuSum">Sum</Term>, <Value value={row.gpu_sum_ns} unit="ns" />],
-              [<Term of="moduleAverage">Per iteration</Term>, <Value value={row.gpu_average_ns} unit="ns" />],
+              [<Term of="moduleForward">Forward</Term>, <Sum value={row.gpu_forward_ns} unit="ns" missing="–" />],
+              [<Term of="moduleBackward">Backward</Term>, <Sum value={row.gpu_backward_ns} unit="ns" missing="–" />],
+              [<Term of="moduleOwn">Own</Term>, <Sum value={row.gpu_own_ns} unit="ns" />],
+              [<Term of="moduleGpuSum">Sum</Term>, <Sum value={row.gpu_sum_ns} unit="ns" />],
               [<Term of="moduleMin">Least</Term>, <Value value={row.gpu_min_ns} unit="ns" />],
               [<Term of="moduleMax">Most</Term>, <Value value={row.gpu_max_ns} unit="ns" />],
-              [<Term of="moduleKernels">Kernels</Term>, <Value value={row.kernel_calls} unit="count" />],
+              [<Term of="moduleKernels">Kernels</Term>, <Sum value={row.kernel_calls} unit="count" />],
             ]}
           />
           <h3>Tensor Cores</h3>
@@ -61,8 +60,8 @@ export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
                   missing={row.eligible_ns === 0 ? "–" : "unknown"}
                 />,
               ],
-              [<Term of="moduleEligible">Eligible time</Term>, <Value value={row.eligible_ns} unit="ns" />],
-              [<Term of="moduleTc">On Tensor Cores</Term>, <Value value={row.tc_ns} unit="ns" />],
+              [<Term of="moduleEligible">Eligible time</Term>, <Sum value={row.eligible_ns} unit="ns" />],
+              [<Term of="moduleTc">On Tensor Cores</Term>, <Sum value={row.tc_ns} unit="ns" />],
               [<Term of="moduleEligibleOps">Eligible ops</Term>, <Value value={row.tc_eligible_ops} unit="count" />],
               [<Term of="moduleUsingOps">Ops using them</Term>, <Value value={row.tc_using_ops} unit="count" />],
             ]}
@@ -72,12 +71,11 @@ export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
       <h3>CPU</h3>
       <Facts
         rows={[
-          [<Term of="moduleCpu">CPU time</Term>, <Value value={row.cpu_ns} unit="ns" />],
+          [<Term of="moduleCpu">CPU time</Term>, <Sum value={row.cpu_ns} unit="ns" />],
           [<Term of="moduleCpuShare">Share</Term>, <Value value={row.cpu_percent} unit="percent" />],
-          [<Term of="moduleForward">Forward</Term>, <Value value={row.cpu_forward_ns} unit="ns" missing="–" />],
-          [<Term of="moduleBackward">Backward</Term>, <Value value={row.cpu_backward_ns} unit="ns" missing="–" />],
-          [<Term of="moduleOwn">Own</Term>, <Value value={row.cpu_own_ns} unit="ns" />],
-          [<Term of="moduleAverage">Per iteration</Term>, <Value value={row.cpu_average_ns} unit="ns" />],
+          [<Term of="moduleForward">Forward</Term>, <Sum value={row.cpu_forward_ns} unit="ns" missing="–" />],
+          [<Term of="moduleBackward">Backward</Term>, <Sum value={row.cpu_backward_ns} unit="ns" missing="–" />],
+          [<Term of="moduleOwn">Own</Term>, <Sum value={row.cpu_own_ns} unit="ns" />],
           [<Term of="moduleMin">Least</Term>, <Value value={row.cpu_min_ns} unit="ns" />],
           [<Term of="moduleMax">Most</Term>, <Value value={row.cpu_max_ns} unit="ns" />],
         ]}
@@ -86,12 +84,8 @@ export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
       <Facts
         rows={[
           [<Term of="moduleType">Type</Term>, <Text value={row.type} missing={isModule ? "not recorded" : "–"} />],
-          [
-            <Term of="moduleCalls">Calls per iteration</Term>,
-            <Value value={row.calls_per_iteration} unit="count" missing="–" />,
-          ],
-          [<Term of="moduleAllCalls">Calls</Term>, <Value value={row.calls} unit="count" missing="–" />],
-          [<Term of="moduleOpCalls">Op calls</Term>, <Value value={row.op_calls} unit="count" />],
+          [<Term of="moduleCalls">Calls</Term>, <Sum value={row.calls} unit="count" missing="–" />],
+          [<Term of="moduleOpCalls">Op calls</Term>, <Sum value={row.op_calls} unit="count" />],
           [<Term of="moduleOps">Ops</Term>, <Value value={row.ops} unit="count" />],
         ]}
       />

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Client } from "../../api/client";
 import { ConnectionContext } from "../../api/useResource";
 import type { ModulesPage as ModulesData, OpsPage as OpsData } from "../../api/types";
-import { moduleParam, pageParam } from "../../state/sharedParams";
+import { columnsParam, moduleParam, pageParam } from "../../state/sharedParams";
 import { connectAddress } from "../../state/address";
 import { ALL_PARAMS } from "../../shell/routes";
 import { ops } from "../../testing/fixtures";
@@ -76,10 +76,20 @@ describe("the Modules page", () => {
   });
 
   it("tells no eligible work from unknown use", async () => {
+    columnsParam.value = "tensor_cores";
     await draw(modules);
     const column = [...root.querySelectorAll("thead th")].findIndex((head) => head.textContent?.startsWith("TC %"));
     const texts = [...root.querySelectorAll("tbody tr")].map((row) => row.children[column]!.textContent);
     expect(texts).toEqual(["50.0 %", "50.0 %", "50.0 %", "unknown", "–", "–"]);
+  });
+
+  it("selects the module that its first sentence names", async () => {
+    await draw(modules);
+    const headline = byId("headline")!;
+    expect(headline.textContent).toBe(modules.headline);
+    await click(headline.querySelector("button.link"));
+    expect(moduleParam.value).toBe("layer1");
+    expect(byId("module-detail")).not.toBeNull();
   });
 
   it("zooms to a clicked module, selects it in the table and leads back", async () => {

@@ -7,6 +7,7 @@ import { Card } from "../../components/Card";
 import { number, text } from "../../components/export/columns";
 import { Drawing } from "../../components/export/Drawing";
 import { CoverageLine } from "../../components/CoverageLine";
+import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
@@ -27,7 +28,12 @@ import { modulesTable } from "./params";
 export function ModulesPage({ data }: { data: ModulesData }) {
   return (
     <>
-      <PageHead title="Modules" headline={data.headline} range={data.range}>
+      <PageHead
+        title="Modules"
+        headline={data.headline}
+        linked={<HeadlineText parts={data.headline_parts} />}
+        range={data.range}
+      >
         {data.from_stacks && (
           <p class="muted">
             The modules were read from Python stacks: a path names the class and number of each instance, not the
@@ -155,6 +161,7 @@ function Modules({ data }: { data: ModulesData }) {
         <DataTable
           name={`modules ${data.ref.run}`}
           testId="modules-table"
+          fill
           options={modulesTable}
           columns={columns}
           rows={rows}
@@ -199,8 +206,8 @@ function icicleColumns(model: string, device: Device, direction: Direction): Col
   return [
     text("Module", (row) => row.path || model, DEFINITIONS.modulePath),
     text("Type", (row) => row.type, DEFINITIONS.moduleType),
-    number(of, "ns", (row) => timeOf(row, device, direction)),
-    number("Eligible", "ns", (row) => row.eligible_ns, DEFINITIONS.moduleEligible),
+    { ...number<ModuleRow>(of, "ns", (row) => timeOf(row, device, direction)), sums: true },
+    { ...number<ModuleRow>("Eligible", "ns", (row) => row.eligible_ns, DEFINITIONS.moduleEligible), sums: true },
     number("On Tensor Cores", "percent", (row) => row.utilization_percent, DEFINITIONS.moduleUtilization),
   ];
 }

@@ -6,7 +6,7 @@ import { Facts } from "../../components/Facts";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
-import { Text, Value } from "../../components/Value";
+import { Sum, Text, Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
 import { precisionOf } from "../kernels/precision";
@@ -27,6 +27,7 @@ const KERNELS: Column<OpKernel>[] = [
     header: "Total",
     definition: DEFINITIONS.totalTime,
     value: (row) => row.total_ns,
+    sums: true,
     unit: "ns",
     width: "86px",
   },
@@ -36,7 +37,7 @@ const KERNELS: Column<OpKernel>[] = [
     definition: "Share of the op's GPU time.",
     value: (row) => row.percent,
     unit: "percent",
-    width: "70px",
+    width: "84px",
   },
   {
     id: "tc",
@@ -64,6 +65,7 @@ const KERNELS: Column<OpKernel>[] = [
     header: "Calls",
     definition: DEFINITIONS.calls,
     value: (row) => row.calls,
+    sums: true,
     unit: "count",
     width: "66px",
   },
@@ -79,6 +81,7 @@ const KERNELS: Column<OpKernel>[] = [
     header: "Bytes",
     definition: DEFINITIONS.bytes,
     value: (row) => row.bytes,
+    sums: true,
     unit: "bytes",
     missing: "–",
     width: "86px",
@@ -99,6 +102,7 @@ const SHAPES: Column<OpShapes>[] = [
     header: "Calls",
     definition: DEFINITIONS.calls,
     value: (row) => row.calls,
+    sums: true,
     unit: "count",
     width: "66px",
   },
@@ -107,6 +111,7 @@ const SHAPES: Column<OpShapes>[] = [
     header: "GPU time",
     definition: DEFINITIONS.gpuTime,
     value: (row) => row.gpu_ns,
+    sums: true,
     unit: "ns",
     width: "90px",
   },
@@ -115,6 +120,7 @@ const SHAPES: Column<OpShapes>[] = [
     header: "CPU total",
     definition: DEFINITIONS.cpuTotal,
     value: (row) => row.cpu_total_ns,
+    sums: true,
     unit: "ns",
     width: "90px",
   },
@@ -130,18 +136,54 @@ export function OpDetails({ data, hasGpu }: { data: OpDetail; hasGpu: boolean })
         rows={[
           [<Term of="opType">Op type</Term>, row.op_type],
           [<Term of="direction">Direction</Term>, row.direction || "–"],
-          [<Term of="gpuTime">GPU time</Term>, <Value value={row.gpu_ns} unit="ns" />],
-          [<Term of="cpuTotal">CPU total</Term>, <Value value={row.cpu_total_ns} unit="ns" />],
+          [<Term of="gpuTime">GPU time</Term>, <Sum value={row.gpu_ns} unit="ns" />],
+          [<Term of="cpuTotal">CPU total</Term>, <Sum value={row.cpu_total_ns} unit="ns" />],
           [<Term of="tcEligible">TC eligible</Term>, <Verdict value={row.tc_eligible} />],
           [<Term of="usingTc">Using TC</Term>, <Verdict value={row.using_tc} />],
           [
             <Term of="precision">Precision</Term>,
             <Text value={row.precision} missing={row.tc_eligible === "no" ? "–" : "unknown"} />,
           ],
-          [<Term of="calls">Calls</Term>, <Value value={row.calls} unit="count" />],
+          [<Term of="calls">Calls</Term>, <Sum value={row.calls} unit="count" />],
         ]}
       />
       {data.eligibility_reason && <p class="reason">{data.eligibility_reason}</p>}
+      {data.rate && (
+        <>
+          <h3>
+            <Term of="roof">Roofline</Term>
+          </h3>
+          <Facts
+            rows={[
+              [<Term of="flopRate">Rate</Term>, <Value value={data.rate.flops_per_second} unit="flops_per_second" />],
+              [
+                <Term of="roofPercent">Of the roof</Term>,
+                <Value value={data.rate.percent_of_ceiling} unit="percent" />,
+              ],
+              [
+                <Term of="roof">Roof</Term>,
+                <Value value={data.rate.ceiling_flops_per_second} unit="flops_per_second" />,
+              ],
+              [
+                <Term of="bound">Bound by</Term>,
+                <Text value={data.rate.bound === "unknown" ? null : data.rate.bound} />,
+              ],
+            ]}
+          />
+        </>
+      )}
+      {data.launches.launches > 0 && (
+        <>
+          <h3>Launches</h3>
+          <Facts
+            rows={[
+              [<Term of="kernelCalls">Kernel calls</Term>, <Sum value={data.launches.launches} unit="count" />],
+              [<Term of="launchDelay">Mean delay</Term>, <Value value={data.launches.mean_delay_ns} unit="ns" />],
+              [<Term of="launchDelay">Longest delay</Term>, <Value value={data.launches.max_delay_ns} unit="ns" />],
+            ]}
+          />
+        </>
+      )}
       <h3>Kernels</h3>
       <DataTable
         name="kernels of the op"

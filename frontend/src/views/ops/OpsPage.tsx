@@ -3,13 +3,10 @@ import { useMemo } from "preact/hooks";
 import type { OpsPage as OpsData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn } from "../filter/usePageFilter";
-import { Card } from "../../components/Card";
 import { CoverageLine } from "../../components/CoverageLine";
+import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
-import { PartsBar } from "../../components/PartsBar";
 import { DataTable } from "../../components/table/DataTable";
-import { Term } from "../../components/Term";
-import { DEFINITIONS } from "../../format/definitions";
 import { opColumns } from "../opColumns";
 import { holdsOp } from "../modules/tree";
 import { OpPane } from "./OpPane";
@@ -28,28 +25,20 @@ export function OpsPage({ data }: { data: OpsData }) {
   );
   const own = useOwn(data.rows, filter, (row, { ops }) => ops.has(row.id));
   const rows = inModule === null ? own : held;
-  const types = useMemo(
-    () => new Map(data.by_type.map(({ key }) => [key, DEFINITIONS[data.has_gpu ? "opTypeGpu" : "opTypeCpu"]])),
-    [data.by_type, data.has_gpu],
-  );
   return (
     <>
-      <PageHead title="Ops" headline={data.headline} range={data.range} />
-      {data.by_type.length > 0 && (
-        <Card
-          title={
-            <Term of={data.has_gpu ? "opTypeGpu" : "opTypeCpu"}>{data.has_gpu ? "GPU" : "CPU"} time by op type</Term>
-          }
-          testId="ops-by-type"
-        >
-          <PartsBar name="Time by op type" slices={data.by_type} context="op_type" definitions={types} />
-        </Card>
-      )}
+      <PageHead
+        title="Ops"
+        headline={data.headline}
+        linked={<HeadlineText parts={data.headline_parts} />}
+        range={data.range}
+      />
       <FilterChip filter={filter} shown={rows.length} known={data.rows.length} of="ops" />
       <div class={opParam.value === null ? "" : "split"}>
         <DataTable
           name={`ops ${data.ref.run}`}
           testId="ops-table"
+          fill
           options={opsTable}
           columns={columns}
           rows={rows}

@@ -7,6 +7,7 @@ import { CoverageLine } from "../../components/CoverageLine";
 import { Term } from "../../components/Term";
 import { Donut } from "../../features/chart/Donut";
 import { TraceLinks } from "../../features/TraceLinks";
+import { UnitNote } from "../../features/UnitNote";
 import { applies, largestSlice } from "./categories";
 import { Gpus } from "./Gpus";
 import { Notes } from "./Notes";
@@ -33,8 +34,6 @@ export function More({ data }: { data: Overview }) {
 }
 
 function Everything({ data }: { data: Overview }) {
-  const { summary } = data;
-  const count = summary.aggregated_iterations;
   return (
     <>
       <Rings data={data} />
@@ -45,8 +44,8 @@ function Everything({ data }: { data: Overview }) {
         {data.has_gpu && <Parts parts={data.parts} />}
       </div>
       <div class="grid grid-main">
-        <TopOps rows={data.top_ops} hasGpu={data.has_gpu} iterations={count} />
-        <Performance summary={summary} hasGpu={data.has_gpu} />
+        <TopOps rows={data.top_ops} hasGpu={data.has_gpu} range={data.range} />
+        <Performance summary={data.summary} hasGpu={data.has_gpu} />
       </div>
       {data.gpus.length > 1 && <Gpus gpus={data.gpus} run={data.ref.run} />}
       <SystemConfiguration items={data.system} />
@@ -60,15 +59,13 @@ function Everything({ data }: { data: Overview }) {
 /** DLProf's dashboard. */
 function Rings({ data }: { data: Overview }) {
   const { summary } = data;
-  const count = summary.aggregated_iterations;
   const usage = data.resource_usage.filter((slice) => applies(slice, data.has_gpu));
   const largest = largestSlice(usage);
   const definitions = new Map(data.categories.map((category) => [category.key, category.definition]));
   return (
     <>
       <p class="muted small more-note">
-        The {data.has_gpu ? "rings have" : "ring has"} DLProf's categories, and totals of{" "}
-        {count === 1 ? "1 iteration" : `${count} iterations`}.
+        The {data.has_gpu ? "rings have" : "ring has"} DLProf's categories, <UnitNote range={data.range} />.
       </p>
       <div class="grid grid-donuts">
         {data.has_gpu && (

@@ -12,7 +12,7 @@ import { formatPercent } from "../../format/number";
 /** What takes less of the step has no line of its own in the list. */
 const LEAST_PERCENT = 1;
 
-/** As short as it differs from 0 and 100 %; the title has the exact share. */
+/** As short as possible, but neither 0 nor 100 where it is not; the exact share is in the title. */
 function shortPercent(value: number | null): string {
   if (value === null || value === 0 || value === 100) return formatPercent(value);
   if (value < 0.1) return "<0.1 %";

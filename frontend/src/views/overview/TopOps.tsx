@@ -1,8 +1,10 @@
 /** The ten ops that take the most time. */
 import { useMemo } from "preact/hooks";
-import type { OpRow } from "../../api/types";
+import type { OpRow, SelectedRange } from "../../api/types";
 import { Card } from "../../components/Card";
 import { DataTable } from "../../components/table/DataTable";
+import { useIterations } from "../../components/sums";
+import { unitText } from "../../features/UnitNote";
 import { opColumns } from "../opColumns";
 import { goTo } from "../../state/navigate";
 import { opParam } from "../../state/sharedParams";
@@ -20,7 +22,7 @@ const WIDTHS: Record<string, string> = {
   using: "78px",
 };
 
-export function TopOps({ rows, hasGpu, iterations }: { rows: OpRow[]; hasGpu: boolean; iterations: number }) {
+export function TopOps({ rows, hasGpu, range }: { rows: OpRow[]; hasGpu: boolean; range: SelectedRange }) {
   const columns = useMemo(() => {
     const known = new Map(opColumns(hasGpu).map((column) => [column.id, column]));
     return Object.entries(WIDTHS).flatMap(([id, width]) => {
@@ -30,7 +32,7 @@ export function TopOps({ rows, hasGpu, iterations }: { rows: OpRow[]; hasGpu: bo
   }, [hasGpu]);
   return (
     <Card
-      title={`Top ${hasGpu ? "GPU" : "CPU"} ops, total of ${iterations === 1 ? "1 iteration" : `${iterations} iterations`}`}
+      title={`Top ${hasGpu ? "GPU" : "CPU"} ops, ${unitText(range, useIterations())}`}
       testId="overview-top-ops"
       actions={
         <button type="button" class="link" onClick={() => goTo("ops")}>

@@ -3,9 +3,10 @@ import type { ECharts } from "echarts/core";
 import type { RooflinePage } from "../../api/types";
 import { Chart } from "../../components/chart/Chart";
 import { tooltipElement, tooltipStyle } from "../../components/chart/tooltip";
+import { useIterations } from "../../components/sums";
 import { Drawing } from "../../components/export/Drawing";
 import { colourProperty } from "../../format/colours";
-import { exactNs, formatNs } from "../../format/duration";
+import { formatNs } from "../../format/duration";
 import { formatExact, formatPercent, threeDigits } from "../../format/number";
 import { exactUnit, formatUnit } from "../../format/unit";
 import { COLUMNS } from "./columns";
@@ -29,6 +30,7 @@ export function RooflineChart(props: RooflineChartProps) {
 
 function Points({ data, only = null, onOp }: RooflineChartProps) {
   const theme = themeSignal.value;
+  const iterations = useIterations();
   const drawn = points(data.ops);
   const bandwidth = data.bytes_per_second;
   const roofs = bandwidth === null ? [] : data.roofs;
@@ -39,7 +41,7 @@ function Points({ data, only = null, onOp }: RooflineChartProps) {
     <Chart
       height={380}
       theme={theme}
-      inputs={[data, only]}
+      inputs={[data, only, iterations]}
       label={`Rate over FLOPs per byte of ${drawn.length} ops, under ${roofs.length} roofs; the table below holds the values.`}
       onReady={(chart: ECharts) => {
         chart.off("click");
@@ -74,7 +76,7 @@ function Points({ data, only = null, onOp }: RooflineChartProps) {
                 { label: "FLOPs per byte", value: formatExact(intensity) },
                 { label: "Roof", value: exactUnit(op.ceiling_flops_per_second, "flops_per_second") },
                 { label: "Of the roof", value: formatPercent(op.percent_of_ceiling) },
-                { label: "GPU time", value: `${formatNs(op.gpu_ns)} (${exactNs(op.gpu_ns)})` },
+                { label: "GPU time", value: formatNs(op.gpu_ns / iterations) },
               ]);
             },
           },

@@ -8,7 +8,7 @@ import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../features/PageHead";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
-import { Text, Value } from "../../components/Value";
+import { Sum, Text, Value } from "../../components/Value";
 import { formatExact, threeDigits } from "../../format/number";
 import { COLUMNS } from "./columns";
 import { RooflineChart } from "./RooflineChart";
@@ -56,7 +56,7 @@ export function RooflinePage({ data }: { data: RooflineData }) {
           <Facts
             rows={[
               [<Term of="flops">FLOPs per iteration</Term>, <Value value={data.flops_per_iteration} unit="flops" />],
-              [<Term of="matrixTime">GPU time</Term>, <Value value={data.matrix_ns} unit="ns" />],
+              [<Term of="matrixTime">GPU time</Term>, <Sum value={data.matrix_ns} unit="ns" />],
               [<Term of="flopRate">Rate</Term>, <Value value={data.flops_per_second} unit="flops_per_second" />],
               [<Term of="roofPercent">Of the roof</Term>, <Value value={data.percent_of_ceiling} unit="percent" />],
               [
@@ -95,6 +95,7 @@ export function RooflinePage({ data }: { data: RooflineData }) {
         <DataTable
           name={`roofline ${data.ref.run}`}
           testId="roofline-table"
+          fill
           options={rooflineTable}
           columns={COLUMNS}
           rows={ops}

@@ -1,6 +1,5 @@
 /** The columns of the table of ops, which are the values of the chart, too. */
 import type { RooflineOp } from "../../api/types";
-import { OpName } from "../../components/OpName";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
 
@@ -10,11 +9,11 @@ export const COLUMNS: Column<RooflineOp>[] = [
     header: "Op",
     definition: DEFINITIONS.opName,
     value: (row) => row.name,
-    cell: (row) => <OpName name={row.name} />,
     width: "270px",
   },
   {
     id: "direction",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "Direction",
     definition: DEFINITIONS.direction,
     value: (row) => row.direction || null,
@@ -24,14 +23,17 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "gpu",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "GPU time",
     definition: DEFINITIONS.matrixTime,
     value: (row) => row.gpu_ns,
+    sums: true,
     unit: "ns",
     width: "96px",
   },
   {
     id: "percent",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "% of roof",
     definition: DEFINITIONS.roofPercent,
     value: (row) => row.percent_of_ceiling,
@@ -40,6 +42,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "rate",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "Rate",
     definition: DEFINITIONS.flopRate,
     value: (row) => row.flops_per_second,
@@ -48,6 +51,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "roof",
+    tasks: ["time"],
     header: "Roof",
     definition: DEFINITIONS.roof,
     value: (row) => row.ceiling_flops_per_second,
@@ -56,6 +60,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "precision",
+    tasks: ["tensor_cores"],
     header: "Ran in",
     definition: DEFINITIONS.ranIn,
     value: (row) => (row.precision ? row.precision + (row.tensor_cores === "no" ? ", no TC" : "") : null),
@@ -64,6 +69,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "bound",
+    tasks: ["time"],
     header: "Bound by",
     definition: DEFINITIONS.bound,
     value: (row) => (row.bound === "unknown" ? null : row.bound),
@@ -72,6 +78,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "possible",
+    tasks: ["tensor_cores"],
     header: "Could run in",
     definition: DEFINITIONS.couldRunIn,
     value: (row) => row.possible_precision || null,
@@ -80,6 +87,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "possiblepercent",
+    tasks: ["tensor_cores"],
     header: "% of that roof",
     definition: DEFINITIONS.possiblePercent,
     value: (row) => row.percent_of_possible,
@@ -88,22 +96,27 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "flops",
+    tasks: ["time"],
     header: "FLOPs",
     definition: DEFINITIONS.flops,
     value: (row) => row.flops,
+    sums: true,
     unit: "flops",
     width: "110px",
   },
   {
     id: "bytes",
+    tasks: ["time"],
     header: "Bytes",
     definition: DEFINITIONS.leastBytes,
     value: (row) => row.bytes,
+    sums: true,
     unit: "bytes",
     width: "100px",
   },
   {
     id: "intensity",
+    tasks: ["shapes"],
     header: "FLOPs/byte",
     definition: DEFINITIONS.intensity,
     value: (row) => row.flops_per_byte,
@@ -112,19 +125,36 @@ export const COLUMNS: Column<RooflineOp>[] = [
   },
   {
     id: "calls",
+    tasks: ["time"],
     header: "Calls",
     definition: DEFINITIONS.calls,
     value: (row) => row.calls,
+    sums: true,
     unit: "count",
     width: "76px",
   },
-  { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "170px" },
+  {
+    id: "type",
+    tasks: ["tensor_cores"],
+    header: "Op type",
+    definition: DEFINITIONS.opType,
+    value: (row) => row.op_type,
+    width: "170px",
+  },
   {
     id: "shapes",
+    tasks: ["shapes"],
     header: "Shapes",
     definition: DEFINITIONS.shapes,
     value: (row) => row.shapes || null,
     width: "220px",
   },
-  { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "130px" },
+  {
+    id: "dtypes",
+    tasks: ["shapes"],
+    header: "Types",
+    definition: DEFINITIONS.dtypes,
+    value: (row) => row.dtypes || null,
+    width: "130px",
+  },
 ];

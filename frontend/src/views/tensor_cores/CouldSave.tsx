@@ -1,5 +1,5 @@
 /** Kernel time that could be saved: an estimate as it is, a bound as "at most", both in turn, or "unknown". */
-import { Value } from "../../components/Value";
+import { Sum } from "../../components/Value";
 
 interface CouldSaveProps {
   estimate: number | null;
@@ -7,16 +7,16 @@ interface CouldSaveProps {
 }
 
 export function CouldSave({ estimate, atMost }: CouldSaveProps) {
-  if (atMost === null) return <Value value={estimate} unit="ns" />;
+  if (atMost === null) return <Sum value={estimate} unit="ns" />;
   return (
     <>
       {estimate !== null && (
         <>
-          <Value value={estimate} unit="ns" /> and{" "}
+          <Sum value={estimate} unit="ns" /> and{" "}
         </>
       )}
       <span class="at-most">
-        at most <Value value={atMost} unit="ns" />
+        at most <Sum value={atMost} unit="ns" />
       </span>
     </>
   );

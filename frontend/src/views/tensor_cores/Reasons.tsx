@@ -5,13 +5,14 @@ import { TableFiles } from "../../components/export/TableFiles";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
-import { Value } from "../../components/Value";
+import { useIterations } from "../../components/sums";
+import { Sum, Value } from "../../components/Value";
 
 /** As a sentence; nothing for kernels around a product, which have no remedy. */
-function saving({ id, saved_ns, at_most_ns }: ReasonTotal): string {
+function saving({ id, saved_ns, at_most_ns }: ReasonTotal, iterations: number): string {
   const parts = [];
-  if (saved_ns !== null) parts.push(`should save ${formatNs(saved_ns)}`);
-  if (at_most_ns !== null) parts.push(`could save at most ${formatNs(at_most_ns)}`);
+  if (saved_ns !== null) parts.push(`should save ${formatNs(saved_ns / iterations)}`);
+  if (at_most_ns !== null) parts.push(`could save at most ${formatNs(at_most_ns / iterations)}`);
   if (parts.length === 0) return id === "helpers" ? "" : " What a remedy could save is unknown.";
   const text = parts.join(" and ");
   return ` ${text.charAt(0).toUpperCase()}${text.slice(1)} of this kernel time.`;
@@ -20,13 +21,14 @@ function saving({ id, saved_ns, at_most_ns }: ReasonTotal): string {
 const COLUMNS: Column<ReasonTotal>[] = [
   text("Reason", (total) => total.label),
   number("Ops", "count", (total) => total.ops),
-  number("Time", "ns", (total) => total.time_ns),
+  { ...number<ReasonTotal>("Time", "ns", (total) => total.time_ns), sums: true },
   number("Share", "percent", (total) => total.percent),
-  number("Should save", "ns", (total) => total.saved_ns, DEFINITIONS.saving),
-  number("Could save at most", "ns", (total) => total.at_most_ns),
+  { ...number<ReasonTotal>("Should save", "ns", (total) => total.saved_ns, DEFINITIONS.saving), sums: true },
+  { ...number<ReasonTotal>("Could save at most", "ns", (total) => total.at_most_ns), sums: true },
 ];
 
 export function Reasons({ totals }: { totals: ReasonTotal[] }) {
+  const iterations = useIterations();
   return (
     <ul class="reason-list">
       <TableFiles name="Why eligible time is off the Tensor Cores" columns={COLUMNS} rows={totals} />
@@ -37,13 +39,13 @@ export function Reasons({ totals }: { totals: ReasonTotal[] }) {
             <span class="muted small">{total.ops === 1 ? "1 op" : `${total.ops} ops`}</span>
             <span class="grow" />
             <span class="reason-values">
-              <Value value={total.time_ns} unit="ns" />
+              <Sum value={total.time_ns} unit="ns" />
               <Value value={total.percent} unit="percent" />
             </span>
           </div>
           <p class="small">
             {total.text}
-            {saving(total)}
+            {saving(total, iterations)}
           </p>
         </li>
       ))}
@@ -60,7 +62,7 @@ export function Ineligible({ work }: { work: IneligibleWork[] }) {
             <strong>{item.op_type}</strong>
             <span class="muted small">{item.label}</span>
             <span class="grow" />
-            <Value value={item.time_ns} unit="ns" />
+            <Sum value={item.time_ns} unit="ns" />
           </div>
           <p class="small">{item.text}</p>
         </li>

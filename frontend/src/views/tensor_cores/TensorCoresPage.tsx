@@ -1,4 +1,5 @@
 /** The Tensor Cores page: how far the eligible ops use them, at which precision, and which do not and why. */
+import { useMemo } from "preact/hooks";
 import type { TensorCoreKernel, TensorCoreOp, TensorCoresPage as TensorCoresData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn } from "../filter/usePageFilter";
@@ -7,11 +8,12 @@ import { Donut } from "../../features/chart/Donut";
 import { Facts } from "../../components/Facts";
 import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../features/PageHead";
-import { OpName } from "../../components/OpName";
+import { UnitNote } from "../../features/UnitNote";
 import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
-import { Value } from "../../components/Value";
+import { useIterations } from "../../components/sums";
+import { Sum, Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
@@ -24,10 +26,11 @@ import { kernelParam, opParam } from "../../state/sharedParams";
 import { tensorCoresTable } from "./params";
 
 /** The reason of most time, then the others and what serves a product on Tensor Cores, with their times. */
-function whyNot(row: TensorCoreOp): string | null {
-  const others = row.reasons.slice(1).map((reason) => `${reason.label} ${formatNs(reason.time_ns)}`);
-  if (row.layout_ns) others.push(`changing layouts ${formatNs(row.layout_ns)}`);
-  if (row.helpers_ns) others.push(`kernels around a product ${formatNs(row.helpers_ns)}`);
+function whyNot(row: TensorCoreOp, iterations: number): string | null {
+  const time = (ns: number): string => formatNs(ns / iterations);
+  const others = row.reasons.slice(1).map((reason) => `${reason.label} ${time(reason.time_ns)}`);
+  if (row.layout_ns) others.push(`changing layouts ${time(row.layout_ns)}`);
+  if (row.helpers_ns) others.push(`kernels around a product ${time(row.helpers_ns)}`);
   const also = others.join(", ");
   return row.reason && also ? `${row.reason} Also: ${also}.` : row.reason || also || null;
 }
@@ -36,17 +39,17 @@ function mainReason(row: TensorCoreOp): string | null {
   return row.reasons[0]?.label ?? (row.layout_ns ? "changing layouts" : null);
 }
 
-const COLUMNS: Column<TensorCoreOp>[] = [
+const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
   {
     id: "name",
     header: "Op",
     definition: DEFINITIONS.opName,
     value: (row) => row.name,
-    cell: (row) => <OpName name={row.name} />,
     width: "280px",
   },
   {
     id: "direction",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "Direction",
     definition: DEFINITIONS.direction,
     value: (row) => row.direction || null,
@@ -56,19 +59,23 @@ const COLUMNS: Column<TensorCoreOp>[] = [
   },
   {
     id: "gpu",
+    tasks: ["time", "tensor_cores", "shapes"],
     header: "GPU time",
     definition: DEFINITIONS.gpuTime,
     value: (row) => row.gpu_ns,
+    sums: true,
     unit: "ns",
     width: "96px",
   },
   {
     id: "saved",
+    tasks: ["time", "tensor_cores"],
     header: "Could save",
     definition:
-      "Kernel time of the selected iterations that the remedy of the reason should save; where no factor is known for it, at most what the op takes above the least time of its FLOPs and bytes. " +
+      "Kernel time that the remedy of the reason should save; where no factor is known for it, at most what the op takes above the least time of its FLOPs and bytes. " +
       "A bound is sorted as if all of it could be saved; unknown where FLOPs or the GPU's rates are.",
     value: (row) => row.could_save_ns,
+    sums: true,
     cell: (row) =>
       row.could_save === "nothing" ? (
         <span class="missing">–</span>
@@ -80,6 +87,7 @@ const COLUMNS: Column<TensorCoreOp>[] = [
   },
   {
     id: "using",
+    tasks: ["tensor_cores"],
     header: "Using TC",
     definition: DEFINITIONS.usingTc,
     value: (row) => row.using_tc,
@@ -89,6 +97,7 @@ const COLUMNS: Column<TensorCoreOp>[] = [
   },
   {
     id: "utilization",
+    tasks: ["time", "tensor_cores"],
     header: "TC %",
     definition: DEFINITIONS.opUtilization,
     value: (row) => row.utilization_percent,
@@ -97,6 +106,7 @@ const COLUMNS: Column<TensorCoreOp>[] = [
   },
   {
     id: "precision",
+    tasks: ["tensor_cores"],
     header: "Precision",
     definition: DEFINITIONS.precision,
     value: (row) => row.precision || null,
@@ -105,6 +115,7 @@ const COLUMNS: Column<TensorCoreOp>[] = [
   },
   {
     id: "why",
+    tasks: ["tensor_cores"],
     header: "Reason",
     definition: "Kind of the reason of most time.",
     value: mainReason,
@@ -112,9 +123,18 @@ const COLUMNS: Column<TensorCoreOp>[] = [
     filter: "choice",
     width: "164px",
   },
-  { id: "reason", header: "Why not", definition: DEFINITIONS.reason, value: whyNot, missing: "–", width: "400px" },
+  {
+    id: "reason",
+    tasks: ["tensor_cores"],
+    header: "Why not",
+    definition: DEFINITIONS.reason,
+    value: (row) => whyNot(row, iterations),
+    missing: "–",
+    width: "400px",
+  },
   {
     id: "possible",
+    tasks: ["shapes"],
     header: "Could run in",
     definition:
       "Precisions in which this GPU's Tensor Cores could compute the op, as it is or after a switch to TF32 or mixed precision.",
@@ -129,40 +149,70 @@ const COLUMNS: Column<TensorCoreOp>[] = [
     filter: "choice",
     width: "104px",
   },
-  { id: "tc", header: "On TC", definition: DEFINITIONS.tcTime, value: (row) => row.tc_ns, unit: "ns", width: "90px" },
+  {
+    id: "tc",
+    tasks: ["time"],
+    header: "On TC",
+    definition: DEFINITIONS.tcTime,
+    value: (row) => row.tc_ns,
+    sums: true,
+    unit: "ns",
+    width: "90px",
+  },
   {
     id: "off",
+    tasks: ["time"],
     header: "Off TC",
     definition: DEFINITIONS.nonTcTime,
     value: (row) => row.non_tc_ns,
+    sums: true,
     unit: "ns",
     width: "90px",
   },
   {
     id: "unknown",
+    tasks: ["time"],
     header: "Unknown",
     definition: DEFINITIONS.unknownTime,
     value: (row) => row.unknown_ns,
+    sums: true,
     unit: "ns",
     width: "90px",
   },
-  { id: "type", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "180px" },
+  {
+    id: "type",
+    tasks: ["time"],
+    header: "Op type",
+    definition: DEFINITIONS.opType,
+    value: (row) => row.op_type,
+    width: "180px",
+  },
   {
     id: "calls",
+    tasks: ["time"],
     header: "Calls",
     definition: DEFINITIONS.calls,
     value: (row) => row.calls,
+    sums: true,
     unit: "count",
     width: "76px",
   },
   {
     id: "shapes",
+    tasks: ["shapes"],
     header: "Shapes",
     definition: DEFINITIONS.shapes,
     value: (row) => row.shapes || null,
     width: "220px",
   },
-  { id: "dtypes", header: "Types", definition: DEFINITIONS.dtypes, value: (row) => row.dtypes || null, width: "130px" },
+  {
+    id: "dtypes",
+    tasks: ["shapes"],
+    header: "Types",
+    definition: DEFINITIONS.dtypes,
+    value: (row) => row.dtypes || null,
+    width: "130px",
+  },
   {
     id: "tckernels",
     header: "TC kernels",
@@ -196,6 +246,7 @@ const KERNELS: Column<TensorCoreKernel>[] = [
     header: "Total",
     definition: DEFINITIONS.totalTime,
     value: (row) => row.total_ns,
+    sums: true,
     unit: "ns",
     width: "96px",
   },
@@ -212,6 +263,7 @@ const KERNELS: Column<TensorCoreKernel>[] = [
     header: "Calls",
     definition: DEFINITIONS.calls,
     value: (row) => row.calls,
+    sums: true,
     unit: "count",
     width: "76px",
   },
@@ -253,6 +305,8 @@ const KERNELS: Column<TensorCoreKernel>[] = [
 
 export function TensorCoresPage({ data }: { data: TensorCoresData }) {
   const filter = usePageFilter();
+  const iterations = useIterations();
+  const columns = useMemo(() => opColumns(iterations), [iterations]);
   const ops = useOwn(data.ops, filter, (row, own) => own.ops.has(row.id));
   const kernels = useOwn(data.kernels, filter, (row, own) => own.kernels.has(row.id));
   return (
@@ -279,10 +333,10 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
                   <Term of="tcUtilization">Tensor Core utilization</Term>,
                   <Value value={data.utilization_percent} unit="percent" />,
                 ],
-                [<Term of="eligibleTime">Eligible ops</Term>, <Value value={data.eligible_ns} unit="ns" />],
-                [<Term of="usingTime">On Tensor Cores</Term>, <Value value={data.using_ns} unit="ns" />],
-                [<Term of="notUsingTime">Not on Tensor Cores</Term>, <Value value={data.not_using_ns} unit="ns" />],
-                [<Term of="unknownTime">Unknown</Term>, <Value value={data.unknown_ns} unit="ns" />],
+                [<Term of="eligibleTime">Eligible ops</Term>, <Sum value={data.eligible_ns} unit="ns" />],
+                [<Term of="usingTime">On Tensor Cores</Term>, <Sum value={data.using_ns} unit="ns" />],
+                [<Term of="notUsingTime">Not on Tensor Cores</Term>, <Sum value={data.not_using_ns} unit="ns" />],
+                [<Term of="unknownTime">Unknown</Term>, <Sum value={data.unknown_ns} unit="ns" />],
                 [
                   <Term of="supportedPrecisions">This GPU's Tensor Cores take</Term>,
                   data.supported_precisions.join(", ") || <span class="missing">unknown</span>,
@@ -299,7 +353,7 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
       {data.by_reason.length > 0 && (
         <Card class="tc-card" title="Why eligible time is off the Tensor Cores" testId="tc-reasons">
           <p class="muted small tc-note">
-            Kernel time of the selected iterations, and its share of that of eligible ops.
+            Kernel time and its share of that of eligible ops, <UnitNote range={data.range} />.
           </p>
           <Reasons totals={data.by_reason} />
           {data.saving && (
@@ -321,17 +375,18 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
       />
       {data.ops.some((op) => op.could_save !== "nothing") && (
         <p class="muted small tc-note">
-          Ops by what they could save in the selected iterations: an estimate where the remedy's factor is known; else
-          at most what an op takes above the least time of its FLOPs and bytes, a bound that is sorted as if all of it
-          could be saved.
+          Ops by what they could save: an estimate where the remedy's factor is known; else at most what an op takes
+          above the least time of its FLOPs and bytes, a bound that is sorted as if all of it could be saved.
         </p>
       )}
       {data.ops.length > 0 && (
         <DataTable
           name={`tensor cores ${data.ref.run}`}
           testId="tc-table"
+          fill
+          firstTask="tensor_cores"
           options={tensorCoresTable}
-          columns={COLUMNS}
+          columns={columns}
           rows={ops}
           rowId={(row) => row.id}
           onSelect={(row) => goTo("ops", opParam.to(row.id))}

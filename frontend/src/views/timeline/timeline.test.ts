@@ -357,7 +357,8 @@ describe("parts that are loaded later", () => {
 describe("colours", () => {
   it("carry text that can be read, and pale ones that stay apart from the ground", () => {
     const theme = themeOf(
-      (property) => (property === "--surface" ? "#ffffff" : property === "--c-forward" ? "#5b4fb5" : "rgb(240, 200, 30)"),
+      (property) =>
+        property === "--surface" ? "#ffffff" : property === "--c-forward" ? "#5b4fb5" : "rgb(240, 200, 30)",
       ["forward", "backward"],
       "12px x",
     );

@@ -1,0 +1,4 @@
+/** What the Op types page keeps in the address. */
+import { TableParam } from "../../state/tableParam";
+
+export const opTypesTable = new TableParam("types");
