@@ -7,6 +7,7 @@ import { ProfilePicker } from "../features/pickers/ProfilePicker";
 import { Switch } from "../components/Switch";
 import { RangePicker } from "../features/RangePicker";
 import { openPage, showProfile } from "../state/navigate";
+import { resolveChoice } from "../state/profileChoice";
 import type { Page } from "../state/pages";
 import { assign, useParam } from "../state/param";
 import { pageParam, profileParam, unitParam } from "../state/sharedParams";
@@ -38,13 +39,14 @@ export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps
   const place = placeOf(page);
   const shown = place?.views.find(isShown);
   if (place && shown) left.set(place.id, shown);
+  const severalRanks = (resolveChoice(index?.runs ?? [], profileParam.value)?.ranks.length ?? 0) > 1;
   const bar = useRef<HTMLElement>(null);
   useHeight(bar);
   return (
     <header class="top" ref={bar}>
       <div class="top-row">
         <nav aria-label="Places" class="places">
-          {PLACES.map((one, number) => (
+          {PLACES.filter((one) => one === place || !one.ofRanks || severalRanks).map((one, number) => (
             <button
               type="button"
               key={one.id}

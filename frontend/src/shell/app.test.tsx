@@ -180,6 +180,24 @@ describe("each page draws its answer", () => {
     expect(row()).not.toBeNull();
   });
 
+  it("Distributed stands in the header of a run of several ranks alone, and a rank opens from its row", async () => {
+    await open("");
+    expect(byId("place-distributed")).toBeNull();
+    await act(() => render(null, root));
+    const [entry] = fixtures.runs.runs;
+    const ranks = [0, 1, 2].map((rank) => ({ ...entry, rank, recorded_iteration_ns: rank === 1 ? 120_000 : 100_000 }));
+    await open("", { ...ANSWERS, runs: { ...fixtures.runs, runs: ranks, total: 3 } });
+    await click(byId("place-distributed"));
+    expect(byId("headline")?.textContent).toBe(
+      "Rank 1 has the longest recorded steps, 20.0 % above the median of 3 ranks.",
+    );
+    const rows = [...byId("ranks-table")!.querySelectorAll("tbody tr")];
+    expect(rows).toHaveLength(3);
+    await click(rows[1]!.querySelector("button"));
+    expect(window.location.hash).toContain("p.tb_dlprof.rank=1");
+    expect(byId("place-summary")?.getAttribute("aria-current")).toBe("page");
+  });
+
   it("Overview shows unknown, never 0, for what was not recorded", async () => {
     await open("", { ...ANSWERS, overview: { ...fixtures.overviewWithoutGpu, has_gpu: true } });
     for (const id of [

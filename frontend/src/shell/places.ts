@@ -24,6 +24,8 @@ export interface Place {
   id: string;
   title: string;
   views: readonly View[];
+  /** It is in the header only where the run has several ranks. */
+  ofRanks?: true;
   /** The view that it opens with, where that is not its first. */
   first?: Page;
 }
@@ -63,6 +65,7 @@ export const PLACES: readonly Place[] = [
   { id: "timeline", title: "Timeline", views: [pageView("timeline")] },
   { id: "memory", title: "Memory", views: [pageView("memory")] },
   { id: "compare", title: "Compare", views: [pageView("compare"), ...RUNS_TABS.map(runsView)] },
+  { id: "distributed", title: "Distributed", ofRanks: true, views: [pageView("distributed")] },
 ];
 
 /** Where a page is shown; null for one that a menu leads to. */

@@ -9,6 +9,8 @@ import type { AnyParam } from "../state/param";
 import { filterParam, SHARED_PARAMS } from "../state/sharedParams";
 import { PAGES, type Page } from "../state/pages";
 import { AdvicePage } from "../views/advice/AdvicePage";
+import { DistributedPage } from "../views/distributed/DistributedPage";
+import { ranksTable } from "../views/distributed/params";
 import { ADVICE_PARAMS } from "../views/advice/params";
 import { namesSetAside } from "../views/advice/setAside";
 import { CompareView } from "../views/compare/CompareView";
@@ -198,6 +200,14 @@ export const ROUTES: Record<Page, PageRoute> = {
     params: RUNS_PARAMS,
     query: null,
     component: RunsPage,
+  },
+  distributed: {
+    title: "Distributed",
+    question: "Which rank has the longest steps?",
+    key: "i",
+    params: ranksTable.params,
+    query: null,
+    component: DistributedPage,
   },
 };
 

@@ -16,6 +16,7 @@ export const PAGES = [
   "reports",
   "compare",
   "runs",
+  "distributed",
 ] as const;
 
 export type Page = (typeof PAGES)[number];
@@ -24,7 +25,9 @@ export type Page = (typeof PAGES)[number];
  * What Python calls a page of a run is one here, but for the trust line, which every page shows. A page that one side has and the other
  * has not fails the type check.
  */
-type Unknown = Exclude<RunPage, Page | "trust"> | Exclude<Page, RunPage | "reports" | "compare" | "runs">;
+type Unknown =
+  | Exclude<RunPage, Page | "trust">
+  | Exclude<Page, RunPage | "reports" | "compare" | "runs" | "distributed">;
 const AGREES: [Unknown] extends [never] ? true : Unknown = true;
 void AGREES;
 

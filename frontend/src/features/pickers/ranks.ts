@@ -16,13 +16,15 @@ export interface Slowest {
 /** Less than this apart, no rank is the slow one: steps of ranks that wait for each other are equally long. */
 const WORTH_MARKING_PERCENT = 1;
 
+/** The ranks of a session, in order. */
+export function ranksOf(entries: readonly RunEntry[], run: string, session: string | null): RunEntry[] {
+  const ranks = new Map<number, RunEntry>();
+  for (const entry of entries) if (entry.run === run && entry.session === session) ranks.set(entry.rank, entry);
+  return [...ranks.values()].sort((x, y) => x.rank - y.rank);
+}
+
 export function rankItems(entries: readonly RunEntry[], run: string, session: string | null): RankItem[] {
-  const items = new Map<number, RankItem>();
-  for (const entry of entries) {
-    if (entry.run === run && entry.session === session)
-      items.set(entry.rank, { rank: entry.rank, stepNs: entry.recorded_iteration_ns });
-  }
-  return [...items.values()].sort((x, y) => x.rank - y.rank);
+  return ranksOf(entries, run, session).map((entry) => ({ rank: entry.rank, stepNs: entry.recorded_iteration_ns }));
 }
 
 /** Null where the step of a rank is unknown, or where none stands out. */
