@@ -126,7 +126,7 @@ def test_a_script_without_torch_is_one_sentence(tmp_path: Path) -> None:
             "import a_package_that_is_missing\nimport torch\n",
             "train.py ended with status 1, and no import of torch was seen",
         ),
-        ("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nimport torch\n", "train.py was interrupted, and no"),
+        (INTERRUPT + "import torch\n", "train.py was interrupted, and no"),
         ("import os\nos.kill(os.getpid(), 15)\n", "train.py was ended by SIGTERM, and no import of torch was seen"),
         (
             "import torch\n",
@@ -147,7 +147,7 @@ def test_a_script_that_ends_while_it_imports_is_not_said_to_be_without_torch(
 
 
 def test_an_interrupt_within_the_import_of_torch_is_told(tmp_path: Path) -> None:
-    (tmp_path / "torch.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    (tmp_path / "torch.py").write_text(INTERRUPT)
     script = write(tmp_path, "import torch\n", training=False)
     done = run(script, cwd=tmp_path)
     assert done.status == -signal.SIGINT
