@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support.recorded_runs import recorded_view
 
@@ -25,7 +26,7 @@ def recorded(run: str) -> ProfileView:
 
 def with_facts(run: str, **facts: Any) -> ProfileView:
     profile = recorded(run).profile
-    return ProfileView(replace(profile, facts=replace(profile.facts, **facts)))
+    return ProfileView(replace(profile, facts=msgspec.structs.replace(profile.facts, **facts)))
 
 
 def kept(a: ProfileView, b: ProfileView) -> list[RealisedSaving]:

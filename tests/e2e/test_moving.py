@@ -84,10 +84,19 @@ def test_a_slow_or_failing_answer_is_told_and_what_was_there_stays(server: Serve
     page = watched.page
     held: list[Route] = []
     page.route("**/data/plugin/tb_dlprof/ops?*", lambda route: held.append(route))
+
+    def asked() -> Route:
+        """What the page has asked for: it says that it waits before the browser has sent it."""
+        for _ in range(500):
+            if held:
+                break
+            page.wait_for_timeout(20)
+        return held.pop()
+
     page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.page=ops")
     frame = page
     expect(frame.get_by_role("status", name="Loading")).to_be_visible(timeout=_PAGE_MS)
-    held.pop().continue_()
+    asked().continue_()
     table = frame.get_by_test_id("ops-table")
     expect(table).to_be_visible(timeout=_PAGE_MS)
 
@@ -95,12 +104,12 @@ def test_a_slow_or_failing_answer_is_told_and_what_was_there_stays(server: Serve
     page.keyboard.press("]")
     expect(frame.locator(".stale[aria-busy='true']")).to_be_visible()
     expect(table).to_be_visible()
-    held.pop().abort()
+    asked().abort()
     expect(frame.get_by_test_id("run-error")).to_contain_text("What is shown below may be old.")
     expect(table).to_be_visible()
     frame.get_by_test_id("retry").click()
     expect(frame.locator("[aria-busy='true'] [data-testid='ops-table']")).to_be_visible()
-    held.pop().continue_()
+    asked().continue_()
     expect(frame.get_by_test_id("run-error")).to_have_count(0)
     expect(frame.get_by_test_id("range-last")).to_have_value("0")
     assert watched.foreign == []

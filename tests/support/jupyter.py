@@ -52,9 +52,7 @@ def jupyter_lab(root: Path, **environment: str) -> Iterator[Jupyter]:
     # It would ask for news and newer versions.
     command += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     homes = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "TMPDIR")
-    # Without this jsonschema compiles grammars of addresses for seconds in each process; notebooks have none.
-    (own / "modules").mkdir()
-    (own / "modules" / "rfc3987_syntax.py").write_text("raise ImportError\n")
+    _write_modules(own / "modules")
     programs = os.pathsep.join((str(_tensorboard(own)), str(Path(sys.executable).parent), os.environ["PATH"]))
     env = {
         **os.environ,
@@ -78,6 +76,19 @@ def jupyter_lab(root: Path, **environment: str) -> Iterator[Jupyter]:
                 os.kill(json.loads(info.read_text())["pid"], signal.SIGTERM)
 
 
+def _write_modules(modules: Path) -> None:
+    """Stands in for two installed packages.
+
+    jsonschema compiles grammars of addresses for seconds in each process where it finds their package; notebooks have
+    none. TensorBoard opens the tab of whichever plugin's package it finds first, which here is not the other profiler.
+    """
+    (modules / "torch_tb_profiler").mkdir(parents=True)
+    (modules / "rfc3987_syntax.py").write_text("raise ImportError\n")
+    (modules / "torch_tb_profiler" / "__init__.py").write_text("")
+    no_plugin = "from tensorboard.plugins.base_plugin import TBLoader as TorchProfilerPlugin\n"
+    (modules / "torch_tb_profiler" / "plugin.py").write_text(no_plugin)
+
+
 def _tensorboard(own: Path) -> Path:
     """A directory with a `tensorboard` that imports this tree, wherever the package is installed from.
 
@@ -85,7 +96,8 @@ def _tensorboard(own: Path) -> Path:
     """
     program = own / "bin" / "tensorboard"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m tensorboard.main "$@"\n')
+    path = os.pathsep.join((str(ROOT), str(own / "modules")))
+    program.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec "{sys.executable}" -m tensorboard.main "$@"\n')
     program.chmod(0o755)
     return program.parent
 
