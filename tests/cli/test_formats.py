@@ -88,7 +88,9 @@ def _main_list(command: Command) -> str:
 
 def _as_text(value: object) -> str:
     """As CSV has it."""
-    return str(value) if isinstance(value, float) else csv_text(value)
+    if isinstance(value, float):
+        return str(round(value) if abs(value) >= 1e6 else value)
+    return csv_text(value)
 
 
 @pytest.mark.parametrize("command", [one.name for one in PRINTING if one.name not in ("import", "report")])

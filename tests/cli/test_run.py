@@ -40,6 +40,13 @@ from tb_dlprof_plugin.cli.run.summary import print_summary, print_totals
 from tb_dlprof_plugin.store.event_file import write_profile
 from tb_dlprof_plugin.version import __version__
 
+INTERRUPT = textwrap.dedent("""
+    import os, signal
+    # In a job in the background Python ignores it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.kill(os.getpid(), signal.SIGINT)
+""")
+
 LOOP = textwrap.dedent("""
     import signal, time
 

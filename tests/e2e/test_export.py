@@ -93,14 +93,19 @@ def open_file(opened: Page, exported: Path, **state: str) -> None:
 def test_every_page_opens_from_disk(page: Page, exported: Path) -> None:
     open_file(page, exported, run=AMP)
     expect(page.get_by_test_id("run-picker").locator("option:checked")).to_contain_text(AMP)
-    buttons = page.locator("nav[aria-label=Pages] button")
-    labels = buttons.all_text_contents()
-    assert len(labels) >= 12
-    for label in labels:
-        buttons.get_by_text(label, exact=True).click()
-        expect(page.locator("main .headline").first).not_to_be_empty()
-        expect(page.get_by_test_id("run-error")).to_have_count(0)
-        expect(page.get_by_test_id("not-in-file")).to_have_count(0)
+    places, views = page.locator("nav[aria-label=Places] button"), page.locator(".top-views nav button")
+    shown = 0
+    for place in places.all_text_contents():
+        places.get_by_text(place, exact=True).click()
+        expect(page.locator("nav[aria-label=Places] [aria-current]")).to_have_text(place)
+        for view in range(max(1, views.count())):
+            if views.count():
+                views.nth(view).click()
+            expect(page.locator("main .headline").first).not_to_be_empty()
+            expect(page.get_by_test_id("run-error")).to_have_count(0)
+            expect(page.get_by_test_id("not-in-file")).to_have_count(0)
+            shown += 1
+    assert shown >= 12
     assert page.evaluate("document.documentElement.dataset.theme") in ("light", "dark")
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.get_by_test_id("theme").click()
@@ -144,6 +149,7 @@ def test_the_search_finds_what_the_servers_finds(page: Page, exported: Path, ser
             labels = [hit["label"] for hit in served if hit["kind"] == kind][:6]
             expect(page.get_by_test_id(f"hit-{kind}").locator(".search-label")).to_have_text(labels)
         page.keyboard.press("Escape")
+        expect(page.get_by_test_id("search-input")).to_have_count(0)
     assert labels
 
 

@@ -149,12 +149,16 @@ def test_what_the_peers_show_stands_where_the_docs_say(server: Server, page: Pag
         _open(
             page,
             server,
-            f"{name}&p.tb_dlprof.run={run}&{PAIR}" + (f"&p.tb_dlprof.report={part}" if name == "reports" else ""),
+            f"{name}&p.tb_dlprof.run={run}&p.tb_dlprof.columns=all&{PAIR}"
+            + (f"&p.tb_dlprof.report={part}" if name == "reports" else ""),
         )
         if part == "op":
             page.locator("[data-testid=ops-table] tbody .link").first.click()
             page.get_by_test_id("op-detail").get_by_role("heading", name="Kernels").wait_for(timeout=_PAGE_MS)
-        shown = page.locator("main").inner_text()
+        if name == "overview":
+            page.get_by_test_id("overview-more").locator("> summary").click()
+            page.get_by_test_id("trace-links").wait_for(timeout=_PAGE_MS)
+        shown = page.locator("body").inner_text()
         missing += [f"{here}: {text}" for text in texts if text not in shown]
     assert missing == []
 
@@ -163,11 +167,11 @@ def test_a_definition_shows_on_focus_and_on_a_tap(server: Server, browser: Brows
     context = browser.new_context(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
     page = context.new_page()
     page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run=lenet/fp32")
-    term = page.locator(".figures .term", has_text="Step time")
+    term = page.get_by_test_id("overview-account").locator(".term", has_text="Step").first
     tooltip = page.get_by_role("tooltip")
     term.tap(timeout=_PAGE_MS)
     expect(tooltip).to_have_text(DEFINITIONS["stepTime"])
-    page.get_by_role("heading", level=1).tap()
+    page.get_by_test_id("headline").tap()
     expect(tooltip).to_be_hidden()
     term.focus()
     expect(tooltip).to_have_text(DEFINITIONS["stepTime"])

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.pages.ops import ops_page
+from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.timeline.page import timeline_page
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -62,6 +63,9 @@ def no_time_is_negative_and_no_share_is_over_the_whole(recording: Recording) -> 
             shares = [value for path, value in _numbers(content) if "percent" in path]
             if page in (kernels_page, ops_page):
                 shares += _shares_of_rows(content["rows"])
+            if page is overview:
+                recorded_ns = content["summary"]["recorded_wall_clock_ns"]
+                shares += [100 * op["cpu_total_ns"] / recorded_ns for op in content["top_ops"] if recorded_ns]
             told = re.findall(r"(?<!under )(?<!over )(?<![\d.])(\d+(?:\.\d+)?) %", content["headline"])
             assert set(told) <= {f"{share:.{digits}f}" for share in shares for digits in (0, 1)}
 

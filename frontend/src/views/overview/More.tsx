@@ -1,6 +1,6 @@
 /** What else is known of the recording: DLProf's rings, precision, parts, top ops, the machine. Drawn only once it is opened. */
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { signal } from "@preact/signals";
 import type { Overview } from "../../api/types";
 import { Card } from "../../components/Card";
 import { CoverageLine } from "../../components/CoverageLine";
@@ -18,17 +18,21 @@ import { Precision } from "./Precision";
 import { SystemConfiguration } from "./SystemConfiguration";
 import { TopOps } from "./TopOps";
 
+/** It stays as it was left from run to run. */
+const open = signal(false);
+
 export function More({ data }: { data: Overview }) {
-  const [open, setOpen] = useState(false);
   return (
     <details
       class="more"
       data-testid="overview-more"
-      open={open}
-      onToggle={(event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}
+      open={open.value}
+      onToggle={(event) => {
+        open.value = (event.currentTarget as HTMLDetailsElement).open;
+      }}
     >
       <summary>More about this recording</summary>
-      {open && <Everything data={data} />}
+      {open.value && <Everything data={data} />}
     </details>
   );
 }
