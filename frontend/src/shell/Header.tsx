@@ -204,15 +204,17 @@ function SearchButton({ onSearch }: { onSearch: () => void }) {
   );
 }
 
-/** Keeps the bar's height in `--top`, for what sticks below it and what is scrolled to. */
+/** Keeps the height of what stays at the top in `--top`, for what sticks below it and what is scrolled to. On a phone that is the first row. */
 function useHeight(bar: { current: HTMLElement | null }): void {
   useEffect(() => {
     const element = bar.current;
-    if (!element || typeof ResizeObserver === "undefined") return undefined;
+    const first = element?.querySelector<HTMLElement>(".top-row");
+    if (!element || !first || typeof ResizeObserver === "undefined") return undefined;
     const observer = new ResizeObserver(() =>
-      document.documentElement.style.setProperty("--top", `${element.offsetHeight}px`),
+      document.documentElement.style.setProperty("--top", `${element.offsetHeight || first.offsetHeight}px`),
     );
     observer.observe(element);
+    observer.observe(first);
     return () => observer.disconnect();
   }, [bar]);
 }
