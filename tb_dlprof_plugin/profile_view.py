@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Profile, Role, Verdict
 from tb_dlprof_plugin.model.tree import any_in_subtree, inherit, nearest, parents, self_time
 from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
@@ -299,6 +300,13 @@ class ProfileView:
 def op_name(module: str, op_type: str) -> str:
     """An op's name as DLProf writes it: its module and its type."""
     return f"{module}/{op_type}" if module else op_type
+
+
+def op_label(view: ProfileView, group: int) -> str:
+    """A row of `ProfileView.groups` in a list of ops: its `op_name`, a backward one marked: "fc/linear (backward)"."""
+    groups, strings = view.groups, view.profile.strings
+    name = op_name(strings[groups.module[group]], strings[groups.op_type[group]])
+    return with_direction(name, "backward") if groups.role[group] == Role.BACKWARD else name
 
 
 def stable_id(*parts: str) -> str:

@@ -104,7 +104,7 @@ def about_all(paths: Sequence[Path], deep: bool) -> Iterator[Said]:
             yield f"command {name} {form}", "", command(name, *sources, "--format", form).text
     if deep:
         yield "command runs text", "--by-model", command("runs", *sources, "--by-model").text
-        for option in (("--measure", "memory"), ("--op", "conv2d", "--direction", "bprop")):
+        for option in (("--measure", "memory"), ("--op", "conv2d", "--direction", "backward")):
             yield "command sweep text", " ".join(option), command("sweep", *sources, *option).text
 
 

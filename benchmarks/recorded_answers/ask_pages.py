@@ -49,7 +49,7 @@ class Pages:
             queries += [("many_runs", {"base": self._runs[0]})]
             queries += [("sweep", {"measure": name}) for name in MEASURES]
             queries += [("sweep", {"over": name}) for name in FACTS]
-            for direction in ("", "fprop", "bprop"):
+            for direction in ("", "forward", "backward"):
                 queries += [("sweep", {"measure": "share", "op": "conv2d", "direction": direction})]
             queries += [("sweep", {"measure": "share", "kernel_group": "copy"})]
         for route, query in queries:
@@ -108,7 +108,7 @@ class Pages:
         one = {"run": run}
         ops, kernels = _rows(pages.get("ops"), "rows"), _rows(pages.get("kernels"), "rows")
         chosen = ops[:_EXAMPLES] if self._deep else ops[:1]
-        for direction in ("fprop", "bprop"):
+        for direction in ("forward", "backward"):
             chosen += [op for op in ops if op.get("direction") == direction][:1]
         ids = list(dict.fromkeys(op["id"] for op in chosen))
         yield from (self._ask("op", {**one, "id": op}) for op in [*ids, "no such op"])

@@ -7,8 +7,8 @@ import numpy as np
 from tb_dlprof_plugin.advice.finding import EvidenceRow
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.model.profile import Bools, Role
-from tb_dlprof_plugin.profile_view import op_name
+from tb_dlprof_plugin.model.profile import Bools
+from tb_dlprof_plugin.profile_view import op_label
 
 _ROWS = 5
 
@@ -43,7 +43,7 @@ def call_rows(context: RuleContext, calls: Bools) -> list[EvidenceRow]:
     result = []
     for key in np.argsort(-time, kind="stable")[:_ROWS].tolist():
         of_group, of_name, of_place = keys[:, key].tolist()
-        what = strings[of_name] if of_group < 0 else _group_name(context, of_group)
+        what = strings[of_name] if of_group < 0 else op_label(context.view, of_group)
         result.append(
             EvidenceRow(
                 label=f"{what}, {number[key] / context.selection.count:.3g} a step"
@@ -72,7 +72,7 @@ def op_rows(context: RuleContext, launches: Bools) -> list[EvidenceRow]:
         call_site = call_site_of(context, _calls_of(context, rows & (context.view.launch_group == group)))
         result.append(
             EvidenceRow(
-                label=_group_name(context, group) + (f", in {call_site}" if call_site else ""),
+                label=op_label(context.view, group) + (f", in {call_site}" if call_site else ""),
                 value_ns=int(time[group]) // context.selection.count,
                 percent=percent(float(time[group]), whole),
                 page="ops",
@@ -80,12 +80,6 @@ def op_rows(context: RuleContext, launches: Bools) -> list[EvidenceRow]:
             )
         )
     return result
-
-
-def _group_name(context: RuleContext, group: int) -> str:
-    groups, strings = context.view.groups, context.profile.strings
-    backward = " (bprop)" if groups.role[group] == Role.BACKWARD else ""
-    return op_name(strings[groups.module[group]], strings[groups.op_type[group]]) + backward
 
 
 def _calls_of(context: RuleContext, launches: Bools) -> Bools:

@@ -53,11 +53,11 @@ def sweep(
         measure: "step_time", "samples_per_second", "gpu_utilization" ...; "share" of `op` or `kernel_group`, which is
             the default where one of them is given.
         op: a type of op, such as "max_pool2d".
-        direction: of the op: "fprop" or "bprop"; both by default.
+        direction: of the op: "forward" or "backward"; both by default.
         kernel_group: such as "convolution.winograd".
 
     Raises:
-        ValueError: there is no such fact or measure; one sentence that says what there is.
+        ValueError: there is no such fact, measure or direction; one sentence that says what there is.
     """
     chosen = measure or ("share" if op or kernel_group else "step_time")
     return Page(sweep_page(_recorded(runs), SweepChoice(over, chosen, kernel_group, op, direction)))

@@ -157,7 +157,7 @@ class ReadProfile(StoredProfile):
             raise ValueError(
                 f"no op {name!r} ran in {self.name or 'the recording'}; those with most time are {longest}"
             )
-        chosen = next((row for row in found if row.direction == "fprop"), found[0])
+        chosen = next((row for row in found if row.direction == "forward"), found[0])
         return Page(op_detail(view, self.ref, selection, chosen.id))
 
     def compare(self, candidate: ReadProfile) -> Page:

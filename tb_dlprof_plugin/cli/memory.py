@@ -10,6 +10,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table
+from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size, duration
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
 from tb_dlprof_plugin.pages.memory_tables import MemoryGroup
@@ -110,7 +111,7 @@ def _print_groups(heading: str, groups: list[MemoryGroup], limit: int) -> None:
         ),
         [
             (
-                group_name(row) + (f" ({row.direction})" if row.direction else ""),
+                with_direction(group_name(row), row.direction),
                 _size(row.bytes),
                 percent(row.percent),
                 "" if row.allocations is None else str(row.allocations),

@@ -17,7 +17,6 @@ from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Profile, Role
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
 
 _CANDIDATES = 5
-_DIRECTIONS = {Role.FORWARD: "fprop", Role.BACKWARD: "bprop"}
 
 
 class KeyNodeError(ValueError):
@@ -144,7 +143,7 @@ def _name(view: ProfileView, group: int) -> str:
 
 def _role(view: ProfileView, group: int) -> str:
     role = Role(int(view.groups.role[group]))
-    return _DIRECTIONS.get(role, role.name.lower())
+    return role.name.lower()
 
 
 def _advice(view: ProfileView) -> str:

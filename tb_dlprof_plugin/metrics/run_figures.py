@@ -14,19 +14,17 @@ from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.metrics.run_setup import RunSetup, run_setup
 from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
-from tb_dlprof_plugin.model.profile import Role
+from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.names.kernel_groups import kernel_group
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import StepEstimate, step_estimate
-
-_DIRECTIONS: dict[int, Literal["fprop", "bprop"]] = {Role.FORWARD: "fprop", Role.BACKWARD: "bprop"}
 
 
 class OpTypeTime(msgspec.Struct, frozen=True):
     """GPU time per iteration (ns) of all ops of one type and direction."""
 
     op_type: str
-    direction: Literal["fprop", "bprop", ""]
+    direction: Direction
     gpu_ns: float
 
 
@@ -80,9 +78,9 @@ class RunFigures(msgspec.Struct, frozen=True):
         """Percent of the GPU time that these kernel groups take; 0 where none occurs, None without a GPU."""
         return percent(sum(self.group_ns.get(group, 0.0) for group in groups), self.gpu_ns)
 
-    def op_share(self, op_type: str, direction: str | None = None) -> float | None:
+    def op_share(self, op_type: str, direction: Direction = "") -> float | None:
         """Percent of the GPU time that ops of this type take, in one direction or both; None without a GPU."""
-        time = sum(op.gpu_ns for op in self.op_types if op.op_type == op_type and direction in (None, "", op.direction))
+        time = sum(op.gpu_ns for op in self.op_types if op.op_type == op_type and direction in ("", op.direction))
         return percent(time, self.gpu_ns)
 
 
@@ -135,7 +133,7 @@ def _op_types(view: ProfileView, selection: Selection) -> list[OpTypeTime]:
         key = (int(groups.op_type[row]), int(groups.role[row]))
         times[key] = times.get(key, 0) + int(gpu_ns[row])
     rows = [
-        OpTypeTime(strings[op_type], _DIRECTIONS.get(role, ""), time / selection.count)
+        OpTypeTime(strings[op_type], direction_of(role), time / selection.count)
         for (op_type, role), time in times.items()
     ]
     return sorted(rows, key=lambda row: (-row.gpu_ns, row.op_type, row.direction))

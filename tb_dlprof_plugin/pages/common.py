@@ -9,6 +9,7 @@ import msgspec
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import coverage
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
+from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.profile import Role as Roles
 from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -16,7 +17,6 @@ from tb_dlprof_plugin.simulation.estimate import StepEstimate
 from tb_dlprof_plugin.store.header import header_of
 
 Verdict = Literal["yes", "no", "unknown"]
-Direction = Literal["fprop", "bprop", ""]
 Role = Literal["forward", "backward", "optimizer", "dataloader", "other"]
 CategoryKey = Literal["tensor_core", "other_kernels", "memory", "dataloader", "io", "cpu", "other"]
 
@@ -115,7 +115,6 @@ class OpRow(msgspec.Struct, frozen=True):
 
 
 VERDICTS: dict[int, Verdict] = {0: "unknown", 1: "no", 2: "yes"}
-DIRECTIONS: dict[int, Direction] = {Roles.FORWARD: "fprop", Roles.BACKWARD: "bprop"}
 ROLES: dict[int, Role] = {
     Roles.OTHER: "other",
     Roles.FORWARD: "forward",

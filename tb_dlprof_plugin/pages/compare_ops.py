@@ -11,9 +11,10 @@ from tb_dlprof_plugin.comparison import Comparison, OpPair, OpSide
 from tb_dlprof_plugin.comparison.match import modules_of
 from tb_dlprof_plugin.comparison.noise import is_noise
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import shapes_text, short_kernel_name
 from tb_dlprof_plugin.model.profile import KernelKind
-from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES, VERDICTS, Direction, Role, Verdict
+from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, Role, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
 
 How = Literal["module", "sequence", "resized", ""]
@@ -177,7 +178,7 @@ def _op(pair: OpPair, step_change_ns: int) -> CompareOp:
         module=pair.module,
         b_module=pair.b_module,
         op_type=pair.op_type,
-        direction=DIRECTIONS.get(pair.role, ""),
+        direction=direction_of(pair.role),
         role=ROLES[pair.role],
         dims=shapes_text(pair.dims),
         how=pair.how or "",

@@ -51,8 +51,7 @@ DEFINITIONS: dict[str, str] = {
     "opTypeGpu": "Summed time of the kernels, copies and sets that all ops of a type launched, forward and backward.",
     "opTypeCpu": "CPU time of all ops of a type without the ops they called, forward and backward.",
     "opType": "The framework function behind the op.",
-    "direction": "fprop: forward pass; bprop: backward pass.",
-    "role": "The phase of the iteration: forward, backward, optimizer, dataloader or other.",
+    "pass": "The part of the step that runs it: forward, backward, optimizer, dataloader or other.",
     "usingTc": "Whether a kernel of this op ran on Tensor Cores.",
     "precision": "Precision of the matrix math, as the kernels imply it.",
     "precisionMode": (

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16, TF32
-from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction
+from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, forecast
 from tb_dlprof_plugin.planning.candidates import MIXED, forecasts
@@ -150,7 +150,7 @@ def _page(view: ProfileView, ref: RunRef, found: Forecast, batch_size: int | Non
             name=op_name(strings[groups.module[op.group]], strings[groups.op_type[op.group]]),
             module=strings[groups.module[op.group]],
             op_type=strings[groups.op_type[op.group]],
-            direction=DIRECTIONS.get(int(groups.role[op.group]), ""),
+            direction=direction_of(int(groups.role[op.group])),
             measured_ms=_ms(op.measured_ns),
             predicted_ms=_ms(op.predicted_ns),
             casts_ms=_ms(op.casts_ns),

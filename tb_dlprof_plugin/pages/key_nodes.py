@@ -7,8 +7,8 @@ from collections import Counter
 import msgspec
 
 from tb_dlprof_plugin.metrics.key_node import key_node_candidates
+from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.profile import Role
-from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -52,7 +52,7 @@ def key_nodes_page(view: ProfileView, ref: RunRef) -> KeyNodesPage:
         role = role_of[id_]
         # If a forward and a backward op share a name, it names the forward one.
         own = every[name] == 1 or (role == Role.FORWARD and forward[name] == 1)
-        rows.append(KeyNodeCandidate(name if own else id_, id_, name, DIRECTIONS.get(role, ""), calls))
+        rows.append(KeyNodeCandidate(name if own else id_, id_, name, direction_of(role), calls))
     iterations = view.profile.iterations
     found = len(iterations) if iterations.found_by != "none" else 0
     return KeyNodesPage(ref, iterations.found_by, found, rows, len(rows))

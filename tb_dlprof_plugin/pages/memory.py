@@ -9,8 +9,9 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, growth, kept_allocations, recorded_devices
+from tb_dlprof_plugin.model.direction import Direction, with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
-from tb_dlprof_plugin.pages.common import Direction, SelectedRange, selected_range
+from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.pages.memory_tables import (
     Allocators,
@@ -366,7 +367,7 @@ class _Builder:
         elif not self.memory.before_known:
             size += " of what was allocated while it recorded"
         sentence = f"{label} holds at most {size}, in iteration {moment.iteration_number}"
-        sentence += f" during {moment.op}{f' ({moment.direction})' if moment.direction else ''}" if moment.op else ""
+        sentence += f" during {with_direction(moment.op, moment.direction)}" if moment.op else ""
         largest = max(categories, key=lambda category: category.bytes or 0, default=None)
         if largest is not None and largest.bytes:
             verb = "was there" if largest.key == "before" else f"is {largest.label.lower()}"
@@ -393,8 +394,8 @@ class _Builder:
         if not len(kept):
             return f"{text}."
         event = self.made_by.most_bytes(kept)
-        direction = self.made_by.direction(event)
-        return f"{text}, most of them made by {self.made_by.op(event)}{f' ({direction})' if direction else ''}."
+        made_by = with_direction(self.made_by.op(event), self.made_by.direction(event))
+        return f"{text}, most of them made by {made_by}."
 
     def _notes(self) -> list[str]:
         memory = self.memory

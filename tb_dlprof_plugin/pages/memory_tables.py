@@ -9,8 +9,8 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, DeviceMemory, MemoryWindow, Peak
+from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.profile import Bools, Ints, Role
-from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction
 from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.profile_view import op_name
 
@@ -92,7 +92,7 @@ class Allocators:
 
     def direction(self, event: int) -> Direction:
         """Forward or backward, "" for other parts of the step."""
-        return DIRECTIONS.get(int(self.role[event]), "")
+        return direction_of(int(self.role[event]))
 
     def most_bytes(self, events: Ints) -> int:
         """The event of the op that made most bytes of ``events``, which must not be empty."""
@@ -111,12 +111,12 @@ def module_rows(made_by: Allocators, peak: Peak, window: MemoryWindow) -> list[M
 
 def op_type_rows(made_by: Allocators, peak: Peak, window: MemoryWindow) -> list[MemoryGroup]:
     """One row per type of op and direction, by falling bytes at the peak, to which they sum."""
-    has_direction = np.array([role in DIRECTIONS for role in Role])
+    has_direction = np.array([bool(direction_of(role)) for role in Role])
     role = np.where(has_direction[made_by.role], made_by.role, int(Role.OTHER))
     keys, group = _numbered((made_by.op_type + 1) * len(Role) + role)
     op_types, roles = keys // len(Role), keys % len(Role)
     names = ["" if key == 0 else made_by.strings[key - 1] for key in op_types.tolist()]
-    directions: list[Direction] = [DIRECTIONS.get(role, "") for role in roles.tolist()]
+    directions: list[Direction] = [direction_of(role) for role in roles.tolist()]
     return _rows(made_by, peak, window, group, names, directions, op_types == 0)
 
 

@@ -92,7 +92,8 @@ def _rows(view: ProfileView, selection: Selection) -> list[OpTypeRow]:
         eligible, tensor_core = int(totals.eligible_ns[groups].sum()), int(totals.tensor_core_ns[groups].sum())
         unknown = int(totals.eligible_unknown_ns[groups].sum())
         forward, backward = (
-            sum(time_of(op, has_gpu) for op in ops if op.direction == direction) for direction in ("fprop", "bprop")
+            sum(time_of(op, has_gpu) for op in ops if op.direction == direction)
+            for direction in ("forward", "backward")
         )
         result.append(
             OpTypeRow(

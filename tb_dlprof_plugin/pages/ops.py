@@ -11,11 +11,11 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.launches import launch_columns
 from tb_dlprof_plugin.metrics.ops import OpTotals, group_precisions, input_precisions, op_totals
 from tb_dlprof_plugin.metrics.roofline import roofline
+from tb_dlprof_plugin.model.direction import direction_of, with_direction
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text, share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.pages.common import (
-    DIRECTIONS,
     ROLES,
     VERDICTS,
     Coverage,
@@ -168,7 +168,7 @@ def op_rows(view: ProfileView, selection: Selection) -> list[OpRow]:
                 name=op_name(module, op_type),
                 module=module,
                 op_type=op_type,
-                direction=DIRECTIONS.get(role, ""),
+                direction=direction_of(role),
                 role=ROLES[role],
                 calls=int(totals.calls[group]),
                 cpu_total_ns=int(totals.cpu_total_ns[group]),
@@ -280,7 +280,7 @@ def _headline(rows: list[OpRow], has_gpu: bool) -> list[TextPart]:
         return [*lead, plain(f"{len(rows)} ops ran, in no time that was recorded.")]
     op_type, time = next(iter(by_type.items()))
     first = largest[0]
-    where = f"{first.name} ({first.direction})" if first.direction else first.name
+    where = with_direction(first.name, first.direction)
     took = share(percent(time_of(first, on_gpu), whole), 1)
     of_first = [TextPart(where, "op", first.id), plain(f" takes most, {took}.")]
     if len(rows) > _LARGEST:

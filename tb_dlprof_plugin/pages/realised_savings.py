@@ -10,8 +10,8 @@ import msgspec
 from tb_dlprof_plugin.advice.realised_savings import RealisedSaving, realised_savings
 from tb_dlprof_plugin.comparison import Comparison
 from tb_dlprof_plugin.comparison.forecast_check import ForecastCheck, NotComparableError, check_forecast
+from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import duration, interval
-from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction
 from tb_dlprof_plugin.planning import ForecastError
 from tb_dlprof_plugin.planning.forecast_text import LIMITS
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
@@ -196,7 +196,7 @@ def _ops(found: ForecastCheck, base: ProfileView) -> list[KeptOpRow]:
                 name=op_name(strings[groups.module[group]], strings[groups.op_type[group]]),
                 module=strings[groups.module[group]],
                 op_type=strings[groups.op_type[group]],
-                direction=DIRECTIONS.get(int(groups.role[group]), ""),
+                direction=direction_of(int(groups.role[group])),
                 before_ms=_ms(said.measured_ns),
                 predicted_ms=_ms(said.predicted_ns),
                 measured_ms=None if op.measured_ns is None else _ms(op.measured_ns),

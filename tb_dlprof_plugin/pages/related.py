@@ -10,9 +10,10 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.model.direction import direction_of, with_direction
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools
-from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES
+from tb_dlprof_plugin.pages.common import ROLES
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -85,9 +86,8 @@ def _op(view: ProfileView, subject: str) -> tuple[Bools, str]:
     mine = np.zeros(len(view.groups), dtype=np.bool_)
     mine[group] = True
     strings, groups = view.profile.strings, view.groups
-    direction = DIRECTIONS.get(int(groups.role[group]), "")
     name = op_name(strings[groups.module[group]], strings[groups.op_type[group]])
-    return mine, f"{name} ({direction})" if direction else name
+    return mine, with_direction(name, direction_of(int(groups.role[group])))
 
 
 def _module(view: ProfileView, subject: str) -> tuple[Bools, str]:

@@ -8,9 +8,10 @@ import msgspec
 
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.roofline import Roofline, RooflineRow, roofline
+from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import dtypes_text, flop_count, shapes_text
 from tb_dlprof_plugin.names.gpu_peaks import Ceilings
-from tb_dlprof_plugin.pages.common import DIRECTIONS, Direction, SelectedRange, Verdict, selected_range
+from tb_dlprof_plugin.pages.common import SelectedRange, Verdict, selected_range
 from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -139,7 +140,7 @@ def _op(view: ProfileView, row: RooflineRow) -> RooflineOp:
         name=op_name(module, op_type),
         module=module,
         op_type=op_type,
-        direction=DIRECTIONS.get(int(groups.role[row.group]), ""),
+        direction=direction_of(int(groups.role[row.group])),
         calls=row.calls,
         gpu_ns=row.time_ns,
         flops=row.flops,

@@ -14,9 +14,10 @@ from tb_dlprof_plugin.advice.topics import topic_of
 from tb_dlprof_plugin.metrics.kernels import kernel_totals
 from tb_dlprof_plugin.metrics.modules import module_totals, module_tree
 from tb_dlprof_plugin.metrics.ops import op_totals
+from tb_dlprof_plugin.model.direction import direction_words
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import KernelKind
-from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES
+from tb_dlprof_plugin.pages.common import ROLES
 from tb_dlprof_plugin.pages.report_titles import TITLES
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name, per_selection
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -116,7 +117,7 @@ def _op_names(view: ProfileView, selection: Selection) -> list[_Name]:
     return [
         _Name(
             f"{op_name(strings[groups.module[g]], strings[groups.op_type[g]])}\n"
-            f"{DIRECTIONS.get(int(groups.role[g]), '')} {ROLES[int(groups.role[g])]} {groups.ids[g]}".lower(),
+            f"{direction_words(int(groups.role[g]))} {ROLES[int(groups.role[g])]} {groups.ids[g]}".lower(),
             int(weight[g]),
             g,
         )
@@ -129,7 +130,7 @@ def _op_hit(view: ProfileView, selection: Selection, group: int, fit: int) -> Se
     totals, role = op_totals(view, selection), int(groups.role[group])
     weight = totals.gpu_ns if view.profile.has_gpu else totals.cpu_total_ns
     label = op_name(strings[groups.module[group]], strings[groups.op_type[group]])
-    return SearchHit("op", groups.ids[group], label, DIRECTIONS.get(role, "") or ROLES[role], int(weight[group]), fit)
+    return SearchHit("op", groups.ids[group], label, ROLES[role], int(weight[group]), fit)
 
 
 @per_selection

@@ -9,6 +9,7 @@ from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.step_account import step_account, whole_numbers
 from tb_dlprof_plugin.metrics.step_phases import step_parts
 from tb_dlprof_plugin.metrics.trust import trust
+from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import duration, share
 from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.pages.common import Slice
@@ -102,6 +103,5 @@ def _on_cpu(view: ProfileView, selection: Selection, length: str) -> str:
     top = next(iter(op_rows(view, selection)), None)
     if top is None or not top.cpu_total_ns:
         return f"{text}."
-    role = f" ({top.role})" if top.role in ("forward", "backward") else ""
     of_step = share(percent(top.cpu_total_ns, steps.recorded_wall_ns))
-    return f"{text}; the op with the most time is {top.name}{role}, {of_step}."
+    return f"{text}; the op with the most time is {with_direction(top.name, top.direction)}, {of_step}."

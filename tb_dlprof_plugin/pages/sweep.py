@@ -11,6 +11,7 @@ import msgspec
 from tb_dlprof_plugin.comparison.run_table import FACTS, Fact
 from tb_dlprof_plugin.comparison.sweep import Sweep, SweepLine, SweepPoint, in_order, sweep, swept_facts
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
+from tb_dlprof_plugin.model.direction import Direction, read_direction
 from tb_dlprof_plugin.model.formatting import byte_size, duration, flop_count
 from tb_dlprof_plugin.names.kernel_groups import GROUPS, PARENTS, group_label, groups_named
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, ambiguous_models, fact_text
@@ -126,7 +127,7 @@ def sweep_page(
     """The runs as lines.
 
     Raises:
-        SweepError: there is no such fact, measure or kernel group, or "share" lacks its op or kernel group.
+        SweepError: there is no such fact, measure, direction or kernel group, or "share" lacks its op or kernel group.
     """
     runs = list(recorded)
     named = [one.run for one in runs]
@@ -165,7 +166,7 @@ def sweep_page(
         unit=unit,
         kernel_group=choice.kernel_group or "",
         kernel_groups=_kernel_groups(runs),
-        op=_op_key(choice.op, choice.direction) if choice.op else "",
+        op=_op_key(choice.op, _direction(choice)) if choice.op else "",
         ops=_ops(runs),
         ordered=over in _NUMBERS,
         positions=[_position(over, x, ambiguous) for x in xs],
@@ -205,7 +206,7 @@ def _share(choice: SweepChoice) -> tuple[Callable[[RunFigures], float | None], s
     if choice.op and choice.kernel_group:
         raise SweepError("a share is of an op or of a kernel group, not of both")
     if choice.op:
-        op, direction = choice.op, choice.direction
+        op, direction = choice.op, _direction(choice)
         label = f"Share of the GPU time in {op}" + (f", {direction}" if direction else "")
         return lambda figures: figures.op_share(op, direction), label
     if not choice.kernel_group:
@@ -244,7 +245,14 @@ def _ops(runs: list[RecordedRun]) -> list[SweepOption]:
     return [SweepOption(name, name) for name in names]
 
 
-def _op_key(op: str, direction: str | None) -> str:
+def _direction(choice: SweepChoice) -> Direction:
+    try:
+        return read_direction(choice.direction)
+    except ValueError as error:
+        raise SweepError(str(error)) from None
+
+
+def _op_key(op: str, direction: Direction) -> str:
     return f"{op} {direction}" if direction else op
 
 

@@ -12,11 +12,12 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import time_split
 from tb_dlprof_plugin.metrics.ops import OpTotals, input_precisions, op_totals
 from tb_dlprof_plugin.metrics.tensor_cores import TensorCoreTotals, tensor_core_totals
+from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.formatting import duration, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, KernelKind
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.names.tensor_core_eligibility import possible_precisions, tensor_core_precisions
-from tb_dlprof_plugin.pages.common import VERDICTS, Direction, SelectedRange, Slice, Verdict, selected_range
+from tb_dlprof_plugin.pages.common import VERDICTS, SelectedRange, Slice, Verdict, selected_range
 from tb_dlprof_plugin.pages.ops import op_rows, using_tensor_cores
 from tb_dlprof_plugin.pages.tensor_core_reasons import (
     IneligibleWork,

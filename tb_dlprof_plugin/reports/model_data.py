@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.model.direction import DLPROF_DIRECTIONS, direction_of
 from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text
 from tb_dlprof_plugin.model.profile import CallKind, KernelKind
 from tb_dlprof_plugin.model.tree import nearest
-from tb_dlprof_plugin.pages.common import DIRECTIONS, ROLES, VERDICTS, Direction, Role, Verdict
+from tb_dlprof_plugin.pages.common import ROLES, VERDICTS, Role, Verdict
 from tb_dlprof_plugin.profile_view import ProfileView, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -25,7 +26,7 @@ class ModelOp(msgspec.Struct, frozen=True):
     name: str
     module: str
     op_type: str
-    direction: Direction
+    direction: str
     role: Role
     inner: bool
     shapes: str
@@ -140,7 +141,7 @@ def _op(view: ProfileView, row: int) -> ModelOp:
         name=op_name(module, op_type),
         module=module,
         op_type=op_type,
-        direction=DIRECTIONS.get(role, ""),
+        direction=DLPROF_DIRECTIONS[direction_of(role)],
         role=ROLES[role],
         inner=not bool(ops.top[row]),
         shapes=shapes_text(view.profile.shapes_of(row)),

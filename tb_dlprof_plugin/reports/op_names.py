@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tb_dlprof_plugin.metrics.unattributed_ops import all_ops
+from tb_dlprof_plugin.model.direction import DLPROF_DIRECTIONS, direction_of
 from tb_dlprof_plugin.model.formatting import dtypes_text
 from tb_dlprof_plugin.model.shapes import shape_text
-from tb_dlprof_plugin.pages.common import DIRECTIONS
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name, per_selection
 
 
@@ -32,7 +32,7 @@ def _op_names(view: ProfileView, everything: Selection) -> list[OpNames]:
     result = []
     for row in range(len(groups)):
         module, op_type = strings[groups.module[row]], strings[groups.op_type[row]]
-        direction = DIRECTIONS.get(int(groups.role[row]), "")
+        direction = DLPROF_DIRECTIONS[direction_of(int(groups.role[row]))]
         result.append(OpNames(groups.ids[row], op_name(module, op_type), direction, op_type, module or None))
     for row in range(every.groups, len(every)):
         result.append(OpNames(every.id_of(row), every.name_of(row), "", every.names[row - every.groups], None))

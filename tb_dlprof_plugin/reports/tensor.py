@@ -9,6 +9,7 @@ of an op that can use Tensor Cores: casts around them are not counted, as DLProf
 from __future__ import annotations
 
 from tb_dlprof_plugin.metrics.ops import op_totals
+from tb_dlprof_plugin.model.direction import DLPROF_DIRECTIONS
 from tb_dlprof_plugin.pages.common import Verdict
 from tb_dlprof_plugin.pages.tensor_cores import TensorCoreOp, eligible_kernel_names, tensor_cores_page
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
@@ -45,7 +46,7 @@ def _row(op: TensorCoreOp, kernels: dict[Verdict, list[str]], op_gpu_ns: int) ->
     return (
         op.id,
         op.name,
-        op.direction,
+        DLPROF_DIRECTIONS[op.direction],
         op.op_type,
         _USES[op.using_tc],
         op.gpu_ns,

@@ -87,10 +87,10 @@ def test_amp_fires_on_fp32_with_the_time_that_could_be_half_precision(run) -> No
     assert finding.saving.percent == pytest.approx(finding.saving.expected_ns / 10_000)
     assert finding.severity == "high"
     assert [(row.label, row.value_ns) for row in finding.evidence] == [
-        ("conv1/conv2d (bprop)", 300_000),
+        ("conv1/conv2d (backward)", 300_000),
         ("conv1/conv2d", 200_000),
         ("fc/linear", 100_000),
-        ("fc/linear (bprop)", 100_000),
+        ("fc/linear (backward)", 100_000),
     ]
     assert "bfloat16" in finding.code
 

@@ -150,7 +150,7 @@ class TestSeveralRuns:
 
     def test_an_op_is_found_by_its_name(self, run: ReadProfile) -> None:
         page = run.op("conv1/conv2d")
-        assert page.data.row.direction == "fprop"
+        assert page.data.row.direction == "forward"
         assert sum(row["total_ns"] for row in page.table("kernels").to_dicts()) == page.data.row.gpu_ns
 
     def test_a_forecast_has_its_ops(self, run: ReadProfile) -> None:

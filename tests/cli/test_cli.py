@@ -97,7 +97,7 @@ def test_json_is_the_views_page(run, logdir: Path, command: str) -> None:
                 "Note: ",
             ],
         ),
-        ("ops", ["8 ops ran. conv1/conv2d (bprop) takes most", "300 µs", "8×3×32×32, 16×3×3×3", "fp32"]),
+        ("ops", ["8 ops ran. conv1/conv2d (backward) takes most", "300 µs", "8×3×32×32, 16×3×3×3", "fp32"]),
         ("op-types", ["conv2d takes", "op types ran", "forward", "on Tensor Cores"]),
         ("modules", ["2 modules ran", "whole model", "  conv1", "500 µs", "outside modules: optimizer", "0.0 %"]),
         ("kernels", ["Convolution kernels take", "xmma-ffma", "Memcpy HtoD (Pageable -> Device)"]),
@@ -239,7 +239,7 @@ def test_compare_in_csv_has_a_line_for_each_op(run, logdir: Path) -> None:
     header, *lines = csv.reader(result.stdout.splitlines())
     assert len(lines) == 7
     rows = [dict(zip(header, line, strict=True)) for line in lines]
-    conv = next(row for row in rows if (row["name"], row["direction"]) == ("conv1/conv2d", "bprop"))
+    conv = next(row for row in rows if (row["name"], row["direction"]) == ("conv1/conv2d", "backward"))
     assert (conv["a_ns"], conv["b_ns"], conv["speedup"]) == ("300000", "60000", "5.0")
     assert (conv["a_other_compute_ns"], conv["b_tensor_core_ns"]) == ("300000", "60000")
 

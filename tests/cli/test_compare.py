@@ -13,8 +13,8 @@ FORECAST = KeptForecastPanel(
     estimated=True, error_percent=-20.0, limited_by="", limit_text="", note="",
     parts=[KeptPart("kernels", "kernels", 0.5, 0.4, 25.0)],
     ops=[
-        KeptOpRow("1", "fc/linear", "fc", "linear", "fprop", 0.25, 0.125, 0.1, 0.025, 25.0, ""),
-        KeptOpRow("2", "relu", "", "relu", "bprop", 0.02, 0.02, None, None, None, ""),
+        KeptOpRow("1", "fc/linear", "fc", "linear", "forward", 0.25, 0.125, 0.1, 0.025, 25.0, ""),
+        KeptOpRow("2", "relu", "", "relu", "backward", 0.02, 0.02, None, None, None, ""),
     ],
     total_rows=2,
 )  # fmt: skip
@@ -30,8 +30,8 @@ def test_times_of_the_forecast(capsys: pytest.CaptureFixture[str]) -> None:
         "kernels 500 µs 400 µs +25 %",
         "",
         "kernels with the largest error direction base forecast measured error",
-        "fc/linear fprop 250 µs 125 µs 100 µs +25 %",
-        "relu bprop 20.0 µs 20.0 µs absent -",
+        "fc/linear forward 250 µs 125 µs 100 µs +25 %",
+        "relu backward 20.0 µs 20.0 µs absent -",
     ]
 
 

@@ -134,18 +134,21 @@ def test_the_share_of_an_op_or_of_kernels_is_swept(batches: Path) -> None:
         for choice in (
             ("--kernel-group", "convolution"),
             ("--op", "conv2d"),
+            ("--op", "conv2d", "--direction", "backward"),
             ("--op", "conv2d", "--direction", "bprop"),
         )
     ]
     shares = [page["curves"][0]["marks"][0]["value"] for page in pages]
-    assert shares == pytest.approx([100 * 500 / whole, 100 * 500 / whole, 100 * 300 / whole])
-    assert [page["measure"] for page in pages] == ["share"] * 3
+    assert shares == pytest.approx([100 * part / whole for part in (500, 500, 300, 300)])
+    assert [page["measure"] for page in pages] == ["share"] * 4
+    assert [page["op"] for page in pages] == ["", "conv2d", "conv2d backward", "conv2d backward"]
 
 
 def test_a_sweep_that_makes_no_sense_says_what_does(batches: Path) -> None:
     assert "the facts are model, precision" in _failure("sweep", batches, "--over", "weather")
     assert "the measures are step_time" in _failure("sweep", batches, "--measure", "beauty")
     assert "the groups are convolution" in _failure("sweep", batches, "--kernel-group", "wino")
+    assert "it is forward or backward" in _failure("sweep", batches, "--op", "conv2d", "--direction", "up")
     assert "name one" in _failure("sweep", batches, "--measure", "share")
     assert "No two runs differ in the workers alone" in _output("sweep", batches, "--over", "workers")
     assert "record the same training with another batch size" in _output("sweep", batches / "b8" / "fp32")

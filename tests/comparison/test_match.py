@@ -36,10 +36,10 @@ def test_ops_match_from_fp32_to_amp_although_what_they_call_differs(training, re
     assert page.shares.candidate.unmatched == 0
     assert page.shares.candidate.casts == pytest.approx(100 * 40 / (40 + 400 + 5), abs=0.1)
     assert found == {
-        ("conv1/conv2d", "bprop"): (300_000, 60_000, "fp32", "fp16", "no", "yes"),
-        ("conv1/conv2d", "fprop"): (200_000, 50_000, "fp32", "fp16", "no", "yes"),
-        ("fc/linear", "bprop"): (100_000, 20_000, "fp32", "fp16", "no", "yes"),
-        ("fc/linear", "fprop"): (100_000, 30_000, "fp32", "fp16", "no", "yes"),
+        ("conv1/conv2d", "backward"): (300_000, 60_000, "fp32", "fp16", "no", "yes"),
+        ("conv1/conv2d", "forward"): (200_000, 50_000, "fp32", "fp16", "no", "yes"),
+        ("fc/linear", "backward"): (100_000, 20_000, "fp32", "fp16", "no", "yes"),
+        ("fc/linear", "forward"): (100_000, 30_000, "fp32", "fp16", "no", "yes"),
         ("to", ""): (20_000, 20_000, "fp32", "fp32", "no", "no"),
         ("nll_loss_forward", ""): (10_000, 10_000, "fp32", "fp32", "no", "no"),
         ("_foreach_add_", ""): (30_000, 30_000, "", "", "no", "no"),

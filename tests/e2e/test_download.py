@@ -137,18 +137,18 @@ def test_a_table_is_saved_as_it_is_filtered_and_sorted(server: Server, watched: 
     frame = _open(watched, server, "ops", _FP32)
     table = frame.get_by_test_id("ops-table")
     table.get_by_test_id("filter-toggle").click(timeout=_PAGE_MS)
-    table.get_by_label("Filter by Direction").select_option("bprop", timeout=_PAGE_MS)
+    table.get_by_label("Filter by Pass").select_option("backward", timeout=_PAGE_MS)
     table.get_by_role("button", name="GPU time").click()
     with watched.page.expect_download() as download:
         table.get_by_test_id("json-download").click()
     rows = json.loads(Path(download.value.path()).read_text())
     times = [row["gpu_time_per_step_ns"] for row in rows]
-    assert {row["direction"] for row in rows} == {"bprop"}
+    assert {row["pass"] for row in rows} == {"backward"}
     assert len(times) > 3
     assert times == sorted(times, reverse=times[0] > times[-1])
     answer = server.get("ops?run=lenet/fp32")
     assert isinstance(answer, dict)
-    backward = [row for row in answer["rows"] if row["direction"] == "bprop"]
+    backward = [row for row in answer["rows"] if row["direction"] == "backward"]
     assert sorted(times) == sorted(row["gpu_ns"] / _steps(answer) for row in backward)
 
 

@@ -74,7 +74,7 @@ def test_a_key_node_that_is_picked_cuts_the_recording_and_the_link_shows_the_sam
     frame = watched.page.frame_locator("iframe")
     shows(frame, overview_of(recorded))
     frame.get_by_test_id("key-node-summary").click()
-    frame.get_by_test_id("key-node-search").fill("conv1 fprop")
+    frame.get_by_test_id("key-node-search").fill("conv1 forward")
     frame.get_by_test_id("key-node-choice").first.click()
     expected = overview_of(cut)
     assert expected.range.total == len(recorded.profile.iterations) + 1
@@ -97,7 +97,7 @@ def test_a_key_node_that_is_picked_cuts_the_recording_and_the_link_shows_the_sam
 def test_a_recording_without_steps_offers_ops_that_repeat(server: Server, watched: Watched) -> None:
     frame = open_link(server, watched, run=UNMARKED)
     expect(frame.get_by_test_id("no-steps")).to_contain_text("counts as one iteration")
-    expect(frame.get_by_test_id("no-steps-choice").first).to_contain_text("linear (fprop, 6 calls)")
+    expect(frame.get_by_test_id("no-steps-choice").first).to_contain_text("linear (forward, 6 calls)")
     frame.get_by_test_id("no-steps-choice").first.click()
     expect(frame.get_by_test_id("range-numbers")).to_have_text("Iterations 0–6")
     expect(frame.get_by_test_id("no-steps")).to_have_count(0)

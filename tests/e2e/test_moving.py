@@ -48,7 +48,7 @@ def test_from_a_word_to_an_op_and_all_that_belongs_to_it(server: Server, watched
     frame.get_by_test_id("op-detail").get_by_test_id("related-kernels").click()
 
     chip = frame.get_by_test_id("page-filter")
-    expect(chip).to_contain_text("Filtered to op layer3.0.conv2/conv2d (bprop)", timeout=_PAGE_MS)
+    expect(chip).to_contain_text("Filtered to op layer3.0.conv2/conv2d (backward)", timeout=_PAGE_MS)
     kernels = frame.get_by_test_id("kernels-table").locator("tbody tr")
     expect(kernels.first).to_be_visible()
     expect(kernels.nth(10)).to_have_count(0)

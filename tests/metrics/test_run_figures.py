@@ -37,7 +37,7 @@ def test_the_figures_are_per_iteration(training) -> None:
     }
     assert figures.group_share(["convolution.implicit_gemm"]) == pytest.approx(100 * 500_000 / (760_000 + more))
     assert figures.group_share(["convolution.winograd"]) == 0.0
-    assert figures.op_share("conv2d", "bprop") == pytest.approx(100 * 300_000 / (760_000 + more))
+    assert figures.op_share("conv2d", "backward") == pytest.approx(100 * 300_000 / (760_000 + more))
     assert figures.op_share("conv2d") == pytest.approx(100 * 500_000 / (760_000 + more))
     assert (figures.tensor_core_share, figures.tensor_core_utilization) == (0.0, 0.0)
 

@@ -129,7 +129,7 @@ def test_each_op_has_its_kernels_before_and_after() -> None:
 
 
 def test_the_precision_of_an_op_and_its_distance_from_the_ceiling_change(vgg: ComparePage) -> None:
-    op = next(op for op in vgg.ops if op.name == "features.7/conv2d" and op.direction == "fprop")
+    op = next(op for op in vgg.ops if op.name == "features.7/conv2d" and op.direction == "forward")
     assert (op.a_precision, op.b_precision, op.how, op.reason) == ("fp32", "fp16", "module", "")
     assert op.a_roof_percent is not None
     assert op.b_roof_percent is not None

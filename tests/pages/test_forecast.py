@@ -81,7 +81,7 @@ def test_ops_have_their_name_time_and_what_they_would_run_in(vgg: ProfileView, r
     assert (first.op_type, first.precision) == ("conv2d", "bf16")
     assert first.name == f"{first.module}/conv2d"
     assert first.predicted_ms < 0.6 * first.measured_ms
-    assert {op.direction for op in page.ops} >= {"fprop", "bprop"}
+    assert {op.direction for op in page.ops} >= {"forward", "backward"}
     kept = [op for op in page.ops if not op.precision]
     assert any(op.op_type.startswith("_foreach") for op in kept)
     assert all(op.measured_ms == op.predicted_ms for op in kept)

@@ -67,7 +67,7 @@ def test_categories_modules_and_op_types_each_sum_to_the_peak(page: MemoryPage) 
     assert [(row.kind, row.name) for row in page.modules] == [("before", ""), ("group", "fc")]
     assert [(row.kind, row.name, row.direction) for row in page.op_types] == [
         ("before", "", ""),
-        ("group", "linear", "fprop"),
+        ("group", "linear", "forward"),
     ]
 
 
@@ -76,7 +76,7 @@ def test_the_largest_allocations_alive_at_the_peak_say_where_they_come_from(page
         *[(LEAKED, 10 + step, "activations", "") for step in range(4)],
         (4096, 13, "temporary", "13"),
     ]
-    assert {(row.op, row.module, row.direction) for row in page.rows} == {("fc/linear", "fc", "fprop")}
+    assert {(row.op, row.module, row.direction) for row in page.rows} == {("fc/linear", "fc", "forward")}
     assert page.rows[-1].lifetime_ns == 5_000
 
 
@@ -101,7 +101,7 @@ def test_growth_is_told_only_where_every_iteration_grows(new_trace, page: Memory
     assert [row.growth_bytes for row in page.iterations] == [LEAKED] * 4
     assert page.headline.endswith(
         "Memory grows in each iteration, by 1.00 MiB on average: something keeps tensors from step to step, "
-        "most of them made by fc/linear (fprop)."
+        "most of them made by fc/linear (forward)."
     )
     for view in (_leaking(new_trace, keeps=0), _leaking(new_trace, steps=2)):
         steady = memory_page(view, ref, view.selection())
@@ -113,7 +113,7 @@ def test_growth_is_told_only_where_every_iteration_grows(new_trace, page: Memory
 def test_the_headline_says_how_much_when_and_of_what(page: MemoryPage) -> None:
     assert page.headline.startswith(
         "GPU 0 (NVIDIA H200) holds at most 1.00 GiB, 0.7 % of the 140 GiB it has, in iteration 13 during fc/linear "
-        "(fprop); 99.6 % of it was there before the recording began, and fc is the module that holds most, 0.4 %."
+        "(forward); 99.6 % of it was there before the recording began, and fc is the module that holds most, 0.4 %."
     )
 
 
@@ -132,7 +132,7 @@ def test_without_addresses_and_totals_the_page_shows_changes_and_names_the_unkno
     assert (curve.categories, [row.category_bytes for row in page.iterations]) == ([], [[]] * 4)
     assert page.headline == (
         "GPU 0 (NVIDIA H200) holds at most 4.00 MiB above what was there before the recording, which is unknown, in "
-        "iteration 13 during fc/linear (fprop). Memory grows in each iteration, by 1.00 MiB on average: something "
+        "iteration 13 during fc/linear (forward). Memory grows in each iteration, by 1.00 MiB on average: something "
         "keeps tensors from step to step; which op made them is unknown."
     )
 

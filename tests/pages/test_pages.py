@@ -156,7 +156,9 @@ def test_tensor_core_ops_say_precision_and_reason_forward_and_backward(
     view = training(precision).view()
     page = tensor_cores_page(view, ref, ALL)
     assert {(op.name, op.direction, op.using_tc, op.precision) for op in page.ops} == {
-        (name, direction, using, shown) for name in ("conv1/conv2d", "fc/linear") for direction in ("fprop", "bprop")
+        (name, direction, using, shown)
+        for name in ("conv1/conv2d", "fc/linear")
+        for direction in ("forward", "backward")
     }
     assert all(op.reason.startswith(reason) and bool(op.reason) == bool(reason) for op in page.ops)
 
@@ -189,8 +191,8 @@ def test_a_cpu_run_has_none_for_every_gpu_figure(cpu_view: ProfileView, ref: Run
     assert ops.rows == page.top_ops
     assert {(row.gpu_ns, row.gpu_percent, row.using_tc) for row in ops.rows} == {(None, None, "unknown")}
     assert [(r.name, r.direction, r.cpu_total_ns, r.tc_eligible, r.precision) for r in ops.rows] == [
-        ("fc/linear", "fprop", 60_000, "unknown", "fp32"),
-        ("fc/linear", "bprop", 40_000, "unknown", "fp32"),
+        ("fc/linear", "forward", 60_000, "unknown", "fp32"),
+        ("fc/linear", "backward", 40_000, "unknown", "fp32"),
         ("add_", "", 20_000, "no", ""),
     ]
     detail = op_detail(cpu_view, ref, everything, ops.rows[0].id)

@@ -48,7 +48,7 @@ def test_rows_sum_to_the_page_and_lead_to_their_ops(ref: RunRef) -> None:
 
 def test_unknown_flops_are_unknown_and_said(gpu_view: ProfileView, ref: RunRef) -> None:
     page = roofline_page(gpu_view, ref, gpu_view.selection())
-    backward = next(op for op in page.ops if op.direction == "bprop" and op.op_type == "conv2d")
+    backward = next(op for op in page.ops if op.direction == "backward" and op.op_type == "conv2d")
     assert (backward.flops, backward.flops_per_second, backward.percent_of_ceiling, backward.bound) == (
         None, None, None, "unknown",
     )  # fmt: skip

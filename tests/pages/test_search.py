@@ -35,6 +35,15 @@ def test_whole_parts_of_a_name_come_first_then_the_most_time(view: ProfileView, 
     assert {hit.id for hit in page.hits if hit.kind == "module"} == {f"layer1.{block}.conv2" for block in range(3)}
 
 
+def test_backward_ops_are_found_by_both_words(view: ProfileView, ref: RunRef) -> None:
+    hits = search_page(view, ref, view.selection(), "layer3 conv2 backward").hits
+    assert {hit.detail for hit in hits} == {"backward"}
+    assert search_page(view, ref, view.selection(), "layer3 conv2 bprop").hits == hits
+    assert {hit.detail for hit in search_page(view, ref, view.selection(), "optimizer").hits if hit.kind == "op"} == {
+        "optimizer"
+    }
+
+
 def test_hits_carry_the_ids_and_times_of_the_pages(view: ProfileView, ref: RunRef) -> None:
     selection = view.selection(2, 4)
     pages = {

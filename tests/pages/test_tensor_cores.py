@@ -9,6 +9,7 @@ import json
 import msgspec
 import pytest
 
+from tb_dlprof_plugin.model.direction import DLPROF_DIRECTIONS
 from tb_dlprof_plugin.model.run_facts import RunFacts
 from tb_dlprof_plugin.pages.ops import op_detail, op_rows
 from tb_dlprof_plugin.pages.tensor_cores import TensorCoresPage, tensor_cores_page
@@ -81,14 +82,14 @@ def test_what_has_no_known_factor_saves_at_most_what_it_takes_above_its_least_ti
     assert {total.id for total in page.by_reason} == {"alignment"}
     assert page.saving is None
     # WHEN its FLOPs are known, THEN the bound is the time less that of its bytes at 4.8 TB/s, in half precision
-    forward = next(op for op in page.ops if op.op_type == "conv2d" and op.direction == "fprop")
+    forward = next(op for op in page.ops if op.op_type == "conv2d" and op.direction == "forward")
     image, weight, output = 8 * 3 * 32 * 32, 16 * 3 * 3 * 3, 8 * 16 * 30 * 30
     least = 3 * 2 * (image + weight + output) / 4800
     assert forward.at_most_ns == pytest.approx(600_000 - least, abs=1)
     assert (forward.could_save, forward.could_save_ns) == ("at most", forward.at_most_ns)
     # AND one whose FLOPs are unknown, the backward convolution, stands last though it takes most
     last = page.ops[-1]
-    assert (last.op_type, last.direction, last.gpu_ns) == ("conv2d", "bprop", 900_000)
+    assert (last.op_type, last.direction, last.gpu_ns) == ("conv2d", "backward", 900_000)
     assert (last.at_most_ns, last.could_save, last.could_save_ns) == (None, "unknown", None)
     # AND counts with all its time in the sum, which is a bound all the same
     (total,) = page.by_reason
@@ -210,7 +211,11 @@ def test_the_report_has_dlprofs_columns_and_the_pages_figures(training, ref: Run
     by_id = {op.id: op for op in page.ops}
     for row in rows:
         op = by_id[row["Op ID"]]
-        assert (row["Op Name"], row["Direction"], row["Op Type"]) == (op.name, op.direction, op.op_type)
+        assert (row["Op Name"], row["Direction"], row["Op Type"]) == (
+            op.name,
+            DLPROF_DIRECTIONS[op.direction],
+            op.op_type,
+        )
         assert (row["TC GPU Time"], row["Non-TC GPU Time"], row["Reason"]) == (op.tc_ns, op.non_tc_ns, op.reason)
         assert row["Uses TC"] is False
         assert (row["Total Kernel Count"], row["Non-TC Kernel Count"]) == (1, 1)

@@ -201,7 +201,7 @@ def test_an_op_without_gpu_work_is_found_at_its_longest_call(cpu_trace, ref: Run
 
 def test_an_op_a_kernel_and_a_text_are_found(gpu_view: ProfileView, ref: RunRef) -> None:
     every = gpu_view.selection()
-    conv = next(r for r in op_rows(gpu_view, Selection(1, 1)) if (r.name, r.direction) == ("conv1/conv2d", "bprop"))
+    conv = next(r for r in op_rows(gpu_view, Selection(1, 1)) if (r.name, r.direction) == ("conv1/conv2d", "backward"))
     of_op = timeline_matches(gpu_view, every, 1, op=conv.id)
     assert (of_op.count, of_op.on_gpu, of_op.gpu_ns) == (conv.calls + conv.kernel_calls, conv.kernel_calls, conv.gpu_ns)
     assert of_op.first is not None

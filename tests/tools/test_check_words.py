@@ -24,6 +24,7 @@ import check_words
             "const promises = await new Promise((next) => next());\n// held against the base\n",
             [(2, "held against")],
         ),
+        (".py", "# The bprop of conv\nkernel = 'sm80_xmma_fprop_implicit is one'\n", [(1, "bprop")]),
         (".tsx", "<p>What became of it</p>\n", [(1, "What became of")]),
         (".tsx", '<p class="small promise" title={`beside ${name}`}>\n', [(1, "beside")]),
         (".tsx", "<p class={`small promise-${name}`}>\n", []),

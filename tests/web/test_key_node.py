@@ -122,4 +122,4 @@ def test_candidates_do_not_depend_on_the_key_node_and_each_of_them_cuts(server, 
         named, by_id = (with_key_node(profiles["fp32"], row[key]) for key in ("key_node", "id"))
         assert named.iterations.stop_ns.tolist() == by_id.iterations.stop_ns.tolist()
         assert len(named.iterations) == row["calls"] + 1
-    assert {row["key_node"] == row["id"] for row in rows if row["direction"] == "bprop"} == {True}
+    assert {row["key_node"] == row["id"] for row in rows if row["direction"] == "backward"} == {True}

@@ -127,7 +127,7 @@ def test_two_runs_are_compared_each_with_its_own_range(server, profiles) -> None
 
 def test_an_op_of_two_runs_shows_its_kernels_before_and_after(server, profiles) -> None:
     _, page = server.page("compare", a_run="fp32", b_run="fp16")
-    conv = next(op for op in page["ops"] if op["name"] == "conv1/conv2d" and op["direction"] == "fprop")
+    conv = next(op for op in page["ops"] if op["name"] == "conv1/conv2d" and op["direction"] == "forward")
     status, detail = server.page("compare_op", a_run="fp32", b_run="fp16", id=conv["id"])
     assert (status, detail["op"]) == (200, conv)
     before, after = ([(k["ns"], k["uses_tc"], k["cast"]) for k in detail[side]] for side in ("a_kernels", "b_kernels"))

@@ -44,9 +44,12 @@ def test_a_sweep_is_drawn_over_what_differs(server) -> None:
     page = _all(server, "sweep", over="precision", measure="share", kernel_group="convolution")
     assert [len(curve["marks"]) for curve in page["curves"]] == [2]
     assert page["positions"] == ["FP16", "FP32"]
-    by_op = _all(server, "sweep", over="precision", measure="share", op="conv2d", direction="bprop")
-    assert by_op["op"] == "conv2d bprop"
-    assert next(option["key"] for option in by_op["ops"]) == "conv2d bprop"
+    by_op = _all(server, "sweep", over="precision", measure="share", op="conv2d", direction="backward")
+    assert by_op["op"] == "conv2d backward"
+    assert by_op["measure_label"].endswith("conv2d, backward")
+    assert next(option["key"] for option in by_op["ops"]) == "conv2d backward"
+    # As addresses of earlier versions have it.
+    assert _all(server, "sweep", over="precision", measure="share", op="conv2d", direction="bprop") == by_op
     assert _all(server, "by_model")["rows"] == []
 
 
@@ -57,6 +60,7 @@ def test_a_sweep_is_drawn_over_what_differs(server) -> None:
         ("sweep", {"over": "<script>"}, 400, "no fact '<script>'"),
         ("sweep", {"measure": "beauty"}, 400, "no measure 'beauty'"),
         ("sweep", {"measure": "share"}, 400, "name one"),
+        ("sweep", {"measure": "share", "op": "conv2d", "direction": "up"}, 400, "no direction 'up'"),
         ("sweep", {"measure": "share", "kernel_group": "wino"}, 400, "no kernel group 'wino'"),
         ("sweep", {"kernel_group": "gemm"}, 400, "needs the measure 'share'"),
     ],

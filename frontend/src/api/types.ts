@@ -11,7 +11,7 @@ export type Confidence = "high" | "medium" | "low";
 
 export type CouldSave = "estimate" | "at most" | "estimate and at most" | "nothing" | "unknown";
 
-export type Direction = "fprop" | "bprop" | "";
+export type Direction = "forward" | "backward" | "";
 
 export type EventKind = "forward" | "backward" | "optimizer" | "dataloader" | "other" | "launch" | "wait" | "copy" | "runtime" | "module" | "annotation" | "overhead" | "tensor_core" | "other_kernels" | "unknown_kernels" | "memory" | "host_wait" | "kernel_wait" | "gap_other" | "gap_unknown";
 

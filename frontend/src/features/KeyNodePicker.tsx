@@ -7,6 +7,7 @@ import type { KeyNodeCandidate, KeyNodesPage, SelectedRange } from "../api/types
 import { useFile, useResource } from "../api/useResource";
 import { usePopover } from "../components/usePopover";
 import { formatInteger } from "../format/number";
+import { directionWords } from "../format/passes";
 import { WHOLE_ONLY } from "./RangePicker";
 import { assign } from "../state/param";
 import { profileParam, rangeParam } from "../state/sharedParams";
@@ -119,7 +120,7 @@ function Choices({ page, keyNode, testId, onPick }: ChoicesProps) {
   useEffect(() => search.current?.focus(), []);
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const found = page.rows.filter((row) =>
-    words.every((word) => `${row.name} ${row.id} ${row.direction}`.toLowerCase().includes(word)),
+    words.every((word) => `${row.name} ${row.id} ${directionWords(row.direction)}`.toLowerCase().includes(word)),
   );
   const asRecorded =
     page.found_by === "none"

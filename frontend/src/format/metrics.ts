@@ -40,8 +40,7 @@ export const METRICS: readonly Metric[] = [
     tcEligible: "TC eligible",
     usingTc: "Using TC",
     kernelCalls: "Kernel calls",
-    direction: "Direction",
-    role: "Role",
+    pass: "Pass",
   }),
   ...of("modules", {
     moduleGpu: "GPU time of a module",

@@ -15,6 +15,13 @@ it("finds in an exported file what its pages hold, the best and longest first", 
   expect(searchIn(PAGES, " ")).toMatchObject({ hits: [], found: {} });
 });
 
+it("finds backward ops by DLProf's word, too", () => {
+  const found = searchIn(PAGES, "conv backward").found["op"];
+  expect(found).toBe(fixtures.ops.rows.filter((row) => row.role === "backward").length);
+  expect(searchIn(PAGES, "conv bprop").found["op"]).toBe(found);
+  expect(searchIn(PAGES, "conv optimizer").hits[0]?.detail).toBe("optimizer");
+});
+
 it("finds reports by their names, too", () => {
   const [first] = report.reports;
   expect(searchIn(PAGES, first!.name).hits).toContainEqual(

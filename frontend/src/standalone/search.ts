@@ -9,6 +9,7 @@ import type {
   SearchHit,
   SearchPage,
 } from "../api/types";
+import { directionWords } from "../format/passes";
 import { fit, wordsOf } from "../format/wordMatch";
 import { stepsOf } from "../state/shownRange";
 
@@ -32,9 +33,9 @@ const KINDS: Record<HitKind, (pages: Searched) => Candidate[]> = {
     ops.rows.map((row) => ({
       id: row.id,
       label: row.name,
-      detail: row.direction || row.role,
+      detail: row.role,
       value_ns: ops.has_gpu ? row.gpu_ns : row.cpu_total_ns,
-      more: `${row.direction} ${row.role} ${row.id}`,
+      more: `${directionWords(row.direction)} ${row.role} ${row.id}`,
     })),
   module: ({ modules }) =>
     modules.rows

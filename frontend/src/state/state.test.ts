@@ -5,6 +5,9 @@ import { defaultPair, describeEntry, resolveChoice } from "./profileChoice";
 import { followTheme } from "./theme";
 import { ALL_PARAMS } from "../shell/routes";
 import { readAddress } from "../testing/address";
+import { syncsTable } from "../views/launches/params";
+import { opsTable } from "../views/ops/params";
+import { reportTable } from "../views/reports/params";
 import { dismissedParam, resolvedParam, severitiesParam } from "../views/advice/params";
 import { addressPairs, connectAddress } from "./address";
 import { goTo, showProfile } from "./navigate";
@@ -21,7 +24,7 @@ const FULL = parseHash(
     "resolvedRun=another%2Frun&precision=bf16&report=kernel_groups",
     "a.run=a&a.rank=1&a.keyNode=head&a.first=0&a.last=0&b.run=b&b.session=x&b.cycle=0",
     "bucket=casts&pairModule=.&pair=0123456789ab&runs=sweep&base=resnet50%2Ffp32",
-    "over=batch_size&measure=share&share=op%3Aconv2d%20bprop",
+    "over=batch_size&measure=share&share=op%3Aconv2d%20backward",
     ..."ops types modules kernels pace gaps syncs delays tc roofline allocations report compare runs models sweep"
       .split(" ")
       .map((table) => `${table}.sort=-calls&${table}.filter.name=a%20%26%20b&${table}.filter.gpu_ns=%3E1ms`),
@@ -90,6 +93,21 @@ describe("the address", () => {
       ["a_1", "c-2"],
     ]);
     expect(resolvedParam.value.rules).toHaveLength(200);
+  });
+
+  it("reads the pass of ops as earlier versions spelled it, and leaves DLProf's reports their own words", () => {
+    readAddress([
+      ["ops.sort", "-role"],
+      ["ops.filter.direction", "bprop"],
+      ["syncs.filter.role", "optimizer"],
+      ["report.filter.direction", "bprop"],
+    ]);
+    expect(opsTable.value).toEqual({
+      sorting: { id: "pass", desc: true },
+      filters: [{ id: "pass", query: "backward" }],
+    });
+    expect(syncsTable.value.filters).toEqual([{ id: "pass", query: "optimizer" }]);
+    expect(reportTable.value.filters).toEqual([{ id: "direction", query: "bprop" }]);
   });
 
   it("keeps the value where its spelling is the same", () => {

@@ -4,6 +4,8 @@ import type { TableOptions, TableState } from "../components/table/model";
 import { columnsParam } from "./sharedParams";
 import { pair, Param, type AnyParam, type Assignment, type Pairs } from "./param";
 
+type Filter = TableState["filters"][number];
+
 export class TableParam implements TableOptions {
   /** One choice for all tables. */
   readonly task = columnsParam;
@@ -12,12 +14,12 @@ export class TableParam implements TableOptions {
   /** What a page declares of it. */
   readonly params: readonly AnyParam[];
 
-  /** `name` tells the tables of the address apart. */
-  constructor(name: string) {
+  /** `name` tells the tables of the address apart; `current` reads a column and a filter as earlier versions spelled them. */
+  constructor(name: string, current: (filter: Filter) => Filter = (filter) => filter) {
     this.sorting = new Param<TableState["sorting"]>({
       read: (pairs) => {
         const found = /^(-?)(.+)$/.exec(pairs.get(`${name}.sort`) ?? "");
-        return found ? { id: found[2]!, desc: found[1] === "-" } : null;
+        return found ? { id: current({ id: found[2]!, query: "" }).id, desc: found[1] === "-" } : null;
       },
       write: (sorting) => pair(`${name}.sort`, sorting && `${sorting.desc ? "-" : ""}${sorting.id}`),
     });
@@ -26,7 +28,7 @@ export class TableParam implements TableOptions {
       {
         read: (pairs) =>
           [...pairs].flatMap(([key, query]) =>
-            key.startsWith(prefix) && query !== "" ? [{ id: key.slice(prefix.length), query }] : [],
+            key.startsWith(prefix) && query !== "" ? [current({ id: key.slice(prefix.length), query })] : [],
           ),
         write: (filters) => filters.map(({ id, query }): Pairs[number] => [prefix + id, query]),
       },

@@ -62,7 +62,7 @@ export const memory = filled("MemoryPage", {
     iteration_number: 4,
     op: "layer1.0.conv1/conv2d",
     op_id: "op0",
-    direction: "fprop",
+    direction: "forward",
     allocated_bytes: 2 * GIB,
   },
   categories: [
@@ -103,7 +103,15 @@ export const memory = filled("MemoryPage", {
     { kind: "outside", name: "", direction: "", bytes: 0, percent: 0, allocations: 0, own_peak_bytes: 4 },
   ],
   op_types: [
-    { kind: "group", name: "conv2d", direction: "fprop", bytes: GIB, percent: 50, allocations: 1, own_peak_bytes: GIB },
+    {
+      kind: "group",
+      name: "conv2d",
+      direction: "forward",
+      bytes: GIB,
+      percent: 50,
+      allocations: 1,
+      own_peak_bytes: GIB,
+    },
   ],
   rows: [
     {
@@ -113,7 +121,7 @@ export const memory = filled("MemoryPage", {
       op: "layer1.0.conv1/conv2d",
       op_id: "op0",
       module: "layer1.0.conv1",
-      direction: "fprop",
+      direction: "forward",
       category: "activations",
       iteration: 4,
       freed: "",

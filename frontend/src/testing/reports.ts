@@ -58,8 +58,8 @@ export const keyNodes = filled("KeyNodesPage", {
   iterations: 10,
   rows: [
     { key_node: "div_", id: "aaaa", name: "div_", direction: "", calls: 10 },
-    { key_node: "conv1/conv2d", id: "bbbb", name: "conv1/conv2d", direction: "fprop", calls: 10 },
-    { key_node: "cccc", id: "cccc", name: "conv1/conv2d", direction: "bprop", calls: 1 },
+    { key_node: "conv1/conv2d", id: "bbbb", name: "conv1/conv2d", direction: "forward", calls: 10 },
+    { key_node: "cccc", id: "cccc", name: "conv1/conv2d", direction: "backward", calls: 1 },
   ],
   total_rows: 3,
 });

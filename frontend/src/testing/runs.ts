@@ -163,7 +163,7 @@ export const sweep = filled("SweepPage", {
   kernel_group: "",
   kernel_groups: [{ key: "convolution", label: "Convolutions, all" }],
   op: "",
-  ops: [{ key: "conv2d bprop", label: "conv2d bprop" }],
+  ops: [{ key: "conv2d backward", label: "conv2d backward" }],
   ordered: true,
   positions: ["8", "64"],
   curves: [

@@ -3,6 +3,7 @@ import type { OpRow } from "../api/types";
 import type { Column } from "../components/table/columns";
 import { Verdict } from "../components/Verdict";
 import { DEFINITIONS } from "../format/definitions";
+import { passColumn } from "./passColumn";
 
 /** Without a GPU the GPU columns are left out: they could only say "unknown". */
 export function opColumns(hasGpu: boolean): Column<OpRow>[] {
@@ -90,16 +91,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       value: (row) => row.name,
       width: "270px",
     },
-    {
-      id: "direction",
-      tasks: ["time", "tensor_cores", "cpu", "shapes"],
-      header: "Direction",
-      definition: DEFINITIONS.direction,
-      value: (row) => row.direction || null,
-      missing: "–",
-      filter: "choice",
-      width: "90px",
-    },
+    passColumn((row) => row.role, "90px", ["time", "tensor_cores", "cpu", "shapes"]),
     ...(hasGpu ? gpu : cpu),
     {
       id: "calls",
@@ -132,15 +124,6 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       width: "150px",
     },
     ...(hasGpu ? cpu : []),
-    {
-      id: "role",
-      tasks: ["cpu"],
-      header: "Role",
-      definition: DEFINITIONS.role,
-      value: (row) => row.role,
-      filter: "choice",
-      width: "100px",
-    },
     {
       id: "module",
       header: "Module",

@@ -14,7 +14,7 @@ const answer = filled("SearchPage", {
   text: "conv",
   iterations: 10,
   found: { op: 106, kernel: 0 },
-  hits: [{ kind: "op", id: "op1", label: "conv1/conv2d", detail: "fprop", value_ns: 1_500_000, fit: 1 }],
+  hits: [{ kind: "op", id: "op1", label: "conv1/conv2d", detail: "forward", value_ns: 1_500_000, fit: 1 }],
 });
 
 describe("the search", () => {
@@ -22,7 +22,7 @@ describe("the search", () => {
     expect(fit(["layer1", "conv2"], "layer1.0.conv2/conv2d")).toBe(0);
     expect(fit(["conv"], "layer1.0.conv2/conv2d")).toBe(1);
     expect(fit(["onv"], "layer1.0.conv2/conv2d")).toBe(2);
-    expect(fit(["conv", "bprop"], "conv1", "bprop")).toBe(3);
+    expect(fit(["conv", "backward"], "conv1", "backward")).toBe(3);
     expect(fit(["linear"], "conv1")).toBeNull();
   });
 

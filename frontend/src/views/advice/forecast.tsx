@@ -5,6 +5,7 @@ import { CutName } from "../../components/CutName";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNsDifference } from "../../format/duration";
+import { passColumn } from "../passColumn";
 
 /** The one reason why there is no forecast at all; null where there is one, or where the reasons differ. */
 export function sharedRefusal(choices: MixedPrecisionChoice[]): string | null {
@@ -66,15 +67,7 @@ export const FORECAST_COLUMNS: Column<ForecastOp>[] = [
     cell: (op) => <CutName name={op.name} />,
     width: "260px",
   },
-  {
-    id: "direction",
-    header: "Direction",
-    definition: DEFINITIONS.direction,
-    value: (op) => op.direction || null,
-    missing: "–",
-    filter: "choice",
-    width: "100px",
-  },
+  passColumn((op) => op.direction, "100px"),
   {
     id: "now",
     header: "Now",

@@ -9,6 +9,7 @@ import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
+import { passColumn } from "../passColumn";
 import { drill } from "./drillInto";
 import { keyOfModule } from "./drill";
 import { Difference, matchText } from "./drillColumns";
@@ -36,15 +37,7 @@ function columnsFor(data: ComparePage): Column<CompareOp>[] {
       cell: (row) => <CutName name={row.dims ? `${row.name} ${row.dims}` : row.name} />,
       width: "280px",
     },
-    {
-      id: "direction",
-      header: "Direction",
-      definition: DEFINITIONS.direction,
-      value: (row) => row.direction || null,
-      missing: "–",
-      filter: "choice",
-      width: "96px",
-    },
+    passColumn((row) => row.role, "96px"),
     {
       id: "a",
       header: "Base",

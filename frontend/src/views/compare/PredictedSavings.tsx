@@ -14,6 +14,7 @@ import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNs, formatNsDifference } from "../../format/duration";
 import { exactUnit } from "../../format/unit";
 import { formatInterval, threeDigits } from "../../format/number";
+import { passColumn } from "../passColumn";
 import { keyOfModule } from "./drill";
 import { drill } from "./drillInto";
 import { pairModuleParam, pairParam } from "./params";
@@ -185,15 +186,7 @@ const COLUMNS: Column<KeptOpRow>[] = [
     cell: (op) => <CutName name={op.name} />,
     width: "250px",
   },
-  {
-    id: "direction",
-    header: "Direction",
-    definition: DEFINITIONS.direction,
-    value: (op) => op.direction || null,
-    missing: "–",
-    filter: "choice",
-    width: "100px",
-  },
+  passColumn((op) => op.direction, "100px"),
   {
     id: "before",
     header: "Base",

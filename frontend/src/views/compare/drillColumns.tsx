@@ -6,6 +6,7 @@ import { Value } from "../../components/Value";
 import { DEFINITIONS } from "../../format/definitions";
 import { exactNs, formatNs, formatNsDifference } from "../../format/duration";
 import { formatInterval } from "../../format/number";
+import { passColumn } from "../passColumn";
 import { moduleLabel, timesIn } from "./drill";
 
 interface Row {
@@ -209,14 +210,7 @@ export function opColumns(data: ComparePage, bucket: CompareBucket | null): Colu
       cell: (row) => <CutName name={row.dims ? `${row.op_type} ${row.dims}` : row.op_type} />,
       width: "220px",
     },
-    {
-      id: "direction",
-      header: "Direction",
-      definition: DEFINITIONS.direction,
-      value: (row) => row.direction || row.role,
-      filter: "choice",
-      width: "96px",
-    },
+    passColumn((row) => row.role, "96px"),
     ...times<CompareOp>(data.basis, bucket),
     ...beforeAndAfter<CompareOp>(),
     {

@@ -9,6 +9,7 @@ import {
   type IterationRange,
   type ProfileChoice,
 } from "../../state/profile";
+import { passFilter } from "../../format/passes";
 import { TableParam } from "../../state/tableParam";
 
 /** One side of a comparison. */
@@ -33,7 +34,7 @@ export const pairParam = textParam("pair");
 /** All of a run, as one side. */
 export const sideOf = (run: string): CompareChoice => ({ ...NO_PROFILE, range: null, run });
 
-export const compareTable = new TableParam("compare");
+export const compareTable = new TableParam("compare", passFilter);
 
 export const COMPARE_PARAMS = [
   baseParam,

@@ -4,6 +4,7 @@ import { CutName } from "../../components/CutName";
 import { StackedBar } from "../../components/StackedBar";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
+import { passColumn } from "../passColumn";
 
 /** The page's activities with the time that one row has of each. */
 function slicesOf(activities: Category[], times: number[]): Slice[] {
@@ -252,14 +253,7 @@ export const SYNC_COLUMNS: Column<SyncRow>[] = [
     filter: "choice",
     width: "120px",
   },
-  {
-    id: "role",
-    header: "Phase",
-    definition: DEFINITIONS.role,
-    value: (row) => row.role,
-    filter: "choice",
-    width: "104px",
-  },
+  passColumn((row) => row.role, "104px"),
   {
     id: "inside",
     header: "Inside",

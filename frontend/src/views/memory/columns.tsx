@@ -6,6 +6,7 @@ import type { Column } from "../../components/table/columns";
 import { colourOf } from "../../format/colours";
 import { DEFINITIONS } from "../../format/definitions";
 import { formatInteger } from "../../format/number";
+import { passColumn } from "../passColumn";
 
 export const CATEGORIES: Column<MemoryCategory>[] = [
   {
@@ -106,15 +107,7 @@ export const MODULES: Column<MemoryGroup>[] = [
 
 export const OP_TYPES: Column<MemoryGroup>[] = [
   { id: "name", header: "Op type", definition: DEFINITIONS.opType, value: groupName, width: "170px" },
-  {
-    id: "direction",
-    header: "Direction",
-    definition: DEFINITIONS.direction,
-    value: (row) => row.direction || null,
-    missing: "–",
-    filter: "choice",
-    width: "92px",
-  },
+  passColumn((row) => row.direction, "92px"),
   ...GROUP,
 ];
 
@@ -194,15 +187,7 @@ export const ALLOCATIONS: Column<MemoryAllocation>[] = [
     cell: (row) => <CutName name={row.op || "(outside every op)"} />,
     width: "280px",
   },
-  {
-    id: "direction",
-    header: "Direction",
-    definition: DEFINITIONS.direction,
-    value: (row) => row.direction || null,
-    missing: "–",
-    filter: "choice",
-    width: "96px",
-  },
+  passColumn((row) => row.direction, "96px"),
   {
     id: "bytes",
     header: "Size",

@@ -127,7 +127,7 @@ function Modules({ data }: { data: ModulesData }) {
             />
           )}
           <Switch
-            label="Direction"
+            label="Pass"
             value={direction}
             choices={[
               ["both", "Both"],

@@ -135,7 +135,7 @@ export function OpDetails({ data, hasGpu }: { data: OpDetail; hasGpu: boolean })
       <Facts
         rows={[
           [<Term of="opType">Op type</Term>, row.op_type],
-          [<Term of="direction">Direction</Term>, row.direction || "–"],
+          [<Term of="pass">Pass</Term>, row.role],
           [<Term of="gpuTime">GPU time</Term>, <Sum value={row.gpu_ns} unit="ns" />],
           [<Term of="cpuTotal">CPU total</Term>, <Sum value={row.cpu_total_ns} unit="ns" />],
           [<Term of="tcEligible">TC eligible</Term>, <Verdict value={row.tc_eligible} />],

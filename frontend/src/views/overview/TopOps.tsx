@@ -12,7 +12,7 @@ import { opParam } from "../../state/sharedParams";
 /** The columns shown here, in DLProf's order and narrower than on the Ops page. */
 const WIDTHS: Record<string, string> = {
   name: "160px",
-  direction: "82px",
+  pass: "82px",
   gpu: "82px",
   share: "66px",
   cpu: "92px",

@@ -2,6 +2,7 @@
 import type { RooflineOp } from "../../api/types";
 import type { Column } from "../../components/table/columns";
 import { DEFINITIONS } from "../../format/definitions";
+import { passColumn } from "../passColumn";
 
 export const COLUMNS: Column<RooflineOp>[] = [
   {
@@ -11,16 +12,7 @@ export const COLUMNS: Column<RooflineOp>[] = [
     value: (row) => row.name,
     width: "270px",
   },
-  {
-    id: "direction",
-    tasks: ["time", "tensor_cores", "shapes"],
-    header: "Direction",
-    definition: DEFINITIONS.direction,
-    value: (row) => row.direction || null,
-    missing: "–",
-    filter: "choice",
-    width: "96px",
-  },
+  passColumn((row) => row.direction, "96px", ["time", "tensor_cores", "shapes"]),
   {
     id: "gpu",
     tasks: ["time", "tensor_cores", "shapes"],

@@ -123,9 +123,9 @@ describe("the Runs page", () => {
     expect(byId("sweep-left-out")!.textContent).toContain("its batch size was not recorded");
     await choose("sweep-measure", "share");
     expect(asked.at(-1)!.searchParams.get("kernel_group")).toBe("convolution");
-    await choose("sweep-share", "op:conv2d bprop");
+    await choose("sweep-share", "op:conv2d backward");
     expect(asked.at(-1)!.searchParams.get("op")).toBe("conv2d");
-    expect(asked.at(-1)!.searchParams.get("direction")).toBe("bprop");
+    expect(asked.at(-1)!.searchParams.get("direction")).toBe("backward");
     await choose("sweep-over", "precision");
     expect(asked.at(-1)!.searchParams.get("over")).toBe("precision");
   });
@@ -139,6 +139,10 @@ describe("the sweep", () => {
       measure: "share",
       op: "Optimizer.step#SGD.step",
     });
+    const backward = { over: null, measure: "share", op: "conv2d", direction: "backward" };
+    expect(sweepQuery({ over: null, measure: "share", share: "op:conv2d backward" })).toEqual(backward);
+    // As earlier versions wrote it into the address.
+    expect(sweepQuery({ over: null, measure: "share", share: "op:conv2d bprop" })).toEqual(backward);
   });
 
   it("leaves a gap where a line has no run, and tells twelve lines apart", () => {

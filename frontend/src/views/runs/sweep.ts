@@ -2,6 +2,7 @@
 import type { Query } from "../../api/source";
 import type { SweepCurve } from "../../api/types";
 import { SERIES } from "../../format/colours";
+import { passOf } from "../../format/passes";
 
 /** What a share is of before anything was chosen. */
 export const DEFAULT_SHARE = "group:convolution";
@@ -13,8 +14,8 @@ export function sweepQuery(chosen: { over: string | null; measure: string | null
   const share = chosen.share ?? DEFAULT_SHARE;
   const name = share.slice(share.indexOf(":") + 1);
   if (!share.startsWith("op:")) return { ...query, kernel_group: name };
-  const direction = /^(.+) (fprop|bprop)$/.exec(name);
-  return direction ? { ...query, op: direction[1]!, direction: direction[2]! } : { ...query, op: name };
+  const direction = /^(.+) (forward|backward|fprop|bprop)$/.exec(name);
+  return direction ? { ...query, op: direction[1]!, direction: passOf(direction[2]!) } : { ...query, op: name };
 }
 
 /** The property that colours a line, and whether it is dashed: lines beyond the colours go through them again. */

@@ -23,6 +23,7 @@ import { CouldSave } from "./CouldSave";
 import { Ineligible, Reasons } from "./Reasons";
 import { goTo } from "../../state/navigate";
 import { kernelParam, opParam } from "../../state/sharedParams";
+import { passColumn } from "../passColumn";
 import { tensorCoresTable } from "./params";
 
 /** The reason of most time, then the others and what serves a product on Tensor Cores, with their times. */
@@ -47,16 +48,7 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
     value: (row) => row.name,
     width: "280px",
   },
-  {
-    id: "direction",
-    tasks: ["time", "tensor_cores", "shapes"],
-    header: "Direction",
-    definition: DEFINITIONS.direction,
-    value: (row) => row.direction || null,
-    missing: "–",
-    filter: "choice",
-    width: "96px",
-  },
+  passColumn((row) => row.direction, "96px", ["time", "tensor_cores", "shapes"]),
   {
     id: "gpu",
     tasks: ["time", "tensor_cores", "shapes"],

@@ -15,9 +15,8 @@ from tb_dlprof_plugin.advice.savings import shorter_step, that_goes
 from tb_dlprof_plugin.metrics.iteration_pace import Pace, iteration_pace
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import run_setup
-from tb_dlprof_plugin.model.profile import Role
 from tb_dlprof_plugin.names.cuda_calls import CudaCall
-from tb_dlprof_plugin.profile_view import ProfileView, op_name
+from tb_dlprof_plugin.profile_view import ProfileView, op_label
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
@@ -162,15 +161,13 @@ def _change(context: RuleContext, compiled: bool | None, room: float) -> str:
 
 def _busiest(context: RuleContext) -> list[EvidenceRow]:
     """The ops that take the CPU longest."""
-    groups, strings, time = context.view.groups, context.profile.strings, context.ops.cpu_total_ns
+    groups, time = context.view.groups, context.ops.cpu_total_ns
     whole, count = int(time.sum()), context.selection.count
     rows = []
     for group in np.argsort(-time, kind="stable")[:_ROWS].tolist():
-        name = op_name(strings[groups.module[group]], strings[groups.op_type[group]])
-        backward = " (bprop)" if groups.role[group] == Role.BACKWARD else ""
         rows.append(
             EvidenceRow(
-                f"{name}{backward} on the CPU",
+                f"{op_label(context.view, group)} on the CPU",
                 int(time[group]) // count,
                 percent(int(time[group]), whole),
                 "ops",

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.idle_gpu.low_utilization_window import low_stretch, utilization_by_chunk
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.profile import Ints, Role
-from tb_dlprof_plugin.profile_view import op_name
+from tb_dlprof_plugin.profile_view import op_label
 
 RULE = Rule(
     id="low_utilization_stretch",
@@ -135,15 +135,13 @@ def _module(context: RuleContext, group: Ints) -> str:
 
 def _rows(context: RuleContext, group: Ints) -> list[EvidenceRow]:
     """The ops that launched most of them."""
-    groups, strings, count = context.view.groups, context.profile.strings, context.selection.count
+    groups, count = context.view.groups, context.selection.count
     number = np.bincount(group[group >= 0], minlength=len(groups))
     rows = []
     for which in np.argsort(-number, kind="stable")[:_ROWS].tolist():
         if not number[which]:
             break
-        name = op_name(strings[groups.module[which]], strings[groups.op_type[which]])
-        backward = " (bprop)" if groups.role[which] == Role.BACKWARD else ""
-        label = f"{name}{backward}: {number[which] // count} launches in the stretch"
+        label = f"{op_label(context.view, which)}: {number[which] // count} launches in the stretch"
         rows.append(EvidenceRow(label, None, percent(int(number[which]), len(group)), "ops", groups.ids[which]))
     return [*rows, EvidenceRow("Launches", None, None, "launches", "")]
 

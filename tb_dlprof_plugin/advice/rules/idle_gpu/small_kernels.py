@@ -12,9 +12,9 @@ from tb_dlprof_plugin.advice.rules.idle_gpu.independent_calls import independent
 from tb_dlprof_plugin.advice.rules.idle_gpu.sm_occupancy import Filling, filling
 from tb_dlprof_plugin.advice.savings import shorter_step
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.model.profile import Bools, Ints, Role
+from tb_dlprof_plugin.model.profile import Bools, Ints
 from tb_dlprof_plugin.names.occupancy import occupancy
-from tb_dlprof_plugin.profile_view import kernel_id, op_name
+from tb_dlprof_plugin.profile_view import kernel_id, op_label, op_name
 from tb_dlprof_plugin.simulation.change import Change
 
 RULE = Rule(
@@ -183,15 +183,12 @@ def _most(context: RuleContext, small: Bools, filled: Filling) -> str:
 def _rows(context: RuleContext, small: Bools, filled: Filling) -> list[EvidenceRow]:
     launches, count = context.profile.launches, context.selection.count
     whole = float(launches.duration_ns[small].sum())
-    groups, strings = context.view.groups, context.profile.strings
+    strings = context.profile.strings
     rows = []
     for kernel, mine in _by_kernel(context, small):
         time = int(launches.duration_ns[mine].sum())
         group = int(context.view.launch_group[mine[0]])
-        of_op = ""
-        if group >= 0:
-            backward = " (bprop)" if groups.role[group] == Role.BACKWARD else ""
-            of_op = f" of {op_name(strings[groups.module[group]], strings[groups.op_type[group]])}{backward}"
+        of_op = f" of {op_label(context.view, group)}" if group >= 0 else ""
         label = f"{_short_name(strings[context.profile.kernels.name[kernel]])}{of_op}, {len(mine) / count:.3g} a step: "
         rows.append(
             EvidenceRow(

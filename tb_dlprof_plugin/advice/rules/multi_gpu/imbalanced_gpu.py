@@ -14,8 +14,8 @@ from tb_dlprof_plugin.advice.savings import Saving, stated
 from tb_dlprof_plugin.metrics.communication import Waiting, is_collective, other_work, waiting
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.model.intervals import covered, merge, union
-from tb_dlprof_plugin.model.profile import Bools, Ints, Role
-from tb_dlprof_plugin.profile_view import ProfileView, op_name
+from tb_dlprof_plugin.model.profile import Bools, Ints
+from tb_dlprof_plugin.profile_view import ProfileView, op_label
 
 RULE = Rule(
     id="imbalanced_gpu",
@@ -209,16 +209,9 @@ def _differences(most: _Work, least: _Work) -> list[EvidenceRow]:
 
 def _op_times(view: ProfileView) -> dict[tuple[str, str], int]:
     """GPU time per step by op, collectives left out."""
-    groups, strings, launches = view.groups, view.profile.strings, view.profile.launches
+    groups, launches = view.groups, view.profile.launches
     rows = ~is_collective(view) & view.selected_launches(view.selection()) & (view.launch_group >= 0)
     time: Ints = np.bincount(view.launch_group[rows], weights=launches.duration_ns[rows], minlength=len(groups)).astype(
         np.int64
     ) // max(len(view.profile.iterations), 1)
-    return {
-        (
-            op_name(strings[groups.module[group]], strings[groups.op_type[group]])
-            + (" (bprop)" if groups.role[group] == Role.BACKWARD else ""),
-            groups.ids[group],
-        ): int(time[group])
-        for group in np.flatnonzero(time).tolist()
-    }
+    return {(op_label(view, group), groups.ids[group]): int(time[group]) for group in np.flatnonzero(time).tolist()}

@@ -11,8 +11,8 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.recording.startup_calls import once_only
 from tb_dlprof_plugin.metrics.iterations import category_sums, percent
 from tb_dlprof_plugin.metrics.outlier_steps import IterationSpread, iteration_spread
-from tb_dlprof_plugin.model.profile import CallKind, Ints, Role
-from tb_dlprof_plugin.profile_view import Selection, op_name
+from tb_dlprof_plugin.model.profile import CallKind, Ints
+from tb_dlprof_plugin.profile_view import Selection, op_label
 
 RULE = Rule(
     id="bad_iteration_range",
@@ -159,7 +159,7 @@ def _cause(context: RuleContext, rows: Ints, good: Selection) -> str:
 def _only_there(context: RuleContext, rows: Ints) -> list[EvidenceRow]:
     """Ops that no iteration but the stray ones runs, those with most CPU time first."""
     profile, view = context.profile, context.view
-    calls, groups, strings = profile.calls, view.groups, profile.strings
+    calls, groups = profile.calls, view.groups
     top = (
         profile.ops.top[calls.op] & view.selected_calls(context.selection) & (profile.ops.kind[calls.op] == CallKind.OP)
     )
@@ -169,8 +169,7 @@ def _only_there(context: RuleContext, rows: Ints) -> list[EvidenceRow]:
     time = np.bincount(view.call_group[there], weights=calls.duration_ns[there], minlength=len(groups)) * only
     return [
         EvidenceRow(
-            f"Only there: {op_name(strings[groups.module[group]], strings[groups.op_type[group]])}"
-            + (" (bprop)" if groups.role[group] == Role.BACKWARD else ""),
+            f"Only there: {op_label(view, group)}",
             int(time[group]) // len(rows),
             percent(float(time[group]), float(profile.iterations.duration_ns[rows].sum())),
             "ops",

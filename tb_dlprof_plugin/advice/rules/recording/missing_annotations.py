@@ -10,7 +10,7 @@ from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.run_setup import run_setup
 from tb_dlprof_plugin.model.profile import CallKind, Role
-from tb_dlprof_plugin.profile_view import op_name
+from tb_dlprof_plugin.profile_view import op_label
 
 RULE = Rule(
     id="missing_annotations",
@@ -72,8 +72,7 @@ def check(context: RuleContext) -> Finding | Silent:
         ],
         evidence=[
             EvidenceRow(
-                op_name(strings[groups.module[g]], strings[groups.op_type[g]])
-                + (" (bprop)" if groups.role[g] == Role.BACKWARD else ""),
+                op_label(context.view, g),
                 int(time[g]) // context.selection.count,
                 percent(int(time[g]), whole),
                 "ops",
