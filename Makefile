@@ -30,8 +30,8 @@ PRINT_PURELIB := import sysconfig; print(sysconfig.get_paths()["purelib"])
 
 # What each target prints comes in one piece.
 PARALLEL := $(MAKE) --jobs=3 --output-sync=target
-# A worker for each of two cores; one worker runs all tests of a file, or all that read one recording.
-PYTEST := -n 2 --dist loadscope --no-loadscope-reorder
+# Three workers keep two cores busy: a worker often waits for a process that it started. One worker runs all tests of a file, or all that read one recording.
+PYTEST := -n 3 --dist loadscope --no-loadscope-reorder
 
 step = @printf '\n=== %s\n' "$(1)"
 

@@ -64,7 +64,11 @@ export const PLACES: readonly Place[] = [
   },
   { id: "timeline", title: "Timeline", views: [pageView("timeline")] },
   { id: "memory", title: "Memory", views: [pageView("memory")] },
-  { id: "compare", title: "Compare", views: [pageView("compare"), ...RUNS_TABS.map(runsView)] },
+  {
+    id: "compare",
+    title: "Compare",
+    views: [{ ...pageView("compare"), title: "Two runs" }, ...RUNS_TABS.map(runsView)],
+  },
   { id: "distributed", title: "Distributed", ofRanks: true, views: [pageView("distributed")] },
 ];
 
