@@ -34,8 +34,8 @@ from tb_dlprof_plugin.capture.user_profiler import follow
 from tb_dlprof_plugin.capture.warn import probe, warn
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name, original_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.wanted import wants_copy
-from tb_dlprof_plugin.model.near_path import near_path
 from tb_dlprof_plugin.model.run_facts import LossScale, RunFacts, System
+from tb_dlprof_plugin.model.shell_path import shell_path
 
 _handler_numbers = itertools.count()
 _MOST_LOSS_SCALES = 1000
@@ -279,7 +279,7 @@ class TraceHandler:
         )
         # Of several recordings the first: the others are in the same directory.
         if self.announces and rank == 0 and self._announcing is None:
-            job.announce_as = probe(lambda: near_path(Path(self.logdir))) or ""
+            job.announce_as = probe(lambda: shell_path(Path(self.logdir))) or ""
         job.facts.unprofiled_before_ns = unprofiled_ns
         goes_on = bool(probe(lambda: self.goes_on(self, prof)))
         worker = start_analysis(job, self._exit_wait_s, self.outside.after if goes_on else None)

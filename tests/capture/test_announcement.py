@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 from tb_dlprof_plugin.advice import advise  # noqa: E402
 from tb_dlprof_plugin.capture import TbDlprofWarning, process_pool, profile  # noqa: E402
 from tb_dlprof_plugin.model.formatting import duration  # noqa: E402
-from tb_dlprof_plugin.model.near_path import near_path  # noqa: E402
+from tb_dlprof_plugin.model.shell_path import shell_path  # noqa: E402
 from tb_dlprof_plugin.pages.recorded_line import recorded_line  # noqa: E402
 from tb_dlprof_plugin.profile_view import ProfileView  # noqa: E402
 from tb_dlprof_plugin.store.logdir import read_profiles  # noqa: E402
@@ -126,9 +126,9 @@ def test_a_script_prints_it_at_its_exit(tmp_path):
 
 def test_paths_in_commands_are_short_and_quoted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert near_path(tmp_path / "runs" / "a b") == "'runs/a b'"
-    assert near_path(tmp_path) == str(tmp_path)
-    assert near_path(tmp_path.parent / "x") == str(tmp_path.parent / "x")
+    assert shell_path(tmp_path / "runs" / "a b") == "'runs/a b'"
+    assert shell_path(tmp_path) == str(tmp_path)
+    assert shell_path(tmp_path.parent / "x") == str(tmp_path.parent / "x")
 
 
 def test_the_line_of_a_recorded_run_has_its_first_finding_with_the_saving_of_the_advice() -> None:

@@ -1,23 +1,22 @@
 /** The columns of an op table, shared by the Ops page and the top ops of the Overview page. */
 import type { OpRow } from "../api/types";
 import type { Column } from "../components/table/columns";
-import { Verdict } from "../components/Verdict";
 import { DEFINITIONS } from "../format/definitions";
 import { passColumn } from "./passColumn";
+import {
+  callsColumn,
+  cpuSelfColumn,
+  cpuTotalColumn,
+  eligibleColumn,
+  gpuTimeColumn,
+  kernelCallsColumn,
+  usingTcColumn,
+} from "./sharedOpColumns";
 
 /** Without a GPU the GPU columns are left out: they could only say "unknown". */
 export function opColumns(hasGpu: boolean): Column<OpRow>[] {
   const gpu: Column<OpRow>[] = [
-    {
-      id: "gpu",
-      tasks: ["time", "tensor_cores", "shapes"],
-      header: "GPU time",
-      definition: DEFINITIONS.gpuTime,
-      value: (row) => row.gpu_ns,
-      sums: true,
-      unit: "ns",
-      width: "96px",
-    },
+    gpuTimeColumn(["time", "tensor_cores", "shapes"]),
     {
       id: "share",
       bar: true,
@@ -29,60 +28,8 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
       width: "110px",
     },
   ];
-  const cpu: Column<OpRow>[] = [
-    {
-      id: "cpu",
-      tasks: ["time", "cpu"],
-      header: "CPU total",
-      definition: DEFINITIONS.cpuTotal,
-      value: (row) => row.cpu_total_ns,
-      sums: true,
-      unit: "ns",
-      width: "96px",
-    },
-    {
-      id: "self",
-      tasks: ["cpu"],
-      header: "CPU self",
-      definition: DEFINITIONS.cpuSelf,
-      value: (row) => row.cpu_self_ns,
-      sums: true,
-      unit: "ns",
-      width: "96px",
-    },
-  ];
-  const tensorCores: Column<OpRow>[] = [
-    {
-      id: "eligible",
-      tasks: ["tensor_cores"],
-      header: "TC eligible",
-      definition: DEFINITIONS.tcEligible,
-      value: (row) => row.tc_eligible,
-      filter: "choice",
-      cell: (row) => <Verdict value={row.tc_eligible} />,
-      width: "104px",
-    },
-    {
-      id: "using",
-      tasks: ["tensor_cores"],
-      header: "Using TC",
-      definition: DEFINITIONS.usingTc,
-      value: (row) => row.using_tc,
-      filter: "choice",
-      cell: (row) => <Verdict value={row.using_tc} />,
-      width: "104px",
-    },
-    {
-      id: "kernels",
-      tasks: ["time", "cpu"],
-      header: "Kernel calls",
-      definition: DEFINITIONS.kernelCalls,
-      value: (row) => row.kernel_calls,
-      sums: true,
-      unit: "count",
-      width: "104px",
-    },
-  ];
+  const cpu: Column<OpRow>[] = [cpuTotalColumn(), cpuSelfColumn(["cpu"])];
+  const tensorCores: Column<OpRow>[] = [eligibleColumn(), usingTcColumn(), kernelCallsColumn()];
   return [
     {
       id: "name",
@@ -93,16 +40,7 @@ export function opColumns(hasGpu: boolean): Column<OpRow>[] {
     },
     passColumn((row) => row.role, "90px", ["time", "tensor_cores", "cpu", "shapes"]),
     ...(hasGpu ? gpu : cpu),
-    {
-      id: "calls",
-      tasks: ["time", "cpu", "shapes"],
-      header: "Calls",
-      definition: DEFINITIONS.calls,
-      value: (row) => row.calls,
-      sums: true,
-      unit: "count",
-      width: "76px",
-    },
+    callsColumn(["time", "cpu", "shapes"]),
     ...(hasGpu ? tensorCores : []),
     {
       id: "precision",

@@ -13,8 +13,8 @@ from tb_dlprof_plugin.cli.run.results import Written
 from tb_dlprof_plugin.cli.trust_text import trust_lines
 from tb_dlprof_plugin.metrics.kernels import kernel_totals, time_split
 from tb_dlprof_plugin.model.formatting import short_kernel_name
-from tb_dlprof_plugin.model.near_path import near_path
 from tb_dlprof_plugin.model.profile import KernelKind
+from tb_dlprof_plugin.model.shell_path import shell_path
 from tb_dlprof_plugin.pages.overview import overview
 from tb_dlprof_plugin.pages.recorded_line import iterations_text
 
@@ -84,7 +84,7 @@ def print_details(written: list[Written], processes: list[ProcessStatus]) -> Non
 
 def print_where(run_directory: Path, simple: bool = False) -> None:
     """How to see more."""
-    logdir, run = near_path(run_directory.parent), near_path(run_directory)
+    logdir, run = shell_path(run_directory.parent), shell_path(run_directory)
     if not simple:
         tell(f"  All of it:  tb-dlprof advise {run}")
     tell(f"  In the browser:  tensorboard --logdir {logdir}  and then  http://localhost:6006/#tb_dlprof")

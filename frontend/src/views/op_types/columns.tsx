@@ -1,54 +1,22 @@
 /** The columns of the op types. */
 import type { OpTypeRow } from "../../api/types";
 import type { Column } from "../../components/table/columns";
-import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
+import {
+  callsColumn,
+  cpuSelfColumn,
+  cpuTotalColumn,
+  eligibleColumn,
+  gpuTimeColumn,
+  kernelCallsColumn,
+} from "../sharedOpColumns";
 
 /** Without a GPU the time is that of the CPU, and its columns are left out: they could only say "unknown". */
 export function opTypeColumns(hasGpu: boolean): Column<OpTypeRow>[] {
-  const gpu: Column<OpTypeRow> = {
-    id: "gpu",
-    tasks: ["time", "tensor_cores"],
-    header: "GPU time",
-    definition: DEFINITIONS.gpuTime,
-    value: (row) => row.gpu_ns,
-    sums: true,
-    unit: "ns",
-    width: "96px",
-  };
-  const cpu: Column<OpTypeRow>[] = [
-    {
-      id: "self",
-      tasks: hasGpu ? ["cpu"] : ["time", "cpu"],
-      header: "CPU self",
-      definition: DEFINITIONS.cpuSelf,
-      value: (row) => row.cpu_self_ns,
-      sums: true,
-      unit: "ns",
-      width: "96px",
-    },
-    {
-      id: "cpu",
-      tasks: ["time", "cpu"],
-      header: "CPU total",
-      definition: DEFINITIONS.cpuTotal,
-      value: (row) => row.cpu_total_ns,
-      sums: true,
-      unit: "ns",
-      width: "96px",
-    },
-  ];
+  const gpu: Column<OpTypeRow> = gpuTimeColumn(["time", "tensor_cores"]);
+  const cpu: Column<OpTypeRow>[] = [cpuSelfColumn(hasGpu ? ["cpu"] : ["time", "cpu"]), cpuTotalColumn()];
   const tensorCores: Column<OpTypeRow>[] = [
-    {
-      id: "eligible",
-      tasks: ["tensor_cores"],
-      header: "TC eligible",
-      definition: DEFINITIONS.tcEligible,
-      value: (row) => row.tc_eligible,
-      filter: "choice",
-      cell: (row) => <Verdict value={row.tc_eligible} />,
-      width: "104px",
-    },
+    eligibleColumn(),
     {
       id: "eligibletime",
       tasks: ["tensor_cores"],
@@ -79,16 +47,7 @@ export function opTypeColumns(hasGpu: boolean): Column<OpTypeRow>[] {
       cell: (row) => (row.eligible_ns === 0 ? <span class="missing">–</span> : undefined),
       width: "80px",
     },
-    {
-      id: "kernels",
-      tasks: ["time", "cpu"],
-      header: "Kernel calls",
-      definition: DEFINITIONS.kernelCalls,
-      value: (row) => row.kernel_calls,
-      sums: true,
-      unit: "count",
-      width: "104px",
-    },
+    kernelCallsColumn(),
   ];
   return [
     { id: "name", header: "Op type", definition: DEFINITIONS.opType, value: (row) => row.op_type, width: "270px" },
@@ -132,16 +91,7 @@ export function opTypeColumns(hasGpu: boolean): Column<OpTypeRow>[] {
       unit: "count",
       width: "70px",
     },
-    {
-      id: "calls",
-      tasks: ["time", "cpu"],
-      header: "Calls",
-      definition: DEFINITIONS.calls,
-      value: (row) => row.calls,
-      sums: true,
-      unit: "count",
-      width: "76px",
-    },
+    callsColumn(["time", "cpu"]),
     ...(hasGpu ? [...tensorCores, ...cpu] : []),
   ];
 }

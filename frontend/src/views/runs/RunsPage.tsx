@@ -6,10 +6,10 @@ import { tabParam } from "./params";
 
 export function RunsPage() {
   return (
-    <>
+    <div class="runs">
       {tabParam.value === "all" && <RunsTable />}
       {tabParam.value === "models" && <ByModel />}
       {tabParam.value === "sweep" && <SweepView />}
-    </>
+    </div>
   );
 }

@@ -25,6 +25,7 @@ import { goTo } from "../../state/navigate";
 import { kernelParam, opParam } from "../../state/sharedParams";
 import { passColumn } from "../passColumn";
 import { tensorCoresTable } from "./params";
+import { callsColumn, gpuTimeColumn, usingTcColumn } from "../sharedOpColumns";
 
 /** The reason of most time, then the others and what serves a product on Tensor Cores, with their times. */
 function whyNot(row: TensorCoreOp, iterations: number): string | null {
@@ -49,16 +50,7 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
     width: "280px",
   },
   passColumn((row) => row.direction, "96px", ["time", "tensor_cores", "shapes"]),
-  {
-    id: "gpu",
-    tasks: ["time", "tensor_cores", "shapes"],
-    header: "GPU time",
-    definition: DEFINITIONS.gpuTime,
-    value: (row) => row.gpu_ns,
-    sums: true,
-    unit: "ns",
-    width: "96px",
-  },
+  gpuTimeColumn(["time", "tensor_cores", "shapes"]),
   {
     id: "saved",
     tasks: ["time", "tensor_cores"],
@@ -77,16 +69,7 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
     unit: "ns",
     width: "136px",
   },
-  {
-    id: "using",
-    tasks: ["tensor_cores"],
-    header: "Using TC",
-    definition: DEFINITIONS.usingTc,
-    value: (row) => row.using_tc,
-    filter: "choice",
-    cell: (row) => <Verdict value={row.using_tc} />,
-    width: "104px",
-  },
+  usingTcColumn(),
   {
     id: "utilization",
     tasks: ["time", "tensor_cores"],
@@ -179,16 +162,7 @@ const opColumns = (iterations: number): Column<TensorCoreOp>[] => [
     value: (row) => row.op_type,
     width: "180px",
   },
-  {
-    id: "calls",
-    tasks: ["time"],
-    header: "Calls",
-    definition: DEFINITIONS.calls,
-    value: (row) => row.calls,
-    sums: true,
-    unit: "count",
-    width: "76px",
-  },
+  callsColumn(["time"]),
   {
     id: "shapes",
     tasks: ["shapes"],
