@@ -25,6 +25,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 NSYS_PLACES = ("/opt/nvidia/nsight-systems*/*/bin/nsys", "/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys")
 OPTIONS = ["-t", "cuda,nvtx,cudnn,cublas", "-s", "none", "--cpuctxsw=none", "-c", "cudaProfilerApi"]
+OPTIONS += ["--capture-range-end=stop"]  # By default the program is ended with the range.
 TORCH_KINDS = (
     "resnet50_fp32",
     "resnet50_bf16",
