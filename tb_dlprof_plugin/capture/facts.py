@@ -11,7 +11,9 @@ from tb_dlprof_plugin.capture.free_memory import fill_free_memory
 from tb_dlprof_plugin.capture.model_facts import fill_model
 from tb_dlprof_plugin.capture.observation import Observation
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
+from tb_dlprof_plugin.capture.peak_memory import PeakMemory
 from tb_dlprof_plugin.capture.slow_switches import slow_switches
+from tb_dlprof_plugin.capture.storages import fill_storages
 from tb_dlprof_plugin.capture.surroundings import fill_surroundings
 from tb_dlprof_plugin.capture.switches import fill_switches
 from tb_dlprof_plugin.capture.warn import probe
@@ -25,6 +27,7 @@ def collect_facts(
     optimizer: Any = None,
     watch: OptimizerWatch | None = None,
     observation: Observation | None = None,
+    peaks: PeakMemory | None = None,
     batch_size: int | None = None,
     rank: int | None = None,
     world_size: int | None = None,
@@ -63,19 +66,18 @@ def collect_facts(
         facts.batch_size = probe(lambda: int(batch_size))
     elif facts.batch_size is None and facts.dataloader is not None:
         facts.batch_size = facts.dataloader.batch_size
-    probe(lambda: _fill_memory(facts))
+    probe(lambda: (peaks or PeakMemory()).fill(facts))
+    probe(lambda: fill_storages(facts, model, (watch or OptimizerWatch()).stepped(optimizer)))
+    probe(lambda: _fill_allocator(facts))
     return facts
 
 
-def _fill_memory(facts: RunFacts) -> None:
-    """The peaks are the highest of all visible GPUs since the process began, or since the user last reset them."""
+def _fill_allocator(facts: RunFacts) -> None:
     import torch
 
     if not torch.cuda.is_initialized():
         return
     devices = range(torch.cuda.device_count())
-    facts.peak_memory_allocated_bytes = max((torch.cuda.max_memory_allocated(i) for i in devices), default=None)
-    facts.peak_memory_reserved_bytes = max((torch.cuda.max_memory_reserved(i) for i in devices), default=None)
     facts.allocator_retries = probe(
         lambda: sum(torch.cuda.memory_stats(i).get("num_alloc_retries", 0) for i in devices)
     )

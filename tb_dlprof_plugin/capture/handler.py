@@ -28,6 +28,7 @@ from tb_dlprof_plugin.capture.identity import (
 from tb_dlprof_plugin.capture.loader import dataloader_facts
 from tb_dlprof_plugin.capture.modules import ModuleRanges
 from tb_dlprof_plugin.capture.optimizer import OptimizerWatch
+from tb_dlprof_plugin.capture.peak_memory import PeakMemory
 from tb_dlprof_plugin.capture.process_pool import EXIT_WAIT_S, AnalysisProcess, reap, start_analysis, wait_for_analysis
 from tb_dlprof_plugin.capture.system import system_of_training
 from tb_dlprof_plugin.capture.user_profiler import follow
@@ -135,6 +136,7 @@ class TraceHandler:
         self.cycle = 0
         self.ranges: ModuleRanges | None = None
         self.watch = OptimizerWatch()
+        self.peaks = PeakMemory()
         self.outside = OutsideSteps(self.logdir)
         self.goes_on: Callable[[TraceHandler, Any], bool] = follow
         """Whether steps after a recording by this profiler are going to be measured."""
@@ -175,7 +177,7 @@ class TraceHandler:
 
     def begin(self, module_ranges: bool = True) -> TraceHandler:
         """Install hooks on model and optimizer, until `close` or until the handler is garbage-collected."""
-        ranges = make_ranges(self._model) if module_ranges else None
+        ranges = make_ranges(self._model, on_outermost=self.peaks.begin) if module_ranges else None
         self.ranges = ranges
         watch = self.watch
         if ranges is not None:
@@ -235,6 +237,7 @@ class TraceHandler:
         if self.ranges is not None:
             probe(self.ranges.new_cycle)
         self.watch.new_cycle()
+        self.peaks.forget()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for this handler's running analyses, ``timeout`` seconds at most; whether all profiles were written."""
@@ -300,6 +303,7 @@ class TraceHandler:
                 optimizer=self._optimizer,
                 watch=self.watch,
                 observation=None if ranges is None else ranges.observation,
+                peaks=self.peaks,
                 batch_size=self._batch_size,
                 rank=rank,
                 world_size=world_size,

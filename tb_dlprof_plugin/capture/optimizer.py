@@ -72,7 +72,7 @@ class OptimizerWatch:
         if optimizer is not None:
             facts.optimizer = probe(lambda: describe(optimizer))
         facts.optimizer = facts.optimizer or self.optimizer
-        stepped = self._stepped() if optimizer is None else optimizer
+        stepped = self.stepped(optimizer)
         if stepped is not None:
             facts.optimizer_state_bytes = probe(lambda: state_bytes(stepped))
         probe(lambda: self._gradients.fill(facts, model))
@@ -87,6 +87,10 @@ class OptimizerWatch:
             skipped = probe(lambda: sum(bool(check.item()) for check in self._checks))
             if skipped is not None:
                 facts.device_checked_steps, facts.device_skipped_steps = len(self._checks), skipped
+
+    def stepped(self, optimizer: Any = None) -> Any:
+        """``optimizer``, else the one that stepped in this cycle; None if there was none or it is gone."""
+        return self._stepped() if optimizer is None else optimizer
 
     def _hook(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if is_compiling():

@@ -265,12 +265,15 @@ class ProfileSession:
             if self.handler.ranges is not None:
                 self.handler.ranges.new_cycle()
             self.handler.watch.new_cycle()
+            self.handler.peaks.forget()
             return
         self._traces += 1
         self.handler(prof)
 
     def _sync_hooks(self, action: ProfilerAction) -> None:
         """Hooks are on the model only while the profiler warms up or records."""
+        if action in RECORDING:
+            self.handler.peaks.begin()
         if action is ProfilerAction.NONE:
             self._unhook()
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Literal
 
 import msgspec
 
@@ -67,6 +68,22 @@ class DdpFacts(msgspec.Struct):
     comm_hook: str | None = None
 
 
+StorageKind = Literal["parameter", "gradient", "optimizer_state", "buffer", "other"]
+OTHER_STORAGE: StorageKind = "other"
+"""A block of the caching allocator that no tensor of model and optimizer lies in: inputs, workspaces, the user's own."""
+
+
+class Storages(msgspec.Struct):
+    """Storages of one kind and module on the GPU with the highest peak, between two steps.
+
+    ``kind`` is one of `StorageKind`; ``bytes`` has the size of each, as asked for, in the order of the module's tensors.
+    """
+
+    kind: str
+    module: str
+    bytes: list[int] = []
+
+
 class LossScale(msgspec.Struct):
     """The loss scale when a cycle ended; ``step`` counts training steps since the profiler was started."""
 
@@ -89,6 +106,11 @@ class RunFacts(msgspec.Struct):
     ``unused_parameter_names`` the first of their names. ``optimizer_state_bytes`` is what the optimizer keeps on the
     devices of its parameters. ``allocator_retries`` counts, since the process began, how often an allocation failed at
     first and the allocator freed all cached memory.
+
+    ``peak_memory_allocated_bytes`` and ``peak_memory_reserved_bytes`` are those of the recorded steps where
+    ``process_peak_memory_bytes``, the peak of allocated memory since the process began, is known; else, as in files of
+    versions before 1.0, those since the process began. ``storages`` are what held memory when the cycle ended, empty
+    where not recorded.
 
     ``slow_switches`` are debugging settings of the process that cost time: variables of the environment as
     ``NAME=value``, and Python tracers. Of the GPU with the highest peak, ``steady_memory_bytes`` is what tensors held
@@ -159,3 +181,5 @@ class RunFacts(msgspec.Struct):
     max_sm_clock_mhz: int | None = None
     gpu_temperature_c: int | None = None
     clock_limits: list[str] = []
+    process_peak_memory_bytes: int | None = None
+    storages: list[Storages] = []

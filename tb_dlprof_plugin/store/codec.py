@@ -35,7 +35,7 @@ from tb_dlprof_plugin.model.profile import (
     Profile,
     Source,
 )
-from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, System
+from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, Storages, System
 from tb_dlprof_plugin.model.shapes import InputShapes
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.input_codec import (
@@ -50,7 +50,7 @@ from tb_dlprof_plugin.store.input_codec import (
 _MAX_PROFILE_BYTES = 1 << 30
 _S = TypeVar("_S", bound=msgspec.Struct)
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
-    kind.__name__: kind for kind in (DataLoaderFacts, DdpFacts, Gpu, LossScale)
+    kind.__name__: kind for kind in (DataLoaderFacts, DdpFacts, Gpu, LossScale, Storages)
 }
 """What a message inside another becomes, by its name."""
 _OPS_FIELDS = {"shapes": "input_shapes", "dtypes": "input_dtypes"}
