@@ -9,7 +9,7 @@ from typing import Any
 from tb_dlprof_plugin.capture.free_memory import most_used_device
 from tb_dlprof_plugin.capture.modules import walk
 from tb_dlprof_plugin.capture.warn import probe
-from tb_dlprof_plugin.model.run_facts import OTHER_STORAGE, RunFacts, Storages, StorageKind
+from tb_dlprof_plugin.model.run_facts import OTHER_STORAGE, RunFacts, StorageKind, Storages
 
 _MOST_STORAGES = 100_000
 """More would make the facts larger than the recording."""

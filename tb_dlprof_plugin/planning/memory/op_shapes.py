@@ -1,0 +1,58 @@
+"""The tensors that a call and the calls around it were given, as numbers of elements: what explains an allocation's size."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tb_dlprof_plugin.model.shapes import InputShapes
+from tb_dlprof_plugin.profile_view import ProfileView
+
+Dimensions = tuple[int, ...]
+ITEM_SIZES = (4, 2, 8, 1)
+"""Bytes of an element, the most frequent first."""
+_MOST_CALLERS = 6
+
+
+class OpShapes:
+    """Shapes by call of a view."""
+
+    def __init__(self, view: ProfileView) -> None:
+        self._profile, self._parent = view.profile, view.call_parent
+        self._of_op = cache(self._shapes_of_op)
+
+    def around(self, call: int) -> list[Dimensions]:
+        """Shapes of the inputs of a call, then of those around it, the innermost first; empty without shapes."""
+        found: list[Dimensions] = []
+        for _ in range(_MOST_CALLERS):
+            if call < 0:
+                break
+            found += self._of_op(int(self._profile.calls.op[call]))
+            call = int(self._parent[call])
+        return found
+
+    def all_sizes(self) -> list[int]:
+        """Bytes of every tensor in any op's inputs, in each size of element; sorted."""
+        numbers = {elements(shape) for shapes in self._profile.input_shapes for shape in flat(shapes)}
+        return sorted({number * size for number in numbers for size in ITEM_SIZES})
+
+    def _shapes_of_op(self, op: int) -> list[Dimensions]:
+        return flat(self._profile.shapes_of(op))
+
+
+def flat(shapes: InputShapes) -> list[Dimensions]:
+    """The shapes of an op's inputs, those in lists of tensors too, without those of numbers."""
+    found: list[Dimensions] = []
+    for shape in shapes:
+        if shape and isinstance(shape[0], tuple | list):
+            found += flat(shape)  # type: ignore[arg-type]
+        elif shape:
+            found.append(tuple(int(d) for d in shape))  # type: ignore[call-overload]
+    return found
+
+
+def elements(shape: Dimensions) -> int:
+    """Number of elements."""
+    count = 1
+    for dimension in shape:
+        count *= dimension
+    return count

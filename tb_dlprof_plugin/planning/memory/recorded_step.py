@@ -1,0 +1,173 @@
+"""Builds the StepProgram of a recorded training: one step's events with the steps around them, and what was there before."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, recorded_devices
+from tb_dlprof_plugin.model.profile import Ints, Role
+from tb_dlprof_plugin.planning.memory.held_memory import held_between_steps
+from tb_dlprof_plugin.planning.memory.requested_sizes import RequestedSizes
+from tb_dlprof_plugin.planning.memory.batch_classes import BatchClasses
+from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepProgram
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+
+
+class NoMemoryRecorded(ValueError):
+    """The recording does not have what a replay needs; the message gives the reason."""
+
+
+_OF_CATEGORY = {
+    "activations": SlotKind.ACTIVATION,
+    "gradients": SlotKind.BACKWARD,
+    "optimizer_state": SlotKind.OPTIMIZER,
+    "temporary": SlotKind.TEMPORARY,
+}
+
+
+def recorded_program(view: ProfileView) -> StepProgram:
+    """The memory of a recorded training, on the GPU with most of it.
+
+    Raises:
+        NoMemoryRecorded: it was not recorded, or not enough of it.
+    """
+    return _program(view, Selection(0, len(view.profile.iterations) - 1))
+
+
+@per_selection
+def _program(view: ProfileView, _: Selection) -> StepProgram:
+    memory = planned_memory(view)
+    first, last = _step_rows(memory)
+    slots_of, events = _events(memory, first, last)
+    rows = np.fromiter(slots_of, dtype=np.int64)
+    role = _roles(memory, first, last)
+    carried = _carried(events)
+    sizes = RequestedSizes(view).of(memory, rows)
+    kinds = [_kind(memory, row, slot in carried) for slot, row in enumerate(rows.tolist())]
+    classes = BatchClasses(view, [size for size, kind in zip(sizes, kinds, strict=True) if kind == SlotKind.GRADIENT])
+    slots = []
+    for size, kind, call in zip(sizes, kinds, memory.call[rows].tolist(), strict=True):
+        batch, known = classes.of(kind, call, size)
+        slots.append(Slot(size, kind, call, _module(view, call), batch, known))
+    backward = np.flatnonzero(role == Role.BACKWARD)
+    backward_at = int(backward[0]) if len(backward) else len(events)
+    after = np.flatnonzero((role == Role.OPTIMIZER) & (np.arange(len(role)) > (backward[-1] if len(backward) else -1)))
+    optimizer_at = int(after[0]) if len(backward) and len(after) else len(events)
+    freed = np.flatnonzero(~memory.is_allocation[first:last]) + first
+    outside = freed[(memory.owner[freed] < first)]
+    before = int(memory.allocated[first] + memory.bytes[outside].sum())
+    gradients = [slot for slot in slots if slot.kind == SlotKind.GRADIENT]
+    carried_sizes = [slots[slot].bytes for slot in sorted(carried)]
+    held = held_between_steps(view, before, gradients, carried_sizes)
+    forward = np.flatnonzero(role == Role.FORWARD)
+    places = [int(forward[0]) if len(forward) else 0, backward_at]
+    return StepProgram(
+        slots=slots,
+        events=events,
+        held=held.before,
+        states=held.states,
+        workspaces=dict(zip(places, held.workspaces, strict=False)),
+        optimizer_at=optimizer_at,
+        backward_at=min(backward_at, optimizer_at),
+    )
+
+
+def planned_memory(view: ProfileView) -> DeviceMemory:
+    """The recorded memory of the GPU with the highest peak.
+
+    Raises:
+        NoMemoryRecorded: there is none from which a step can be replayed.
+    """
+    gpus = [device for device in recorded_devices(view.profile) if device != CPU]
+    if not view.profile.has_gpu:
+        raise NoMemoryRecorded("the run used no GPU.")
+    if not gpus:
+        raise NoMemoryRecorded("the allocator's events were not recorded: pass profile_memory=True.")
+    if not len(view.profile.iterations):
+        raise NoMemoryRecorded("no iteration was found.")
+    found = max((DeviceMemory(view, gpu) for gpu in gpus), key=lambda memory: int(memory.allocated.max()))
+    if not found.partners_known or not found.has_totals:
+        raise NoMemoryRecorded("the recording has no addresses or no totals of memory, as of torch before 1.10.")
+    return found
+
+
+def _step_rows(memory: DeviceMemory) -> tuple[int, int]:
+    """Rows of the step to replay: of those with a step on both sides the one with the highest peak, the last of equals.
+
+    A step reaches to the beginning of the next, so that what is freed between both is in it.
+    """
+    count = len(memory.view.profile.iterations)
+    starts = [memory.window(i, i).first for i in range(count)] + [memory.window(count - 1, count - 1).last]
+    inner = range(1, count - 1) if count > 2 else range(count - 1, count)
+    best = max(inner, key=lambda i: (int(memory.allocated[starts[i] : starts[i + 1] + 1].max()), i))
+    if starts[best] == starts[best + 1]:
+        raise NoMemoryRecorded("no allocation was recorded in a step.")
+    return starts[best], starts[best + 1]
+
+
+def _events(memory: DeviceMemory, first: int, last: int) -> tuple[dict[int, int], list[int]]:
+    """Slot by row of its allocation, and the events. A free of the step before is matched with the allocation at the
+    same place of this step, else with one of the same size that this step leaves."""
+    slots: dict[int, int] = {}
+    for row in (np.flatnonzero(memory.is_allocation[first:last]) + first).tolist():
+        slots[row] = len(slots)
+    length = last - first
+    freed = {int(memory.owner[row]) for row in range(first, last) if not memory.is_allocation[row]}
+    left = [row for row in slots if row not in freed]
+    by_size: dict[int, list[int]] = defaultdict(list)
+    for row in left:
+        by_size[int(memory.bytes[row])].append(row)
+    taken: set[int] = set()
+    events = []
+    for row in range(first, last):
+        if memory.is_allocation[row]:
+            events.append(slots[row] + 1)
+            continue
+        owner = int(memory.owner[row])
+        if owner in slots:
+            events.append(-slots[owner] - 1)
+            continue
+        same = owner + length
+        if owner < 0 or same not in slots or same in freed or same in taken:
+            waiting = [one for one in by_size[int(-memory.bytes[row])] if one not in taken]
+            if not waiting:
+                continue
+            same = waiting[0]
+        taken.add(same)
+        events.append(-slots[same] - 1)
+    return slots, events
+
+
+def _carried(events: list[int]) -> set[int]:
+    """Slots that the next step frees, or nothing."""
+    allocated: set[int] = set()
+    here: set[int] = set()
+    for event in events:
+        if event > 0:
+            allocated.add(event - 1)
+        elif -event - 1 in allocated:
+            here.add(-event - 1)
+    return allocated - here
+
+
+def _roles(memory: DeviceMemory, first: int, last: int) -> Ints:
+    profile = memory.view.profile
+    call = memory.call[first:last]
+    found = np.full(last - first, int(Role.OTHER), dtype=np.int64)
+    known = call >= 0
+    found[known] = profile.ops.role[profile.calls.op[call[known]]]
+    return found
+
+
+def _kind(memory: DeviceMemory, row: int, carried: bool) -> SlotKind:
+    category = CATEGORIES[int(memory.category[row])]
+    if carried and category == "gradients":
+        return SlotKind.GRADIENT
+    return _OF_CATEGORY.get(category, SlotKind.INPUT)
+
+
+def _module(view: ProfileView, call: int) -> str:
+    profile = view.profile
+    return profile.strings[int(profile.ops.module[profile.calls.op[call]])] if call >= 0 else ""

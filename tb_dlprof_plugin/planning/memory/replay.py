@@ -1,0 +1,132 @@
+"""What a StepProgram takes: its peaks, and the limits under which it runs, by replaying the allocator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tb_dlprof_plugin.planning.memory.allocator import Block, CachingAllocator, OutOfMemory
+from tb_dlprof_plugin.planning.memory.allocator_settings import MIB, AllocatorSettings
+from tb_dlprof_plugin.planning.memory.step_program import StepProgram
+
+MOST_STEPS = 8
+"""A steady step reserves nothing more after three or four."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Bytes. ``fits`` is false where the limit stopped it: the peaks are those until then."""
+
+    peak_allocated: int
+    peak_reserved: int
+    steady: int
+    retries: int
+    fits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a training takes of a GPU, in bytes, without what lies outside of the allocator.
+
+    Attributes:
+        peak_allocated: most that tensors hold.
+        peak_reserved: most that the allocator takes without a limit, so the limit from which nothing is retried.
+        smallest_limit: the least under which it runs, with retries: searched to 1 MiB.
+        steady: what tensors hold between two steps.
+    """
+
+    peak_allocated: int
+    peak_reserved: int
+    smallest_limit: int
+    steady: int
+
+
+def replay(
+    program: StepProgram,
+    settings: AllocatorSettings | None = None,
+    limit: int | None = None,
+    history: Sequence[Sequence[int]] = (),
+    most_steps: int = MOST_STEPS,
+) -> Replayed:
+    """Run a training from its first step until a step reserves nothing more.
+
+    Args:
+        program: the step and what was there before it.
+        settings: of the allocator.
+        limit: most bytes that it may reserve.
+        history: sizes of the slots in the steps before the program's own, one list per step.
+        most_steps: of the program's own.
+    """
+    allocator = CachingAllocator(settings, limit)
+    try:
+        for held in program.held:
+            allocator.allocate(held.bytes)
+        live: list[Block | None] = [None] * len(program.slots)
+        for step, sizes in enumerate(history):
+            _step(program, sizes, live, allocator, first=not step)
+        for step in range(most_steps):
+            reserved = allocator.reserved
+            _step(program, program.sizes, live, allocator, first=not step and not history)
+            # The first two steps differ from the rest: states and workspaces are made, and gradients are there.
+            if step >= 2 and allocator.reserved == reserved:
+                break
+    except OutOfMemory:
+        return _result(allocator, fits=False)
+    return _result(allocator, fits=True)
+
+
+def needs(program: StepProgram, settings: AllocatorSettings | None = None) -> Needs:
+    """The peaks and limits of a program. Replays it about ten times."""
+    free = replay(program, settings)
+    return Needs(free.peak_allocated, free.peak_reserved, _smallest_limit(program, settings, free), free.steady)
+
+
+def runs_under(program: StepProgram, settings: AllocatorSettings | None, limit: int) -> bool:
+    """Whether a program runs under a limit in bytes, with retries where they help."""
+    return replay(program, settings, limit).fits
+
+
+def _smallest_limit(program: StepProgram, settings: AllocatorSettings | None, free: Replayed) -> int:
+    fails, works = free.peak_allocated - 1, free.peak_reserved
+    while works - fails > MIB:
+        middle = (fails + works) // 2
+        if replay(program, settings, middle).fits:
+            works = middle
+        else:
+            fails = middle
+    return works
+
+
+def _step(
+    program: StepProgram, sizes: Sequence[int], live: list[Block | None], allocator: CachingAllocator, first: bool
+) -> None:
+    allocate, release = allocator.allocate, allocator.release
+    for index, event in enumerate(program.events):
+        if first:
+            _first_step(program, index, allocator)
+        if event > 0:
+            live[event - 1] = allocate(sizes[event - 1])
+        else:
+            block = live[-event - 1]
+            # None in the first step, before which there was none.
+            if block is not None:
+                release(block)
+                live[-event - 1] = None
+    if first:
+        _first_step(program, len(program.events), allocator)
+
+
+def _first_step(program: StepProgram, index: int, allocator: CachingAllocator) -> None:
+    """What the first step makes before an event and keeps."""
+    workspace = program.workspaces.get(index)
+    if workspace:
+        allocator.allocate(workspace)
+    if index == program.optimizer_at:
+        for state in program.states:
+            allocator.allocate(state.bytes)
+
+
+def _result(allocator: CachingAllocator, fits: bool) -> Replayed:
+    return Replayed(
+        allocator.peak_allocated, allocator.peak_reserved, allocator.allocated, allocator.retries, fits
+    )
