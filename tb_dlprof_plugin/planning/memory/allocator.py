@@ -117,6 +117,10 @@ class CachingAllocator:
         index = bisect_left(pool.order, (size, 0))
         if index == len(pool.order):
             return None
+        if self.settings.expandable and index + 1 < len(pool.order):
+            # The block at the end counts as large as it can grow, so any other that holds the request goes before.
+            end = self._free_end(pool)
+            index += end is not None and pool.order[index][1] == end.address
         found, address = pool.order[index]
         if most is not None and (size < most <= found or (size >= most and found >= size + LARGE_SEGMENT)):
             return None

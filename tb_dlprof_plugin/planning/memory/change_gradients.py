@@ -1,0 +1,72 @@
+"""The step with gradients that are kept, and with several batches accumulated to one optimizer step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tb_dlprof_plugin.planning.memory.event_places import Places, Rewrite, places
+from tb_dlprof_plugin.planning.memory.step_program import Held, HeldKind, SlotKind, StepProgram
+
+
+def with_kept_gradients(program: StepProgram) -> StepProgram:
+    """`zero_grad(set_to_none=False)`: gradients stay, and the backward pass adds each new one to the one that is there."""
+    where, rewrite = places(program), Rewrite(program)
+    kept = []
+    for slot in _gradients(program, where):
+        rewrite.drop(where.freed[slot])
+        rewrite.put(where.made[slot] + 1, [-slot - 1])
+        kept.append(Held(program.slots[slot].bytes, HeldKind.GRADIENT, program.slots[slot].module))
+    return replace(program, states=[*program.states, *kept], **rewrite.result())
+
+
+def with_freed_gradients(program: StepProgram) -> StepProgram:
+    """`zero_grad(set_to_none=True)`, the default since torch 2.0: gradients are freed before the forward pass and made
+    again. Unchanged where they are already."""
+    kept = [one for one in (*program.held, *program.states) if one.kind == HeldKind.GRADIENT]
+    if not kept:
+        return program
+    where, rewrite = places(program), Rewrite(program)
+    waiting: dict[int, int] = {}
+    for one in kept:
+        waiting[one.bytes] = waiting.get(one.bytes, 0) + 1
+    for slot, made in enumerate(where.made):
+        one = program.slots[slot]
+        if made >= program.backward_at and where.freed[slot] > made and waiting.get(one.bytes):
+            waiting[one.bytes] -= 1
+            rewrite.drop(where.freed[slot])
+            rewrite.put(0, [-slot - 1])
+            rewrite.slots[slot] = replace(one, kind=SlotKind.GRADIENT)
+    return replace(
+        program,
+        held=[one for one in program.held if one.kind != HeldKind.GRADIENT],
+        states=[one for one in program.states if one.kind != HeldKind.GRADIENT],
+        **rewrite.result(),
+    )
+
+
+def with_accumulation(program: StepProgram, batches: int) -> StepProgram:
+    """Forward and backward pass ``batches`` times before each optimizer step: the gradients of the first are there
+    while the others run, and each of theirs is added and freed at once."""
+    where, rewrite = places(program), Rewrite(program)
+    gradients = set(_gradients(program, where))
+    for _ in range(batches - 1):
+        new: dict[int, int] = {}
+        events: list[int] = []
+        for event in program.events[: program.optimizer_at]:
+            slot = abs(event) - 1
+            if event > 0:
+                new[slot] = rewrite.copy(slot)
+                events.append(new[slot] + 1)
+                if slot in gradients:
+                    events.append(-new.pop(slot) - 1)
+            elif slot in new:
+                events.append(-new.pop(slot) - 1)
+        # What the step frees at its end, such as the batch, is replaced by the next one's.
+        events += [-slot - 1 for slot in new.values()]
+        rewrite.put(program.optimizer_at, events)
+    return replace(program, **rewrite.result())
+
+
+def _gradients(program: StepProgram, where: Places) -> list[int]:
+    """Slots of parameters' gradients that the next step frees."""
+    return [slot for slot in where.carried if program.slots[slot].kind == SlotKind.GRADIENT]
