@@ -9,6 +9,7 @@ from tb_dlprof_plugin.planning.memory.allocator import Block, CachingAllocator, 
 from tb_dlprof_plugin.planning.memory.allocator_settings import MIB, AllocatorSettings
 from tb_dlprof_plugin.planning.memory.step_program import StepProgram
 
+_STEPS_UNDER_LIMIT = 4
 MOST_STEPS = 8
 """A steady step reserves nothing more after three or four."""
 
@@ -31,7 +32,7 @@ class Needs:
     Attributes:
         peak_allocated: most that tensors hold.
         peak_reserved: most that the allocator takes without a limit, so the limit from which nothing is retried.
-        smallest_limit: the least under which it runs, with retries: searched to 1 MiB.
+        smallest_limit: the least under which it runs, with retries: searched to 0.4 % of the peak, and at the upper end.
         steady: what tensors hold between two steps.
     """
 
@@ -83,14 +84,14 @@ def needs(program: StepProgram, settings: AllocatorSettings | None = None) -> Ne
 
 def runs_under(program: StepProgram, settings: AllocatorSettings | None, limit: int) -> bool:
     """Whether a program runs under a limit in bytes, with retries where they help."""
-    return replay(program, settings, limit).fits
+    return replay(program, settings, limit, most_steps=_STEPS_UNDER_LIMIT).fits
 
 
 def _smallest_limit(program: StepProgram, settings: AllocatorSettings | None, free: Replayed) -> int:
     fails, works = free.peak_allocated - 1, free.peak_reserved
-    while works - fails > MIB:
+    while works - fails > max(MIB, free.peak_allocated // 256):
         middle = (fails + works) // 2
-        if replay(program, settings, middle).fits:
+        if runs_under(program, settings, middle):
             works = middle
         else:
             fails = middle

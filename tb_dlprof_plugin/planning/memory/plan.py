@@ -1,0 +1,212 @@
+"""The plan of one configuration: what it takes of a GPU's memory, whether it fits, the largest batch, and the step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from tb_dlprof_plugin.planning.memory.allocator_settings import AllocatorSettings, UnknownAllocator, settings_of
+from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
+from tb_dlprof_plugin.planning.memory.change_batch import Bound, with_batch
+from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest, batch_ratio, check, rewritten
+from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
+from tb_dlprof_plugin.planning.memory.replay import Needs, Replayed, needs, replay, runs_under
+from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
+from tb_dlprof_plugin.planning.memory.uncertainty import spread_of
+from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
+
+Verdict = Literal["fits", "fits with retries", "does not fit", "not known"]
+_MOST_SAMPLES = 1 << 24
+_ENDS: tuple[Bound, ...] = ("low", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """A figure in bytes with its interval."""
+
+    value: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What a configuration takes.
+
+    Attributes:
+        peak_allocated: most that tensors hold.
+        peak_reserved: most that the allocator takes without a limit; with less memory it retries.
+        smallest_limit: the least with which it runs, with retries.
+        held: bytes between two steps by kind of `HeldKind`, of what has a kind.
+        capacity: what the GPU has for the allocator; None where not known.
+        verdict: whether it fits there.
+        largest_batch: the most samples that fit with retries; None without a batch size or a capacity.
+        assumptions: what was assumed, in sentences.
+    """
+
+    peak_allocated: Bytes
+    peak_reserved: Bytes
+    smallest_limit: Bytes
+    held: dict[HeldKind, int]
+    capacity: Capacity | None
+    verdict: Verdict
+    largest_batch: int | None
+    assumptions: list[str] = field(default_factory=list)
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether it runs, with retries or without; None where not known."""
+        if self.verdict == "not known":
+            return None
+        return self.verdict != "does not fit"
+
+
+class MemoryPlanner:
+    """Plans of one recorded run.
+
+    Args:
+        view: of the run.
+
+    Raises:
+        PlanError: its memory was not recorded, or its allocator is not PyTorch's own.
+    """
+
+    def __init__(self, view: ProfileView) -> None:
+        self._frame = view
+        try:
+            self.program = recorded_program(view)
+            self._settings = settings_of(view.profile.facts.allocator_settings)
+        except (NoMemoryRecorded, UnknownAllocator) as error:
+            raise PlanError(str(error)) from None
+        memory, self.recorded = planned_memory(view), needs(self.program, self._settings)
+        self._off = abs(self.recorded.peak_allocated / max(int(memory.allocated.max()), 1) - 1)
+
+    def plan(self, request: PlanRequest, largest: bool = True) -> MemoryPlan:
+        """The plan of a configuration.
+
+        Args:
+            request: the configuration.
+            largest: also search for the largest batch.
+
+        Raises:
+            PlanError: the request is invalid, or needs what was not recorded.
+            UnknownModule: it names a module that made nothing.
+            UnknownGpu: the GPU's memory is not known.
+        """
+        check(self._frame, request)
+        room = capacity(self._frame, request.gpu, request.memory_bytes)
+        base, settings = rewritten(self._frame, self.program, request), self.settings(request)
+        ratio, spread = batch_ratio(self._frame, request), spread_of(request.changes(self._frame))
+        program = with_batch(base, ratio)
+        found = self.recorded if request == PlanRequest() else needs(program, settings)
+        ends = [found]
+        if ratio != 1 and not all(slot.batch_known for slot in base.slots):
+            ends += [_scaled(found, replay(with_batch(base, ratio, bound), settings)) for bound in _ENDS]
+
+        def with_interval(name: str, share: float) -> Bytes:
+            values = [getattr(one, name) for one in ends]
+            off = share + self._off
+            return Bytes(values[0], round(min(values) * (1 - off)), round(max(values) * (1 + off)))
+
+        allocated = with_interval("peak_allocated", spread.allocated)
+        reserved = with_interval("peak_reserved", spread.reserved)
+        limit = with_interval("smallest_limit", spread.reserved)
+        limit = replace(limit, low=min(max(limit.low, allocated.low), limit.value))
+        reserved = replace(reserved, low=min(max(reserved.low, allocated.low), reserved.value))
+        return MemoryPlan(
+            peak_allocated=allocated,
+            peak_reserved=reserved,
+            smallest_limit=limit,
+            held={kind: size for kind in HeldKind if (size := _held(program, kind))},
+            capacity=room,
+            verdict=_verdict(reserved, limit, room),
+            largest_batch=self.largest_batch(request, room) if largest and room is not None else None,
+            assumptions=self._assumptions(request, room),
+        )
+
+    def settings(self, request: PlanRequest) -> AllocatorSettings:
+        """The allocator's settings: the run's, with the request's changes."""
+        if request.expandable_segments is None:
+            return self._settings
+        return replace(self._settings, expandable=request.expandable_segments)
+
+    def largest_batch(self, request: PlanRequest, room: Capacity) -> int | None:
+        """Samples of the largest batch that runs in the least of a capacity, 0 where none does; None where the recorded
+        batch size is not known. The forecast's spread is left free."""
+        recorded = self._frame.profile.facts.batch_size
+        if not recorded:
+            return None
+        base, settings = rewritten(self._frame, self.program, request), self.settings(request)
+        spread = spread_of(["batch_size"]).allocated
+        limit = int(room.least / (1 + spread + self._off))
+
+        def runs(batch: int) -> bool:
+            return runs_under(with_batch(base, batch / recorded), settings, limit)
+
+        if not any(slot.batch for slot in base.slots):
+            return None
+        works, fails = 0, 1
+        while fails < _MOST_SAMPLES and runs(fails):
+            works, fails = fails, fails * 4
+        # To 1 %, which is less than the forecast is sure of.
+        while fails - works > max(1, works // 100):
+            middle = (works + fails) // 2
+            if runs(middle):
+                works = middle
+            else:
+                fails = middle
+        return works
+
+    def _assumptions(self, request: PlanRequest, room: Capacity | None) -> list[str]:
+        """What the figures rest on."""
+        facts = self._frame.profile.facts
+        found = ["One process has the GPU, and every step is like the recorded one with the highest peak."]
+        if not facts.storages:
+            found.append("What was there before the recording is derived from the sizes of gradients: the file has no "
+                         "list of storages.")
+        unknown = sum(slot.bytes for slot in self.program.slots if not slot.batch_known)
+        if "batch_size" in request.changes(self._frame) and unknown:
+            found.append("Workspaces of libraries are taken to grow as their kind usually does; the interval has both "
+                         "ends.")
+        if request.expandable_segments or self._settings.expandable:
+            found.append("Expandable segments are replayed as one growing stretch per pool.")
+        if room is not None and room.source == "data sheet":
+            found.append(f"The memory of the {room.gpu} is its data sheet's, less what error correction and a CUDA "
+                         "context may take; its libraries may choose other workspaces.")
+        if request.checkpoint:
+            found.append("A checkpointed module is computed again as it was the first time.")
+        return found
+
+
+def _scaled(found: Needs, end: Replayed) -> Needs:
+    """What another end of the classes needs: its limit keeps its distance to the peak."""
+    share = found.smallest_limit / max(found.peak_allocated, 1)
+    return Needs(end.peak_allocated, end.peak_reserved, round(share * end.peak_allocated), end.steady)
+
+
+def _held(program: StepProgram, kind: HeldKind) -> int:
+    return sum(program.workspaces.values()) if kind == HeldKind.WORKSPACE else program.held_bytes(kind)
+
+
+def _verdict(reserved: Bytes, limit: Bytes, room: Capacity | None) -> Verdict:
+    if room is None:
+        return "not known"
+    if reserved.high <= room.least:
+        return "fits"
+    if limit.high <= room.least:
+        return "fits with retries"
+    return "does not fit" if limit.low > room.most else "not known"
+
+
+def planner(view: ProfileView) -> MemoryPlanner:
+    """The planner of a run, kept with it.
+
+    Raises:
+        PlanError: its memory was not recorded, or its allocator is not PyTorch's own.
+    """
+    return _kept(view, Selection(0, len(view.profile.iterations) - 1))
+
+
+@per_selection
+def _kept(view: ProfileView, _: Selection) -> MemoryPlanner:
+    return MemoryPlanner(view)
