@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.store.choice import MOST_RANKS, ranks_together
@@ -187,6 +187,57 @@ class ReadProfile(StoredProfile):
 
         view, _ = self._selected(None, None, None)
         return Page(forecast_page(view, self.ref, precision, batch_size, gpu))
+
+    def plan(
+        self,
+        *,
+        batch_size: int | None = None,
+        precision: Literal["fp16", "bf16"] | None = None,
+        optimizer: str | None = None,
+        checkpoint: Sequence[str] | Literal["auto"] = (),
+        layers: Mapping[str, int] | None = None,
+        accumulate: int = 1,
+        set_to_none: bool | None = None,
+        expandable_segments: bool | None = None,
+        gpu: str | None = None,
+        memory_bytes: int | None = None,
+    ) -> Page:
+        """What the training takes of a GPU's memory in another configuration, whether it fits, and the largest batch.
+
+        Args:
+            batch_size: samples of a forward pass; what is not given is as recorded.
+            precision: autocast to "fp16" or "bf16", of an FP32 run.
+            optimizer: "sgd", "momentum", "adam", "adamw", "adamw_fused" ... (docs/memory_plan.md).
+            checkpoint: paths of modules under activation checkpointing; "auto" for the cheapest set that fits.
+            layers: number of additional modules like one, by its path.
+            accumulate: batches of an optimizer step.
+            set_to_none: as given to `zero_grad`.
+            expandable_segments: of PyTorch's allocator.
+            gpu: in words of CUDA's name; the run's own by default.
+            memory_bytes: of a GPU that is not named.
+
+        Raises:
+            ValueError: the request is invalid, or names what the run does not have. What was not recorded is None in
+                the page, with the reason in ``unknown``.
+        """
+        from tb_dlprof_plugin.api.page_result import Page
+        from tb_dlprof_plugin.pages.plan import plan_page
+        from tb_dlprof_plugin.planning.memory.plan_request import PlanRequest
+
+        view, _ = self._selected(None, None, None)
+        request = PlanRequest(
+            batch_size=batch_size,
+            precision=precision,
+            optimizer=optimizer,
+            checkpoint=() if checkpoint == "auto" else tuple(checkpoint),
+            layers=dict(layers or {}),
+            accumulate=accumulate,
+            set_to_none=set_to_none,
+            expandable_segments=expandable_segments,
+            gpu=gpu,
+            memory_bytes=memory_bytes,
+        )
+        return Page(plan_page(view, self.ref, request, checkpoint_to_fit=checkpoint == "auto"))
 
     def _selected(
         self, key_node: str | None, iter_start: int | None, iter_stop: int | None

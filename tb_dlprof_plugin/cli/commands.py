@@ -116,6 +116,14 @@ _ALL = (
         page="forecast",
     ),
     Command(
+        "plan",
+        "plan:plan",
+        "Plan the memory of another configuration.",
+        "RUN --batch-size 64",
+        page="plan",
+        prints="the plan, batch sizes, GPUs and sets of checkpoints",
+    ),
+    Command(
         "runs",
         "runs:runs",
         "List runs in one table, each compared with its base.",

@@ -124,6 +124,15 @@ class MemoryPlanner:
             assumptions=self._assumptions(request, room),
         )
 
+    def changed(self, request: PlanRequest) -> StepProgram:
+        """The step in a configuration.
+
+        Raises:
+            PlanError: the request needs what was not recorded.
+            UnknownModule: it names a module that made nothing.
+        """
+        return with_batch(rewritten(self._frame, self.program, request), batch_ratio(self._frame, request))
+
     def settings(self, request: PlanRequest) -> AllocatorSettings:
         """The allocator's settings: the run's, with the request's changes."""
         if request.expandable_segments is None:

@@ -1,0 +1,171 @@
+"""``tb-dlprof plan``: what a training takes of a GPU's memory in another configuration, and what else would fit."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+from tb_dlprof_plugin.cli.errors import refuse
+from tb_dlprof_plugin.cli.open_profile import choose
+from tb_dlprof_plugin.cli.options import Cycle, Output, OutputFormat, Rank, Session, Source, TableName
+from tb_dlprof_plugin.cli.printing import UNKNOWN, print_page, print_table
+from tb_dlprof_plugin.pages.plan import PlanPage, PlanRow, plan_page
+from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
+
+NOT_FITTING = 3
+"""Exit status of `--fail-if-not-fits`, where it does not or is not known to."""
+_UNITS = {"": 1, "MB": 10**6, "GB": 10**9, "MIB": 2**20, "GIB": 2**30}
+
+
+class Precision(str, Enum):
+    """The precision to plan."""
+
+    bf16 = "bf16"
+    fp16 = "fp16"
+
+
+def plan(
+    source: Source,
+    batch_size: Annotated[int | None, typer.Option(help="Batch size; that of the run by default.")] = None,
+    precision: Annotated[Precision | None, typer.Option(help="Autocast in FP16 or BF16, of an FP32 run.")] = None,
+    optimizer: Annotated[
+        str | None,
+        typer.Option(help="sgd, momentum, adam or adamw (foreach), adamw_fused, adamw_loop ...", metavar="NAME"),
+    ] = None,
+    checkpoint: Annotated[
+        str,
+        typer.Option(
+            help="Modules under activation checkpointing, with commas between; auto chooses the cheapest that fit.",
+            metavar="none|auto|MODULES",
+        ),
+    ] = "none",
+    layers: Annotated[
+        list[str] | None, typer.Option(help="N more modules like MODULE; can be repeated.", metavar="MODULE=N")
+    ] = None,
+    accumulate: Annotated[int, typer.Option(help="Batches of an optimizer step.")] = 1,
+    set_to_none: Annotated[bool | None, typer.Option(help="As given to zero_grad.")] = None,
+    expandable_segments: Annotated[bool | None, typer.Option(help="Of PyTorch's allocator.")] = None,
+    gpu: Annotated[
+        str | None, typer.Option(help="GPU, in words of CUDA's name; that of the run by default.", metavar="NAME")
+    ] = None,
+    memory: Annotated[str | None, typer.Option(help="Memory of a GPU, such as 24GiB.", metavar="SIZE")] = None,
+    fail_if_not_fits: Annotated[
+        bool, typer.Option("--fail-if-not-fits", help=f"Exit with {NOT_FITTING} unless it is known to fit.")
+    ] = False,
+    cycle: Cycle = None,
+    rank: Rank = None,
+    session: Session = None,
+    output: Output = OutputFormat.text,
+    table: TableName = None,
+) -> None:
+    """Plan the memory of another configuration.
+
+    Of a run that was recorded with profile_memory=True: whether it fits, the largest batch, the step time.
+    """
+    chosen = choose(source, cycle, rank, None, None, session)
+    try:
+        request = PlanRequest(
+            batch_size=batch_size,
+            precision=precision.value if precision else None,
+            optimizer=optimizer,
+            checkpoint=() if checkpoint in ("none", "auto") else tuple(checkpoint.split(",")),
+            layers=dict(map(_layers, layers or ())),
+            set_to_none=set_to_none,
+            accumulate=accumulate,
+            expandable_segments=expandable_segments,
+            gpu=gpu,
+            memory_bytes=None if memory is None else _bytes(memory),
+        )
+        page = plan_page(chosen.view, chosen.ref, request, checkpoint_to_fit=checkpoint == "auto")
+    except PlanError as error:
+        refuse(f"{source}: {error}")
+    print_page(page, output, table, text=lambda: _print_text(page))
+    if fail_if_not_fits and not page.fits:
+        raise typer.Exit(NOT_FITTING)
+
+
+def _layers(text: str) -> tuple[str, int]:
+    found = re.fullmatch(r"(.+)=\+?(\d+)", text)
+    if found is None:
+        raise PlanError(f"--layers takes MODULE=N, not {text!r}.")
+    return found[1], int(found[2])
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
+    if found is None or found[2].upper() not in _UNITS:
+        raise PlanError(f"--memory takes a size such as 24GiB or 80GB, not {text!r}.")
+    return round(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def _print_text(page: PlanPage) -> None:
+    typer.echo(f"{page.headline}\n")
+    if page.figures:
+        print_table(
+            (("memory", "left"), ("MB", "right"), ("at least", "right"), ("at most", "right")),
+            [(row.name, _mb(row.mb), _mb(row.low_mb), _mb(row.high_mb)) for row in page.figures]
+            + [(f"held: {row.kind}", _mb(row.mb), "", "") for row in page.held],
+        )
+        typer.echo("")
+    if page.step_ms is not None:
+        rate = f", {page.samples_per_second:,.0f} samples/s" if page.samples_per_second else ""
+        typer.echo(f"Step: {page.step_ms:.2f} ms ({page.step_low_ms:.2f} to {page.step_high_ms:.2f}){rate}\n")
+    for title, rows in (("batch", page.batches), ("GPU", page.gpus)):
+        if rows:
+            _print_rows(title, rows)
+    if len(page.checkpoints) > 1:
+        print_table(
+            (("checkpointed", "left"), ("peak MB", "right"), ("reserved MB", "right"), ("step", "right")),
+            [
+                (
+                    f"{len(row.modules)}: + {row.modules[-1]}" if row.modules else "none",
+                    _mb(row.peak_allocated_mb),
+                    _mb(row.peak_reserved_mb),
+                    UNKNOWN if row.step_ms is None else f"{row.step_ms:.2f} ms",
+                )
+                for row in page.checkpoints
+            ],
+        )
+        typer.echo("")
+    for name, why in page.unknown.items():
+        typer.echo(f"{name}: {UNKNOWN}: {why}")
+    for sentence in page.assumptions:
+        typer.echo(f"Assumed: {sentence}")
+
+
+def _print_rows(title: str, rows: list[PlanRow]) -> None:
+    print_table(
+        (
+            (title, "left"),
+            ("peak MB", "right"),
+            ("reserved MB", "right"),
+            ("least MB", "right"),
+            ("of MB", "right"),
+            ("verdict", "left"),
+            ("largest batch", "right"),
+            ("step", "right"),
+            ("samples/s", "right"),
+        ),
+        [
+            (
+                f"{row.batch_size:,}" if title == "batch" and row.batch_size else row.gpu,
+                _mb(row.peak_allocated_mb),
+                _mb(row.peak_reserved_mb),
+                _mb(row.smallest_limit_mb),
+                _mb(row.capacity_mb),
+                row.verdict,
+                "" if row.largest_batch is None else f"{row.largest_batch:,}",
+                UNKNOWN if row.step_ms is None else f"{row.step_ms:.2f} ms",
+                UNKNOWN if row.samples_per_second is None else f"{row.samples_per_second:,.0f}",
+            )
+            for row in rows
+        ],
+    )
+    typer.echo("")
+
+
+def _mb(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:,.0f}"

@@ -1,0 +1,362 @@
+"""What a training takes of a GPU's memory, as recorded or in another configuration, and what else would fit.
+
+Sizes are megabytes of 10^6 bytes. What cannot be answered is None, and `unknown` says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import msgspec
+
+from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
+from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.planning.memory.capacity import capacity
+from tb_dlprof_plugin.planning.memory.frontier import frontier
+from tb_dlprof_plugin.planning.memory.module_events import UnknownModule
+from tb_dlprof_plugin.planning.memory.plan import Bytes, MemoryPlan, MemoryPlanner, planner
+from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest, check
+from tb_dlprof_plugin.planning.memory.step_program import HeldKind
+from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, StepTime, step_time
+from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.store.header import header_of
+from tb_dlprof_plugin.store.run_ref import RunRef
+
+_MB = 1e6
+_MS = 1e6
+_FACTORS = (0.25, 0.5, 1, 2, 4, 8, 16)
+_NO_ENERGY = "the energy of the GPU was not recorded."
+_HELD = {
+    HeldKind.PARAMETER: "parameters",
+    HeldKind.BUFFER: "buffers",
+    HeldKind.OPTIMIZER_STATE: "optimizer states",
+    HeldKind.GRADIENT: "gradients that are kept",
+    HeldKind.WORKSPACE: "workspaces of cuBLAS",
+    HeldKind.OTHER: "other",
+}
+
+
+class PlanFigure(msgspec.Struct, frozen=True):
+    """A figure with its interval; ``source`` says what the interval comes from."""
+
+    name: str
+    mb: float
+    low_mb: float
+    high_mb: float
+    source: str
+
+
+class HeldRow(msgspec.Struct, frozen=True):
+    """What is held between two steps, by kind."""
+
+    kind: str
+    mb: float
+
+
+class PlanRow(msgspec.Struct, frozen=True):
+    """One configuration of the tables: a batch size on the run's GPU, or the plan's batch size on another GPU.
+
+    ``verdict`` is "fits", "fits with retries", "does not fit" or "not known".
+    """
+
+    gpu: str
+    batch_size: int | None
+    peak_allocated_mb: float | None
+    peak_reserved_mb: float | None
+    smallest_limit_mb: float | None
+    capacity_mb: float | None
+    verdict: str
+    largest_batch: int | None
+    step_ms: float | None
+    samples_per_second: float | None
+
+
+class CheckpointRow(msgspec.Struct, frozen=True):
+    """A set of modules under activation checkpointing: memory against time."""
+
+    modules: list[str]
+    peak_allocated_mb: float
+    peak_reserved_mb: float
+    step_ms: float | None
+
+
+class PlanPage(msgspec.Struct, frozen=True):
+    """The plan of one configuration, and the tables around it: batch sizes, GPUs, sets of checkpoints.
+
+    ``low_mb`` and ``high_mb`` are the ends of ``peak_reserved_mb``; ``figures`` has all intervals. ``unknown`` has the
+    reason for each figure that is None, by its name.
+    """
+
+    ref: RunRef
+    model: str
+    headline: str
+    gpu: str
+    batch_size: int | None
+    verdict: str
+    fits: bool | None
+    peak_allocated_mb: Annotated[
+        float | None,
+        Definition("planPeakAllocated", "Most that tensors hold at one time, with the rounding of the allocator."),
+    ]
+    peak_reserved_mb: Annotated[
+        float | None,
+        Definition(
+            "planPeakReserved",
+            "Most that PyTorch's allocator takes of the GPU where nothing limits it; with less, some requests fail at "
+            "first, and the allocator gives back what it has cached, which waits for the GPU.",
+        ),
+    ]
+    low_mb: float | None
+    high_mb: float | None
+    smallest_limit_mb: Annotated[
+        float | None,
+        Definition(
+            "planSmallestLimit",
+            "The least memory with which the training runs at all, with retries where the allocator needs them.",
+        ),
+    ]
+    capacity_mb: Annotated[
+        float | None,
+        Definition(
+            "planCapacity", "What PyTorch's allocator can have of the GPU: its memory less the context and libraries."
+        ),
+    ]
+    largest_batch: Annotated[
+        int | None,
+        Definition("planLargestBatch", "Most samples that fit on the GPU, with retries, and the forecast's error left."),
+    ]
+    step_ms: float | None
+    step_low_ms: float | None
+    step_high_ms: float | None
+    samples_per_second: float | None
+    joules_per_step: float | None
+    unknown: dict[str, str]
+    figures: list[PlanFigure]
+    held: list[HeldRow]
+    batches: list[PlanRow]
+    gpus: list[PlanRow]
+    checkpoints: list[CheckpointRow]
+    assumptions: list[str]
+
+
+def what_fits(view: ProfileView, ref: RunRef, _: Selection) -> PlanPage:
+    """The plan of the recorded configuration."""
+    return plan_page(view, ref, PlanRequest())
+
+
+def plan_page(
+    view: ProfileView, ref: RunRef, request: PlanRequest, *, checkpoint_to_fit: bool = False, tables: bool = True
+) -> PlanPage:
+    """The plan of a configuration.
+
+    Args:
+        view: the run.
+        ref: its name.
+        request: the configuration.
+        checkpoint_to_fit: choose the modules to checkpoint: none where it fits, else the cheapest set that does.
+        tables: also the tables of batch sizes, GPUs and checkpoints.
+
+    Raises:
+        PlanError: the request is invalid, or names what the run does not have.
+    """
+    check(view, request)
+    try:
+        room = capacity(view, request.gpu, request.memory_bytes)
+        known = planner(view)
+    except UnknownGpu as error:
+        raise PlanError(str(error)) from None
+    except PlanError as error:
+        return _nothing(view, ref, request, str(error))
+    try:
+        points = _frontier(view, known, request) if tables or checkpoint_to_fit else []
+        if checkpoint_to_fit and room is not None:
+            request = _to_fit(known, request, [row.modules for row in points])
+        found = known.plan(request)
+    except UnknownModule as error:
+        raise PlanError(str(error)) from None
+    return _page(view, ref, request, known, found, points, tables)
+
+
+def _page(
+    view: ProfileView,
+    ref: RunRef,
+    request: PlanRequest,
+    known: MemoryPlanner,
+    found: MemoryPlan,
+    points: list[CheckpointRow],
+    tables: bool,
+) -> PlanPage:
+    unknown = {"joules_per_step": _NO_ENERGY}
+    step = _step(view, request, unknown)
+    batch = request.batch_size or view.profile.facts.batch_size
+    if found.capacity is None:
+        unknown["capacity_mb"] = unknown["fits"] = "the memory of the run's GPU was not recorded; pass gpu."
+    elif found.fits is None:
+        unknown["fits"] = "the GPU's memory lies within the interval of what is needed."
+    if batch is None:
+        unknown["largest_batch"] = unknown["samples_per_second"] = "the batch size was not recorded."
+    elif found.largest_batch is None:
+        unknown["largest_batch"] = "no allocation grows with the batch, or the GPU's memory is not known."
+    return PlanPage(
+        ref=ref,
+        model=header_of(view.profile).model,
+        headline=_headline(found, batch),
+        gpu=found.capacity.gpu if found.capacity else "",
+        batch_size=batch,
+        verdict=found.verdict,
+        fits=found.fits,
+        peak_allocated_mb=_mb(found.peak_allocated.value),
+        peak_reserved_mb=_mb(found.peak_reserved.value),
+        low_mb=_mb(found.peak_reserved.low),
+        high_mb=_mb(found.peak_reserved.high),
+        smallest_limit_mb=_mb(found.smallest_limit.value),
+        capacity_mb=_mb(found.capacity.least) if found.capacity else None,
+        largest_batch=found.largest_batch,
+        step_ms=_ms(step.ns) if step else None,
+        step_low_ms=_ms(step.low_ns) if step else None,
+        step_high_ms=_ms(step.high_ns) if step else None,
+        samples_per_second=_rate(step, batch),
+        joules_per_step=None,
+        unknown=unknown,
+        figures=_figures(view, request, found),
+        held=[HeldRow(_HELD[kind], _mb(size)) for kind, size in found.held.items()],
+        batches=_batches(view, known, request) if tables else [],
+        gpus=_gpus(view, known, request) if tables else [],
+        checkpoints=points if tables else [],
+        assumptions=found.assumptions,
+    )
+
+
+def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> PlanPage:
+    """The plan of a run whose memory is not known."""
+    unknown = {
+        name: why
+        for name in ("peak_allocated_mb", "peak_reserved_mb", "smallest_limit_mb", "fits", "largest_batch")
+    } | {"joules_per_step": _NO_ENERGY}
+    step = _step(view, request, unknown)
+    room = capacity(view, request.gpu, request.memory_bytes)
+    batch = request.batch_size or view.profile.facts.batch_size
+    return PlanPage(
+        ref=ref, model=header_of(view.profile).model, headline=f"Not known: {why}", gpu=room.gpu if room else "",
+        batch_size=batch, verdict="not known", fits=None, peak_allocated_mb=None, peak_reserved_mb=None, low_mb=None,
+        high_mb=None, smallest_limit_mb=None, capacity_mb=_mb(room.least) if room else None, largest_batch=None,
+        step_ms=_ms(step.ns) if step else None, step_low_ms=_ms(step.low_ns) if step else None,
+        step_high_ms=_ms(step.high_ns) if step else None, samples_per_second=_rate(step, batch), joules_per_step=None,
+        unknown=unknown, figures=[], held=[], batches=[], gpus=[], checkpoints=[], assumptions=[],
+    )  # fmt: skip
+
+
+def _headline(found: MemoryPlan, batch: int | None) -> str:
+    of = f" with batches of {batch:,}" if batch else ""
+    takes = (
+        f"tensors hold {_gb(found.peak_allocated)} GB at the peak{of}, the allocator takes {_gb(found.peak_reserved)} GB, "
+        f"and {found.smallest_limit.value / 1e9:.2f} GB would do with retries"
+    )
+    if found.capacity is None:
+        return f"{takes[0].upper()}{takes[1:]}."
+    of_gpu = f"of {found.capacity.least / 1e9:.1f} GB on the {found.capacity.gpu.removeprefix('NVIDIA ')}"
+    words = {
+        "fits": f"Fits {of_gpu}",
+        "fits with retries": f"Fits {of_gpu} only with retries, which wait for the GPU",
+        "does not fit": f"Does not fit {of_gpu}",
+        "not known": f"May fit {of_gpu}, or not: it lies within the interval",
+    }[found.verdict]
+    most = f" At most {found.largest_batch:,} samples fit." if found.largest_batch else ""
+    return f"{words}: {takes}.{most}"
+
+
+def _figures(view: ProfileView, request: PlanRequest, found: MemoryPlan) -> list[PlanFigure]:
+    changes = request.changes(view)
+    source = "replay of the recorded step against what was recorded" if not changes else (
+        f"spread of forecasts with another {', '.join(change.replace('_', ' ') for change in changes)}, "
+        "and workspaces at both ends of what they may be"
+    )
+    rows = (
+        ("peak allocated", found.peak_allocated),
+        ("peak reserved", found.peak_reserved),
+        ("smallest limit", found.smallest_limit),
+    )
+    return [PlanFigure(name, _mb(one.value), _mb(one.low), _mb(one.high), source) for name, one in rows]
+
+
+def _batches(view: ProfileView, known: MemoryPlanner, request: PlanRequest) -> list[PlanRow]:
+    """Multiples of the recorded batch on the plan's GPU."""
+    recorded = view.profile.facts.batch_size
+    if not recorded:
+        return []
+    sizes = sorted({max(1, int(recorded * factor)) for factor in _FACTORS} | {request.batch_size or recorded})
+    return [_row(view, known, replace(request, batch_size=size), largest=False) for size in sizes]
+
+
+def _gpus(view: ProfileView, known: MemoryPlanner, request: PlanRequest) -> list[PlanRow]:
+    """The configuration on GPUs of the table, with the largest batch on each."""
+    return [_row(view, known, replace(request, gpu=name, memory_bytes=None), largest=True) for name in COMMON]
+
+
+def _row(view: ProfileView, known: MemoryPlanner, request: PlanRequest, largest: bool) -> PlanRow:
+    found = known.plan(request, largest)
+    step = _step(view, request, {})
+    batch = request.batch_size or view.profile.facts.batch_size
+    return PlanRow(
+        gpu=found.capacity.gpu if found.capacity else "",
+        batch_size=batch,
+        peak_allocated_mb=_mb(found.peak_allocated.value),
+        peak_reserved_mb=_mb(found.peak_reserved.value),
+        smallest_limit_mb=_mb(found.smallest_limit.value),
+        capacity_mb=_mb(found.capacity.least) if found.capacity else None,
+        verdict=found.verdict,
+        largest_batch=found.largest_batch,
+        step_ms=_ms(step.ns) if step else None,
+        samples_per_second=_rate(step, batch),
+    )
+
+
+def _frontier(view: ProfileView, known: MemoryPlanner, request: PlanRequest) -> list[CheckpointRow]:
+    """Of the recorded step with the request's other changes."""
+    other = replace(request, checkpoint=())
+    found = frontier(view, known.changed(other), known.settings(other))
+    return [
+        CheckpointRow(
+            list(point.modules),
+            _mb(point.peak_allocated),
+            _mb(point.peak_reserved),
+            _ms(step.ns) if (step := _step(view, replace(request, checkpoint=point.modules), {})) else None,
+        )
+        for point in found
+    ]
+
+
+def _to_fit(known: MemoryPlanner, request: PlanRequest, sets: list[list[str]]) -> PlanRequest:
+    """With the first set of modules, from none on, with which it fits; the last where none does."""
+    tried = request
+    for modules in sets:
+        tried = replace(request, checkpoint=tuple(modules))
+        if known.plan(tried, largest=False).verdict == "fits":
+            break
+    return tried
+
+
+def _step(view: ProfileView, request: PlanRequest, unknown: dict[str, str]) -> StepTime | None:
+    try:
+        return step_time(view, request)
+    except NoStepTime as error:
+        unknown["step_ms"] = str(error)
+        unknown.setdefault("samples_per_second", str(error))
+        return None
+
+
+def _rate(step: StepTime | None, batch: int | None) -> float | None:
+    return round(batch * 1e9 / step.ns, 2) if step and step.ns and batch else None
+
+
+def _mb(size: float) -> float:
+    return round(size / _MB, 3)
+
+
+def _gb(figure: Bytes) -> str:
+    return f"{figure.value / 1e9:.2f}"
+
+
+def _ms(ns: float) -> float:
+    return round(ns / _MS, 4)
