@@ -81,9 +81,9 @@ def planned_memory(view: ProfileView) -> DeviceMemory:
         NoMemoryRecorded: there is none from which a step can be replayed.
     """
     gpus = [device for device in recorded_devices(view.profile) if device != CPU]
-    if not view.profile.has_gpu:
-        raise NoMemoryRecorded("the run used no GPU.")
     if not gpus:
+        if not view.profile.has_gpu:
+            raise NoMemoryRecorded("the run used no GPU.")
         raise NoMemoryRecorded("the allocator's events were not recorded: pass profile_memory=True.")
     if not len(view.profile.iterations):
         raise NoMemoryRecorded("no iteration was found.")

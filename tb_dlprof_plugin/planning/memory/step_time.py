@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
-from tb_dlprof_plugin.model.profile import CallKind, Role
+from tb_dlprof_plugin.model.profile import CallKind, Floats, Role
 from tb_dlprof_plugin.names.gpu_memory import gpu_memory
 from tb_dlprof_plugin.planning import ForecastError, forecast
 from tb_dlprof_plugin.planning.larger_batch import FACTORS, larger_batch
@@ -51,14 +51,23 @@ def step_time(view: ProfileView, request: PlanRequest) -> StepTime:
     base, changes = _base(view, request, simulated)
     if not request.checkpoint:
         return base
-    again = recomputed(view, request.checkpoint, simulated)
+    again = recomputed(view, request.checkpoint, simulated, changes[0].gpu if changes else None)
     before, after = simulated.step(changes).ns, simulated.step([*changes, again]).ns
     share = after / before if before else 1.0
     return StepTime(base.ns * share, base.low_ns * share, base.high_ns * share)
 
 
-def recomputed(view: ProfileView, modules: tuple[str, ...], simulated: Simulation) -> Change:
-    """The forward pass of modules once more, before the first launch of each one's backward pass."""
+def recomputed(
+    view: ProfileView, modules: tuple[str, ...], simulated: Simulation, gpu: Floats | None = None
+) -> Change:
+    """The forward pass of modules once more, before the first launch of each one's backward pass.
+
+    Args:
+        view: the run.
+        modules: their paths.
+        simulated: the simulation of the run.
+        gpu: remaining share of the time of each row of `Profile.launches`, after other changes.
+    """
     profile = view.profile
     launches, calls, ops = profile.launches, profile.calls, profile.ops
     own = np.array([any(inside(path, module) for module in modules) for path in profile.strings], dtype=np.bool_)
@@ -80,7 +89,8 @@ def recomputed(view: ProfileView, modules: tuple[str, ...], simulated: Simulatio
         module = next(one for one in modules if inside(path, one))
         place = first.get((int(view.launch_iteration[row]), module))
         if place is not None:
-            added[place].append(Added(host, float(launches.duration_ns[row])))
+            share = 1.0 if gpu is None else float(gpu[row])
+            added[place].append(Added(host, share * float(launches.duration_ns[row])))
     return Change(added=dict(added))
 
 
