@@ -14,7 +14,9 @@ from tb_dlprof_plugin.planning.memory.change_gradients import (
 )
 from tb_dlprof_plugin.planning.memory.change_layers import with_layers
 from tb_dlprof_plugin.planning.memory.change_optimizer import OPTIMIZERS, with_optimizer
+from tb_dlprof_plugin.planning.memory.change_precision import with_autocast
 from tb_dlprof_plugin.planning.memory.step_program import StepProgram
+from tb_dlprof_plugin.planning.target import ForecastError, target_of
 from tb_dlprof_plugin.profile_view import ProfileView
 
 
@@ -70,6 +72,11 @@ def check(view: ProfileView, request: PlanRequest) -> None:
         raise PlanError("a batch has at least one sample.")
     if request.batch_size is not None and not view.profile.facts.batch_size:
         raise PlanError("the run's own batch size was not recorded; pass batch_size= to tb_dlprof_plugin.profile.")
+    if request.precision is not None:
+        try:
+            target_of(view, request.precision)
+        except ForecastError as error:
+            raise PlanError(str(error)) from None
     if request.accumulate < 1:
         raise PlanError("an optimizer step has at least one batch.")
     if request.optimizer is not None and request.optimizer not in OPTIMIZERS:
@@ -91,7 +98,7 @@ def rewritten(view: ProfileView, program: StepProgram, request: PlanRequest) -> 
         PlanError: the parameters' sizes are not known, and the request needs them.
         UnknownModule: it names a module that made nothing.
     """
-    result = program
+    result = with_autocast(view, program) if request.precision is not None else program
     for module, count in request.layers.items():
         result = with_layers(result, module, count)
     if request.checkpoint:

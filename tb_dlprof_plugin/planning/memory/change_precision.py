@@ -1,0 +1,181 @@
+"""The step of an FP32 run under autocast to FP16 or BF16.
+
+Which ops compute in half precision and which tensors are cast is `dtype_flow`'s answer. Their results take half; a cast is an
+allocation of its own before the op. A weight's copy lives until its op's backward pass is over. A cast input is what the op
+keeps for its backward pass, so that the tensor that it was made of goes where the op alone had kept it. Parameters, their
+gradients and states stay FP32; a gradient that is computed in half precision is there twice for a moment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tb_dlprof_plugin.planning.autocast_rules import rule_of
+from tb_dlprof_plugin.planning.dtype_flow import Cast, Flow, FlowOp, flow
+from tb_dlprof_plugin.planning.memory.allocator import SMALL, rounded
+from tb_dlprof_plugin.planning.memory.event_places import Places, Rewrite, places
+from tb_dlprof_plugin.planning.memory.module_events import UnknownModule, module_events
+from tb_dlprof_plugin.planning.memory.op_shapes import OpShapes, elements
+from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepProgram
+from tb_dlprof_plugin.profile_view import ProfileView
+
+_FULL, _HALF = 4, 2
+
+
+def with_autocast(view: ProfileView, program: StepProgram) -> StepProgram:
+    """The program of an FP32 run in half precision; FP16 and BF16 take the same.
+
+    Args:
+        view: of the recording, with shapes and data types.
+        program: its step, as recorded: other changes come later.
+    """
+    return _Autocast(view, program).result()
+
+
+class _Autocast:
+    def __init__(self, view: ProfileView, program: StepProgram) -> None:
+        self._frame, self._program = view, program
+        calls = [slot.call for slot in program.slots if slot.call >= 0]
+        iterations = view.call_iteration[calls] if calls else []
+        self._flow: Flow = flow(view, max(int(max(iterations, default=0)), 0))
+        self._where: Places = places(program)
+        self._rewrite = Rewrite(program)
+        self._shapes = OpShapes(view)
+        self._by_call = {op.call: op for op in self._flow.ops}
+
+    def result(self) -> StepProgram:
+        own: dict[int, list[int]] = {}
+        for slot, one in enumerate(self._program.slots):
+            op = self._op_of(one.call)
+            if op is not None and self._where.made[slot] < self._program.backward_at:
+                own.setdefault(op.call, []).append(slot)
+                if op.half and self._is_full(one, op.call):
+                    self._halve(slot)
+            elif self._is_half_backward(one):
+                self._backward(slot)
+        for op in self._flow.ops:
+            slots = own.get(op.call)
+            if slots and op.casts:
+                self._cast_inputs(op, slots)
+        return replace(self._program, **self._rewrite.result())
+
+    def _op_of(self, call: int) -> FlowOp | None:
+        """The op that autocast decides on, around a call."""
+        while call >= 0:
+            op = self._by_call.get(call)
+            if op is not None:
+                return op
+            call = int(self._frame.call_parent[call])
+        return None
+
+    def _is_full(self, slot: Slot, call: int) -> bool:
+        """Whether an allocation of an op holds FP32 numbers; not a mask of bytes, nor a library's workspace."""
+        if slot.kind == SlotKind.TEMPORARY and not slot.batch_known:
+            return False
+        profile = self._frame.profile
+        if rule_of(profile.strings[int(profile.ops.name[profile.calls.op[call]])]) == "half":
+            # Products and convolutions make no masks.
+            return True
+        counts = {elements(shape) for shape in self._shapes.around(slot.call)}
+        as_full = any(rounded(count * _FULL) == rounded(slot.bytes) for count in counts)
+        return as_full or not any(rounded(count) == rounded(slot.bytes) for count in counts)
+
+    def _is_half_backward(self, slot: Slot) -> bool:
+        if slot.call < 0 or slot.kind == SlotKind.OPTIMIZER:
+            return False
+        profile, top = self._frame.profile, int(self._frame.call_top[slot.call])
+        op = int(profile.calls.op[top if top >= 0 else slot.call])
+        return self._flow.backward_half.get((int(profile.ops.module[op]), int(profile.ops.op_type[op])), False)
+
+    def _halve(self, slot: int) -> None:
+        one = self._rewrite.slots[slot]
+        self._rewrite.slots[slot] = replace(one, bytes=max(one.bytes // 2, 1))
+
+    def _backward(self, slot: int) -> None:
+        one, made = self._program.slots[slot], self._where.made[slot]
+        if made < self._program.backward_at:
+            return
+        if one.kind == SlotKind.GRADIENT:
+            half = self._new(replace(one, bytes=max(one.bytes // 2, 1), kind=SlotKind.TEMPORARY))
+            self._rewrite.put(made, [half + 1])
+            self._rewrite.put(made + 1, [-half - 1])
+        elif one.kind != SlotKind.TEMPORARY or one.batch_known:
+            self._halve(slot)
+
+    def _cast_inputs(self, op: FlowOp, slots: list[int]) -> None:
+        first = min(self._where.made[slot] for slot in slots)
+        last = max(self._where.made[slot] for slot in slots)
+        module = self._program.slots[slots[0]].module
+        end = self._backward_end(module)
+        for cast in op.casts:
+            new = self._new(
+                Slot(
+                    cast.elements * (_HALF if op.half else _FULL),
+                    SlotKind.ACTIVATION,
+                    op.call,
+                    module,
+                    batch=0.0 if cast.parameter else 1.0,
+                )
+            )
+            self._rewrite.put(first, [new + 1])
+            if cast.differentiated and not cast.parameter:
+                self._cast_gradient(cast, op, module, end)
+            source = None if cast.parameter else self._source(cast, first, op.half)
+            freed = end if source is None else self._where.freed[source]
+            if source is not None and self._program.backward_at <= freed < end:
+                # The op alone had kept it.
+                self._rewrite.drop(freed)
+                self._rewrite.put(last + 1, [-source - 1])
+                self._rewrite.put(freed, [-new - 1])
+            else:
+                self._rewrite.put(end, [-new - 1])
+
+    def _cast_gradient(self, cast: Cast, op: FlowOp, module: str, end: int) -> None:
+        """The gradient of a cast input is cast back where the op's backward pass ends."""
+        size = rounded(cast.elements * _FULL)
+        found = [
+            slot
+            for slot, one in enumerate(self._program.slots)
+            if self._program.backward_at <= self._where.made[slot] < end <= self._where.freed[slot]
+            and one.module == module
+            and rounded(one.bytes) == size
+        ]
+        if not found:
+            return
+        slot, back = found[-1], _FULL if op.half else _HALF
+        new = self._new(Slot(cast.elements * back, SlotKind.BACKWARD, op.call, module, batch=1.0))
+        freed = self._where.freed[slot]
+        self._rewrite.put(end, [new + 1, -slot - 1])
+        self._rewrite.drop(freed)
+        self._rewrite.put(freed, [-new - 1])
+
+    def _source(self, cast: Cast, before: int, half: bool) -> int | None:
+        """The slot that a cast reads: the last one of its size that is there."""
+        if cast.elements * _HALF <= SMALL:
+            return None
+        size = rounded(cast.elements * _FULL)
+        found = [
+            slot
+            for slot, one in enumerate(self._program.slots)
+            if self._where.made[slot] < before < self._where.freed[slot] and rounded(one.bytes) == size
+        ]
+        return max(found, key=lambda slot: self._where.made[slot], default=None)
+
+    def _backward_end(self, module: str) -> int:
+        """Index behind the backward pass of a module, of the forward pass where it has none."""
+        try:
+            own = module_events(self._program, self._where, module) if module else None
+        except UnknownModule:
+            own = None
+        if own is None or own.backward_last < own.backward_first:
+            return self._program.backward_at
+        # Up to the next allocation: what comes before it frees what this one has used.
+        events = self._program.events
+        end = own.backward_last + 1
+        while end < len(events) and events[end] < 0:
+            end += 1
+        return end
+
+    def _new(self, slot: Slot) -> int:
+        self._rewrite.slots.append(slot)
+        return len(self._rewrite.slots) - 1
