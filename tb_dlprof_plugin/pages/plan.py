@@ -12,6 +12,7 @@ import msgspec
 
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
 from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
 from tb_dlprof_plugin.planning.memory.capacity import capacity
 from tb_dlprof_plugin.planning.memory.frontier import frontier
 from tb_dlprof_plugin.planning.memory.module_events import UnknownModule
@@ -27,6 +28,7 @@ _MB = 1e6
 _MS = 1e6
 _FACTORS = (0.25, 0.5, 1, 2, 4, 8, 16)
 _NO_ENERGY = "the energy of the GPU was not recorded."
+_LINE = "The largest batch lies on the line through what tensors hold at the peak and between two steps."
 _HELD = {
     HeldKind.PARAMETER: "parameters",
     HeldKind.BUFFER: "buffers",
@@ -237,13 +239,19 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
     step = _step(view, request, unknown)
     room = capacity(view, request.gpu, request.memory_bytes)
     batch = request.batch_size or view.profile.facts.batch_size
+    # Without the events the line through two recorded figures still says how the recorded configuration grows.
+    line = batch_that_fits(view, view.selection(), 1.0) if request == PlanRequest() else None
+    if line is not None:
+        del unknown["largest_batch"], unknown["peak_allocated_mb"]
     return PlanPage(
         ref=ref, model=header_of(view.profile).model, headline=f"Not known: {why}", gpu=room.gpu if room else "",
-        batch_size=batch, verdict="not known", fits=None, peak_allocated_mb=None, peak_reserved_mb=None, low_mb=None,
-        high_mb=None, smallest_limit_mb=None, capacity_mb=_mb(room.least) if room else None, largest_batch=None,
+        batch_size=batch, verdict="not known", fits=None, peak_allocated_mb=_mb(line.peak) if line else None,
+        peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,
+        capacity_mb=_mb(room.least) if room else None, largest_batch=line.samples if line else None,
         step_ms=_ms(step.ns) if step else None, step_low_ms=_ms(step.low_ns) if step else None,
         step_high_ms=_ms(step.high_ns) if step else None, samples_per_second=_rate(step, batch), joules_per_step=None,
-        unknown=unknown, figures=[], held=[], batches=[], gpus=[], checkpoints=[], assumptions=[],
+        unknown=unknown, figures=[], held=[], batches=[], gpus=[], checkpoints=[],
+        assumptions=[_LINE] if line else [],
     )  # fmt: skip
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tb_dlprof_plugin.advice import thresholds
 from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Reference, Silent
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.metrics.iterations import percent
-from tb_dlprof_plugin.metrics.memory import CPU, DeviceMemory, recorded_devices
 from tb_dlprof_plugin.planning.larger_batch import FACTORS, LargerBatch, larger_batch
+from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
 from tb_dlprof_plugin.profile_view import ProfileView
 
 RULE = Rule(
@@ -35,37 +33,22 @@ RULE = Rule(
 )
 
 
-@dataclass(frozen=True)
-class _Memory:
-    """Bytes: at the peak, of it independent of the batch (0 where unknown), and what the process could hold."""
-
-    peak: int
-    steady: int
-    available: int
-
-    @property
-    def largest_factor(self) -> float:
-        """Times the batch that fits."""
-        room = thresholds.MEMORY_TO_FILL_PERCENT / 100 * self.available - self.steady
-        return room / max(self.peak - self.steady, 1)
-
-
 def check(context: RuleContext) -> Finding | Silent:
     """Fires where a batch that fits would train `BATCH_GAIN` times as many samples a second, at the least."""
     if not context.profile.has_gpu:
         return Silent("The run used no GPU.", applicable=False)
     batch = context.facts.batch_size
-    memory = _memory(context)
+    memory = batch_that_fits(context.view, context.selection, thresholds.MEMORY_TO_FILL_PERCENT / 100)
     if not batch or memory is None:
         what = "The batch size" if not batch else "The GPU's memory"
         return Silent(f"{what} was not recorded.", applicable=False)
     used = 100 * memory.peak / memory.available
     held = f"{memory.peak / 2**30:.1f} of {memory.available / 2**30:.0f} GiB of GPU memory are used at the peak"
-    if memory.largest_factor < FACTORS[1]:
+    if memory.samples < FACTORS[1] * batch:
         return Silent(f"{held}: a batch twice as large would not fit.")
     known = context.simulation.estimate
     larger = larger_batch(context.view, context.selection, known.ns)
-    index = _best(larger, memory.largest_factor)
+    index = _best(larger, memory.samples / batch)
     least, most = larger.gain(index)
     if index == 0 or least < thresholds.BATCH_GAIN:
         tried = larger.gain(1)[0]
@@ -75,7 +58,7 @@ def check(context: RuleContext) -> Finding | Silent:
     factor = FACTORS[index]
     rate = batch * 1e9 / known.ns
     times = f"{least:.1f}" if round(least, 1) == round(most, 1) else f"{least:.1f} to {most:.1f}"
-    fits = _two_digits(int(batch * memory.largest_factor))
+    fits = _two_digits(memory.samples)
     idle = context.idle_ns
     return RULE.finding(
         title=f"A batch of {batch * factor} instead of {batch} would train {times} times as many samples a second",
@@ -129,25 +112,3 @@ def _two_digits(number: int) -> int:
     """Rounded down: more would claim to know the memory of each sample."""
     unit = int(10 ** max(len(str(number)) - 2, 0))
     return number // unit * unit
-
-
-def _memory(context: RuleContext) -> _Memory | None:
-    facts, profile = context.facts, context.profile
-    used = profile.iterations.gpu_ids
-    total = next((gpu.memory_bytes for gpu in profile.system.gpus if gpu.id in used), None)
-    available = facts.available_memory_bytes or total
-    peak = _recorded_peak(context) or facts.peak_memory_allocated_bytes
-    if not peak or not available:
-        return None
-    # What stays between steps is taken for 0 where it is unknown: then too few samples seem to fit, not too many.
-    return _Memory(peak, min(facts.steady_memory_bytes or 0, peak), available)
-
-
-def _recorded_peak(context: RuleContext) -> int | None:
-    gpus = [device for device in recorded_devices(context.profile) if device != CPU]
-    peaks = []
-    for device in gpus:
-        memory = DeviceMemory(context.view, device)
-        if memory.has_totals:
-            peaks.append(memory.peak(memory.window(context.selection.first, context.selection.last)).allocated)
-    return max(peaks, default=None)
