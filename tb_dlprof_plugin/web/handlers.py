@@ -18,6 +18,7 @@ from tb_dlprof_plugin.pages.kernels import KernelsPage, kernels_of, kernels_page
 from tb_dlprof_plugin.pages.key_nodes import KeyNodesPage, key_nodes_page
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
 from tb_dlprof_plugin.pages.ops import OpDetail, op_detail
+from tb_dlprof_plugin.pages.plan import PlanPage, plan_page
 from tb_dlprof_plugin.pages.related import Related, related
 from tb_dlprof_plugin.pages.run_index import RunIndex
 from tb_dlprof_plugin.pages.runs import ManyRunsPage, many_runs_page
@@ -26,6 +27,7 @@ from tb_dlprof_plugin.pages.sweep import SweepChoice, SweepError, SweepPage, swe
 from tb_dlprof_plugin.pages.timeline import chunk, event, matches, page
 from tb_dlprof_plugin.pages.trace_links import TraceLinks, no_trace_links, trace_links
 from tb_dlprof_plugin.planning import ForecastError
+from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
 from tb_dlprof_plugin.readers.trace_names import is_copy
 from tb_dlprof_plugin.reports.page import ReportPage, report_page
 from tb_dlprof_plugin.reports.registry import REPORTS
@@ -70,6 +72,23 @@ def memory(runs: OpenRuns, query: q.MemoryQuery) -> MemoryPage:
         return memory_page(view, ref, selection, query.device)
     except KeyError:
         raise RequestError(404, f"Run {ref.run!r} holds no memory of device {query.device!r}.") from None
+
+
+def plan(runs: OpenRuns, query: q.PlanQuery) -> PlanPage:
+    """What fits."""
+    view, ref, _ = runs.profile(query)
+    chosen = query.checkpoint or ""
+    request = PlanRequest(
+        batch_size=query.batch_size,
+        precision=query.precision,
+        optimizer=query.optimizer,
+        checkpoint=() if chosen in ("", "auto") else tuple(chosen.split(",")),
+        gpu=query.gpu,
+    )
+    try:
+        return plan_page(view, ref, request, checkpoint_to_fit=chosen == "auto")
+    except PlanError as error:
+        raise RequestError(404, f"Run {ref.run!r}: {error}") from None
 
 
 def advice(runs: OpenRuns, query: q.AdviceQuery) -> AdvicePage:

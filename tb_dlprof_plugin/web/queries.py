@@ -115,6 +115,17 @@ class AdviceQuery(RangeQuery, frozen=True, kw_only=True):
     set_aside: str = ""
 
 
+class PlanQuery(RangeQuery, frozen=True, kw_only=True):
+    """Another configuration: what is left out is as recorded. ``precision`` is "fp16" or "bf16", ``checkpoint`` "auto" or
+    paths of modules with commas between."""
+
+    batch_size: int | None = None
+    precision: Literal["fp16", "bf16"] | None = None
+    optimizer: Text | None = None
+    checkpoint: Text | None = None
+    gpu: Text | None = None
+
+
 class ForecastQuery(RangeQuery, frozen=True, kw_only=True):
     """Another precision ("tf32", "fp16" or "bf16"); batch size and GPU are by default the run's own."""
 

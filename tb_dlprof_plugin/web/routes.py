@@ -113,6 +113,13 @@ _ALL = (
         query="MemoryQuery",
         handler="memory",
     ),
+    Route(
+        "plan",
+        "what a training takes of a GPU's memory in another configuration, and what fits",
+        page="pages.plan:what_fits",
+        query="PlanQuery",
+        handler="plan",
+    ),
     Route("key_nodes", "ops that could be the key node", query="ProfileQuery", handler="key_nodes", in_file="never"),
     Route(
         "search",

@@ -17,6 +17,7 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 
 Verdict = Literal["fits", "fits with retries", "does not fit", "not known"]
 _MOST_SAMPLES = 1 << 24
+_MOST_KEPT = 256
 _ENDS: tuple[Bound, ...] = ("low", "high")
 
 
@@ -61,6 +62,14 @@ class MemoryPlan:
         return self.verdict != "does not fit"
 
 
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    allocated: Bytes
+    reserved: Bytes
+    limit: Bytes
+    held: dict[HeldKind, int]
+
+
 class MemoryPlanner:
     """Plans of one recorded run.
 
@@ -79,6 +88,7 @@ class MemoryPlanner:
         except (NoMemoryRecorded, UnknownAllocator) as error:
             raise PlanError(str(error)) from None
         memory, self.recorded = planned_memory(view), needs(self.program, self._settings)
+        self._known: dict[str, _Figures] = {}
         self._off = abs(self.recorded.peak_allocated / max(int(memory.allocated.max()), 1) - 1)
 
     def plan(self, request: PlanRequest, largest: bool = True) -> MemoryPlan:
@@ -95,10 +105,33 @@ class MemoryPlanner:
         """
         check(self._frame, request)
         room = capacity(self._frame, request.gpu, request.memory_bytes)
+        found = self._figures_of(request)
+        return MemoryPlan(
+            peak_allocated=found.allocated,
+            peak_reserved=found.reserved,
+            smallest_limit=found.limit,
+            held=found.held,
+            capacity=room,
+            verdict=_verdict(found.reserved, found.limit, room),
+            largest_batch=self.largest_batch(request, room) if largest and room is not None else None,
+            assumptions=self._assumptions(request, room),
+        )
+
+    def _figures_of(self, request: PlanRequest) -> _Figures:
+        """What a configuration takes, whatever the GPU; the last ones are kept."""
+        key = repr(replace(request, gpu=None, memory_bytes=None))
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MOST_KEPT:
+                self._known = {}
+            found = self._known[key] = self._replayed(request)
+        return found
+
+    def _replayed(self, request: PlanRequest) -> _Figures:
         base, settings = rewritten(self._frame, self.program, request), self.settings(request)
         ratio, spread = batch_ratio(self._frame, request), spread_of(request.changes(self._frame))
         program = with_batch(base, ratio)
-        found = self.recorded if request == PlanRequest() else needs(program, settings)
+        found = needs(program, settings) if request.changes(self._frame) else self.recorded
         ends = [found]
         if ratio != 1 and not all(slot.batch_known for slot in base.slots):
             ends += [_scaled(found, replay(with_batch(base, ratio, bound), settings)) for bound in _ENDS]
@@ -111,18 +144,11 @@ class MemoryPlanner:
         allocated = with_interval("peak_allocated", spread.allocated)
         reserved = with_interval("peak_reserved", spread.reserved)
         limit = with_interval("smallest_limit", spread.reserved)
+        # No limit is below what tensors hold.
         limit = replace(limit, low=min(max(limit.low, allocated.low), limit.value))
         reserved = replace(reserved, low=min(max(reserved.low, allocated.low), reserved.value))
-        return MemoryPlan(
-            peak_allocated=allocated,
-            peak_reserved=reserved,
-            smallest_limit=limit,
-            held={kind: size for kind in HeldKind if (size := _held(program, kind))},
-            capacity=room,
-            verdict=_verdict(reserved, limit, room),
-            largest_batch=self.largest_batch(request, room) if largest and room is not None else None,
-            assumptions=self._assumptions(request, room),
-        )
+        held = {kind: size for kind in HeldKind if (size := _held(program, kind))}
+        return _Figures(allocated, reserved, limit, held)
 
     def changed(self, request: PlanRequest) -> StepProgram:
         """The step in a configuration.
@@ -149,14 +175,27 @@ class MemoryPlanner:
         spread = spread_of(["batch_size"]).allocated
         limit = int(room.least / (1 + spread + self._off))
 
+        if not any(slot.batch for slot in base.slots):
+            return None
+
         def runs(batch: int) -> bool:
             return runs_under(with_batch(base, batch / recorded), settings, limit)
 
-        if not any(slot.batch for slot in base.slots):
-            return None
-        works, fails = 0, 1
-        while fails < _MOST_SAMPLES and runs(fails):
-            works, fails = fails, fails * 4
+        # What tensors hold grows nearly in a line: it says where to look.
+        one, two = (replay(with_batch(base, ratio), settings).peak_allocated for ratio in (1.0, 2.0))
+        guess = max(1, min(_MOST_SAMPLES, int(recorded * (1 + (limit - one) / max(two - one, 1)))))
+        works, fails = 0, 0
+        step = max(1, guess // 32)
+        if runs(guess):
+            works, fails = guess, guess + step
+            while fails < _MOST_SAMPLES and runs(fails):
+                works, step = fails, 2 * step
+                fails += step
+        else:
+            works, fails = max(guess - step, 0), guess
+            while works and not runs(works):
+                fails, step = works, 2 * step
+                works = max(works - step, 0)
         # To 1 %, which is less than the forecast is sure of.
         while fails - works > max(1, works // 100):
             middle = (works + fails) // 2
