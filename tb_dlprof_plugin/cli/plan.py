@@ -12,6 +12,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Cycle, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, print_page, print_table
+from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.pages.plan import PlanPage, PlanRow, plan_page
 from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
 
@@ -105,9 +106,9 @@ def _print_text(page: PlanPage) -> None:
     typer.echo(f"{page.headline}\n")
     if page.figures:
         print_table(
-            (("memory", "left"), ("MB", "right"), ("at least", "right"), ("at most", "right")),
-            [(row.name, _mb(row.mb), _mb(row.low_mb), _mb(row.high_mb)) for row in page.figures]
-            + [(f"held: {row.kind}", _mb(row.mb), "", "") for row in page.held],
+            (("memory", "left"), ("likely", "right"), ("at least", "right"), ("at most", "right")),
+            [(row.name, _size(row.mb), _size(row.low_mb), _size(row.high_mb)) for row in page.figures]
+            + [(f"held: {row.kind}", _size(row.mb), "", "") for row in page.held],
         )
         typer.echo("")
     if page.step_ms is not None:
@@ -118,12 +119,12 @@ def _print_text(page: PlanPage) -> None:
             _print_rows(title, rows)
     if len(page.checkpoints) > 1:
         print_table(
-            (("checkpointed", "left"), ("peak MB", "right"), ("reserved MB", "right"), ("step", "right")),
+            (("checkpointed", "left"), ("peak", "right"), ("reserved", "right"), ("step", "right")),
             [
                 (
                     f"{len(row.modules)}: + {row.modules[-1]}" if row.modules else "none",
-                    _mb(row.peak_allocated_mb),
-                    _mb(row.peak_reserved_mb),
+                    _size(row.peak_allocated_mb),
+                    _size(row.peak_reserved_mb),
                     UNKNOWN if row.step_ms is None else f"{row.step_ms:.2f} ms",
                 )
                 for row in page.checkpoints
@@ -140,10 +141,10 @@ def _print_rows(title: str, rows: list[PlanRow]) -> None:
     print_table(
         (
             (title, "left"),
-            ("peak MB", "right"),
-            ("reserved MB", "right"),
-            ("least MB", "right"),
-            ("of MB", "right"),
+            ("peak", "right"),
+            ("reserved", "right"),
+            ("least", "right"),
+            ("of", "right"),
             ("verdict", "left"),
             ("largest batch", "right"),
             ("step", "right"),
@@ -152,10 +153,10 @@ def _print_rows(title: str, rows: list[PlanRow]) -> None:
         [
             (
                 f"{row.batch_size:,}" if title == "batch" and row.batch_size else row.gpu,
-                _mb(row.peak_allocated_mb),
-                _mb(row.peak_reserved_mb),
-                _mb(row.smallest_limit_mb),
-                _mb(row.capacity_mb),
+                _size(row.peak_allocated_mb),
+                _size(row.peak_reserved_mb),
+                _size(row.smallest_limit_mb),
+                _size(row.capacity_mb),
                 row.verdict,
                 "" if row.largest_batch is None else f"{row.largest_batch:,}",
                 UNKNOWN if row.step_ms is None else f"{row.step_ms:.2f} ms",
@@ -167,5 +168,5 @@ def _print_rows(title: str, rows: list[PlanRow]) -> None:
     typer.echo("")
 
 
-def _mb(value: float | None) -> str:
-    return UNKNOWN if value is None else f"{value:,.0f}"
+def _size(mb: float | None) -> str:
+    return UNKNOWN if mb is None else byte_size(mb * 1e6)

@@ -11,6 +11,8 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
+from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
 from tb_dlprof_plugin.planning.memory.capacity import capacity
@@ -46,14 +48,24 @@ class PlanFigure(msgspec.Struct, frozen=True):
     mb: float
     low_mb: float
     high_mb: float
-    source: str
+    source: Annotated[
+        str,
+        Definition(
+            "planInterval",
+            "The likely figure, and what it lies between: the error of the replay of the recorded step, the spread of "
+            "forecasts of this kind of change, and workspaces at both ends of what they may be.",
+        ),
+    ]
 
 
 class HeldRow(msgspec.Struct, frozen=True):
     """What is held between two steps, by kind."""
 
     kind: str
-    mb: float
+    mb: Annotated[
+        float,
+        Definition("planHeld", "Memory that stays from step to step, as asked for; gradients are freed where they can."),
+    ]
 
 
 class PlanRow(msgspec.Struct, frozen=True):
@@ -62,22 +74,46 @@ class PlanRow(msgspec.Struct, frozen=True):
     ``verdict`` is "fits", "fits with retries", "does not fit" or "not known".
     """
 
-    gpu: str
-    batch_size: int | None
+    gpu: Annotated[
+        str,
+        Definition(
+            "planGpu",
+            "With the memory of its data sheet, less what error correction and a CUDA context may take; kernels may use "
+            "other workspaces there.",
+        ),
+    ]
+    batch_size: Annotated[int | None, Definition("planBatch", "Samples of one forward pass.")]
     peak_allocated_mb: float | None
     peak_reserved_mb: float | None
     smallest_limit_mb: float | None
     capacity_mb: float | None
-    verdict: str
+    verdict: Annotated[
+        str,
+        Definition(
+            "planVerdict",
+            "Whether it fits: where even the upper end of reserved memory does, where the upper end of the smallest limit "
+            "does (with retries), not where the lower end of that does not; else it is not known.",
+        ),
+    ]
     largest_batch: int | None
-    step_ms: float | None
-    samples_per_second: float | None
+    step_ms: Annotated[
+        float | None,
+        Definition("planStep", "The step without the profiler, forecast by the simulation; unknown where it cannot be."),
+    ]
+    samples_per_second: Annotated[float | None, Definition("planRate", "The batch size over the step time.")]
 
 
 class CheckpointRow(msgspec.Struct, frozen=True):
     """A set of modules under activation checkpointing: memory against time."""
 
-    modules: list[str]
+    modules: Annotated[
+        list[str],
+        Definition(
+            "planCheckpoints",
+            "Modules whose forward pass is computed again before their backward pass, in place of keeping what it made. "
+            "Each row adds the module that keeps most bytes per time of its forward pass.",
+        ),
+    ]
     peak_allocated_mb: float
     peak_reserved_mb: float
     step_ms: float | None
@@ -93,6 +129,7 @@ class PlanPage(msgspec.Struct, frozen=True):
     ref: RunRef
     model: str
     headline: str
+    range: SelectedRange
     gpu: str
     batch_size: int | None
     verdict: str
@@ -204,6 +241,7 @@ def _page(
         ref=ref,
         model=header_of(view.profile).model,
         headline=_headline(found, batch),
+        range=selected_range(view, view.selection()),
         gpu=found.capacity.gpu if found.capacity else "",
         batch_size=batch,
         verdict=found.verdict,
@@ -244,7 +282,8 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
     if line is not None:
         del unknown["largest_batch"], unknown["peak_allocated_mb"]
     return PlanPage(
-        ref=ref, model=header_of(view.profile).model, headline=f"Not known: {why}", gpu=room.gpu if room else "",
+        ref=ref, model=header_of(view.profile).model, headline=f"Not known: {why}",
+        range=selected_range(view, view.selection()), gpu=room.gpu if room else "",
         batch_size=batch, verdict="not known", fits=None, peak_allocated_mb=_mb(line.peak) if line else None,
         peak_reserved_mb=None, low_mb=None, high_mb=None, smallest_limit_mb=None,
         capacity_mb=_mb(room.least) if room else None, largest_batch=line.samples if line else None,
@@ -258,12 +297,12 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
 def _headline(found: MemoryPlan, batch: int | None) -> str:
     of = f" with batches of {batch:,}" if batch else ""
     takes = (
-        f"tensors hold {_gb(found.peak_allocated)} GB at the peak{of}, the allocator takes {_gb(found.peak_reserved)} GB, "
-        f"and {found.smallest_limit.value / 1e9:.2f} GB would do with retries"
+        f"tensors hold {_size(found.peak_allocated)} at the peak{of}, the allocator takes {_size(found.peak_reserved)}, "
+        f"and {_size(found.smallest_limit)} would do with retries"
     )
     if found.capacity is None:
         return f"{takes[0].upper()}{takes[1:]}."
-    of_gpu = f"of {found.capacity.least / 1e9:.1f} GB on the {found.capacity.gpu.removeprefix('NVIDIA ')}"
+    of_gpu = f"into {byte_size(found.capacity.least)} of the {found.capacity.gpu.removeprefix('NVIDIA ')}"
     words = {
         "fits": f"Fits {of_gpu}",
         "fits with retries": f"Fits {of_gpu} only with retries, which wait for the GPU",
@@ -362,8 +401,8 @@ def _mb(size: float) -> float:
     return round(size / _MB, 3)
 
 
-def _gb(figure: Bytes) -> str:
-    return f"{figure.value / 1e9:.2f}"
+def _size(figure: Bytes) -> str:
+    return byte_size(figure.value)
 
 
 def _ms(ns: float) -> float:

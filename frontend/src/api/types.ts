@@ -1386,6 +1386,83 @@ export interface MemoryPage {
   notes: string[];
 }
 
+/** A figure with its interval; `source` says what the interval comes from. */
+export interface PlanFigure {
+  name: string;
+  mb: number;
+  low_mb: number;
+  high_mb: number;
+  source: string;
+}
+
+/** What is held between two steps, by kind. */
+export interface HeldRow {
+  kind: string;
+  mb: number;
+}
+
+/**
+ * One configuration of the tables: a batch size on the run's GPU, or the plan's batch size on another GPU.
+ *
+ * `verdict` is "fits", "fits with retries", "does not fit" or "not known".
+ */
+export interface PlanRow {
+  gpu: string;
+  batch_size: number | null;
+  peak_allocated_mb: number | null;
+  peak_reserved_mb: number | null;
+  smallest_limit_mb: number | null;
+  capacity_mb: number | null;
+  verdict: string;
+  largest_batch: number | null;
+  step_ms: number | null;
+  samples_per_second: number | null;
+}
+
+/** A set of modules under activation checkpointing: memory against time. */
+export interface CheckpointRow {
+  modules: string[];
+  peak_allocated_mb: number;
+  peak_reserved_mb: number;
+  step_ms: number | null;
+}
+
+/**
+ * The plan of one configuration, and the tables around it: batch sizes, GPUs, sets of checkpoints.
+ *
+ * `low_mb` and `high_mb` are the ends of `peak_reserved_mb`; `figures` has all intervals. `unknown` has the
+ * reason for each figure that is None, by its name.
+ */
+export interface PlanPage {
+  ref: RunRef;
+  model: string;
+  headline: string;
+  range: SelectedRange;
+  gpu: string;
+  batch_size: number | null;
+  verdict: string;
+  fits: boolean | null;
+  peak_allocated_mb: number | null;
+  peak_reserved_mb: number | null;
+  low_mb: number | null;
+  high_mb: number | null;
+  smallest_limit_mb: number | null;
+  capacity_mb: number | null;
+  largest_batch: number | null;
+  step_ms: number | null;
+  step_low_ms: number | null;
+  step_high_ms: number | null;
+  samples_per_second: number | null;
+  joules_per_step: number | null;
+  unknown: Record<string, string>;
+  figures: PlanFigure[];
+  held: HeldRow[];
+  batches: PlanRow[];
+  gpus: PlanRow[];
+  checkpoints: CheckpointRow[];
+  assumptions: string[];
+}
+
 /**
  * An op that is called once a step, or nearly; `calls` in the whole recording.
  *
@@ -2259,6 +2336,8 @@ export interface Routes {
   roofline: RooflinePage;
   /** Memory of a device over time. */
   memory: MemoryPage;
+  /** What a training takes of a GPU's memory in another configuration, and what fits. */
+  plan: PlanPage;
   /** Ops that could be the key node. */
   key_nodes: KeyNodesPage;
   /** Ops, kernels, modules, rules and reports with these words in their names. */
@@ -2354,6 +2433,18 @@ export interface MemoryQuery extends RangeQuery {
   device?: string | null;
 }
 
+/**
+ * Another configuration: what is left out is as recorded. `precision` is "fp16" or "bf16", `checkpoint` "auto" or
+ * paths of modules with commas between.
+ */
+export interface PlanQuery extends RangeQuery {
+  batch_size?: number | null;
+  precision?: "bf16" | "fp16" | null;
+  optimizer?: string | null;
+  checkpoint?: string | null;
+  gpu?: string | null;
+}
+
 /** Words in names. */
 export interface SearchQuery extends RangeQuery {
   text?: string | null;
@@ -2428,6 +2519,7 @@ export interface Queries {
   tensor_cores: RangeQuery;
   roofline: RangeQuery;
   memory: MemoryQuery;
+  plan: PlanQuery;
   key_nodes: ProfileQuery;
   search: SearchQuery;
   related: RelatedQuery;
@@ -2445,4 +2537,4 @@ export interface Queries {
 }
 
 /** The pages of one run and a range, by their names in the address. */
-export type RunPage = "overview" | "ops" | "op_types" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "advice" | "trust";
+export type RunPage = "overview" | "ops" | "op_types" | "modules" | "kernels" | "launches" | "timeline" | "tensor_cores" | "roofline" | "memory" | "plan" | "advice" | "trust";

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { formatNs } from "../format/duration";
 import * as fixtures from "../testing/fixtures";
 import { memory, memoryNotAttributed, memoryNotRecorded } from "../testing/memory";
+import { plan } from "../testing/plan";
 import { roofline } from "../testing/roofline";
 import { App } from "./App";
 
@@ -16,6 +17,7 @@ const ANSWERS: Record<string, unknown> = {
   tensor_cores: fixtures.tensorCores,
   roofline,
   memory,
+  plan,
   advice: fixtures.advice,
   forecast: fixtures.forecast,
   compare: fixtures.compare,
@@ -90,7 +92,7 @@ afterEach(() => {
 });
 
 describe("each page draws its answer", () => {
-  it.each(["overview", "ops", "kernels", "tensor_cores", "roofline", "memory", "advice"])(
+  it.each(["overview", "ops", "kernels", "tensor_cores", "roofline", "memory", "plan", "advice"])(
     "%s says whether the recording can be trusted",
     async (page) => {
       await open(hash({ page }));
@@ -369,6 +371,26 @@ describe("each page draws its answer", () => {
     expect(rows[1]?.textContent).toContain("unknown");
     await click(rows[0] as HTMLElement);
     expect(window.location.hash).toContain("p.tb_dlprof.op=conv1f");
+  });
+
+  it("What fits: a batch size and a GPU are links to their plan, and the reasons stand below", async () => {
+    await open(hash({ page: "plan", run: "resnet50/fp32" }));
+    expect(byId("plan-limit")?.textContent).toContain("3.47 GiB");
+    expect(byId("plan-notes")?.textContent).toContain("the energy of the GPU was not recorded");
+    const batches = [...byId("plan-batches")!.querySelectorAll("tbody tr")];
+    expect(batches[1]?.textContent).toContain("unknown");
+    await click(batches[1] as HTMLElement);
+    expect(window.location.hash).toContain("p.tb_dlprof.batch=128");
+    expect(asked[asked.length - 1]?.searchParams.get("batch_size")).toBe("128");
+    await choose("plan-gpu", "L4");
+    expect(asked[asked.length - 1]?.searchParams.get("gpu")).toBe("L4");
+  });
+
+  it("What fits, of a run without memory, says how to record it", async () => {
+    const without = { ...plan, figures: [], peak_reserved_mb: null, headline: "Not known: no events." };
+    await open(hash({ page: "plan", run: "resnet50/fp32" }), { ...ANSWERS, plan: without });
+    expect(root.textContent).toContain("profile_memory=True");
+    expect(byId("plan-reserved")?.textContent).toContain("unknown");
   });
 
   it("shows sums per step, or by a click in the header as totals; a place without sums has no switch", async () => {

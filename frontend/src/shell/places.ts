@@ -63,7 +63,7 @@ export const PLACES: readonly Place[] = [
     ],
   },
   { id: "timeline", title: "Timeline", views: [pageView("timeline")] },
-  { id: "memory", title: "Memory", views: [pageView("memory")] },
+  { id: "memory", title: "Memory", views: [pageView("memory"), pageView("plan")] },
   {
     id: "compare",
     title: "Compare",

@@ -19,6 +19,15 @@ import { KernelsPage } from "../views/kernels/KernelsPage";
 import { LaunchesPage } from "../views/launches/LaunchesPage";
 import { MemoryPage } from "../views/memory/MemoryPage";
 import { deviceParam, MEMORY_PARAMS } from "../views/memory/params";
+import {
+  batchParam,
+  checkpointParam,
+  gpuParam,
+  optimizerParam,
+  PLAN_PARAMS,
+  precisionParam,
+} from "../views/plan/params";
+import { PlanPage } from "../views/plan/PlanPage";
 import { ModulesPage } from "../views/modules/ModulesPage";
 import { OpTypesPage } from "../views/op_types/OpTypesPage";
 import { opTypesTable } from "../views/op_types/params";
@@ -168,6 +177,23 @@ export const ROUTES: Record<Page, PageRoute> = {
     params: MEMORY_PARAMS,
     query: { route: "memory", own: () => ({ device: deviceParam.value }) },
     component: MemoryPage,
+  },
+  plan: {
+    title: "What fits",
+    question: "What else would fit into the memory?",
+    key: "w",
+    params: PLAN_PARAMS,
+    query: {
+      route: "plan",
+      own: () => ({
+        batch_size: batchParam.value,
+        precision: precisionParam.value || null,
+        optimizer: optimizerParam.value,
+        checkpoint: checkpointParam.value,
+        gpu: gpuParam.value,
+      }),
+    },
+    component: PlanPage,
   },
   advice: {
     title: "Advice",

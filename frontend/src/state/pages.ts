@@ -12,6 +12,7 @@ export const PAGES = [
   "tensor_cores",
   "roofline",
   "memory",
+  "plan",
   "advice",
   "reports",
   "compare",

@@ -90,6 +90,11 @@ export interface Interfaces {
   MemoryGroup: types.MemoryGroup;
   MemoryAllocation: types.MemoryAllocation;
   MemoryPage: types.MemoryPage;
+  PlanFigure: types.PlanFigure;
+  HeldRow: types.HeldRow;
+  PlanRow: types.PlanRow;
+  CheckpointRow: types.CheckpointRow;
+  PlanPage: types.PlanPage;
   KeyNodeCandidate: types.KeyNodeCandidate;
   KeyNodesPage: types.KeyNodesPage;
   SearchHit: types.SearchHit;
@@ -1459,6 +1464,89 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       modules: "MemoryGroup",
       op_types: "MemoryGroup",
       rows: "MemoryAllocation",
+    },
+  },
+  PlanFigure: {
+    blank: {
+      name: "",
+      mb: 0,
+      low_mb: 0,
+      high_mb: 0,
+      source: "",
+    },
+    parts: {
+    },
+  },
+  HeldRow: {
+    blank: {
+      kind: "",
+      mb: 0,
+    },
+    parts: {
+    },
+  },
+  PlanRow: {
+    blank: {
+      gpu: "",
+      batch_size: null,
+      peak_allocated_mb: null,
+      peak_reserved_mb: null,
+      smallest_limit_mb: null,
+      capacity_mb: null,
+      verdict: "",
+      largest_batch: null,
+      step_ms: null,
+      samples_per_second: null,
+    },
+    parts: {
+    },
+  },
+  CheckpointRow: {
+    blank: {
+      modules: [],
+      peak_allocated_mb: 0,
+      peak_reserved_mb: 0,
+      step_ms: null,
+    },
+    parts: {
+    },
+  },
+  PlanPage: {
+    blank: {
+      model: "",
+      headline: "",
+      gpu: "",
+      batch_size: null,
+      verdict: "",
+      fits: null,
+      peak_allocated_mb: null,
+      peak_reserved_mb: null,
+      low_mb: null,
+      high_mb: null,
+      smallest_limit_mb: null,
+      capacity_mb: null,
+      largest_batch: null,
+      step_ms: null,
+      step_low_ms: null,
+      step_high_ms: null,
+      samples_per_second: null,
+      joules_per_step: null,
+      unknown: {},
+      figures: [],
+      held: [],
+      batches: [],
+      gpus: [],
+      checkpoints: [],
+      assumptions: [],
+    },
+    parts: {
+      ref: "RunRef",
+      range: "SelectedRange",
+      figures: "PlanFigure",
+      held: "HeldRow",
+      batches: "PlanRow",
+      gpus: "PlanRow",
+      checkpoints: "CheckpointRow",
     },
   },
   KeyNodeCandidate: {

@@ -1,0 +1,162 @@
+/** The page "What fits": memory of a configuration on a GPU, batch sizes and GPUs beside it, and memory against time. */
+import type { PlanPage as PlanData } from "../../api/types";
+import { Card } from "../../components/Card";
+import { CodeBlock } from "../../components/CodeBlock";
+import { Facts } from "../../components/Facts";
+import { Figure } from "../../components/Figure";
+import { EmptyMessage } from "../../components/Message";
+import { DataTable } from "../../components/table/DataTable";
+import { Term } from "../../components/Term";
+import { Value } from "../../components/Value";
+import { PageHead } from "../../features/PageHead";
+import { assign } from "../../state/param";
+import { BATCHES, CHECKPOINTS, FIGURES, GPUS } from "./columns";
+import { Controls } from "./Controls";
+import { batchParam, checkpointParam, gpuParam } from "./params";
+
+const HOW_TO_RECORD =
+  "with tb_dlprof_plugin.profile(logdir, model=model, optimizer=optimizer, profile_memory=True) as prof:\n";
+
+export function PlanPage({ data }: { data: PlanData }) {
+  if (data.figures.length === 0) return <NotRecorded data={data} />;
+  const run = data.ref.run;
+  return (
+    <>
+      <PageHead title="What fits" headline={data.headline} range={data.range} />
+      <Controls batch={data.batch_size} gpus={data.gpus.map((row) => row.gpu)} />
+      <PlanFigures data={data} />
+      <div class="grid grid-halves">
+        <Card title={<Term of="planInterval">What it takes</Term>} testId="plan-figures">
+          <DataTable name={`plan ${run}`} plain columns={FIGURES} rows={data.figures} rowId={(row) => row.name} />
+          <p class="muted small">Intervals: {data.figures[0]!.source}.</p>
+        </Card>
+        <Card title={<Term of="planHeld">Held between two steps</Term>} testId="plan-held">
+          <Facts rows={data.held.map((row) => [row.kind, <Value value={row.mb * 1e6} unit="bytes" />])} />
+        </Card>
+      </div>
+      <div class="grid">
+        <Card title={`Batch sizes on the ${data.gpu || "run's GPU"}`} testId="plan-batches">
+          <DataTable
+            name={`plan by batch ${run}`}
+            plain
+            columns={BATCHES}
+            rows={data.batches}
+            rowId={(row) => String(row.batch_size)}
+            onSelect={(row) => assign(batchParam.to(row.batch_size))}
+          />
+        </Card>
+        <Card title="On other GPUs" testId="plan-gpus">
+          <DataTable
+            name={`plan by GPU ${run}`}
+            plain
+            columns={GPUS}
+            rows={data.gpus}
+            rowId={(row) => row.gpu}
+            onSelect={(row) => assign(gpuParam.to(row.gpu))}
+          />
+        </Card>
+        {data.checkpoints.length > 1 && (
+          <Card
+            title={<Term of="planCheckpoints">Memory against time: activation checkpointing</Term>}
+            testId="plan-checkpoints"
+          >
+            <DataTable
+              name={`plan by checkpoints ${run}`}
+              plain
+              columns={CHECKPOINTS}
+              rows={data.checkpoints}
+              rowId={(row) => row.modules.join(",")}
+              onSelect={(row) => assign(checkpointParam.to(row.modules.join(",") || null))}
+            />
+          </Card>
+        )}
+      </div>
+      <Reasons data={data} />
+    </>
+  );
+}
+
+function PlanFigures({ data }: { data: PlanData }) {
+  const bytes = (mb: number | null): number | null => (mb === null ? null : mb * 1e6);
+  return (
+    <dl class="figures">
+      <Figure
+        of="planPeakAllocated"
+        label="Peak allocated"
+        unit="bytes"
+        value={bytes(data.peak_allocated_mb)}
+        testId="plan-peak"
+      />
+      <Figure
+        of="planPeakReserved"
+        label="Peak reserved"
+        unit="bytes"
+        value={bytes(data.peak_reserved_mb)}
+        under="without a retry"
+        testId="plan-reserved"
+      />
+      <Figure
+        of="planSmallestLimit"
+        label="Smallest limit"
+        unit="bytes"
+        value={bytes(data.smallest_limit_mb)}
+        under="with retries"
+        testId="plan-limit"
+      />
+      <Figure
+        of="planCapacity"
+        label="Memory"
+        unit="bytes"
+        value={bytes(data.capacity_mb)}
+        under={data.gpu.replace("NVIDIA ", "")}
+        testId="plan-capacity"
+      />
+      <Figure
+        of="planLargestBatch"
+        label="Largest batch"
+        unit="count"
+        value={data.largest_batch}
+        under={data.verdict}
+        testId="plan-largest"
+      />
+      <Figure
+        of="planStep"
+        label="Step"
+        unit="ns"
+        value={data.step_ms === null ? null : data.step_ms * 1e6}
+        testId="plan-step"
+      />
+    </dl>
+  );
+}
+
+/** Why something is not known, and what the figures rest on. */
+function Reasons({ data }: { data: PlanData }) {
+  const unknown = Object.entries(data.unknown).map(([name, why]) => `${name}: ${why}`);
+  return (
+    <div class="notes" data-testid="plan-notes">
+      <ul>
+        {[...data.assumptions, ...unknown].map((sentence) => (
+          <li key={sentence}>{sentence}</li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function NotRecorded({ data }: { data: PlanData }) {
+  return (
+    <>
+      <PageHead title="What fits" headline={data.headline} />
+      <PlanFigures data={data} />
+      <EmptyMessage>
+        <p>
+          The planner replays PyTorch's allocator with the allocations of a step, which the profiler writes only when it
+          is asked to.
+        </p>
+        <CodeBlock code={HOW_TO_RECORD} label="How to record memory" />
+      </EmptyMessage>
+      <Reasons data={data} />
+    </>
+  );
+}
