@@ -1,1 +1,1 @@
-"""What the planner says of a training's memory beside what it took on a GPU."""
+"""What the planner says of a training's memory, and what it took on a GPU."""

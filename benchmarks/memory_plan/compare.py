@@ -2,8 +2,8 @@
 
     python -m benchmarks.memory_plan.compare DIRECTORY
 
-Reads what `benchmarks.memory_plan.record` wrote. For each kind of change: the errors of peak allocated, peak reserved and
-the smallest limit, the share of truths within their interval, and the quantiles of truth over forecast that
+Reads what `benchmarks.memory_plan.record` wrote. For each kind of change: the errors of peak allocated, peak reserved
+and the smallest limit, the share of truths within their interval, and the quantiles of truth over forecast that
 `planning/memory/uncertainty.py` rests on; models that had no part in the rules apart.
 """
 
@@ -41,7 +41,9 @@ def request_of(row: dict[str, Any], base: dict[str, Any], modules: list[str]) ->
 
 def blocks_of(planner: MemoryPlanner) -> list[str]:
     """Paths of the blocks."""
-    paths = {".".join(slot.module.split(".")[:2]) for slot in planner.program.slots if slot.module.startswith("blocks.")}
+    paths = {
+        ".".join(slot.module.split(".")[:2]) for slot in planner.program.slots if slot.module.startswith("blocks.")
+    }
     return sorted(paths, key=lambda path: int(path.split(".")[1]))
 
 
@@ -93,15 +95,17 @@ def main() -> None:
         print("\nmodels without a part in the rules" if held_out else "\nmodels of the rules")
         for (of, kind, figure), values in errors.items():
             if of == held_out:
-                off = 100 * np.abs(values)
+                percent = 100 * np.abs(values)
                 within = 100 * np.mean(inside[of, kind, figure])
                 ratios = 1 / (1 + np.array(values))
                 print(
-                    f"{kind:26} {figure:15} {len(values):3}  median {np.median(off):5.2f} %  worst {off.max():6.2f} %  "
-                    f"within {within:3.0f} %  truth/forecast {ratios.min():.3f} to {ratios.max():.3f}"
+                    f"{kind:26} {figure:15} {len(values):3}  median {np.median(percent):5.2f} %  "
+                    f"worst {percent.max():6.2f} %  within {within:3.0f} %  truth/forecast {ratios.min():.3f} to {ratios.max():.3f}"
                 )
-    off = [100 * abs(value) for (_, kind, figure), v in errors.items() if (kind, figure) == ("all", FIGURES[0]) for value in v]
-    print(f"\nmedian error of peak allocated: {np.median(off):.2f} %")
+    peaks = [
+        abs(one) for (_, kind, figure), of in errors.items() if (kind, figure) == ("all", FIGURES[0]) for one in of
+    ]
+    print(f"\nmedian error of peak allocated: {100 * np.median(peaks):.2f} %")
 
 
 if __name__ == "__main__":

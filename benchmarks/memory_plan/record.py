@@ -155,10 +155,16 @@ def record(subject: Subject, configuration: Configuration, directory: Path) -> A
     """Start the recording's analysis; its session, to wait for."""
     clear()
     training = Training(subject, configuration)
-    schedule = {"wait": 2, "warmup": 1, "active": 2}
-    options = {"model": training.model, "optimizer": training.optimizer, "batch_size": configuration.batch_size}
     with tb_dlprof_plugin.profile(
-        directory, schedule=schedule, profile_memory=True, keep_trace=False, quiet=True, wait=False, **options
+        directory,
+        training.model,
+        optimizer=training.optimizer,
+        batch_size=configuration.batch_size,
+        schedule={"wait": 2, "warmup": 1, "active": 2},
+        profile_memory=True,
+        keep_trace=False,
+        quiet=True,
+        wait=False,
     ) as session:
         for _ in range(6):
             training()

@@ -70,13 +70,15 @@ class DdpFacts(msgspec.Struct):
 
 StorageKind = Literal["parameter", "gradient", "optimizer_state", "buffer", "other"]
 OTHER_STORAGE: StorageKind = "other"
-"""A block of the caching allocator that no tensor of model and optimizer lies in: inputs, workspaces, the user's own."""
+"""A block of the caching allocator that no tensor of model and optimizer lies in: inputs, workspaces, the user's
+own."""
 
 
 class Storages(msgspec.Struct):
     """Storages of one kind and module on the GPU with the highest peak, between two steps.
 
-    ``kind`` is one of `StorageKind`; ``bytes`` has the size of each, as asked for, in the order of the module's tensors.
+    ``kind`` is one of `StorageKind`; ``bytes`` has the size of each, as asked for, in the order of the module's
+    tensors.
     """
 
     kind: str

@@ -1,7 +1,7 @@
 """Memory of GPUs by the name that CUDA reports: what the data sheet says, and which GPU a user's words mean.
 
-Data sheets count in units of 2^30 bytes. What a process sees is less: error correction (about 6 % on GDDR6 cards that have
-it on), the driver and the firmware take a part. Read on one machine: an H200 of 141 reports 139.8 GiB.
+Data sheets count in units of 2^30 bytes. What a process sees is less: error correction (about 6 % on GDDR6 cards that
+have it on), the driver and the firmware take a part. Read on one machine: an H200 of 141 reports 139.8 GiB.
 """
 
 from __future__ import annotations

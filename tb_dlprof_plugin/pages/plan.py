@@ -10,8 +10,8 @@ from typing import Annotated
 
 import msgspec
 
-from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
 from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
@@ -64,7 +64,9 @@ class HeldRow(msgspec.Struct, frozen=True):
     kind: str
     mb: Annotated[
         float,
-        Definition("planHeld", "Memory that stays from step to step, as asked for; gradients are freed where they can."),
+        Definition(
+            "planHeld", "Memory that stays from step to step, as asked for; gradients are freed where they can."
+        ),
     ]
 
 
@@ -78,8 +80,8 @@ class PlanRow(msgspec.Struct, frozen=True):
         str,
         Definition(
             "planGpu",
-            "With the memory of its data sheet, less what error correction and a CUDA context may take; kernels may use "
-            "other workspaces there.",
+            "With the memory of its data sheet, less what error correction and a CUDA context may take; kernels may "
+            "use other workspaces there.",
         ),
     ]
     batch_size: Annotated[int | None, Definition("planBatch", "Samples of one forward pass.")]
@@ -91,14 +93,16 @@ class PlanRow(msgspec.Struct, frozen=True):
         str,
         Definition(
             "planVerdict",
-            "Whether it fits: where even the upper end of reserved memory does, where the upper end of the smallest limit "
-            "does (with retries), not where the lower end of that does not; else it is not known.",
+            "Whether it fits: where even the upper end of reserved memory does, where the upper end of the smallest "
+            "limit does (with retries), not where the lower end of that does not; else it is not known.",
         ),
     ]
     largest_batch: int | None
     step_ms: Annotated[
         float | None,
-        Definition("planStep", "The step without the profiler, forecast by the simulation; unknown where it cannot be."),
+        Definition(
+            "planStep", "The step without the profiler, forecast by the simulation; unknown where it cannot be."
+        ),
     ]
     samples_per_second: Annotated[float | None, Definition("planRate", "The batch size over the step time.")]
 
@@ -110,8 +114,8 @@ class CheckpointRow(msgspec.Struct, frozen=True):
         list[str],
         Definition(
             "planCheckpoints",
-            "Modules whose forward pass is computed again before their backward pass, in place of keeping what it made. "
-            "Each row adds the module that keeps most bytes per time of its forward pass.",
+            "Modules whose forward pass is computed again before their backward pass, in place of keeping what it "
+            "made. Each row adds the module that keeps most bytes per time of its forward pass.",
         ),
     ]
     peak_allocated_mb: float
@@ -163,7 +167,9 @@ class PlanPage(msgspec.Struct, frozen=True):
     ]
     largest_batch: Annotated[
         int | None,
-        Definition("planLargestBatch", "Most samples that fit on the GPU, with retries, and the forecast's error left."),
+        Definition(
+            "planLargestBatch", "Most samples that fit on the GPU, with retries, and the forecast's error left."
+        ),
     ]
     step_ms: float | None
     step_low_ms: float | None
@@ -270,10 +276,9 @@ def _page(
 
 def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> PlanPage:
     """The plan of a run whose memory is not known."""
-    unknown = {
-        name: why
-        for name in ("peak_allocated_mb", "peak_reserved_mb", "smallest_limit_mb", "fits", "largest_batch")
-    } | {"joules_per_step": _NO_ENERGY}
+    unknown = dict.fromkeys(
+        ("peak_allocated_mb", "peak_reserved_mb", "smallest_limit_mb", "fits", "largest_batch"), why
+    ) | {"joules_per_step": _NO_ENERGY}
     step = _step(view, request, unknown)
     room = capacity(view, request.gpu, request.memory_bytes)
     batch = request.batch_size or view.profile.facts.batch_size
@@ -297,8 +302,8 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
 def _headline(found: MemoryPlan, batch: int | None) -> str:
     of = f" with batches of {batch:,}" if batch else ""
     takes = (
-        f"tensors hold {_size(found.peak_allocated)} at the peak{of}, the allocator takes {_size(found.peak_reserved)}, "
-        f"and {_size(found.smallest_limit)} would do with retries"
+        f"tensors hold {_size(found.peak_allocated)} at the peak{of}, the allocator takes "
+        f"{_size(found.peak_reserved)}, and {_size(found.smallest_limit)} would do with retries"
     )
     if found.capacity is None:
         return f"{takes[0].upper()}{takes[1:]}."
@@ -315,9 +320,13 @@ def _headline(found: MemoryPlan, batch: int | None) -> str:
 
 def _figures(view: ProfileView, request: PlanRequest, found: MemoryPlan) -> list[PlanFigure]:
     changes = request.changes(view)
-    source = "replay of the recorded step against what was recorded" if not changes else (
-        f"spread of forecasts with another {', '.join(change.replace('_', ' ') for change in changes)}, "
-        "and workspaces at both ends of what they may be"
+    source = (
+        "replay of the recorded step against what was recorded"
+        if not changes
+        else (
+            f"spread of forecasts with another {', '.join(change.replace('_', ' ') for change in changes)}, "
+            "and workspaces at both ends of what they may be"
+        )
     )
     rows = (
         ("peak allocated", found.peak_allocated),

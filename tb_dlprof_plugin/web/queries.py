@@ -116,8 +116,8 @@ class AdviceQuery(RangeQuery, frozen=True, kw_only=True):
 
 
 class PlanQuery(RangeQuery, frozen=True, kw_only=True):
-    """Another configuration: what is left out is as recorded. ``precision`` is "fp16" or "bf16", ``checkpoint`` "auto" or
-    paths of modules with commas between."""
+    """Another configuration: what is left out is as recorded. ``precision`` is "fp16" or "bf16", ``checkpoint`` "auto"
+    or paths of modules with commas between."""
 
     batch_size: int | None = None
     precision: Literal["fp16", "bf16"] | None = None

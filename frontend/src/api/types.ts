@@ -2434,8 +2434,8 @@ export interface MemoryQuery extends RangeQuery {
 }
 
 /**
- * Another configuration: what is left out is as recorded. `precision` is "fp16" or "bf16", `checkpoint` "auto" or
- * paths of modules with commas between.
+ * Another configuration: what is left out is as recorded. `precision` is "fp16" or "bf16", `checkpoint` "auto"
+ * or paths of modules with commas between.
  */
 export interface PlanQuery extends RangeQuery {
   batch_size?: number | null;

@@ -3,9 +3,9 @@
 The rules are those of torch 2.11, `c10/core/AllocatorConfig.h` and `c10/cuda/CUDACachingAllocator.cpp`. A request is
 rounded up to 512 bytes; up to 1 MiB it comes from the pool of small blocks, else from that of large ones. The smallest
 free block that holds it is taken, the lowest of several. Without one a segment is asked for: 2 MiB for small requests,
-20 MiB for those below 10 MiB, else the request rounded up to 2 MiB. The rest of a block becomes a block of its own: of a
-small one from 512 bytes on, of a large one above 1 MiB. A freed block is merged with free neighbours. Under a limit, a
-segment that would exceed it is asked for again after all segments without a block in use were given back (a retry).
+20 MiB for those below 10 MiB, else the request rounded up to 2 MiB. The rest of a block becomes a block of its own: of
+a small one from 512 bytes on, of a large one above 1 MiB. A freed block is merged with free neighbours. Under a limit,
+a segment that would exceed it is asked for again after all segments without a block in use were given back (a retry).
 
 With expandable segments each pool is one segment that is mapped in pages of 2 MiB (small) or 20 MiB (large) at its end;
 a retry gives back the whole pages of free blocks.

@@ -1,22 +1,32 @@
 """Says of each allocation of a step whether it grows with the batch.
 
-The gradients of parameters and what the optimizer makes do not. Else the shapes of the op's inputs decide: an allocation of
-the size of one with a dimension that is a multiple of the batch grows in proportion, one of the size of a parameter (a
-copy of it under autocast) does not. What no shape explains is a statistic or a saved result of forward and backward pass,
-which grow, or a library's workspace: that of a reduction is bounded by the GPU's number of multiprocessors, that of a
-convolution depends on the algorithm. Of workspaces the class is a guess, and is marked as one.
+The gradients of parameters and what the optimizer makes do not. Else the shapes of the op's inputs decide: an
+allocation of the size of one with a dimension that is a multiple of the batch grows in proportion, one of the size of a
+parameter (a copy of it under autocast) does not. What no shape explains is a statistic or a saved result of forward and
+backward pass, which grow, or a library's workspace: that of a reduction is bounded by the GPU's number of
+multiprocessors, that of a convolution depends on the algorithm. Of workspaces the class is a guess, and is marked as
+one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tb_dlprof_plugin.planning.memory.op_shapes import ITEM_SIZES, OpShapes, elements
 from tb_dlprof_plugin.planning.memory.allocator import rounded
+from tb_dlprof_plugin.planning.memory.op_shapes import ITEM_SIZES, OpShapes, elements
 from tb_dlprof_plugin.planning.memory.step_program import SlotKind
 from tb_dlprof_plugin.profile_view import ProfileView
 
-_REDUCTIONS = ("aten::sum", "aten::mean", "aten::norm", "aten::max", "aten::min", "aten::amax", "aten::var", "aten::std")
+_REDUCTIONS = (
+    "aten::sum",
+    "aten::mean",
+    "aten::norm",
+    "aten::max",
+    "aten::min",
+    "aten::amax",
+    "aten::var",
+    "aten::std",
+)
 _MAKERS = ("aten::empty", "aten::resize_", "aten::new_empty", "aten::clone", "aten::zeros", "aten::full", "aten::copy_")
 """Ops that make what the op around them returns or saves."""
 

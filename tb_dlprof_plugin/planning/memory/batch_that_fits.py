@@ -1,5 +1,5 @@
-"""How large a batch fits into the memory of the run's GPU: by the replay where the allocator's events were recorded, else by
-the line through what tensors hold at the peak and between steps."""
+"""How large a batch fits into the memory of the run's GPU: by the replay where the allocator's events were recorded,
+else by the line through what tensors hold at the peak and between steps."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tb_dlprof_plugin.profile_view import ProfileView, Selection
 
 @dataclass(frozen=True, slots=True)
 class BatchThatFits:
-    """Bytes: at the peak, of it independent of the batch (0 where unknown), and what the process could hold; ``samples``
-    is the largest batch that fits into the share of it that was asked for, by ``source``."""
+    """Bytes: at the peak, of it independent of the batch (0 where unknown), and what the process could hold;
+    ``samples`` is the largest batch that fits into the share of it that was asked for, by ``source``."""
 
     peak: int
     steady: int
@@ -37,7 +37,9 @@ def batch_that_fits(view: ProfileView, selection: Selection, fill: float) -> Bat
     room, peak = capacity(view), _recorded_peak(view, selection) or facts.peak_memory_allocated_bytes
     if not facts.batch_size or not peak:
         return None
-    total = next((gpu.memory_bytes for gpu in view.profile.system.gpus if gpu.id in view.profile.iterations.gpu_ids), None)
+    total = next(
+        (gpu.memory_bytes for gpu in view.profile.system.gpus if gpu.id in view.profile.iterations.gpu_ids), None
+    )
     available = facts.available_memory_bytes or total
     if not available:
         return None

@@ -1,5 +1,5 @@
-"""The step with activation checkpointing of modules: what each keeps for its backward pass is freed when its forward pass
-ends, and made again before its backward pass.
+"""The step with activation checkpointing of modules: what each keeps for its backward pass is freed when its forward
+pass ends, and made again before its backward pass.
 
 As `torch.utils.checkpoint` without reentrance does it: the module's input and output stay, and what it makes and frees
 within its forward pass is made and freed again.
@@ -8,7 +8,6 @@ within its forward pass is made and freed again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tb_dlprof_plugin.planning.memory.event_places import Rewrite, places
 from tb_dlprof_plugin.planning.memory.module_events import ModuleEvents, module_events
@@ -48,7 +47,7 @@ def with_checkpoints(program: StepProgram, modules: Sequence[str]) -> StepProgra
         for slot in saved:
             rewrite.drop(where.freed[slot])
             rewrite.put(where.freed[slot] + 1, [-again[slot] - 1])
-    return replace(program, **rewrite.result())
+    return rewrite.changed()
 
 
 def _is_saved(own: ModuleEvents, made: int, freed: int) -> bool:

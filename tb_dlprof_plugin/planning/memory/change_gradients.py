@@ -9,14 +9,15 @@ from tb_dlprof_plugin.planning.memory.step_program import Held, HeldKind, SlotKi
 
 
 def with_kept_gradients(program: StepProgram) -> StepProgram:
-    """`zero_grad(set_to_none=False)`: gradients stay, and the backward pass adds each new one to the one that is there."""
+    """`zero_grad(set_to_none=False)`: gradients stay, and the backward pass adds each new one to the one that is
+    there."""
     where, rewrite = places(program), Rewrite(program)
     kept = []
     for slot in _gradients(program, where):
         rewrite.drop(where.freed[slot])
         rewrite.put(where.made[slot] + 1, [-slot - 1])
         kept.append(Held(program.slots[slot].bytes, HeldKind.GRADIENT, program.slots[slot].module))
-    return replace(program, states=[*program.states, *kept], **rewrite.result())
+    return rewrite.changed(states=[*program.states, *kept])
 
 
 def with_freed_gradients(program: StepProgram) -> StepProgram:
@@ -30,17 +31,15 @@ def with_freed_gradients(program: StepProgram) -> StepProgram:
     for one in kept:
         waiting[one.bytes] = waiting.get(one.bytes, 0) + 1
     for slot, made in enumerate(where.made):
-        one = program.slots[slot]
-        if made >= program.backward_at and where.freed[slot] > made and waiting.get(one.bytes):
-            waiting[one.bytes] -= 1
+        was = program.slots[slot]
+        if made >= program.backward_at and where.freed[slot] > made and waiting.get(was.bytes):
+            waiting[was.bytes] -= 1
             rewrite.drop(where.freed[slot])
             rewrite.put(0, [-slot - 1])
-            rewrite.slots[slot] = replace(one, kind=SlotKind.GRADIENT)
-    return replace(
-        program,
+            rewrite.slots[slot] = replace(was, kind=SlotKind.GRADIENT)
+    return rewrite.changed(
         held=[one for one in program.held if one.kind != HeldKind.GRADIENT],
         states=[one for one in program.states if one.kind != HeldKind.GRADIENT],
-        **rewrite.result(),
     )
 
 
@@ -64,7 +63,7 @@ def with_accumulation(program: StepProgram, batches: int) -> StepProgram:
         # What the step frees at its end, such as the batch, is replaced by the next one's.
         events += [-slot - 1 for slot in new.values()]
         rewrite.put(program.optimizer_at, events)
-    return replace(program, **rewrite.result())
+    return rewrite.changed()
 
 
 def _gradients(program: StepProgram, where: Places) -> list[int]:

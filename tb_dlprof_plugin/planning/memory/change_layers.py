@@ -1,12 +1,10 @@
 """The step of a deeper model: copies of a module in front of it, each with its parameters, states and gradients.
 
-The copies run before the module in the forward pass and after it in the backward pass. What the module leaves to the next
-one, or to the one before it in the backward pass, a copy leaves to its neighbour.
+The copies run before the module in the forward pass and after it in the backward pass. What the module leaves to the
+next one, or to the one before it in the backward pass, a copy leaves to its neighbour.
 """
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 from tb_dlprof_plugin.planning.memory.event_places import Rewrite, places
 from tb_dlprof_plugin.planning.memory.module_events import inside, module_events
@@ -59,12 +57,7 @@ def with_layers(program: StepProgram, module: str, count: int) -> StepProgram:
         rewrite.put(where.freed[slot], [-new[slot] - 1 for new in copies])
     held = [one for one in program.held if inside(one.module, module)] if module else []
     states = [one for one in program.states if inside(one.module, module)] if module else []
-    return replace(
-        program,
-        held=[*program.held, *held * count],
-        states=[*program.states, *states * count],
-        **rewrite.result(),
-    )
+    return rewrite.changed([*program.held, *held * count], [*program.states, *states * count])
 
 
 def _within(program: StepProgram, events: range, new: dict[int, int]) -> list[int]:

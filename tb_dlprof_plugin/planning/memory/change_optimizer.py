@@ -73,7 +73,8 @@ def with_optimizer(program: StepProgram, name: str) -> StepProgram:
         states += [Held(one.bytes, HeldKind.OPTIMIZER_STATE, one.module)] * optimizer.states
         if optimizer.counters:
             states.append(Held(_COUNTER, HeldKind.OPTIMIZER_STATE, one.module))
-    return replace(program, states=states, **{**rewrite.result(), "optimizer_at": program.optimizer_at})
+    # What the step makes belongs to it.
+    return replace(rewrite.changed(states=states), optimizer_at=program.optimizer_at)
 
 
 def _new(rewrite: Rewrite, size: int) -> int:

@@ -1,9 +1,10 @@
 """The step of an FP32 run under autocast to FP16 or BF16.
 
-Which ops compute in half precision and which tensors are cast is `dtype_flow`'s answer. Their results take half; a cast is an
-allocation of its own before the op. A weight's copy lives until its op's backward pass is over. A cast input is what the op
-keeps for its backward pass, so that the tensor that it was made of goes where the op alone had kept it. Parameters, their
-gradients and states stay FP32; a gradient that is computed in half precision is there twice for a moment.
+Which ops compute in half precision and which tensors are cast is `dtype_flow`'s answer. Their results take half; a cast
+is an allocation of its own before the op. A weight's copy lives until its op's backward pass is over. A cast input is
+what the op keeps for its backward pass, so that the tensor that it was made of goes where the op alone had kept it.
+Parameters, their gradients and states stay FP32; a gradient that is computed in half precision is there twice for a
+moment.
 """
 
 from __future__ import annotations
@@ -35,9 +36,8 @@ def with_autocast(view: ProfileView, program: StepProgram) -> StepProgram:
 class _Autocast:
     def __init__(self, view: ProfileView, program: StepProgram) -> None:
         self._frame, self._program = view, program
-        calls = [slot.call for slot in program.slots if slot.call >= 0]
-        iterations = view.call_iteration[calls] if calls else []
-        self._flow: Flow = flow(view, max(int(max(iterations, default=0)), 0))
+        iterations = [int(view.call_iteration[slot.call]) for slot in program.slots if slot.call >= 0]
+        self._flow: Flow = flow(view, max(iterations, default=0))
         self._where: Places = places(program)
         self._rewrite = Rewrite(program)
         self._shapes = OpShapes(view)
@@ -57,7 +57,7 @@ class _Autocast:
             slots = own.get(op.call)
             if slots and op.casts:
                 self._cast_inputs(op, slots)
-        return replace(self._program, **self._rewrite.result())
+        return self._rewrite.changed()
 
     def _op_of(self, call: int) -> FlowOp | None:
         """The op that autocast decides on, around a call."""

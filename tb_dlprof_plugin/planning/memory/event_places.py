@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tb_dlprof_plugin.planning.memory.step_program import StepProgram
+from tb_dlprof_plugin.planning.memory.step_program import Held, Slot, StepProgram
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Rewrite:
 
     def __init__(self, program: StepProgram) -> None:
         self.program = program
-        self.slots = list(program.slots)
+        self.slots: list[Slot] = list(program.slots)
         self._dropped: set[int] = set()
         self._before: dict[int, list[int]] = {}
 
@@ -53,25 +54,22 @@ class Rewrite:
         self.slots.append(self.slots[slot])
         return len(self.slots) - 1
 
-    def done(self) -> tuple[list[int], dict[int, int]]:
-        """The events, and by index of the old events the new one."""
+    def changed(self, held: Sequence[Held] | None = None, states: Sequence[Held] | None = None) -> StepProgram:
+        """The changed program; with other memory that is held, where it is given."""
+        old = self.program
         events: list[int] = []
         moved: dict[int, int] = {}
-        for index in range(len(self.program.events) + 1):
+        for index in range(len(old.events) + 1):
             events.extend(self._before.get(index, ()))
             moved[index] = len(events)
-            if index < len(self.program.events) and index not in self._dropped:
-                events.append(self.program.events[index])
-        return events, moved
-
-    def result(self) -> dict[str, object]:
-        """The fields of the changed program that follow from its events."""
-        events, moved = self.done()
-        old = self.program
-        return {
-            "slots": self.slots,
-            "events": events,
-            "workspaces": {moved[index]: size for index, size in old.workspaces.items()},
-            "optimizer_at": moved[old.optimizer_at],
-            "backward_at": moved[old.backward_at],
-        }
+            if index < len(old.events) and index not in self._dropped:
+                events.append(old.events[index])
+        return StepProgram(
+            slots=self.slots,
+            events=events,
+            held=old.held if held is None else held,
+            states=old.states if states is None else states,
+            workspaces={moved[index]: size for index, size in old.workspaces.items()},
+            optimizer_at=moved[old.optimizer_at],
+            backward_at=moved[old.backward_at],
+        )

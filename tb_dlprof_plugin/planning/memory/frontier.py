@@ -1,7 +1,8 @@
 """Which modules to put under activation checkpointing: memory against the time that it costs, set by set.
 
-Savings of modules do not add up: the peak moves. So the set grows greedily, each time by the module with most bytes saved
-at the current peak per forward time, with a replay after each; then each point is the smallest memory for its time so far.
+Savings of modules do not add up: the peak moves. So the set grows greedily, each time by the module with most bytes
+saved at the current peak per forward time, with a replay after each; then each point is the smallest memory for its
+time so far.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _LEAST_SAVED = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A module that can be computed again: bytes that it keeps for its backward pass, and its forward GPU time per step."""
+    """A module that can be computed again: bytes that it keeps for its backward pass, and its forward GPU time per
+    step."""
 
     module: str
     kept: int

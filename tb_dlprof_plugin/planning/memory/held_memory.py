@@ -1,7 +1,7 @@
 """What is held between two steps of a recorded training, storage by storage.
 
-The hook lists the storages. In files without them parameters are taken to be as large as the gradients of a step, states
-to be as many times that as the optimizer's bytes say, and the rest to be workspaces of cuBLAS and other memory.
+The hook lists the storages. In files without them parameters are taken to be as large as the gradients of a step,
+states to be as many times that as the optimizer's bytes say, and the rest to be workspaces of cuBLAS and other memory.
 """
 
 from __future__ import annotations
@@ -30,17 +30,15 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class HeldMemory:
-    """``before`` is there before the first step, ``states`` from the first step of the optimizer on, ``workspaces`` (bytes)
-    from the first product of each thread on."""
+    """``before`` is there before the first step, ``states`` from the first step of the optimizer on, ``workspaces``
+    (bytes) from the first product of each thread on."""
 
     before: list[Held] = field(default_factory=list)
     states: list[Held] = field(default_factory=list)
     workspaces: list[int] = field(default_factory=list)
 
 
-def held_between_steps(
-    view: ProfileView, total: int, gradients: Sequence[Slot], carried: Sequence[int]
-) -> HeldMemory:
+def held_between_steps(view: ProfileView, total: int, gradients: Sequence[Slot], carried: Sequence[int]) -> HeldMemory:
     """What is held.
 
     Args:

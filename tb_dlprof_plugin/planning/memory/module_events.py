@@ -14,7 +14,8 @@ class UnknownModule(ValueError):
 
 @dataclass(frozen=True)
 class ModuleEvents:
-    """Indices into the events, both ends inclusive; ``backward_first`` is above ``backward_last`` without a backward pass.
+    """Indices into the events, both ends inclusive; ``backward_first`` is above ``backward_last`` without a backward
+    pass.
 
     ``slots`` are those that the module made, in either pass.
     """

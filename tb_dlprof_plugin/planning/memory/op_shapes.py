@@ -1,10 +1,11 @@
-"""The tensors that a call and the calls around it were given, as numbers of elements: what explains an allocation's size."""
+"""The tensors that a call and the calls around it were given, as numbers of elements: what explains an allocation's
+size."""
 
 from __future__ import annotations
 
 from functools import cache
 
-from tb_dlprof_plugin.model.shapes import InputShapes
+from tb_dlprof_plugin.model.shapes import InputShapes, TensorList
 from tb_dlprof_plugin.profile_view import ProfileView
 
 Dimensions = tuple[int, ...]
@@ -43,10 +44,10 @@ def flat(shapes: InputShapes) -> list[Dimensions]:
     """The shapes of an op's inputs, those in lists of tensors too, without those of numbers."""
     found: list[Dimensions] = []
     for shape in shapes:
-        if shape and isinstance(shape[0], tuple | list):
-            found += flat(shape)  # type: ignore[arg-type]
+        if isinstance(shape, TensorList):
+            found += [tuple(one) for one in shape if one]
         elif shape:
-            found.append(tuple(int(d) for d in shape))  # type: ignore[call-overload]
+            found.append(shape)
     return found
 
 

@@ -210,17 +210,22 @@ class MemoryPlanner:
         facts = self._frame.profile.facts
         found = ["One process has the GPU, and every step is like the recorded one with the highest peak."]
         if not facts.storages:
-            found.append("What was there before the recording is derived from the sizes of gradients: the file has no "
-                         "list of storages.")
+            found.append(
+                "What was there before the recording is derived from the sizes of gradients: the file has no "
+                "list of storages."
+            )
         unknown = sum(slot.bytes for slot in self.program.slots if not slot.batch_known)
         if "batch_size" in request.changes(self._frame) and unknown:
-            found.append("Workspaces of libraries are taken to grow as their kind usually does; the interval has both "
-                         "ends.")
+            found.append(
+                "Workspaces of libraries are taken to grow as their kind usually does; the interval has both ends."
+            )
         if request.expandable_segments or self._settings.expandable:
             found.append("Expandable segments are replayed as one growing stretch per pool.")
         if room is not None and room.source == "data sheet":
-            found.append(f"The memory of the {room.gpu} is its data sheet's, less what error correction and a CUDA "
-                         "context may take; its libraries may choose other workspaces.")
+            found.append(
+                f"The memory of the {room.gpu} is its data sheet's, less what error correction and a CUDA "
+                "context may take; its libraries may choose other workspaces."
+            )
         if request.checkpoint:
             found.append("A checkpointed module is computed again as it was the first time.")
         return found

@@ -1,4 +1,5 @@
-"""Builds the StepProgram of a recorded training: one step's events with the steps around them, and what was there before."""
+"""Builds the StepProgram of a recorded training: one step's events with the steps around them, and what was there
+before."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ import numpy as np
 
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, recorded_devices
 from tb_dlprof_plugin.model.profile import Ints, Role
+from tb_dlprof_plugin.planning.memory.batch_classes import BatchClasses
 from tb_dlprof_plugin.planning.memory.held_memory import held_between_steps
 from tb_dlprof_plugin.planning.memory.requested_sizes import RequestedSizes
-from tb_dlprof_plugin.planning.memory.batch_classes import BatchClasses
 from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepProgram
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
 

@@ -32,7 +32,7 @@ class Needs:
     Attributes:
         peak_allocated: most that tensors hold.
         peak_reserved: most that the allocator takes without a limit, so the limit from which nothing is retried.
-        smallest_limit: the least under which it runs, with retries: searched to 0.4 % of the peak, and at the upper end.
+        smallest_limit: the least under which it runs, with retries: searched to 0.4 % of the peak, its upper end.
         steady: what tensors hold between two steps.
     """
 
@@ -128,6 +128,4 @@ def _first_step(program: StepProgram, index: int, allocator: CachingAllocator) -
 
 
 def _result(allocator: CachingAllocator, fits: bool) -> Replayed:
-    return Replayed(
-        allocator.peak_allocated, allocator.peak_reserved, allocator.allocated, allocator.retries, fits
-    )
+    return Replayed(allocator.peak_allocated, allocator.peak_reserved, allocator.allocated, allocator.retries, fits)

@@ -1,8 +1,8 @@
 """One step of a training as a list of allocations and frees, with what was there before it: what every what-if rewrites
 and the allocator replays.
 
-A *slot* is one allocation of the step. The events are slot + 1 for an allocation and -(slot + 1) for a free; a free that
-comes before its slot's allocation is that of the step before, such as `zero_grad` makes of gradients.
+A *slot* is one allocation of the step. The events are slot + 1 for an allocation and -(slot + 1) for a free; a free
+that comes before its slot's allocation is that of the step before, such as `zero_grad` makes of gradients.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Slot:
     """An allocation of the step.
 
     Attributes:
-        bytes: as asked for, where it could be told, else of its block.
+        bytes: as asked for, where that is known, else of its block.
         kind: what it is.
         call: row in `Calls` of the innermost call around it, -1 for none.
         module: path of the module, "" outside of all.

@@ -57,9 +57,7 @@ def step_time(view: ProfileView, request: PlanRequest) -> StepTime:
     return StepTime(base.ns * share, base.low_ns * share, base.high_ns * share)
 
 
-def recomputed(
-    view: ProfileView, modules: tuple[str, ...], simulated: Simulation, gpu: Floats | None = None
-) -> Change:
+def recomputed(view: ProfileView, modules: tuple[str, ...], simulated: Simulation, gpu: Floats | None = None) -> Change:
     """The forward pass of modules once more, before the first launch of each one's backward pass.
 
     Args:

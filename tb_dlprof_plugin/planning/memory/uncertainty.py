@@ -1,7 +1,8 @@
 """How far a forecast of memory can be off, by what was changed: shares by which the truth was seen to differ.
 
-Each figure's interval has three parts: allocations whose class is not known, at both ends of what they may be; the error
-of the replay of the recorded step itself; and the spread of the kind of change below. The first two come from the run.
+Each figure's interval has three parts: allocations whose class is not known, at both ends of what they may be; the
+error of the replay of the recorded step itself; and the spread of the kind of change below. The first two come from the
+run.
 """
 
 from __future__ import annotations

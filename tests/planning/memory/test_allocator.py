@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -127,9 +129,7 @@ def test_an_allocator_that_is_not_known_is_refused(text: str) -> None:
     st.booleans(),
     st.one_of(st.none(), st.integers(40 * MIB, 400 * MIB)),
 )
-def test_what_is_freed_is_there_again(
-    requests: list[tuple[int, bool]], expandable: bool, limit: int | None
-) -> None:
+def test_what_is_freed_is_there_again(requests: list[tuple[int, bool]], expandable: bool, limit: int | None) -> None:
     allocator = CachingAllocator(AllocatorSettings(expandable=expandable), limit)
     held = []
     for size, free_one in requests:
@@ -142,7 +142,7 @@ def test_what_is_freed_is_there_again(
         assert allocator.allocated == sum(block.size for block in held)
         assert allocator.allocated <= allocator.reserved <= (limit or allocator.reserved)
         spans = sorted((block.address, block.address + block.size) for block in held)
-        assert all(stop <= start for (_, stop), (start, _) in zip(spans, spans[1:], strict=False))
+        assert all(stop <= start for (_, stop), (start, _) in itertools.pairwise(spans))
     for block in held:
         allocator.release(block)
     assert allocator.allocated == 0

@@ -1,4 +1,4 @@
-"""The rewriting of a step: what each change adds and takes away, on a step of three layers and on a recorded one."""
+"""The rewriting of a step: what each change adds and removes, on a step of three layers and on a recorded one."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ WEIGHT, INNER, OUTPUT = 2 * MB, 16 * MB, 8 * MB
 
 
 def three_layers() -> StepProgram:
-    """Each layer keeps an inner activation and an output, which the next one needs; its backward pass makes the gradient
-    of its input and that of its weight. The first step of the optimizer makes one state per weight."""
+    """Each layer keeps an inner activation and an output, which the next one needs; its backward pass makes the
+    gradient of its input and that of its weight. The first step of the optimizer makes one state per weight."""
     slots, events = [], []
 
     def make(size: int, kind: SlotKind, layer: int, batch: float) -> int:
@@ -47,7 +47,7 @@ def three_layers() -> StepProgram:
     backward_at = len(events)
     gradients, above = [], None
     for n in reversed(range(LAYERS)):
-        inner, output = kept[n]
+        inner, _output = kept[n]
         below = make(OUTPUT, SlotKind.BACKWARD, n, 1.0)
         gradients.append(make(WEIGHT, SlotKind.GRADIENT, n, 0.0))
         if above is not None:

@@ -1,4 +1,4 @@
-/** The page "What fits": memory of a configuration on a GPU, batch sizes and GPUs beside it, and memory against time. */
+/** The page "What fits": memory of a configuration on a GPU, other batch sizes and GPUs, and memory against time. */
 import type { PlanPage as PlanData } from "../../api/types";
 import { Card } from "../../components/Card";
 import { CodeBlock } from "../../components/CodeBlock";

@@ -1,0 +1,158 @@
+"""The plan of a configuration: intervals, verdict, largest batch, the frontier of checkpoints and the step's time."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu, gpu_memory
+from tb_dlprof_plugin.names.gpu_peaks import ceilings_of
+from tb_dlprof_plugin.planning.memory.allocator_settings import AllocatorSettings
+from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
+from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
+from tb_dlprof_plugin.planning.memory.change_checkpoints import with_checkpoints
+from tb_dlprof_plugin.planning.memory.frontier import frontier
+from tb_dlprof_plugin.planning.memory.plan import MemoryPlanner, planner
+from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest, check
+from tb_dlprof_plugin.planning.memory.replay import runs_under
+from tb_dlprof_plugin.planning.memory.step_time import NoStepTime, step_time
+from tb_dlprof_plugin.profile_view import ProfileView
+from tests.planning.memory.test_changes import peak, three_layers
+from tests.planning.memory.test_recorded_step import GROWING, MLP
+from tests.support.recorded_runs import recorded_view
+
+GIB = 1 << 30
+
+
+@pytest.fixture(scope="module")
+def view() -> ProfileView:
+    return recorded_view(MLP)
+
+
+@pytest.fixture(scope="module")
+def mlp(view: ProfileView) -> MemoryPlanner:
+    return planner(view)
+
+
+def test_the_recorded_configuration_has_the_recorded_figures(mlp: MemoryPlanner) -> None:
+    found = mlp.plan(PlanRequest())
+    assert (found.peak_allocated.value, found.peak_reserved.value) == (720_232_960, 765_460_480)
+    assert found.verdict == "fits"
+    assert found.fits
+
+
+@pytest.mark.parametrize("change", [{"batch_size": 4096}, {"batch_size": 20_000}, {"optimizer": "adamw"}])
+def test_each_figure_lies_in_its_interval_and_the_three_are_in_order(mlp: MemoryPlanner, change) -> None:
+    found = mlp.plan(PlanRequest(**change))
+    for figure in (found.peak_allocated, found.peak_reserved, found.smallest_limit):
+        assert 0 < figure.low <= figure.value <= figure.high
+    assert found.peak_allocated.value <= found.smallest_limit.value <= found.peak_reserved.value
+
+
+def test_a_verdict_follows_the_memory_of_the_gpu(mlp: MemoryPlanner) -> None:
+    outside = capacity(mlp._frame)
+    assert outside is not None
+    need = mlp.plan(PlanRequest())
+    total = next(gpu.memory_bytes for gpu in mlp._frame.profile.system.gpus)
+    aside = (total or 0) - outside.least
+
+    def verdict(room: int) -> str:
+        return mlp.plan(PlanRequest(memory_bytes=room + aside), largest=False).verdict
+
+    assert verdict(need.peak_reserved.high) == "fits"
+    assert verdict(need.smallest_limit.high) == "fits with retries"
+    assert verdict(need.smallest_limit.low - 1) == "does not fit"
+
+
+def test_the_largest_batch_runs_and_a_larger_one_does_not(mlp: MemoryPlanner) -> None:
+    room = Capacity("", 4 * GIB, 4 * GIB, "given")
+    most = mlp.largest_batch(PlanRequest(), room)
+    assert most
+    spread = 1.03
+    assert runs_under(mlp.changed(PlanRequest(batch_size=most)), AllocatorSettings(), 4 * GIB)
+    assert not runs_under(mlp.changed(PlanRequest(batch_size=int(most * spread))), AllocatorSettings(), 4 * GIB)
+
+
+def test_nothing_fits_into_less_than_the_parameters(mlp: MemoryPlanner) -> None:
+    assert mlp.largest_batch(PlanRequest(), Capacity("", 1 << 20, 1 << 20, "given")) == 0
+
+
+def test_each_point_of_the_frontier_saves_memory(view: ProfileView) -> None:
+    points = frontier(view, three_layers(), AllocatorSettings())
+    assert points[0].modules == ()
+    assert {len(point.modules) for point in points} == {0, 1, 2}
+    assert [point.peak_allocated for point in points] == [
+        peak(with_checkpoints(three_layers(), point.modules)) for point in points
+    ]
+    assert all(after.peak_allocated < before.peak_allocated for before, after in itertools.pairwise(points))
+
+
+def test_a_module_whose_output_is_all_it_keeps_is_not_on_the_frontier(view: ProfileView, mlp: MemoryPlanner) -> None:
+    assert [point.modules for point in frontier(view, mlp.program, AllocatorSettings())] == [()]
+
+
+def test_checkpoints_make_the_step_longer_by_less_than_another_step(view: ProfileView) -> None:
+    base = step_time(view, PlanRequest())
+    again = step_time(view, PlanRequest(checkpoint=("0", "1", "2")))
+    assert base.ns < again.ns < 2 * base.ns
+
+
+@pytest.mark.parametrize("change", [{"optimizer": "adam"}, {"layers": {"0": 1}}, {"accumulate": 2}])
+def test_a_step_that_is_not_forecast_is_refused_with_the_reason(view: ProfileView, change) -> None:
+    with pytest.raises(NoStepTime, match="not forecast"):
+        step_time(view, PlanRequest(**change))
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"batch_size": 0}, "at least one sample"),
+        ({"optimizer": "adagrad"}, "no optimizer"),
+        ({"accumulate": 0}, "at least one batch"),
+        ({"checkpoint": ("a", "a.b")}, "within another"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused(view: ProfileView, change, why: str) -> None:
+    with pytest.raises(PlanError, match=why):
+        check(view, PlanRequest(**change))
+
+
+def test_precision_is_of_fp32_runs_alone() -> None:
+    with pytest.raises(PlanError):
+        check(recorded_view(GROWING), PlanRequest(precision="fp16"))
+
+
+def test_half_precision_keeps_parameters_and_takes_less(mlp: MemoryPlanner) -> None:
+    half, full = mlp.plan(PlanRequest(precision="bf16")), mlp.plan(PlanRequest())
+    assert half.held == full.held
+    assert 0.4 < half.peak_allocated.value / full.peak_allocated.value < 0.95
+
+
+def test_the_batch_that_fits_is_a_line_without_events(view: ProfileView) -> None:
+    selection = view.selection()
+    replayed = batch_that_fits(view, selection, 0.9)
+    without = replace(view.profile, memory=type(view.profile.memory).none())
+    line = batch_that_fits(ProfileView(without), selection, 0.9)
+    assert replayed is not None
+    assert line is not None
+    assert (replayed.source, line.source) == ("replay", "line")
+    assert line.samples == pytest.approx(replayed.samples, rel=0.2)
+    unknown = replace(without, facts=msgspec.structs.replace(without.facts, batch_size=None))
+    assert batch_that_fits(ProfileView(unknown), selection, 0.9) is None
+
+
+def test_gpus_are_found_by_words_of_their_names() -> None:
+    assert gpu_memory("A100 40GB").name == "A100-PCIE-40GB"
+    assert gpu_memory("NVIDIA H100 80GB HBM3").most == 80 * GIB
+    for words in ("A100", "Radeon", ""):
+        with pytest.raises(UnknownGpu):
+            gpu_memory(words)
+
+
+def test_gpus_of_the_tables_have_peak_rates() -> None:
+    sizes = [gpu_memory(name).least for name in COMMON]
+    assert sizes == sorted(sizes)
+    assert all(ceilings_of(name) for name in COMMON)
