@@ -99,8 +99,10 @@ def main() -> None:
                 within = 100 * np.mean(inside[of, kind, figure])
                 ratios = 1 / (1 + np.array(values))
                 print(
-                    f"{kind:26} {figure:15} {len(values):3}  median {np.median(percent):5.2f} %  "
-                    f"worst {percent.max():6.2f} %  within {within:3.0f} %  truth/forecast {ratios.min():.3f} to {ratios.max():.3f}"
+                    f"{kind:26} {figure:15} {len(values):3}  median {np.median(percent):5.2f} %",
+                    f"worst {percent.max():6.2f} %  within {within:3.0f} %",
+                    f"truth/forecast {ratios.min():.3f} to {ratios.max():.3f}",
+                    sep="  ",
                 )
     peaks = [
         abs(one) for (_, kind, figure), of in errors.items() if (kind, figure) == ("all", FIGURES[0]) for one in of

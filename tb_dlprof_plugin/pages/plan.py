@@ -177,9 +177,9 @@ class PlanPage(msgspec.Struct, frozen=True):
     samples_per_second: float | None
     joules_per_step: float | None
     unknown: dict[str, str]
+    batches: list[PlanRow]
     figures: list[PlanFigure]
     held: list[HeldRow]
-    batches: list[PlanRow]
     gpus: list[PlanRow]
     checkpoints: list[CheckpointRow]
     assumptions: list[str]
@@ -294,7 +294,7 @@ def _nothing(view: ProfileView, ref: RunRef, request: PlanRequest, why: str) -> 
         capacity_mb=_mb(room.least) if room else None, largest_batch=line.samples if line else None,
         step_ms=_ms(step.ns) if step else None, step_low_ms=_ms(step.low_ns) if step else None,
         step_high_ms=_ms(step.high_ns) if step else None, samples_per_second=_rate(step, batch), joules_per_step=None,
-        unknown=unknown, figures=[], held=[], batches=[], gpus=[], checkpoints=[],
+        unknown=unknown, figures=[], held=[], batches=_batches(view, None, request), gpus=[], checkpoints=[],
         assumptions=[_LINE] if line else [],
     )  # fmt: skip
 
@@ -336,8 +336,8 @@ def _figures(view: ProfileView, request: PlanRequest, found: MemoryPlan) -> list
     return [PlanFigure(name, _mb(one.value), _mb(one.low), _mb(one.high), source) for name, one in rows]
 
 
-def _batches(view: ProfileView, known: MemoryPlanner, request: PlanRequest) -> list[PlanRow]:
-    """Multiples of the recorded batch on the plan's GPU."""
+def _batches(view: ProfileView, known: MemoryPlanner | None, request: PlanRequest) -> list[PlanRow]:
+    """Multiples of the recorded batch on the plan's GPU; without a planner their step times alone."""
     recorded = view.profile.facts.batch_size
     if not recorded:
         return []
@@ -350,19 +350,20 @@ def _gpus(view: ProfileView, known: MemoryPlanner, request: PlanRequest) -> list
     return [_row(view, known, replace(request, gpu=name, memory_bytes=None), largest=True) for name in COMMON]
 
 
-def _row(view: ProfileView, known: MemoryPlanner, request: PlanRequest, largest: bool) -> PlanRow:
-    found = known.plan(request, largest)
+def _row(view: ProfileView, known: MemoryPlanner | None, request: PlanRequest, largest: bool) -> PlanRow:
+    found = known.plan(request, largest) if known is not None else None
+    room = found.capacity if found is not None else capacity(view, request.gpu, request.memory_bytes)
     step = _step(view, request, {})
     batch = request.batch_size or view.profile.facts.batch_size
     return PlanRow(
-        gpu=found.capacity.gpu if found.capacity else "",
+        gpu=room.gpu if room else "",
         batch_size=batch,
-        peak_allocated_mb=_mb(found.peak_allocated.value),
-        peak_reserved_mb=_mb(found.peak_reserved.value),
-        smallest_limit_mb=_mb(found.smallest_limit.value),
-        capacity_mb=_mb(found.capacity.least) if found.capacity else None,
-        verdict=found.verdict,
-        largest_batch=found.largest_batch,
+        peak_allocated_mb=_mb(found.peak_allocated.value) if found else None,
+        peak_reserved_mb=_mb(found.peak_reserved.value) if found else None,
+        smallest_limit_mb=_mb(found.smallest_limit.value) if found else None,
+        capacity_mb=_mb(room.least) if room else None,
+        verdict=found.verdict if found else "not known",
+        largest_batch=found.largest_batch if found else None,
         step_ms=_ms(step.ns) if step else None,
         samples_per_second=_rate(step, batch),
     )

@@ -1386,21 +1386,6 @@ export interface MemoryPage {
   notes: string[];
 }
 
-/** A figure with its interval; `source` says what the interval comes from. */
-export interface PlanFigure {
-  name: string;
-  mb: number;
-  low_mb: number;
-  high_mb: number;
-  source: string;
-}
-
-/** What is held between two steps, by kind. */
-export interface HeldRow {
-  kind: string;
-  mb: number;
-}
-
 /**
  * One configuration of the tables: a batch size on the run's GPU, or the plan's batch size on another GPU.
  *
@@ -1417,6 +1402,21 @@ export interface PlanRow {
   largest_batch: number | null;
   step_ms: number | null;
   samples_per_second: number | null;
+}
+
+/** A figure with its interval; `source` says what the interval comes from. */
+export interface PlanFigure {
+  name: string;
+  mb: number;
+  low_mb: number;
+  high_mb: number;
+  source: string;
+}
+
+/** What is held between two steps, by kind. */
+export interface HeldRow {
+  kind: string;
+  mb: number;
 }
 
 /** A set of modules under activation checkpointing: memory against time. */
@@ -1455,9 +1455,9 @@ export interface PlanPage {
   samples_per_second: number | null;
   joules_per_step: number | null;
   unknown: Record<string, string>;
+  batches: PlanRow[];
   figures: PlanFigure[];
   held: HeldRow[];
-  batches: PlanRow[];
   gpus: PlanRow[];
   checkpoints: CheckpointRow[];
   assumptions: string[];

@@ -90,9 +90,9 @@ export interface Interfaces {
   MemoryGroup: types.MemoryGroup;
   MemoryAllocation: types.MemoryAllocation;
   MemoryPage: types.MemoryPage;
+  PlanRow: types.PlanRow;
   PlanFigure: types.PlanFigure;
   HeldRow: types.HeldRow;
-  PlanRow: types.PlanRow;
   CheckpointRow: types.CheckpointRow;
   PlanPage: types.PlanPage;
   KeyNodeCandidate: types.KeyNodeCandidate;
@@ -1466,6 +1466,22 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       rows: "MemoryAllocation",
     },
   },
+  PlanRow: {
+    blank: {
+      gpu: "",
+      batch_size: null,
+      peak_allocated_mb: null,
+      peak_reserved_mb: null,
+      smallest_limit_mb: null,
+      capacity_mb: null,
+      verdict: "",
+      largest_batch: null,
+      step_ms: null,
+      samples_per_second: null,
+    },
+    parts: {
+    },
+  },
   PlanFigure: {
     blank: {
       name: "",
@@ -1481,22 +1497,6 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     blank: {
       kind: "",
       mb: 0,
-    },
-    parts: {
-    },
-  },
-  PlanRow: {
-    blank: {
-      gpu: "",
-      batch_size: null,
-      peak_allocated_mb: null,
-      peak_reserved_mb: null,
-      smallest_limit_mb: null,
-      capacity_mb: null,
-      verdict: "",
-      largest_batch: null,
-      step_ms: null,
-      samples_per_second: null,
     },
     parts: {
     },
@@ -1532,9 +1532,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       samples_per_second: null,
       joules_per_step: null,
       unknown: {},
+      batches: [],
       figures: [],
       held: [],
-      batches: [],
       gpus: [],
       checkpoints: [],
       assumptions: [],
@@ -1542,9 +1542,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
       ref: "RunRef",
       range: "SelectedRange",
+      batches: "PlanRow",
       figures: "PlanFigure",
       held: "HeldRow",
-      batches: "PlanRow",
       gpus: "PlanRow",
       checkpoints: "CheckpointRow",
     },
