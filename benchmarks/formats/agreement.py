@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tb_dlprof_plugin.analysis import analyze_ranks
-from tb_dlprof_plugin.metrics.iterations import step_totals
 from tb_dlprof_plugin.model.profile import Attribution, KernelKind, Profile, Verdict
 from tb_dlprof_plugin.pages.ops import op_rows, times_by_type
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 RECORDINGS = {
     "nsys": "nsys.sqlite.gz",
@@ -60,7 +60,7 @@ def measure(profile: Profile, unprofiled_ms: float | None) -> Step:
         kernel_ms=total / 1e6 / selection.count,
         tensor_core_percent=float(duration[tensor].sum()) * share,
         in_ops_percent=float(duration[linked].sum()) * share,
-        step_ms=step_totals(view, selection).average_ns / 1e6,
+        step_ms=step_estimate(view, selection).ns / 1e6,
         unprofiled_ms=unprofiled_ms,
         by_type={
             name: ns / 1e6 / selection.count for name, ns in times_by_type(op_rows(view, selection), True).items()
