@@ -1182,19 +1182,25 @@ export interface TensorCoresPage {
   ineligible: IneligibleWork[];
 }
 
-/** A peak rate of the GPU; `precision` and `tensor_cores` are those of the ops below it. */
+/**
+ * A peak rate of the GPU; `precision` and `tensor_cores` are those of the ops below it.
+ *
+ * `reached` is True if an op ran in that precision, False for a roof that a change of precision would lead to. FP16
+ * and BF16 at one rate are one roof, whose `precision` is the one that most time ran in.
+ */
 export interface Roof {
   precision: string;
   tensor_cores: boolean;
   label: string;
   flops_per_second: number;
+  reached: boolean;
 }
 
 /**
  * An op whose matrix routines ran on the GPU; None is unknown.
  *
- * `gpu_ns` is the time of the kernels of its matrix routines. `percent_of_ceiling` may exceed 100: Winograd and
- * FFT convolutions multiply less often than the count of FLOPs assumes. `bound` names the lower roof.
+ * `gpu_ns` is the time of the kernels of its matrix routines. `percent_of_ceiling` may exceed 100:
+ * `why_above_roof` then has the reason, else it is "". `bound` names the lower roof.
  */
 export interface RooflineOp {
   id: string;
@@ -1213,6 +1219,7 @@ export interface RooflineOp {
   ceiling_flops_per_second: number | null;
   percent_of_ceiling: number | null;
   bound: Bound;
+  why_above_roof: string;
   possible_precision: string;
   percent_of_possible: number | null;
   shapes: string;

@@ -1267,6 +1267,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       tensor_cores: false,
       label: "",
       flops_per_second: 0,
+      reached: false,
     },
     parts: {
     },
@@ -1289,6 +1290,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       ceiling_flops_per_second: null,
       percent_of_ceiling: null,
       bound: "compute",
+      why_above_roof: "",
       possible_precision: "",
       percent_of_possible: null,
       shapes: "",
