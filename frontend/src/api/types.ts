@@ -2134,9 +2134,13 @@ export interface SweepMark {
   estimated: boolean;
 }
 
-/** A line, named by the facts in which the lines differ. */
+/**
+ * A line, named by the facts in which the lines differ. `precision_key` is what it was computed in where these hold
+ * the precision, as in `RunRow`; it gives the colour.
+ */
 export interface SweepCurve {
   label: string;
+  precision_key: string;
   marks: SweepMark[];
 }
 

@@ -2194,6 +2194,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   SweepCurve: {
     blank: {
       label: "",
+      precision_key: "",
       marks: [],
     },
     parts: {

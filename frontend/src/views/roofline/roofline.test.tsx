@@ -59,6 +59,7 @@ describe("the Roofline page", () => {
       bytes_per_second: null,
       source: "",
       percent_of_ceiling: null,
+      unknown_percent: 0,
     });
     expect(byId("roofline-gpu")!.textContent).toContain("The peak rates of NVIDIA Unheard are unknown");
     expect(byId("roofline-summary")!.textContent).not.toContain("unknown");
