@@ -146,7 +146,9 @@ def _saves_products(view: ProfileView) -> Ints:
     kernels, strings = view.profile.kernels, view.profile.strings
     names = zip(kernels.name.tolist(), kernels.family.tolist(), strict=True)
     groups = [kernel_group(strings[name], strings[family]) for name, family in names]
-    return np.array([SAVES_PRODUCTS.index(group) if group in SAVES_PRODUCTS else -1 for group in groups], dtype=np.int64)
+    return np.array(
+        [SAVES_PRODUCTS.index(group) if group in SAVES_PRODUCTS else -1 for group in groups], dtype=np.int64
+    )
 
 
 def _row(

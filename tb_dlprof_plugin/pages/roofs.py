@@ -1,4 +1,4 @@
-"""The roofs that the Roofline page draws: peak rates of the precisions that a run's matrix ops ran in and could run in."""
+"""The roofs that the Roofline page draws: peak rates of the precisions that matrix ops ran in and could run in."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def roofs(rows: list[RooflineRow], ceilings: Ceilings) -> list[Roof]:
         for half in _HALF:
             time_ns.setdefault((half, True), 0)
     found = [
-        Roof(precision, tensor_cores, precision_label(precision, tensor_cores), rate, time_ns[precision, tensor_cores] > 0)
-        for precision, tensor_cores in time_ns
+        Roof(precision, tensor_cores, precision_label(precision, tensor_cores), rate, time > 0)
+        for (precision, tensor_cores), time in time_ns.items()
         if (rate := ceilings.flops_per_second(precision, tensor_cores)) is not None
     ]
     return sorted(_halves_merged(found, time_ns), key=lambda roof: (-roof.flops_per_second, roof.label))

@@ -60,8 +60,8 @@ class SweepMark(msgspec.Struct, frozen=True):
 
 
 class SweepCurve(msgspec.Struct, frozen=True):
-    """A line, named by the facts in which the lines differ. ``precision_key`` is what it was computed in where these hold
-    the precision, as in `RunRow`; it gives the colour."""
+    """A line, named by the facts in which the lines differ. Where these hold the precision, ``precision_key`` is what
+    it was computed in, as in `RunRow`; it gives the colour."""
 
     label: str
     precision_key: str

@@ -266,11 +266,17 @@ function Gap({ gap, onGo }: { gap: TimelineGap; onGo: (spot: TimelineSpot) => vo
   return (
     <>
       <h3>
-        <Term of="idleActivity">What the CPU did meanwhile</Term>
+        <Term of="idleActivity">Causes</Term>
       </h3>
-      <StackedBar slices={gap.meanwhile} scaleNs={sumNs(gap.meanwhile)} />
-      <Legend slices={gap.meanwhile} definitions={definitions} />
+      <StackedBar slices={gap.causes} scaleNs={sumNs(gap.causes)} context="account" />
+      <Legend slices={gap.causes} definitions={definitions} context="account" />
+      <p class="muted small">
+        In detail: {gap.activities.map(({ label, value_ns }) => `${label} ${formatNs(value_ns)}`).join(", ")}.
+      </p>
       <h3>Ended by</h3>
+      <p class="muted small">
+        <Term of="idleKind">{gap.launched}</Term>
+      </p>
       {gap.ended_by ? (
         <Go spot={gap.ended_by} onGo={onGo}>
           {gap.ended_by.label}

@@ -15,7 +15,7 @@ export const KIND_WORDS: Record<EventKind, string> = {
   forward: "forward op",
   backward: "backward op",
   optimizer: "optimizer op",
-  dataloader: "data loading",
+  dataloader: "DataLoader",
   other: "other op",
   launch: "launching call",
   wait: "call that waits for the GPU",
@@ -28,10 +28,10 @@ export const KIND_WORDS: Record<EventKind, string> = {
   other_kernels: "kernel, not on Tensor Cores",
   unknown_kernels: "kernel; whether on Tensor Cores is unknown",
   memory: "copy or set",
-  host_wait: "idle GPU",
-  kernel_wait: "idle GPU",
-  gap_other: "idle GPU",
-  gap_unknown: "idle GPU",
+  idle_dataloader: "cause of an idle GPU",
+  idle_cpu_launch: "cause of an idle GPU",
+  idle_python: "cause of an idle GPU",
+  idle_other: "idle GPU",
 };
 
 /** What a kind is on this track: a stretch is no op. */

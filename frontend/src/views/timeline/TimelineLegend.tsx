@@ -7,19 +7,19 @@ const GROUPS: readonly (readonly [title: string, entries: readonly (readonly [ki
   [
     "GPU",
     [
-      ["tensor_core", "Tensor Cores"],
+      ["tensor_core", "Tensor Core kernels"],
       ["other_kernels", "Other kernels"],
       ["unknown_kernels", "Unknown kernels"],
       ["memory", "Copies and sets"],
     ],
   ],
   [
-    "GPU idle",
+    "GPU idle, by cause",
     [
-      ["host_wait", "Launched late"],
-      ["kernel_wait", "Between queued work"],
-      ["gap_other", "Waits for another stream or device"],
-      ["gap_unknown", "Unknown"],
+      ["idle_dataloader", "DataLoader"],
+      ["idle_cpu_launch", "CPU launching work"],
+      ["idle_python", "Python between ops"],
+      ["idle_other", "Other idle time"],
     ],
   ],
   [
@@ -28,7 +28,7 @@ const GROUPS: readonly (readonly [title: string, entries: readonly (readonly [ki
       ["forward", "Forward"],
       ["backward", "Backward"],
       ["optimizer", "Optimizer"],
-      ["dataloader", "Data loading"],
+      ["dataloader", "DataLoader"],
       ["other", "Other"],
     ],
   ],
