@@ -192,7 +192,7 @@ DEFINITIONS: dict[str, str] = {
     "eventKind": "The kind of this event, also shown by its colour.",
     "eventRow": "The thread, stream or other row of the timeline.",
     "eventDuration": "From the start to the end of this one event.",
-    "eventStart": "When it began, counted from where the drawing begins.",
+    "eventStart": "When it began, counted from where the step begins; the CPU calls before that have a minus sign.",
     "eventIteration": "The iteration that called or launched it; it is drawn because it overlaps with the one shown.",
     "eventLaunch": "The CUDA call that launched it; the op, where only that was recorded.",
     "eventLaunchTime": "Time that this one launch call took on the CPU.",

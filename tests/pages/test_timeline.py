@@ -128,7 +128,7 @@ def test_rows_are_named_in_words_and_what_is_idle_says_why(gpu_view: ProfileView
     assert [(track.label, track.detail, track.levels) for track in page.tracks] == [
         ("CPU works on", "the part of the step that it runs", 1),
         ("GPU 0 works on", "the part of the step that launched it", 1),
-        ("GPU 0 idle", "3 gaps", 1),
+        ("GPU 0 idle", "3 gaps, 24 % of the step", 1),
         ("GPU 0, stream 7", "6 kernels, 1 copy or set", 1),
         ("CPU thread 0: training", "21 calls", 6),
         ("CPU thread 1: backward", "8 calls", 4),

@@ -2149,8 +2149,8 @@ export interface SweepMark {
 }
 
 /**
- * A line, named by the facts in which the lines differ. Where these hold the precision, `precision_key` is what it
- * was computed in, as in `RunRow`; it gives the colour.
+ * A line, named by the facts in which the lines differ. Where these hold the precision, `precision_key` is what
+ * it was computed in, as in `RunRow`; it gives the colour.
  */
 export interface SweepCurve {
   label: string;

@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 
 from tb_dlprof_plugin.metrics.idle_gaps import IdleGaps, idle_gaps
+from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.formatting import share
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role
 from tb_dlprof_plugin.pages.idle_causes import CAUSES, LABELS, largest_causes
 from tb_dlprof_plugin.pages.timeline.kinds import (
@@ -170,7 +172,11 @@ def _gpu_tracks(view: ProfileView, selection: Selection, ran: Ints) -> list[_Par
 def _idle_track(gaps: IdleGaps, place: int, gpu: int) -> _Part:
     rows = np.flatnonzero(gaps.gpu == place)
     labels, kinds = [LABELS[cause] for cause in CAUSES], [IDLE_KINDS[cause] for cause in CAUSES]
-    track = Track(f"i:{gpu}", "idle", "i", f"GPU {gpu} idle", _counts((len(rows), "gap", "gaps")), gpu, 1)
+    detail = _counts((len(rows), "gap", "gaps"))
+    if detail:
+        idle = percent(int(gaps.duration_ns[rows].sum()), int(gaps.window_ns[:, place].sum()))
+        detail += f", {share(idle)} of the step"
+    track = Track(f"i:{gpu}", "idle", "i", f"GPU {gpu} idle", detail, gpu, 1)
     named = Named(largest_causes(gaps.activity_ns[rows]), labels, kinds)
     own = np.ones(len(rows), dtype=np.bool_)
     return _Part(track, _zeros(len(rows)), rows, gaps.start_ns[rows], gaps.duration_ns[rows], named, own)

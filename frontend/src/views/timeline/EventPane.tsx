@@ -71,7 +71,7 @@ function Details({
           [<Term of="eventKind">What</Term>, kindWords(timeline, spot)],
           [<Term of="eventRow">Row</Term>, event.track],
           [<Term of="eventDuration">Duration</Term>, <Value value={spot.duration_ns} unit="ns" />],
-          [<Term of="eventStart">Begins</Term>, <Value value={spot.start_ns} unit="ns" />],
+          [<Term of="eventStart">Begins</Term>, <Value value={timeline.sinceStep(spot.start_ns)} unit="ns" />],
           ...(event.self_ns === null
             ? []
             : [[<Term of="cpuSelf">Self time</Term>, <Value value={event.self_ns} unit="ns" />] as const]),
@@ -137,7 +137,7 @@ function Unanswered({ spot, error, timeline }: { spot: TimelineSpot | null; erro
             [<Term of="eventKind">What</Term>, kindWords(timeline, spot)],
             [<Term of="eventRow">Row</Term>, timeline.tracks[spot.track]?.label ?? ""],
             [<Term of="eventDuration">Duration</Term>, <Value value={spot.duration_ns} unit="ns" />],
-            [<Term of="eventStart">Begins</Term>, <Value value={spot.start_ns} unit="ns" />],
+            [<Term of="eventStart">Begins</Term>, <Value value={timeline.sinceStep(spot.start_ns)} unit="ns" />],
           ]}
         />
       )}

@@ -41,7 +41,7 @@ export function kindWords(timeline: Timeline, spot: TimelineSpot): string {
 
 /** One sentence for screen readers. */
 export function describeSpot(timeline: Timeline, spot: TimelineSpot): string {
-  return `${spot.label}, ${kindWords(timeline, spot)}, ${formatNs(spot.duration_ns)}, at ${formatNs(spot.start_ns)}, ${timeline.tracks[spot.track]?.label ?? ""}`;
+  return `${spot.label}, ${kindWords(timeline, spot)}, ${formatNs(spot.duration_ns)}, at ${formatNs(timeline.sinceStep(spot.start_ns))}, ${timeline.tracks[spot.track]?.label ?? ""}`;
 }
 
 const WIDTH = 320;
@@ -62,7 +62,7 @@ export function HoverCard({ timeline, hovered: { spot, x, y } }: { timeline: Tim
     >
       <strong>{spot.label}</strong>
       <span>
-        {formatNs(spot.duration_ns)} <span class="muted">at {formatNs(spot.start_ns)}</span>
+        {formatNs(spot.duration_ns)} <span class="muted">at {formatNs(timeline.sinceStep(spot.start_ns))}</span>
       </span>
       <span class="muted">{kindWords(timeline, spot)}</span>
     </div>

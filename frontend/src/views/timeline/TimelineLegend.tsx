@@ -45,6 +45,8 @@ const GROUPS: readonly (readonly [title: string, entries: readonly (readonly [ki
   ],
 ];
 
+const IDLE = ["idle_dataloader", "idle_cpu_launch", "idle_python", "idle_other"] as const;
+
 export function TimelineLegend({ timeline }: { timeline: Timeline }) {
   const present = new Set<EventKind>([
     ...timeline.page.names.map((name) => name.kind),
@@ -69,6 +71,9 @@ export function TimelineLegend({ timeline }: { timeline: Timeline }) {
         );
       })}
       <p class="muted small">
+        {IDLE.some((kind) => present.has(kind))
+          ? "Idle gaps narrower than two pixels: the height of a column is the idle share of its time. "
+          : ""}
         Paler: work of the iterations around. Shaded: before this iteration's work begins on the GPU, or after it ends.
         The profile holds every op, CUDA call, module, annotation and GPU activity; Python stacks, thread names and
         counters are only in the raw trace.
