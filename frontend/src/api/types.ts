@@ -1297,9 +1297,14 @@ export interface MemoryFigures {
   known_before_bytes: number;
 }
 
-/** When most was allocated: ns after the first selected iteration began, and the op that led to it ("" for none). */
+/**
+ * When most was allocated, and the op that led to it ("" for none).
+ *
+ * `time_ns` counts from where the first selected iteration began, `step_time_ns` from where its own did.
+ */
 export interface MemoryMoment {
   time_ns: number;
+  step_time_ns: number;
   iteration_number: number;
   op: string;
   op_id: string | null;
@@ -1385,7 +1390,8 @@ export interface MemoryAllocation {
  *
  * `rows` are the largest of the `total_rows` allocations alive at the peak, `iterations` at most the first 500
  * selected ones. If the recording does not show which allocations are alive, `not_attributed` gives the reason, and
- * `categories`, `modules`, `op_types` and `rows` are empty; else it is "".
+ * `categories`, `modules`, `op_types` and `rows` are empty; else it is "". `peak_parts` is the sentence on the
+ * peak, whose names are links.
  */
 export interface MemoryPage {
   ref: RunRef;
@@ -1396,6 +1402,7 @@ export interface MemoryPage {
   device: string | null;
   figures: MemoryFigures | null;
   peak: MemoryMoment | null;
+  peak_parts: TextPart[];
   categories: MemoryCategory[];
   curve: MemoryCurve | null;
   iterations: MemoryIteration[];

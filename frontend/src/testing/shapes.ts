@@ -1371,6 +1371,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   MemoryMoment: {
     blank: {
       time_ns: 0,
+      step_time_ns: 0,
       iteration_number: 0,
       op: "",
       op_id: null,
@@ -1456,6 +1457,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       device: null,
       figures: null,
       peak: null,
+      peak_parts: [],
       categories: [],
       curve: null,
       iterations: [],
@@ -1472,6 +1474,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       devices: "MemoryDevice",
       figures: "MemoryFigures",
       peak: "MemoryMoment",
+      peak_parts: "TextPart",
       categories: "MemoryCategory",
       curve: "MemoryCurve",
       iterations: "MemoryIteration",
