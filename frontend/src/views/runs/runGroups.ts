@@ -32,8 +32,10 @@ export function groupRuns(rows: readonly RunRow[], length: (row: RunRow) => numb
 
 const onCpu = (row: RunRow): boolean => row.gpus === 0;
 
+/** Of an unknown model the directory that holds the run: recordings of one model are often below one. */
 function titleOf(row: RunRow): string {
-  const model = row.model || "Model not recorded";
+  const { run } = row.ref;
+  const model = row.model || run.slice(0, Math.max(0, run.lastIndexOf("/"))) || "Model not recorded";
   return onCpu(row) ? `${model}, on the CPU` : model;
 }
 

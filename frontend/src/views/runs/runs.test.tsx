@@ -198,6 +198,7 @@ describe("the bars of the runs", () => {
       row("b", "MLP", 1.7e6),
       row("c", "Net", 146e6),
       row("u", "", 5e6),
+      row("old/v", "", 6e6),
       row("d", "Net", 150e6),
     ];
     expect(
@@ -210,6 +211,7 @@ describe("the bars of the runs", () => {
       ["MLP", 1.7e6, ["b"]],
       ["Net", 150e6, ["d", "c"]],
       ["Model not recorded", 5e6, ["u"]],
+      ["old", 6e6, ["old/v"]],
       ["Net, on the CPU", 144e6, ["here"]],
     ]);
   });
