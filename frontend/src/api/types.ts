@@ -1390,8 +1390,8 @@ export interface MemoryAllocation {
  *
  * `rows` are the largest of the `total_rows` allocations alive at the peak, `iterations` at most the first 500
  * selected ones. If the recording does not show which allocations are alive, `not_attributed` gives the reason, and
- * `categories`, `modules`, `op_types` and `rows` are empty; else it is "". `peak_parts` is the sentence on the
- * peak, whose names are links.
+ * `categories`, `modules`, `op_types` and `rows` are empty; else it is "". `peak_parts` says in words
+ * when the peak is and what it holds.
  */
 export interface MemoryPage {
   ref: RunRef;
