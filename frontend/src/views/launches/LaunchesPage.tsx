@@ -3,6 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { LaunchesPage as LaunchesData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn } from "../filter/usePageFilter";
+import { ViewNote } from "../explore/ViewNote";
 import { Card } from "../../components/Card";
 import { IterationBars, stepLine } from "../../features/chart/IterationBars";
 import { Legend } from "../../components/Legend";
@@ -45,6 +46,7 @@ export function LaunchesPage({ data }: { data: LaunchesData }) {
         linked={<HeadlineText parts={data.headline_parts} />}
         range={data.range}
       />
+      <ViewNote page="launches" hasGpu={data.has_gpu} />
       <LaunchFigures figures={data.figures} step={data.step} stepWords={data.step_words} />
       <IdleTime data={data} />
       <Iterations data={data} />
