@@ -40,7 +40,11 @@ def test_parameters_are_converted_and_unknown_ones_passed_over(query, args, expe
         (q.CompareQuery, {"a.run": "x", "b.run": "y", "b.last": "-1"}, "'last' must be a whole number, not '-1'."),
         (q.SubjectQuery, {"run": "a", "kind": "op"}, "The request lacks the parameter 'id'."),
         (q.SearchQuery, {"run": "a", "text": "x" * 4001}, "'text' has 4001 characters; 4000 are the most."),
-        (q.SubjectQuery, {"run": "a", "kind": "x", "id": "y"}, "'kind' must be op, op_type, kernel or module, not 'x'."),
+        (
+            q.SubjectQuery,
+            {"run": "a", "kind": "x", "id": "y"},
+            "'kind' must be op, op_type, kernel or module, not 'x'.",
+        ),
         *(
             (q.AnyQuery, {"offset": text}, f"The parameter 'offset' must be a whole number, not {text!r}.")
             for text in ("1.0", "1e3", "null", " 1", "+1", "٣", "9" * 19)

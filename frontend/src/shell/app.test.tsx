@@ -252,7 +252,7 @@ describe("each page draws its answer", () => {
   it("Ops with the selected op next to the table", async () => {
     await open(hash({ page: "ops", run: "resnet50/fp32", op: "op1" }));
     expect(byId("op-detail")?.textContent).toContain("which is off");
-    expect(byId("op-detail")?.textContent).toContain("50.0 % of the TF32 roof, compute-bound");
+    expect(byId("op-detail")?.textContent).toContain("50.0 % of the roof of TF32, compute-bound");
     expect(byId("op-detail")?.textContent).toContain(
       "Kernel calls2Mean delay40.0 µsLongest delay90.0 µsGPU idle before it12.0 µs",
     );

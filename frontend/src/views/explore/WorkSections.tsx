@@ -285,7 +285,7 @@ function Roof({ data: { kind, id, rate } }: { data: WorkDetail }) {
         <button type="button" class="link" onClick={() => openPage("roofline", filterParam.to({ kind, id }))}>
           {share === null
             ? "Its share of the roof is unknown"
-            : `${formatPercent(share)} of the ${rate.roof || "GPU's"} roof${rate.bound === "unknown" ? "" : `, ${rate.bound}-bound`}`}
+            : `${formatPercent(share)} of the roof${rate.roof ? ` of ${rate.roof}` : ""}${rate.bound === "unknown" ? "" : `, ${rate.bound}-bound`}`}
         </button>
         {rate.flops_per_second !== null && (
           <>
