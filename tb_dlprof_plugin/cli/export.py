@@ -123,7 +123,7 @@ def _report(html: Path, made: Made, answered: AnsweredRuns, left_out: dict[str, 
 
 
 def _content(answers: dict[str, int]) -> str:
-    details = {"op": "ops", "compare_op": "ops", "report": "reports", "forecast": "forecasts"}
+    details = {"work_detail": "details", "compare_op": "ops", "report": "reports", "forecast": "forecasts"}
     pages = sum(1 for route in answers if route not in details and route != "related")
     parts = [f"{answers[route]} {name}" for route, name in details.items() if route in answers]
     return ", ".join([f"{pages} page{'' if pages == 1 else 's'}", *parts])

@@ -1,4 +1,4 @@
-"""What the side panel shows of an op, op type, kernel or module, and the icicle of op types: each adds up to its row."""
+"""What the side panel shows of an op, op type, kernel or module, and the icicle of op types: all add up to the rows."""
 
 from __future__ import annotations
 
