@@ -12,8 +12,17 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTotals, totals_of
 from tb_dlprof_plugin.model.formatting import share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
-from tb_dlprof_plugin.pages.common import VERDICTS, Coverage, SelectedRange, Slice, Verdict, coverage_of, selected_range
-from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.common import (
+    NO_GPU,
+    VERDICTS,
+    Coverage,
+    SelectedRange,
+    Slice,
+    Verdict,
+    coverage_of,
+    selected_range,
+)
+from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.related import GroupKind, groups_of
 from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
@@ -221,7 +230,7 @@ _LARGEST = 10
 
 def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool, scope: KernelScope | None) -> list[TextPart]:
     if not has_gpu:
-        return [plain("Nothing ran on a GPU in this recording.")]
+        return [plain(f"{NO_GPU}, so there are no kernels.")]
     if not rows:
         return [plain("No kernel was launched in the selected iterations.")]
     time = {verdict: sum(row.total_ns for row in rows if row.tensor_core == verdict) for verdict in VERDICTS.values()}

@@ -31,8 +31,7 @@ from tb_dlprof_plugin.pages.common import (
     selected_range,
     step_figures,
 )
-from tb_dlprof_plugin.pages.definition import Definition
-from tb_dlprof_plugin.pages.definitions import SLICES
+from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.gpus import GpuUse, gpus
 from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar
 from tb_dlprof_plugin.pages.ops import op_rows
@@ -42,6 +41,7 @@ from tb_dlprof_plugin.pages.precision import (
     numeric_health_panel,
     precision_summary,
 )
+from tb_dlprof_plugin.pages.shared_definitions import SLICES
 from tb_dlprof_plugin.pages.step_account import KERNELS_LABEL, account_slices, headline, part_labels
 from tb_dlprof_plugin.pages.step_text import step_words
 from tb_dlprof_plugin.pages.system import SystemItem, system_items

@@ -20,7 +20,7 @@ from tb_dlprof_plugin.model.formatting import dtypes_text, shapes_text, short_ke
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.pages.common import VERDICTS, OpRow, SelectedRange, Verdict, selected_range
-from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
 from tb_dlprof_plugin.pages.ops import eligibility_reason, op_rows
 from tb_dlprof_plugin.pages.related import SubjectKind, groups_of, kernel_row

@@ -1,4 +1,4 @@
-// Generated from the structs of the pages and tb_dlprof_plugin/pages/definitions.py by `make generate`.
+// Generated from the structs of the pages and tb_dlprof_plugin/pages/shared_definitions.py by `make generate`.
 // Do not edit. One sentence for each number that a page shows: the text behind its label.
 
 export const DEFINITIONS = {

@@ -5,7 +5,7 @@ import { notPossible, workView } from "./workView";
 export function ViewNote({ page, hasGpu }: { page: Page; hasGpu: boolean }) {
   const why = notPossible(page, workView(page), hasGpu);
   return why === null ? null : (
-    <p class="muted" data-testid="view-note">
+    <p class="muted work-note" data-testid="view-note">
       {why}
     </p>
   );

@@ -10,6 +10,9 @@ import type { IcicleNode } from "../../components/icicle/layout";
 import type { Column } from "../../components/table/columns";
 import { treeOf, wayTo, WHOLE, type Part } from "./workNodes";
 
+/** The share of kernels: all their time could be on Tensor Cores. */
+export const WHOLE_TIME = "Time";
+
 interface WorkIcicleProps {
   /** Such as "Time by module and op"; also what the saved picture is called. */
   title: string;
@@ -65,7 +68,11 @@ export function WorkIcicle({ title, whole, parts, kinds, hasGpu, share, selected
           testId="work-icicle"
           onSelect={open}
         />
-        <IcicleLegend width={`${hasGpu ? "GPU" : "CPU self"} time, the largest first`} share={hasGpu ? share : null} />
+        <IcicleLegend
+          width={`${hasGpu ? "GPU" : "CPU self"} time, the largest first`}
+          share={hasGpu ? share : null}
+          eligible={share !== WHOLE_TIME}
+        />
       </Drawing>
     </Card>
   );

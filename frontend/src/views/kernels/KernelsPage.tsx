@@ -5,7 +5,6 @@ import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
 import { CoverageLine } from "../../components/CoverageLine";
-import { EmptyMessage } from "../../components/Message";
 import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
 import { CutName } from "../../components/CutName";
@@ -16,7 +15,7 @@ import { Term } from "../../components/Term";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
 import { ViewNote } from "../explore/ViewNote";
-import { WorkIcicle } from "../explore/WorkIcicle";
+import { WHOLE_TIME, WorkIcicle } from "../explore/WorkIcicle";
 import { WorkPane } from "../explore/WorkPane";
 import { kernelParts } from "../explore/workNodes";
 import { workView } from "../explore/workView";
@@ -210,12 +209,7 @@ export function KernelsPage({ data }: { data: KernelsData }) {
   const fitting = useShownRows(COLUMNS, rows, kernelsTable);
   const parts = useMemo(() => kernelParts(fitting), [fitting]);
   if (!data.has_gpu && data.rows.length === 0) {
-    return (
-      <>
-        <PageHead title="Kernels" headline={data.headline} range={data.range} />
-        <EmptyMessage>This recording holds no GPU work, so there are no kernels to list.</EmptyMessage>
-      </>
-    );
+    return <PageHead title="Kernels" headline={data.headline} range={data.range} />;
   }
   return (
     <>
@@ -233,7 +227,7 @@ export function KernelsPage({ data }: { data: KernelsData }) {
           parts={parts}
           kinds={["kernel", "kernels"]}
           hasGpu
-          share="Time"
+          share={WHOLE_TIME}
           selected={kernelParam.value}
           onSelect={(key) => data.rows.some((row) => row.id === key) && assign(kernelParam.to(key))}
         />

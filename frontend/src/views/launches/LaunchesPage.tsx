@@ -7,7 +7,6 @@ import { ViewNote } from "../explore/ViewNote";
 import { Card } from "../../components/Card";
 import { IterationBars, stepLine } from "../../features/chart/IterationBars";
 import { Legend } from "../../components/Legend";
-import { EmptyMessage } from "../../components/Message";
 import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
 import { UnitNote } from "../../features/UnitNote";
@@ -28,15 +27,7 @@ const AS_RECORDED = <span class="muted small">as recorded</span>;
 
 export function LaunchesPage({ data }: { data: LaunchesData }) {
   if (!data.has_gpu) {
-    return (
-      <>
-        <PageHead title="Launches" headline={data.headline} range={data.range} />
-        <EmptyMessage>
-          Nothing ran on a GPU in this recording. This page explains how the CPU feeds a GPU; the Overview page shows
-          where the CPU's own time goes.
-        </EmptyMessage>
-      </>
-    );
+    return <PageHead title="Launches" headline={data.headline} range={data.range} />;
   }
   return (
     <>
