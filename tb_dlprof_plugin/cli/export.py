@@ -49,7 +49,10 @@ def export(
     included, as the file states.
     """
     if not html:
-        refuse("choose an output: --html NAME.html writes one HTML file")
+        refuse(
+            "choose an output: --html NAME.html writes one HTML file; for tables there is tb-dlprof report, "
+            "--formats csv,json,parquet"
+        )
     named = [source for source in sources if source.suffix.lower() in _ENDINGS]
     given = [source for source in sources if source not in named]
     if len(named) > 1:
