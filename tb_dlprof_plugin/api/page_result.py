@@ -51,7 +51,7 @@ class Page:
     @property
     def headline(self) -> str:
         """The page's headline; for an op its name."""
-        return str(self.data.row.name if isinstance(self.data, WorkDetail) else self.data.headline)
+        return str(self.data.name if isinstance(self.data, WorkDetail) else self.data.headline)
 
     @property
     def tables(self) -> tuple[str, ...]:
