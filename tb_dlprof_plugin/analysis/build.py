@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -40,7 +41,8 @@ from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 from tb_dlprof_plugin.model.tree import parents
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.registry import read_trace
+from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
+from tb_dlprof_plugin.readers.registry import read_timelines
 from tb_dlprof_plugin.version import __version__
 
 
@@ -53,9 +55,10 @@ def analyze_trace(
     rank: int | None = None,
     cycle: int = 0,
     worker: str = "",
+    options: ReadOptions = DEFAULT,
     progress: Callable[[float], None] | None = None,
 ) -> Profile:
-    """The profile of a trace file.
+    """The profile of a recording; of one that holds several ranks, that of ``rank``, else of the lowest.
 
     Args:
         trace_path: a file of any format that `tb_dlprof_plugin.readers.registry` knows.
@@ -65,24 +68,73 @@ def analyze_trace(
         rank: of the process; the trace's own, else 0, where None.
         cycle: which active window of the profiler's schedule this is.
         worker: the trace file's worker name.
+        options: how the file is read.
         progress: called with the fraction read (0 to 1).
 
     Raises:
         TraceError: the file cannot be read or is not a trace; the message names it and says what to do.
     """
-    timeline = read_trace(trace_path, progress)
-    source = Source(
+    timelines = read_timelines(trace_path, options, progress)
+    timeline = timelines[0]
+    if len(timelines) > 1 and rank is not None:
+        ranks = ranks_of(timelines)
+        if rank not in ranks:
+            named = ", ".join(map(str, ranks))
+            raise TraceError(f"{os.fspath(trace_path)} holds the ranks {named}, not {rank}; name one of them.")
+        timeline = timelines[ranks.index(rank)]
+    made_by = _source(trace_path, timeline, session, rank if rank is not None else ranks_of(timelines)[0])
+    source = dataclasses.replace(made_by, cycle=cycle, worker=worker)
+    return build_profile(timeline, source, facts or RunFacts(), system or System())
+
+
+def analyze_ranks(
+    trace_path: str | os.PathLike[str],
+    *,
+    session: str = "trace",
+    options: ReadOptions = DEFAULT,
+    progress: Callable[[float], None] | None = None,
+) -> list[Profile]:
+    """The profiles of all ranks that a recording holds, in their order.
+
+    Raises:
+        TraceError: the file cannot be read, or no rank recorded anything that counts.
+    """
+    timelines = read_timelines(trace_path, options, progress)
+    profiles: list[Profile] = []
+    failed: TraceError | None = None
+    for rank, timeline in zip(ranks_of(timelines), timelines, strict=True):
+        source = _source(trace_path, timeline, session, rank)
+        try:
+            profiles.append(build_profile(timeline, source, RunFacts(), System()))
+        except TraceError as error:
+            failed = failed or error
+    if failed is not None and not profiles:
+        raise failed
+    return profiles
+
+
+def ranks_of(timelines: Sequence[Timeline]) -> list[int]:
+    """A rank for each timeline of a file: its own, or its place in the file where any lacks one or two are equal."""
+    own = [timeline.rank for timeline in timelines if timeline.rank is not None]
+    if len(own) == len(timelines) and len(set(own)) == len(own):
+        return own
+    return list(range(len(timelines)))
+
+
+def _source(trace_path: str | os.PathLike[str], timeline: Timeline, session: str, rank: int) -> Source:
+    return Source(
         trace_events=timeline.events,
         repaired_events=timeline.repaired,
         session=session,
-        rank=rank if rank is not None else (timeline.rank or 0),
-        cycle=cycle,
-        worker=worker,
+        rank=rank,
+        cycle=0,
+        worker="",
         trace_file=os.path.basename(os.fspath(trace_path)),
         created_unix_ns=time.time_ns(),
         plugin_version=__version__,
+        format=timeline.format,
+        framework=timeline.framework,
     )
-    return build_profile(timeline, source, facts or RunFacts(), system or System())
 
 
 def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: System) -> Profile:

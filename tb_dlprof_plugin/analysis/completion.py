@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.steps import Steps
 from tb_dlprof_plugin.model.profile import Attribution, Ints
-from tb_dlprof_plugin.model.timeline import Timeline
+from tb_dlprof_plugin.model.timeline import StepMarks, Timeline
 
 
-def completion_windows(timeline: Timeline, steps: Steps, call: Ints, attribution: Ints) -> tuple[Ints, Ints]:
+def completion_windows(timeline: Timeline, steps: StepMarks, call: Ints, attribution: Ints) -> tuple[Ints, Ints]:
     """Start and stop of each iteration (ns), the GPU work that it launched included. Neighbours share their boundary.
 
     Args:

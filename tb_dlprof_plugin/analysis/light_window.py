@@ -28,7 +28,7 @@ from tb_dlprof_plugin.model.profile import (
 )
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
-from tb_dlprof_plugin.readers.registry import read_trace
+from tb_dlprof_plugin.readers.registry import read_timelines
 
 _LEAST_MATCHED = 0.95
 """Share of a step's GPU time that must be found in one iteration: below, the step did other work."""
@@ -46,7 +46,7 @@ def with_light_window(profile: Profile, trace_path: str | os.PathLike[str], boun
         boundary_unix_ns: CPU times at which its steps begin and the last one ends.
     """
     try:
-        timeline = read_trace(trace_path)
+        timeline = read_timelines(trace_path)[0]
     except TraceError as error:
         return _without(profile, f"it cannot be read ({error})")
     boundary = np.array(boundary_unix_ns, dtype=np.int64) - profile.base_time_unix_ns

@@ -1,35 +1,26 @@
 """Finds the boundaries of the iterations.
 
-The user's own steps come first: the host annotations ``ProfilerStep#n`` that ``prof.step()`` writes. Else each
-optimizer step ends an iteration. Else the whole recording is one iteration. Annotations on the GPU
-(``gpu_user_annotation``) are never steps: they repeat the host's with other times.
+Those that the recording's format marks come first. Else the user's own steps, the host annotations ``ProfilerStep#n``
+that ``prof.step()`` writes ("profiler_step"). Else each optimizer step ends an iteration ("optimizer_step"). Else the
+whole recording is one iteration ("none"). Annotations on the GPU (``gpu_user_annotation``) are never steps: they repeat
+the host's with other times.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tb_dlprof_plugin.model.profile import Ints
-from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
+from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, StepMarks, Timeline
 from tb_dlprof_plugin.names.ops import OPTIMIZER_STEP, PROFILER_STEP
 
 _MOST_DIGITS = 18  # a number of as many digits fits 64 bits
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """Iterations in order of time, as the CPU ran them; ``found_by`` is "profiler_step", "optimizer_step" or "none"."""
-
-    number: Ints
-    start_ns: Ints
-    stop_ns: Ints
-    found_by: str
-
-
-def find_steps(timeline: Timeline) -> Steps:
+def find_steps(timeline: Timeline) -> StepMarks:
     """The iterations of a timeline; consecutive ones share their boundary, so that no time falls between them."""
+    if timeline.step_marks is not None:
+        return timeline.step_marks
     profiler, optimizer = _profiler_steps(timeline), _optimizer_steps(timeline)
     if profiler is not None and len(profiler.number) == 1 and optimizer is not None and len(optimizer.number) > 1:
         # One profiler step around many optimizer steps: prof.step() was not called.
@@ -37,7 +28,7 @@ def find_steps(timeline: Timeline) -> Steps:
     return profiler or optimizer or _whole(timeline)
 
 
-def without_unfinished_step(steps: Steps, op_start_ns: Ints) -> Steps:
+def without_unfinished_step(steps: StepMarks, op_start_ns: Ints) -> StepMarks:
     """The iterations without a last one in which no op ran.
 
     A loop that ends while the profiler records leaves such a step after its last ``prof.step()``: it holds only the
@@ -52,10 +43,10 @@ def without_unfinished_step(steps: Steps, op_start_ns: Ints) -> Steps:
     inside = (op_start_ns >= steps.start_ns[-1]) & (op_start_ns < steps.stop_ns[-1])
     if inside.any() or not (op_start_ns < steps.start_ns[-1]).any():
         return steps
-    return Steps(steps.number[:-1], steps.start_ns[:-1], steps.stop_ns[:-1], steps.found_by)
+    return StepMarks(steps.number[:-1], steps.start_ns[:-1], steps.stop_ns[:-1], steps.found_by)
 
 
-def _profiler_steps(timeline: Timeline) -> Steps | None:
+def _profiler_steps(timeline: Timeline) -> StepMarks | None:
     rows = annotation_rows(timeline, PROFILER_STEP)
     numbered: dict[int, tuple[int, int]] = {}
     for row in rows:
@@ -72,24 +63,24 @@ def _profiler_steps(timeline: Timeline) -> Steps | None:
     # The next step begins in the same call that ends this one; the few microseconds between are the profiler's.
     follows = number[1:] == number[:-1] + 1
     stops[:-1] = np.where(follows, starts[1:], np.minimum(stops[:-1], starts[1:]))
-    return Steps(number, starts, stops, "profiler_step")
+    return StepMarks(number, starts, stops, "profiler_step")
 
 
-def _optimizer_steps(timeline: Timeline) -> Steps | None:
+def _optimizer_steps(timeline: Timeline) -> StepMarks | None:
     rows = annotation_rows(timeline, OPTIMIZER_STEP)
     if not len(rows):
         return None
     host = timeline.host
     ends = np.sort(host.start_ns[rows] + host.duration_ns[rows])
     start = np.concatenate(([host.start_ns.min()], ends[:-1]))
-    return Steps(np.arange(len(ends), dtype=np.int64), start, ends, "optimizer_step")
+    return StepMarks(np.arange(len(ends), dtype=np.int64), start, ends, "optimizer_step")
 
 
-def _whole(timeline: Timeline) -> Steps:
+def _whole(timeline: Timeline) -> StepMarks:
     tables = [table for table in (timeline.host, timeline.device) if len(table)]
     start = min(int(table.start_ns.min()) for table in tables)
     stop = max(int((table.start_ns + table.duration_ns).max()) for table in tables)
-    return Steps(np.array([0]), np.array([start]), np.array([stop]), "none")
+    return StepMarks(np.array([0]), np.array([start]), np.array([stop]), "none")
 
 
 def annotation_rows(timeline: Timeline, prefix: str) -> Ints:

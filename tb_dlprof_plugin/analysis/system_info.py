@@ -11,6 +11,9 @@ from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 
 def complete_system(system: System, timeline: Timeline) -> System:
     """A copy of ``system`` with its gaps filled from the trace."""
+    read = timeline.system
+    gaps = [name for name in system.__struct_fields__ if not getattr(system, name)]
+    system = msgspec.structs.replace(system, **{name: getattr(read, name) for name in gaps})
     rocm = is_rocm(timeline)
     gpus = system.gpus or [
         Gpu(

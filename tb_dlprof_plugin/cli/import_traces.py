@@ -1,4 +1,4 @@
-"""``tb-dlprof import``: converts trace files to runs that TensorBoard shows."""
+"""``tb-dlprof import``: converts recordings of any known format to runs that TensorBoard shows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from tb_dlprof_plugin.analysis import analyze_trace
+from tb_dlprof_plugin.analysis import analyze_ranks, analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Output, OutputFormat
 from tb_dlprof_plugin.cli.printing import print_page
@@ -21,6 +21,8 @@ from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.readers.kineto import trace_format as kineto
+from tb_dlprof_plugin.readers.registry import format_of
 from tb_dlprof_plugin.readers.trace_names import stem_of
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import event_files, write_profile
@@ -28,9 +30,11 @@ from tb_dlprof_plugin.store.logdir import read_profiles
 
 
 class ImportedProfile(msgspec.Struct, frozen=True):
-    """A written profile: its trace, its event file and its run."""
+    """A written profile: its trace, its event file and its run; ``format`` as `Source` names it."""
 
     run: str
+    format: str
+    framework: str
     trace_file: str
     event_file: str
     session: str
@@ -75,9 +79,7 @@ def import_traces(
     known = _known(facts_from)
     files = _files(traces)
     failed, written = False, []
-    groups = (
-        {run: files} if run is not None else {name: [file] for file, name in zip(files, _names(files), strict=True)}
-    )
+    groups = {run: files} if run is not None else _grouped(files)
     for name, members in groups.items():
         whole, profiles = _make_run(logdir / name, members, known, rank, force, pytorch_views)
         failed |= not whole
@@ -107,8 +109,8 @@ def _make_run(
     for trace in traces:
         try:
             with Progress(trace) as progress:
-                profiles.append(_analyzed(trace, known, rank, progress))
-            if pytorch_views:
+                profiles += _analyzed(trace, known, rank, progress)
+            if pytorch_views and profiles[-1].source.format == kineto.NAME:
                 folder.mkdir(parents=True, exist_ok=True)
                 write_tab_copy(profiles[-1], trace, folder / copy_name(stem_of(trace.name)))
         except OSError as error:
@@ -135,6 +137,8 @@ def _imported(run: str, path: Path, profile: Profile) -> ImportedProfile:
     source = profile.source
     return ImportedProfile(
         run=run,
+        format=source.format,
+        framework=source.framework,
         trace_file=source.trace_file,
         event_file=str(path),
         session=source.session,
@@ -144,17 +148,31 @@ def _imported(run: str, path: Path, profile: Profile) -> ImportedProfile:
     )
 
 
-def _analyzed(trace: Path, known: Profile | None, rank: int | None, progress: Progress) -> Profile:
+def _analyzed(trace: Path, known: Profile | None, rank: int | None, progress: Progress) -> list[Profile]:
+    """The profiles of a recording: of all its ranks, unless one is named."""
+    if known is None and rank is None:
+        return analyze_ranks(trace, session=_session(stem_of(trace.name)), progress=progress.update)
     if known is None:
         facts, system, session, worker = RunFacts(), System(), stem_of(trace.name), ""
     else:
         made_by = known.source
         facts, system, session, worker = known.facts, known.system, made_by.session, made_by.worker
         rank = made_by.rank if rank is None else rank
-    session = re.sub(r"[^A-Za-z0-9_.-]", "-", session) or "trace"
-    return analyze_trace(
-        trace, facts=facts, system=system, session=session, rank=rank, worker=worker, progress=progress.update
-    )
+    return [
+        analyze_trace(
+            trace,
+            facts=facts,
+            system=system,
+            session=_session(session),
+            rank=rank,
+            worker=worker,
+            progress=progress.update,
+        )
+    ]
+
+
+def _session(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]", "-", name) or "trace"
 
 
 def _as_cycles(profiles: list[Profile], known: Profile | None) -> list[Profile]:
@@ -177,13 +195,22 @@ def _files(traces: list[Path]) -> list[Path]:
         refuse(f"{error.filename} holds no *.pt.trace.json[.gz] file; name the trace files themselves")
 
 
-def _names(files: list[Path]) -> list[str]:
-    """A run's name for each file, its stem; where stems repeat, with the directory before it."""
-    stems = [stem_of(file.name) for file in files]
-    return [
-        stem if stems.count(stem) == 1 else f"{file.resolve().parent.name}/{stem}"
-        for file, stem in zip(files, stems, strict=True)
-    ]
+def _grouped(files: list[Path]) -> dict[str, list[Path]]:
+    """The files of each run by its name, after its directory's where runs of several directories have one name."""
+    runs: dict[tuple[str, Path], list[Path]] = {}
+    for file in files:
+        runs.setdefault((_run_name(file), file.resolve().parent), []).append(file)
+    names = [name for name, _ in runs]
+    return {
+        name if names.count(name) == 1 else f"{folder.name}/{name}": members for (name, folder), members in runs.items()
+    }
+
+
+def _run_name(file: Path) -> str:
+    try:
+        return format_of(file).run_name(file)
+    except TraceError:
+        return stem_of(file.name)  # It is refused when it is read, which costs no other run.
 
 
 def _known(event_file: Path | None) -> Profile | None:

@@ -72,7 +72,7 @@ class Attribution(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the profile comes from."""
+    """Where the profile comes from; ``format`` and ``framework`` as in `model.timeline.Timeline`."""
 
     session: str
     rank: int
@@ -83,6 +83,8 @@ class Source:
     plugin_version: str
     trace_events: int | None = None
     repaired_events: int | None = None
+    format: str = "kineto"
+    framework: str = "pytorch"
 
 
 @dataclass(frozen=True, slots=True)

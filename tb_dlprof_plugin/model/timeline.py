@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.run_facts import System
 from tb_dlprof_plugin.model.shapes import InputShapes
 
 Ints = npt.NDArray[np.int64]
@@ -149,6 +150,16 @@ class DeviceProperties:
 
 
 @dataclass(frozen=True, slots=True)
+class StepMarks:
+    """Iterations in order of time, as the CPU ran them; ``found_by`` says from what, in the words of `Iterations`."""
+
+    number: Ints
+    start_ns: Ints
+    stop_ns: Ints
+    found_by: str
+
+
+@dataclass(frozen=True, slots=True)
 class TraceNote:
     """What was repaired, dropped or is missing; ``count`` is None where it cannot be counted."""
 
@@ -159,9 +170,12 @@ class TraceNote:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """One trace file; ``events`` counts all that it holds, of every kind, ``repaired`` those that had to be repaired.
+    """What one process recorded; ``events`` counts all events of the file, ``repaired`` those that had to be repaired.
 
-    ``frame_places`` are places in the user's files, "train.py:12 step" with the line where the function begins.
+    ``format`` is the name of the reader's format, ``framework`` what the program computed with: "pytorch",
+    "tensorflow", "jax", "tensorrt", "onnxruntime", "" for unknown. ``system`` is what the file says about the machine.
+    ``step_marks`` are iterations that the format itself marks; None lets the analysis look for them. ``frame_places``
+    are places in the user's files, "train.py:12 step" with the line where the function begins.
     """
 
     source: str
@@ -184,3 +198,7 @@ class Timeline:
     repaired: int = 0
     input_shapes: list[InputShapes] = field(default_factory=lambda: [()])
     input_dtypes: list[InputDtypes] = field(default_factory=lambda: [()])
+    format: str = "kineto"
+    framework: str = "pytorch"
+    system: System = field(default_factory=System)
+    step_marks: StepMarks | None = None

@@ -1,4 +1,4 @@
-"""Finds the reader of a trace file by the file's content, and the trace files of a directory.
+"""Finds the reader of a recording by the file's content, and the recordings of a directory.
 
 A format is a module with what `TraceFormat` lists. A new one is added to `FORMATS`; nothing above this package changes.
 """
@@ -13,10 +13,16 @@ from typing import Protocol
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
+from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 
 
 class TraceFormat(Protocol):
-    """One format of trace files."""
+    """One format of recordings."""
+
+    @property
+    def NAME(self) -> str:
+        """What a stored profile calls the format: `Timeline.format`."""
+        ...
 
     @property
     def TITLE(self) -> str:
@@ -31,8 +37,12 @@ class TraceFormat(Protocol):
         """
         ...
 
-    def read(self, path: Path, progress: Callable[[float], None] | None = None, /) -> Timeline:
-        """The file's Timeline; ``progress`` is called with the fraction read (0 to 1).
+    def read(
+        self, path: Path, options: ReadOptions, progress: Callable[[float], None] | None = None, /
+    ) -> list[Timeline]:
+        """The file's Timelines, one for each recorded process or rank, in the order of ranks, at least one.
+
+        ``progress`` is called with the fraction read (0 to 1).
 
         Raises:
             TraceError: the file is damaged or holds nothing that counts; the message names it and says what to do.
@@ -41,6 +51,10 @@ class TraceFormat(Protocol):
 
     def files_below(self, folder: Path, /) -> set[Path]:
         """The files of this format in a directory and those below it, found by name."""
+        ...
+
+    def run_name(self, path: Path, /) -> str:
+        """The name of the run that a file becomes; files of one folder with the same name are ranks of one run."""
         ...
 
 
@@ -61,18 +75,21 @@ def format_of(path: Path) -> TraceFormat:
     raise TraceError(f"{path} is no trace in a known format; pass one of: {known}.")
 
 
-def read_trace(path: str | os.PathLike[str], progress: Callable[[float], None] | None = None) -> Timeline:
-    """The Timeline of a trace file of any known format. What was repaired or lost is in its notes.
+def read_timelines(
+    path: str | os.PathLike[str], options: ReadOptions = DEFAULT, progress: Callable[[float], None] | None = None
+) -> list[Timeline]:
+    """The Timelines of a recording in any known format. What was repaired or lost is in their notes.
 
     Args:
         path: the file.
+        options: how it is read.
         progress: called with the fraction read (0 to 1).
 
     Raises:
         TraceError: the file cannot be read or is no trace; the message names it and says what to do.
     """
     source = Path(path)
-    return format_of(source).read(source, progress)
+    return format_of(source).read(source, options, progress)
 
 
 def files_below(folder: Path) -> list[Path]:

@@ -166,9 +166,9 @@ def _decode_message(message: Any) -> Profile:
 
 
 def _decode_source(message: Any) -> Source:
-    counts = ("trace_events", "repaired_events")
-    texts = {name: getattr(message, name) for name in Source.__slots__ if name not in counts}
-    return Source(**texts, **{name: getattr(message, name) for name in counts if message.HasField(name)})
+    optional = ("trace_events", "repaired_events", "format", "framework")
+    always = {name: getattr(message, name) for name in Source.__slots__ if name not in optional}
+    return Source(**always, **{name: getattr(message, name) for name in optional if message.HasField(name)})
 
 
 def _encode_iterations(iterations: Iterations) -> Any:

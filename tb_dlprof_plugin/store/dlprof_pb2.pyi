@@ -100,7 +100,7 @@ class Profile(_message.Message):
     def __init__(self, schema_version: _Optional[int] = ..., strings: _Optional[_Iterable[str]] = ..., base_time_unix_ns: _Optional[int] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., system: _Optional[_Union[System, _Mapping]] = ..., facts: _Optional[_Union[RunFacts, _Mapping]] = ..., iterations: _Optional[_Union[Iterations, _Mapping]] = ..., ops: _Optional[_Union[Ops, _Mapping]] = ..., calls: _Optional[_Union[Calls, _Mapping]] = ..., kernels: _Optional[_Union[Kernels, _Mapping]] = ..., launches: _Optional[_Union[Launches, _Mapping]] = ..., launch_configs: _Optional[_Union[LaunchConfigs, _Mapping]] = ..., notes: _Optional[_Iterable[_Union[Note, _Mapping]]] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., call_places: _Optional[_Union[CallPlaces, _Mapping]] = ..., light_window: _Optional[_Union[LightWindow, _Mapping]] = ..., input_shapes: _Optional[_Union[InputShapes, _Mapping]] = ..., input_dtypes: _Optional[_Union[InputDtypes, _Mapping]] = ...) -> None: ...
 
 class Source(_message.Message):
-    __slots__ = ("session", "rank", "cycle", "worker", "trace_file", "created_unix_ns", "plugin_version", "trace_events", "repaired_events")
+    __slots__ = ("session", "rank", "cycle", "worker", "trace_file", "created_unix_ns", "plugin_version", "trace_events", "repaired_events", "format", "framework")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     CYCLE_FIELD_NUMBER: _ClassVar[int]
@@ -110,6 +110,8 @@ class Source(_message.Message):
     PLUGIN_VERSION_FIELD_NUMBER: _ClassVar[int]
     TRACE_EVENTS_FIELD_NUMBER: _ClassVar[int]
     REPAIRED_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    FRAMEWORK_FIELD_NUMBER: _ClassVar[int]
     session: str
     rank: int
     cycle: int
@@ -119,7 +121,9 @@ class Source(_message.Message):
     plugin_version: str
     trace_events: int
     repaired_events: int
-    def __init__(self, session: _Optional[str] = ..., rank: _Optional[int] = ..., cycle: _Optional[int] = ..., worker: _Optional[str] = ..., trace_file: _Optional[str] = ..., created_unix_ns: _Optional[int] = ..., plugin_version: _Optional[str] = ..., trace_events: _Optional[int] = ..., repaired_events: _Optional[int] = ...) -> None: ...
+    format: str
+    framework: str
+    def __init__(self, session: _Optional[str] = ..., rank: _Optional[int] = ..., cycle: _Optional[int] = ..., worker: _Optional[str] = ..., trace_file: _Optional[str] = ..., created_unix_ns: _Optional[int] = ..., plugin_version: _Optional[str] = ..., trace_events: _Optional[int] = ..., repaired_events: _Optional[int] = ..., format: _Optional[str] = ..., framework: _Optional[str] = ...) -> None: ...
 
 class Gpu(_message.Message):
     __slots__ = ("id", "name", "compute_major", "compute_minor", "sm_count", "memory_bytes")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tb_dlprof_plugin.analysis.call_tree import depths
 from tb_dlprof_plugin.analysis.optimizer_closures import with_steps_around_closures
-from tb_dlprof_plugin.analysis.steps import Steps, find_steps
+from tb_dlprof_plugin.analysis.steps import find_steps
+from tb_dlprof_plugin.model.timeline import StepMarks
 from tb_dlprof_plugin.model.tree import parents, self_time
 
 
-def _as_rows(steps: Steps) -> tuple[str, list[tuple[int, int, int]]]:
+def _as_rows(steps: StepMarks) -> tuple[str, list[tuple[int, int, int]]]:
     columns = (steps.number.tolist(), steps.start_ns.tolist(), steps.stop_ns.tolist())
     return steps.found_by, list(zip(*columns, strict=True))
 

@@ -12,6 +12,7 @@ from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers import registry
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
+from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.trace_names import COPY_MARK
 
 EVENT = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1.0, "dur": 2.0}'
@@ -57,7 +58,7 @@ def test_what_the_pytorch_profiler_wrote_is_recognised_by_its_content(file, case
 def test_what_no_format_recognises_is_one_sentence_with_the_file_and_the_known_formats(file, case: str) -> None:
     path = file(OTHER[case])
     with pytest.raises(TraceError) as caught:
-        registry.read_trace(path)
+        registry.read_timelines(path)
     known = ", ".join(one.TITLE for one in registry.FORMATS)
     assert "a trace of the PyTorch profiler (*.pt.trace.json, *.pt.trace.json.gz)" in known
     assert str(caught.value) == f"{path} is no trace in a known format; pass one of: {known}."
@@ -65,28 +66,32 @@ def test_what_no_format_recognises_is_one_sentence_with_the_file_and_the_known_f
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"missing cannot be read \(No such file or directory\)"):
-        registry.read_trace(tmp_path / "missing")
+        registry.read_timelines(tmp_path / "missing")
 
 
 def test_the_first_format_that_recognises_a_file_reads_it(file, monkeypatch) -> None:
     class Database:
+        NAME = "database"
         TITLE = "a database (*.sqlite)"
 
         def recognises(self, path: Path) -> bool:
             return path.read_bytes().startswith(b"SQLite")
 
-        def read(self, path: Path, progress=None) -> Timeline:
+        def read(self, path: Path, options: ReadOptions, progress=None) -> list[Timeline]:
             raise TraceError(f"{path} was read as a database.")
 
         def files_below(self, folder: Path) -> set[Path]:
             return set(folder.rglob("*.sqlite"))
 
+        def run_name(self, path: Path) -> str:
+            return path.stem
+
     monkeypatch.setattr(registry, "FORMATS", (kineto, Database()))
     with pytest.raises(TraceError, match="was read as a database"):
-        registry.read_trace(file(OTHER["a database"], "one.sqlite"))
-    assert len(registry.read_trace(file(TRACE, "two.pt.trace.json")).host) == 1
+        registry.read_timelines(file(OTHER["a database"], "one.sqlite"))
+    assert len(registry.read_timelines(file(TRACE, "two.pt.trace.json"))[0].host) == 1
     with pytest.raises(TraceError, match=r"PyTorch profiler \(.*\), a database \(\*\.sqlite\)\.$"):
-        registry.read_trace(file(OTHER["text"]))
+        registry.read_timelines(file(OTHER["text"]))
     folder = file(b"").parent
     assert [path.name for path in registry.files_below(folder)] == ["one.sqlite", "two.pt.trace.json"]
 

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 
+from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.kineto.blocks import BLOCK_BYTES, read_blocks
 from tb_dlprof_plugin.readers.kineto.json_recovery.log import Damage
-from tb_dlprof_plugin.readers.kineto.reader import read_kineto as read
+from tb_dlprof_plugin.readers.kineto.reader import read_kineto
 from tb_dlprof_plugin.readers.kineto.split import NO_TEXT, is_cut
-from tb_dlprof_plugin.readers.trace_names import ORIGINAL_ENDINGS, ORIGINALS, TRACE_ENDINGS, is_copy
+from tb_dlprof_plugin.readers.options import ReadOptions
+from tb_dlprof_plugin.readers.trace_names import ORIGINAL_ENDINGS, ORIGINALS, TRACE_ENDINGS, is_copy, stem_of
 
-__all__ = ["TITLE", "files_below", "read", "recognises"]
-
+NAME = "kineto"
 TITLE = "a trace of the PyTorch profiler (*.pt.trace.json, *.pt.trace.json.gz)"
 
 _PATTERNS = (*(f"*{ending}" for ending in TRACE_ENDINGS), *(f"{ORIGINALS}/*{ending}" for ending in ORIGINAL_ENDINGS))
@@ -44,6 +46,16 @@ def recognises(path: Path) -> bool:
     if text.startswith(b"["):
         return _LIST_OF_EVENTS.match(text) is not None
     return is_cut(text)
+
+
+def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | None = None) -> list[Timeline]:
+    """The Timeline of the one process that a trace holds."""
+    return [read_kineto(path, progress)]
+
+
+def run_name(path: Path) -> str:
+    """The trace's name without its endings."""
+    return stem_of(path.name)
 
 
 def files_below(folder: Path) -> set[Path]:
