@@ -12,7 +12,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.step_buckets import BUCKET_OF_ACTIVITY, GPU_BUCKETS, by_cause
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.pages.common import Slice
-from tb_dlprof_plugin.pages.definitions import SLICES
+from tb_dlprof_plugin.pages.shared_definitions import SLICES
 
 IdleCause = Literal["dataloader", "cpu_launch", "python", "idle"]
 CAUSES: tuple[IdleCause, ...] = get_args(IdleCause)

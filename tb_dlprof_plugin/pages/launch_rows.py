@@ -16,7 +16,7 @@ from tb_dlprof_plugin.metrics.step_buckets import by_cause
 from tb_dlprof_plugin.model.formatting import short_kernel_name
 from tb_dlprof_plugin.model.profile import Ints, KernelKind
 from tb_dlprof_plugin.pages.common import ROLES, Role
-from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.idle_causes import CAUSES, IdleCause, largest_causes
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.simulation.synchronisation import SyncGroups, SyncKind

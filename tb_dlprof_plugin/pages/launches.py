@@ -21,8 +21,8 @@ from tb_dlprof_plugin.metrics.step_idle import ACTIVITY_GROUPS, StepIdle, step_i
 from tb_dlprof_plugin.metrics.without_recorder import shortened
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Ints
-from tb_dlprof_plugin.pages.common import SelectedRange, Slice, StepFigures, selected_range, step_figures
-from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.common import NO_GPU, SelectedRange, Slice, StepFigures, selected_range, step_figures
+from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.idle_causes import (
     CAUSES,
     DEFINITIONS,
@@ -336,7 +336,7 @@ def _headline(
     view: ProfileView, selection: Selection, steps: StepTotals, idle: StepIdle, gaps: list[GapRow]
 ) -> list[TextPart]:
     if not view.profile.has_gpu:
-        return [plain("Nothing ran on a GPU in this recording, so there are no launches and no idle times.")]
+        return [plain(f"{NO_GPU}, so there are no launches and no idle times.")]
     many = len(idle.idle_ns) > 1
     words = idle_words(view, selection, cpu="it" if idle.pace == Paces.CPU else "the CPU")
     step = f"the {duration(steps.average_ns)} step"

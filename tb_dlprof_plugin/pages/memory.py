@@ -12,7 +12,7 @@ from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, growt
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
-from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.memory_peak import MemoryCategory, MemoryMoment, peak_sentence
 from tb_dlprof_plugin.pages.memory_tables import (
     Allocators,

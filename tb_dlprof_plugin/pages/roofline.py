@@ -11,7 +11,7 @@ from tb_dlprof_plugin.metrics.roofline import Roofline, RooflineRow, roofline
 from tb_dlprof_plugin.model.direction import Direction, direction_of
 from tb_dlprof_plugin.model.formatting import dtypes_text, flop_count, shapes_text
 from tb_dlprof_plugin.pages.common import SelectedRange, Verdict, selected_range
-from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.roofs import Roof, roofs, why_above_roof
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef

@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from tb_dlprof_plugin.comparison.run_table import Change, RunWithBase, against_base
-from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.recorded_run import (
     FailedRun,
     RecordedRun,

@@ -95,7 +95,7 @@ def test_bars_show_all_iterations_and_the_rest_the_selected_ones(gpu_view: Profi
 
 def test_a_cpu_run_says_that_nothing_ran_on_a_gpu(cpu_view: ProfileView, ref: RunRef) -> None:
     page = launches_page(cpu_view, ref, cpu_view.selection())
-    assert page.headline.startswith("Nothing ran on a GPU in this recording")
+    assert page.headline.startswith("There is no GPU in this recording")
     assert (page.bars, page.iterations, page.gaps, page.kernels) == ([], [], [], [])
     assert (page.figures.idle_percent, page.figures.median_delay_ns, page.figures.mean_queue) == (None, None, None)
 

@@ -12,6 +12,7 @@ from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.model.profile import Memory
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
 from tb_dlprof_plugin.pages.sentence import text_of
+from tb_dlprof_plugin.pages.work_detail import WorkMemory, work_detail
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.web.respond import MAX_RESPONSE_BYTES
@@ -71,6 +72,18 @@ def test_categories_modules_and_op_types_each_sum_to_the_peak(page: MemoryPage) 
         ("before", "", ""),
         ("group", "linear", "forward"),
     ]
+
+
+@pytest.mark.parametrize(("kind", "subject"), [("module", "fc"), ("op_type", "linear")])
+def test_what_is_selected_elsewhere_holds_what_this_page_says(view: ProfileView, ref: RunRef, kind, subject) -> None:
+    held = work_detail(view, ref, view.selection(), kind, subject).memory
+    size, peak = 4 * LEAKED + 4096, GIB + 4 * LEAKED + 4096
+    assert held == WorkMemory("0", size, 100 * size / peak, 5)
+
+
+def test_what_is_selected_holds_nothing_known_where_allocations_cannot_be_followed(new_trace, ref: RunRef) -> None:
+    blind = _leaking(new_trace, without=("Addr",))
+    assert work_detail(blind, ref, blind.selection(), "module", "fc").memory is None
 
 
 def test_the_largest_allocations_alive_at_the_peak_say_where_they_come_from(page: MemoryPage) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from support.recorded_runs import recorded_view
 
-from tb_dlprof_plugin.pages.ops import op_detail
 from tb_dlprof_plugin.pages.roofline import roofline_page
+from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -92,7 +92,7 @@ def test_rows_sum_to_the_page_and_lead_to_their_ops(ref: RunRef) -> None:
     assert sum(op.flops or 0 for op in page.ops) == page.flops
     assert page.total_rows == len(page.ops)
     assert [op.gpu_ns for op in page.ops] == sorted((op.gpu_ns for op in page.ops), reverse=True)
-    assert op_detail(view, ref, selection, page.ops[0].id).row.name == page.ops[0].name
+    assert work_detail(view, ref, selection, "op", page.ops[0].id).row.name == page.ops[0].name
     known = [op for op in page.ops if op.percent_of_ceiling is not None]
     assert page.percent_of_ceiling == pytest.approx(
         sum((op.percent_of_ceiling or 0) * op.gpu_ns for op in known) / sum(op.gpu_ns for op in known)

@@ -17,6 +17,8 @@ export type EventKind = "forward" | "backward" | "optimizer" | "dataloader" | "o
 
 export type GapKindName = "host_wait" | "kernel_wait" | "other" | "unknown";
 
+export type GroupKind = "op" | "op_type" | "module";
+
 export type HitKind = "op" | "module" | "kernel" | "rule" | "report";
 
 export type How = "module" | "sequence" | "resized" | "";
@@ -51,7 +53,7 @@ export type Status = "" | "added" | "removed";
 
 export type StepSource = "measured" | "light" | "simulated" | "recorded";
 
-export type SubjectKind = "op" | "kernel" | "module";
+export type SubjectKind = "op" | "op_type" | "kernel" | "module";
 
 export type SweepUnit = "ns" | "per_second" | "percent" | "bytes" | "flops" | "flops_per_second" | "count";
 
@@ -464,26 +466,111 @@ export interface OpTypesPage {
 }
 
 /**
- * Where the op's matrix routines are under the GPU's roofs; None is unknown.
- *
- * `percent_of_ceiling` may exceed 100: Winograd and FFT convolutions multiply less often than the FLOPs assume.
+ * An op with its GPU time, without a GPU its CPU self time. `kernels` index those of the tree,
+ * `kernel_ns` are their times in this op; they sum to less than its time where the smallest were left out.
  */
-export interface OpRate {
+export interface TreeOp {
+  id: string;
+  name: string;
+  module: string;
+  op_type: string;
+  direction: Direction;
+  tc_eligible: Verdict;
+  time_ns: number;
+  kernels: number[];
+  kernel_ns: number[];
+}
+
+/** A kernel, once for all ops that launched it. */
+export interface TreeKernel {
+  id: string;
+  short_name: string;
+  tensor_core: Verdict;
+}
+
+/** `ops` by falling time; `total_ops` counts those before the limit. */
+export interface WorkTree {
+  ref: RunRef;
+  range: SelectedRange;
+  has_gpu: boolean;
+  ops: TreeOp[];
+  total_ops: number;
+  kernels: TreeKernel[];
+}
+
+/**
+ * Whether Tensor Cores could compute it and do, and why. Times (ns) are those of kernels in eligible ops.
+ *
+ * `utilization_percent` is None where nothing is eligible or too much of it is unknown.
+ */
+export interface WorkTensorCores {
+  eligible: Verdict;
+  using: Verdict;
+  eligible_ns: number | null;
+  tc_ns: number | null;
+  utilization_percent: number | null;
+  reason: string;
+}
+
+/**
+ * Where the matrix routines are under the GPU's roofs; None is unknown.
+ *
+ * `roof` names the precision that they ran in, "" where it differs. `percent_of_ceiling` is weighted by time and
+ * may exceed 100: Winograd and FFT convolutions multiply less often than the FLOPs assume. `bound` is what sets most
+ * of the least time.
+ */
+export interface WorkRate {
   flops_per_second: number | null;
   ceiling_flops_per_second: number | null;
   percent_of_ceiling: number | null;
   bound: Bound;
+  roof: string;
 }
 
-/** Kernels, copies and sets that the op launched: how many, how many of known delay, and their delays (ns). */
-export interface OpLaunches {
+/**
+ * Kernels, copies and sets: how many, how many of known delay, and their delays (ns).
+ *
+ * `waits` of them ended a gap in which their GPU was idle, for `waited_ns` in all, as recorded.
+ */
+export interface WorkLaunches {
   launches: number;
   timed: number;
   mean_delay_ns: number | null;
   max_delay_ns: number | null;
+  waits: number;
+  waited_ns: number;
 }
 
-/** The calls of an op with one set of input shapes and data types. */
+/**
+ * Memory that its ops allocated and that is in use at the peak of the selected iterations: on `device`, "cpu" or
+ * a GPU's number. `percent` is the share of all memory at that moment.
+ */
+export interface WorkMemory {
+  device: string;
+  bytes: number;
+  percent: number | null;
+  allocations: number;
+}
+
+/** The longest launch on the GPU, without any the longest call: its event on the timeline of iteration `index`. */
+export interface WorkSpot {
+  index: number;
+  number: number;
+  event: string;
+  name: string;
+  duration_ns: number;
+}
+
+/** An op that the work belongs to, with its part of the time: GPU time, without a GPU CPU self time. */
+export interface WorkOp {
+  id: string;
+  name: string;
+  direction: Direction;
+  time_ns: number;
+  percent: number | null;
+}
+
+/** The calls with one set of input shapes and data types. */
 export interface OpShapes {
   shapes: string;
   dtypes: string;
@@ -492,7 +579,7 @@ export interface OpShapes {
   gpu_ns: number | null;
 }
 
-/** A kernel that the op launched. */
+/** A kernel that was launched; `percent` is its share of all that was. */
 export interface OpKernel {
   id: string;
   name: string;
@@ -509,37 +596,52 @@ export interface OpKernel {
 }
 
 /**
- * Times of the op in one iteration, or its means over `index` to `last` where these are several iterations.
+ * Times in one iteration, or their means over `index` to `last` where these are several iterations.
  *
- * `shortest_ns` and `longest_ns` are of single iterations, GPU time or, without a GPU, CPU time.
+ * `shortest_ns` and `longest_ns` are of single iterations, GPU time or, without a GPU, CPU time. `calls` are
+ * those of the ops, of a kernel its launches; `cpu_total_ns` is None for a kernel.
  */
-export interface OpIteration {
+export interface WorkIteration {
   index: number;
   last: number;
   number: number;
   last_number: number;
   calls: number;
-  cpu_total_ns: number;
+  cpu_total_ns: number | null;
   gpu_ns: number | null;
   shortest_ns: number;
   longest_ns: number;
 }
 
 /**
- * One selected op; `bars_note` explains `iterations` if each covers several.
+ * What was selected, scoped to it. Times are over the selected iterations, `iterations` has all.
  *
- * `rate` is None without matrix routines on the GPU.
+ * `row` and `eligibility_reason` are an op's, None and "" for others. `rate` is None without matrix routines on
+ * the GPU and for a kernel, whose FLOPs are counted by op. `memory` is None where it was not recorded or not
+ * attributed. `ops` are those of most time, empty for an op. `bars_note` explains `iterations` if each covers
+ * several.
  */
-export interface OpDetail {
+export interface WorkDetail {
   ref: RunRef;
   range: SelectedRange;
-  row: OpRow;
+  kind: SubjectKind;
+  id: string;
+  name: string;
+  has_gpu: boolean;
+  row: OpRow | null;
   eligibility_reason: string;
-  rate: OpRate | null;
-  launches: OpLaunches;
+  tensor_cores: WorkTensorCores | null;
+  rate: WorkRate | null;
+  launches: WorkLaunches;
+  memory: WorkMemory | null;
+  longest: WorkSpot | null;
+  ops: WorkOp[];
+  total_ops: number;
   shapes: OpShapes[];
+  total_shapes: number;
   kernels: OpKernel[];
-  iterations: OpIteration[];
+  total_kernels: number;
+  iterations: WorkIteration[];
   bars_note: string;
 }
 
@@ -605,9 +707,9 @@ export interface ModulesPage {
   coverage: Coverage;
 }
 
-/** The op (by id) or module (by key) whose launches alone are counted. */
+/** The op (by id), op type (by name) or module (by key) whose launches alone are counted. */
 export interface KernelScope {
-  kind: "module" | "op";
+  kind: GroupKind;
   id: string;
   name: string;
 }
@@ -1474,8 +1576,9 @@ export interface SearchPage {
  * The items related to the `kind` of item with this `id`, in the selected iterations.
  *
  * `ops` and `kernels` are ids. `modules` are keys as the Modules page has them: a path, or ":role" for the work
- * of one part of the step outside all modules. Of an op: itself, the kernels that it launched and its module. Of a
- * kernel: the ops that launched it and their modules. Of a module: all ops in it and in the modules below it.
+ * of one part of the step outside all modules. Of an op: itself, the kernels that it launched and its module; of an
+ * op type: those of all its ops. Of a kernel: the ops that launched it and their modules. Of a module: all ops in it
+ * and in the modules below it.
  */
 export interface Related {
   ref: RunRef;
@@ -2269,11 +2372,13 @@ export interface Routes {
   ops: OpsPage;
   /** The types of the ops. */
   op_types: OpTypesPage;
-  /** One op: kernels, shapes, time by iteration. */
-  op: OpDetail;
+  /** Op types, their ops and the kernels of these: the icicle of op types. */
+  work_tree: WorkTree;
+  /** One op, op type, kernel or module: kernels, shapes, launches, time by iteration. */
+  work_detail: WorkDetail;
   /** The modules of the model. */
   modules: ModulesPage;
-  /** The kernels, of all ops or of one. */
+  /** The kernels, of all ops or of some. */
   kernels: KernelsPage;
   /** Launches and idle time of the GPU. */
   launches: LaunchesPage;
@@ -2348,14 +2453,16 @@ export interface RangeQuery extends ProfileQuery {
   last?: number | null;
 }
 
-/** An op by its id. */
-export interface OpQuery extends RangeQuery {
+/** An op or kernel by its id, an op type by its name or a module by its key. */
+export interface SubjectQuery extends RangeQuery {
+  kind: SubjectKind;
   id: string;
 }
 
-/** Of all launches, or of those of one op (an id) or one module (a key). */
+/** Of all launches, or of those of one op (an id), one op type (a name) or one module (a key). */
 export interface KernelsQuery extends RangeQuery {
   op?: string | null;
+  op_type?: string | null;
   module?: string | null;
 }
 
@@ -2389,12 +2496,6 @@ export interface MemoryQuery extends RangeQuery {
 /** Words in names. */
 export interface SearchQuery extends RangeQuery {
   text?: string | null;
-}
-
-/** An op, kernel or module by its id. */
-export interface RelatedQuery extends RangeQuery {
-  kind: SubjectKind;
-  id: string;
 }
 
 /** A report by its name, as `tb-dlprof report` has it. */
@@ -2449,7 +2550,8 @@ export interface Queries {
   overview: RangeQuery;
   ops: RangeQuery;
   op_types: RangeQuery;
-  op: OpQuery;
+  work_tree: RangeQuery;
+  work_detail: SubjectQuery;
   modules: RangeQuery;
   kernels: KernelsQuery;
   launches: RangeQuery;
@@ -2462,7 +2564,7 @@ export interface Queries {
   memory: MemoryQuery;
   key_nodes: ProfileQuery;
   search: SearchQuery;
-  related: RelatedQuery;
+  related: SubjectQuery;
   report: ReportQuery;
   advice: AdviceQuery;
   trust: RangeQuery;

@@ -1,4 +1,4 @@
-// Generated from the structs of the pages and tb_dlprof_plugin/pages/definitions.py by `make generate`.
+// Generated from the structs of the pages and tb_dlprof_plugin/pages/shared_definitions.py by `make generate`.
 // Do not edit. One sentence for each number that a page shows: the text behind its label.
 
 export const DEFINITIONS = {
@@ -161,6 +161,11 @@ export const DEFINITIONS = {
   gpuPercent: "Share of the GPU time of all ops in the selected iterations.",
   kernelCalls: "Kernels, copies and sets that the op launched in the selected iterations.",
   tcEligible: "Whether Tensor Cores could run this op, given its type, shapes and data types.",
+  waitedBefore: "Recorded time in which a GPU was idle right before work that this launched.",
+  heldAtPeak: "Memory allocated in its ops and still in use when most memory was.",
+  timeInOp: "Time in calls by the op.",
+  shareOfOp: "Share of the op in all the time of what is selected.",
+  kernelShareOfWork: "Share of the kernel in the GPU time of what is selected.",
   modulePath: "The module; its numbers include those of the modules inside it.",
   moduleType: "Class of the module, where it was recorded.",
   moduleCalls: "How often the module's forward ran in the selected iterations.",

@@ -23,10 +23,11 @@ export function formatExact(value: number): string {
   return EXACT.format(writtenNumber(value));
 }
 
-/** "2.59× to 2.61×"; one number where both ends read the same. */
+/** "2.59× to 2.61×"; where both ends read the same one number with half the width, "146 ms ± 200 µs". */
 export function formatInterval(low: number, high: number, format: (value: number) => string): string {
   const [from, to] = [format(low), format(high)];
-  return from === to ? from : `${from} to ${to}`;
+  if (from !== to) return `${from} to ${to}`;
+  return low === high ? from : `${from} ± ${format((high - low) / 2)}`;
 }
 
 /** Three significant digits, never in exponent form: 1.23, 12.3, 123, 1,230. */

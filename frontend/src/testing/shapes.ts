@@ -36,12 +36,19 @@ export interface Interfaces {
   OpsPage: types.OpsPage;
   OpTypeRow: types.OpTypeRow;
   OpTypesPage: types.OpTypesPage;
-  OpRate: types.OpRate;
-  OpLaunches: types.OpLaunches;
+  TreeOp: types.TreeOp;
+  TreeKernel: types.TreeKernel;
+  WorkTree: types.WorkTree;
+  WorkTensorCores: types.WorkTensorCores;
+  WorkRate: types.WorkRate;
+  WorkLaunches: types.WorkLaunches;
+  WorkMemory: types.WorkMemory;
+  WorkSpot: types.WorkSpot;
+  WorkOp: types.WorkOp;
   OpShapes: types.OpShapes;
   OpKernel: types.OpKernel;
-  OpIteration: types.OpIteration;
-  OpDetail: types.OpDetail;
+  WorkIteration: types.WorkIteration;
+  WorkDetail: types.WorkDetail;
   ModuleRow: types.ModuleRow;
   ModulesPage: types.ModulesPage;
   KernelScope: types.KernelScope;
@@ -535,22 +542,107 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       coverage: "Coverage",
     },
   },
-  OpRate: {
+  TreeOp: {
+    blank: {
+      id: "",
+      name: "",
+      module: "",
+      op_type: "",
+      direction: "",
+      tc_eligible: "no",
+      time_ns: 0,
+      kernels: [],
+      kernel_ns: [],
+    },
+    parts: {
+    },
+  },
+  TreeKernel: {
+    blank: {
+      id: "",
+      short_name: "",
+      tensor_core: "no",
+    },
+    parts: {
+    },
+  },
+  WorkTree: {
+    blank: {
+      has_gpu: false,
+      ops: [],
+      total_ops: 0,
+      kernels: [],
+    },
+    parts: {
+      ref: "RunRef",
+      range: "SelectedRange",
+      ops: "TreeOp",
+      kernels: "TreeKernel",
+    },
+  },
+  WorkTensorCores: {
+    blank: {
+      eligible: "no",
+      using: "no",
+      eligible_ns: null,
+      tc_ns: null,
+      utilization_percent: null,
+      reason: "",
+    },
+    parts: {
+    },
+  },
+  WorkRate: {
     blank: {
       flops_per_second: null,
       ceiling_flops_per_second: null,
       percent_of_ceiling: null,
       bound: "compute",
+      roof: "",
     },
     parts: {
     },
   },
-  OpLaunches: {
+  WorkLaunches: {
     blank: {
       launches: 0,
       timed: 0,
       mean_delay_ns: null,
       max_delay_ns: null,
+      waits: 0,
+      waited_ns: 0,
+    },
+    parts: {
+    },
+  },
+  WorkMemory: {
+    blank: {
+      device: "",
+      bytes: 0,
+      percent: null,
+      allocations: 0,
+    },
+    parts: {
+    },
+  },
+  WorkSpot: {
+    blank: {
+      index: 0,
+      number: 0,
+      event: "",
+      name: "",
+      duration_ns: 0,
+    },
+    parts: {
+    },
+  },
+  WorkOp: {
+    blank: {
+      id: "",
+      name: "",
+      direction: "",
+      time_ns: 0,
+      percent: null,
     },
     parts: {
     },
@@ -584,14 +676,14 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
-  OpIteration: {
+  WorkIteration: {
     blank: {
       index: 0,
       last: 0,
       number: 0,
       last_number: 0,
       calls: 0,
-      cpu_total_ns: 0,
+      cpu_total_ns: null,
       gpu_ns: null,
       shortest_ns: 0,
       longest_ns: 0,
@@ -599,12 +691,24 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
-  OpDetail: {
+  WorkDetail: {
     blank: {
+      kind: "kernel",
+      id: "",
+      name: "",
+      has_gpu: false,
+      row: null,
       eligibility_reason: "",
+      tensor_cores: null,
       rate: null,
+      memory: null,
+      longest: null,
+      ops: [],
+      total_ops: 0,
       shapes: [],
+      total_shapes: 0,
       kernels: [],
+      total_kernels: 0,
       iterations: [],
       bars_note: "",
     },
@@ -612,11 +716,15 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       ref: "RunRef",
       range: "SelectedRange",
       row: "OpRow",
-      rate: "OpRate",
-      launches: "OpLaunches",
+      tensor_cores: "WorkTensorCores",
+      rate: "WorkRate",
+      launches: "WorkLaunches",
+      memory: "WorkMemory",
+      longest: "WorkSpot",
+      ops: "WorkOp",
       shapes: "OpShapes",
       kernels: "OpKernel",
-      iterations: "OpIteration",
+      iterations: "WorkIteration",
     },
   },
   ModuleRow: {

@@ -3,10 +3,10 @@ import { useMemo, useState } from "preact/hooks";
 import type { LaunchesPage as LaunchesData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn } from "../filter/usePageFilter";
+import { ViewNote } from "../explore/ViewNote";
 import { Card } from "../../components/Card";
 import { IterationBars, stepLine } from "../../features/chart/IterationBars";
 import { Legend } from "../../components/Legend";
-import { EmptyMessage } from "../../components/Message";
 import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
 import { UnitNote } from "../../features/UnitNote";
@@ -28,15 +28,7 @@ const AS_RECORDED = <span class="muted small">as recorded</span>;
 
 export function LaunchesPage({ data }: { data: LaunchesData }) {
   if (!data.has_gpu) {
-    return (
-      <>
-        <PageHead title="Launches" headline={data.headline} range={data.range} />
-        <EmptyMessage>
-          Nothing ran on a GPU in this recording. This page explains how the CPU feeds a GPU; the Overview page shows
-          where the CPU's own time goes.
-        </EmptyMessage>
-      </>
-    );
+    return <PageHead title="Launches" headline={data.headline} range={data.range} />;
   }
   return (
     <>
@@ -46,6 +38,7 @@ export function LaunchesPage({ data }: { data: LaunchesData }) {
         linked={<HeadlineText parts={data.headline_parts} />}
         range={data.range}
       />
+      <ViewNote page="launches" hasGpu={data.has_gpu} />
       <LaunchFigures figures={data.figures} step={data.step} stepWords={data.step_words} />
       <IdleTime data={data} />
       <Iterations data={data} />

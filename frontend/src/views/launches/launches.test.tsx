@@ -227,9 +227,11 @@ describe("the Launches page", () => {
     expect(window.location.hash).toContain("p.tb_dlprof.iteration=0&p.tb_dlprof.event=i7");
   });
 
-  it("says plainly that nothing ran on a GPU", async () => {
-    await open({ ...page, has_gpu: false, gpus: [], bars: [], iterations: [], gaps: [], kernels: [], syncs: [] });
-    expect(root.textContent).toContain("Nothing ran on a GPU in this recording.");
+  it("is one sentence where there is no GPU", async () => {
+    const headline = "There is no GPU in this recording, so there are no launches and no idle times.";
+    await open({ ...page, headline, has_gpu: false, gpus: [], bars: [], iterations: [], gaps: [], kernels: [] });
+    expect(byId("headline")!.textContent).toBe(headline);
+    expect(root.querySelectorAll(".card, .message")).toHaveLength(0);
     expect(byId("launches-gaps")).toBeNull();
   });
 });

@@ -2,7 +2,7 @@
 import type { ModuleRow } from "../../api/types";
 import { formatPercent } from "../../format/number";
 import { largestPath, shareOf } from "./largestPath";
-import type { Device, Direction } from "./layout";
+import type { Device, Direction } from "./nodes";
 import { keyOf, type ModuleTree } from "./tree";
 
 interface LargestModulesProps {

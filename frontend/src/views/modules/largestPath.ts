@@ -1,6 +1,6 @@
 /** The module tree in, where most of the shown time is out: the largest module below the top, and the largest leaf in it. Pure. */
 import type { ModuleRow } from "../../api/types";
-import { timeOf, type Device, type Direction } from "./layout";
+import { timeOf, type Device, type Direction } from "./nodes";
 import { keyOf, type ModuleTree } from "./tree";
 
 export interface LargestPath {
