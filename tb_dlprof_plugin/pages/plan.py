@@ -13,7 +13,7 @@ import msgspec
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.names.gpu_memory import COMMON, UnknownGpu
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
-from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning.memory.batch_that_fits import batch_that_fits
 from tb_dlprof_plugin.planning.memory.capacity import capacity
 from tb_dlprof_plugin.planning.memory.frontier import frontier
