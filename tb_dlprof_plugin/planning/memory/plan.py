@@ -10,7 +10,7 @@ from tb_dlprof_plugin.planning.memory.capacity import Capacity, capacity
 from tb_dlprof_plugin.planning.memory.change_batch import Bound, with_batch
 from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest, batch_ratio, check, rewritten
 from tb_dlprof_plugin.planning.memory.recorded_step import NoMemoryRecorded, planned_memory, recorded_program
-from tb_dlprof_plugin.planning.memory.replay import Needs, Replayed, needs, replay, runs_under
+from tb_dlprof_plugin.planning.memory.replay import LIMIT_SEARCH, Needs, Replayed, needs, replay, runs_under
 from tb_dlprof_plugin.planning.memory.step_program import HeldKind, StepProgram
 from tb_dlprof_plugin.planning.memory.uncertainty import spread_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -143,7 +143,7 @@ class MemoryPlanner:
 
         allocated = with_interval("peak_allocated", spread.allocated)
         reserved = with_interval("peak_reserved", spread.reserved)
-        limit = with_interval("smallest_limit", spread.reserved)
+        limit = with_interval("smallest_limit", spread.reserved + LIMIT_SEARCH)
         # No limit is below what tensors hold.
         limit = replace(limit, low=min(max(limit.low, allocated.low), limit.value))
         reserved = replace(reserved, low=min(max(reserved.low, allocated.low), reserved.value))

@@ -10,6 +10,8 @@ from tb_dlprof_plugin.planning.memory.allocator_settings import MIB, AllocatorSe
 from tb_dlprof_plugin.planning.memory.step_program import StepProgram
 
 _STEPS_UNDER_LIMIT = 4
+LIMIT_SEARCH = 0.004
+"""Share of the peak to which the smallest limit is searched."""
 MOST_STEPS = 8
 """A steady step reserves nothing more after three or four."""
 
@@ -89,7 +91,7 @@ def runs_under(program: StepProgram, settings: AllocatorSettings | None, limit: 
 
 def _smallest_limit(program: StepProgram, settings: AllocatorSettings | None, free: Replayed) -> int:
     fails, works = free.peak_allocated - 1, free.peak_reserved
-    while works - fails > max(MIB, free.peak_allocated // 256):
+    while works - fails > max(MIB, int(LIMIT_SEARCH * free.peak_allocated)):
         middle = (fails + works) // 2
         if runs_under(program, settings, middle):
             works = middle
