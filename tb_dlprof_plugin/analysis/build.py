@@ -10,11 +10,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
-from tb_dlprof_plugin.analysis.call_tree import depths
 from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
 from tb_dlprof_plugin.analysis.completion import completion_windows
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
-from tb_dlprof_plugin.analysis.grouping import distinct
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
 from tb_dlprof_plugin.analysis.memory_table import build_memory
 from tb_dlprof_plugin.analysis.module_paths import with_one_kind_of_module
@@ -24,6 +22,8 @@ from tb_dlprof_plugin.analysis.python_call_sites import call_places
 from tb_dlprof_plugin.analysis.roles import assign_roles
 from tb_dlprof_plugin.analysis.steps import find_steps, without_unfinished_step
 from tb_dlprof_plugin.analysis.system_info import complete_system, is_rocm
+from tb_dlprof_plugin.model.call_tree import depths
+from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.profile import (
     Attribution,
     CallKind,
@@ -152,9 +152,10 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     depth = depths(host)
     parent = parents(depth)
     roles = assign_roles(timeline, parent)
-    roles, lent_names = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent)
-    call, attribution = attribute(timeline, roles.top_call)
-    ops, op_of_call = build_ops(timeline, roles, lent_names, capability if len(device) else None)
+    adopted = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent)
+    roles = adopted.roles
+    call, attribution = attribute(timeline, roles.top_call, adopted.by_time)
+    ops, op_of_call = build_ops(timeline, adopted, capability if len(device) else None)
     contexts = launch_contexts(
         device.name, device.kind, call, parent, roles.kind == CallKind.OP, host.name, host.dtypes
     )

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.module_paths import MODULE_PREFIX, module_paths
+from tb_dlprof_plugin.analysis.module_paths import module_paths
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline
 from tb_dlprof_plugin.model.tree import inherit, outermost
-from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE, OPTIMIZER_STEP, PROFILER_STEP, ZERO_GRAD
+from tb_dlprof_plugin.names.ops import AUTOGRAD_NODE, MODULE_PREFIX, OPTIMIZER_STEP, PROFILER_STEP, ZERO_GRAD
 
 _KINDS = {
     HostKind.RUNTIME: CallKind.RUNTIME,

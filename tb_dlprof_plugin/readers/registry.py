@@ -13,6 +13,7 @@ from typing import Protocol
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
+from tb_dlprof_plugin.readers.nsys import trace_format as nsys
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 
 
@@ -58,7 +59,7 @@ class TraceFormat(Protocol):
         ...
 
 
-FORMATS: tuple[TraceFormat, ...] = (kineto,)
+FORMATS: tuple[TraceFormat, ...] = (nsys, kineto)
 """Asked in this order whether they recognise a file."""
 
 
