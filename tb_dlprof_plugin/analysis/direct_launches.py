@@ -16,6 +16,7 @@ from tb_dlprof_plugin.analysis.roles import Roles
 from tb_dlprof_plugin.analysis.waiting_threads import lending_ranges
 from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
+from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 from tb_dlprof_plugin.model.tree import inherit
 from tb_dlprof_plugin.names.cuda_calls import CudaCall, cuda_call_column
@@ -55,17 +56,33 @@ def adopt_direct_launches(timeline: Timeline, roles: Roles, call: Ints, parent: 
     adopted = (annotation >= 0) | (roles.module[rows] > 0) | graph[host.name[rows]]
     left = rows[~adopted]
     rows, annotation = rows[adopted], annotation[adopted]
-    lent[rows] = np.where(annotation >= 0, annotation, host.name[rows])
+    lent[rows] = np.where(annotation >= 0, annotation, _names_in_modules(timeline, roles, rows))
     module, role = roles.module.copy(), roles.role.copy()
     lending = lending_ranges(timeline, roles.kind, call)
     left = left[lending[left] >= 0]
     if len(left):
         source = lending[left]
         # Of a module's range the launch itself is the op, as it is for a launch inside one.
-        lent[left] = np.where(roles.kind[source] == CallKind.MODULE, host.name[left], host.name[source])
+        of_module = _names_in_modules(timeline, roles, left, source)
+        lent[left] = np.where(roles.kind[source] == CallKind.MODULE, of_module, host.name[source])
         module[left], role[left], by_time[left] = roles.module[source], roles.role[source], True
         rows = np.concatenate((rows, left))
     top, top_call = roles.top.copy(), roles.top_call.copy()
     top[rows] = True
     top_call[rows] = rows
     return Adopted(replace(roles, top=top, top_call=top_call, module=module, role=role), lent, by_time)
+
+
+def _names_in_modules(timeline: Timeline, roles: Roles, rows: Ints, source: Ints | None = None) -> Ints:
+    """What launches inside a module are called: as the launch, and where modules are ranges of the program, as the
+    innermost. ``source`` has the rows of the modules, where the launches do not lie in them."""
+    names = timeline.host.name[rows]
+    if not timeline.by_time:
+        return names
+    module = roles.module[rows if source is None else source]
+    table = StringTable.over(timeline.strings)
+    of_module = {path: table.add(timeline.strings[path].rpartition(".")[2]) for path in distinct(module).tolist()}
+    return np.array(
+        [of_module[path] if path else name for path, name in zip(module.tolist(), names.tolist(), strict=True)],
+        dtype=np.int64,
+    )

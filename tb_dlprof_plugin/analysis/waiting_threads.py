@@ -1,8 +1,9 @@
 """Launches of a thread without ranges, while another thread of the process waits in one.
 
-A training step's backward pass is pushed as a range on the main thread and launched by autograd's; TensorFlow's executor
-launches from threads of its own. A launch on a thread that has no range at all belongs to the innermost range around
-that moment, if one thread alone has any there, and that thread launches nothing between the other's launches in it.
+A training step's backward pass is pushed as a range on the main thread and launched by autograd's; TensorFlow's
+executor launches from threads of its own. A launch on a thread that has no range at all
+belongs to the innermost range around that moment, if one thread alone has any there, and that thread launches nothing
+between the other's launches in it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_dlprof_plugin.model.grouping import distinct
-from tb_dlprof_plugin.model.profile import CallKind, Ints
+from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.model.timeline import Timeline
 
 
@@ -67,9 +68,7 @@ def _innermost(start_ns: Ints, stop_ns: Ints, time_ns: Ints) -> Ints:
         position = np.where(past, outer[np.maximum(position, 0)], position)
 
 
-def _waits(
-    timeline: Timeline, launches: Ints, borrowing: Ints, lending: Ints
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _waits(timeline: Timeline, launches: Ints, borrowing: Ints, lending: Ints) -> Bools:
     """Whether the range's own thread launches nothing between the first and the last launch that it would lend to."""
     host = timeline.host
     first, last = (np.full(len(host), value, dtype=np.int64) for value in (2**62, -(2**62)))
@@ -81,4 +80,5 @@ def _waits(
         rows = distinct(lending[host.thread[lending] == thread])
         between = np.searchsorted(own, last[rows], side="right") - np.searchsorted(own, first[rows], side="left")
         waits[rows] = between == 0
-    return waits[lending]
+    answer: Bools = waits[lending]
+    return answer

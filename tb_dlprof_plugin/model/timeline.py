@@ -175,9 +175,9 @@ class Timeline:
     ``format`` is the name of the reader's format, ``framework`` what the program computed with: "pytorch",
     "tensorflow", "jax", "tensorrt", "onnxruntime", "" for unknown. ``system`` is what the file says about the machine.
     ``step_marks`` are iterations that the format itself marks; None lets the analysis look for them. ``frame_places``
-    are places in the user's files, "train.py:12 step" with the line where the function begins. ``op_types`` has the types
-    of ops whose names are not their types, such as TensorRT's layers. ``by_time`` says that the ranges are the program's
-    own, so that a launch on a thread without any belongs to the range in which another thread waits meanwhile.
+    are places in the user's files, "train.py:12 step" with the line where the function begins. ``op_types`` has the
+    types of ops whose names are not their types, such as TensorRT's layers. ``by_time`` says that the ranges are the
+    program's own, so that a launch on a thread without any belongs to the range in which another thread waits.
     """
 
     source: str

@@ -23,8 +23,8 @@ class Info(msgspec.Struct, frozen=True):
 
     ``events`` counts all events of the trace file and ``repaired`` the repaired ones, both None for a profile that
     an older version stored. Kernels are kernels alone; copies and sets are counted apart.
-    ``attributed + orphan + unattributed_kernel_time_ns = kernel_time_ns``; ``by_time_kernel_time_ns`` is the part of the
-    first that was attributed by the clock, because its launch lies in no range of its own thread.
+    ``attributed + orphan + unattributed_kernel_time_ns = kernel_time_ns``; ``by_time_kernel_time_ns`` is the part of
+    the first that was attributed by the clock, because its launch lies in no range of its own thread.
     """
 
     run: str

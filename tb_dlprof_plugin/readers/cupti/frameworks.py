@@ -6,9 +6,11 @@ from collections.abc import Iterable
 
 from tb_dlprof_plugin.readers.options import Markers
 
-_KERNELS = (("at::native::", "pytorch"), ("at::cuda::", "pytorch"), ("at_cuda_detail", "pytorch"), ("triton_poi_fused", "pytorch"),
-            ("triton_red_fused", "pytorch"), ("tensorflow::", "tensorflow"), ("Eigen::GpuDevice", "tensorflow"),
-            ("onnxruntime::", "onnxruntime"))  # fmt: skip
+_KERNELS = (
+    ("at::native::", "pytorch"), ("at::cuda::", "pytorch"), ("at_cuda_detail", "pytorch"),
+    ("triton_poi_fused", "pytorch"), ("triton_red_fused", "pytorch"), ("tensorflow::", "tensorflow"),
+    ("Eigen::GpuDevice", "tensorflow"), ("onnxruntime::", "onnxruntime"),
+)  # fmt: skip
 _JAX_MODULES = ("hlo_module=jit_", "hlo_module=pjit", "hlo_module=pmap")
 
 

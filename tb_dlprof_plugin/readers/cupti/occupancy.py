@@ -1,8 +1,8 @@
 """The share of a GPU's warps that a kernel can keep busy, as Kineto estimates it.
 
 Databases do not hold it. The limits of the SM come from the database where it has them, so that no table of GPUs is
-needed. Source of the rules: CUDA's cuda_occupancy.h; of the estimate by grid size: Kineto's CuptiActivity ("est. achieved
-occupancy %": blocks per SM that there are, at most those that fit).
+needed. Source of the rules: CUDA's cuda_occupancy.h; of the estimate by grid size: Kineto's CuptiActivity ("est.
+achieved occupancy %": blocks per SM that there are, at most those that fit).
 """
 
 from __future__ import annotations

@@ -85,12 +85,8 @@ def _sound(recording: Recording) -> None:
     tables = (recording.calls, recording.activities, recording.overhead, recording.ranges)
     starts = np.concatenate([table.start_ns for table in tables])
     starts = starts[np.abs(starts) < 2**62]
-    if not len(starts):
-        middle = 0
-    else:
-        middle = int(np.sort(starts)[len(starts) // 2])
-    lost = 0
-    last = middle
+    middle = int(np.sort(starts)[len(starts) // 2]) if len(starts) else 0
+    lost, last = 0, middle
     for name in ("calls", "activities", "overhead", "ranges"):
         table = getattr(recording, name)
         start, stop = table.start_ns, table.stop_ns
@@ -332,8 +328,8 @@ class _Process:
                 notes.append(
                     TraceNote(
                         "whole_graphs",
-                        f"{share:.0f} % of the GPU's time ran in CUDA graphs that were recorded whole: which kernels ran "
-                        "in them is not recorded. nsys profile --cuda-graph-trace=node records each.",
+                        f"{share:.0f} % of the GPU's time ran in CUDA graphs that were recorded whole: their kernels "
+                        "are not recorded. nsys profile --cuda-graph-trace=node records each.",
                         int(graph.sum()),
                     )
                 )

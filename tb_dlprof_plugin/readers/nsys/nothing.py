@@ -21,6 +21,6 @@ def why_nothing(database: Database) -> str:
     ]
     only = f"only {' and '.join(others)}" if others else "neither CUDA calls nor NVTX ranges"
     return (
-        f"holds {only}: nothing of the GPU was recorded; record again with {COMMAND}, and with --trace-fork-before-exec="
-        "true where other processes of it do the work."
+        f"holds {only}: nothing of the GPU was recorded; record again with {COMMAND}, and with "
+        "--trace-fork-before-exec=true where other processes of it do the work."
     )

@@ -1,8 +1,8 @@
 """Reads the table ``NVTX_EVENTS``.
 
-A range's text is in ``text``, or, where the program registered it (TensorRT, NCCL and MPI do), in ``textId``. A domain's
-number counts in its process; its name is the text of the row of type 75 with that number. Marks and names of threads and
-categories are no ranges.
+A range's text is in ``text``, or, where the program registered it (TensorRT, NCCL and MPI do), in ``textId``. A
+domain's number counts in its process; its name is the text of the row of type 75 with that number. Marks and names of
+threads and categories are no ranges.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_TEXTS = 50_000_000
 
 
 def read_ranges(database: Database) -> tuple[Ranges, list[Any], list[str], set[int]]:
-    """The ranges; their texts, of which those that are numbers are ids of strings; the names of domains; all such ids."""
+    """The ranges; their texts, of which numbers are ids of strings; the names of domains; all such ids."""
     texts: dict[Any, int] = {"": 0}
     parts: list[dict[str, Ints]] = []
     domains: dict[tuple[int, int], Any] = {}

@@ -101,8 +101,8 @@ def _why_not(report: Path, said: str, nsys: str, wanted: str) -> str:
     newer = _NEWER.search(f"{said} ")
     if newer:
         return (
-            f"{report} was recorded by Nsight Systems {newer[1]}, and {nsys} is {newer[2]}; run `{wanted}` with the nsys "
-            "that recorded it, and pass the .sqlite file."
+            f"{report} was recorded by Nsight Systems {newer[1]}, and {nsys} is {newer[2]}; run `{wanted}` with the "
+            "nsys that recorded it, and pass the .sqlite file."
         )
     told = " ".join(said.split())[-_TOLD_CHARACTERS:]
     return (

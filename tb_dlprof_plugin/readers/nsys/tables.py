@@ -2,8 +2,8 @@
 
 The schema is that of the nsys that exported, and changes from version to version; tables without rows are absent. So a
 table's columns are asked for, and what is not there counts as missing. What each table holds, and what is wrong in them
-(``CUPTI_ACTIVITY_KIND_RUNTIME`` has a second row for a call with a backtrace, ``syncType`` lies, ``TARGET_INFO_GPU.id`` is
-not CUDA's ordinal): docs/inputs.md.
+(``CUPTI_ACTIVITY_KIND_RUNTIME`` has a second row for a call with a backtrace, ``syncType`` lies,
+``TARGET_INFO_GPU.id`` is not CUDA's ordinal): docs/inputs.md.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ _VERSION = re.compile(r"(?:_v\d+|_ptsz|_ptds)+\Z")
 _LARGEST_DEVICE = 2**31 - 1
 _LARGEST_BYTES = 2**62
 _WARNING = 2
-_TOLD = re.compile(r"not all|lost|dropped|incomplete|failed to collect|buffer", re.IGNORECASE)
+_TOLD = re.compile(r"(?=.*CUDA).*(?:not all|lost|dropped|incomplete|failed to collect)", re.IGNORECASE | re.DOTALL)
+_TOLD_CHARACTERS = 300
 _MOST_DIAGNOSTICS = 3
 
 
@@ -172,7 +173,7 @@ class _Reader:
         made = self._activities(columns, DeviceKind.MEMCPY, self._named(kinds, copy_name))
         unified = np.isin(kinds[0], UNIFIED)
         if unified.any():
-            text = "Copies of unified memory were made by page faults: no call asked for them, and they are in no op's time."
+            text = "Page faults copied unified memory: no call asked for these copies, and they are in no op's time."
             self._notes.append(TraceNote("unified_memory", text, int(unified.sum())))
         return _timed(made)
 
@@ -247,15 +248,13 @@ class _Reader:
             named = ", ".join(dict.fromkeys(damaged))
             text = f"The database is damaged: the rest of {named} could not be read. Export the report again."
             self._notes.append(TraceNote("database_damaged", text))
-        told = 0
+        told: set[str] = set()
         for levels, texts in self._database.batches("DIAGNOSTIC_EVENT", ("severity",), ("text",)):
             for level, text in zip(levels, texts, strict=True):
                 serious = isinstance(level, int) and level >= _WARNING and isinstance(text, str)
-                if serious and _TOLD.search(text) and told < _MOST_DIAGNOSTICS and "NVTX" not in text:
-                    told += 1
-                    self._notes.append(
-                        TraceNote("nsys_warning", f"Nsight Systems says: {' '.join(text.split())[:300]}")
-                    )
+                if serious and _TOLD.search(text) and len(told) < _MOST_DIAGNOSTICS:
+                    told.add(" ".join(text.split())[:_TOLD_CHARACTERS])
+        self._notes += [TraceNote("nsys_warning", f"Nsight Systems says: {text}") for text in sorted(told)]
 
 
 def _first_known(columns: Sequence[Ints]) -> Ints:

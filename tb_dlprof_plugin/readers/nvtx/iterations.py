@@ -27,8 +27,11 @@ _DIGITS = re.compile(r"\d{1,15}")
 _STEP = re.compile(r"(?<![a-z])(?:iter(?:ation)?s?|it|step|steps|batch|minibatch|train(?:ing)?|epoch|frame|request|"
                    r"inference|infer|eval|decode|prefill|execute|run|sample)(?![a-z])", re.IGNORECASE)  # fmt: skip
 _EPOCH = re.compile(r"epoch", re.IGNORECASE)
-_NO_STEP = re.compile(r"layer|block|stage|head|expert|chunk|micro|rank|worker|stream|conv|bucket|optim|opt\.|sched|"
-                      r"scaler|zero_grad|lr_|dataloader|shard|tensor|graph|thread|gpu|device|load", re.IGNORECASE)  # fmt: skip
+_NO_STEP = re.compile(
+    r"layer|block|stage|head|expert|chunk|micro|rank|worker|stream|conv|bucket|optim|opt\.|sched|scaler|zero_grad|lr_|"
+    r"dataloader|shard|tensor|graph|thread|gpu|device|load",
+    re.IGNORECASE,
+)
 _MOST_PATTERNS = 20_000
 _MANY = 3
 _LONGEST_PERIOD = 64

@@ -19,8 +19,10 @@ from tb_dlprof_plugin.readers.options import Markers
 LEFT_OUT = -1
 """In the column of kinds: the range is left out."""
 
-_OF_LIBRARIES = ("NCCL", "MPI", "cuBLAS", "cuDNN", "cuSOLVER", "cuSPARSE", "cuFFT", "cuTENSOR", "CCCL", "UCX", "NVSHMEM",
-                 "myelin", "Python", "PyTorch profiler", tensorflow.MEMORY_DOMAIN)  # fmt: skip
+_OF_LIBRARIES = (
+    "NCCL", "MPI", "cuBLAS", "cuDNN", "cuSOLVER", "cuSPARSE", "cuFFT", "cuTENSOR", "CCCL", "UCX", "NVSHMEM", "myelin",
+    "Python", "PyTorch profiler", tensorflow.MEMORY_DOMAIN,
+)  # fmt: skip
 """Beginnings of domains whose ranges are calls inside of ops, never ops."""
 
 

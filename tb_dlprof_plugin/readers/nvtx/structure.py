@@ -1,8 +1,8 @@
 """Which ranges are ops and which are modules, where their texts alone do not tell.
 
 Ranges that a program pushes by hand: those that contain others are its structure, and become modules whose path is the
-chain of ranges around; those that contain none are ops. XLA's: of thunks in each other the innermost is the op, and what
-a compiler runs to compile is no op of the program.
+chain of ranges around; those that contain none are ops. XLA's: of thunks in each other the innermost is the op, and
+what a compiler runs to compile is no op of the program.
 """
 
 from __future__ import annotations

@@ -15,6 +15,10 @@ DOMAIN = "TensorRT"
 EXECUTIONS = ("ExecutionContext::execute", "ExecutionContext::enqueue")
 _REFORMATTING = re.compile(r"(?:Reformatting|Reformat)\w* ?CopyNode|Reformatting CopyNode")
 _WRAPPED = re.compile(r"\{?(PWN|ForeignNode|Myelin\w*)\b")
+_REFORMATTED = re.compile(r"CopyNode for (?:Input|Output) Tensor \d+ (?:to|of|from)? ?(.+)", re.DOTALL)
+_WRAPPER = re.compile(r"\{?(?:PWN|ForeignNode|Myelin\w*)[(\[]+|\.\.\..*", re.DOTALL)
+_PARTS = re.compile(r" \+ | \|\| ")
+_OUTPUT = re.compile(r"_output_\d+")
 _NUMBER = re.compile(r"(?:_\d+)+\Z")
 _LONGEST = 120
 
@@ -25,24 +29,27 @@ def is_execution(text: str) -> bool:
 
 
 def meaning(text: str) -> Meaning:
-    """What a range of the domain says."""
-    if is_execution(text) or text.startswith(
-        ("ExecutionContext::", "IExecutionContext", "Builder", "Engine", "Runtime")
-    ):
+    """What a range of the domain says. A layer's name is its module, too: a network has many of a type."""
+    if text.startswith(_NO_LAYER):
         return Meaning(HostKind.ANNOTATION, f"{DOMAIN}:{text}")
-    return Meaning(HostKind.OP, text, op_type=layer_type(text))
+    return Meaning(HostKind.OP, text, module=_path(text), op_type=layer_type(text))
 
 
 def layer_type(name: str) -> str:
     """The type of a layer, by its name."""
-    reformatting = _REFORMATTING.match(name)
-    if reformatting:
+    if _REFORMATTING.match(name):
         return "Reformatting CopyNode"
     wrapped = _WRAPPED.match(name)
-    if wrapped:
+    if wrapped and " + " not in name:
         return wrapped[1]
-    parts = re.split(r" \+ | \|\| ", name)
-    kinds = [_NUMBER.sub("", one.strip().rpartition("/")[2]) or one for one in parts]
-    kinds = [k.partition("(")[0] if k.startswith("PWN") else k for k in kinds]
-    text = " + ".join(dict.fromkeys(kinds))
+    kinds = [_NUMBER.sub("", _OUTPUT.sub("", part.rpartition("/")[2].strip(" ()"))) for part in _PARTS.split(name)]
+    text = " + ".join(dict.fromkeys(filter(None, kinds))) or name
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _path(name: str) -> str:
+    """The path of the first layer that a name has: "layer1.conv1.Conv" of "/layer1/conv1/Conv + /layer1/relu/Relu"."""
+    reformatted = _REFORMATTED.search(name)
+    first = _PARTS.split(reformatted[1] if reformatted else name)[0]
+    inside = _WRAPPER.sub("", first).strip(" /(){}[]")
+    return ".".join(filter(None, inside.split("/")))[:_LONGEST]

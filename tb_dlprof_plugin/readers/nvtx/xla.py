@@ -3,8 +3,8 @@
     XlaModule:#prefix=jit(step),hlo_module=jit_step,program_id=3#
     Thunk:#name=jit(step)/dot_general,hlo_op=fusion.12#
 
-The expressions are those of nsys_jax (NVIDIA/JAX-Toolbox). Ranges of compilation are annotations: the modules and thunks
-that autotuning runs in them are none of the program's.
+The expressions are those of nsys_jax (NVIDIA/JAX-Toolbox). Ranges of compilation are annotations: the modules and
+thunks that autotuning runs in them are none of the program's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ THUNK = "Thunk:#"
 COMPILATION = ("XlaCompile", "XlaPass", "XlaOptimize", "XlaAutotuner", "XlaEmit", "XlaBuild")
 _MODULE = re.compile(r"XlaModule:#(?:prefix=.*?,)?hlo_module=([A-Za-z0-9._-]+)")
 _THUNK = re.compile(r"Thunk:#(?:name=.*?,)?hlo_op=([A-Za-z0-9._-]+)")
-_NUMBER = re.compile(r"(?:\.\d+)+\Z")
 _TF_OP = re.compile(r"([A-Za-z_][\w./-]*):([A-Z]\w*)\Z")
 
 
@@ -31,7 +30,7 @@ def meaning(text: str) -> Meaning:
         return Meaning(HostKind.PYTHON_MODULE, module[1])
     thunk = _THUNK.match(text)
     if thunk:
-        return Meaning(HostKind.OP, thunk[1], op_type=_NUMBER.sub("", thunk[1]))
+        return Meaning(HostKind.OP, thunk[1])
     node = _TF_OP.match(text)
     if node:
         scope = node[1].rpartition("/")[0]
