@@ -89,7 +89,7 @@ def _op_types(timeline: Timeline, roles: Roles, lent_names: Ints) -> Ints:
     strings = timeline.strings
     table = StringTable.over(strings)
     # Only names of host events: kernel names would double the table.
-    used = distinct(timeline.host.name)
+    used = distinct(np.concatenate((timeline.host.name, lent_names[lent_names >= 0])))
     of_name = np.zeros(len(strings), dtype=np.int64)
     of_name[used] = [table.add(timeline.op_types.get(strings[i]) or short_op_name(strings[i])) for i in used.tolist()]
     names = timeline.host.name.copy()

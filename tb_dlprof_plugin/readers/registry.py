@@ -14,6 +14,7 @@ from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
 from tb_dlprof_plugin.readers.nsys import trace_format as nsys
+from tb_dlprof_plugin.readers.nvprof import trace_format as nvprof
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 
 
@@ -59,7 +60,7 @@ class TraceFormat(Protocol):
         ...
 
 
-FORMATS: tuple[TraceFormat, ...] = (nsys, kineto)
+FORMATS: tuple[TraceFormat, ...] = (nsys, nvprof, kineto)
 """Asked in this order whether they recognise a file."""
 
 

@@ -13,6 +13,7 @@ from tb_dlprof_plugin.readers.nvtx.ranges import Meaning
 
 DOMAIN = "TensorRT"
 EXECUTIONS = ("ExecutionContext::execute", "ExecutionContext::enqueue")
+_NO_LAYER = ("ExecutionContext::", "IExecutionContext", "Builder", "Engine", "Runtime")
 _REFORMATTING = re.compile(r"(?:Reformatting|Reformat)\w* ?CopyNode|Reformatting CopyNode")
 _WRAPPED = re.compile(r"\{?(PWN|ForeignNode|Myelin\w*)\b")
 _REFORMATTED = re.compile(r"CopyNode for (?:Input|Output) Tensor \d+ (?:to|of|from)? ?(.+)", re.DOTALL)
