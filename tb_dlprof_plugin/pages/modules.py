@@ -59,7 +59,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
     ]
     gpu_percent: Annotated[
         float | None,
-        Definition("moduleShare", "Share of the summed GPU time of all linked work in the selected iterations."),
+        Definition("moduleShare", "Share of the summed GPU time of all ops in the selected iterations."),
     ]
     gpu_forward_ns: int | None
     gpu_backward_ns: int | None
@@ -68,7 +68,7 @@ class ModuleRow(msgspec.Struct, frozen=True):
         int | None,
         Definition(
             "moduleGpuSum",
-            "Summed time of all kernels, copies and sets; above the GPU time where they overlap.",
+            "Summed GPU time of the ops in it; above the GPU time where ops overlap.",
         ),
     ]
     gpu_average_ns: int | None
