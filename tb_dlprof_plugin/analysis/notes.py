@@ -68,7 +68,7 @@ def notes_of(timeline: Timeline, found_by: str, attribution: Ints, unfinished: i
                 "modules_from_stacks", "Module paths come from Python frames: classes, numbered; pass model= for names."
             )
         )
-    if not len(timeline.device):
+    if not len(timeline.device) and not any(note.code == "no_gpu_trace" for note in notes):
         notes.append(Note("no_gpu", "Nothing ran on a GPU; GPU and Tensor Core figures do not apply."))
     orphans = int((attribution == Attribution.ORPHAN).sum())
     if orphans:

@@ -69,9 +69,9 @@ class Spread:
 class NodeTotals:
     """One row per node; times in ns.
 
-    ``gpu`` is flattened, ``gpu_sum_ns`` the sum over the calls of ops: they differ where ops overlap. Of ``eligible_ns``, the time of
-    kernels in ops that can use Tensor Cores, ``tensor_core_ns`` ran on them and for ``eligible_unknown_ns`` it is not
-    known. ``ops`` counts rows of `ProfileView.groups`, ``op_calls`` outermost op calls.
+    ``gpu`` is flattened, ``gpu_sum_ns`` the sum over the calls of ops: they differ where ops overlap. Of
+    ``eligible_ns``, the time of kernels in ops that can use Tensor Cores, ``tensor_core_ns`` ran on them and for
+    ``eligible_unknown_ns`` it is not known. ``ops`` counts rows of `ProfileView.groups`, ``op_calls`` outermost op calls.
     """
 
     gpu: Spread
@@ -230,8 +230,8 @@ def module_totals(view: ProfileView, selection: Selection) -> ModuleTotals | Non
 
 @dataclass(frozen=True, slots=True)
 class GpuWork:
-    """Linked activities of the selection in order of iteration, device and start; ``place`` numbers these pairs, ``own_ns`` is
-    each one's part of the GPU time of its op's call."""
+    """Linked activities of the selection in order of iteration, device and start; ``place`` numbers these pairs,
+    ``own_ns`` is each one's part of the GPU time of its op's call."""
 
     node: Ints
     role: Ints

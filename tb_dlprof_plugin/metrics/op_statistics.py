@@ -49,7 +49,7 @@ class _Instances:
 def op_statistics(view: ProfileView, selection: Selection) -> OpStatistics:
     """The statistics of every op over the selected iterations."""
     profile, every = view.profile, all_ops(view)
-    calls, launches = profile.calls, profile.launches
+    calls = profile.calls
     ranges = np.flatnonzero(view.selected_calls(selection) & (every.of_call >= 0))
     activities = selected_activities(view, selection)
     outside = every.of_launch[activities] >= every.groups

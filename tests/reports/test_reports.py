@@ -260,7 +260,7 @@ class TestOtherReports:
         row = row_of("op_type", view, Op_Name="relu")
         assert (row["Total GPU Time (ns)"], row["Flattened GPU Time (ns)"]) == (30_000, 30_000)
         assert row_of("detail", view, Op_Type="relu")["Total GPU Time (ns)"] == 30_000
-        assert row_of("kernel", view, Kernel_Name="inside")["GPU Time (ns)"] == 4_000
+        assert row_of("kernel", view, Kernel_Name="inside")["Total GPU Time (ns)"] == 4_000
 
     def test_a_module_has_its_times_per_iteration(self, gpu_view: ProfileView) -> None:
         row = row_of("group_node", gpu_view, Name="conv1")
