@@ -71,7 +71,8 @@ class NodeTotals:
 
     ``gpu`` is flattened, ``gpu_sum_ns`` the sum over the calls of ops: they differ where ops overlap. Of
     ``eligible_ns``, the time of kernels in ops that can use Tensor Cores, ``tensor_core_ns`` ran on them and for
-    ``eligible_unknown_ns`` it is not known. ``ops`` counts rows of `ProfileView.groups`, ``op_calls`` outermost op calls.
+    ``eligible_unknown_ns`` it is not known. ``ops`` counts rows of `ProfileView.groups`, ``op_calls`` outermost calls
+    of ops.
     """
 
     gpu: Spread

@@ -26,9 +26,7 @@ _PLACES = (
     "/usr/lib/nsight-systems/bin/nsys", "/opt/nvidia/nsight-compute/*/host/target-linux-*/nsys",
 )  # fmt: skip
 """Where installers put it, if it is not on PATH. The last are without an importer, but can record."""
-_NEWER = re.compile(
-    r"created in Nsight Systems version \(?([\w.-]+?)\)?,? newer than your current version \(?([\w.-]+?)\)?[.\s]"
-)
+_NEWER = re.compile(r"version \(?(\d[\d.]*\d)[^,]*, newer than your current version \(?(\d[\d.]*\d)")
 _LONGEST_S = 3600
 _TOLD_CHARACTERS = 300
 
