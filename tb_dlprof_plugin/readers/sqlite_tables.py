@@ -7,6 +7,8 @@ value of another type than asked for counts as missing, and more rows than the f
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import itertools
 import sqlite3
 import urllib.parse
@@ -23,7 +25,7 @@ HEADER = b"SQLite format 3\0"
 MISSING = int(np.iinfo(np.int64).min)
 """Stands for NULL, for a value that is no integer and for a column that the table does not have."""
 
-_BATCH_ROWS = 20_000
+_BATCH_ROWS = 5_000
 _LONGEST_TEXT = 1 << 16
 """Characters that are read of a text: names of template kernels have thousands."""
 _LARGEST_VALUE = 1 << 26
@@ -52,13 +54,14 @@ class Database:
         except (OSError, sqlite3.Error) as error:
             raise TraceError(f"{shown} cannot be opened ({error}); check the path and its permissions.") from None
         try:
-            self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            self._connection.text_factory = _decoded
             for setting in ("trusted_schema = off", "cell_size_check = on", "mmap_size = 0"):
                 self._connection.execute(f"PRAGMA {setting}")
             if hasattr(self._connection, "setlimit"):  # from Python 3.11
                 self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
             self.tables = self._schema()
-        except (sqlite3.Error, OverflowError) as error:
+        except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
+            # SQLite's own message may quote what is damaged.
             self._connection.close()
             raise TraceError(
                 f"{shown} is a damaged SQLite database ({error}); copy it again, or export the report again."
@@ -93,21 +96,34 @@ class Database:
         return {name: np.concatenate(part) if part else nothing for name, part in zip(wanted, parts, strict=True)}
 
     def batches(self, table: str, wanted: Sequence[str], texts: Sequence[str] = ()) -> Iterator[list[Sequence[Any]]]:
-        """The rows of a table, some ten thousand at a time, as one sequence for each of ``wanted`` and ``texts``.
+        """The rows of a table, some thousand at a time, as one sequence for each of ``wanted`` and ``texts``.
 
-        Values are as SQLite has them, None for NULL and for columns that the table does not have; of texts the first
-        65,536 characters.
+        In ``wanted`` NULL, and what a table has no column for, is `MISSING`; other values are as SQLite has them. Texts
+        are cut to 65,536 characters; where there is none, they are None.
         """
         there = self.tables.get(table)
         if there is None:
             return
         # The names are this program's own, and quoted: a database can say which exist, never what is executed.
-        parts = [f'"{name}"' if name in there else "NULL" for name in wanted]
+        parts = [f'ifnull("{name}", ?1)' if name in there else "?1" for name in wanted]
         parts += [f'substr("{name}", 1, {_LONGEST_TEXT})' if name in there else "NULL" for name in texts]
+        query = f'SELECT {", ".join(parts)} FROM "{table}" LIMIT -1 OFFSET ?2'
         read = 0
+        # Most texts are sound, and sqlite3 itself decodes them in half the time.
+        self._connection.text_factory = str
         try:
-            cursor = self._connection.execute(f'SELECT {", ".join(parts)} FROM "{table}"')
-            while rows := cursor.fetchmany(_BATCH_ROWS):
+            cursor = self._connection.execute(query, (MISSING, 0))
+            while True:
+                try:
+                    rows = cursor.fetchmany(_BATCH_ROWS)
+                except (sqlite3.OperationalError, UnicodeDecodeError) as error:
+                    if self._connection.text_factory is _decoded or "decode" not in _words(error):
+                        raise
+                    self._connection.text_factory = _decoded
+                    cursor = self._connection.execute(query, (MISSING, read))
+                    continue
+                if not rows:
+                    return
                 read += len(rows)
                 if read > self._most_rows:
                     self.damaged.append(table)
@@ -116,8 +132,10 @@ class Database:
                 if self._progress is not None:
                     self._progress(min(0.99, self.rows_read / self._expected))
                 yield list(zip(*rows, strict=True))
-        except (sqlite3.Error, OverflowError, MemoryError):
+        except (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError):
             self.damaged.append(table)
+        finally:
+            self._connection.text_factory = _decoded
 
     def texts(self, table: str, key: str, value: str, wanted: set[int]) -> dict[int, str]:
         """The texts of a table of strings whose keys are wanted."""
@@ -159,6 +177,18 @@ class Database:
         return last if isinstance(last, int) and 0 < last <= self._most_rows else 0
 
 
+@contextlib.contextmanager
+def collector_paused() -> Iterator[None]:
+    """Without garbage collection: rows come as millions of tuples, none of which is part of a cycle."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def integers(values: Sequence[Any]) -> Ints:
     """A column of integers; `MISSING` where there is none."""
     try:
@@ -171,6 +201,15 @@ def integers(values: Sequence[Any]) -> Ints:
 def filled(column: Ints, value: int) -> Ints:
     """The column with another value for what is missing."""
     return np.where(column == MISSING, value, column)
+
+
+def _words(error: Exception) -> str:
+    # The message of a UnicodeDecodeError has no place for words of SQLite's.
+    return "decode" if isinstance(error, UnicodeDecodeError) else str(error)
+
+
+def _decoded(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
 
 
 def _is_plain(sql: str) -> bool:

@@ -16,8 +16,10 @@ from tb_dlprof_plugin.store.logdir import read_profiles
 
 TRACES = Path(__file__).resolve().parents[1] / "traces"
 AMP, FP32 = (TRACES / "nsys" / f"emit_nvtx_{kind}.sqlite.gz" for kind in ("amp", "fp32"))
-COMMANDS = ("summary", "ops", "op-types", "modules", "kernels", "launches", "timeline", "tensor-cores", "roofline", "advise",
-            "info", "memory")  # fmt: skip
+COMMANDS = (
+    "summary", "ops", "op-types", "modules", "kernels", "launches", "timeline", "tensor-cores", "roofline", "advise",
+    "info", "memory",
+)  # fmt: skip
 
 
 @pytest.fixture

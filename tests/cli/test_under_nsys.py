@@ -31,8 +31,13 @@ def test_only_gpu_work_and_ranges_are_recorded_unless_more_is_asked_for(tmp_path
 
 def test_each_option_is_nsys_own(tmp_path: Path) -> None:
     run = nsys_run(
-        tmp_path, graph_nodes=True, delay_s=2.4, duration_s=0.2, between_marks=True, options="--gpu-metrics-devices=0 -w true"
-    )  # fmt: skip
+        tmp_path,
+        graph_nodes=True,
+        delay_s=2.4,
+        duration_s=0.2,
+        between_marks=True,
+        options="--gpu-metrics-devices=0 -w true",
+    )
     assert run.line("nsys", pytorch=True)[7:-3] == [
         "--cuda-graph-trace=node", "--pytorch=autograd-shapes-nvtx", "--delay=2", "--duration=1",
         "--capture-range=cudaProfilerApi", "--capture-range-end=stop", "--gpu-metrics-devices=0", "-w", "true",

@@ -186,8 +186,8 @@ class TestRangesByHand:
         [
             (Markers.AUTO, {"mm"}),
             (Markers.EMIT_NVTX, {"mm"}),
-            (Markers.RANGES, {"block/mm, op_id = 1"}),
-            (Markers.TENSORRT, {"mm, op_id = 1"}),
+            (Markers.RANGES, {"block/mm"}),
+            (Markers.TENSORRT, {"mm"}),
             (Markers.NONE, set()),
         ],
     )

@@ -68,7 +68,7 @@ def test_what_no_format_recognises_is_one_sentence_with_the_file_and_the_known_f
 def test_a_database_of_another_program_is_none_and_one_that_cannot_be_opened_is_damaged(file, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "other.sqlite") as db:
         db.execute("CREATE TABLE runs (name TEXT)")
-    with pytest.raises(TraceError, match="other.sqlite is no trace in a known format"):
+    with pytest.raises(TraceError, match=r"other\.sqlite is no trace in a known format"):
         registry.read_timelines(tmp_path / "other.sqlite")
     with pytest.raises(TraceError, match=r"recording is a damaged SQLite database \(.*\); copy it again"):
         registry.read_timelines(file(DATABASE))

@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.run_facts import System
 from tb_dlprof_plugin.model.timeline import DeviceProperties, Ints, LaunchConfig, TraceNote
+from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.meanings import Tables
 from tb_dlprof_plugin.readers.nvtx.ranges import Ranges
 
@@ -71,7 +72,7 @@ class Recording:
     activities: Activities
     overhead: Calls
     ranges: Ranges
-    texts: list[str]
+    texts: list[str | Emitted]
     domains: list[str]
     configs: list[LaunchConfig]
     processes: dict[int, ProcessFacts] = field(default_factory=dict)

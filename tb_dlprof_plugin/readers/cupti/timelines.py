@@ -21,6 +21,7 @@ from tb_dlprof_plugin.readers.cupti.frameworks import framework_of
 from tb_dlprof_plugin.readers.cupti.recording import Activities, Calls, ProcessFacts, Recording, rows_of
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.nvtx import xla
+from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.iterations import MarkedRanges, iterations
 from tb_dlprof_plugin.readers.nvtx.meanings import LEFT_OUT, Meanings, meanings
 from tb_dlprof_plugin.readers.nvtx.nesting import parent_rows
@@ -131,13 +132,13 @@ class _Process:
         kept = mine & (found.kind[row] != LEFT_OUT) if len(row) else mine
         self._ranges = recording.ranges.only(kept)
         self._row = row[kept]
+        self._texts = [one.name if isinstance(one, Emitted) else one for one in recording.texts]
 
     def timeline(self, processes: int) -> Timeline:
         """The process's Timeline; ``processes`` is how many the recording has."""
-        recording, tables, ranges = self._recording, self._recording.tables, self._ranges
+        recording, tables = self._recording, self._recording.tables
         thread_of, call_thread, overhead_thread, range_thread = self._threads()
-        parent = parent_rows(range_thread, ranges.start_ns, ranges.stop_ns)
-        kind, name, steps = self._kinds(range_thread, parent)
+        kind, name, steps = self._kinds(range_thread)
         host = self._host(kind, name, range_thread, call_thread, overhead_thread)
         device = self._device()
         first = min(int(table.start_ns.min()) for table in (host, device) if len(table))
@@ -188,22 +189,27 @@ class _Process:
             number[2] = np.where(~ranges.nested & (ranges.domain == domain), len(keys) + lane, number[2])
         return len(keys), *(column.astype(np.int64) for column in number)
 
-    def _kinds(self, thread: Ints, parent: Ints) -> tuple[Ints, Ints, StepMarks | None]:
+    def _kinds(self, thread: Ints) -> tuple[Ints, Ints, StepMarks | None]:
         """Kind and name of each range, and the iterations that they mark."""
         found, row, tables = self._found, self._row, self._recording.tables
         kind, name, users = found.kind[row], found.name[row], found.users[row]
         if not len(row):
             return kind, name, None
+        of_domain = np.array([one == xla.DOMAIN for one in self._recording.domains], dtype=np.bool_)
+        of_thunk = np.array([xla.is_xla(one) for one in self._texts], dtype=np.bool_)
+        of_xla_rows = of_domain[self._ranges.domain] | of_thunk[self._ranges.text]
+        # What lies in what matters to these alone, and ops of PyTorch are many.
+        matters = np.flatnonzero(users | of_xla_rows)
+        inner = parent_rows(thread[matters], self._ranges.start_ns[matters], self._ranges.stop_ns[matters])
+        parent = np.full(len(row), -1, dtype=np.int64)
+        parent[matters] = np.where(inner >= 0, matters[np.maximum(inner, 0)] if len(matters) else inner, -1)
         steps, marks = iterations(
             MarkedRanges(
                 thread, self._ranges.start_ns, self._ranges.stop_ns, self._ranges.text, kind, users, parent,
-                self._launched_ns(thread), self._recording.texts,
+                self._launched_ns(thread), self._texts,
             )
         )  # fmt: skip
-        of_domain = np.array([one == xla.DOMAIN for one in self._recording.domains], dtype=np.bool_)
-        of_thunk = np.array([xla.is_xla(one) for one in self._recording.texts], dtype=np.bool_)
-        mine = of_domain[self._ranges.domain] | of_thunk[self._ranges.text]
-        kind = of_xla(kind, name, mine, parent, tables.strings.values)
+        kind = of_xla(kind, name, of_xla_rows, parent, tables.strings.values)
         by_hand = self._markers is Markers.RANGES or (
             self._markers in (Markers.AUTO, Markers.TENSORFLOW) and not (kind == HostKind.OP).any()
         )
@@ -215,7 +221,7 @@ class _Process:
         """GPU time that each outermost XLA module launched; 0 for every other range."""
         ranges, calls, device = self._ranges, self._calls, self._activities
         result = np.zeros(len(ranges), dtype=np.int64)
-        of_text = np.array([one.startswith(xla.MODULE) for one in self._recording.texts], dtype=np.bool_)
+        of_text = np.array([one.startswith(xla.MODULE) for one in self._texts], dtype=np.bool_)
         rows = np.flatnonzero(of_text[ranges.text])
         if not len(rows) or not len(calls) or not len(device):
             return result
@@ -272,8 +278,8 @@ class _Process:
                 duration, module_duration, calls.stop_ns - calls.start_ns, overhead.stop_ns - overhead.start_ns
             ),
             "correlation": column(np.full(count, -1, dtype=np.int64), -1, calls.correlation, -1),
-            "external_id": column(found.op_id[row], -1, -1, -1),
-            "sequence_number": column(found.sequence_number[row], -1, -1, -1),
+            "external_id": column(np.maximum(found.op_id[row], ranges.op_id), -1, -1, -1),
+            "sequence_number": column(np.maximum(found.sequence_number[row], ranges.sequence_number), -1, -1, -1),
             # The forward op's thread is not recorded: any number above 0 says that this is a backward node.
             "forward_thread": column(np.where(backward, 1, -1), -1, -1, -1),
             "shapes": column(found.shapes[row], 0, 0, 0),
@@ -314,8 +320,7 @@ class _Process:
         return [strings[index] for index in np.unique(self._activities.name).tolist()]
 
     def _range_texts(self) -> list[str]:
-        texts = self._recording.texts
-        return [texts[index] for index in np.unique(self._ranges.text).tolist()]
+        return [self._texts[index] for index in np.unique(self._ranges.text).tolist()]
 
     def _notes(self, threads: int) -> list[TraceNote]:
         notes = []

@@ -7,19 +7,21 @@ threads and categories are no ranges.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
 from tb_dlprof_plugin.model.timeline import Ints
 from tb_dlprof_plugin.readers.nsys.ids import process_key
+from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted, without_numbers
 from tb_dlprof_plugin.readers.nvtx.ranges import Ranges
 from tb_dlprof_plugin.readers.sqlite_tables import MISSING, Database, integers
 
 _PUSHED, _STARTED = (59, 70), (60, 71)
 """``eventType`` of push/pop and start/end ranges: NVTX's own, and those of imported NVTXT files."""
 _DOMAIN = 75
-_COLUMNS = ("start", "end", "eventType", "globalTid", "endGlobalTid", "textId", "jsonTextId", "domainId")
+_COLUMNS = ("start", "end", "eventType", "globalTid", "endGlobalTid", "textId", "domainId")
 _MOST_TEXTS = 50_000_000
 
 
@@ -28,34 +30,31 @@ def read_ranges(database: Database) -> tuple[Ranges, list[Any], list[str], set[i
     texts: dict[Any, int] = {"": 0}
     parts: list[dict[str, Ints]] = []
     domains: dict[tuple[int, int], Any] = {}
-    for batch in database.batches("NVTX_EVENTS", _COLUMNS, ("text", "jsonText")):
-        *numbers, inline, json = batch
+    for batch in database.batches("NVTX_EVENTS", _COLUMNS, ("text",)):
+        *numbers, inline = batch
         columns = dict(zip(_COLUMNS, map(integers, numbers), strict=True))
         kind = columns["eventType"]
         if not database.has("NVTX_EVENTS", "eventType"):
             kind = np.full(len(kind), _PUSHED[0], dtype=np.int64)
         for row in np.flatnonzero(kind == _DOMAIN).tolist():
-            named = inline[row] if isinstance(inline[row], str) else numbers[5][row]
+            named = inline[row] if isinstance(inline[row], str) else int(columns["textId"][row])
             key = (int(process_key(columns["globalTid"])[row]), int(columns["domainId"][row]))
             domains.setdefault(key, named)
         kept = np.isin(kind, (*_PUSHED, *_STARTED)) & (columns["start"] != MISSING)
-        rows = range(len(kind)) if kept.all() else np.flatnonzero(kept).tolist()
-        if any(value is not None for value in json):
-            inline = [one if isinstance(one, str) else other for one, other in zip(inline, json, strict=True)]
-        number_of = texts.setdefault
-        registered, registered_json = numbers[5], numbers[6]
-        places = [
-            number_of(
-                text if type(text := inline[row]) is str
-                else found if type(found := registered[row]) is int
-                else found if type(found := registered_json[row]) is int
-                else "",
-                len(texts),
-            )
-            for row in rows
-        ]  # fmt: skip
+        rows = [text if type(text) is str else "" for text in inline]
+        ids = columns["textId"]
         part = {name: column[kept] for name, column in columns.items()}
-        part["text"] = np.array(places, dtype=np.int64)
+        if not kept.all():
+            rows, ids = list(itertools.compress(rows, kept.tolist())), ids[kept]
+        # All in one dict: a registered text is its id, any other a string, or the parts of one of PyTorch's.
+        keys, sequence, op_id = without_numbers(rows)
+        if (ids != MISSING).any():
+            keys = [key or number for key, number in zip(keys, ids.tolist(), strict=True)]
+        for key in dict.fromkeys(keys):
+            if key not in texts:
+                texts[key] = len(texts)
+        places = np.fromiter(map(texts.__getitem__, keys), np.int64, len(keys))
+        part |= {"text": places, "sequence_number": sequence, "op_id": op_id}
         part["kind"] = kind[kept]
         parts.append(part)
     if not parts:
@@ -74,10 +73,13 @@ def read_ranges(database: Database) -> tuple[Ranges, list[Any], list[str], set[i
         text=columns["text"],
         domain=domain,
         nested=np.isin(columns["kind"], _PUSHED),
+        sequence_number=columns["sequence_number"],
+        op_id=columns["op_id"],
     )
     ids = {one for one in texts if isinstance(one, int)} | {one for one in names if isinstance(one, int)}
     found = database.texts("StringIds", "id", "value", {one for one in names if isinstance(one, int)})
-    return ranges, list(texts), [one if isinstance(one, str) else found.get(one, "") for one in names], ids
+    named_texts = [Emitted(*one) if isinstance(one, tuple) else one for one in texts]
+    return ranges, named_texts, [one if isinstance(one, str) else found.get(one, "") for one in names], ids
 
 
 def _domains(process: Ints, number: Ints, named: dict[tuple[int, int], Any]) -> tuple[list[Any], Ints]:

@@ -18,7 +18,7 @@ from tb_dlprof_plugin.readers.nsys.report_file import REPORT_ENDINGS, exported, 
 from tb_dlprof_plugin.readers.nsys.tables import read_tables
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.sqlite_file import DATABASE_ENDINGS, is_sqlite, unpacked
-from tb_dlprof_plugin.readers.sqlite_tables import Database
+from tb_dlprof_plugin.readers.sqlite_tables import Database, collector_paused
 
 NAME = "nsys"
 TITLE = "a database or report of Nsight Systems (*.sqlite, *.sqlite.gz, *.nsys-rep, *.qdrep)"
@@ -51,7 +51,8 @@ def recognises(path: Path) -> bool:
 def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | None = None) -> list[Timeline]:
     """The Timelines of a report's processes."""
     with exported(path) if is_report(path) else unpacked(path) as file, Database(file, path, progress) as database:
-        recording = read_tables(database, path)
+        with collector_paused():
+            recording = read_tables(database, path)
         nothing = why_nothing(database)
     return timelines(recording, options.markers, nothing)
 

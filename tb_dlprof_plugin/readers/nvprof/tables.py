@@ -180,6 +180,8 @@ class _Reader:
             text=text.reshape(-1).astype(np.int64),
             domain=domain.reshape(-1).astype(np.int64),
             nested=end_thread == thread[starts],
+            sequence_number=np.full(len(starts), -1, dtype=np.int64),
+            op_id=np.full(len(starts), -1, dtype=np.int64),
         )
         return ranges, names.tolist(), domains.tolist(), {*names.tolist(), *domains.tolist()}
 

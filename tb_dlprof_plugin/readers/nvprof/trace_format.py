@@ -12,7 +12,7 @@ from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.nvprof.tables import STRINGS, read_tables
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.sqlite_file import DATABASE_ENDINGS, is_sqlite, unpacked
-from tb_dlprof_plugin.readers.sqlite_tables import Database
+from tb_dlprof_plugin.readers.sqlite_tables import Database, collector_paused
 
 NAME = "nvprof"
 TITLE = "a database of nvprof (*.nvprof, *.nvvp)"
@@ -43,7 +43,8 @@ def recognises(path: Path) -> bool:
 def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | None = None) -> list[Timeline]:
     """The Timelines of the recorded processes."""
     with unpacked(path) as file, Database(file, path, progress) as database:
-        recording = read_tables(database, path)
+        with collector_paused():
+            recording = read_tables(database, path)
     return timelines(recording, options.markers, _NOTHING)
 
 

@@ -13,6 +13,7 @@ from tb_dlprof_plugin.model.shapes import InputShapes, InputTable
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import HostKind, Ints
 from tb_dlprof_plugin.readers.nvtx import emit_nvtx, pyprof, tensorflow, tensorrt, xla
+from tb_dlprof_plugin.readers.nvtx.emit_nvtx import Emitted
 from tb_dlprof_plugin.readers.nvtx.ranges import Meaning
 from tb_dlprof_plugin.readers.options import Markers
 
@@ -58,11 +59,11 @@ class Meanings:
     conventions: frozenset[Markers]
 
 
-def meanings(pairs: Sequence[tuple[str, str]], markers: Markers, tables: Tables) -> Meanings:
+def meanings(pairs: Sequence[tuple[str | Emitted, str]], markers: Markers, tables: Tables) -> Meanings:
     """The meaning of texts in domains.
 
     Args:
-        pairs: of a text and the name of its domain, "" for the default one.
+        pairs: of a text, or what is the same in texts of PyTorch's, and the name of its domain, "" for the default one.
         markers: the convention that counts; by default every one.
         tables: receive the names, shapes and data types.
     """
@@ -75,7 +76,8 @@ def meanings(pairs: Sequence[tuple[str, str]], markers: Markers, tables: Tables)
         one = find.meaning(text, domain)
         if one is None:
             users = int(not domain.startswith(_OF_LIBRARIES))
-            one = Meaning(HostKind.ANNOTATION, f"{domain}:{text}" if domain else text)
+            plain = text.name if isinstance(text, Emitted) else text
+            one = Meaning(HostKind.ANNOTATION, f"{domain}:{plain}" if domain else plain)
         if one.kind is None:
             rows.append(nothing)
             continue
@@ -98,9 +100,10 @@ def meanings(pairs: Sequence[tuple[str, str]], markers: Markers, tables: Tables)
 class _Conventions:
     """The conventions that count for one recording."""
 
-    def __init__(self, pairs: Sequence[tuple[str, str]], markers: Markers) -> None:
+    def __init__(self, pairs: Sequence[tuple[str | Emitted, str]], markers: Markers) -> None:
         self.seen: set[Markers] = set()
-        namespaces = any(text.startswith(("aten::", "autograd::", "c10")) for text, _ in pairs)
+        names = (text.name if isinstance(text, Emitted) else text for text, _ in pairs)
+        namespaces = any(name.startswith(("aten::", "autograd::", "c10")) for name in names)
         self._emitted = emit_nvtx.EmitNvtx(namespaces)
         self._counts: Callable[[Markers], bool] = (
             (lambda one: True) if markers is Markers.AUTO else (lambda one: one is markers)
@@ -109,8 +112,13 @@ class _Conventions:
         self._pyprof, self._tensorflow = self._counts(Markers.PYPROF), self._counts(Markers.TENSORFLOW)
         self._tensorrt, self._xla = self._counts(Markers.TENSORRT), self._counts(Markers.XLA)
 
-    def meaning(self, text: str, domain: str) -> Meaning | None:
+    def meaning(self, text: str | Emitted, domain: str) -> Meaning | None:
         """What a text says by the conventions; None where none claims it."""
+        if isinstance(text, Emitted):
+            if self._pytorch and not domain:
+                self.seen.add(Markers.EMIT_NVTX)
+                return self._emitted.meaning_of(text)
+            text = text.name
         if not domain:
             if self._pytorch and emit_nvtx.is_emitted(text):
                 found = self._emitted.meaning(text)

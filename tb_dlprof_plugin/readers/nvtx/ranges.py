@@ -44,7 +44,8 @@ class Meaning:
 @dataclass(slots=True)
 class Ranges:
     """Ranges in no order. ``process`` and ``thread`` are keys of the recording; ``end_thread`` is `thread` where the
-    range ends on the same. ``text`` and ``domain`` index lists of texts. ``nested`` is False for start/end ranges."""
+    range ends on the same. ``text`` and ``domain`` index lists of texts. ``nested`` is False for start/end ranges.
+    ``sequence_number`` and ``op_id`` are those of PyTorch's texts, -1 for none."""
 
     process: Ints
     thread: Ints
@@ -54,6 +55,8 @@ class Ranges:
     text: Ints
     domain: Ints
     nested: Bools
+    sequence_number: Ints
+    op_id: Ints
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -71,4 +74,4 @@ class Ranges:
     def none(cls) -> Ranges:
         """No ranges were recorded."""
         nothing = np.zeros(0, dtype=np.int64)
-        return cls(*(nothing,) * 7, nested=np.zeros(0, dtype=np.bool_))
+        return cls(*(nothing,) * 7, np.zeros(0, dtype=np.bool_), nothing, nothing)
