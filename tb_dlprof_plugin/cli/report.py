@@ -121,7 +121,7 @@ def report(
     check_base_name(base_name)
     _check_printed(output, names, kinds, output_path)
     try:
-        view, ref = open_profile(recording, cycle, rank, key_node, session, mode and _MARKERS[mode])
+        view, ref = open_profile(recording, cycle, rank, key_node, session, None if mode is None else _MARKERS[mode])
         selection = by_number(view, iter_start, iter_stop)
     except ValueError as error:
         refuse(f"{error}.")

@@ -1,4 +1,4 @@
-"""Reads tables of a SQLite database that somebody else wrote into numpy columns, in bounded memory.
+"""Reads tables of an untrusted SQLite database into numpy columns, in bounded memory.
 
 The file is opened read-only and immutable: neither it nor its -wal file is touched, and no index is made. Which
 columns there are is asked of the database. Nothing of it is trusted: views and virtual tables are no tables here, a

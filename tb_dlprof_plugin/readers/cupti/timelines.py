@@ -187,7 +187,8 @@ class _Process:
         crossing = distinct(ranges.domain[lanes]) if lanes.any() else np.zeros(0, dtype=np.int64)
         for lane, domain in enumerate(crossing.tolist()):
             number[2] = np.where(~ranges.nested & (ranges.domain == domain), len(keys) + lane, number[2])
-        return len(keys), *(column.astype(np.int64) for column in number)
+        of_calls, of_overhead, of_ranges = (column.astype(np.int64) for column in number)
+        return len(keys), of_calls, of_overhead, of_ranges
 
     def _kinds(self, thread: Ints) -> tuple[Ints, Ints, StepMarks | None]:
         """Kind and name of each range, and the iterations that they mark."""

@@ -50,9 +50,8 @@ def read_ranges(database: Database) -> tuple[Ranges, list[Any], list[str], set[i
         keys, sequence, op_id = without_numbers(rows)
         if (ids != MISSING).any():
             keys = [key or number for key, number in zip(keys, ids.tolist(), strict=True)]
-        for key in dict.fromkeys(keys):
-            if key not in texts:
-                texts[key] = len(texts)
+        for one in dict.fromkeys(keys):
+            texts.setdefault(one, len(texts))
         places = np.fromiter(map(texts.__getitem__, keys), np.int64, len(keys))
         part |= {"text": places, "sequence_number": sequence, "op_id": op_id}
         part["kind"] = kind[kept]
@@ -76,10 +75,10 @@ def read_ranges(database: Database) -> tuple[Ranges, list[Any], list[str], set[i
         sequence_number=columns["sequence_number"],
         op_id=columns["op_id"],
     )
-    ids = {one for one in texts if isinstance(one, int)} | {one for one in names if isinstance(one, int)}
+    wanted = {one for one in texts if isinstance(one, int)} | {one for one in names if isinstance(one, int)}
     found = database.texts("StringIds", "id", "value", {one for one in names if isinstance(one, int)})
     named_texts = [Emitted(*one) if isinstance(one, tuple) else one for one in texts]
-    return ranges, named_texts, [one if isinstance(one, str) else found.get(one, "") for one in names], ids
+    return ranges, named_texts, [one if isinstance(one, str) else found.get(one, "") for one in names], wanted
 
 
 def _domains(process: Ints, number: Ints, named: dict[tuple[int, int], Any]) -> tuple[list[Any], Ints]:

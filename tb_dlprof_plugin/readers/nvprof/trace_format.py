@@ -42,9 +42,8 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, options: ReadOptions, progress: Callable[[float], None] | None = None) -> list[Timeline]:
     """The Timelines of the recorded processes."""
-    with unpacked(path) as file, Database(file, path, progress) as database:
-        with collector_paused():
-            recording = read_tables(database, path)
+    with unpacked(path) as file, Database(file, path, progress) as database, collector_paused():
+        recording = read_tables(database, path)
     return timelines(recording, options.markers, _NOTHING)
 
 

@@ -9,6 +9,7 @@ that repeats ("forward", "backward", "update").
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,11 +89,10 @@ def _is_step(text: str) -> bool:
     return _STEP.search(text) is not None and _NO_STEP.search(text) is None
 
 
-def _named(ranges: MarkedRanges, is_wanted: object, among: Bools) -> Bools:
-    assert callable(is_wanted)
+def _named(ranges: MarkedRanges, is_wanted: Callable[[str], bool], among: Bools) -> Bools:
     of_text = np.zeros(len(ranges.texts), dtype=np.bool_)
     for index in np.unique(ranges.text[among]).tolist():
-        of_text[index] = bool(is_wanted(ranges.texts[index]))
+        of_text[index] = is_wanted(ranges.texts[index])
     return among & of_text[ranges.text]
 
 
@@ -107,7 +107,8 @@ def _outermost_on_one_thread(ranges: MarkedRanges, rows: Bools) -> Ints:
     found = found[ranges.text[found] == text]
     found = found[np.argsort(ranges.start_ns[found], kind="stable")]
     reach = np.maximum.accumulate(ranges.stop_ns[found])
-    return found[np.concatenate(([True], ranges.start_ns[found][1:] >= reach[:-1]))]
+    apart: Ints = found[np.concatenate(([True], ranges.start_ns[found][1:] >= reach[:-1]))]
+    return apart
 
 
 def _numbered(ranges: MarkedRanges) -> tuple[Ints, Ints] | None:
@@ -160,13 +161,13 @@ def _marks(ranges: MarkedRanges, rows: Ints, numbers: Ints, found_by: str) -> St
 
 def _module_with_most_time(ranges: MarkedRanges) -> Bools:
     modules = _named(ranges, lambda text: text.startswith("XlaModule:#"), ranges.parent < 0)
-    modules |= _named(ranges, lambda text: text.startswith("XlaModule:#"), ~ranges.users) & (ranges.parent < 0)
     if not modules.any():
         return modules
     time = np.bincount(ranges.text[modules], weights=ranges.gpu_ns[modules], minlength=len(ranges.texts))
     if not time.any():
         time = np.bincount(ranges.text[modules], minlength=len(ranges.texts)).astype(np.float64)
-    return modules & (ranges.text == int(time.argmax()))
+    most: Bools = modules & (ranges.text == int(time.argmax()))
+    return most
 
 
 def _global_steps(ranges: MarkedRanges) -> StepMarks | None:

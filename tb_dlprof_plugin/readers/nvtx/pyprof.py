@@ -3,7 +3,7 @@
     {'mod': 'torch', 'op': 'mm', 'args': [{'name': '', 'type': 'tensor', 'shape': (2, 3), 'dtype': 'float32'}, ...]}
     {'traceMarker': ['train.py:34', ...], 'funcStack': '/<module>/Net::forward/Linear::forward/linear'}
 
-They are Python, no JSON, and come from a stranger: `ast.literal_eval` reads them, which runs nothing, and only up to
+They are Python, no JSON, and untrusted: `ast.literal_eval` reads them, which runs nothing, and only up to
 65,535 characters. A text that was cut gives what its beginning says. DLProf's op is the outermost dict.
 """
 
@@ -34,7 +34,7 @@ def is_dict(text: str) -> bool:
 
 
 def meaning_of_dict(text: str) -> Meaning:
-    """What a dict says; an annotation of the same text where it says nothing."""
+    """What a dict says; an annotation of the same text where it has neither an op nor a place."""
     found = _literal(text)
     if found is None:
         op = _OP_OF_CUT_TEXT.search(text)
