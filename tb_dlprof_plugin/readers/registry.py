@@ -14,6 +14,7 @@ from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
+from tb_dlprof_plugin.readers.xplane import trace_format as xplane
 
 
 class TraceFormat(Protocol):
@@ -58,7 +59,7 @@ class TraceFormat(Protocol):
         ...
 
 
-FORMATS: tuple[TraceFormat, ...] = (kineto,)
+FORMATS: tuple[TraceFormat, ...] = (xplane, kineto)
 """Asked in this order whether they recognise a file."""
 
 
