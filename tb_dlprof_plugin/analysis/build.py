@@ -37,6 +37,7 @@ from tb_dlprof_plugin.model.profile import (
     Role,
     Source,
 )
+from tb_dlprof_plugin.model.remedies import remedies_of, sentence
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
 from tb_dlprof_plugin.model.tree import parents
@@ -230,19 +231,24 @@ def _configs(timeline: Timeline) -> LaunchConfigs:
 
 
 def _notes(timeline: Timeline, found_by: str, attribution: Ints, unfinished: int, kind: Ints) -> list[Note]:
+    remedies = remedies_of(timeline.format, timeline.framework)
     notes = [Note(n.code, n.text, n.count) for n in timeline.notes]
     if found_by == "optimizer_step":
         notes.append(
             Note("steps_from_optimizer", "No profiler steps were recorded; each optimizer step ends an iteration.")
         )
     elif found_by == "none":
-        notes.append(Note("no_steps", "No iterations were found: the recording counts as one. Call prof.step()."))
+        what = "No iterations were found, and the recording counts as one"
+        notes.append(Note("no_steps", sentence(what, remedies.steps)))
+    elif found_by == "program_run":
+        what = "No steps are marked; each run of the compiled program with most GPU time begins an iteration"
+        notes.append(Note("steps_from_program", sentence(what, remedies.steps)))
     if unfinished:
         notes.append(
             Note("unfinished_step", "The loop ended while the profiler recorded: the step after it is left out.")
         )
-    if not (kind == CallKind.MODULE).any():
-        notes.append(Note("no_modules", "Module names were not recorded; pass model= to the hook."))
+    if not (kind == CallKind.MODULE).any() and not any(op.module for op in timeline.stated_ops.values()):
+        notes.append(Note("no_modules", sentence("Module names were not recorded", remedies.modules)))
     elif (timeline.host.kind == HostKind.PYTHON_MODULE).any():
         notes.append(
             Note(
@@ -262,5 +268,5 @@ def _notes(timeline: Timeline, found_by: str, attribution: Ints, unfinished: int
     if len(timeline.device) and is_rocm(timeline):
         notes.append(Note("rocm", "The GPUs are AMD's: Tensor Core figures do not apply."))
     if not (timeline.host.shapes > 0).any():
-        notes.append(Note("no_shapes", "Input shapes were not recorded; profile with record_shapes=True."))
+        notes.append(Note("no_shapes", sentence("Input shapes were not recorded", remedies.shapes)))
     return notes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
+from tb_dlprof_plugin.model.found_by import found_by_words
 from tb_dlprof_plugin.model.run_facts import Gpu, RunFacts, System
 from tb_dlprof_plugin.profile_view import ProfileView
 
@@ -28,7 +29,7 @@ def system_items(view: ProfileView) -> list[SystemItem]:
         *_precision(profile.facts, precision_mode(view).label),
         *_data(profile.facts),
         SystemItem("Recording", "Trace file", profile.source.trace_file or None),
-        SystemItem("Recording", "Iterations found by", profile.iterations.found_by.replace("_", " ")),
+        SystemItem("Recording", "Iterations found by", found_by_words(profile.iterations.found_by)),
         SystemItem("Recording", "Written by tb_dlprof_plugin", profile.source.plugin_version or None),
     ]
 

@@ -25,8 +25,13 @@ _ELEMENT_TYPES = {
     20: "float8_e4m3fn", 24: "float8_e5m2fnuz", 25: "float8_e4m3fnuz",
 }  # fmt: skip
 """PrimitiveType of xla_data.proto."""
-_PRODUCTS = frozenset({"dot", "convolution", "ragged-dot", "scaled-dot"})
+_PRODUCTS = {
+    "dot": "dot_general", "convolution": "conv_general_dilated", "ragged-dot": "ragged_dot", "scaled-dot": "scaled_dot",
+}  # fmt: skip
+"""Instructions that Tensor Cores can run, and JAX' primitives that they are made of."""
 _LIBRARY_PRODUCT = re.compile(r"__cublas|__cudnn|__onednn|__ynn|triton_kernel_call|__gpu\$")
+_LIBRARY_TYPES = (("__cublas", "dot_general"), ("__cudnn$conv", "conv_general_dilated"), ("__cudnn$fmha", "attention"))
+"""What calls of libraries compute, whose own names are those of the instructions that were merged into them."""
 _NO_KERNEL = frozenset({
     "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "add-dependency", "domain",
     "opt-barrier", "partition-id", "replica-id",
@@ -110,14 +115,16 @@ class Program:
             for one in self._computations[number].instructions
         ]
         product = next((one for one in body if text_of(one.opcode) in _PRODUCTS), None)
-        named = [row, *([] if product is None else [product]), *self._roots(row), *body]
+        # A fusion has the name of its last instruction; that of the product in it says more.
+        named = [*([] if product is None else [product]), row, *self._roots(row), *body]
         metadata = next((one.metadata for one in named if one.metadata.op_name), row.metadata)
         opcode, target = text_of(row.opcode), text_of(row.custom_call_target)
         operands = [self._rows[one] for one in (product or row).operand_ids if one in self._rows]
         known = [one.shape for one in operands if one.shape.element_type in _ELEMENT_TYPES]
-        stated = op_names.of_xla(
-            self.name, text_of(metadata.op_name), text_of(metadata.op_type), opcode, self._differentiated
-        )
+        kind = text_of(metadata.op_type) or next((name for begin, name in _LIBRARY_TYPES if target.startswith(begin)), "")
+        if not kind and product is not None:
+            kind = _PRODUCTS[text_of(product.opcode)]
+        stated = op_names.of_xla(self.name, text_of(metadata.op_name), kind, opcode, self._differentiated)
         return Instruction(
             name=text_of(row.name),
             stated=stated,

@@ -1,0 +1,48 @@
+"""What a user of each framework and format does to have recorded what a recording lacks: the second half of notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """How iterations, modules and shapes come into a recording; each is the end of a sentence, "" for none."""
+
+    steps: str = ""
+    modules: str = ""
+    shapes: str = ""
+
+
+_BY_FORMAT = {
+    "kineto": Remedies(
+        steps="call prof.step()", modules="pass model= to the hook", shapes="profile with record_shapes=True"
+    ),
+    "tensorrt": Remedies(
+        steps="run trtexec with --exportTimes=times.json, too, and import the files together",
+        shapes="run trtexec with --exportLayerInfo=layers.json --profilingVerbosity=detailed, too",
+    ),
+    "onnxruntime": Remedies(steps="run the session more than once"),
+}
+_BY_FRAMEWORK = {
+    "jax": Remedies(
+        steps='run each step in `with jax.profiler.StepTraceAnnotation("train", step_num=i):`',
+        modules='name parts of the model by `with jax.named_scope("attention"):`, or use Flax',
+        shapes="record without options that leave the compiled programs out (Hlo Proto)",
+    ),
+    "tensorflow": Remedies(
+        steps='run each step in `with tf.profiler.experimental.Trace("train", step_num=i, _r=1):`, or profile by Keras '
+        "with TensorBoard(profile_batch=(10, 20))",
+        modules="name layers, or build the model by Keras",
+    ),
+}
+
+
+def remedies_of(format_name: str, framework: str) -> Remedies:
+    """What to do for a recording of this format and framework; nothing where we do not know."""
+    return _BY_FORMAT.get(format_name) or _BY_FRAMEWORK.get(framework) or Remedies()
+
+
+def sentence(what: str, remedy: str) -> str:
+    """What is missing, with the remedy where there is one."""
+    return f"{what}; {remedy}." if remedy else f"{what}."
