@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import msgspec
 
 from tb_dlprof_plugin.advice.combined_saving import combined
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleStatus, Silent
+from tb_dlprof_plugin.advice.frameworks import in_words_of, why_not
+from tb_dlprof_plugin.advice.needs import unmet
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.topics import modules_by_topic
@@ -73,10 +75,14 @@ def advise(
         set_aside: rules whose findings the combined saving leaves out.
     """
     context = RuleContext(view, selection, ranks or view.ranks)
+    framework = view.profile.source.framework
     findings: list[Finding] = []
     statuses: list[RuleStatus] = []
     for one in all_rules():
         rule = one.rule
+        if why := why_not(rule.id, framework) or unmet(rule.needs, view.profile):
+            statuses.append(RuleStatus(rule.id, rule.title, "not_applicable", why))
+            continue
         try:
             answer = one.check(context)
         except Exception as error:
@@ -89,6 +95,7 @@ def advise(
                 RuleStatus(rule.id, rule.title, "silent" if answer.applicable else "not_applicable", answer.why)
             )
         else:
+            answer = replace(answer, item=in_words_of(framework, answer.item))
             findings.append(answer)
             statuses.append(RuleStatus(rule.id, rule.title, "fired", answer.item.seen))
     findings.sort(key=lambda f: _rank(f.item))

@@ -95,9 +95,7 @@ def _op_types(timeline: Timeline, roles: Roles, lent_names: Ints) -> Ints:
     used = distinct(timeline.host.name)
     of_name = np.zeros(len(strings), dtype=np.int64)
     stated = timeline.stated_ops
-    of_name[used] = [
-        table.add(stated[i].op_type if i in stated else short_op_name(strings[i])) for i in used.tolist()
-    ]
+    of_name[used] = [table.add(stated[i].op_type if i in stated else short_op_name(strings[i])) for i in used.tolist()]
     names = timeline.host.name.copy()
     linked = roles.forward_call >= 0
     names[linked] = names[roles.forward_call[linked]]

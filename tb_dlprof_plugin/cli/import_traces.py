@@ -73,7 +73,8 @@ def import_traces(
 ) -> None:
     """Convert existing recordings to runs.
 
-    Of PyTorch, TensorFlow, Keras, JAX, TensorRT and ONNX Runtime, from any version and machine. Facts of the training process (autocast, TF32 switches, DataLoader settings)
+    Of PyTorch, TensorFlow, Keras, JAX, TensorRT and ONNX Runtime, from any version and machine. Facts of the training
+    process (autocast, TF32 switches, DataLoader settings)
     are then unknown, unless --facts-from names an event file with them.
     """
     known = _known(facts_from)
@@ -211,7 +212,9 @@ def _distinct(name: str, folder: Path, runs: list[tuple[str, Path]]) -> str:
         return name
     for above in (folder, *folder.parents):
         depth = len(folder.parts) - len(above.parts)
-        if above.name and all([one.name for one in (other, *other.parents)][depth:][:1] != [above.name] for other in others):
+        if above.name and all(
+            [one.name for one in (other, *other.parents)][depth:][:1] != [above.name] for other in others
+        ):
             return f"{above.name}/{name}"
     return f"{folder.name}/{name}"
 

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tb_dlprof_plugin.model.profile import Source
+
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
-    """How iterations, modules and shapes come into a recording; each is the end of a sentence, "" for none."""
+    """How iterations, modules, shapes, memory, Python stacks and the time of a step without the profiler come into a
+    recording; each is the end of a sentence, "" for none."""
 
     steps: str = ""
     modules: str = ""
     shapes: str = ""
+    memory: str = ""
+    stacks: str = ""
+    timing: str = ""
 
 
 _BY_FORMAT = {
     "kineto": Remedies(
-        steps="call prof.step()", modules="pass model= to the hook", shapes="profile with record_shapes=True"
+        steps="call prof.step()",
+        modules="pass model= to the hook",
+        shapes="profile with record_shapes=True",
+        memory="give profile_memory=True to tb_dlprof_plugin.profile(...), or to your own "
+        "torch.profiler.profile(...), and record again",
+        stacks="it needs with_stack=True",
+        timing="record with the hook or with tb-dlprof run, which time some",
     ),
     "tensorrt": Remedies(
         steps="run trtexec with --exportTimes=times.json, too, and import the files together",
@@ -29,11 +41,13 @@ _BY_FRAMEWORK = {
         steps='run each step in `with jax.profiler.StepTraceAnnotation("train", step_num=i):`',
         modules='name parts of the model by `with jax.named_scope("attention"):`, or use Flax',
         shapes="record without options that leave the compiled programs out (Hlo Proto)",
+        stacks="record with python_tracer_level=1 in jax.profiler.ProfileOptions",
     ),
     "tensorflow": Remedies(
         steps='run each step in `with tf.profiler.experimental.Trace("train", step_num=i, _r=1):`, or profile by Keras '
         "with TensorBoard(profile_batch=(10, 20))",
         modules="name layers, or build the model by Keras",
+        stacks="record with python_tracer_level=1 in tf.profiler.experimental.ProfilerOptions",
     ),
 }
 
@@ -41,6 +55,11 @@ _BY_FRAMEWORK = {
 def remedies_of(format_name: str, framework: str) -> Remedies:
     """What to do for a recording of this format and framework; nothing where we do not know."""
     return _BY_FORMAT.get(format_name) or _BY_FRAMEWORK.get(framework) or Remedies()
+
+
+def remedies_for(source: Source) -> Remedies:
+    """What to do for a profile of this source."""
+    return remedies_of(source.format, source.framework)
 
 
 def sentence(what: str, remedy: str) -> str:

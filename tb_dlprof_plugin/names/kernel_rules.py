@@ -290,8 +290,8 @@ RULES: tuple[KernelRule, ...] = (
     # -- Triton: generated pointwise and reduction kernels never touch Tensor Cores, templates are matrix products.
     _rule("triton-pointwise", r"^triton_(poi|red|per|for|spl)_", False, "elementwise"),
     _rule("triton-template", r"^triton_(tem|mm|bmm|flex|tl)_", None, "gemm", where="sm_70+"),
-    # -- XLA names kernels that it generates after their instruction. Products are in Triton's GEMM fusions alone: all other
-    # instructions with a dot or a convolution become calls of cuBLAS or cuDNN.
+    # -- XLA names kernels that it generates after their instruction. Products are in Triton's GEMM fusions alone: all
+    # other instructions with a dot or a convolution become calls of cuBLAS or cuDNN.
     _rule("xla-gemm-fusion", r"^(nested_)?gemm_fusion(_|\.|$)", None, "gemm", where="sm_70+"),
     _rule("xla-reduction", rf"^(input|wrapped)_(\w+_)?reduce(_window)?(_fusion)?{_XLA_END}", False, "reduction"),
     _rule("xla-transpose", rf"^(input|loop|wrapped)_(\w+_)?transpose(_fusion)?{_XLA_END}", False, "transpose"),

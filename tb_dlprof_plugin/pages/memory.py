@@ -11,6 +11,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, growth, kept_allocations, recorded_devices
 from tb_dlprof_plugin.model.direction import Direction, with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.pages.memory_tables import (
@@ -212,8 +213,7 @@ def _device(view: ProfileView, device: int) -> MemoryDevice:
 def _nothing_recorded(view: ProfileView, ref: RunRef, selection: Selection) -> MemoryPage:
     return MemoryPage(
         ref=ref,
-        headline="Memory was not recorded: give profile_memory=True to tb_dlprof_plugin.profile(...), or to your own "
-        "torch.profiler.profile(...), and record again.",
+        headline=sentence("Memory was not recorded", remedies_for(view.profile.source).memory),
         range=selected_range(view, selection),
         how_to_record=HOW_TO_RECORD,
         devices=[], device=None, figures=None, peak=None, categories=[], curve=None, iterations=[], not_attributed="",
@@ -422,5 +422,5 @@ class _Builder:
                 "as memory from before the recording."
             )
         if memory.partners_known and not self.made_by.modules_recorded:
-            notes.append("Module names were not recorded: give model= to the hook.")
+            notes.append(sentence("Module names were not recorded", remedies_for(self.view.profile.source).modules))
         return notes

@@ -19,6 +19,7 @@ from tb_dlprof_plugin.metrics.modules import (
 )
 from tb_dlprof_plugin.metrics.tensor_cores import utilization
 from tb_dlprof_plugin.model.formatting import share
+from tb_dlprof_plugin.model.profile import CallKind
 from tb_dlprof_plugin.pages.common import ROLES, Coverage, Role, SelectedRange, coverage_of, selected_range
 from tb_dlprof_plugin.pages.definition import Definition
 from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
@@ -233,6 +234,8 @@ def _module_rows(
     view: ProfileView, tree: ModuleTree, totals: ModuleTotals, cells: _Cells, from_stacks: bool
 ) -> list[ModuleRow]:
     inside = totals.inside
+    # Where ops state their modules, as XLA's do, no range shows how often one was called.
+    has_calls = bool((view.profile.ops.kind == CallKind.MODULE).any())
     ran = (tree.rolled_up(totals.calls) > 0) | (inside.op_calls > 0) | (inside.cpu.total > 0) | (inside.gpu.total > 0)
     ran[0] = True
     children = np.bincount(tree.parent[1:][ran[1:]], minlength=len(tree))
@@ -248,7 +251,7 @@ def _module_rows(
             type=_type_of(view, tree.path[node], from_stacks),
             children=int(children[node]),
             # Above several outermost views there is no module that could be called.
-            calls=None if from_stacks and not tree.path[node] else int(totals.calls[node]),
+            calls=int(totals.calls[node]) if has_calls and (tree.path[node] or not from_stacks) else None,
             own_ns=(int(totals.own_gpu_ns[node]), int(totals.own_cpu_ns[node])),
             gpu_halves_ns=(int(totals.forward_gpu_ns[node]), int(totals.backward_gpu_ns[node])),
             cpu_halves_ns=(int(totals.forward_cpu_ns[node]), int(totals.backward_cpu_ns[node])),

@@ -6,6 +6,7 @@ what ran there are events of the category "Kernel", which stand behind their nod
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -163,7 +164,7 @@ class _Tables:
     def steps(self) -> StepMarks | None:
         """Runs of the model; None without, and where they overlap because several threads ran it."""
         runs = sorted(self._runs)
-        if not runs or any(after[0] < before[1] for before, after in zip(runs, runs[1:], strict=False)):
+        if not runs or any(after[0] < before[1] for before, after in itertools.pairwise(runs)):
             return None
         start, stop = (np.array(column, dtype=np.int64) for column in zip(*runs, strict=True))
         return StepMarks(np.arange(len(runs), dtype=np.int64), start, stop, "inference")

@@ -1,8 +1,8 @@
 """Makes a Timeline of what ``trtexec`` exports. Times are real ones; what stands for a layer in them is its average.
 
 An inference is an iteration. In each, the layers stand end to end with their average times, as kernels that have the
-names of TensorRT's tactics. Profiling by layer makes them slower: where they add up to more than an inference took, they
-are shown in proportion.
+names of TensorRT's tactics. Profiling by layer makes them slower: where they add up to more than an inference took,
+they are shown in proportion.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def read_tensorrt(path: Path) -> Timeline:
     recorded = read_times(files.times) if files.times else []
     if not recorded and not any(time for _, time in averages):
         raise TraceError(
-            f"{path} holds no times of TensorRT; run trtexec with --exportTimes=times.json --exportProfile=profile.json "
-            "and keep the files together."
+            f"{path} holds no times of TensorRT; run trtexec with --exportTimes=times.json "
+            "--exportProfile=profile.json and keep the files together."
         )
     layers = {one.name: one for one in (read_layers(files.layers) if files.layers else [])}
     return _Engine(path, files, averages, layers, recorded[:MOST_INFERENCES], len(recorded), count).timeline()
@@ -157,17 +157,17 @@ class _Engine:
         total = sum(time for _, time in self.averages)
         if total:
             text = (
-                f"Times of layers are averages of {self.averaged} profiled inferences, not recorded one by one: in each "
-                "inference they stand end to end."
+                f"Times of layers are averages of {self.averaged} profiled inferences, not recorded one by one: in "
+                "each inference they stand end to end."
             )
             if self.timed and total > min(one.compute.stop_ns - one.compute.start_ns for one in self.inferences):
-                text += f" They add up to {total / 1e6:.3f} ms, more than an inference took, and are shown in proportion."
+                text += f" They add up to {total / 1e6:.3f} ms, more than an inference took: they are in proportion."
             notes.append(TraceNote("layer_averages", text))
         else:
             text = "Layers were not timed: run trtexec with --exportProfile=profile.json --separateProfileRun, too."
             notes.append(TraceNote("no_layers", text))
         if not self.timed:
-            text = "Inferences were not timed: run trtexec with --exportTimes=times.json, too; one of averages is shown."
+            text = "Inferences were not timed: run trtexec with --exportTimes=times.json, too; one is made of averages."
             notes.append(TraceNote("no_times", text))
         if self.measured > len(self.inferences):
             text = f"Of the measured inferences the first {MOST_INFERENCES} are read."

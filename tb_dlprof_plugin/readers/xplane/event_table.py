@@ -130,7 +130,7 @@ def read_events(
 def _names(plane: XPlane, metadata: Ints, strings: StringTable) -> Ints:
     """The string of each event's name; 0 for an event without one."""
     known, row = np.unique(metadata, return_inverse=True)
-    found = [plane.event_metadata[one] if one in plane.event_metadata else None for one in known.tolist()]
+    found = [plane.event_metadata.get(one) for one in known.tolist()]
     names = [strings.add(text_of(one.name) or "(no name)") if one is not None else 0 for one in found]
     return np.array(names, dtype=np.int64)[row] if names else np.zeros(0, dtype=np.int64)
 
@@ -241,11 +241,7 @@ class _Stats:
             for name, stat in named_stats(plane, plane.event_metadata[number].stats).items():
                 if name not in self.columns:
                     continue
-                value: int | None
-                if name in TEXTS:
-                    value = self.strings.add(stat_text(plane, stat))
-                else:
-                    value = stat_number(stat)
+                value = self.strings.add(stat_text(plane, stat)) if name in TEXTS else stat_number(stat)
                 here = rows[metadata == number]
                 column = self.columns[name]
                 empty = here[column[here] == (0 if name in TEXTS else MISSING)]
@@ -282,5 +278,4 @@ def stat_number(stat: XStat | None) -> int | None:
         text = stat.str_value.decode(errors="replace")
         return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
     value: float = getattr(stat, kind)
-    number = int(value) if abs(value) < 2**63 else None
-    return number
+    return int(value) if abs(value) < 2**63 else None

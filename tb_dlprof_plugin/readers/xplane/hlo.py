@@ -69,10 +69,7 @@ class Program:
     def instructions(self) -> dict[str, Instruction]:
         """Those that are no part of a fusion, by name."""
         fused = {
-            number
-            for one in self._rows.values()
-            if one.opcode == b"fusion"
-            for number in one.called_computation_ids
+            number for one in self._rows.values() if one.opcode == b"fusion" for number in one.called_computation_ids
         }
         return {
             text_of(one.name): self._instruction(one)
@@ -121,7 +118,9 @@ class Program:
         opcode, target = text_of(row.opcode), text_of(row.custom_call_target)
         operands = [self._rows[one] for one in (product or row).operand_ids if one in self._rows]
         known = [one.shape for one in operands if one.shape.element_type in _ELEMENT_TYPES]
-        kind = text_of(metadata.op_type) or next((name for begin, name in _LIBRARY_TYPES if target.startswith(begin)), "")
+        kind = text_of(metadata.op_type) or next(
+            (name for begin, name in _LIBRARY_TYPES if target.startswith(begin)), ""
+        )
         if not kind and product is not None:
             kind = _PRODUCTS[text_of(product.opcode)]
         stated = op_names.of_xla(self.name, text_of(metadata.op_name), kind, opcode, self._differentiated)
@@ -130,7 +129,7 @@ class Program:
             stated=stated,
             shapes=tuple(tuple(shape.dimensions) for shape in known[:8]),
             dtypes=tuple(dtype_named(_ELEMENT_TYPES[shape.element_type]) for shape in known[:8]),
-            is_library=opcode == "custom-call" and bool(_LIBRARY_PRODUCT.search(target))
+            is_library=(opcode == "custom-call" and bool(_LIBRARY_PRODUCT.search(target)))
             or opcode in ("dot", "convolution", "copy", "copy-start", "sort", "fft", "cholesky", "triangular-solve")
             or opcode.startswith(("all-", "reduce-scatter", "collective-")),
         )

@@ -156,7 +156,9 @@ def marked_steps(events: EventTable) -> StepMarks | None:
     rows = rows[events.line[rows] == line]
     rows = rows[np.argsort(events.start_ns[rows], kind="stable")]
     rows = rows[np.append(True, np.diff(number[rows]) != 0)]
-    return marks(number[rows], events.start_ns[rows], events.start_ns[rows] + events.duration_ns[rows], "step_annotation")
+    return marks(
+        number[rows], events.start_ns[rows], events.start_ns[rows] + events.duration_ns[rows], "step_annotation"
+    )
 
 
 def marks(number: Ints, start: Ints, stop: Ints, found_by: str) -> StepMarks:

@@ -116,7 +116,9 @@ def label_host_ops(events: EventTable, classified: Classified, table: OpTable) -
     """States the ops among host events, and names XLA's instructions as ops: changes ``classified.name``."""
     rows = np.flatnonzero(classified.kind == Kind.OP)
     stats = events.stats
-    keys = np.stack([stats[name][rows] for name in ("hlo_module", "hlo_op", "program_id", "name")] + [events.name[rows]])
+    keys = np.stack(
+        [stats[name][rows] for name in ("hlo_module", "hlo_op", "program_id", "name")] + [events.name[rows]]
+    )
     unique, row = np.unique(keys, axis=1, return_inverse=True)
     names = []
     for module, op, program, path, name in unique.T.tolist():
@@ -302,4 +304,3 @@ def _ties_to_recorded_ops(
             result.of_event[event] = ids
         result.external_id[row] = result.of_event[event]
     return done
-

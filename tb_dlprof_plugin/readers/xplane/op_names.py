@@ -1,8 +1,8 @@
 """What the name of an op says: its type, the module it computes for and its part of the training step.
 
-XLA keeps the path of names that JAX gave an op, ``jit(step)/transpose(jvp(block_0))/attention/dot_general``: the program,
-scopes (``jax.named_scope``, Flax's modules), transformations around them, and last the primitive. TensorFlow names nodes
-of its graph ``gradient_tape/model/dense/MatMul``, with the type apart.
+XLA keeps the path of names that JAX gave an op, ``jit(step)/transpose(jvp(block_0))/attention/dot_general``: the
+program, scopes (``jax.named_scope``, Flax's modules), transformations around them, and last the primitive. TensorFlow
+names nodes of its graph ``gradient_tape/model/dense/MatMul``, with the type apart.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _TRANSFORMED = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 _SCOPES_OF = frozenset({"jvp", "transpose", "remat", "checkpoint", "rematted_computation"})
 """Transformations whose brackets hold a scope of the user. In those of others (jit, vmap) are names of functions."""
 _NO_SCOPES = frozenset({
-    "while", "body", "cond", "scan", "branch", "closed_call", "core_call", "checkpoint", "remat", "rematted_computation",
-    "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "custom_lin", "shard_map", "main", "pjit", "jit",
-    "StatefulPartitionedCall", "PartitionedCall", "XlaModule", "",
+    "while", "body", "cond", "scan", "branch", "closed_call", "core_call", "checkpoint", "remat",
+    "rematted_computation", "custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", "custom_lin", "shard_map",
+    "main", "pjit", "jit", "StatefulPartitionedCall", "PartitionedCall", "XlaModule", "",
 })  # fmt: skip
 _BRANCH = re.compile(r"branch_\d+(_fun)?|replica_\d+|tower_\d+")
 _GRADIENTS = ("gradient_tape", "gradients", "Gradients")
@@ -26,7 +26,9 @@ _OPTIMIZER = re.compile(
     r"(?i)(^|_)(adam\w*|sgd|momentum|rmsprop|adagrad|adadelta|adafactor|lamb|lion|ftrl|optimizer|optax|apply_updates|"
     r"apply_gradients|apply_gradient_op|resourceapply\w+|opt_update)(_\d+)?$"
 )
-_DATA = re.compile(r"^(Iterator::Root$|IteratorGetNext)|(^|: |/)IteratorGetNext|MultiDeviceIteratorGetNext|InfeedDequeue")
+_DATA = re.compile(
+    r"^(Iterator::Root$|IteratorGetNext)|(^|: |/)IteratorGetNext|MultiDeviceIteratorGetNext|InfeedDequeue"
+)
 _INSTANCE = re.compile(r"[._]\d+$")
 
 
@@ -48,10 +50,8 @@ def of_xla(program: str, op_name: str, op_type: str, opcode: str, differentiated
     for part in parts[:-1]:
         scopes += _scopes(part)
     last = parts[-1] if parts else ""
-    if last:
-        kind = op_type or _TRANSFORMED.sub(r"\1", last).partition("[")[0]
-    else:
-        kind = op_type or opcode
+    primitive = _TRANSFORMED.sub(r"\1", last).partition("[")[0]
+    kind = op_type or primitive or opcode
     optimizer = any(_OPTIMIZER.search(scope) for scope in scopes)
     role = Role.OTHER
     if backward:

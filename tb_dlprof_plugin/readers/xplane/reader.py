@@ -1,7 +1,7 @@
 """Reads an XPlane file into Timelines: one for each GPU that worked, else one for the host.
 
-Only the streams' lines of a GPU are work. The lines that TensorFlow's and xprof's own analysis adds ("Steps", "XLA Ops",
-"TensorFlow Ops" ...) repeat it and are left out. Times have picoseconds, which are rounded down.
+Only the streams' lines of a GPU are work. The lines that TensorFlow's and xprof's own analysis adds ("Steps", "XLA
+Ops", "TensorFlow Ops" ...) repeat it and are left out. Times have picoseconds, which are rounded down.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ _TENSORFLOW = re.compile(r"EagerExecute|EagerKernelExecute|ExecutorState::|^Iter
 _PYTORCH = re.compile(r"torch_xla|XlaGraphExecutor|LazyGraphExecutor|IrScope")
 
 
-def read_xplane(path: Path, progress: Callable[[float], None] | None = None, place: int | None = None) -> list[Timeline]:
+def read_xplane(
+    path: Path, progress: Callable[[float], None] | None = None, place: int | None = None
+) -> list[Timeline]:
     """The Timelines of an XPlane file.
 
     Args:
@@ -124,8 +126,8 @@ def _refuse_tpu(path: Path, space: Space, on_gpus: list[tuple[int, XLine]]) -> N
     tpu = any(_TPU_PLANE.search(text_of(plane.name)) and len(plane.lines) for plane in space.planes)
     if tpu and not any(len(line.events) for _, line in on_gpus):
         raise TraceError(
-            f"{path} was recorded on a TPU, and this plugin examines GPUs and CPUs; TensorBoard's Profile plugin (xprof) "
-            "shows recordings of TPUs."
+            f"{path} was recorded on a TPU, and this plugin examines GPUs and CPUs; TensorBoard's Profile plugin "
+            "(xprof) shows recordings of TPUs."
         )
 
 
@@ -277,7 +279,9 @@ class _Timelines:
         if space.cut:
             notes.append(TraceNote("cut_short", "The file ends early: what follows its last whole plane is lost."))
         if space.damaged:
-            notes.append(TraceNote("planes_lost", "Planes of the file cannot be parsed; they are left out.", space.damaged))
+            notes.append(
+                TraceNote("planes_lost", "Planes of the file cannot be parsed; they are left out.", space.damaged)
+            )
         if self.everything.damaged:
             text = "Events are damaged, or have no name or an impossible time; they are left out."
             notes.append(TraceNote("events_lost", text, self.everything.damaged))
@@ -324,4 +328,3 @@ def _framework(planes: list[XPlane], names: list[str]) -> str:
         if any(pattern.search(name) for name in names):
             return framework
     return ""
-

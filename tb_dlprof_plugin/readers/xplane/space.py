@@ -1,4 +1,4 @@
-"""The planes of an XPlane file, plain or gzip: each is parsed alone, so that a file cut short keeps what came before."""
+"""The planes of an XPlane file, plain or gzip: each is parsed alone, so that of a cut file the first ones stay."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Space:
 
 
 def looks_like_space(head: bytes) -> bool:
-    """Whether a file's first bytes are those of an XSpace: its fields, of which the first plane begins with a plane's."""
+    """Whether a file's first bytes are those of an XSpace: its fields, the first plane of which begins like one."""
     if head.startswith(_GZIP):
         try:
             head = zlib.decompressobj(31).decompress(head, 4096)

@@ -49,9 +49,7 @@ def run_name(path: Path) -> str:
 
 def files_below(folder: Path) -> set[Path]:
     """XPlane files in a directory and those below it."""
-    return {
-        file for ending in ENDINGS for file in folder.rglob(f"*{ending}") if file.is_file() and file.name[0] != "."
-    }
+    return {file for ending in ENDINGS for file in folder.rglob(f"*{ending}") if file.is_file() and file.name[0] != "."}
 
 
 def in_session(path: Path) -> bool:

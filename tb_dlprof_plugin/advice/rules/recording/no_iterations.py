@@ -6,8 +6,8 @@ from tb_dlprof_plugin.advice.finding import EvidenceRow, Peer, Reading, Referenc
 from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.rules.recording.step_detection import key_nodes, unmarked
-from tb_dlprof_plugin.model.found_by import found_by_words
 from tb_dlprof_plugin.metrics.iterations import percent
+from tb_dlprof_plugin.model.found_by import found_by_words
 
 RULE = Rule(
     id="no_iterations",
