@@ -299,6 +299,7 @@ _WORDS = (
     ("casts and the gradient scaler make", "casts make"),
     ("are spent in the DataLoader", "are spent waiting for data"),
     ("DataLoader settings: not recorded.", ""),
+    ("is spent waiting in the DataLoader", "is spent waiting for data"),
     (
         "least by torch.compile alone, most with all of the step in CUDA graphs",
         "most with all of the step in CUDA graphs",
@@ -306,6 +307,17 @@ _WORDS = (
     ("DataLoader", "input pipeline"),
 )
 """Words of PyTorch in what rules have seen, and the plain ones."""
+
+
+def title_in(framework: str, rule: str, title: str) -> str:
+    """The title of a rule, in words that fit the framework."""
+    remedy = _REMEDIES.get(rule, {}).get(framework)
+    return remedy.title if remedy is not None and remedy.title else title
+
+
+def plain_words(framework: str, text: str) -> str:
+    """A sentence of a rule without words of PyTorch, for another framework."""
+    return text if framework == PYTORCH else _plain(text)
 
 
 def _plain(text: str) -> str:

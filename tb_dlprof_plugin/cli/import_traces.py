@@ -80,7 +80,7 @@ def import_traces(
     known = _known(facts_from)
     files = _files(traces)
     failed, written = False, []
-    groups = {run: files} if run is not None else _grouped(files)
+    groups = {run: files} if run is not None else _grouped(files, logdir.resolve())
     for name, members in groups.items():
         whole, profiles = _make_run(logdir / name, members, known, rank, force, pytorch_views)
         failed |= not whole
@@ -197,15 +197,15 @@ def _files(traces: list[Path]) -> list[Path]:
         refuse(f"{error.filename} holds no recording that can be read ({known}); name the files themselves")
 
 
-def _grouped(files: list[Path]) -> dict[str, list[Path]]:
+def _grouped(files: list[Path], logdir: Path) -> dict[str, list[Path]]:
     """The files of each run by its name, after its directory's where runs of several directories have one name."""
     runs: dict[tuple[str, Path], list[Path]] = {}
     for file in files:
         runs.setdefault((_run_name(file), file.resolve().parent), []).append(file)
-    return {_distinct(name, folder, list(runs)): members for (name, folder), members in runs.items()}
+    return {_distinct(name, folder, list(runs), logdir): members for (name, folder), members in runs.items()}
 
 
-def _distinct(name: str, folder: Path, runs: list[tuple[str, Path]]) -> str:
+def _distinct(name: str, folder: Path, runs: list[tuple[str, Path]], logdir: Path) -> str:
     """A run's name, after that of the nearest directory above it by which it differs from others of the same name."""
     others = [other for same, other in runs if same == name and other != folder]
     if not others:
@@ -215,7 +215,8 @@ def _distinct(name: str, folder: Path, runs: list[tuple[str, Path]]) -> str:
         if above.name and all(
             [one.name for one in (other, *other.parents)][depth:][:1] != [above.name] for other in others
         ):
-            return f"{above.name}/{name}"
+            # Below the log directory itself there is nothing to tell apart by.
+            return name if above == logdir else f"{above.name}/{name}"
     return f"{folder.name}/{name}"
 
 

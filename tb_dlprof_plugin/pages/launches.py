@@ -147,7 +147,7 @@ _ACTIVITIES: dict[IdleActivity, tuple[str, str, str]] = {
     # Label, definition, and the rest of a sentence after "while".
     "dataloader": (
         "DataLoader",
-        "The GPU is idle and the training thread is inside the DataLoader.",
+        "The GPU is idle and the training thread waits for its next batch (DataLoader, tf.data).",
         "the CPU waits for the DataLoader",
     ),
     "synchronising": (
@@ -172,7 +172,7 @@ _ACTIVITIES: dict[IdleActivity, tuple[str, str, str]] = {
     ),
     "python": (
         "Python",
-        "The GPU is idle and no recorded call runs on the CPU: Python between ops, or other code outside PyTorch.",
+        "The GPU is idle and no recorded call runs on the CPU: Python between ops, or other code outside the framework.",
         "the CPU runs Python",
     ),
     "unknown": (

@@ -87,7 +87,8 @@ export interface RunEntry {
  * `runs` in natural order of run, then session, rank: from the `offset`-th on as many as fit into an answer.
  *
  * There are `total`; the page asks for the next ones until it has all. `revision` changes with any of them, those
- * beyond this answer too; it is empty in the answers that continue the first.
+ * beyond this answer too; it is empty in the answers that continue the first. `import_command` makes runs of the
+ * sessions of TensorFlow's and JAX' profilers that lie in the log directory and are no runs yet; "" without any.
  */
 export interface RunIndex {
   plugin_version: string;
@@ -96,6 +97,7 @@ export interface RunIndex {
   offset: number;
   total: number;
   revision: string;
+  import_command: string;
 }
 
 /** What names one profile: the TensorBoard run, the training process in it, its rank and the profiling cycle. */
@@ -153,8 +155,8 @@ export interface StepFigures {
  * The iterations that were aggregated: indices `first` to `last`, both inclusive, of `total`.
  *
  * `first_number` and `last_number` are the same two as the training counts them, used as labels of bars.
- * `found_by` names what delimits iterations: "profiler_step", "optimizer_step", "key_node", or "none" if the whole
- * recording is one.
+ * `found_by` names what delimits iterations: "profiler_step", "optimizer_step", "step_annotation", "program_run",
+ * "inference", "key_node", or "none" if the whole recording is one.
  */
 export interface SelectedRange {
   first: number;

@@ -171,6 +171,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       offset: 0,
       total: 0,
       revision: "",
+      import_command: "",
     },
     parts: {
       runs: "RunEntry",

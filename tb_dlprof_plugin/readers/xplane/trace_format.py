@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tb_dlprof_plugin.model.timeline import Timeline
 from tb_dlprof_plugin.readers.errors import TraceError
+from tb_dlprof_plugin.readers.log_directory import ENDINGS, in_session
 from tb_dlprof_plugin.readers.options import ReadOptions
 from tb_dlprof_plugin.readers.xplane.reader import read_xplane
 from tb_dlprof_plugin.readers.xplane.space import looks_like_space
@@ -14,9 +15,6 @@ from tb_dlprof_plugin.readers.xplane.space import looks_like_space
 NAME = "xplane"
 TITLE = "a profile of TensorFlow, Keras or JAX (*.xplane.pb)"
 
-ENDINGS = (".xplane.pb", ".xplane.pb.gz")
-SESSIONS = ("plugins", "profile")
-"""Below a log directory, sessions of the profiler lie in ``plugins/profile/<time>``, a file for each host."""
 _HEAD_BYTES = 65536
 
 
@@ -50,11 +48,6 @@ def run_name(path: Path) -> str:
 def files_below(folder: Path) -> set[Path]:
     """XPlane files in a directory and those below it."""
     return {file for ending in ENDINGS for file in folder.rglob(f"*{ending}") if file.is_file() and file.name[0] != "."}
-
-
-def in_session(path: Path) -> bool:
-    """Whether a file lies where the profilers of TensorFlow and JAX write it, below a log directory."""
-    return path.resolve().parts[-4:-2] == SESSIONS
 
 
 def _stem(path: Path) -> str:
