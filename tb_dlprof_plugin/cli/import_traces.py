@@ -152,7 +152,7 @@ def _imported(run: str, path: Path, profile: Profile) -> ImportedProfile:
 def _analyzed(trace: Path, known: Profile | None, rank: int | None, progress: Progress) -> list[Profile]:
     """The profiles of a recording: of all its ranks, unless one is named."""
     if known is None and rank is None:
-        return analyze_ranks(trace, session=_session(stem_of(trace.name)), progress=progress.update)
+        return analyze_ranks(trace, session=_session(_run_name(trace)), progress=progress.update)
     if known is None:
         facts, system, session, worker = RunFacts(), System(), stem_of(trace.name), ""
     else:

@@ -172,7 +172,7 @@ _ACTIVITIES: dict[IdleActivity, tuple[str, str, str]] = {
     ),
     "python": (
         "Python",
-        "The GPU is idle and no recorded call runs on the CPU: Python between ops, or other code outside the framework.",
+        "The GPU is idle and no recorded call runs on the CPU: Python between ops, or code outside the framework.",
         "the CPU runs Python",
     ),
     "unknown": (

@@ -42,6 +42,7 @@ def run_index(source: RunSource, logdir: str, offset: int) -> RunIndex:
         offset=offset,
         total=len(found),
         revision=_revision(read, held) if offset == 0 else "",
+        import_command=command,
     )
 
 
