@@ -117,7 +117,8 @@ def _print_text(page: ComparePage, limit: int) -> None:
         [(m.label, _value(m, m.a), _value(m, m.b), "-" if m.gain is None else f"{m.gain:.2f}") for m in page.metrics],
     )
     typer.echo("")
-    _print_families(page)
+    if page.across_frameworks:
+        _print_families(page)
     print_table(
         (
             (f"Op ({page.basis.upper()} time)", "left"),
@@ -142,8 +143,6 @@ def _print_text(page: ComparePage, limit: int) -> None:
 
 def _print_families(page: ComparePage) -> None:
     """Kernels by family: what runs have in common whatever their ops are called."""
-    if not page.families:
-        return
     print_table(
         (("kernels by family", "left"), ("base", "right"), ("candidate", "right"), ("calls", "right")),
         [

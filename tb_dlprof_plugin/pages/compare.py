@@ -176,6 +176,7 @@ class ComparePage(msgspec.Struct, frozen=True):
     b: CompareSide
     headline: str
     different_models: bool
+    across_frameworks: bool
     explanation: list[str]
     basis: Literal["gpu", "cpu"]
     base_ms: float
@@ -220,6 +221,7 @@ def compare_page(a: CompareInput, b: CompareInput) -> ComparePage:
         b=right,
         headline=headline(comparison, models),
         different_models=differ,
+        across_frameworks=len(set(frameworks)) > 1,
         explanation=[*across_frameworks(frameworks), *explanation(comparison, models)],
         basis=comparison.basis,
         base_ms=comparison.step_ns[0] / _MS,

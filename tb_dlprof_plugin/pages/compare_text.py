@@ -98,10 +98,11 @@ def across_frameworks(frameworks: tuple[str, ...]) -> list[str]:
     if len(set(frameworks)) == 1:
         return []
     names = " and ".join(framework_title(one) or "an unknown framework" for one in frameworks)
-    return [
+    text = (
         f"The runs are of {names}, which name their ops differently: compare kernels by family, and modules where the "
         "model names them alike; ops have counterparts only by chance."
-    ]
+    )
+    return [text]
 
 
 def signed(value_ns: int) -> str:
