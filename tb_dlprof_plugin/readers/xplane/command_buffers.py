@@ -7,6 +7,7 @@ not, and belong to the library calls scheduled between their neighbours.
 
 from __future__ import annotations
 
+import bisect
 import re
 
 from tb_dlprof_plugin.readers.xplane.hlo import Instruction
@@ -35,17 +36,14 @@ def align(kernels: list[str], schedule: list[Instruction]) -> list[Instruction |
 def _generated(kernels: list[str], places: dict[str, list[int]]) -> list[int | None]:
     """Places of the kernels that are named after an instruction: the next of that name, in a loop the first again."""
     result: list[int | None] = []
-    next_of: dict[str, int] = {}
     reached = -1
     for name in kernels:
-        of_name = places.get(base_of(name.removesuffix(".kd")))
+        of_name = places.get(base_of(name))
         if of_name is None:
             result.append(None)
             continue
-        index = next_of.get(name, 0)
-        index = next((i for i in range(index, len(of_name)) if of_name[i] > reached), 0)
-        reached = of_name[index]
-        next_of[name] = index
+        index = bisect.bisect_right(of_name, reached)
+        reached = of_name[index] if index < len(of_name) else of_name[0]
         result.append(reached)
     return result
 

@@ -11,6 +11,7 @@ from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import DeviceKind, DeviceProperties, Ints, LaunchConfig
 from tb_dlprof_plugin.readers.xplane.event_table import (
     EventTable,
+    distinct,
     named_stats,
     stat_number,
     stat_text,
@@ -101,17 +102,16 @@ def read_rows(events: EventTable, gpu_of_plane: dict[int, int], strings: StringT
     copies = _details(stats["memcpy_details"], strings)
     sets = _details(stats["memset_details"], strings)
     name, kind = events.name.copy(), np.full(count, int(DeviceKind.KERNEL), dtype=np.int64)
-    keys = np.stack((events.name, stats["memcpy_details"], stats["memset_details"], stats["kernel_details"] > 0))
-    unique, row = np.unique(keys, axis=1, return_inverse=True)
+    is_kernel = (stats["kernel_details"] > 0).astype(np.int64)
+    unique, row = distinct(events.name, stats["memcpy_details"], stats["memset_details"], is_kernel)
     names, kinds, sizes = [], [], []
-    for text, copy, fill, is_kernel in unique.T.tolist():
-        one = _activity(strings.values[text], copies.get(copy), sets.get(fill), bool(is_kernel))
+    for text, copy, fill, kernel in unique.tolist():
+        one = _activity(strings.values[text], copies.get(copy), sets.get(fill), bool(kernel))
         names.append(strings.add(one[0]))
         kinds.append(int(one[1]))
         sizes.append(one[2])
     size = np.full(count, -1, dtype=np.int64)
     if count:
-        row = row.reshape(-1)
         name, kind, size = (np.array(column, dtype=np.int64)[row] for column in (names, kinds, sizes))
     config, configs = _configs(stats["kernel_details"], stats["theoretical_occupancy_pct"], strings)
     return DeviceRows(
@@ -165,17 +165,16 @@ def _bytes(details: dict[str, str] | None) -> int:
 
 def _configs(details: Ints, occupancy: Ints, strings: StringTable) -> tuple[Ints, list[LaunchConfig]]:
     """The row of each activity's launch configuration; row 0 is that of which nothing is known."""
-    pairs = np.stack((details, np.clip(occupancy, -1, 100)))
-    unique, row = np.unique(pairs, axis=1, return_inverse=True)
+    unique, row = distinct(details, np.clip(occupancy, -1, 100))
     configs = [LaunchConfig()]
     rows = []
-    for text, percent in unique.T.tolist():
+    for text, percent in unique.tolist():
         if not text:
             rows.append(0)
             continue
         rows.append(len(configs))
         configs.append(_config(dict(_DETAIL.findall(strings.values[text])), percent))
-    column = np.array(rows, dtype=np.int64)[row.reshape(-1)] if rows else np.zeros(0, dtype=np.int64)
+    column = np.array(rows, dtype=np.int64)[row] if rows else np.zeros(0, dtype=np.int64)
     return column, configs
 
 

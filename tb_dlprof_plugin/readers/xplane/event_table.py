@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import Bools, Ints
-from tb_dlprof_plugin.readers.xplane.wire import BYTES, FIXED64, VARINT, Buffer, Field, fields
+from tb_dlprof_plugin.readers.xplane.wire import BYTES, FIXED64, VARINT, Buffer, Field, fields, varint
 from tb_dlprof_plugin.readers.xplane.xplane_pb2 import XLine, XPlane, XStat
 
 TEXTS = (
@@ -27,6 +27,7 @@ ABSOLUTE_FROM_NS = 10**17
 
 _EVENT_METADATA, _EVENT_OFFSET, _EVENT_DURATION, _EVENT_STAT = 1, 2, 3, 4
 _STAT_METADATA, _STAT_DOUBLE, _STAT_UINT, _STAT_INT, _STAT_TEXT, _STAT_BYTES, _STAT_REF = range(1, 8)
+_ID_TAG = _STAT_METADATA << 3 | VARINT
 _MOST_IDS = 2**20
 """Of stat metadata; a plane has some hundred."""
 _MOST_PS = 2**62
@@ -129,10 +130,35 @@ def read_events(
 
 def _names(plane: XPlane, metadata: Ints, strings: StringTable) -> Ints:
     """The string of each event's name; 0 for an event without one."""
-    known, row = np.unique(metadata, return_inverse=True)
+    known, row = distinct(metadata)
     found = [plane.event_metadata.get(one) for one in known.tolist()]
     names = [strings.add(text_of(one.name) or "(no name)") if one is not None else 0 for one in found]
     return np.array(names, dtype=np.int64)[row] if names else np.zeros(0, dtype=np.int64)
+
+
+def distinct(*columns: Ints) -> tuple[Ints, Ints]:
+    """The distinct rows of columns of one length (of one column its distinct values) and the place of each row among
+    them. Columns of small numbers, such as strings and ids, are not sorted."""
+    values, row = _distinct_values(columns[0])
+    for column in columns[1:]:
+        others, other_row = _distinct_values(column)
+        _, row = _distinct_values(row * max(1, len(others)) + other_row)
+    if len(columns) == 1:
+        return values, row
+    first = np.zeros(int(row.max(initial=-1)) + 1, dtype=np.int64)
+    first[row[::-1]] = np.arange(len(row) - 1, -1, -1)
+    return np.stack([column[first] for column in columns], axis=1), row
+
+
+def _distinct_values(column: Ints) -> tuple[Ints, Ints]:
+    low, high = int(column.min(initial=0)), int(column.max(initial=0))
+    if high - low > 2**20 + 4 * len(column):
+        values, row = np.unique(column, return_inverse=True)
+        return values, row
+    seen = np.zeros(high - low + 1, dtype=np.bool_)
+    seen[column - low] = True
+    places = np.cumsum(seen) - 1
+    return np.flatnonzero(seen) + low, places[column - low]
 
 
 def text_of(value: bytes) -> str:
@@ -157,6 +183,8 @@ class _Stats:
         which = np.full(len(event), -1, dtype=np.int64)
         ids = self._ids(plane_of_event)
         broken = np.zeros(len(event), dtype=np.bool_)
+        usual = self._add_usual(buffer, (event, start, stop), plane_of_event, ids)
+        event, start, stop, which, broken = (column[~usual] for column in (event, start, stop, which, broken))
         for field in fields(buffer, start, stop, broken):
             if field.number == _STAT_METADATA:
                 plane = plane_of_event[event[field.row]]
@@ -171,6 +199,39 @@ class _Stats:
                     field.value[kept], field.start[kept], field.stop[kept],
                 )  # fmt: skip
         damaged[event[broken]] = True
+
+    def _add_usual(self, buffer: Buffer, spans: tuple[Ints, Ints, Ints], plane_of_event: Ints, ids: Ints) -> Bools:
+        """Takes the stats that are written as they always are, a short number of the metadata and then one value, and
+        says which those are: they are read without looking at each field."""
+        event, start, stop = spans
+        word = buffer.words[start].view(np.int64)
+        second = (word >> 8) & 255
+        long = second >> 7
+        number = (second & 127) | (((word >> 16) & 127) * long << 7)
+        usual = ((word & 255) == _ID_TAG) & ((word >> 23) & long == 0) & (stop - start > 2 + long)
+        which = np.where(number < ids.shape[1], ids[plane_of_event[event], np.minimum(number, ids.shape[1] - 1)], -1)
+        # Stats that nobody reads need no decoding.
+        rows = np.flatnonzero(usual & (which >= 0))
+        at = start[rows] + 2 + long[rows]
+        tag = buffer.data[at].astype(np.int64)
+        value, length = varint(buffer, at + 1)
+        begin, after = at + 1, at + 1 + length
+        is_bytes, is_double = (tag & 7) == BYTES, (tag & 7) == FIXED64
+        begin = np.where(is_bytes, after, begin)
+        after = np.where(is_bytes, after + np.clip(value, 0, 2**40), np.where(is_double, at + 9, after))
+        fits = (after == stop[rows]) & (tag < 128) & (is_bytes | is_double | ((tag & 7) == VARINT))
+        usual[rows[~fits]] = False
+        if is_double.any():
+            value[is_double] = buffer.words[at[is_double] + 1].view(np.int64)
+        rows, tag, value, begin, after = (column[fits] for column in (rows, tag, value, begin, after))
+        for kind in np.flatnonzero(np.bincount(tag, minlength=1)).tolist():
+            here = tag == kind
+            chosen = rows[here]
+            self._set(
+                buffer, kind >> 3, kind & 7, which[chosen], event[chosen], plane_of_event[event[chosen]],
+                value[here], begin[here], after[here],
+            )  # fmt: skip
+        return usual
 
     def _ids(self, plane_of_event: Ints) -> Ints:
         """By plane and id of a stat's metadata its position among the stats that are read, -1 for others."""
@@ -191,7 +252,7 @@ class _Stats:
         self, buffer: Buffer, number: int, wire: int, which: Ints, event: Ints, plane: Ints, value: Ints, start: Ints,
         stop: Ints,
     ) -> None:  # fmt: skip
-        for position in np.unique(which).tolist():
+        for position in np.flatnonzero(np.bincount(which, minlength=1)).tolist():
             rows = which == position
             name = self._wanted[position]
             column = self.columns[name]
@@ -211,11 +272,10 @@ class _Stats:
 
     def _referred(self, plane: Ints, value: Ints) -> Ints:
         """The strings that references name."""
-        pairs, row = np.unique(plane * 2**40 + np.clip(value, 0, 2**40 - 1), return_inverse=True)
+        pairs, row = distinct(plane, value)
         named = []
-        for pair in pairs.tolist():
-            metadata = self.planes[pair >> 40].stat_metadata
-            reference = pair & (2**40 - 1)
+        for position, reference in pairs.tolist():
+            metadata = self.planes[position].stat_metadata
             named.append(self.strings.add(text_of(metadata[reference].name)) if reference in metadata else 0)
         return np.array(named, dtype=np.int64)[row]
 

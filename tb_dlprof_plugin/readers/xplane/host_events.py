@@ -11,7 +11,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.string_table import StringTable
 from tb_dlprof_plugin.model.timeline import Ints, MemoryEvents, PythonFrames, StepMarks
-from tb_dlprof_plugin.readers.xplane.event_table import MISSING, EventTable
+from tb_dlprof_plugin.readers.xplane.event_table import MISSING, EventTable, distinct
 
 
 class Kind(IntEnum):
@@ -61,7 +61,7 @@ def tf_op(name: str) -> tuple[str, str] | None:
 
 def classify(events: EventTable, strings: StringTable) -> Classified:
     """What the events of host lines are."""
-    known, row = np.unique(events.name, return_inverse=True)
+    known, row = distinct(events.name)
     texts = [strings.values[one] for one in known.tolist()]
     kinds = np.array([_kind(text) for text in texts], dtype=np.int64)
     calls = np.array([_call(text, strings) for text in texts], dtype=np.int64)
@@ -103,7 +103,7 @@ def _call(name: str, strings: StringTable) -> int:
 def python_frames(events: EventTable, strings: StringTable) -> tuple[PythonFrames, list[str]]:
     """Calls of Python functions, without those of the standard library and of the frameworks, and their places."""
     places: dict[str, int] = {}
-    known, row = np.unique(events.name, return_inverse=True)
+    known, row = distinct(events.name)
     of_name = []
     for name in known.tolist():
         found = _FRAME.fullmatch(strings.values[name])
@@ -120,7 +120,7 @@ def memory_events(events: EventTable, strings: StringTable, device: int | None) 
     """Allocations and frees of one GPU and of the host; sizes as the allocator rounds them."""
     stats = events.stats
     size = np.where(stats["allocation_bytes"] > 0, stats["allocation_bytes"], stats["requested_bytes"])
-    known, row = np.unique(stats["allocator_name"], return_inverse=True)
+    known, row = distinct(stats["allocator_name"])
     of_allocator = [_GPU_ALLOCATOR.search(strings.values[one]) for one in known.tolist()]
     devices = [-1 if found is None else int(found[1][:9]) for found in of_allocator]
     where = np.array(devices, dtype=np.int64)[row] if devices else np.zeros(0, dtype=np.int64)

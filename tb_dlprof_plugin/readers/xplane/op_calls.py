@@ -20,7 +20,7 @@ from tb_dlprof_plugin.model.timeline import Bools, Ints, StatedOp
 from tb_dlprof_plugin.readers.xplane import op_names
 from tb_dlprof_plugin.readers.xplane.command_buffers import align
 from tb_dlprof_plugin.readers.xplane.device_events import DeviceRows
-from tb_dlprof_plugin.readers.xplane.event_table import EventTable
+from tb_dlprof_plugin.readers.xplane.event_table import EventTable, distinct
 from tb_dlprof_plugin.readers.xplane.hlo import Instruction, Programs
 from tb_dlprof_plugin.readers.xplane.host_events import Classified, Kind, tf_op
 
@@ -115,19 +115,16 @@ class OpTable:
 def label_host_ops(events: EventTable, classified: Classified, table: OpTable) -> None:
     """States the ops among host events, and names XLA's instructions as ops: changes ``classified.name``."""
     rows = np.flatnonzero(classified.kind == Kind.OP)
-    stats = events.stats
-    keys = np.stack(
-        [stats[name][rows] for name in ("hlo_module", "hlo_op", "program_id", "name")] + [events.name[rows]]
-    )
-    unique, row = np.unique(keys, axis=1, return_inverse=True)
+    named = [events.stats[name][rows] for name in ("hlo_module", "hlo_op", "program_id", "name")]
+    unique, row = distinct(*named, events.name[rows])
     names = []
-    for module, op, program, path, name in unique.T.tolist():
+    for module, op, program, path, name in unique.tolist():
         if op:
             names.append(table.of_labels(module, op, program, path))
         else:
             names.append(table.of_tensorflow(table.strings.values[name]) or name)
     if names:
-        classified.name[rows] = np.array(names, dtype=np.int64)[row.reshape(-1)]
+        classified.name[rows] = np.array(names, dtype=np.int64)[row]
     for name in np.unique(events.name[classified.kind == Kind.ANNOTATION]).tolist():
         text = table.strings.values[name]
         if op_names.is_input_pipeline(text):
@@ -148,28 +145,14 @@ def tie(rows: DeviceRows, host: EventTable, classified: Classified, table: OpTab
     by_name = _ties_to_recorded_ops(events, host, classified, launch, op, result)
     ids = int(result.external_id.max(initial=0))
 
-    thread_of_line = host.line
-    pseudo = len(host.lines)
-    graph_calls: dict[tuple[int, int], int] = {}
+    pending = order[((op != _NO_OP) & ~by_name & (in_graph | (launch < 0)))[order]]
+    _add_calls_without_duration(pending, rows, host, launch, op, in_graph, result, ids)
     open_calls: dict[int, _Open] = {}
-    for row in order.tolist():
-        name, call = int(op[row]), int(launch[row])
-        if name == _NO_OP or by_name[row]:
-            continue
-        if in_graph[row] or call < 0:
-            key = (int(events.stats["correlation_id"][row]), name)
-            if key not in graph_calls or not in_graph[row]:
-                ids += 1
-                graph_calls[key] = ids
-                thread = int(thread_of_line[call]) if call >= 0 else pseudo
-                start = int(host.start_ns[call] if call >= 0 else events.start_ns[row])
-                result.add(name, thread, start, 0, ids, int(rows.device[row]))
-            result.external_id[row] = graph_calls[key]
     direct = np.flatnonzero(~in_graph & (launch >= 0) & (op != _NO_OP) & ~by_name)
     direct = direct[np.lexsort((host.start_ns[launch[direct]], host.line[launch[direct]]))]
     for row in direct.tolist():
         call = int(launch[row])
-        thread = int(thread_of_line[call])
+        thread = int(host.line[call])
         start, stop = int(host.start_ns[call]), int(host.start_ns[call] + host.duration_ns[call])
         current = open_calls.get(thread)
         kernel = int(rows.name[row])
@@ -182,6 +165,51 @@ def tie(rows: DeviceRows, host: EventTable, classified: Classified, table: OpTab
     for current in open_calls.values():
         current.close(result)
     return result
+
+
+def _add_calls_without_duration(
+    pending: Ints,
+    rows: DeviceRows,
+    host: EventTable,
+    launch: Ints,
+    op: Ints,
+    in_graph: Bools,
+    result: OpCalls,
+    ids: int,
+) -> None:
+    """A call for each op of a command buffer's launch, and for each activity whose launch was not recorded.
+
+    Args:
+        pending: these activities, by start.
+        rows: all activities.
+        host: events of the host.
+        launch: per activity its launch call, -1 for none.
+        op: per activity its op.
+        in_graph: per activity whether a command buffer launched it.
+        result: the calls are added to it.
+        ids: the external ids up to this one are taken.
+    """
+    if not len(pending):
+        return
+    # Only within one launch do activities of an op belong together.
+    one_launch = np.where(in_graph[pending], rows.events.stats["correlation_id"][pending], -1 - pending)
+    calls, call_of = distinct(one_launch, op[pending])
+    result.external_id[pending] = call_of + ids + 1
+    first = np.full(len(calls), -1, dtype=np.int64)
+    first[call_of[::-1]] = pending[::-1]
+    launched = launch[first] >= 0
+    at = np.maximum(launch[first], 0)
+    known = len(host) > 0
+    # What no thread launched stands on a thread of its own, so that it lies within no other call.
+    thread = np.where(launched, host.line[at], len(host.lines)) if known else np.full(len(first), len(host.lines))
+    own_start = rows.events.start_ns[first]
+    start = np.where(launched, host.start_ns[at], own_start) if known else own_start
+    result.name += op[first].tolist()
+    result.thread += thread.tolist()
+    result.start_ns += start.tolist()
+    result.duration_ns += [0] * len(first)
+    result.own_id += range(ids + 1, ids + 1 + len(first))
+    result.device += rows.device[first].tolist()
 
 
 @dataclass(slots=True)
@@ -219,17 +247,17 @@ def _labels(events: EventTable, host: EventTable, launch: Ints, table: OpTable) 
     silent = (own["hlo_op"] == 0) & (own["tf_op"] == 0) & (own["annotation"] == 0) & (launch >= 0)
     for name in names:
         own[name][silent] = host.stats[name][launch[silent]]
-    unique, row = np.unique(np.stack(list(own.values())), axis=1, return_inverse=True)
+    unique, row = distinct(*own.values())
     values = table.strings.values
     labels = []
-    for module, op, program, path, node, annotation in unique.T.tolist():
+    for module, op, program, path, node, annotation in unique.tolist():
         if op:
             labels.append(table.of_labels(module, op, program, path))
         else:
             labels.append(
                 table.of_tensorflow(values[node]) or table.of_tensorflow(values[annotation].partition("#")[0])
             )
-    return np.array(labels, dtype=np.int64)[row.reshape(-1)]
+    return np.array(labels, dtype=np.int64)[row]
 
 
 def _in_graphs(events: EventTable, strings: StringTable) -> Bools:
@@ -240,17 +268,14 @@ def _in_graphs(events: EventTable, strings: StringTable) -> Bools:
 
 def _name_in_graphs(rows: DeviceRows, order: Ints, op: Ints, table: OpTable, result: OpCalls) -> None:
     """Replaces the command buffer by the instruction, for the activities of each launch: changes ``op``."""
-    stats = rows.events.stats
-    values = table.strings.values
-    launches: dict[tuple[int, int, int, int], list[int]] = {}
-    for row in order.tolist():
-        key = (
-            int(stats["correlation_id"][row]), int(stats["program_id"][row]), int(stats["hlo_module"][row]),
-            int(rows.device[row]),
-        )  # fmt: skip
-        launches.setdefault(key, []).append(row)
+    stats, values = rows.events.stats, table.strings.values
+    columns = [stats[name][order] for name in ("program_id", "hlo_module", "correlation_id")]
+    launches, of_launch = distinct(*columns, rows.device[order])
+    by_launch = np.argsort(of_launch, kind="stable")
+    bounds = np.searchsorted(of_launch[by_launch], np.arange(len(launches) + 1)).tolist()
     found: dict[tuple[int, int, tuple[int, ...]], list[int]] = {}
-    for (_, program_id, module, _), members in launches.items():
+    for at, (program_id, module, _, _) in enumerate(launches.tolist()):
+        members = order[by_launch[bounds[at] : bounds[at + 1]]]
         result.in_graphs += len(members)
         program = table.programs.find(program_id, values[module])
         if program is None:

@@ -7,6 +7,7 @@ names nodes of its graph ``gradient_tape/model/dense/MatMul``, with the type apa
 
 from __future__ import annotations
 
+import functools
 import re
 
 from tb_dlprof_plugin.model.profile import Role
@@ -91,9 +92,10 @@ def is_gradient(op_name: str) -> bool:
     return "jvp(" in op_name or any(word in op_name for word in _GRADIENTS)
 
 
+@functools.lru_cache(maxsize=65536)
 def base_of(name: str) -> str:
     """A name of XLA without the numbers that tell equal ones apart: "loop_add_fusion" of "loop_add_fusion.12_3"."""
-    name = name.replace(".", "_").replace("-", "_")
+    name = name.removesuffix(".kd").replace(".", "_").replace("-", "_")
     while (shorter := _INSTANCE.sub("", name)) != name:
         name = shorter
     return name

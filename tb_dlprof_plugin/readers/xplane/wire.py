@@ -30,6 +30,7 @@ class Buffer:
 
     def __init__(self, messages: list[bytes]) -> None:
         text = b"".join(messages)
+        self.size = len(text)
         self.data = np.frombuffer(text + bytes(_PADDING), dtype=np.uint8)
         self.words: Words = np.ndarray((len(text) + _PADDING - 8,), "<u8", self.data, strides=(1,))
         length = np.fromiter(map(len, messages), np.int64, len(messages))
@@ -65,13 +66,9 @@ def fields(buffer: Buffer, start: Ints, stop: Ints, damaged: Bools) -> Iterator[
         tag = buffer.data[position].astype(np.int64)
         body = position + 1
         if (tag >= 128).any():  # Numbers of fields above 15, which no message has that we know.
-            tag, length = _varint(buffer, position)
+            tag, length = varint(buffer, position)
             body = position + length
-        value, length = _varint(buffer, body)
-        after = body + length
-        wire = tag & 7
-        if (wire != VARINT).any():
-            value, after, body = _other_values(buffer, wire, value, body, after)
+        value, after, body = _values(buffer, tag & 7, body)
         sound = (after <= end) & (after > position) & (tag > 7)
         if not sound.all():
             damaged[row[~sound]] = True
@@ -96,6 +93,17 @@ def _kinds(tag: Ints) -> list[int] | list[None]:
     return found
 
 
+def _values(buffer: Buffer, wire: Ints, body: Ints) -> tuple[Ints, Ints, Ints]:
+    """Values, ends and beginnings of fields whose values begin at ``body``."""
+    if (wire == BYTES).all():
+        short = buffer.data[np.minimum(body, buffer.size)].astype(np.int64)
+        if (short < 128).all():
+            return short, body + 1 + short, body + 1
+    value, length = varint(buffer, body)
+    after = body + length
+    return (value, after, body) if (wire == VARINT).all() else _other_values(buffer, wire, value, body, after)
+
+
 def _other_values(buffer: Buffer, wire: Ints, value: Ints, body: Ints, after: Ints) -> tuple[Ints, Ints, Ints]:
     """Values, ends and beginnings of fields that are not varints."""
     is_bytes, fixed64, fixed32 = wire == BYTES, wire == FIXED64, wire == FIXED32
@@ -103,15 +111,16 @@ def _other_values(buffer: Buffer, wire: Ints, value: Ints, body: Ints, after: In
     # A length beyond 2**40 is damage, and must not overflow.
     after = after + np.where(is_bytes, np.where((value < 0) | (value > 2**40), 2**40, value), 0)
     if fixed64.any() or fixed32.any():
-        word = buffer.words[body].view(np.int64)
+        word = buffer.words[np.minimum(body, buffer.size)].view(np.int64)
         value = np.where(fixed64, word, np.where(fixed32, word & 0xFFFFFFFF, value))
         after = np.where(fixed64, body + 8, np.where(fixed32, body + 4, after))
     after = np.where((wire == VARINT) | is_bytes | fixed64 | fixed32, after, np.iinfo(np.int64).max)
     return value, after, begin
 
 
-def _varint(buffer: Buffer, position: Ints) -> tuple[Ints, Ints]:
+def varint(buffer: Buffer, position: Ints) -> tuple[Ints, Ints]:
     """The varints at these places and their lengths in bytes; a length of 2**40 for what is none."""
+    position = np.minimum(position, buffer.size)  # What lies beyond the end is damage, and reads as zeros.
     word = buffer.words[position]
     # The lowest bit that is set marks the last byte; as a power of two its exponent is exact.
     stop = ~word & _HIGH_BITS
