@@ -1,4 +1,4 @@
-"""The remedies of rules in the words of frameworks other than PyTorch, in whose words the rules themselves speak.
+"""The remedies of rules in the words of frameworks other than PyTorch, whose words the rules themselves have.
 
 A rule applies to another framework if it has a remedy for it here, or if its text is about no framework. All others are
 not applicable: what they look for are PyTorch's ops, settings and habits.
@@ -203,7 +203,7 @@ _REMEDIES: dict[str, dict[str, Remedy]] = {
     "synchronising_calls": _WAITS,
     "communication_bound": {
         JAX: Remedy(
-            "Let XLA schedule collectives beside computing.",
+            "Let XLA schedule collectives in parallel with computing.",
             'XLA_FLAGS="--xla_gpu_enable_latency_hiding_scheduler=true"\n',
             (_XLA_FLAGS,),
         ),

@@ -74,8 +74,8 @@ def import_traces(
     """Convert existing recordings to runs.
 
     Of PyTorch, TensorFlow, Keras, JAX, TensorRT and ONNX Runtime, from any version and machine. Facts of the training
-    process (autocast, TF32 switches, DataLoader settings)
-    are then unknown, unless --facts-from names an event file with them.
+    process (autocast, TF32 switches, DataLoader settings) are then unknown, unless --facts-from names an event file
+    with them.
     """
     known = _known(facts_from)
     files = _files(traces)

@@ -35,7 +35,8 @@ def memory(page: MemoryPage, limit: Limit = 15) -> None:
     """
     typer.echo(f"{page.headline}\n")
     if page.figures is None:
-        typer.echo(page.how_to_record)
+        if page.how_to_record:
+            typer.echo(page.how_to_record)
         return
     _print_figures(page)
     if page.not_attributed:

@@ -156,8 +156,8 @@ class DeviceProperties:
 
 @dataclass(frozen=True, slots=True)
 class StatedOp:
-    """What the format itself says of an op, beside its name: its type, the dotted path of its module ("" for none) and
-    its part of the training step (`Role.OTHER` where it says none)."""
+    """What the format itself says of an op: its type, the dotted path of its module ("" for none) and its part of the
+    training step (`Role.OTHER` where it says none)."""
 
     op_type: str
     module: str = ""

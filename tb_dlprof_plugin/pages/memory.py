@@ -11,6 +11,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, growth, kept_allocations, recorded_devices
 from tb_dlprof_plugin.model.direction import Direction, with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.model.frameworks import PYTORCH
 from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.definition import Definition
@@ -215,7 +216,7 @@ def _nothing_recorded(view: ProfileView, ref: RunRef, selection: Selection) -> M
         ref=ref,
         headline=sentence("Memory was not recorded", remedies_for(view.profile.source).memory),
         range=selected_range(view, selection),
-        how_to_record=HOW_TO_RECORD,
+        how_to_record=HOW_TO_RECORD if view.profile.source.framework == PYTORCH else "",
         devices=[], device=None, figures=None, peak=None, categories=[], curve=None, iterations=[], not_attributed="",
         modules=[], op_types=[], rows=[], total_rows=None, notes=[],
     )  # fmt: skip
@@ -241,7 +242,7 @@ class _Builder:
             ref=ref,
             headline=self._headline(label, figures, moment, categories, modules),
             range=selected_range(self.view, self.selection),
-            how_to_record=HOW_TO_RECORD,
+            how_to_record=HOW_TO_RECORD if self.view.profile.source.framework == PYTORCH else "",
             devices=devices,
             device=key,
             figures=figures,

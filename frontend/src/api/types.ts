@@ -591,7 +591,8 @@ export interface ModuleRow {
  * `rows` by falling GPU time (CPU time without a GPU), a module always before those below it.
  *
  * So the first of them are a tree too; `total_rows` counts them before the row limit. Without recorded modules there
- * are no rows. `model` names the root. `from_stacks`: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
+ * are no rows: `remedy` says what to do, for PyTorch it is "".
+ * `model` names the root. `from_stacks`: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
  */
 export interface ModulesPage {
   ref: RunRef;
@@ -601,6 +602,7 @@ export interface ModulesPage {
   has_gpu: boolean;
   model: string;
   from_stacks: boolean;
+  remedy: string;
   rows: ModuleRow[];
   outside: ModuleRow[];
   total_rows: number;
@@ -1954,6 +1956,7 @@ export interface ComparePage {
   b: CompareSide;
   headline: string;
   different_models: boolean;
+  across_frameworks: boolean;
   explanation: string[];
   basis: "cpu" | "gpu";
   base_ms: number;

@@ -664,6 +664,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       has_gpu: false,
       model: "",
       from_stacks: false,
+      remedy: "",
       rows: [],
       outside: [],
       total_rows: 0,
@@ -2000,6 +2001,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     blank: {
       headline: "",
       different_models: false,
+      across_frameworks: false,
       explanation: [],
       basis: "cpu",
       base_ms: 0,

@@ -40,7 +40,7 @@ _CPU, _COMPUTE, _TO_GPU, _FROM_GPU = 0, 0, 1, 2
 
 
 def read_tensorrt(path: Path) -> Timeline:
-    """The Timeline of an engine, from the files beside the given one that belong to it.
+    """The Timeline of an engine, from the given file and those next to it that belong to it.
 
     Raises:
         TraceError: a file cannot be read, or none of them holds times.

@@ -210,7 +210,7 @@ class _Stats:
         number = (second & 127) | (((word >> 16) & 127) * long << 7)
         usual = ((word & 255) == _ID_TAG) & ((word >> 23) & long == 0) & (stop - start > 2 + long)
         which = np.where(number < ids.shape[1], ids[plane_of_event[event], np.minimum(number, ids.shape[1] - 1)], -1)
-        # Stats that nobody reads need no decoding.
+        # Other stats need no decoding.
         rows = np.flatnonzero(usual & (which >= 0))
         at = start[rows] + 2 + long[rows]
         tag = buffer.data[at].astype(np.int64)

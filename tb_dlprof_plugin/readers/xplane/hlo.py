@@ -67,7 +67,7 @@ class Program:
 
     @cached_property
     def instructions(self) -> dict[str, Instruction]:
-        """Those that are no part of a fusion, by name."""
+        """Those outside fusions, by name."""
         fused = {
             number for one in self._rows.values() if one.opcode == b"fusion" for number in one.called_computation_ids
         }
