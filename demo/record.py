@@ -1,9 +1,11 @@
 """Record the six models in four precisions, and keep the event files: what `demo/recorded/` is made with.
 
 Each run is a process of its own. Its event file goes to `<out>/<model>/<precision>/`; its raw trace is dropped, unless
-`--keep-traces` says otherwise. `<out>/recording.json` and `<out>/README.md` say where the files come from.
+`--keep-traces` says otherwise. `<out>/recording.json` and `<out>/README.md` say where the files come from; runs that
+are not recorded again stay in both.
 
     python demo/record.py --out demo/recorded
+    python demo/record.py --out demo/recorded --models custom --profile-memory --keep-traces demo/recorded
 """
 
 from __future__ import annotations
@@ -60,6 +62,7 @@ def _parse_args(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--precisions", nargs="+", choices=PRECISIONS, default=list(PRECISIONS), metavar="PRECISION")
     parser.add_argument("--keep-traces", type=Path, metavar="DIR", help="keep raw traces in DIR/<model>/<precision>/")
     parser.add_argument("--traces-of", nargs="+", metavar="RUN", help="only of these runs, as in vgg16/fp32")
+    parser.add_argument("--profile-memory", action="store_true", help="record the memory, too")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--steps", type=int, default=RECORDED_STEPS, help="iterations to record")
     parser.add_argument("--workers", type=int, default=None, help="DataLoader workers")
@@ -79,6 +82,8 @@ def record(model: str, precision: str, args: argparse.Namespace) -> Run:
             command += ["--workers", str(args.workers)]
         if args.quick:
             command.append("--quick")
+        if args.profile_memory:
+            command.append("--profile-memory")
         # A checkout that is not installed works too; the traces that are kept are those that torch wrote.
         env = dict(os.environ, TB_DLPROF_PYTORCH_VIEWS="0")
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(HERE.parent), env.get("PYTHONPATH"))))
@@ -128,55 +133,76 @@ def _keep(run: Run, scratch: Path, args: argparse.Namespace) -> None:
             shutil.move(path, kept / path.name)
 
 
-def _table(runs: list[Run]) -> list[str]:
+def _table(rows: list[dict[str, Any]]) -> list[str]:
     lines = [
         "| run | batch | unprofiled step | without the loader | profiled step | event file | trace |",
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
-    for run in runs:
-        if run.error:
-            lines.append(f"| {run.name} | | {run.error} | | | | |")
+    for row in rows:
+        name, result = _name(row), row["result"]
+        if row["error"]:
+            lines.append(f"| {name} | | {row['error']} | | | | |")
             continue
-        result = run.result
         lines.append(
-            f"| {run.name} | {result['batch_size']} | {result['unprofiled_step_ms']:.2f} ms "
+            f"| {name} | {result['batch_size']} | {result['unprofiled_step_ms']:.2f} ms "
             f"| {result['unprofiled_step_without_loader_ms']:.2f} ms | {result['profiled_step_ms']:.2f} ms "
-            f"| {run.event_bytes / 1e3:.0f} kB | {run.trace_bytes / 1e3:.0f} kB |"
+            f"| {row['event_bytes'] / 1e3:.0f} kB | {row['trace_bytes'] / 1e3:.0f} kB |"
         )
     return lines
 
 
+def _not_again(out: Path, runs: list[Run]) -> list[dict[str, Any]]:
+    """The rows of an earlier recording in the same directory, but those of runs that are recorded again."""
+    try:
+        earlier = json.loads((out / "recording.json").read_text(encoding="utf-8"))
+    except OSError:
+        return []
+    again = {run.name for run in runs}
+    return [row for row in earlier["runs"] if _name(row) not in again]
+
+
+def _name(row: dict[str, Any]) -> str:
+    return f"{row['model']}/{row['precision']}"
+
+
 def write_report(out: Path, runs: list[Run], command: str) -> None:
     """Write `recording.json` (everything) and `README.md` (the same for people)."""
-    first = next((run.result for run in runs if run.result), {})
-    recording = {
+    made = {
         "command": command,
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
-        "device": first.get("device", "unknown"),
-        "torch": first.get("torch", "unknown"),
         "python": ".".join(map(str, sys.version_info[:3])),
         "cpu_count": os.cpu_count(),
-        "runs": [asdict(run) for run in runs],
     }
+    rows = [*_not_again(out, runs), *({**asdict(run), **made} for run in runs)]
+    order = list(MODELS)
+    rows.sort(key=lambda row: (order.index(row["model"]), PRECISIONS.index(row["precision"])))
     out.mkdir(parents=True, exist_ok=True)
-    (out / "recording.json").write_text(json.dumps(recording, indent=2) + "\n", encoding="utf-8")
-    text = [
-        "# Recorded runs",
-        "",
-        f"Event files of the demo models, recorded on {recording['date']} on one {recording['device']}",
-        f"({recording['cpu_count']} CPU cores) with torch {recording['torch']} and Python {recording['python']} by",
-        "",
-        f"    {command}",
-        "",
+    (out / "recording.json").write_text(json.dumps({"runs": rows}, indent=2) + "\n", encoding="utf-8")
+    by = {(row["command"], row["date"], row["python"], row["cpu_count"], *_device_and_torch(row)): None for row in rows}
+    text = ["# Recorded runs", "", "Event files of the demo models, recorded by", ""]
+    for line, date, python, cpus, device, torch in by:
+        text += [
+            f"    {line}",
+            "",
+            f"on {date} on one {device} ({cpus} CPU cores), torch {torch}, Python {python}.",
+            "",
+        ]
+    notes = {row["note"]: None for row in rows if row.get("note")}
+    text += [
         "Images are made up, the training loop is `demo/train.py`. *Unprofiled step* is the mean of steps timed",
         "without the profiler, the data loader included: the speedup between two precisions that a user gets. *Without",
         "the loader* is the same on one batch that stays on the device. *Profiled step* is the mean of the recorded",
-        "steps on the device. The raw traces are not kept here.",
+        "steps on the device. Raw traces are kept with the event files of few runs.",
         "",
-        *_table(runs),
+        *_table(rows),
         "",
+        *(f"{note} ({', '.join(_name(row) for row in rows if row.get('note') == note)})" for note in notes),
     ]
-    (out / "README.md").write_text("\n".join(text), encoding="utf-8")
+    (out / "README.md").write_text("\n".join(text).rstrip() + "\n", encoding="utf-8")
+
+
+def _device_and_torch(row: dict[str, Any]) -> tuple[str, str]:
+    return row["result"].get("device", "unknown"), row["result"].get("torch", "unknown")
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -191,7 +217,7 @@ def main(argv: list[str] | None = None) -> None:
         outcome = run.error or f"{run.result['unprofiled_step_ms']:.2f} ms a step, {run.event_bytes / 1e3:.0f} kB"
         print(f"[{number}/{len(wanted)}] {run.name}: {outcome} ({run.seconds:.0f} s)", flush=True)
         write_report(args.out, runs, command)  # after each run: a recording cut short still says what it holds
-    print("\n".join(["", *_table(runs)]), flush=True)
+    print("\n".join(["", *_table([asdict(run) for run in runs])]), flush=True)
     failed = [run.name for run in runs if run.error]
     if failed:
         sys.exit(f"demo/record.py: {len(failed)} of {len(runs)} runs failed: {', '.join(failed)}.")

@@ -119,9 +119,9 @@ def _places(data: Any, table: str) -> dict[str, list[str]]:
     if isinstance(data, Overview):
         return {"category_ns": [bucket.key for bucket in data.buckets]}
     if isinstance(data, LaunchesPage):
-        idle = [str(activity) for activity in data.idle_activities]
-        bars = [activity.key for activity in data.activities]
-        return {"idle_by_activity_ns": idle, "activity_ns": idle, "category_ns": bars}
+        causes = [str(cause) for cause in data.causes]
+        bars = [category.key for category in data.bar_categories]
+        return {"idle_by_cause_ns": causes, "cause_ns": causes, "category_ns": bars}
     if isinstance(data, MemoryPage):
         return {"category_bytes": [category.key for category in data.categories]}
     if isinstance(data, ComparePage):

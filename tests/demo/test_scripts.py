@@ -75,7 +75,7 @@ def test_record_keeps_event_files_and_says_where_they_come_from(tmp_path: Path) 
     assert not list(out.rglob("*.pt.trace.json*"))
     assert {path.relative_to(traces).parent.as_posix() for path in traces.rglob("*.pt.trace.json*")} == {"mlp/tf32"}
     recording = json.loads((out / "recording.json").read_text())
-    assert recording["device"] == "cpu"
+    assert {run["result"]["device"] for run in recording["runs"]} == {"cpu"}
     assert [(run["model"], run["precision"], run["error"]) for run in recording["runs"]] == [
         ("mlp", "fp32", ""),
         ("mlp", "tf32", ""),
@@ -98,7 +98,7 @@ def test_the_demo_trains_two_runs_into_one_log_directory(tmp_path: Path) -> None
     assert f"here/lenet/amp-bf16 against here/lenet/fp32: {base.compare(candidate).headline}" in done.stdout
     assert "without the profiler" not in done.stdout
     for run in (base, candidate):
-        assert run.page("memory").data.headline.startswith("The peak is")
+        assert " holds at most " in run.page("memory").data.headline
         assert (run.path.parent / run.profile.source.trace_file).is_file()
 
 

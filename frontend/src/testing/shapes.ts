@@ -49,6 +49,7 @@ export interface Interfaces {
   KernelRow: types.KernelRow;
   KernelsPage: types.KernelsPage;
   LaunchFigures: types.LaunchFigures;
+  IdleActivity: types.IdleActivity;
   PaceRow: types.PaceRow;
   LaunchedKernel: types.LaunchedKernel;
   SyncRow: types.SyncRow;
@@ -765,6 +766,17 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
+  IdleActivity: {
+    blank: {
+      key: "",
+      cause: "cpu_launch",
+      label: "",
+      value_ns: 0,
+      percent: null,
+    },
+    parts: {
+    },
+  },
   PaceRow: {
     blank: {
       index: 0,
@@ -777,7 +789,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       idle_percent: null,
       late_percent: null,
       slack_percent: null,
-      idle_by_activity_ns: [],
+      idle_by_cause_ns: [],
       gaps: 0,
       longest_gap_ns: 0,
     },
@@ -831,8 +843,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       duration_ns: 0,
       percent: null,
       kind: "host_wait",
-      meanwhile: "",
-      activity_ns: [],
+      cause: "cpu_launch",
+      cause_ns: [],
       kernel: "",
       kernel_id: "",
       op: "",
@@ -850,8 +862,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       step_words: "",
       has_gpu: false,
       gpus: [],
-      activities: [],
-      idle_activities: [],
+      bar_categories: [],
+      causes: [],
+      idle_by_cause: [],
       idle_by_activity: [],
       idle_by_kind: [],
       gap_kinds: [],
@@ -872,8 +885,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       step: "StepFigures",
       range: "SelectedRange",
       figures: "LaunchFigures",
-      activities: "Category",
-      idle_by_activity: "Slice",
+      bar_categories: "Category",
+      idle_by_cause: "Slice",
+      idle_by_activity: "IdleActivity",
       idle_by_kind: "Slice",
       gap_kinds: "Category",
       bars: "IterationBar",
@@ -1064,12 +1078,15 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   TimelineGap: {
     blank: {
-      meanwhile: [],
+      causes: [],
+      activities: [],
       definitions: {},
+      launched: "",
       ended_by: null,
     },
     parts: {
-      meanwhile: "Slice",
+      causes: "Slice",
+      activities: "IdleActivity",
       ended_by: "TimelineSpot",
     },
   },
@@ -1269,6 +1286,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       tensor_cores: false,
       label: "",
       flops_per_second: 0,
+      reached: false,
     },
     parts: {
     },
@@ -1291,6 +1309,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       ceiling_flops_per_second: null,
       percent_of_ceiling: null,
       bound: "compute",
+      why_above_roof: "",
       possible_precision: "",
       percent_of_possible: null,
       shapes: "",
@@ -1354,6 +1373,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   MemoryMoment: {
     blank: {
       time_ns: 0,
+      step_time_ns: 0,
       iteration_number: 0,
       op: "",
       op_id: null,
@@ -1439,6 +1459,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       device: null,
       figures: null,
       peak: null,
+      peak_parts: [],
       categories: [],
       curve: null,
       iterations: [],
@@ -1455,6 +1476,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       devices: "MemoryDevice",
       figures: "MemoryFigures",
       peak: "MemoryMoment",
+      peak_parts: "TextPart",
       categories: "MemoryCategory",
       curve: "MemoryCurve",
       iterations: "MemoryIteration",
@@ -2195,6 +2217,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   SweepCurve: {
     blank: {
       label: "",
+      precision_key: "",
       marks: [],
     },
     parts: {

@@ -15,6 +15,7 @@ import { DEFINITIONS } from "../../format/definitions";
 import { formatCount } from "../../format/number";
 import { moduleColumns } from "./columns";
 import { Icicle } from "./Icicle";
+import { LargestModules } from "./LargestModules";
 import { IcicleLegend } from "./IcicleLegend";
 import { timeOf, type Device, type Direction } from "./layout";
 import { ModulePane } from "./ModulePane";
@@ -137,6 +138,7 @@ function Modules({ data }: { data: ModulesData }) {
             onChange={setDirection}
           />
         </div>
+        <LargestModules tree={tree} top={top} device={device} direction={direction} onSelect={select} />
         <Drawing name="Time by module" columns={icicle} rows={drawn}>
           <Icicle
             tree={tree}

@@ -1,0 +1,1 @@
+"""One training step, recorded by several profilers: which the readers of their formats are compared with."""
