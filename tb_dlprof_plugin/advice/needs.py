@@ -13,27 +13,18 @@ class Need(Enum):
     CUDA_CALLS = "calls of CUDA: when work was launched, and for what the CPU waited, does not show"
     SHAPES = "shapes of ops' inputs"
     INPUT_PIPELINE = "input pipeline of its own: what loads the batches does not show"
-    GPU_MEMORY = "allocations of GPU memory"
 
 
 def unmet(needs: tuple[Need, ...], profile: Profile) -> str:
     """The reason why a rule does not apply to a profile; "" where the profile has all that the rule needs."""
-    missing = next((need for need in needs if not _HAS[need](profile)), None)
+    missing = next((need for need in needs if not _has(need, profile)), None)
     return "" if missing is None else f"Not applicable: this recording has no {missing.value}."
 
 
-def _has_cuda_calls(profile: Profile) -> bool:
-    # Without a GPU there is nothing to launch, which rules say themselves.
-    return not profile.has_gpu or bool((profile.ops.kind == CallKind.RUNTIME).any())
-
-
-def _has_pipeline(profile: Profile) -> bool:
+def _has(need: Need, profile: Profile) -> bool:
+    if need is Need.CUDA_CALLS:
+        # Without a GPU there is nothing to launch, which rules say themselves.
+        return not profile.has_gpu or bool((profile.ops.kind == CallKind.RUNTIME).any())
+    if need is Need.SHAPES:
+        return bool((profile.ops.shapes > 0).any())
     return bool((profile.ops.role == Role.DATALOADER).any())
-
-
-_HAS = {
-    Need.CUDA_CALLS: _has_cuda_calls,
-    Need.SHAPES: lambda profile: bool((profile.ops.shapes > 0).any()),
-    Need.INPUT_PIPELINE: _has_pipeline,
-    Need.GPU_MEMORY: lambda profile: bool((profile.memory.device >= 0).any()),
-}

@@ -130,8 +130,8 @@ def _state_modules(timeline: Timeline, module: Ints) -> Bools:
     of_name = np.zeros(len(timeline.strings), dtype=np.int64)
     stated = {index: op.module for index, op in timeline.stated_ops.items() if op.module}
     table = StringTable.over(timeline.strings)
-    for index, path in stated.items():
-        of_name[index] = table.add(path)
+    for index, module_path in stated.items():
+        of_name[index] = table.add(module_path)
     path = of_name[timeline.host.name]
     has_path: Bools = path > 0
     module[has_path] = path[has_path]

@@ -182,9 +182,10 @@ class _Stats:
         stop = np.concatenate([field.stop for field in found])
         which = np.full(len(event), -1, dtype=np.int64)
         ids = self._ids(plane_of_event)
-        broken = np.zeros(len(event), dtype=np.bool_)
         usual = self._add_usual(buffer, (event, start, stop), plane_of_event, ids)
-        event, start, stop, which, broken = (column[~usual] for column in (event, start, stop, which, broken))
+        left = ~usual
+        event, start, stop, which = event[left], start[left], stop[left], which[left]
+        broken = np.zeros(len(event), dtype=np.bool_)
         for field in fields(buffer, start, stop, broken):
             if field.number == _STAT_METADATA:
                 plane = plane_of_event[event[field.row]]
@@ -231,7 +232,8 @@ class _Stats:
                 buffer, kind >> 3, kind & 7, which[chosen], event[chosen], plane_of_event[event[chosen]],
                 value[here], begin[here], after[here],
             )  # fmt: skip
-        return usual
+        result: Bools = usual
+        return result
 
     def _ids(self, plane_of_event: Ints) -> Ints:
         """By plane and id of a stat's metadata its position among the stats that are read, -1 for others."""
