@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
@@ -66,7 +67,7 @@ def _repeated(source: Path, target: Path, times: int) -> int:
     return count
 
 
-def _whole_space() -> type:
+def _whole_space() -> Any:
     """The message of a whole file, with events and stats as messages."""
     file = descriptor_pb2.FileDescriptorProto()
     DESCRIPTOR.CopyToProto(file)
@@ -91,7 +92,7 @@ def _whole_space() -> type:
     )
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    found: type = message_factory.GetMessageClass(pool.FindMessageTypeByName("peer.XSpace"))
+    found: Any = message_factory.GetMessageClass(pool.FindMessageTypeByName("peer.XSpace"))
     return found
 
 

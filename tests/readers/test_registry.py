@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from pathlib import Path
 
 import pytest
@@ -33,7 +32,6 @@ OTHER: dict[str, bytes] = {
     "text": b"hello, world",
     "another JSON": b'{"name": "package", "version": "1.0"}',
     "a list of numbers": b"[1, 2, 3]",
-    "TensorRT's layer times": json.dumps([{"count": 10}, {"name": "conv1", "averageMs": 0.1}]).encode(),
     "a database": b"SQLite format 3\0" + bytes(4096),
     "a protobuf": b"\x0a\x90\x01\x12\x05hosts" * 100,
 }

@@ -15,6 +15,8 @@ MOST_BYTES = 2**31 - 1
 """Of the unpacked file. protobuf itself, and so every profiler that writes the format, stops at 2 GiB."""
 
 _GZIP = b"\x1f\x8b"
+_NAMES = (b"/host:", b"/device:", b"Task Environment")
+"""What names of planes begin with."""
 _PLANES, _ERRORS, _WARNINGS, _HOSTS = 1, 2, 3, 4
 _FIELDS = (_PLANES, _ERRORS, _WARNINGS, _HOSTS)
 
@@ -137,4 +139,4 @@ def _begins_like_plane(text: bytes) -> bool:
         return text[position] in (0x1A, 0x22, 0x2A, 0x32)
     length, position = _varint(text, position + 1)
     name = text[position : position + (length or 0)]
-    return length is not None and length < 4096 and name.isascii() and name.decode().isprintable()
+    return length is not None and length < 4096 and name.startswith(_NAMES)
