@@ -2,39 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tb_dlprof_plugin.analysis.system_info import is_rocm
 from tb_dlprof_plugin.model.profile import Attribution, CallKind, Ints, Note
+from tb_dlprof_plugin.model.remedies import remedies_of, sentence
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
-
-
-@dataclass(frozen=True, slots=True)
-class Remedies:
-    """What to do where something was not recorded; "" where nothing can be done."""
-
-    steps: str
-    modules: str
-    shapes: str
-
-
-_KINETO = Remedies("Call prof.step().", "pass model= to the hook.", "profile with record_shapes=True.")
-_EMITTED = Remedies(
-    'Push a range "iteration N" around each.',
-    "record with the hook, or push a range around each module.",
-    "pass record_shapes=True to emit_nvtx.",
-)
-_RANGES = Remedies('Push an NVTX range "iteration N" around each.', "push an NVTX range around each.", "")
-_BY_FORMAT = {"kineto": _KINETO, "nsys": _RANGES, "nvprof": _RANGES}
-
-
-def remedies(timeline: Timeline) -> Remedies:
-    """Those of the timeline's format and framework."""
-    if timeline.format in ("nsys", "nvprof") and timeline.framework == "pytorch":
-        return _EMITTED
-    return _BY_FORMAT.get(timeline.format, Remedies("", "", ""))
 
 
 def notes_of(timeline: Timeline, found_by: str, attribution: Ints, unfinished: int, kind: Ints) -> list[Note]:
@@ -47,21 +20,24 @@ def notes_of(timeline: Timeline, found_by: str, attribution: Ints, unfinished: i
         unfinished: number of steps that were left out.
         kind: per host event its `CallKind`.
     """
-    what_to_do = remedies(timeline)
+    remedies = remedies_of(timeline.format, timeline.framework)
     notes = [Note(n.code, n.text, n.count) for n in timeline.notes]
     if found_by == "optimizer_step":
         notes.append(
             Note("steps_from_optimizer", "No profiler steps were recorded; each optimizer step ends an iteration.")
         )
     elif found_by == "none":
-        text = "No iterations were found: the recording counts as one."
-        notes.append(Note("no_steps", f"{text} {what_to_do.steps}".rstrip()))
+        what = "No iterations were found, and the recording counts as one"
+        notes.append(Note("no_steps", sentence(what, remedies.steps)))
+    elif found_by == "program_run":
+        what = "No steps are marked; each run of the compiled program with most GPU time begins an iteration"
+        notes.append(Note("steps_from_program", sentence(what, remedies.steps)))
     if unfinished:
         notes.append(
             Note("unfinished_step", "The loop ended while the profiler recorded: the step after it is left out.")
         )
-    if not (kind == CallKind.MODULE).any():
-        notes.append(Note("no_modules", _with_remedy("Module names were not recorded", what_to_do.modules)))
+    if not (kind == CallKind.MODULE).any() and not any(op.module for op in timeline.stated_ops.values()):
+        notes.append(Note("no_modules", sentence("Module names were not recorded", remedies.modules)))
     elif (timeline.host.kind == HostKind.PYTHON_MODULE).any():
         notes.append(
             Note(
@@ -90,9 +66,5 @@ def notes_of(timeline: Timeline, found_by: str, attribution: Ints, unfinished: i
     if len(timeline.device) and is_rocm(timeline):
         notes.append(Note("rocm", "The GPUs are AMD's: Tensor Core figures do not apply."))
     if not np.any(timeline.host.shapes > 0):
-        notes.append(Note("no_shapes", _with_remedy("Input shapes were not recorded", what_to_do.shapes)))
+        notes.append(Note("no_shapes", sentence("Input shapes were not recorded", remedies.shapes)))
     return notes
-
-
-def _with_remedy(text: str, remedy: str) -> str:
-    return f"{text}; {remedy}" if remedy else f"{text}."

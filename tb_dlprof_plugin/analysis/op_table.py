@@ -91,7 +91,8 @@ def _op_types(timeline: Timeline, roles: Roles, lent_names: Ints) -> Ints:
     # Only names of host events: kernel names would double the table.
     used = distinct(np.concatenate((timeline.host.name, lent_names[lent_names >= 0])))
     of_name = np.zeros(len(strings), dtype=np.int64)
-    of_name[used] = [table.add(timeline.op_types.get(strings[i]) or short_op_name(strings[i])) for i in used.tolist()]
+    stated = timeline.stated_ops
+    of_name[used] = [table.add(stated[i].op_type if i in stated else short_op_name(strings[i])) for i in used.tolist()]
     names = timeline.host.name.copy()
     linked = roles.forward_call >= 0
     names[linked] = names[roles.forward_call[linked]]

@@ -24,7 +24,7 @@ from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
 from tb_dlprof_plugin.readers.options import Markers, ReadOptions
-from tb_dlprof_plugin.readers.registry import format_of
+from tb_dlprof_plugin.readers.registry import FORMATS, format_of, recording_of
 from tb_dlprof_plugin.readers.trace_names import stem_of
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.event_file import event_files, write_profile
@@ -54,7 +54,7 @@ class Imported(msgspec.Struct, frozen=True):
 def import_traces(
     traces: Annotated[
         list[Path],
-        typer.Argument(help="Recordings of torch.profiler, nsys or nvprof, or directories with such files."),
+        typer.Argument(help="Recordings of any known format, or directories of them."),
     ],
     logdir: Annotated[Path, typer.Option(help="TensorBoard's log directory for the runs.")],
     run: Annotated[
@@ -77,16 +77,17 @@ def import_traces(
     ] = Markers.AUTO,
     output: Output = OutputFormat.text,
 ) -> None:
-    """Convert existing trace files to runs.
+    """Convert existing recordings to runs.
 
-    From any torch version and any machine. Facts of the training process (autocast, TF32 switches, DataLoader settings)
-    are then unknown, unless --facts-from names an event file with them.
+    Of PyTorch, TensorFlow, Keras, JAX, TensorRT and ONNX Runtime, from any version and machine. Facts of the training
+    process (autocast, TF32 switches, DataLoader settings) are then unknown, unless --facts-from names an event file
+    with them.
     """
     known = _known(facts_from)
     files = _files(traces)
     failed, written = False, []
     reading = _Reading(known, rank, ReadOptions(markers))
-    groups = {run: files} if run is not None else _grouped(files)
+    groups = {run: files} if run is not None else _grouped(files, logdir.resolve())
     for name, members in groups.items():
         whole, profiles = _make_run(logdir / name, members, reading, force, pytorch_views)
         failed |= not whole
@@ -173,7 +174,7 @@ def _analyzed(trace: Path, reading: _Reading, progress: Progress) -> list[Profil
     """The profiles of a recording: of all its ranks, unless one is named."""
     known, rank, options = reading.known, reading.rank, reading.options
     if known is None and rank is None:
-        session = _session(stem_of(trace.name))
+        session = _session(_run_name(trace))
         return analyze_ranks(trace, session=session, options=options, progress=progress.update)
     if known is None:
         facts, system, session, worker = RunFacts(), System(), stem_of(trace.name), ""
@@ -214,23 +215,33 @@ def _as_cycles(profiles: list[Profile], known: Profile | None) -> list[Profile]:
 
 def _files(traces: list[Path]) -> list[Path]:
     try:
-        return trace_files(traces)
+        return list(dict.fromkeys(map(recording_of, trace_files(traces))))
     except FileNotFoundError as error:
-        refuse(
-            f"{error.filename} holds no recording (*.pt.trace.json[.gz], *.sqlite, *.nsys-rep, *.nvprof); name the "
-            "files themselves"
-        )
+        known = "; ".join(one.TITLE for one in FORMATS)
+        refuse(f"{error.filename} holds no recording that can be read ({known}); name the files themselves")
 
 
-def _grouped(files: list[Path]) -> dict[str, list[Path]]:
+def _grouped(files: list[Path], logdir: Path) -> dict[str, list[Path]]:
     """The files of each run by its name, after its directory's where runs of several directories have one name."""
     runs: dict[tuple[str, Path], list[Path]] = {}
     for file in files:
         runs.setdefault((_run_name(file), file.resolve().parent), []).append(file)
-    names = [name for name, _ in runs]
-    return {
-        name if names.count(name) == 1 else f"{folder.name}/{name}": members for (name, folder), members in runs.items()
-    }
+    return {_distinct(name, folder, list(runs), logdir): members for (name, folder), members in runs.items()}
+
+
+def _distinct(name: str, folder: Path, runs: list[tuple[str, Path]], logdir: Path) -> str:
+    """A run's name, after that of the nearest directory above it by which it differs from others of the same name."""
+    others = [other for same, other in runs if same == name and other != folder]
+    if not others:
+        return name
+    for above in (folder, *folder.parents):
+        depth = len(folder.parts) - len(above.parts)
+        if above.name and all(
+            [one.name for one in (other, *other.parents)][depth:][:1] != [above.name] for other in others
+        ):
+            # Below the log directory itself there is nothing to tell apart by.
+            return name if above == logdir else f"{above.name}/{name}"
+    return f"{folder.name}/{name}"
 
 
 def _run_name(file: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import sqlite3
 from pathlib import Path
 
@@ -34,7 +33,6 @@ OTHER: dict[str, bytes] = {
     "text": b"hello, world",
     "another JSON": b'{"name": "package", "version": "1.0"}',
     "a list of numbers": b"[1, 2, 3]",
-    "TensorRT's layer times": json.dumps([{"count": 10}, {"name": "conv1", "averageMs": 0.1}]).encode(),
     "a protobuf": b"\x0a\x90\x01\x12\x05hosts" * 100,
 }
 DATABASE = b"SQLite format 3\0" + bytes(4096)

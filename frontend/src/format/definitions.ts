@@ -224,10 +224,10 @@ export const SLICES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     "tensor_core": "A Tensor Core kernel runs on the GPU.",
     "other_kernels": "Another kernel runs and no Tensor Core kernel does.",
     "memory": "A copy or set runs on the GPU and no kernel does.",
-    "dataloader": "The GPU is idle and the training thread waits in the DataLoader.",
-    "io": "The CPU reads or writes files and none of the above applies. PyTorch traces do not record it.",
+    "dataloader": "The GPU is idle and the training thread waits for a batch (DataLoader, tf.data).",
+    "io": "The CPU reads or writes files and none of the above applies. Recordings do not show it.",
     "cpu": "An op or CUDA call runs on the CPU and none of the above applies.",
-    "other": "None of the above: Python between ops, or waiting outside PyTorch.",
+    "other": "None of the above: Python between ops, or waiting outside the framework.",
   },
   gpu_utilization: {
     "using": "At least one kernel, copy or set runs on the GPU.",

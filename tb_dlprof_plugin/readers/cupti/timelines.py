@@ -12,6 +12,7 @@ from tb_dlprof_plugin.model.timeline import (
     HostKind,
     Ints,
     PythonFrames,
+    StatedOp,
     StepMarks,
     Timeline,
     TraceNote,
@@ -168,7 +169,7 @@ class _Process:
             framework=framework_of(self._found.conventions, self._kernel_names(), self._range_texts()),
             system=recording.system,
             step_marks=steps,
-            op_types=tables.op_types,
+            stated_ops={tables.strings.add(name): StatedOp(of) for name, of in tables.op_types.items()},
             by_time=True,
         )
 
