@@ -51,7 +51,9 @@ def adopt_direct_launches(timeline: Timeline, roles: Roles, call: Ints, parent: 
         return Adopted(roles, lent, by_time)
     step = np.array([text.startswith(PROFILER_STEP) for text in strings], dtype=np.bool_)
     graph = cuda_call_column(strings, host.name[rows].tolist()) == CudaCall.GRAPH_LAUNCH
-    named = (roles.kind == CallKind.ANNOTATION) & ~step[host.name]
+    marks = timeline.step_marks
+    marked = np.isin(host.start_ns, marks.start_ns) if marks is not None else np.zeros(len(host), dtype=np.bool_)
+    named = (roles.kind == CallKind.ANNOTATION) & ~step[host.name] & ~marked
     annotation = inherit(np.where(named, host.name, -1), named, parent)[rows]
     adopted = (annotation >= 0) | (roles.module[rows] > 0) | graph[host.name[rows]]
     left = rows[~adopted]
