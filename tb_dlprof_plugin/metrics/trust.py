@@ -268,8 +268,11 @@ def _kernels(view: ProfileView, selection: Selection) -> Iterator[TrustReason]:
         yield TrustReason(
             "unlinked_kernels",
             "poor" if unlinked >= UNLINKED_POOR_PERCENT else "fair",
-            f"{unlinked:.0f} % of the GPU's time belongs to no known op: tables of ops and modules lack it, those of "
-            "kernels do not. Record with ProfilerActivity.CPU as well, and more than one iteration.",
+            sentence(
+                f"{unlinked:.0f} % of the GPU's time belongs to no known op: tables of ops and modules lack it, those of "
+                "kernels do not",
+                remedies_for(view.profile.source).ops,
+            ),
             unlinked,
         )
     orphans = 100 * known.orphan_ns / known.total_ns

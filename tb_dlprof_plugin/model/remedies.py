@@ -9,8 +9,8 @@ from tb_dlprof_plugin.model.profile import Source
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
-    """How iterations, modules, shapes, memory, Python stacks and the time of a step without the profiler come into a
-    recording; each is the end of a sentence, "" for none."""
+    """How iterations, modules, shapes, memory, Python stacks, the time of a step without the profiler and
+    ops come into a recording; each is the end of a sentence, "" for none."""
 
     steps: str = ""
     modules: str = ""
@@ -18,16 +18,19 @@ class Remedies:
     memory: str = ""
     stacks: str = ""
     timing: str = ""
+    ops: str = ""
 
 
 _RANGES = Remedies(
     steps='push an NVTX range "iteration N" around each',
     modules="push an NVTX range around each",
+    ops="record with --trace=cuda,nvtx, and push NVTX ranges: in PyTorch by torch.autograd.profiler.emit_nvtx()",
 )
 _EMITTED = Remedies(
     steps='push a range "iteration N" around each',
     modules="record with the hook, or push a range around each module",
     shapes="pass record_shapes=True to emit_nvtx",
+    ops="record more than one iteration inside torch.autograd.profiler.emit_nvtx()",
 )
 _BY_FORMAT = {
     "kineto": Remedies(
@@ -38,6 +41,7 @@ _BY_FORMAT = {
         "torch.profiler.profile(...), and record again",
         stacks="it needs with_stack=True",
         timing="record with the hook or with tb-dlprof run, which time some",
+        ops="record with ProfilerActivity.CPU as well, and more than one iteration",
     ),
     "tensorrt": Remedies(
         steps="run trtexec with --exportTimes=times.json, too, and import the files together",
