@@ -15,6 +15,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import Output, OutputFormat
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.cli.progress import Progress
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.cli.trace_files import trace_files
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
@@ -86,7 +87,7 @@ def import_traces(
         for path, profile in profiles:
             written.append(_imported(name, path, profile))
             if output is OutputFormat.text:
-                typer.echo(f"{profile.source.trace_file} -> {path}")
+                say(f"{profile.source.trace_file} -> {path}")
     if output is not OutputFormat.text:
         print_page(Imported(written), output)
     if failed:
@@ -226,4 +227,4 @@ def _known(event_file: Path | None) -> Profile | None:
 
 
 def _tell(sentence: str) -> None:
-    typer.echo(f"tb-dlprof: {sentence}", err=True)
+    say(f"tb-dlprof: {sentence}", err=True)
