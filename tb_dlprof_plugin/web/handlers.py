@@ -38,7 +38,7 @@ from tb_dlprof_plugin.web.trace_files import piece_of, run_directory, traces_in
 
 def index(runs: OpenRuns, query: q.AnyQuery) -> RunIndex:
     """The list of runs."""
-    return run_index(runs.source, runs.logdir, query.offset)
+    return run_index(runs.source, runs.logdir, query.offset, runs.kept.why_unreadable)
 
 
 def op(runs: OpenRuns, query: q.OpQuery) -> OpDetail:

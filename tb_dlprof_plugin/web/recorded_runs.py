@@ -4,6 +4,7 @@ profile."""
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, recorded_run
@@ -33,6 +34,11 @@ class RecordedRuns:
 
     def __init__(self) -> None:
         self._kept: LastUsed[RecordedRun | FailedRun] = LastUsed(_KEPT_RUNS)
+
+    def why_failed(self, key: Hashable) -> str:
+        """Why the profile of this key is none of the recorded runs; "" where it is, or was not read yet."""
+        known = self._kept.known(key)
+        return known.why if isinstance(known, FailedRun) else ""
 
     def read(self, store: ProfileStore[StoredBlob], budget_s: float = BUDGET_S) -> ReadRuns:
         """All runs that are known, and as many more as can be read in the time, at least one."""

@@ -9,20 +9,26 @@ from typing import Any, Protocol
 from tensorboard.data.provider import RunTagFilter
 
 from tb_dlprof_plugin.store.choice import StoredBlob
+from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.profile_store import BlobSource
 from tb_dlprof_plugin.store.run_ref import RunRef
 from tb_dlprof_plugin.store.tags import PLUGIN_NAME, Tag
+from tb_dlprof_plugin.web.loader_names import is_fast, unreadable_name
 
 _MAX_CYCLES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The profiles of one run, session and rank; ``header`` is what the metadata of one holds."""
+    """The profiles of one run, session and rank; ``header`` is what the metadata of one holds.
+
+    ``unreadable`` says why none of them can be read, where that is known before; else it is "".
+    """
 
     run: str
     tag: Tag
     header: bytes
+    unreadable: str = ""
 
 
 class RunSource(BlobSource[StoredBlob], Protocol):
@@ -39,7 +45,12 @@ class _ProviderBlob(StoredBlob):
     blob_key: str
 
     def read(self) -> bytes:
-        data: bytes = self.provider.read_blob(self.context, blob_key=self.blob_key)
+        try:
+            data: bytes = self.provider.read_blob(self.context, blob_key=self.blob_key)
+        except Exception as error:
+            # Each loader has errors of its own. Whatever it is, it is this run's, and the others are read on.
+            known = unreadable_name(self.ref.run) if is_fast(self.provider) else ""
+            raise ProfileError(known or f"TensorBoard's loader does not hand it out ({error}); press Refresh") from None
         return data
 
 
@@ -53,9 +64,10 @@ class DataProviderSource:
 
     def series(self) -> list[Series]:
         """What is stored; only summary metadata is read."""
+        fast = is_fast(self.provider)
         found = self.provider.list_blob_sequences(self.context, experiment_id=self.experiment, plugin_name=PLUGIN_NAME)
         return [
-            Series(run, tag, info.plugin_content)
+            Series(run, tag, info.plugin_content, unreadable_name(run) if fast else "")
             for run, tags in found.items()
             for text, info in tags.items()
             if (tag := Tag.parse(text)) is not None
