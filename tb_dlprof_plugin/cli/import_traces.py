@@ -21,12 +21,13 @@ from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
+from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
 from tb_dlprof_plugin.readers.registry import format_of
 from tb_dlprof_plugin.readers.trace_names import stem_of
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.event_file import event_files, write_profile
+from tb_dlprof_plugin.store.event_file import event_files
 from tb_dlprof_plugin.store.logdir import read_profiles
 
 
@@ -125,7 +126,7 @@ def _make_run(
         return False, []
     try:
         for profile in _as_cycles(profiles, known):
-            written.append((write_profile(folder, profile), profile))
+            written.append((write_run(folder, profile), profile))
         for old in before:
             old.unlink()
     except OSError as error:

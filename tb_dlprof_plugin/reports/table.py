@@ -110,9 +110,10 @@ def csv_cells(row: tuple[Cell, ...]) -> list[str]:
 
 
 def csv_text(cell: object) -> str:
-    """A cell as text, on one line.
+    """A cell as text.
 
-    CSV has no escapes of its own: control characters are written as `visible` writes them; JSON has the exact names.
+    CSV has no escapes of its own: control characters are written as `visible` writes them, but for line ends, which CSV
+    puts into quotes. JSON has the exact names.
     """
     if cell is None:
         return ""
@@ -120,7 +121,8 @@ def csv_text(cell: object) -> str:
         return f"{cell:.2f}"
     if not isinstance(cell, (str, list)):
         return str(cell)
-    text = visible("; ".join(str(one) for one in cell) if isinstance(cell, list) else cell)
+    text = "; ".join(str(one) for one in cell) if isinstance(cell, list) else cell
+    text = "\n".join(map(visible, text.split("\n")))
     # Names come from the traced program (untrusted): a spreadsheet must not read one as a formula.
     return f"'{text}" if text.startswith(_FORMULA) else text
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from tb_dlprof_plugin.metrics.key_node import KeyNodeError
 from tb_dlprof_plugin.pages.compare import CompareInput
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
-from tb_dlprof_plugin.reports.page import ReportPage
 from tb_dlprof_plugin.store.choice import NoSuchProfile, StoredBlob
 from tb_dlprof_plugin.store.codec import ProfileError
 from tb_dlprof_plugin.store.last_used import LastUsed
@@ -24,27 +22,25 @@ _MOST_ITERATIONS = 2_000
 _KEPT_FAILURES = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class KeptReport:
-    """A report, whose rest is asked for piece by piece where it is long."""
-
-    view: ProfileView
-    selection: Selection
-    page: ReportPage
-
-
 class Kept:
     """What is kept between requests."""
 
     def __init__(self) -> None:
         self.views = KeptViews()
         self.recorded = RecordedRuns()
-        self.report: KeptReport | None = None
         self._unreadable: LastUsed[str] = LastUsed(_KEPT_FAILURES)
+        self._noted = 0
+
+    @property
+    def failures(self) -> int:
+        """How often reading a profile failed so far."""
+        return self._noted + self.recorded.failures
 
     def note_unreadable(self, blob: StoredBlob, why: str) -> None:
         """Remembers that a profile could not be read."""
-        self._unreadable.keep(blob.key, why)
+        if self._unreadable.known(blob.key) != why:
+            self._unreadable.keep(blob.key, why)
+            self._noted += 1
 
     def why_unreadable(self, key: Hashable) -> str:
         """Why the profile of this key could not be read when it was asked for; else ""."""

@@ -27,6 +27,7 @@ class Route:
         handler: a function of `web.handlers`, ``(runs, query) -> page``, for what takes more than `page` does.
         in_file: when an exported file asks it: "first"; "later", with what other answers offer to choose; or "never":
             its answer leads to what a file does not have, or depends on what is typed.
+        reads_disk: whether the answer depends on files besides the profiles, so that it is never kept.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Route:
     query: str = "RangeQuery"
     handler: str = ""
     in_file: Literal["first", "later", "never"] = "first"
+    reads_disk: bool = False
 
     def load_page(self) -> Callable[..., Any]:
         """The function that `page` names."""
@@ -149,6 +151,7 @@ _ALL = (
         query="ProfileQuery",
         handler="trace_links_of",
         in_file="never",
+        reads_disk=True,
     ),
     Route(
         "trace",
@@ -156,6 +159,7 @@ _ALL = (
         query="TraceQuery",
         handler="trace",
         in_file="never",
+        reads_disk=True,
     ),
 )
 

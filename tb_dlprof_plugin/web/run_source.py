@@ -43,10 +43,17 @@ class _ProviderBlob(StoredBlob):
     provider: Any
     context: Any
     blob_key: str
+    summary_key: str | None
 
     def read(self) -> bytes:
+        return self._read(self.blob_key)
+
+    def read_summary(self) -> bytes | None:
+        return None if self.summary_key is None else self._read(self.summary_key)
+
+    def _read(self, blob_key: str) -> bytes:
         try:
-            data: bytes = self.provider.read_blob(self.context, blob_key=self.blob_key)
+            data: bytes = self.provider.read_blob(self.context, blob_key=blob_key)
         except Exception as error:
             # Each loader has errors of its own. Whatever it is, it is this run's, and the others are read on.
             known = unreadable_name(self.ref.run) if is_fast(self.provider) else ""
@@ -56,7 +63,7 @@ class _ProviderBlob(StoredBlob):
 
 @dataclass(frozen=True, slots=True)
 class DataProviderSource:
-    """The profiles that TensorBoard has loaded of an experiment, for one request and its context."""
+    """The profiles that TensorBoard has loaded of an experiment, asked for each time."""
 
     provider: Any
     context: Any
@@ -80,16 +87,20 @@ class DataProviderSource:
             self.context, experiment_id=self.experiment, plugin_name=PLUGIN_NAME, downsample=_MAX_CYCLES, **wanted
         )
         return [
-            _ProviderBlob(
-                RunRef(run, tag.session, tag.rank, int(datum.step)),
-                (datum.values[0].blob_key, datum.wall_time),
-                self.provider,
-                self.context,
-                datum.values[0].blob_key,
-            )
+            self._blob(run, tag, datum, summaries.get((datum.step, datum.wall_time)))
             for run, tags in data.items()
             for text, values in tags.items()
             if (tag := Tag.parse(text)) is not None
+            for summaries in (_keys(tags.get(tag.of_summaries, ())),)
             for datum in values
             if datum.values
         ]
+
+    def _blob(self, run: str, tag: Tag, datum: Any, summary_key: str | None) -> StoredBlob:
+        ref, blob_key = RunRef(run, tag.session, tag.rank, int(datum.step)), datum.values[0].blob_key
+        return _ProviderBlob(ref, (blob_key, datum.wall_time), self.provider, self.context, blob_key, summary_key)
+
+
+def _keys(values: Iterable[Any]) -> dict[tuple[int, float], str]:
+    """Keys of blobs by the step and the time of their event: a profile that is recorded again has other ones."""
+    return {(datum.step, datum.wall_time): datum.values[0].blob_key for datum in values if datum.values}
