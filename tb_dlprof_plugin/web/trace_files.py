@@ -18,8 +18,8 @@ from tb_dlprof_plugin.web.errors import RequestError
 
 PIECE_BYTES = 1_000_000
 _FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""The file may have been replaced since it was listed: by a link, which is not followed, or by a pipe, whose opening would
-wait for a writer."""
+"""The file may have been replaced since it was listed: by a link, which is not followed, or by a pipe, which a reader
+would wait for."""
 _MOST_FILES = 1_000
 """Most traces of a run: their names must fit into a response of 1 MB."""
 
