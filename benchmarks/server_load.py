@@ -6,8 +6,9 @@ connection a request. Measured are, in this order:
 
 - *complete*: the time from the first request for the table of runs until it holds all of them, on a server that has
   loaded them;
-- *pages*: all clients on our pages: tables of all runs, and pages of single ones, while a run is added every second, at
-  first when none of them was asked before, then when most of them were;
+- *first*: the time for every page of 24 runs, none of which was asked before;
+- *pages*: all clients on our pages: tables of all runs, and pages of single ones, mostly of these 24, while a run is
+  added every second;
 - *scalars*: all clients on TensorBoard's scalars, with our data loaded; and again in a TensorBoard without the plugin;
 - *one on scalars*: a client on scalars while all the others are on our pages, and while they are on scalars without the
   plugin.
@@ -32,6 +33,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +51,8 @@ from tb_dlprof_plugin.store.logdir import read_profiles
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ("overview", "ops", "op_types", "kernels", "modules", "launches", "tensor_cores", "advice", "trust")
 TABLES = ("many_runs", "by_model", "sweep", "runs")
+POPULAR = range(24)
+"""Runs that many look at, each another recording."""
 POINTS = 200
 """Of the curve of each run."""
 TAGS = "/data/plugin/scalars/tags"
@@ -179,6 +183,15 @@ def time_to_complete(server: Server) -> tuple[float, int, int]:
             return time.perf_counter() - began, table["total"], answers
 
 
+def time_of_first_answers(server: Server, names: list[str]) -> float:
+    """Seconds for all pages of the runs that many look at, asked by four clients for the first time."""
+    began = time.perf_counter()
+    with ThreadPoolExecutor(4) as pool:
+        paths = [f"/data/plugin/tb_dlprof/{page}?run={quote(names[at])}" for at in POPULAR for page in PAGES]
+        list(pool.map(server.get, paths))
+    return time.perf_counter() - began
+
+
 def our_pages(names: list[str]) -> Ask:
     """Half tables of all runs, half pages of one: of 24 runs that many look at, one in a hundred of any other."""
 
@@ -186,7 +199,7 @@ def our_pages(names: list[str]) -> Ask:
         if chance.random() < 0.5:
             name = chance.choice(TABLES)
             return name, f"/data/plugin/tb_dlprof/{name}"
-        run = chance.choice(names[:24]) if chance.random() < 0.99 else chance.choice(names)
+        run = chance.choice([names[at] for at in POPULAR]) if chance.random() < 0.99 else chance.choice(names)
         name = chance.choice(PAGES)
         return name, f"/data/plugin/tb_dlprof/{name}?run={quote(run)}"
 
@@ -275,8 +288,8 @@ def measure(logdir: Logdir, given: argparse.Namespace) -> None:
         print(
             f"{f'complete: {runs} runs in the table':<58}{took:.1f} s in {answers} answers; {server.resident_mb:.0f} MB"
         )
-        times = load(server, ours, seconds, logdir.add)
-        _line(f"pages: {clients} clients, none asked before", times, seconds)
+        took = time_of_first_answers(server, names)
+        print(f"{f'first: {len(POPULAR) * len(PAGES)} pages, each once':<58}{took:.1f} s", flush=True)
         times = load(server, ours, seconds, logdir.add)
         _line(f"pages: {clients} clients, a run added every second", times, seconds)
         _line("  of these tables of all runs", times, seconds, TABLES)

@@ -17,7 +17,7 @@ from tb_dlprof_plugin.store.choice import StoredBlob
 from tb_dlprof_plugin.store.last_used import LastUsed
 from tb_dlprof_plugin.web.run_source import DataProviderSource, RunSource, Series
 
-_FRESH_S = 1.0
+_FRESH_S = 2.0
 """How old a listing may be: TensorBoard itself looks for new data every five seconds by default."""
 _LOCAL = ("GrpcDataProvider", "MultiplexerDataProvider")
 """TensorBoard's own loaders, which answer everybody alike."""

@@ -91,7 +91,9 @@ class _Provider:
             value = type("Reference", (), {"blob_key": run})
             return type("Datum", (), {"step": 0, "wall_time": 1.0, "values": [value]})
 
-        summaries = lambda run: {} if self.summary is None else {f"{_TAG}/summary": [datum(f"{run} summary")]}
+        def summaries(run: str) -> Any:
+            return {} if self.summary is None else {f"{_TAG}/summary": [datum(f"{run} summary")]}
+
         return {run: {_TAG: [datum(run)], **summaries(run)} for run in ("b", "a", "c")}
 
     def read_blob(self, _: Any, blob_key: str) -> bytes:
