@@ -1,4 +1,4 @@
-"""Answer times of TensorBoard with many clients on our pages while runs are added, beside its own scalars.
+"""Answer times of TensorBoard with many clients on our pages while runs are added, and of its own scalars.
 
 A real TensorBoard reads a logdir of many runs, each a recorded one of demo/recorded under another name and with a curve
 of scalars. Clients ask over HTTP, each for the next thing as soon as the last is there, as browsers ask: with gzip, one
@@ -308,7 +308,7 @@ def measure(logdir: Logdir, given: argparse.Namespace) -> None:
         _line("one on scalars, the others on scalars", beside_scalars[:1], seconds)
     print(f"scalars with the plugin to without (p50): {percentile(with_plugin, 50) / percentile(without, 50):.2f}")
     shared = percentile(beside_ours[:1], 50) / percentile(beside_scalars[:1], 50)
-    print(f"one on scalars beside our pages to beside scalars without the plugin (p50): {shared:.2f}")
+    print(f"one on scalars, the others on our pages, to the others on scalars without the plugin (p50): {shared:.2f}")
 
 
 if __name__ == "__main__":

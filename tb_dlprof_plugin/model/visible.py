@@ -1,6 +1,6 @@
 """Text from outside as visible characters: what would steer a terminal, or reorder a line, is written as an escape.
 
-Names of ops, kernels, models, runs and GPUs come from the program that was traced, and paths from whoever made them. A
+Names of ops, kernels, models, runs and GPUs come from the program that was traced, and paths from other people. A
 terminal acts on some of their characters, and shows others as if they were not there.
 """
 

@@ -1,4 +1,4 @@
-"""Stores what tables of many runs show of one beside its profile, so that such a table opens no profile.
+"""Stores what tables of many runs show of one with its profile, so that such a table opens no profile.
 
 A summary holds what this very code computed: another version, which may compute better, opens the profile.
 """

@@ -30,7 +30,7 @@ class StoredBlob(ABC):
         """The bytes, as `codec.encode` made them."""
 
     def read_summary(self) -> bytes | None:
-        """What is stored beside it for tables of many runs, as `pages.stored_summary` made it; None without one."""
+        """What is stored with it for tables of many runs, as `pages.stored_summary` made it; None without one."""
         return None
 
 

@@ -54,7 +54,7 @@ class EventBlob(StoredBlob):
 def write_profile(directory: str | os.PathLike[str], profile: Profile, summary: bytes | None = None) -> Path:
     """Writes one event file into ``directory`` (made if missing) and returns its path.
 
-    ``summary`` is stored beside the profile (`StoredBlob.read_summary`).
+    ``summary`` is stored with the profile (`StoredBlob.read_summary`).
 
     The name sorts after older event files of the directory, to the nanosecond: TensorBoard's Python loader polls only
     the last, and its Rust loader drops the cycles before one that a later name holds with a lower number.

@@ -47,7 +47,7 @@ class KeptAnswers:
         """The answer to a question from ``offset`` of its table on.
 
         ``content`` names what it is made of: with other profiles it is another answer. One that is not complete yet is
-        not kept. ``of_table``: whether it is made of the figures of all runs, which are stored beside the profiles.
+        not kept. ``of_table``: whether it is made of the figures of all runs, which are stored with the profiles.
 
         Raises:
             RequestError: as ``make`` does.

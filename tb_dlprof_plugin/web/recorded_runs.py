@@ -1,6 +1,6 @@
 """The figures of all runs of a TensorBoard, read in steps and kept.
 
-They are in the summaries beside the profiles; a profile without one of this version is opened.
+They are in the summaries next to the profiles; a profile without one of this version is opened.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Summaries beside profiles: what they give back, and when the profile is asked instead."""
+"""Summaries next to profiles: what they give back, and when the profile is asked instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that are kept: each is made once, whoever asks, and all together weigh no more than they may."""
+"""Values that are kept: each is made once for all who ask, and all together weigh no more than they may."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that are kept: made once for all who ask, anew where the profiles are others, not kept where partial."""
+"""Answers that are kept: made once for all who ask, again where the profiles are others, not kept where partial."""
 
 from __future__ import annotations
 
