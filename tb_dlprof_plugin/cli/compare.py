@@ -203,7 +203,7 @@ def _print_promises(promises: KeptPromises, limit: int) -> None:
             "",
             f"Advised for the base: {row.title}",
             f"  Changed: {row.change}. Predicted saving: {signed_duration(row.expected_ns)} a step, "
-            f"{interval(signed_duration(row.low_ns), signed_duration(row.high_ns))}.",
+            f"{interval(row.low_ns, row.high_ns, lambda ns: signed_duration(round(ns)))}.",
             f"  {row.text}",
         )
 

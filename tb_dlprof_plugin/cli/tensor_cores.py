@@ -77,7 +77,7 @@ def _print_reasons(page: TensorCoresPage, sums: Sums) -> None:
         saving = page.saving
         say(
             f"Estimated saving a step: {time(saving.expected_ns)} ({percent(saving.percent)}), "
-            f"{interval(time(saving.low_ns), time(saving.high_ns))}. {saving.derivation}",
+            f"{interval(saving.low_ns, saving.high_ns, lambda ns: time(round(ns)))}. {saving.derivation}",
             "",
         )
     if page.ineligible:

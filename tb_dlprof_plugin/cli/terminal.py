@@ -48,6 +48,13 @@ def write_csv(table: str) -> None:
     sys.stdout.write(encodable(table, sys.stdout))
 
 
+def write_bytes(data: bytes) -> None:
+    """Write a file's content: a format that is no text, or CSV and JSON that `reports.table` made."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
 def shown(line: str, stream: TextIO) -> str:
     """A line as the stream can show it."""
     return encodable(visible(line), stream)
