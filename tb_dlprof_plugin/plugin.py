@@ -64,7 +64,7 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         @wrappers.Request.application
         def serve(request: wrappers.Request) -> wrappers.Response:
             from tb_dlprof_plugin.web.errors import RequestError
-            from tb_dlprof_plugin.web.queries import read_query
+            from tb_dlprof_plugin.web.queries import read_query, runs_of
             from tb_dlprof_plugin.web.respond import (
                 encode_page,
                 respond,
@@ -77,7 +77,7 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
                 return respond_error(request, 405, "Only GET is answered.")
             try:
                 query = read_query(route.load_query(), request.args)
-                answers, listing = self._ready(), self._listing(request)
+                answers, listing = self._ready(), self._listing(request, runs_of(query) or ())
                 if not route.reads_disk:
                     return respond_answer(request, answers.packed(route, query, listing))
                 answer = answers.answer(route, query, listing)
@@ -102,7 +102,7 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
                 self._answers = Answers(self._logdir)
             return self._answers
 
-    def _listing(self, request: wrappers.Request) -> Listing:
+    def _listing(self, request: wrappers.Request, runs: tuple[str, ...]) -> Listing:
         from tensorboard import plugin_util
 
         from tb_dlprof_plugin.web.listings import Listings
@@ -111,7 +111,7 @@ class DlprofPlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             if self._listings is None:
                 self._listings = Listings(self._data_provider)
         context, experiment = plugin_util.context(request.environ), plugin_util.experiment_id(request.environ)
-        return self._listings.of(context, experiment)
+        return self._listings.of(context, experiment, runs)
 
     def _static(self, route: str) -> Callable[..., Any]:
         # Names of chunks carry a hash of their content; the entry's does not.

@@ -40,6 +40,10 @@ class Listing:
         names = self._by_run if runs is None else [run for run in self._by_run if run in runs]
         return [blob for run in names for blob in self._by_run[run]]
 
+    def holds(self, runs: Collection[str]) -> bool:
+        """Whether all of these runs have profiles."""
+        return all(run in self._by_run for run in runs)
+
     def series(self) -> Iterable[Series]:
         """What is stored, as metadata says."""
         with self._lock:
@@ -71,8 +75,8 @@ class Listings:
         self._provider = provider
         self._kept: LastUsed[Listing] = LastUsed(_EXPERIMENTS)
 
-    def of(self, context: Any, experiment: str) -> Listing:
-        """The listing of an experiment, at most `_FRESH_S` old.
+    def of(self, context: Any, experiment: str, runs: Collection[str] = ()) -> Listing:
+        """The listing of an experiment, at most `_FRESH_S` old; a new one where one of ``runs`` is not in it.
 
         Of a data provider that is not TensorBoard's own it is made for each request: it may answer by who asks.
         """
@@ -83,7 +87,7 @@ class Listings:
         if type(self._provider).__name__ not in _LOCAL:
             return make()
         known = self._kept.known(experiment)
-        if known is not None and time.monotonic() - known.made_s < _FRESH_S:
+        if known is not None and time.monotonic() - known.made_s < _FRESH_S and known.holds(runs):
             return known
         # Each refresh has a key of its own, so that all who find the same listing too old wait for one new one.
         fresh = self._kept.get((experiment, known and known.made_s), make, is_kept=lambda _: False)

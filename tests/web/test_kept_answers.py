@@ -107,6 +107,9 @@ class TestListings:
         assert first.content() != second.content()
         assert first.content(["a"]) != second.content(["a"])
         assert listings.of(None, "another") is not second
+        assert listings.of(None, "e", ("a", "b")) is second
+        # A run that is not there may have come since.
+        assert listings.of(None, "e", ("new",)) is not second
 
     def test_a_provider_that_may_answer_by_who_asks_is_asked_each_time(self) -> None:
         provider = _provider("SomebodysProvider")
