@@ -37,7 +37,8 @@ def memory(page: MemoryPage, limit: Limit = 15) -> None:
     """
     say(f"{page.headline}", "")
     if page.figures is None:
-        say(page.how_to_record)
+        if page.how_to_record:
+            say(page.how_to_record)
         return
     say(text_of(page.peak_parts), "")
     _print_figures(page)

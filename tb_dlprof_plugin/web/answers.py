@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 
 from tb_dlprof_plugin.web.kept_answers import KeptAnswers
@@ -47,7 +49,8 @@ class Answers:
             return page
 
         runs = runs_of(query)
+        period = int(time.monotonic() // route.kept_s) if route.kept_s else 0
         # The list of runs says which ones could not be read.
-        content = (listing.content(runs), None if runs is not None else self._kept.failures)
+        content = (listing.content(runs), None if runs is not None else self._kept.failures, period)
         question = (route.name, msgspec.structs.replace(query, offset=0))
         return self._answers.get(question, content, query.offset, make, of_table=runs is None)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable
+import os
+import shlex
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tb_dlprof_plugin.model.natural_order import natural_order
 from tb_dlprof_plugin.pages.run_index import RunEntry, RunIndex
+from tb_dlprof_plugin.readers.log_directory import sessions_below
 from tb_dlprof_plugin.store.header import parse_header
 from tb_dlprof_plugin.version import __version__
 from tb_dlprof_plugin.web.run_source import RunSource, Series
@@ -41,6 +45,7 @@ def run_index(
         _Held(sorted(of_cycle), one.unreadable or (failed(of_cycle[max(of_cycle)]) if of_cycle else ""))
         for one, of_cycle in zip(read, keys, strict=True)
     ]
+    command = _import_command(logdir, places) if offset == 0 else ""
     return RunIndex(
         plugin_version=__version__,
         logdir=logdir,
@@ -48,7 +53,20 @@ def run_index(
         offset=offset,
         total=len(found),
         revision=_revision(read, held) if offset == 0 else "",
+        import_command=command,
     )
+
+
+def _import_command(logdir: str, runs: Iterable[str]) -> str:
+    """The command that imports what TensorFlow's and JAX' profilers wrote into the log directory; "" where all of it is
+    imported, and for one that is no local directory."""
+    if not logdir or not os.path.isdir(logdir):
+        return ""
+    imported = {run.rpartition("/")[2] for run in runs}
+    if all(session in imported for session in sessions_below(Path(logdir))):
+        return ""
+    path = shlex.quote(logdir)
+    return f"tb-dlprof import {path} --logdir {path}"
 
 
 @dataclass(frozen=True, slots=True)

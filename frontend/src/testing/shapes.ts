@@ -180,6 +180,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       offset: 0,
       total: 0,
       revision: "",
+      import_command: "",
     },
     parts: {
       runs: "RunEntry",
@@ -773,6 +774,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       has_gpu: false,
       model: "",
       from_stacks: false,
+      remedy: "",
       rows: [],
       outside: [],
       total_rows: 0,
@@ -2130,6 +2132,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     blank: {
       headline: "",
       different_models: false,
+      across_frameworks: false,
       explanation: [],
       basis: "cpu",
       base_ms: 0,
