@@ -16,18 +16,20 @@ from tb_dlprof_plugin.cli.import_summary import folder_summary
 from tb_dlprof_plugin.cli.options import Output, OutputFormat
 from tb_dlprof_plugin.cli.printing import print_page
 from tb_dlprof_plugin.cli.progress import Progress
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.cli.trace_files import trace_files
 from tb_dlprof_plugin.interop.torch_tb_profiler.file_names import copy_name
 from tb_dlprof_plugin.interop.torch_tb_profiler.trace_copy import write_tab_copy
 from tb_dlprof_plugin.model.profile import Profile
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
+from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.kineto import trace_format as kineto
 from tb_dlprof_plugin.readers.options import Markers, ReadOptions
 from tb_dlprof_plugin.readers.registry import FORMATS, format_of, recording_of
 from tb_dlprof_plugin.readers.trace_names import stem_of
 from tb_dlprof_plugin.store.codec import ProfileError
-from tb_dlprof_plugin.store.event_file import event_files, write_profile
+from tb_dlprof_plugin.store.event_file import event_files
 from tb_dlprof_plugin.store.logdir import read_profiles
 
 
@@ -94,12 +96,12 @@ def import_traces(
         for path, profile in profiles:
             written.append(_imported(name, path, profile))
             if output is OutputFormat.text:
-                typer.echo(f"{profile.source.trace_file} -> {path}")
+                say(f"{profile.source.trace_file} -> {path}")
     if output is not OutputFormat.text:
         print_page(Imported(written), output)
     elif any(path.is_dir() for path in traces):
         for line in folder_summary(traces, files, [one.format for one in written], reading.failures):
-            typer.echo(line, err=True)
+            say(line, err=True)
     if failed:
         raise typer.Exit(2)
 
@@ -146,7 +148,7 @@ def _make_run(
         return False, []
     try:
         for profile in _as_cycles(profiles, reading.known):
-            written.append((write_profile(folder, profile), profile))
+            written.append((write_run(folder, profile), profile))
         for old in before:
             old.unlink()
     except OSError as error:
@@ -264,4 +266,4 @@ def _known(event_file: Path | None) -> Profile | None:
 
 
 def _tell(sentence: str) -> None:
-    typer.echo(f"tb-dlprof: {sentence}", err=True)
+    say(f"tb-dlprof: {sentence}", err=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import typer
-
 from tb_dlprof_plugin.analysis import analyze_trace
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.progress import Progress
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.metrics.key_node import with_key_node
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.readers import registry
@@ -118,7 +117,7 @@ def _name_sessions(source: Path, shown: str, sessions: list[str]) -> None:
     more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
     listed = ", ".join(others[:_MOST_NAMED]) + more
     which = f"the newest one, {shown}, is shown" if shown == sessions[0] else f"{shown} is shown"
-    typer.echo(
+    say(
         f"tb-dlprof: {source} holds {len(sessions)} sessions (starts of a training); {which}. "
         f"--session NAME picks another: {listed}.",
         err=True,

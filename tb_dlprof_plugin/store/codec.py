@@ -37,6 +37,7 @@ from tb_dlprof_plugin.model.profile import (
 )
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, DdpFacts, Gpu, LossScale, RunFacts, System
 from tb_dlprof_plugin.model.shapes import InputShapes
+from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.input_codec import (
     decode_dtypes,
@@ -57,7 +58,7 @@ _OPS_FIELDS = {"shapes": "input_shapes", "dtypes": "input_dtypes"}
 """Columns of `Ops` whose fields have another name in the message."""
 
 
-class ProfileError(Exception):
+class ProfileError(VisibleMessage):
     """A stored profile that cannot be read; the message says why and what to do; the caller adds the run."""
 
 

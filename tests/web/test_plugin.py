@@ -199,6 +199,7 @@ def test_a_damaged_run_does_not_stop_the_others(server) -> None:
 def test_only_get_is_answered(server, method: str) -> None:
     status, body = server.request("/data/plugin/tb_dlprof/runs", method)
     assert (status, json.loads(body)) == (405, {"error": "Only GET is answered."})
+    assert server.request("/data/plugin/tb_dlprof/index.js", method) == (405, b"Only GET is answered.")
 
 
 @pytest.mark.parametrize(

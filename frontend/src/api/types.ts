@@ -70,7 +70,8 @@ export type Verdict = "yes" | "no" | "unknown";
 /**
  * One (run, session, rank); `cycles` are ascending. Unknown facts are None.
  *
- * `recorded_iteration_ns` is the mean recorded step, the profiler's time included.
+ * `recorded_iteration_ns` is the mean recorded step, the profiler's time included. `unreadable` says why its last
+ * profile cannot be read, where that is known; a page that is not told which run to show takes another.
  */
 export interface RunEntry {
   run: string;
@@ -83,6 +84,7 @@ export interface RunEntry {
   created_unix_ns: number | null;
   iterations: number | null;
   recorded_iteration_ns: number | null;
+  unreadable: string;
 }
 
 /**

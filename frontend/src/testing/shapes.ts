@@ -167,6 +167,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       created_unix_ns: null,
       iterations: null,
       recorded_iteration_ns: null,
+      unreadable: "",
     },
     parts: {
     },

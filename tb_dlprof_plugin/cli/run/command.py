@@ -16,11 +16,12 @@ import typer
 from tb_dlprof_plugin.capture.launcher.protocol import RunRequest
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.report import BaseName, FormatNames, check_base_name, format_names, report_names
-from tb_dlprof_plugin.cli.run.messages import Level
 from tb_dlprof_plugin.cli.run.output_dir import choose_output_directory
 from tb_dlprof_plugin.cli.run.script import ScriptError, command_line, end_like
 from tb_dlprof_plugin.cli.run.session import RunSession
 from tb_dlprof_plugin.cli.run.under_nsys import NsysRun
+from tb_dlprof_plugin.cli.run.verbosity import Level
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.reports.files import BASE_NAME
 from tb_dlprof_plugin.version import __version__
 
@@ -52,7 +53,7 @@ class Verbosity(str, Enum):
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(__version__)
+        say(__version__)
         raise typer.Exit
 
 

@@ -15,14 +15,15 @@ from pathlib import Path
 
 from tb_dlprof_plugin.analysis import analyze_ranks
 from tb_dlprof_plugin.cli.errors import refuse
-from tb_dlprof_plugin.cli.run.messages import Level, tell
 from tb_dlprof_plugin.cli.run.output_dir import OutputDirectory
 from tb_dlprof_plugin.cli.run.results import Written, read_written, remove_old
 from tb_dlprof_plugin.cli.run.summary import print_details, print_summary, print_totals, print_where
+from tb_dlprof_plugin.cli.run.verbosity import Level
+from tb_dlprof_plugin.cli.terminal import tell
+from tb_dlprof_plugin.pages.stored_summary import write_run
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.nsys.report_file import REPORT_ENDINGS, find_nsys
 from tb_dlprof_plugin.readers.options import Markers, ReadOptions
-from tb_dlprof_plugin.store.event_file import write_profile
 
 _TRACED = "cuda,nvtx,cudnn,cublas"
 _PYTORCH = "autograd-shapes-nvtx"
@@ -94,7 +95,7 @@ class NsysRun:
         options = ReadOptions(Markers.NONE if self.simple else Markers.AUTO)
         try:
             for profile in analyze_ranks(report, session=self._report.name, options=options):
-                write_profile(self.output.directory, profile)
+                write_run(self.output.directory, profile)
         except (TraceError, OSError) as error:
             tell(f"tb-dlprof: {error}")
             return []
