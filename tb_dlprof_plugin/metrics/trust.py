@@ -269,8 +269,8 @@ def _kernels(view: ProfileView, selection: Selection) -> Iterator[TrustReason]:
             "unlinked_kernels",
             "poor" if unlinked >= UNLINKED_POOR_PERCENT else "fair",
             sentence(
-                f"{unlinked:.0f} % of the GPU's time belongs to no known op: tables of ops and modules lack it, those of "
-                "kernels do not",
+                f"{unlinked:.0f} % of the GPU's time belongs to no known op: tables of ops and modules lack it, "
+                "those of kernels do not",
                 remedies_for(view.profile.source).ops,
             ),
             unlinked,
