@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
-from tb_dlprof_plugin.analysis.call_tree import depths
 from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
 from tb_dlprof_plugin.analysis.completion import completion_windows
+from tb_dlprof_plugin.analysis.crossing_events import without_crossings
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
 from tb_dlprof_plugin.analysis.grouping import distinct
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
@@ -143,13 +143,12 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     Raises:
         TraceError: no op and no kernel was recorded.
     """
-    timeline = with_steps_around_closures(with_one_kind_of_module(timeline))
+    timeline, depth = without_crossings(with_steps_around_closures(with_one_kind_of_module(timeline)))
     host, device = timeline.host, timeline.device
     system = complete_system(system, timeline)
     gpu_ids = tuple(distinct(device.device).tolist())
     capability = system.compute_capability_of(gpu_ids)
 
-    depth = depths(host)
     parent = parents(depth)
     roles = assign_roles(timeline, parent)
     roles, lent_names = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent)

@@ -1,7 +1,7 @@
 """What the numbers of a profile's columns may be, declared with each column in `tb_dlprof_plugin.model.profile`.
 
-A column is `typing.Annotated` with one of these. `tb_dlprof_plugin.store.validation` compares each stored column with its
-declaration, so that no later code looks up a row that is not there.
+A column is `typing.Annotated` with one of these. `tb_dlprof_plugin.store.validation` compares each stored column with
+its declaration, so that no later code looks up a row that is not there.
 """
 
 from __future__ import annotations

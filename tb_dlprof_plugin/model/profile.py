@@ -27,6 +27,7 @@ from tb_dlprof_plugin.model.column import (
     member_of,
 )
 from tb_dlprof_plugin.model.dtypes import InputDtypes
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.shapes import InputShapes
 
@@ -343,7 +344,7 @@ class LightWindow:
         """Per launch the step of its call, as `light_step`; where its call came before the window, that in which it
         begins to run."""
         call, start_ns = self.launches.call, self.launches.start_ns
-        called_ns = np.where(call >= 0, self.calls.start_ns[np.maximum(call, 0)], start_ns)
+        called_ns = take_or(self.calls.start_ns, call, start_ns)
         return light_step(self.boundary_ns, called_ns)
 
     @classmethod

@@ -25,7 +25,7 @@ _WITHOUT_ROWS = {
     "iterations.gpu_ids", "iterations.unrecorded_categories", "calls.thread", "calls.thread_calls",
     "light_window.boundary_ns_delta",
 }  # fmt: skip
-"""Columns with a length of their own: lists next to a table, and calls by thread, whose runs must add up to the rows."""
+"""Columns with a length of their own: lists next to a table, and calls by thread, which add up to the rows."""
 _INPUTS_BY_SCHEMA = (("ops.shapes", "ops.dtypes"), ("ops.input_shapes", "ops.input_dtypes"))
 """Of schema 1, and from schema 2 on."""
 _LISTS = {"input_shapes", "input_dtypes"}

@@ -1,4 +1,4 @@
-"""Stored profiles are untrusted input: what is wrong with one is a `ProfileError` where it is read, and costs little."""
+"""Stored profiles are untrusted input: a fault in one is a `ProfileError` where it is read, and costs little."""
 
 from __future__ import annotations
 
