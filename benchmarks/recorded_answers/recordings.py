@@ -13,7 +13,7 @@ LOGDIRS = (
     "benchmarks/planted/recorded_larger",
     "benchmarks/recorded_true_steps",
 )
-TRACES = ("tests/traces", "tests/measures/recorded", "tests/readers/corpus")
+TRACES = ("tests/traces", "tests/metrics/recorded", "tests/readers/corpus")
 
 QUICK_RUNS = {
     "demo/recorded/lenet": ("fp32", "amp-fp16"),  # a light window; an AMP pair

@@ -39,7 +39,6 @@ from tb_dlprof_plugin.model.profile import (
 )
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.timeline import HostKind, Timeline
-from tb_dlprof_plugin.model.tree import parents
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 from tb_dlprof_plugin.readers.registry import read_timelines
@@ -143,13 +142,12 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     Raises:
         TraceError: no op and no kernel was recorded.
     """
-    timeline, depth = without_crossings(with_steps_around_closures(with_one_kind_of_module(timeline)))
+    timeline, depth, parent = without_crossings(with_steps_around_closures(with_one_kind_of_module(timeline)))
     host, device = timeline.host, timeline.device
     system = complete_system(system, timeline)
     gpu_ids = tuple(distinct(device.device).tolist())
     capability = system.compute_capability_of(gpu_ids)
 
-    parent = parents(depth)
     roles = assign_roles(timeline, parent)
     roles, lent_names = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent)
     call, attribution = attribute(timeline, roles.top_call)

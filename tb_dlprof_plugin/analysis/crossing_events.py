@@ -17,8 +17,8 @@ from tb_dlprof_plugin.model.tree import parents
 from tb_dlprof_plugin.names.ops import PROFILER_STEP
 
 
-def without_crossings(timeline: Timeline) -> tuple[Timeline, Ints]:
-    """The timeline with events that nest, and the depth of each host event.
+def without_crossings(timeline: Timeline) -> tuple[Timeline, Ints, Ints]:
+    """The timeline with events that nest; the depth of each host event, and the row of its parent, -1 for none.
 
     Of two events that cross, the first ends where the second begins; but a step keeps its end, and what begins in it
     ends with it. A note counts the events that were shortened. Overlapping times of the profiler's own work, which it
@@ -26,8 +26,9 @@ def without_crossings(timeline: Timeline) -> tuple[Timeline, Ints]:
     """
     host = timeline.host
     depth = depths(host)
-    if not _cross(host, depth):
-        return timeline, depth
+    parent = parents(depth)
+    if not _cross(host, parent):
+        return timeline, depth, parent
     steps = {index for index, name in enumerate(timeline.strings) if name.startswith(PROFILER_STEP)}
     duration = np.array(_nested(host, steps), dtype=np.int64) - host.start_ns
     shortened = (duration < host.duration_ns) & (host.kind != HostKind.OVERHEAD)
@@ -42,12 +43,12 @@ def without_crossings(timeline: Timeline) -> tuple[Timeline, Ints]:
                 count,
             )
         )
-    return dataclasses.replace(timeline, host=host, notes=notes), depths(host)
+    depth = depths(host)
+    return dataclasses.replace(timeline, host=host, notes=notes), depth, parents(depth)
 
 
-def _cross(host: HostEvents, depth: Ints) -> bool:
+def _cross(host: HostEvents, parent: Ints) -> bool:
     """Whether any event begins before the one in front of it under the same caller has ended."""
-    parent = parents(depth)
     order = np.argsort(parent, kind="stable")
     start, stop = host.start_ns[order], (host.start_ns + host.duration_ns)[order]
     siblings = (parent[order[1:]] == parent[order[:-1]]) & (host.thread[order[1:]] == host.thread[order[:-1]])

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.hostile_traces import faults_of
 from support.recorded_runs import PAIRS
-from support.stored_profiles import bombs, columns, full_profile, packed
+from support.stored_profiles import bombs, columns, full_profile, mutated, packed
 
 from tb_dlprof_plugin.model.column import Between, Flag, RowsOf
 from tb_dlprof_plugin.model.profile import Profile
@@ -21,6 +22,7 @@ from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.codec import ProfileError, decode, encode
 from tb_dlprof_plugin.store.event_file import read_blobs
+from tb_dlprof_plugin.store.reclassify import reclassified
 from tb_dlprof_plugin.store.validation import check_profile, columns_of, tables_of
 
 _OWN_LENGTH = {
@@ -197,3 +199,19 @@ def test_a_blob_changed_anywhere_is_read_or_refused_in_one_sentence(full: Profil
             sentences.append(str(error))
     assert len(sentences) > 100
     assert not any("\n" in sentence for sentence in sentences)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 33))])
+def test_what_is_let_in_can_be_shown(full: Profile, cpu_view: ProfileView, tmp_path: Path, seed: int) -> None:
+    source = random.Random(seed)
+    sound = [_message(full), _message(full), _message(cpu_view.profile)]
+    let_in = 0
+    for number in range(25):
+        try:
+            profile = decode(packed(mutated(source.choice(sound), source)))
+        except ProfileError:
+            continue
+        let_in += 1
+        assert list(faults_of(ProfileView(reclassified(profile)), tmp_path)) == [], f"seed {seed}, profile {number}"
+    assert let_in > 3

@@ -17,6 +17,9 @@ _LONGEST_S = 20
 """Of the processor, for all that can be asked about one trace of 150 events."""
 
 
+_WITH_STEPS = ("cuda_training", "cpu_training", "hook_amp_bf16", "torch_1_9_cpu_memory", "nccl_rank0", "data_parallel")
+
+
 def _faults(document: Any, folder: Path, with_commands: bool = True) -> list[str]:
     path = folder / "trace.json"
     path.write_text(json.dumps(document))
@@ -25,7 +28,7 @@ def _faults(document: Any, folder: Path, with_commands: bool = True) -> list[str
 
 def _campaign(seed: int, count: int, folder: Path) -> None:
     source = random.Random(seed)
-    traces = [*documents(20), *first_steps(150)]
+    traces = [*documents(20), *first_steps(150, _WITH_STEPS)]
     for number in range(count):
         document, with_commands = mutated(source.choice(traces), source), number % 10 == 0
         begin = time.process_time()
@@ -36,7 +39,7 @@ def _campaign(seed: int, count: int, folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_everything_is_shown_or_refused_of_a_mutated_trace(tmp_path: Path, seed: int) -> None:
-    _campaign(seed, 30, tmp_path)
+    _campaign(seed, 15, tmp_path)
 
 
 @pytest.mark.long
@@ -68,7 +71,7 @@ def test_a_field_that_is_not_what_it_should_be_is_as_if_absent(
 ) -> None:
     having = [number for number, one in enumerate(training_document["traceEvents"]) if key in one.get("args", {})]
     assert having
-    for value in random.Random(key).sample(VALUES, 3):
+    for value in random.Random(key).sample(VALUES, 2):
 
         def change(events: list[Event], value: Any = value) -> None:
             for number in having:

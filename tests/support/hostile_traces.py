@@ -141,10 +141,10 @@ def mutated(document: Any, source: random.Random) -> Any:
 
 
 @functools.cache
-def documents(events: int) -> list[Any]:
-    """The recorded traces that are sound JSON, each with at most so many of its events."""
+def documents(events: int, only: tuple[str, ...] = ()) -> list[Any]:
+    """Recorded traces that are sound JSON, by default all, each with at most so many of its events."""
     found = []
-    for text in sound_traces(events).values():
+    for text in sound_traces(events, only).values():
         try:
             found.append(json.loads(text))
         except ValueError:
@@ -152,9 +152,9 @@ def documents(events: int) -> list[Any]:
     return found
 
 
-def first_steps(events: int) -> Iterator[Any]:
-    """The recorded traces with their first events instead of some of all: whole steps, where there are short ones."""
-    for document in documents(10**9):
+def first_steps(events: int, only: tuple[str, ...] = ()) -> Iterator[Any]:
+    """Recorded traces, by default all, with their first events instead of some of all: whole steps of short ones."""
+    for document in documents(10**9, only):
         kept = document["traceEvents"] if isinstance(document, dict) else document
         kept = sorted((one for one in kept if "ts" in one), key=lambda one: float(one["ts"]))[:events]
         yield document | {"traceEvents": kept} if isinstance(document, dict) else kept
@@ -165,7 +165,7 @@ def sound_view() -> ProfileView:
     """The view of a sound trace, to compare with."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sound.json"
-        path.write_bytes(sound_traces(400)["cuda_training"])
+        path.write_bytes(sound_traces(400, ("cuda_training",))["cuda_training"])
         profile = check(path)
     assert isinstance(profile, Profile)
     return ProfileView(profile)
@@ -204,6 +204,11 @@ def faults(path: Path, with_commands: bool = False) -> Iterator[str]:
     except Exception as error:
         yield f"reading: {_where(error)}"
         return
+    yield from faults_of(view, path, with_commands)
+
+
+def faults_of(view: ProfileView, path: Path, with_commands: bool = False) -> Iterator[str]:
+    """What is wrong with all that is shown of a view; ``path`` is a file that is there."""
     logged: list[str] = []
     with _logged(logged):
         asked = list(questions(view, path, with_commands))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gzip
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,6 +66,43 @@ def columns(message: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
             continue
         elif kind.cpp_type != kind.CPPTYPE_STRING:
             yield inner, message, kind
+
+
+_NUMBERS = (0, 1, 2, 3, 5, 7, 2**7, 2**20, 2**31 - 1, 2**31, 2**32 - 1, 2**52, 2**62 - 1, 2**63 - 1)
+
+
+def mutated(profile: Any, source: random.Random) -> Any:
+    """A copy of a message with a few numbers of its tables and facts changed, most of them within what they may be."""
+    message = pb.Profile.FromString(profile.SerializeToString())
+    tables = [(table, kind) for _, table, kind in columns(message) if len(getattr(table, kind.name))]
+    for _ in range(source.choice((1, 1, 2, 4))):
+        if source.random() < 0.25:
+            _change_fact(source.choice((message.facts, message.system, message.source)), source)
+            continue
+        table, kind = source.choice(tables)
+        column = getattr(table, kind.name)
+        at = source.randrange(len(column))
+        other = column[source.randrange(len(column))]
+        # A type that is too narrow for a number refuses it.
+        with contextlib.suppress(ValueError):
+            column[at] = source.choice((other, other, column[at] + 1, -column[at], source.choice(_NUMBERS)))
+    return message
+
+
+def _change_fact(message: Any, source: random.Random) -> None:
+    kind = source.choice(list(message.DESCRIPTOR.fields))
+    if kind.message_type is not None or source.random() < 0.2:
+        message.ClearField(kind.name)
+        return
+    floats = (0.0, -1.0, 1e300, float("nan"), float("inf"), 0.5)
+    values = {kind.CPPTYPE_STRING: ("", "x", "aten::mm", "NVIDIA A100-SXM4-80GB"), kind.CPPTYPE_DOUBLE: floats,
+              kind.CPPTYPE_BOOL: (True, False)}.get(kind.cpp_type, _NUMBERS)  # fmt: skip
+    value = source.choice(values)
+    with contextlib.suppress(ValueError):
+        if isinstance(getattr(message, kind.name), (int, float, str, bool)):
+            setattr(message, kind.name, value)
+        else:
+            getattr(message, kind.name)[:] = [value] * source.choice((1, 3))
 
 
 def packed(message: Any) -> bytes:
