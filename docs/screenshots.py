@@ -38,6 +38,7 @@ RUN = "resnet50/amp-fp16"
 PAGES = {
     "overview": "vgg16/fp32",
     "ops": RUN,
+    "op_types": RUN,
     "modules": RUN,
     "kernels": RUN,
     "launches": "lenet/fp32",
@@ -51,6 +52,8 @@ PAGES = {
     "runs": "",
 }
 """The run that each page shows."""
+CHOSEN = {"op_types": "&p.tb_dlprof.view=icicle&p.tb_dlprof.type=conv2d"}
+"""What is chosen on a page."""
 PAIR = "p.tb_dlprof.a.run=resnet50/fp32&p.tb_dlprof.b.run=resnet50/amp-fp16"
 SETTLED = "document.querySelector('main h1') && !document.querySelector('[aria-busy=\"true\"], .skeleton, progress')"
 
@@ -106,7 +109,7 @@ def tensorboard(logdir: Path, count: int) -> Iterator[str]:
 
 def take(page: Page, address: str, name: str, theme: str) -> Path:
     """One picture of the window, as a WebP file."""
-    run = f"&p.tb_dlprof.run={PAGES[name]}" if PAGES[name] else ""
+    run = (f"&p.tb_dlprof.run={PAGES[name]}" if PAGES[name] else "") + CHOSEN.get(name, "")
     page.goto("about:blank")
     page.goto(
         f"{address}?darkMode={'true' if theme == 'dark' else 'false'}#tb_dlprof&p.tb_dlprof.page={name}{run}&{PAIR}"
@@ -118,7 +121,7 @@ def take(page: Page, address: str, name: str, theme: str) -> Path:
     frame.wait_for_function(SETTLED, timeout=60_000)
     page.wait_for_timeout(800)
     target = IMAGES / f"{name}-{theme}.webp"
-    Image.open(io.BytesIO(page.screenshot())).save(target, "WEBP", quality=82, method=6)
+    Image.open(io.BytesIO(page.screenshot())).save(target, "WEBP", quality=76, method=6)
     return target
 
 

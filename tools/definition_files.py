@@ -9,13 +9,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tb_dlprof_plugin.pages.definition import Definition
-from tb_dlprof_plugin.pages.definitions import DEFINITIONS, SLICES
+from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.overview import CATEGORIES
+from tb_dlprof_plugin.pages.shared_definitions import DEFINITIONS, SLICES
 from tb_dlprof_plugin.web.typescript import answers, reachable
 
 _TYPESCRIPT = """\
-// Generated from the structs of the pages and tb_dlprof_plugin/pages/definitions.py by `make generate`.
+// Generated from the structs of the pages and tb_dlprof_plugin/pages/shared_definitions.py by `make generate`.
 // Do not edit. One sentence for each number that a page shows: the text behind its label.
 """
 _DOCS = """\

@@ -16,6 +16,7 @@ from tb_dlprof_plugin.advice.rule import Finding, Rule
 from tb_dlprof_plugin.advice.rule_context import RuleContext
 from tb_dlprof_plugin.advice.topics import modules_by_topic
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
+from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ def all_rules() -> tuple[Implemented, ...]:
 def advise(
     view: ProfileView, selection: Selection, ranks: Sequence[ProfileView] = (), set_aside: Collection[str] = ()
 ) -> Advice:
-    """Run all rules on the selected iterations.
+    """Run all rules on the selected iterations. No saving is above the step without the profiler.
 
     Args:
         view: of the profile.
@@ -94,7 +95,19 @@ def advise(
     findings.sort(key=lambda f: _rank(f.item))
     open_savings = [(f.saving, f.group) for f in findings if f.saving is not None and f.item.rule not in set_aside]
     together = combined(context, open_savings)
-    return Advice([f.item for f in findings], statuses, together)
+    step_ns = step_estimate(view, selection).ns
+    return Advice([_within_step(f.item, step_ns) for f in findings], statuses, together)
+
+
+def _within_step(item: FindingItem, step_ns: float) -> FindingItem:
+    """The finding with a saving of at most the step: some rules look at the recorded step, which may be longer."""
+    saving = item.saving
+    if saving is None or saving.high_ns <= step_ns:
+        return item
+    low, expected, high = (min(ns, int(step_ns)) for ns in (saving.low_ns, saving.expected_ns, saving.high_ns))
+    share = saving.percent if expected == saving.expected_ns else 100.0
+    within = msgspec.structs.replace(saving, low_ns=low, expected_ns=expected, high_ns=high, percent=share)
+    return msgspec.structs.replace(item, saving=within)
 
 
 def _rank(item: FindingItem) -> tuple[bool, int, int]:

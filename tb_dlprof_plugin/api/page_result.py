@@ -15,15 +15,20 @@ from tb_dlprof_plugin.pages.common import SelectedRange
 from tb_dlprof_plugin.pages.compare import ComparePage
 from tb_dlprof_plugin.pages.launches import LaunchesPage
 from tb_dlprof_plugin.pages.memory import MemoryCurve, MemoryPage
-from tb_dlprof_plugin.pages.ops import OpDetail
 from tb_dlprof_plugin.pages.overview import Overview
 from tb_dlprof_plugin.pages.sentence import TextPart
 from tb_dlprof_plugin.pages.sweep import SweepPage
+from tb_dlprof_plugin.pages.work_detail import WorkDetail
 from tb_dlprof_plugin.reports.runs import sweep_report
 from tb_dlprof_plugin.reports.table import Report, pretty
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-_FIRST: dict[type, str] = {Overview: "iterations", LaunchesPage: "iterations", OpDetail: "kernels", SweepPage: "points"}
+_FIRST: dict[type, str] = {
+    Overview: "iterations",
+    LaunchesPage: "iterations",
+    WorkDetail: "kernels",
+    SweepPage: "points",
+}
 """The main table of a page, if it is none of the names in `_USUAL`."""
 _USUAL = ("rows", "ops", "findings")
 _BUILT: dict[tuple[type, str], Callable[[Any], Report]] = {
@@ -46,7 +51,7 @@ class Page:
     @property
     def headline(self) -> str:
         """The page's headline; for an op its name."""
-        return str(self.data.row.name if isinstance(self.data, OpDetail) else self.data.headline)
+        return str(self.data.name if isinstance(self.data, WorkDetail) else self.data.headline)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -119,9 +124,9 @@ def _places(data: Any, table: str) -> dict[str, list[str]]:
     if isinstance(data, Overview):
         return {"category_ns": [bucket.key for bucket in data.buckets]}
     if isinstance(data, LaunchesPage):
-        idle = [str(activity) for activity in data.idle_activities]
-        bars = [activity.key for activity in data.activities]
-        return {"idle_by_activity_ns": idle, "activity_ns": idle, "category_ns": bars}
+        causes = [str(cause) for cause in data.causes]
+        bars = [category.key for category in data.bar_categories]
+        return {"idle_by_cause_ns": causes, "cause_ns": causes, "category_ns": bars}
     if isinstance(data, MemoryPage):
         return {"category_bytes": [category.key for category in data.categories]}
     if isinstance(data, ComparePage):
@@ -134,7 +139,7 @@ def _counted(data: Any, table: str, shown: int) -> Sequence[str]:
     """Notes that the page has only the first rows, or means of iterations."""
     total = getattr(data, f"total_{'rows' if table in _USUAL else table}", None)
     first = f"The first {shown:,} of {total:,}." if isinstance(total, int) and total > shown else ""
-    of_bars = (isinstance(data, Overview | OpDetail) and table == "iterations") or table == "bars"
+    of_bars = (isinstance(data, Overview | WorkDetail) and table == "iterations") or table == "bars"
     bars = str(getattr(data, "bars_note", "")) if of_bars else ""
     return tuple(filter(None, (first, bars)))
 

@@ -147,7 +147,8 @@ class ReadProfile(StoredProfile):
             ValueError: there is no such op, iteration or key node; one sentence that says what there is.
         """
         from tb_dlprof_plugin.api.page_result import Page
-        from tb_dlprof_plugin.pages.ops import op_detail, op_rows
+        from tb_dlprof_plugin.pages.ops import op_rows
+        from tb_dlprof_plugin.pages.work_detail import work_detail
 
         view, selection = self._selected(key_node, iter_start, iter_stop)
         rows = op_rows(view, selection)
@@ -158,7 +159,7 @@ class ReadProfile(StoredProfile):
                 f"no op {name!r} ran in {self.name or 'the recording'}; those with most time are {longest}"
             )
         chosen = next((row for row in found if row.direction == "forward"), found[0])
-        return Page(op_detail(view, self.ref, selection, chosen.id))
+        return Page(work_detail(view, self.ref, selection, "op", chosen.id))
 
     def compare(self, candidate: ReadProfile) -> Page:
         """Compare another run with this one as the base: what made the step shorter or longer, op by op."""

@@ -112,7 +112,7 @@ def _finding(paper: _Paper, number: int, finding: FindingItem, rule: RuleLine, v
 
 
 def _between(saving: SavingItem | CombinedSaving) -> str:
-    return interval(time(saving.low_ns) if saving.low_ns else "0", time(saving.high_ns))
+    return interval(saving.low_ns, saving.high_ns, lambda ns: time(round(ns)) if ns else "0")
 
 
 def _value(reading: Reading, value: float | None) -> str:
@@ -180,7 +180,7 @@ def _forecast(choice: MixedPrecisionChoice) -> tuple[str, ...]:
         choice.label,
         f"{found.unprofiled_step_ms:.2f} ms",
         f"{found.predicted_step_ms:.2f} ms",
-        f"{interval(f'{found.low_ms:.2f}', f'{found.high_ms:.2f}')} ms",
+        f"{interval(found.low_ms, found.high_ms, '{:.2f}'.format)} ms",
         f"{found.speedup:.2f}",
         found.limit_text,
     )

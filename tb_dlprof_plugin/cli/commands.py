@@ -20,7 +20,7 @@ class Command:
         function: module below `cli` and function.
         summary: the first line of its docstring, for the list of all and the shell's completion, which import none.
         example: what follows the name at the least: RUN and OTHER are runs, RUNS a log directory, TRACE a trace file.
-        page: the route (`web.routes`) whose page it prints in all of `--format text|json|csv`.
+        page: the route (`web.routes`) whose page it prints in all of `--format text|json|csv|parquet`.
         prints: what `--format csv` prints, where that is not the page's main table: in words, or the name of a list in
             the JSON. A command with neither page nor this makes files, and has no `--format`.
         former_name: still works; the help does not list it.

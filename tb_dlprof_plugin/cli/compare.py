@@ -201,7 +201,7 @@ def _print_promises(promises: KeptPromises, limit: int) -> None:
         typer.echo(
             f"\nAdvised for the base: {row.title}\n  Changed: {row.change}. Predicted saving: "
             f"{signed_duration(row.expected_ns)} a step, "
-            f"{interval(signed_duration(row.low_ns), signed_duration(row.high_ns))}.\n  {row.text}"
+            f"{interval(row.low_ns, row.high_ns, lambda ns: signed_duration(round(ns)))}.\n  {row.text}"
         )
 
 

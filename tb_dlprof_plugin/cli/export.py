@@ -49,7 +49,10 @@ def export(
     included, as the file states.
     """
     if not html:
-        refuse("choose an output: --html NAME.html writes one HTML file")
+        refuse(
+            "choose an output: --html NAME.html writes one HTML file; for tables there is tb-dlprof report, "
+            "--formats csv,json,parquet"
+        )
     named = [source for source in sources if source.suffix.lower() in _ENDINGS]
     given = [source for source in sources if source not in named]
     if len(named) > 1:
@@ -123,7 +126,7 @@ def _report(html: Path, made: Made, answered: AnsweredRuns, left_out: dict[str, 
 
 
 def _content(answers: dict[str, int]) -> str:
-    details = {"op": "ops", "compare_op": "ops", "report": "reports", "forecast": "forecasts"}
+    details = {"work_detail": "details", "compare_op": "ops", "report": "reports", "forecast": "forecasts"}
     pages = sum(1 for route in answers if route not in details and route != "related")
     parts = [f"{answers[route]} {name}" for route, name in details.items() if route in answers]
     return ", ".join([f"{pages} page{'' if pages == 1 else 's'}", *parts])

@@ -45,7 +45,12 @@ def _figures(page: LaunchesPage, sums: Sums) -> None:
             ("Time in them per iteration", time(found.sync_ns_per_iteration)),
             *(
                 (f"Idle: {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
+                for part in page.idle_by_cause
+            ),
+            *(
+                (f"- {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
                 for part in page.idle_by_activity
+                if part.cause in ("cpu_launch", "idle")
             ),
             *(
                 (f"Gaps: {part.label}", f"{sums.time(part.value_ns)}, {percent(part.percent)}")
@@ -57,8 +62,7 @@ def _figures(page: LaunchesPage, sums: Sums) -> None:
 
 def _iterations(page: LaunchesPage, limit: int) -> None:
     _heading("Iterations, as recorded")
-    labels = {category.key: category.label for category in page.activities}
-    keys = page.idle_activities
+    labels = [part.label for part in page.idle_by_cause]
     print_table(
         (
             ("Iteration", "right"),
@@ -70,7 +74,7 @@ def _iterations(page: LaunchesPage, limit: int) -> None:
             ("CPU not needed", "right"),
             ("gaps", "right"),
             ("longest", "right"),
-            ("while idle, mostly", "left"),
+            ("idle, mostly", "left"),
         ),
         [
             (
@@ -83,7 +87,7 @@ def _iterations(page: LaunchesPage, limit: int) -> None:
                 percent(row.slack_percent),
                 str(row.gaps),
                 time(row.longest_gap_ns),
-                labels[keys[row.idle_by_activity_ns.index(max(row.idle_by_activity_ns))]] if row.idle_ns else "",
+                labels[row.idle_by_cause_ns.index(max(row.idle_by_cause_ns))] if row.idle_ns else "",
             )
             for row in page.iterations[:limit]
         ],
@@ -126,7 +130,7 @@ def _syncs(page: LaunchesPage, sums: Sums, limit: int) -> None:
 
 def _gaps(page: LaunchesPage, limit: int) -> None:
     _heading("Largest idle gaps, as recorded")
-    labels = {category.key: category.label for category in page.activities}
+    labels = {part.key: part.label for part in page.idle_by_cause}
     print_table(
         (
             ("Iteration", "right"),
@@ -134,7 +138,7 @@ def _gaps(page: LaunchesPage, limit: int) -> None:
             ("at", "right"),
             ("gap", "right"),
             ("kind", "left"),
-            ("meanwhile", "left"),
+            ("cause", "left"),
             ("ended by", "left"),
             ("op", "left"),
         ),
@@ -145,7 +149,7 @@ def _gaps(page: LaunchesPage, limit: int) -> None:
                 time(row.start_ns),
                 time(row.duration_ns),
                 row.kind,
-                labels[row.meanwhile],
+                labels[row.cause],
                 row.kernel or "(end of the iteration)",
                 row.op,
             )

@@ -14,6 +14,7 @@ from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size, duration
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
 from tb_dlprof_plugin.pages.memory_tables import MemoryGroup
+from tb_dlprof_plugin.pages.sentence import text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -37,6 +38,7 @@ def memory(page: MemoryPage, limit: Limit = 15) -> None:
     if page.figures is None:
         typer.echo(page.how_to_record)
         return
+    typer.echo(f"{text_of(page.peak_parts)}\n")
     _print_figures(page)
     if page.not_attributed:
         _print_iterations(page, limit)

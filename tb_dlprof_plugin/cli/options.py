@@ -32,11 +32,14 @@ class OutputFormat(str, Enum):
     text = "text"
     json = "json"
     csv = "csv"
+    parquet = "parquet"
 
 
 Output = Annotated[
-    OutputFormat, typer.Option("--format", help="Text for reading, JSON with all data, or CSV with the main table.")
+    OutputFormat,
+    typer.Option("--format", help="Text for reading, JSON with all data, or the main table as CSV or Parquet."),
 ]
 TableName = Annotated[
-    str | None, typer.Option("--table", metavar="NAME", help="Table for --format csv; the main one by default.")
+    str | None,
+    typer.Option("--table", metavar="NAME", help="Table for --format csv or parquet; the main one by default."),
 ]

@@ -61,7 +61,7 @@ def _print_text(page: ForecastPage, limit: int) -> None:
         [
             ("recorded", f"{page.measured_step_ms:.2f} ms", ""),
             ("without the profiler", f"{page.unprofiled_step_ms:.2f} ms", f"{page.predicted_step_ms:.2f} ms"),
-            ("interval", "", f"{interval(f'{page.low_ms:.2f}', f'{page.high_ms:.2f}')} ms"),
+            ("interval", "", f"{interval(page.low_ms, page.high_ms, '{:.2f}'.format)} ms"),
             ("kernels", f"{page.gpu_before_ms:.2f} ms", f"{page.gpu_ms:.2f} ms"),
             ("CPU", "", f"{page.cpu_ms:.2f} ms"),
             (f"casts ({page.casts})", "", f"{page.casts_ms:.2f} ms"),

@@ -16,6 +16,7 @@ from rich.text import Text
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.options import OutputFormat
 from tb_dlprof_plugin.model.formatting import duration
+from tb_dlprof_plugin.reports.parquet import MISSING, has_pyarrow
 from tb_dlprof_plugin.reports.table import Report, csv_text, pretty
 
 UNKNOWN = "unknown"
@@ -45,14 +46,39 @@ def print_page(
         text: prints the page for reading; nothing is printed without it.
         main: builds the main table, if it is not the page's first.
     """
-    if table is not None and output is not OutputFormat.csv:
-        refuse("--table chooses what --format csv prints; add --format csv, or leave out --table")
+    if table is not None and output not in (OutputFormat.csv, OutputFormat.parquet):
+        refuse("--table chooses what --format csv or parquet prints; add --format csv, or leave out --table")
+    check_output(output)
     if output is OutputFormat.json:
         print_json(page)
     elif output is OutputFormat.csv:
         print_csv(main() if main is not None and table is None else table_of(page, table))
+    elif output is OutputFormat.parquet:
+        print_parquet(main() if main is not None and table is None else table_of(page, table))
     else:
         text()
+
+
+def check_output(output: OutputFormat | None) -> None:
+    """Ends the command with one sentence where it could not print Parquet; before the work that this would be for."""
+    if output is not OutputFormat.parquet:
+        return
+    if not has_pyarrow():
+        refuse(MISSING)
+    if sys.stdout.isatty():
+        refuse("a Parquet file is no text for a terminal; send it to a file: add > NAME.parquet")
+
+
+def print_parquet(table: Report) -> None:
+    """Write the table to standard output as a Parquet file, which holds its notes."""
+    print_bytes(table.to_parquet())
+
+
+def print_bytes(data: bytes) -> None:
+    """As they are, after what was printed before."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
 
 
 def table_of(page: msgspec.Struct, name: str | None) -> Report:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated
@@ -13,10 +12,11 @@ import typer
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import open_profile
 from tb_dlprof_plugin.cli.options import Cycle, OutputFormat, Rank, Session, Source
-from tb_dlprof_plugin.cli.printing import print_json, print_table
+from tb_dlprof_plugin.cli.printing import check_output, print_bytes, print_json, print_table
 from tb_dlprof_plugin.metrics.iteration_range import by_number
 from tb_dlprof_plugin.pages.report_titles import TITLES
 from tb_dlprof_plugin.reports.files import BASE_NAME, write_reports
+from tb_dlprof_plugin.reports.parquet import MISSING, has_pyarrow
 from tb_dlprof_plugin.reports.registry import ALIASES, REPORTS, make_report
 from tb_dlprof_plugin.reports.table import FORMATS, Report, csv_cells
 
@@ -26,7 +26,9 @@ _PIPED_WIDTH = 100_000
 ReportNames = Annotated[
     str, typer.Option("--reports", help=f"Reports, separated by commas: {', '.join(REPORTS)}; or all.")
 ]
-FormatNames = Annotated[str, typer.Option("--formats", help="Formats of the files, separated by commas: csv, json.")]
+FormatNames = Annotated[
+    str, typer.Option("--formats", help=f"Formats of the files, separated by commas: {', '.join(FORMATS)}.")
+]
 OutputPath = Annotated[
     Path | None,
     typer.Option(
@@ -48,7 +50,7 @@ IterStart = Annotated[
 ]
 Printed = Annotated[
     OutputFormat | None,
-    typer.Option("--format", help="Print the reports instead of writing files; CSV prints one report."),
+    typer.Option("--format", help="Print the reports instead of writing files; CSV and Parquet print one report."),
 ]
 IterStop = Annotated[
     int | None, typer.Option("--iter-stop", help="Number of the last iteration to aggregate, inclusive.")
@@ -90,7 +92,8 @@ def report(
     if output is not None:
         print_reports(made, output)
     elif output_path is None and base_name is None and len(names) == len(kinds) == 1:
-        sys.stdout.write(FORMATS[kinds[0]](made[names[0]]))
+        check_output(OutputFormat(kinds[0]))
+        print_bytes(FORMATS[kinds[0]](made[names[0]]))
     else:
         write(made, kinds, output_path or Path(), base_name or BASE_NAME)
     print_notes(made.items())
@@ -105,7 +108,10 @@ def report_names(text: str) -> list[str]:
 
 def format_names(text: str) -> list[str]:
     """The formats that an option names; ends the command with one sentence if one does not exist."""
-    return _chosen("format", text, FORMATS, FORMATS)
+    kinds = _chosen("format", text, FORMATS, FORMATS)
+    if "parquet" in kinds and not has_pyarrow():
+        refuse(MISSING)
+    return kinds
 
 
 def check_base_name(name: str | None) -> None:
@@ -135,7 +141,7 @@ def print_reports(reports: dict[str, Report], output: OutputFormat) -> None:
         print_json({name: msgspec.Raw(made.to_json().encode()) for name, made in reports.items()})
     else:
         for made in reports.values():
-            sys.stdout.write(FORMATS[output.value](made))
+            print_bytes(FORMATS[output.value](made))
 
 
 def print_notes(reports: Iterable[tuple[str, Report]]) -> None:
@@ -153,8 +159,9 @@ def _check_printed(output: OutputFormat | None, names: list[str], kinds: list[st
         return
     if folder is not None or kinds != ["csv"]:
         refuse("--format prints and writes no file; leave it out, or leave out --formats and --output-path")
-    if output is OutputFormat.csv and len(names) > 1:
-        refuse("--format csv prints one report; name it with --reports")
+    if output in (OutputFormat.csv, OutputFormat.parquet) and len(names) > 1:
+        refuse(f"--format {output.value} prints one report; name it with --reports")
+    check_output(output)
 
 
 def _chosen(what: str, text: str, shown: Collection[str], known: Collection[str]) -> list[str]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import typer
 
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table
 from tb_dlprof_plugin.cli.sums import Sums
-from tb_dlprof_plugin.model.formatting import byte_size, flop_count
-from tb_dlprof_plugin.pages.roofline import RooflineOp, RooflinePage, precision_label, roofline_page
+from tb_dlprof_plugin.model.formatting import byte_rate, byte_size, flop_count
+from tb_dlprof_plugin.pages.roofline import RooflineOp, RooflinePage, roofline_page
+from tb_dlprof_plugin.pages.roofs import precision_label
 
 
 @page_command(roofline_page)
@@ -24,7 +27,7 @@ def roofline(page: RooflinePage, sums: Sums, limit: Limit = 30) -> None:
             ((page.gpu, "left"), ("reaches", "right")),
             [
                 *((roof.label, _rate(roof.flops_per_second)) for roof in page.roofs),
-                ("memory", f"{page.bytes_per_second / 1e9:,.0f} GB/s"),
+                ("memory", byte_rate(page.bytes_per_second)),
             ],
         )
         typer.echo(f"Source: {page.source}\n")
@@ -50,6 +53,9 @@ def roofline(page: RooflinePage, sums: Sums, limit: Limit = 30) -> None:
     )
     if page.total_rows > limit:
         typer.echo(f"\n{page.total_rows - limit} more; --limit {page.total_rows} prints all.")
+    above = Counter(op.why_above_roof for op in page.ops if op.why_above_roof)
+    for why, count in above.most_common():
+        typer.echo(f"\nAbove the roof ({'1 op' if count == 1 else f'{count} ops'}): {why}.")
 
 
 def _cells(op: RooflineOp, sums: Sums) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ def _step(step_ns: int, source: str) -> str:
 def _noise(low: float | None, high: float | None, change: str) -> str:
     if low is None or high is None:
         return UNKNOWN
-    return interval(f"{low:.2f}", f"{high:.2f}") + (", within noise" if change == "within noise" else "")
+    return interval(low, high, "{:.2f}".format) + (", within noise" if change == "within noise" else "")
 
 
 def _print_models(page: ByModelPage) -> None:

@@ -40,7 +40,7 @@ def summary(page: Overview, sums: Sums) -> None:
         [
             ("Precision", page.precision.label or UNKNOWN),
             ("Average iteration time", time(facts.average_iteration_ns)),
-            ("    95 % interval", interval(time(facts.step_low_ns), time(facts.step_high_ns))),
+            ("    95 % interval", interval(facts.step_low_ns, facts.step_high_ns, lambda ns: time(round(ns)))),
             ("        source", page.step_words),
             ("Recorded iteration time", time(facts.recorded_iteration_ns)),
             ("    standard deviation", time(facts.iteration_deviation_ns)),

@@ -78,7 +78,7 @@ def _print_reasons(page: TensorCoresPage, sums: Sums) -> None:
         saving = page.saving
         typer.echo(
             f"Estimated saving a step: {time(saving.expected_ns)} ({percent(saving.percent)}), "
-            f"{interval(time(saving.low_ns), time(saving.high_ns))}. {saving.derivation}\n"
+            f"{interval(saving.low_ns, saving.high_ns, lambda ns: time(round(ns)))}. {saving.derivation}\n"
         )
     if page.ineligible:
         print_table(

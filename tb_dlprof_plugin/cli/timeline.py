@@ -65,20 +65,21 @@ def _text(page: TimelinePage, limit: int) -> None:
         (("Part", "left"), ("time", "right"), ("share", "right")),
         [(part.label, time(part.value_ns), percent(part.percent)) for part in page.parts],
     )
-    _longest("Longest idle gaps", ("Why idle", "ended by"), page.longest_gaps, limit)
-    _longest("Longest on the GPU", ("On the GPU", "op"), page.longest_gpu, limit)
-    _longest("Longest ops on the CPU", ("Call", "op"), page.longest_ops, limit)
+    _longest("Longest idle gaps", ("Why idle", "ended by"), page.longest_gaps, page, limit)
+    _longest("Longest on the GPU", ("On the GPU", "op"), page.longest_gpu, page, limit)
+    _longest("Longest ops on the CPU", ("Call", "op"), page.longest_ops, page, limit)
 
 
-def _longest(title: str, headings: tuple[str, str], rows: list[LongEvent], limit: int) -> None:
+def _longest(title: str, headings: tuple[str, str], rows: list[LongEvent], page: TimelinePage, limit: int) -> None:
     if not rows:
         return
     typer.echo(f"\n{title}\n")
     name, op = headings
+    begin = page.iteration.start_ns
     print_table(
         ((name, "left"), ("at", "right"), ("duration", "right"), ("share", "right"), (op, "left")),
         [
-            (row.spot.label, time(row.spot.start_ns), time(row.spot.duration_ns), percent(row.percent), row.op)
+            (row.spot.label, time(row.spot.start_ns - begin), time(row.spot.duration_ns), percent(row.percent), row.op)
             for row in rows[:limit]
         ],
     )

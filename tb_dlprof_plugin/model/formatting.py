@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.shapes import InputShape, InputShapes, TensorList
@@ -42,9 +43,16 @@ def share(percent: float | None, digits: int = 0) -> str:
     return f"{percent:.0f} %" if percent in (0.0, 100.0) else f"{percent:.{digits}f} %"
 
 
-def interval(low: str, high: str) -> str:
-    """Such as "2.59 to 2.61"; one number where both read the same."""
-    return low if low == high else f"{low} to {high}"
+def interval(low: float, high: float, text: Callable[[float], str]) -> str:
+    """Such as "2.59 to 2.61"; where both ends read the same one number with half the width, "146 ms ± 0.20 ms".
+
+    Only the number where half the width reads as nothing. ``text`` writes a number with its unit.
+    """
+    first, last = text(low), text(high)
+    if first != last:
+        return f"{first} to {last}"
+    half = text((high - low) / 2).lstrip("+")
+    return f"{first} ± {half}" if any(digit in half for digit in "123456789") else first
 
 
 def ratio(value: float) -> str:
@@ -71,6 +79,12 @@ def flop_count(value: int | float) -> str:
             digits = f"{number:#.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
             return f"{digits.removesuffix('.')} {unit}"
     return f"{value:,.0f} FLOP"
+
+
+def byte_rate(value: int | float) -> str:
+    """A bandwidth in bytes per second, such as "4.80 TB/s": decimal units, in which makers give it."""
+    size, unit = (1e12, "TB/s") if value >= 0.9995e12 else (1e9, "GB/s")
+    return f"{value / size:#.3g}".removesuffix(".") + f" {unit}"
 
 
 @functools.lru_cache(maxsize=65536)

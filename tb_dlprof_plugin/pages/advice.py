@@ -6,12 +6,12 @@ from collections.abc import Collection
 
 import msgspec
 
+from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.advice.engine import all_rules
 from tb_dlprof_plugin.advice.finding import CombinedSaving, FindingItem, RuleOutcome, RuleStatus
 from tb_dlprof_plugin.advice.topics import OTHER, sort_key, topic_of
 from tb_dlprof_plugin.model.formatting import duration
 from tb_dlprof_plugin.pages.common import SelectedRange, StepFigures, run_title, selected_range, step_figures
-from tb_dlprof_plugin.pages.findings import shown_advice
 from tb_dlprof_plugin.pages.forecast import MixedPrecision, mixed_precision
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import step_estimate
@@ -60,7 +60,7 @@ def advice_page(view: ProfileView, ref: RunRef, selection: Selection, set_aside:
         set_aside: rules whose findings the user dismissed or marked as done: headline and combined saving leave them
             out.
     """
-    advice = shown_advice(view, selection, set_aside)
+    advice = advise(view, selection, set_aside=set_aside)
     findings, combined = advice.findings, advice.combined
     left = [finding for finding in findings if finding.rule not in set_aside]
     return AdvicePage(

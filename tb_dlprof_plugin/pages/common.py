@@ -11,7 +11,7 @@ from tb_dlprof_plugin.metrics.kernels import coverage
 from tb_dlprof_plugin.metrics.precision_mode import precision_mode
 from tb_dlprof_plugin.model.direction import Direction
 from tb_dlprof_plugin.model.profile import Role as Roles
-from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.simulation.estimate import StepEstimate
 from tb_dlprof_plugin.store.header import header_of
@@ -114,6 +114,8 @@ class OpRow(msgspec.Struct, frozen=True):
     dtypes: str
 
 
+NO_GPU = "There is no GPU in this recording"
+"""Begins the headline of a page about a GPU."""
 VERDICTS: dict[int, Verdict] = {0: "unknown", 1: "no", 2: "yes"}
 ROLES: dict[int, Role] = {
     Roles.OTHER: "other",

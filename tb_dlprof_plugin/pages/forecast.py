@@ -8,7 +8,7 @@ import msgspec
 
 from tb_dlprof_plugin.advice.code_snippets import BF16, FP16, TF32
 from tb_dlprof_plugin.model.direction import Direction, direction_of
-from tb_dlprof_plugin.pages.definition import Definition
+from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.planning import Forecast, ForecastError, Precision, forecast
 from tb_dlprof_plugin.planning.candidates import MIXED, forecasts
 from tb_dlprof_plugin.planning.forecast_text import LIMITS, headline

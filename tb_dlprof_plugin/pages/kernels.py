@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -12,9 +12,18 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.kernels import UNKNOWN_KERNELS_PERCENT, KernelTotals, totals_of
 from tb_dlprof_plugin.model.formatting import share, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, Ints, KernelKind
-from tb_dlprof_plugin.pages.common import VERDICTS, Coverage, SelectedRange, Slice, Verdict, coverage_of, selected_range
-from tb_dlprof_plugin.pages.definition import Definition
-from tb_dlprof_plugin.pages.related import groups_of
+from tb_dlprof_plugin.pages.common import (
+    NO_GPU,
+    VERDICTS,
+    Coverage,
+    SelectedRange,
+    Slice,
+    Verdict,
+    coverage_of,
+    selected_range,
+)
+from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.related import GroupKind, groups_of
 from tb_dlprof_plugin.pages.sentence import TextPart, plain, text_of
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -62,9 +71,9 @@ class KernelRow(msgspec.Struct, frozen=True):
 
 
 class KernelScope(msgspec.Struct, frozen=True):
-    """The op (by id) or module (by key) whose launches alone are counted."""
+    """The op (by id), op type (by name) or module (by key) whose launches alone are counted."""
 
-    kind: Literal["op", "module"]
+    kind: GroupKind
     id: str
     name: str
 
@@ -92,10 +101,8 @@ def kernels_page(view: ProfileView, ref: RunRef, selection: Selection) -> Kernel
     return _page(view, ref, selection, view.selected_launches(selection), None)
 
 
-def kernels_of(
-    view: ProfileView, ref: RunRef, selection: Selection, kind: Literal["op", "module"], subject: str
-) -> KernelsPage:
-    """What an op or a module launched in the selected iterations: calls, times and shares are its own.
+def kernels_of(view: ProfileView, ref: RunRef, selection: Selection, kind: GroupKind, subject: str) -> KernelsPage:
+    """What an op, an op type or a module launched in the selected iterations: calls, times and shares are its own.
 
     Raises:
         KeyError: the recording has no item of this kind and id.
@@ -223,7 +230,7 @@ _LARGEST = 10
 
 def _headline(rows: list[KernelRow], families: list[Slice], has_gpu: bool, scope: KernelScope | None) -> list[TextPart]:
     if not has_gpu:
-        return [plain("Nothing ran on a GPU in this recording.")]
+        return [plain(f"{NO_GPU}, so there are no kernels.")]
     if not rows:
         return [plain("No kernel was launched in the selected iterations.")]
     if not families:

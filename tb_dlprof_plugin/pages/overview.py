@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from tb_dlprof_plugin.advice import advise
 from tb_dlprof_plugin.metrics.iterations import (
     StepTotals,
     category_sums,
@@ -30,9 +31,7 @@ from tb_dlprof_plugin.pages.common import (
     selected_range,
     step_figures,
 )
-from tb_dlprof_plugin.pages.definition import Definition
-from tb_dlprof_plugin.pages.definitions import SLICES
-from tb_dlprof_plugin.pages.findings import shown_advice
+from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.gpus import GpuUse, gpus
 from tb_dlprof_plugin.pages.iteration_bins import IterationBar, bar_spans, bars_note, iteration_bar
 from tb_dlprof_plugin.pages.ops import op_rows
@@ -42,6 +41,7 @@ from tb_dlprof_plugin.pages.precision import (
     numeric_health_panel,
     precision_summary,
 )
+from tb_dlprof_plugin.pages.shared_definitions import SLICES
 from tb_dlprof_plugin.pages.step_account import KERNELS_LABEL, account_slices, headline, part_labels
 from tb_dlprof_plugin.pages.step_text import step_words
 from tb_dlprof_plugin.pages.system import SystemItem, system_items
@@ -233,7 +233,7 @@ def overview(view: ProfileView, ref: RunRef, selection: Selection) -> Overview:
                 f.saving.high_ns if f.saving else None,
                 f.saving.percent if f.saving else None,
             )
-            for f in shown_advice(view, selection).findings
+            for f in advise(view, selection).findings
         ],
         coverage=coverage_of(view),
         notes=[NoteItem(n.code, n.text, n.count) for n in profile.notes],

@@ -179,7 +179,7 @@ def _headline(found: ForecastCheck) -> str:
     size = "less than 1 %" if error < 1 else f"{error:.0f} %"
     return (
         f"From the base alone, {made.target.precision.upper()} was forecast at {duration(made.predicted_ns)} a step "
-        f"({interval(duration(made.low_ns), duration(made.high_ns))}); {duration(step.ns)} {measured}: "
+        f"({interval(made.low_ns, made.high_ns, duration)}); {duration(step.ns)} {measured}: "
         f"{_OUTCOMES[found.outcome]}; the forecast is {size} too {'long' if found.error_percent >= 0 else 'short'}."
     )
 

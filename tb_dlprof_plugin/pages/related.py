@@ -1,4 +1,4 @@
-"""Returns the ops, kernels and modules related to an op, a kernel or a module.
+"""Returns the ops, kernels and modules related to an op, an op type, a kernel or a module.
 
 It keeps a selection across pages: every page shows the rows with these ids.
 """
@@ -17,15 +17,17 @@ from tb_dlprof_plugin.pages.common import ROLES
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, kernel_id, op_name
 from tb_dlprof_plugin.store.run_ref import RunRef
 
-SubjectKind = Literal["op", "kernel", "module"]
+SubjectKind = Literal["op", "op_type", "kernel", "module"]
+GroupKind = Literal["op", "op_type", "module"]
 
 
 class Related(msgspec.Struct, frozen=True):
     """The items related to the ``kind`` of item with this ``id``, in the selected iterations.
 
     ``ops`` and ``kernels`` are ids. ``modules`` are keys as the Modules page has them: a path, or ":role" for the work
-    of one part of the step outside all modules. Of an op: itself, the kernels that it launched and its module. Of a
-    kernel: the ops that launched it and their modules. Of a module: all ops in it and in the modules below it.
+    of one part of the step outside all modules. Of an op: itself, the kernels that it launched and its module; of an
+    op type: those of all its ops. Of a kernel: the ops that launched it and their modules. Of a module: all ops in it
+    and in the modules below it.
     """
 
     ref: RunRef
@@ -38,7 +40,7 @@ class Related(msgspec.Struct, frozen=True):
 
 
 def related(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectKind, subject: str) -> Related:
-    """What belongs to an op, a kernel (by id) or a module (by key).
+    """What belongs to an op, a kernel (by id), an op type (by name) or a module (by key).
 
     Raises:
         KeyError: the recording has no item of this kind and id.
@@ -47,10 +49,7 @@ def related(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectK
     rows = np.flatnonzero(view.selected_launches(selection) & (view.launch_group >= 0))
     groups, kernels = np.unique(np.stack((view.launch_group[rows], launches.kernel[rows])), axis=1)
     if kind == "kernel":
-        used = np.unique(launches.kernel).tolist()
-        wanted = next((kernel for kernel in used if kernel_id(view, kernel) == subject), None)
-        if wanted is None:
-            raise KeyError(subject)
+        wanted = kernel_row(view, subject)
         mine = np.zeros(len(view.groups), dtype=np.bool_)
         mine[groups[kernels == wanted]] = True
         name = short_kernel_name(view.profile.strings[view.profile.kernels.name[wanted]])
@@ -70,12 +69,27 @@ def related(view: ProfileView, ref: RunRef, selection: Selection, kind: SubjectK
     )
 
 
-def groups_of(view: ProfileView, kind: Literal["op", "module"], subject: str) -> tuple[Bools, str]:
-    """Which rows of `ProfileView.groups` belong to an op or to a module, and its name.
+def kernel_row(view: ProfileView, subject: str) -> int:
+    """The row of `Profile.kernels` with this id.
+
+    Raises:
+        KeyError: nothing that was launched has this id.
+    """
+    used = np.unique(view.profile.launches.kernel).tolist()
+    found = next((kernel for kernel in used if kernel_id(view, kernel) == subject), None)
+    if found is None:
+        raise KeyError(subject)
+    return int(found)
+
+
+def groups_of(view: ProfileView, kind: GroupKind, subject: str) -> tuple[Bools, str]:
+    """Which rows of `ProfileView.groups` belong to an op, an op type or a module, and its name.
 
     Raises:
         KeyError: the recording has no item of this kind and id.
     """
+    if kind == "op_type":
+        return _op_type(view, subject)
     return _op(view, subject) if kind == "op" else _module(view, subject)
 
 
@@ -88,6 +102,14 @@ def _op(view: ProfileView, subject: str) -> tuple[Bools, str]:
     strings, groups = view.profile.strings, view.groups
     name = op_name(strings[groups.module[group]], strings[groups.op_type[group]])
     return mine, with_direction(name, direction_of(int(groups.role[group])))
+
+
+def _op_type(view: ProfileView, subject: str) -> tuple[Bools, str]:
+    strings = view.profile.strings
+    mine = np.array([strings[name] == subject for name in view.groups.op_type.tolist()], dtype=np.bool_)
+    if not mine.any():
+        raise KeyError(subject)
+    return mine, subject
 
 
 def _module(view: ProfileView, subject: str) -> tuple[Bools, str]:

@@ -16,6 +16,7 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.tensor_core_bounds import largest_gains
 from tb_dlprof_plugin.metrics.tensor_core_reasons import OffTime, off_tensor_cores
 from tb_dlprof_plugin.model.formatting import shapes_text, short_kernel_name
+from tb_dlprof_plugin.model.profile import Bools
 from tb_dlprof_plugin.names.tensor_core_reasons import LABELS, Reason
 from tb_dlprof_plugin.pages.common import Verdict
 from tb_dlprof_plugin.planning.candidates import forecasts
@@ -211,6 +212,17 @@ def main_reason(view: ProfileView, selection: Selection, group: int, eligible: V
         if item.group == group and told:
             return _with_short_kernel(item.reason)
     return ""
+
+
+def most_time_off(view: ProfileView, selection: Selection, groups: Bools) -> str:
+    """Why most eligible kernel time of these rows of `ProfileView.groups` is off the Tensor Cores; "" if unknown."""
+    times: dict[str, int] = {}
+    texts: dict[str, Reason] = {}
+    for item in off_tensor_cores(view, selection).off:
+        if item.eligible and groups[item.group]:
+            times[item.reason.id] = times.get(item.reason.id, 0) + item.time_ns
+            texts.setdefault(item.reason.id, item.reason)
+    return _with_short_kernel(texts[max(times, key=lambda id: times[id])]) if times else ""
 
 
 def step_saving(view: ProfileView, selection: Selection) -> SavingItem | None:

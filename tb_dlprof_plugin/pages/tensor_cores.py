@@ -17,7 +17,7 @@ from tb_dlprof_plugin.model.formatting import duration, short_kernel_name
 from tb_dlprof_plugin.model.profile import Bools, KernelKind
 from tb_dlprof_plugin.model.profile import Verdict as Verdicts
 from tb_dlprof_plugin.names.tensor_core_eligibility import possible_precisions, tensor_core_precisions
-from tb_dlprof_plugin.pages.common import VERDICTS, SelectedRange, Slice, Verdict, selected_range
+from tb_dlprof_plugin.pages.common import NO_GPU, VERDICTS, SelectedRange, Slice, Verdict, selected_range
 from tb_dlprof_plugin.pages.ops import op_rows, using_tensor_cores
 from tb_dlprof_plugin.pages.tensor_core_reasons import (
     IneligibleWork,
@@ -298,7 +298,7 @@ def _headline(
     by_reason: list[ReasonTotal],
 ) -> str:
     if not view.profile.has_gpu:
-        return "The run used no GPU, so there are no Tensor Cores to use."
+        return f"{NO_GPU}, so there are no Tensor Cores to use."
     if not supported_precisions(view):
         return "This GPU has no Tensor Cores, or its compute capability was not recorded."
     if not sums.eligible_ns:

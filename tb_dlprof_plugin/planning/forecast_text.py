@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tb_dlprof_plugin.model.formatting import interval
 from tb_dlprof_plugin.planning import Forecast
 
 SAME = 0.03
@@ -24,7 +25,8 @@ def headline(found: Forecast) -> str:
     """One sentence: "BF16 would make the step 2.62 times as fast: ..."."""
     name = found.target.precision.upper()
     times = (
-        f"{found.predicted_ns / _MS:.2f} ms a step ({found.low_ns / _MS:.2f} to {found.high_ns / _MS:.2f}), "
+        f"{found.predicted_ns / _MS:.2f} ms a step "
+        f"({interval(found.low_ns / _MS, found.high_ns / _MS, '{:.2f}'.format)}), "
         f"{found.base_ns / _MS:.2f} ms now"
     )
     if abs(found.speedup - 1) < SAME:

@@ -1,4 +1,4 @@
-"""Reports as files, under DLProf's names: ``BASE_REPORT.csv`` and ``BASE_REPORT.json``."""
+"""Reports as files, under DLProf's names: ``BASE_REPORT.csv``, ``.json`` and ``.parquet``."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ def write_reports(
 
     Raises:
         OSError: the folder or a file cannot be written.
+        ModuleNotFoundError: a format needs a package that is not installed; the message says which.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name, report in reports.items():
         for kind in formats:
             path = folder / f"{base_name.replace(' ', '_')}_{name}.{kind}"
-            path.write_text(FORMATS[kind](report), encoding="utf-8", newline="")
+            path.write_bytes(FORMATS[kind](report))
             yield path

@@ -1,4 +1,4 @@
-"""A report as a table, and its two file formats."""
+"""A report as a table, and its file formats."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+
+from tb_dlprof_plugin.reports.parquet import parquet_bytes
 
 Cell = str | int | float | bool | list[str] | None
 
@@ -47,8 +49,20 @@ class Report:
 
     def to_json(self) -> str:
         """A list of objects, one per row; names are the headings in snake_case with their unit, unknown is null."""
-        keys = [self.keys.get(column) or json_key(column) for column in self.columns]
+        keys = self.json_keys()
         return pretty([dict(zip(keys, row, strict=True)) for row in self.rows])
+
+    def json_keys(self) -> list[str]:
+        """The names of the columns in JSON and Parquet."""
+        return [self.keys.get(column) or json_key(column) for column in self.columns]
+
+    def to_parquet(self) -> bytes:
+        """A Parquet file: 64-bit numbers, unknown is null, units in the metadata of the columns.
+
+        Raises:
+            ModuleNotFoundError: pyarrow is not installed; the message says how to get it.
+        """
+        return parquet_bytes(self)
 
     def to_dicts(self) -> list[dict[str, Cell]]:
         """One mapping from heading to cell for each row."""
@@ -125,14 +139,14 @@ def _html_cell(cell: Cell) -> str:
     return f'<td style="text-align: left">{html.escape(text)}</td>'
 
 
-def to_csv(report: Report) -> str:
-    """`Report.to_csv`."""
-    return report.to_csv()
+def to_csv(report: Report) -> bytes:
+    """`Report.to_csv` as UTF-8."""
+    return report.to_csv().encode()
 
 
-def to_json(report: Report) -> str:
-    """`Report.to_json`."""
-    return report.to_json()
+def to_json(report: Report) -> bytes:
+    """`Report.to_json` as UTF-8."""
+    return report.to_json().encode()
 
 
-FORMATS: dict[str, Callable[[Report], str]] = {"csv": to_csv, "json": to_json}
+FORMATS: dict[str, Callable[[Report], bytes]] = {"csv": to_csv, "json": to_json, "parquet": parquet_bytes}

@@ -17,7 +17,6 @@ from tb_dlprof_plugin.pages.forecast import ForecastPage, forecast_page
 from tb_dlprof_plugin.pages.kernels import KernelsPage, kernels_of, kernels_page
 from tb_dlprof_plugin.pages.key_nodes import KeyNodesPage, key_nodes_page
 from tb_dlprof_plugin.pages.memory import MemoryPage, memory_page
-from tb_dlprof_plugin.pages.ops import OpDetail, op_detail
 from tb_dlprof_plugin.pages.related import Related, related
 from tb_dlprof_plugin.pages.run_index import RunIndex
 from tb_dlprof_plugin.pages.runs import ManyRunsPage, many_runs_page
@@ -25,6 +24,10 @@ from tb_dlprof_plugin.pages.search import SearchPage, search_page
 from tb_dlprof_plugin.pages.sweep import SweepChoice, SweepError, SweepPage, sweep_page
 from tb_dlprof_plugin.pages.timeline import chunk, event, matches, page
 from tb_dlprof_plugin.pages.trace_links import TraceLinks, no_trace_links, trace_links
+from tb_dlprof_plugin.pages.work_detail import WorkDetail
+from tb_dlprof_plugin.pages.work_detail import work_detail as detail_of
+from tb_dlprof_plugin.pages.work_tree import WorkTree
+from tb_dlprof_plugin.pages.work_tree import work_tree as work_tree_of
 from tb_dlprof_plugin.planning import ForecastError
 from tb_dlprof_plugin.readers.trace_names import is_copy
 from tb_dlprof_plugin.reports.page import ReportPage, report_page
@@ -41,26 +44,34 @@ def index(runs: OpenRuns, query: q.AnyQuery) -> RunIndex:
     return run_index(runs.source, runs.logdir, query.offset)
 
 
-def op(runs: OpenRuns, query: q.OpQuery) -> OpDetail:
-    """One op."""
+def work_tree(runs: OpenRuns, query: q.RangeQuery) -> WorkTree:
+    """Op types, ops and kernels."""
+    return work_tree_of(*runs.profile(query))
+
+
+def work_detail(runs: OpenRuns, query: q.SubjectQuery) -> WorkDetail:
+    """One op, op type, kernel or module."""
     view, ref, selection = runs.profile(query)
     try:
-        return op_detail(view, ref, selection, query.id)
+        return detail_of(view, ref, selection, query.kind, query.id)
     except KeyError:
-        raise RequestError(404, f"Run {ref.run!r} has no op {query.id!r} in the selected iterations.") from None
+        what = query.kind.replace("_", " ")
+        raise RequestError(404, f"Run {ref.run!r} has no {what} {query.id!r} in the selected iterations.") from None
 
 
 def kernels(runs: OpenRuns, query: q.KernelsQuery) -> KernelsPage:
-    """The kernels of all launches, of an op's or of a module's."""
+    """The kernels of all launches, of an op's, an op type's or a module's."""
     view, ref, selection = runs.profile(query)
-    if query.op is None and query.module is None:
-        return kernels_page(view, ref, selection)
     try:
         if query.op is not None:
             return kernels_of(view, ref, selection, "op", query.op)
-        return kernels_of(view, ref, selection, "module", query.module or "")
+        if query.op_type is not None:
+            return kernels_of(view, ref, selection, "op_type", query.op_type)
+        if query.module is not None:
+            return kernels_of(view, ref, selection, "module", query.module)
     except KeyError:
-        raise RequestError(404, f"Run {ref.run!r} has no such op or module.") from None
+        raise RequestError(404, f"Run {ref.run!r} has no such op, op type or module.") from None
+    return kernels_page(view, ref, selection)
 
 
 def memory(runs: OpenRuns, query: q.MemoryQuery) -> MemoryPage:
@@ -118,13 +129,13 @@ def search(runs: OpenRuns, query: q.SearchQuery) -> SearchPage:
     return search_page(*runs.profile(query), query.text)
 
 
-def related_to(runs: OpenRuns, query: q.RelatedQuery) -> Related:
+def related_to(runs: OpenRuns, query: q.SubjectQuery) -> Related:
     """What belongs to an op, kernel or module."""
     view, ref, selection = runs.profile(query)
     try:
         return related(view, ref, selection, query.kind, query.id)
     except KeyError:
-        raise RequestError(404, f"Run {ref.run!r} has no {query.kind} {query.id!r}.") from None
+        raise RequestError(404, f"Run {ref.run!r} has no {query.kind.replace('_', ' ')} {query.id!r}.") from None
 
 
 def report(runs: OpenRuns, query: q.ReportQuery) -> ReportPage:

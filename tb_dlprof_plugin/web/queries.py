@@ -45,16 +45,11 @@ class RangeQuery(ProfileQuery, frozen=True, kw_only=True):
     last: int | None = None
 
 
-class OpQuery(RangeQuery, frozen=True, kw_only=True):
-    """An op by its id."""
-
-    id: str
-
-
 class KernelsQuery(RangeQuery, frozen=True, kw_only=True):
-    """Of all launches, or of those of one op (an id) or one module (a key)."""
+    """Of all launches, or of those of one op (an id), one op type (a name) or one module (a key)."""
 
     op: str | None = None
+    op_type: Text | None = None
     module: str | None = None
 
 
@@ -96,10 +91,10 @@ class SearchQuery(RangeQuery, frozen=True, kw_only=True):
     text: Text = ""
 
 
-class RelatedQuery(RangeQuery, frozen=True, kw_only=True):
-    """An op, kernel or module by its id."""
+class SubjectQuery(RangeQuery, frozen=True, kw_only=True):
+    """An op or kernel by its id, an op type by its name or a module by its key."""
 
-    kind: Literal["op", "kernel", "module"]
+    kind: Literal["op", "op_type", "kernel", "module"]
     id: str
 
 

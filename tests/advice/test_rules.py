@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from advice.helpers import finding_of, readings_of, status_of
 from support.recorded_runs import recorded_view
@@ -21,6 +22,7 @@ from tb_dlprof_plugin.advice.savings import severity
 from tb_dlprof_plugin.model.run_facts import DataLoaderFacts, RunFacts, System
 from tb_dlprof_plugin.planning import forecast
 from tb_dlprof_plugin.profile_view import ProfileView
+from tb_dlprof_plugin.simulation.estimate import step_estimate
 
 RECORDED = Path(__file__).resolve().parents[2] / "demo" / "recorded"
 PAIRS = Path(__file__).resolve().parents[2] / "benchmarks" / "precision_pairs" / "recorded"
@@ -333,6 +335,24 @@ def test_every_saving_is_an_ordered_interval_within_the_step(run, precision: str
         assert 0 <= finding.saving.low_ns <= finding.saving.expected_ns <= finding.saving.high_ns <= 1_000_000
         # Of the recorded step, or of the step without the profiler, which is no longer.
         assert finding.saving.expected_ns / 10_000 - 0.001 <= finding.saving.percent <= 100
+
+
+def test_no_saving_is_above_the_step_whatever_a_rule_says(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = run()
+    found = next(
+        one for one in engine.all_rules() if isinstance(one.check(RuleContext(view, view.selection())), Finding)
+    )
+
+    def boasts(context: RuleContext) -> Finding:
+        whole = found.check(context)
+        assert isinstance(whole, Finding)
+        saving = SavingItem(low_ns=5, expected_ns=10**15, high_ns=10**16, percent=1e8, derivation="")
+        return replace(whole, item=msgspec.structs.replace(whole.item, saving=saving))
+
+    monkeypatch.setattr(engine, "all_rules", lambda: (engine.Implemented(found.rule, boasts, None),))
+    (finding,) = advise(view, view.selection()).findings
+    step = int(step_estimate(view, view.selection()).ns)
+    assert finding.saving == SavingItem(low_ns=5, expected_ns=step, high_ns=step, percent=100.0, derivation="")
 
 
 def test_a_rule_that_fails_is_reported_and_the_others_still_run(run, monkeypatch: pytest.MonkeyPatch) -> None:

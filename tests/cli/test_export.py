@@ -63,7 +63,7 @@ def test_a_trace_file_is_exported_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["RUN"], "choose an output: --html NAME.html writes one HTML file"),
+        (["RUN"], "choose an output: --html NAME.html writes one HTML file; for tables there is tb-dlprof report"),
         (["--html", "a.html"], "no run is named: give its directory, event file or trace"),
         (["RUN", "--html", "a.html", "b.html"], "2 HTML files are named; name one"),
         (["RUN", "--html", "no/where.html"], "there is no directory no; make it first"),

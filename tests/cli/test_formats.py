@@ -7,9 +7,11 @@ import io
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 from typer.testing import CliRunner, Result
 
 from tb_dlprof_plugin.api.page_result import tables_of
@@ -46,7 +48,7 @@ def _table(text: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=lambda command: command.name)
 def test_a_command_has_formats_where_the_table_says_that_it_prints(command: Command) -> None:
-    assert ("--format <text|json|csv>" in _run(command.name, "--help").stdout) == (command in PRINTING)
+    assert ("--format <text|json|csv|parquet>" in _run(command.name, "--help").stdout) == (command in PRINTING)
 
 
 @pytest.mark.parametrize("command", PRINTING, ids=lambda command: command.name)
@@ -101,7 +103,7 @@ def test_the_former_options_still_work_and_no_help_names_them(command: str, tmp_
     shown = _run(command, "--help").stdout
     assert "--json" not in shown
     assert "--csv" not in shown
-    assert "--format <text|json|csv>" in shown
+    assert "--format <text|json|csv|parquet>" in shown
 
 
 def test_the_summary_is_one_row_with_the_name_of_the_run() -> None:
@@ -134,10 +136,10 @@ def test_another_table_is_chosen_by_its_name_and_one_that_is_cut_says_so_on_stde
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("ops", RUN, "--format", "xml"), "'xml' is not one of 'text', 'json', 'csv'"),
+        (("ops", RUN, "--format", "xml"), "'xml' is not one of 'text', 'json', 'csv', 'parquet'"),
         (("ops", RUN, "--fromat", "json"), "No such option: --fromat"),
         (("ops", RUN, "--format", "csv", "--table", "row"), "no table 'row'; it has rows, coverage."),
-        (("ops", RUN, "--table", "rows"), "--table chooses what --format csv prints; add --format csv"),
+        (("ops", RUN, "--table", "rows"), "--table chooses what --format csv or parquet prints; add --format csv"),
         (("report", RUN, "--format", "csv"), "--format csv prints one report; name it with --reports."),
         (("report", RUN, "--format", "json", "--output-path", "x"), "--format prints and writes no file;"),
         (("export", RUN, "--json"), "No such option: --json"),
@@ -147,6 +149,36 @@ def test_what_cannot_work_is_said_in_a_sentence_on_stderr(args: tuple[object, ..
     result = _run(*args)
     assert (result.exit_code, result.stdout) == (2, "")
     assert words in result.stderr
+
+
+@pytest.mark.parametrize("command", PRINTING, ids=lambda command: command.name)
+def test_parquet_has_the_rows_of_csv(command: Command, tmp_path: Path) -> None:
+    rows = _table(_called(command.name, tmp_path / "csv", "--format", "csv").stdout)
+    result = _called(command.name, tmp_path / "parquet", "--format", "parquet")
+    assert result.exit_code == 0, result.output
+    table = parquet.read_table(io.BytesIO(result.stdout_bytes))
+    assert table.num_rows == len(rows)
+    assert table.num_columns == len(rows[0])
+
+
+def test_parquet_files_are_written_next_to_the_others(tmp_path: Path) -> None:
+    result = _run("report", RUN, "--reports", "kernel", "--formats", "csv,parquet", "--output-path", tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dlprof_kernel.csv", "dlprof_kernel.parquet"]
+    assert result.stdout.splitlines() == [str(tmp_path / f"dlprof_kernel.{kind}") for kind in ("csv", "parquet")]
+    kernels = _table((tmp_path / "dlprof_kernel.csv").read_text())
+    assert parquet.read_table(tmp_path / "dlprof_kernel.parquet").num_rows == len(kernels)
+
+
+@pytest.mark.parametrize("args", [("ops", RUN, "--format", "parquet"), ("report", RUN, "--formats", "csv,parquet")])
+def test_without_pyarrow_the_extra_is_named_before_anything_is_written(
+    args: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.chdir(tmp_path)
+    result = _run(*args)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "pip install 'tb_dlprof_plugin[parquet]'" in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_several_reports_in_json_are_one_object() -> None:

@@ -143,7 +143,7 @@ class TestRefusals:
         ("options", "words"),
         [
             (("--reports", "kernels"), f"no report kernels; there is {', '.join(REPORTS)}."),
-            (("--formats", "xml,csv"), "no format xml; there is csv, json."),
+            (("--formats", "xml,csv"), "no format xml; there is csv, json, parquet."),
             (("--formats", ","), "no format was named"),
             (("--iter-start", "1"), "iteration 1 was not recorded; this recording has iterations 5 to 7."),
             (("--iter-start", "7", "--iter-stop", "5"), "the range 7 to 5 is empty"),

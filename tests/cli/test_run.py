@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import json
 import os
 import signal
@@ -33,6 +34,7 @@ from support.script_runs import (
 from typer.testing import CliRunner
 
 from tb_dlprof_plugin.cli.main import app
+from tb_dlprof_plugin.cli.run import output_dir
 from tb_dlprof_plugin.cli.run import script as script_process
 from tb_dlprof_plugin.cli.run.output_dir import script_name
 from tb_dlprof_plugin.cli.run.results import Written
@@ -95,7 +97,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory):
         (("--formats", "xml", "train.py"), "no format xml; there is csv, json"),
         (("--mode", "simple", "--reports", "detail", "train.py"), "--mode simple has the kernel report only"),
         (("--run-name", "../up", "train.py"), "--run-name '../up' is not the name of a directory below the logdir"),
-        (("--logdir", "/proc/runs", "train.py"), "choose another --logdir"),
+        (("--logdir", "/proc/runs", "train.py"), "/proc/runs/train cannot be written ("),
+        (("--logdir", "train.py", "train.py"), "train.py/train cannot be written (Not a directory); choose another"),
+        (("--logdir", ".", "--run-name", "train.py", "train.py"), "train.py is a file, where the run's directory"),
         (("--reports", "all", "--output-path", "/proc/out", "train.py"), "choose another --output-path"),
     ],
 )
@@ -108,6 +112,18 @@ def test_what_cannot_work_is_refused_with_what_to_do(tmp_path: Path, monkeypatch
     assert sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "runs").exists() or list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_logdir_that_may_not_be_listed_is_refused_before_the_script_starts(tmp_path: Path, monkeypatch) -> None:
+    def closed(directory: Path) -> frozenset[Path]:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(output_dir, "_profiles", closed)
+    write(tmp_path, "print('started')", training=False)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["run", "train.py"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == "tb-dlprof: runs cannot be written (Permission denied); choose another --logdir.\n"
 
 
 def test_a_file_that_cannot_be_executed_is_told(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from support.marks import short_of
 from support.tensorboard import ROOT, Server
 
-from tb_dlprof_plugin.pages.definitions import DEFINITIONS
+from tb_dlprof_plugin.pages.shared_definitions import DEFINITIONS
 
 _PAGE_MS = 30_000
 _AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -113,3 +114,47 @@ def test_a_slow_or_failing_answer_is_told_and_what_was_there_stays(server: Serve
     expect(frame.get_by_test_id("run-error")).to_have_count(0)
     expect(frame.get_by_test_id("range-last")).to_have_value("0")
     assert watched.foreign == []
+
+
+def test_a_filter_and_a_selected_row_hold_in_the_icicle_and_under_the_roofline(
+    server: Server, watched: Watched
+) -> None:
+    page = watched.page
+    page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.page=ops")
+    views, table = page.get_by_test_id("work-view"), page.get_by_test_id("ops-table")
+    expect(table.locator("tbody tr").first).to_be_visible(timeout=_PAGE_MS)
+    page.get_by_test_id("headline").get_by_role("button", name="conv2d", exact=True).click()
+    expect(table).to_contain_text("106 of 348 rows")
+
+    views.get_by_role("button", name="Roofline").click()
+    chart = page.get_by_test_id("tc-roofline")
+    expect(chart.get_by_role("img")).to_have_attribute("aria-label", re.compile("of 106 ops,"), timeout=_PAGE_MS)
+    expect(table).to_contain_text("106 of 348 rows")
+
+    views.get_by_role("button", name="Icicle").click()
+    icicle = page.get_by_test_id("work-icicle")
+    expect(icicle.get_by_role("treeitem", name=re.compile("^conv2d"))).not_to_have_count(0, timeout=_PAGE_MS)
+    expect(icicle.get_by_role("treeitem", name=re.compile("batch_norm"))).to_have_count(0)
+    table.locator("tbody tr").first.click()
+    panel = page.get_by_test_id("op-detail")
+    expect(panel.get_by_test_id("work-roof")).to_contain_text("of the roof of FP32", timeout=_PAGE_MS)
+    expect(icicle.locator('[aria-selected="true"]')).to_have_count(1)
+
+    # The view goes along to another grouping; a panel leads to the longest launch.
+    page.get_by_test_id("nav-op-types").click()
+    expect(icicle.get_by_role("treeitem", name=re.compile("^batch_norm,"))).to_have_count(1, timeout=_PAGE_MS)
+    icicle.get_by_role("treeitem", name=re.compile("^conv2d,")).click()
+    of_type = page.get_by_test_id("op-type-detail")
+    expect(of_type.get_by_role("heading", name="conv2d")).to_be_visible()
+    of_type.get_by_test_id("work-longest").get_by_role("button").click()
+    expect(page).to_have_url(holding("page=timeline"))
+    expect(page.get_by_test_id("timeline-event")).to_contain_text("wgrad", timeout=_PAGE_MS)
+
+    # An address from before the views opens the page of rates, with the way back to the table.
+    page.goto("about:blank")
+    page.goto(f"{server.page_alone}#tb_dlprof&p.tb_dlprof.run={RUN}&p.tb_dlprof.page=roofline")
+    expect(page.get_by_test_id("roofline-table").locator("tbody tr").first).to_be_visible(timeout=_PAGE_MS)
+    expect(page.get_by_test_id("nav-ops")).to_have_attribute("aria-current", "page")
+    views.get_by_role("button", name="Table").click()
+    expect(table.locator("tbody tr").first).to_be_visible(timeout=_PAGE_MS)
+    assert (watched.errors, watched.foreign) == ([], [])

@@ -22,7 +22,8 @@ from tb_dlprof_plugin.metrics.tensor_cores import tensor_core_totals
 from tb_dlprof_plugin.model.profile import Attribution, CallKind, KernelKind, Profile
 from tb_dlprof_plugin.model.tree import any_in_subtree
 from tb_dlprof_plugin.pages.kernels import kernels_page
-from tb_dlprof_plugin.pages.ops import op_detail, ops_page
+from tb_dlprof_plugin.pages.ops import ops_page
+from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.codec import decode, encode
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -269,7 +270,7 @@ def what_no_range_launched_is_orphan_unattributed_or_outside(recording: Recordin
 def an_op_in_detail_sums_to_its_row(recording: Recording) -> None:
     view, selection = recording.view, recording.view.selection()
     for row in ops_page(view, REF, selection).rows[:OPS_IN_DETAIL]:
-        detail = op_detail(view, REF, selection, row.id)
+        detail = work_detail(view, REF, selection, "op", row.id)
         gpu_ns = row.gpu_ns or 0
         assert sum(item.total_ns for item in detail.kernels) == gpu_ns
         assert sum(item.calls for item in detail.kernels) == row.kernel_calls

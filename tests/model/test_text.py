@@ -86,8 +86,10 @@ def test_shapes_and_types_are_text_and_nothing_where_not_recorded() -> None:
 
 
 def test_an_interval_whose_ends_read_the_same_is_one_number() -> None:
-    assert interval("2.60", "2.61") == "2.60 to 2.61"
-    assert interval("2.60", "2.60") == "2.60"
+    assert interval(2.6, 2.61, "{:.2f}".format) == "2.60 to 2.61"
+    assert interval(2.6, 2.6, "{:.2f}".format) == "2.60"
+    assert interval(2.599, 2.601, "{:.2f}".format) == "2.60"
+    assert interval(145_900_000, 146_100_000, duration) == "146 ms ± 100 µs"
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from support.recorded_runs import recorded_view
 from tb_dlprof_plugin.pages import iteration_bins
 from tb_dlprof_plugin.pages.iteration_bins import bar_spans, bars_note
 from tb_dlprof_plugin.pages.launches import launches_page
-from tb_dlprof_plugin.pages.ops import op_detail, ops_page
+from tb_dlprof_plugin.pages.ops import ops_page
 from tb_dlprof_plugin.pages.overview import overview
+from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -49,13 +50,13 @@ def test_merged_bars_are_the_means_of_the_single_ones(view: ProfileView, monkeyp
     single = (
         overview(view, REF, selection).iterations,
         launches_page(view, REF, selection).bars,
-        op_detail(view, REF, selection, op).iterations,
+        work_detail(view, REF, selection, "op", op).iterations,
     )
     assert [(bar.index, bar.last) for bar in single[0]] == [(index, index) for index in range(10)]
     assert all(bar.shortest_ns == bar.duration_ns == bar.longest_ns for bar in (*single[0], *single[1]))
     monkeypatch.setattr(iteration_bins, "MOST_BARS", 4)
     page, launches = overview(view, REF, selection), launches_page(view, REF, selection)
-    detail = op_detail(view, REF, selection, op)
+    detail = work_detail(view, REF, selection, "op", op)
     assert page.bars_note == launches.bars_note == detail.bars_note != ""
     spans = [(0, 2), (3, 5), (6, 8), (9, 9)]
     for merged, one in ((page.iterations, single[0]), (launches.bars, single[1])):

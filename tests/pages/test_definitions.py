@@ -11,8 +11,8 @@ import pytest
 from definition_files import at_fields, definitions, docs
 
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
-from tb_dlprof_plugin.pages.definition import Definition
-from tb_dlprof_plugin.pages.definitions import SLICES
+from tb_dlprof_plugin.pages.field_definition import Definition
+from tb_dlprof_plugin.pages.shared_definitions import SLICES
 
 FRONTEND = Path(__file__).resolve().parents[2] / "frontend" / "src"
 

@@ -9,9 +9,10 @@ from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.pages.common import SelectedRange, Slice
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.kernels import kernels_page
-from tb_dlprof_plugin.pages.ops import OpIteration, op_detail, ops_page
+from tb_dlprof_plugin.pages.ops import ops_page
 from tb_dlprof_plugin.pages.overview import Overview, overview
 from tb_dlprof_plugin.pages.tensor_cores import tensor_cores_page
+from tb_dlprof_plugin.pages.work_detail import WorkIteration, work_detail
 from tb_dlprof_plugin.profile_view import ProfileView, Selection
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -76,7 +77,7 @@ def test_the_pages_show_the_same_ops_and_figures(view: ProfileView, ref: RunRef,
 
 def test_a_detail_adds_up_to_its_row(view: ProfileView, ref: RunRef) -> None:
     for row in ops_page(view, ref, ALL).rows:
-        detail = op_detail(view, ref, ALL, row.id)
+        detail = work_detail(view, ref, ALL, "op", row.id)
         assert detail.row == row
         assert sum(shape.cpu_total_ns for shape in detail.shapes) == row.cpu_total_ns
         assert sum(shape.gpu_ns or 0 for shape in detail.shapes) == row.gpu_ns
@@ -88,12 +89,12 @@ def test_a_detail_adds_up_to_its_row(view: ProfileView, ref: RunRef) -> None:
 
 def test_a_detail_shows_all_iterations_even_where_one_is_selected(gpu_view: ProfileView, ref: RunRef) -> None:
     row = next(row for row in ops_page(gpu_view, ref, SECOND).rows if row.name == "fc/linear")
-    assert op_detail(gpu_view, ref, SECOND, row.id).iterations == [
-        OpIteration(index, index, 5 + index, 5 + index, 1.0, row.cpu_total_ns, 100_000, 100_000, 100_000)
+    assert work_detail(gpu_view, ref, SECOND, "op", row.id).iterations == [
+        WorkIteration(index, index, 5 + index, 5 + index, 1.0, row.cpu_total_ns, 100_000, 100_000, 100_000)
         for index in range(3)
     ]
     with pytest.raises(KeyError):
-        op_detail(gpu_view, ref, SECOND, "no such id")
+        work_detail(gpu_view, ref, SECOND, "op", "no such id")
 
 
 def test_selecting_one_of_equal_steps_leaves_a_third(gpu_view: ProfileView, ref: RunRef) -> None:
@@ -195,7 +196,7 @@ def test_a_cpu_run_has_none_for_every_gpu_figure(cpu_view: ProfileView, ref: Run
         ("fc/linear", "backward", 40_000, "unknown", "fp32"),
         ("add_", "", 20_000, "no", ""),
     ]
-    detail = op_detail(cpu_view, ref, everything, ops.rows[0].id)
+    detail = work_detail(cpu_view, ref, everything, "op", ops.rows[0].id)
     assert (detail.kernels, [s.gpu_ns for s in detail.shapes], {i.gpu_ns for i in detail.iterations}) == (
         [], [None], {None},
     )  # fmt: skip

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tb_dlprof_plugin.pages.kernels import kernels_of, kernels_page
-from tb_dlprof_plugin.pages.ops import op_detail, ops_page
+from tb_dlprof_plugin.pages.ops import ops_page
 from tb_dlprof_plugin.pages.roofline import roofline_page
 from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
+from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -28,7 +29,8 @@ def test_the_kernels_of_an_op_have_its_own_calls_and_times(view: ProfileView) ->
         assert sum(row.total_ns for row in page.rows) == op.gpu_ns
         assert sum(row.calls for row in page.rows) == op.kernel_calls
         assert [(row.id, row.total_ns, row.calls) for row in page.rows] == [
-            (kernel.id, kernel.total_ns, kernel.calls) for kernel in op_detail(view, REF, selection, op.id).kernels
+            (kernel.id, kernel.total_ns, kernel.calls)
+            for kernel in work_detail(view, REF, selection, "op", op.id).kernels
         ]
         assert page.scope is not None
         assert page.scope.name.startswith(op.name)
@@ -55,7 +57,7 @@ def test_the_details_of_an_op_have_its_row_of_the_roofline_and_its_launches(view
     selection = view.selection()
     rows = {row.id: row for row in roofline_page(view, REF, selection).ops}
     for op in ops_page(view, REF, selection).rows:
-        detail = op_detail(view, REF, selection, op.id)
+        detail = work_detail(view, REF, selection, "op", op.id)
         assert detail.launches.launches == op.kernel_calls
         assert (detail.rate is None) == (op.id not in rows)
         if detail.rate is not None:

@@ -12,9 +12,10 @@ from support.recorded_runs import recorded_view
 from tb_dlprof_plugin.pages import search
 from tb_dlprof_plugin.pages.kernels import kernels_page
 from tb_dlprof_plugin.pages.modules import modules_page
-from tb_dlprof_plugin.pages.ops import op_detail, ops_page
+from tb_dlprof_plugin.pages.ops import ops_page
 from tb_dlprof_plugin.pages.related import related
 from tb_dlprof_plugin.pages.search import HITS_PER_KIND, search_page
+from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -86,7 +87,7 @@ def test_what_belongs_to_an_op_a_kernel_and_a_module_agrees(view: ProfileView, r
     row = ops_page(view, ref, selection).rows[0]
     of_op = related(view, ref, selection, "op", row.id)
     assert (of_op.ops, of_op.modules) == ([row.id], [row.module])
-    assert set(of_op.kernels) == {kernel.id for kernel in op_detail(view, ref, selection, row.id).kernels}
+    assert set(of_op.kernels) == {kernel.id for kernel in work_detail(view, ref, selection, "op", row.id).kernels}
     of_kernel = related(view, ref, selection, "kernel", of_op.kernels[0])
     assert row.id in of_kernel.ops
     of_module = related(view, ref, selection, "module", row.module.partition(".")[0])

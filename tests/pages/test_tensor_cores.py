@@ -11,11 +11,12 @@ import pytest
 
 from tb_dlprof_plugin.model.direction import DLPROF_DIRECTIONS
 from tb_dlprof_plugin.model.run_facts import RunFacts
-from tb_dlprof_plugin.pages.ops import op_detail, op_rows
+from tb_dlprof_plugin.pages.ops import op_rows
 from tb_dlprof_plugin.pages.tensor_cores import TensorCoresPage, tensor_cores_page
+from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.planning import forecast
 from tb_dlprof_plugin.profile_view import ProfileView
-from tb_dlprof_plugin.reports.table import Report, to_csv, to_json
+from tb_dlprof_plugin.reports.table import Report
 from tb_dlprof_plugin.reports.tensor import COLUMNS, tensor_report
 from tb_dlprof_plugin.store.run_ref import RunRef
 
@@ -170,11 +171,11 @@ def test_a_gpu_without_tensor_cores_says_so_for_all_matrix_work(training, ref: R
 def test_the_ops_page_gives_the_same_reason(new_trace, training, ref: RunRef) -> None:
     view = training("fp32").view(facts=OFF)
     for op in page_of(view, ref).ops:
-        told = op_detail(view, ref, view.selection(), op.id).eligibility_reason
+        told = work_detail(view, ref, view.selection(), "op", op.id).eligibility_reason
         assert told.endswith(f"Time off them: {op.reason}")
     on = training("fp16").view()
     op = page_of(on, ref).ops[0]
-    assert op_detail(on, ref, on.selection(), op.id).eligibility_reason.endswith(
+    assert work_detail(on, ref, on.selection(), "op", op.id).eligibility_reason.endswith(
         "which the Tensor Cores of this GPU can do."
     )
     # Of what is not eligible, too: a depthwise convolution.
@@ -185,7 +186,7 @@ def test_the_ops_page_gives_the_same_reason(new_trace, training, ref: RunRef) ->
     view = trace.view()
     (row,) = op_rows(view, view.selection())
     (work,) = page_of(view, ref).ineligible
-    assert op_detail(view, ref, view.selection(), row.id).eligibility_reason == work.text
+    assert work_detail(view, ref, view.selection(), "op", row.id).eligibility_reason == work.text
 
 
 def test_a_kernel_of_unknown_kind_counts_neither_as_on_nor_as_off(new_trace, ref: RunRef) -> None:
@@ -225,10 +226,10 @@ def test_the_report_has_dlprofs_columns_and_the_pages_figures(training, ref: Run
 
 def test_both_formats_hold_the_same_and_unknown_is_empty() -> None:
     report = Report(("A", "B", "C", "D"), [("x", None, ["k<1, 2>", "l"], 1.5), ("=1+1", True, [], 2)])
-    assert json.loads(to_json(report)) == [
+    assert json.loads(report.to_json()) == [
         {"a": "x", "b": None, "c": ["k<1, 2>", "l"], "d": 1.5}, {"a": "=1+1", "b": True, "c": [], "d": 2},
     ]  # fmt: skip
-    assert list(csv.reader(io.StringIO(to_csv(report)))) == [
+    assert list(csv.reader(io.StringIO(report.to_csv()))) == [
         ["A", "B", "C", "D"], ["x", "", "k<1, 2>; l", "1.50"], ["'=1+1", "True", "", "2"],
     ]  # fmt: skip
 

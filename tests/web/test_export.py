@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import datetime, timezone
 from pathlib import Path
@@ -32,6 +33,19 @@ def bundle(monkeypatch: pytest.MonkeyPatch) -> None:
 def _run(training, name: str, precision: str = "fp32") -> ExportedRun:
     profile = training(precision).profile(session="s")
     return ExportedRun(name, "s", 0, 0, header_of(profile).SerializeToString(), {0: encode(profile)})
+
+
+def test_a_file_of_a_rank_answers_of_that_rank_though_it_holds_the_others(training) -> None:
+    ranks = {rank: training("fp32").profile(session="s", rank=rank) for rank in (0, 1)}
+    run = ExportedRun(
+        "ddp", "s", 1, 0, header_of(ranks[1]).SerializeToString(), {rank: encode(one) for rank, one in ranks.items()}
+    )
+    blocks = {block.route: json.loads(gzip.decompress(block.data)) for block in answer_all([run]).blocks}
+    (overview,) = blocks["overview"]
+    assert overview["query"] == {"run": "ddp"}
+    assert overview["answer"]["ref"]["rank"] == 1
+    assert {one["answer"]["ref"]["rank"] for one in blocks["work_detail"]} == {1}
+    assert [row["ref"]["rank"] for one in blocks["many_runs"] for row in one["answer"]["rows"]] == [1, 1]
 
 
 def test_json_in_a_script_element_holds_no_character_that_could_end_it() -> None:

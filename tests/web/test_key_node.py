@@ -10,7 +10,7 @@ import pytest
 from tb_dlprof_plugin.metrics.key_node import with_key_node
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
 from tb_dlprof_plugin.pages.key_nodes import key_nodes_page
-from tb_dlprof_plugin.pages.ops import op_detail
+from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.store.codec import encode
 from tb_dlprof_plugin.store.header import header_of
@@ -56,8 +56,8 @@ def test_the_recorded_steps_are_back_without_the_key_node(server) -> None:
 
 def test_an_op_and_each_side_of_a_comparison_have_their_key_node(server, profiles, cut: ProfileView) -> None:
     op = cut.groups.ids[0]
-    status, detail = server.page("op", run="fp32", id=op, key_node=KEY_NODE)
-    expected = op_detail(cut, RunRef("fp32", "s1", 0, 11), cut.selection(), op)
+    status, detail = server.page("work_detail", run="fp32", kind="op", id=op, key_node=KEY_NODE)
+    expected = work_detail(cut, RunRef("fp32", "s1", 0, 11), cut.selection(), "op", op)
     assert (status, detail) == (200, _json(expected))
     other = ProfileView(profiles["fp16"])
     compared = compare_page(

@@ -112,7 +112,7 @@ def test_thousands_of_iterations_fit_into_every_answer(tmp_path: Path) -> None:
     assert page["bars_note"].startswith(f"{count:,} iterations in ")
     assert page["iterations"][-1]["last"] == count - 1
     ops = _answer(source, "ops", {"run": "long"})
-    detail = _answer(source, "op", {"run": "long", "id": ops["rows"][0]["id"]})
+    detail = _answer(source, "work_detail", {"run": "long", "kind": "op", "id": ops["rows"][0]["id"]})
     assert len(detail["iterations"]) == len(page["iterations"])
 
 

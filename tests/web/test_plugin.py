@@ -10,10 +10,11 @@ import pytest
 
 from tb_dlprof_plugin.pages.advice import advice_page
 from tb_dlprof_plugin.pages.compare import CompareInput, compare_page
-from tb_dlprof_plugin.pages.ops import op_detail, op_rows
+from tb_dlprof_plugin.pages.ops import op_rows
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
 from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
 from tb_dlprof_plugin.pages.timeline.page import timeline_page
+from tb_dlprof_plugin.pages.work_detail import work_detail
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.page import report_page
 from tb_dlprof_plugin.reports.registry import REPORTS
@@ -56,7 +57,10 @@ def test_an_op_is_found_by_its_id(server, profiles) -> None:
     frame = ProfileView(profiles["fp16"])
     ref = RunRef("fp16", "s1", 0, 0)
     op = op_rows(frame, frame.selection())[0].id
-    assert server.page("op", run="fp16", id=op) == (200, _json(op_detail(frame, ref, frame.selection(), op)))
+    assert server.page("work_detail", run="fp16", kind="op", id=op) == (
+        200,
+        _json(work_detail(frame, ref, frame.selection(), "op", op)),
+    )
 
 
 def test_the_timeline_of_an_iteration_comes_with_its_events_and_matches(server, profiles) -> None:
@@ -154,7 +158,7 @@ def test_what_is_not_named_is_the_lowest_rank_and_the_last_cycle(server, query, 
     ("route", "query", "status", "words"),
     [
         ("ops", {}, 400, "lacks the parameter 'run'"),
-        ("op", {"run": "fp32"}, 400, "lacks the parameter 'id'"),
+        ("work_detail", {"run": "fp32", "kind": "op"}, 400, "lacks the parameter 'id'"),
         ("compare_op", {"a_run": "fp32", "b_run": "fp16"}, 400, "lacks the parameter 'id'"),
         ("compare_op", {"a_run": "fp32", "b_run": "fp16", "id": "0"}, 404, "have no op '0' to compare"),
         ("compare", {"a_run": "fp32"}, 400, "lacks the parameter 'run'"),
@@ -173,7 +177,7 @@ def test_what_is_not_named_is_the_lowest_rank_and_the_last_cycle(server, query, 
         ("ops", {"run": "fp32", "session": "s9"}, 404, "no session 's9'"),
         ("ops", {"run": "fp32", "rank": 4}, 404, "no rank 4"),
         ("ops", {"run": "fp32", "cycle": 99}, 404, "no cycle 99"),
-        ("op", {"run": "fp32", "id": "<script>"}, 404, "no op '<script>'"),
+        ("work_detail", {"run": "fp32", "kind": "op", "id": "<script>"}, 404, "no op '<script>'"),
         ("ops", {"run": "damaged"}, 422, "Run 'damaged' cannot be shown"),
         ("compare", {"a_run": "fp32", "b_run": "damaged"}, 422, "Run 'damaged' cannot be shown"),
     ],

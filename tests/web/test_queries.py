@@ -25,7 +25,7 @@ from tb_dlprof_plugin.web.queries import read_query
             {"a.run": "x", "b.run": "y", "b.cycle": "2", "id": "op", "run": "z"},
             q.CompareOpQuery(a=q.RangeQuery(run="x"), b=q.RangeQuery(run="y", cycle=2), id="op"),
         ),
-        (q.RelatedQuery, {"run": "a", "kind": "op", "id": ""}, q.RelatedQuery(run="a", kind="op", id="")),
+        (q.SubjectQuery, {"run": "a", "kind": "op", "id": ""}, q.SubjectQuery(run="a", kind="op", id="")),
     ],
 )
 def test_parameters_are_converted_and_unknown_ones_passed_over(query, args, expected) -> None:
@@ -38,9 +38,13 @@ def test_parameters_are_converted_and_unknown_ones_passed_over(query, args, expe
         (q.RangeQuery, {}, "The request lacks the parameter 'run'."),
         (q.CompareQuery, {"a.run": "x", "run": "y"}, "The request lacks the parameter 'run'."),
         (q.CompareQuery, {"a.run": "x", "b.run": "y", "b.last": "-1"}, "'last' must be a whole number, not '-1'."),
-        (q.OpQuery, {"run": "a"}, "The request lacks the parameter 'id'."),
+        (q.SubjectQuery, {"run": "a", "kind": "op"}, "The request lacks the parameter 'id'."),
         (q.SearchQuery, {"run": "a", "text": "x" * 4001}, "'text' has 4001 characters; 4000 are the most."),
-        (q.RelatedQuery, {"run": "a", "kind": "x", "id": "y"}, "'kind' must be op, kernel or module, not 'x'."),
+        (
+            q.SubjectQuery,
+            {"run": "a", "kind": "x", "id": "y"},
+            "'kind' must be op, op_type, kernel or module, not 'x'.",
+        ),
         *(
             (q.AnyQuery, {"offset": text}, f"The parameter 'offset' must be a whole number, not {text!r}.")
             for text in ("1.0", "1e3", "null", " 1", "+1", "٣", "9" * 19)

@@ -12,7 +12,7 @@ def test_every_page_becomes_an_interface_with_its_docstring() -> None:
     text = typescript.render()
     for page in typescript.answers().values():
         assert f"export interface {page.__name__} {{" in text
-    assert "`rate` is None without matrix routines on the GPU.\n */\nexport interface OpDetail {" in text
+    assert "`bars_note` explains `iterations` if each covers\n * several.\n */\nexport interface WorkDetail {" in text
 
 
 def test_none_becomes_null_and_named_literals_keep_their_name() -> None:

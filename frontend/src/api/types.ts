@@ -13,15 +13,17 @@ export type CouldSave = "estimate" | "at most" | "estimate and at most" | "nothi
 
 export type Direction = "forward" | "backward" | "";
 
-export type EventKind = "forward" | "backward" | "optimizer" | "dataloader" | "other" | "launch" | "wait" | "copy" | "runtime" | "module" | "annotation" | "overhead" | "tensor_core" | "other_kernels" | "unknown_kernels" | "memory" | "host_wait" | "kernel_wait" | "gap_other" | "gap_unknown";
+export type EventKind = "forward" | "backward" | "optimizer" | "dataloader" | "other" | "launch" | "wait" | "copy" | "runtime" | "module" | "annotation" | "overhead" | "tensor_core" | "other_kernels" | "unknown_kernels" | "memory" | "idle_dataloader" | "idle_cpu_launch" | "idle_python" | "idle_other";
 
 export type GapKindName = "host_wait" | "kernel_wait" | "other" | "unknown";
+
+export type GroupKind = "op" | "op_type" | "module";
 
 export type HitKind = "op" | "module" | "kernel" | "rule" | "report";
 
 export type How = "module" | "sequence" | "resized" | "";
 
-export type IdleActivity = "dataloader" | "synchronising" | "copying" | "launching" | "ops" | "python" | "unknown";
+export type IdleCause = "dataloader" | "cpu_launch" | "python" | "idle";
 
 export type MemoryCategoryKey = "before" | "activations" | "gradients" | "optimizer_state" | "temporary" | "other";
 
@@ -51,7 +53,7 @@ export type Status = "" | "added" | "removed";
 
 export type StepSource = "measured" | "light" | "simulated" | "recorded";
 
-export type SubjectKind = "op" | "kernel" | "module";
+export type SubjectKind = "op" | "op_type" | "kernel" | "module";
 
 export type SweepUnit = "ns" | "per_second" | "percent" | "bytes" | "flops" | "flops_per_second" | "count";
 
@@ -464,26 +466,111 @@ export interface OpTypesPage {
 }
 
 /**
- * Where the op's matrix routines are under the GPU's roofs; None is unknown.
- *
- * `percent_of_ceiling` may exceed 100: Winograd and FFT convolutions multiply less often than the FLOPs assume.
+ * An op with its GPU time, without a GPU its CPU self time. `kernels` index those of the tree,
+ * `kernel_ns` are their times in this op; they sum to less than its time where the smallest were left out.
  */
-export interface OpRate {
+export interface TreeOp {
+  id: string;
+  name: string;
+  module: string;
+  op_type: string;
+  direction: Direction;
+  tc_eligible: Verdict;
+  time_ns: number;
+  kernels: number[];
+  kernel_ns: number[];
+}
+
+/** A kernel, once for all ops that launched it. */
+export interface TreeKernel {
+  id: string;
+  short_name: string;
+  tensor_core: Verdict;
+}
+
+/** `ops` by falling time; `total_ops` counts those before the limit. */
+export interface WorkTree {
+  ref: RunRef;
+  range: SelectedRange;
+  has_gpu: boolean;
+  ops: TreeOp[];
+  total_ops: number;
+  kernels: TreeKernel[];
+}
+
+/**
+ * Whether Tensor Cores could compute it and do, and why. Times (ns) are those of kernels in eligible ops.
+ *
+ * `utilization_percent` is None where nothing is eligible or too much of it is unknown.
+ */
+export interface WorkTensorCores {
+  eligible: Verdict;
+  using: Verdict;
+  eligible_ns: number | null;
+  tc_ns: number | null;
+  utilization_percent: number | null;
+  reason: string;
+}
+
+/**
+ * Where the matrix routines are under the GPU's roofs; None is unknown.
+ *
+ * `roof` names the precision that they ran in, "" where it differs. `percent_of_ceiling` is weighted by time and
+ * may exceed 100: Winograd and FFT convolutions multiply less often than the FLOPs assume. `bound` is what sets most
+ * of the least time.
+ */
+export interface WorkRate {
   flops_per_second: number | null;
   ceiling_flops_per_second: number | null;
   percent_of_ceiling: number | null;
   bound: Bound;
+  roof: string;
 }
 
-/** Kernels, copies and sets that the op launched: how many, how many of known delay, and their delays (ns). */
-export interface OpLaunches {
+/**
+ * Kernels, copies and sets: how many, how many of known delay, and their delays (ns).
+ *
+ * `waits` of them ended a gap in which their GPU was idle, for `waited_ns` in all, as recorded.
+ */
+export interface WorkLaunches {
   launches: number;
   timed: number;
   mean_delay_ns: number | null;
   max_delay_ns: number | null;
+  waits: number;
+  waited_ns: number;
 }
 
-/** The calls of an op with one set of input shapes and data types. */
+/**
+ * Memory that its ops allocated and that is in use at the peak of the selected iterations: on `device`, "cpu" or
+ * a GPU's number. `percent` is the share of all memory at that moment.
+ */
+export interface WorkMemory {
+  device: string;
+  bytes: number;
+  percent: number | null;
+  allocations: number;
+}
+
+/** The longest launch on the GPU, without any the longest call: its event on the timeline of iteration `index`. */
+export interface WorkSpot {
+  index: number;
+  number: number;
+  event: string;
+  name: string;
+  duration_ns: number;
+}
+
+/** An op that the work belongs to, with its part of the time: GPU time, without a GPU CPU self time. */
+export interface WorkOp {
+  id: string;
+  name: string;
+  direction: Direction;
+  time_ns: number;
+  percent: number | null;
+}
+
+/** The calls with one set of input shapes and data types. */
 export interface OpShapes {
   shapes: string;
   dtypes: string;
@@ -492,7 +579,7 @@ export interface OpShapes {
   gpu_ns: number | null;
 }
 
-/** A kernel that the op launched. */
+/** A kernel that was launched; `percent` is its share of all that was. */
 export interface OpKernel {
   id: string;
   name: string;
@@ -509,37 +596,52 @@ export interface OpKernel {
 }
 
 /**
- * Times of the op in one iteration, or its means over `index` to `last` where these are several iterations.
+ * Times in one iteration, or their means over `index` to `last` where these are several iterations.
  *
- * `shortest_ns` and `longest_ns` are of single iterations, GPU time or, without a GPU, CPU time.
+ * `shortest_ns` and `longest_ns` are of single iterations, GPU time or, without a GPU, CPU time. `calls` are
+ * those of the ops, of a kernel its launches; `cpu_total_ns` is None for a kernel.
  */
-export interface OpIteration {
+export interface WorkIteration {
   index: number;
   last: number;
   number: number;
   last_number: number;
   calls: number;
-  cpu_total_ns: number;
+  cpu_total_ns: number | null;
   gpu_ns: number | null;
   shortest_ns: number;
   longest_ns: number;
 }
 
 /**
- * One selected op; `bars_note` explains `iterations` if each covers several.
+ * What was selected, scoped to it. Times are over the selected iterations, `iterations` has all.
  *
- * `rate` is None without matrix routines on the GPU.
+ * `row` and `eligibility_reason` are an op's, None and "" for others. `rate` is None without matrix routines on
+ * the GPU and for a kernel, whose FLOPs are counted by op. `memory` is None where it was not recorded or not
+ * attributed. `ops` are those of most time, empty for an op. `bars_note` explains `iterations` if each covers
+ * several.
  */
-export interface OpDetail {
+export interface WorkDetail {
   ref: RunRef;
   range: SelectedRange;
-  row: OpRow;
+  kind: SubjectKind;
+  id: string;
+  name: string;
+  has_gpu: boolean;
+  row: OpRow | null;
   eligibility_reason: string;
-  rate: OpRate | null;
-  launches: OpLaunches;
+  tensor_cores: WorkTensorCores | null;
+  rate: WorkRate | null;
+  launches: WorkLaunches;
+  memory: WorkMemory | null;
+  longest: WorkSpot | null;
+  ops: WorkOp[];
+  total_ops: number;
   shapes: OpShapes[];
+  total_shapes: number;
   kernels: OpKernel[];
-  iterations: OpIteration[];
+  total_kernels: number;
+  iterations: WorkIteration[];
   bars_note: string;
 }
 
@@ -605,9 +707,9 @@ export interface ModulesPage {
   coverage: Coverage;
 }
 
-/** The op (by id) or module (by key) whose launches alone are counted. */
+/** The op (by id), op type (by name) or module (by key) whose launches alone are counted. */
 export interface KernelScope {
-  kind: "module" | "op";
+  kind: GroupKind;
   id: string;
   name: string;
 }
@@ -687,9 +789,18 @@ export interface LaunchFigures {
   sync_ns_per_iteration: number;
 }
 
+/** Idle time of the GPU in which the CPU does one thing, such as copying; it is a part of the time of `cause`. */
+export interface IdleActivity {
+  key: string;
+  cause: IdleCause;
+  label: string;
+  value_ns: number;
+  percent: number | null;
+}
+
 /**
- * One recorded iteration on one GPU. `busy_ns + idle_ns == duration_ns`; `idle_by_activity_ns` in the order of
- * `LaunchesPage.idle_activities` sums to `idle_ns`. `late_percent` is idle time because work was launched late,
+ * One recorded iteration on one GPU. `busy_ns + idle_ns == duration_ns`; `idle_by_cause_ns` in the order of
+ * `LaunchesPage.causes` sums to `idle_ns`. `late_percent` is idle time because work was launched late,
  * `slack_percent` time that the CPU did not need; None where the launches or the CPU were not recorded.
  */
 export interface PaceRow {
@@ -703,7 +814,7 @@ export interface PaceRow {
   idle_percent: number | null;
   late_percent: number | null;
   slack_percent: number | null;
-  idle_by_activity_ns: number[];
+  idle_by_cause_ns: number[];
   gaps: number;
   longest_gap_ns: number;
 }
@@ -752,8 +863,8 @@ export interface SyncRow {
 }
 
 /**
- * An idle gap of one GPU in the recording: from `start_ns` after the iteration's start. `activity_ns` in the
- * order of the page's activities sums to `duration_ns`; `meanwhile` is the largest. The fields of the work that
+ * An idle gap of one GPU in the recording: from `start_ns` after the iteration's start. `cause_ns` in the
+ * order of the page's causes sums to `duration_ns`; `cause` is the largest. The fields of the work that
  * ended it are "" if the iteration ended first. `event` is its id on the timeline of its iteration.
  */
 export interface GapRow {
@@ -764,8 +875,8 @@ export interface GapRow {
   duration_ns: number;
   percent: number | null;
   kind: GapKindName;
-  meanwhile: string;
-  activity_ns: number[];
+  cause: IdleCause;
+  cause_ns: number[];
   kernel: string;
   kernel_id: string;
   op: string;
@@ -775,12 +886,13 @@ export interface GapRow {
 }
 
 /**
- * `bars` are the recorded iterations by `activities`, the GPU's busy time first (means over the GPUs), the
+ * `bars` are the recorded iterations by `bar_categories`, the GPU's busy time first (means over the GPUs), the
  * recorder's overhead last.
  *
  * `bars_note` says what a bar represents if it is not one iteration. The rest is of the selected iterations.
- * `idle_activities` are the keys of the CPU's activities. `total_...` count the rows before the limit. Idle
- * slices are shares of the idle time of all GPUs in steps without the profiler.
+ * `causes` are those of the idle time, buckets of the account of a step; `idle_by_activity` is the same time in
+ * detail. `total_...` count the rows before the limit. Idle slices are shares of the idle time of all GPUs in steps
+ * without the profiler.
  */
 export interface LaunchesPage {
   ref: RunRef;
@@ -792,9 +904,10 @@ export interface LaunchesPage {
   has_gpu: boolean;
   gpus: number[];
   figures: LaunchFigures;
-  activities: Category[];
-  idle_activities: IdleActivity[];
-  idle_by_activity: Slice[];
+  bar_categories: Category[];
+  causes: IdleCause[];
+  idle_by_cause: Slice[];
+  idle_by_activity: IdleActivity[];
   idle_by_kind: Slice[];
   gap_kinds: Category[];
   bars: IterationBar[];
@@ -986,12 +1099,15 @@ export interface TimelineGpuWork {
 }
 
 /**
- * What the CPU did during an idle gap, and the work that ended it (None where the iteration did). `definitions`
- * are those of the slices, by key.
+ * An idle gap by cause and, in detail, by what the CPU did, and the work that ended it (None where the iteration
+ * did). `definitions` are those of the causes, by key; `launched` says when that work was launched, as on the
+ * Launches page.
  */
 export interface TimelineGap {
-  meanwhile: Slice[];
+  causes: Slice[];
+  activities: IdleActivity[];
   definitions: Record<string, string>;
+  launched: string;
   ended_by: TimelineSpot | null;
 }
 
@@ -1182,19 +1298,25 @@ export interface TensorCoresPage {
   ineligible: IneligibleWork[];
 }
 
-/** A peak rate of the GPU; `precision` and `tensor_cores` are those of the ops below it. */
+/**
+ * A peak rate of the GPU; `precision` and `tensor_cores` are those of the ops below it.
+ *
+ * `reached` is True if an op ran in that precision, False for a roof that a change of precision would lead to. FP16
+ * and BF16 at one rate are one roof, whose `precision` is the one that most time ran in.
+ */
 export interface Roof {
   precision: string;
   tensor_cores: boolean;
   label: string;
   flops_per_second: number;
+  reached: boolean;
 }
 
 /**
  * An op whose matrix routines ran on the GPU; None is unknown.
  *
- * `gpu_ns` is the time of the kernels of its matrix routines. `percent_of_ceiling` may exceed 100: Winograd and
- * FFT convolutions multiply less often than the count of FLOPs assumes. `bound` names the lower roof.
+ * `gpu_ns` is the time of the kernels of its matrix routines. `percent_of_ceiling` may exceed 100:
+ * `why_above_roof` then has the reason, else it is "". `bound` names the lower roof.
  */
 export interface RooflineOp {
   id: string;
@@ -1213,6 +1335,7 @@ export interface RooflineOp {
   ceiling_flops_per_second: number | null;
   percent_of_ceiling: number | null;
   bound: Bound;
+  why_above_roof: string;
   possible_precision: string;
   percent_of_possible: number | null;
   shapes: string;
@@ -1276,9 +1399,14 @@ export interface MemoryFigures {
   known_before_bytes: number;
 }
 
-/** When most was allocated: ns after the first selected iteration began, and the op that led to it ("" for none). */
+/**
+ * When most was allocated, and the op that led to it ("" for none).
+ *
+ * `time_ns` counts from where the first selected iteration began, `step_time_ns` from where its own did.
+ */
 export interface MemoryMoment {
   time_ns: number;
+  step_time_ns: number;
   iteration_number: number;
   op: string;
   op_id: string | null;
@@ -1364,7 +1492,8 @@ export interface MemoryAllocation {
  *
  * `rows` are the largest of the `total_rows` allocations alive at the peak, `iterations` at most the first 500
  * selected ones. If the recording does not show which allocations are alive, `not_attributed` gives the reason, and
- * `categories`, `modules`, `op_types` and `rows` are empty; else it is "".
+ * `categories`, `modules`, `op_types` and `rows` are empty; else it is "". `peak_parts` says in words
+ * when the peak is and what it holds.
  */
 export interface MemoryPage {
   ref: RunRef;
@@ -1375,6 +1504,7 @@ export interface MemoryPage {
   device: string | null;
   figures: MemoryFigures | null;
   peak: MemoryMoment | null;
+  peak_parts: TextPart[];
   categories: MemoryCategory[];
   curve: MemoryCurve | null;
   iterations: MemoryIteration[];
@@ -1446,8 +1576,9 @@ export interface SearchPage {
  * The items related to the `kind` of item with this `id`, in the selected iterations.
  *
  * `ops` and `kernels` are ids. `modules` are keys as the Modules page has them: a path, or ":role" for the work
- * of one part of the step outside all modules. Of an op: itself, the kernels that it launched and its module. Of a
- * kernel: the ops that launched it and their modules. Of a module: all ops in it and in the modules below it.
+ * of one part of the step outside all modules. Of an op: itself, the kernels that it launched and its module; of an
+ * op type: those of all its ops. Of a kernel: the ops that launched it and their modules. Of a module: all ops in it
+ * and in the modules below it.
  */
 export interface Related {
   ref: RunRef;
@@ -2127,9 +2258,13 @@ export interface SweepMark {
   estimated: boolean;
 }
 
-/** A line, named by the facts in which the lines differ. */
+/**
+ * A line, named by the facts in which the lines differ. Where these hold the precision, `precision_key` is what
+ * it was computed in, as in `RunRow`; it gives the colour.
+ */
 export interface SweepCurve {
   label: string;
+  precision_key: string;
   marks: SweepMark[];
 }
 
@@ -2237,11 +2372,13 @@ export interface Routes {
   ops: OpsPage;
   /** The types of the ops. */
   op_types: OpTypesPage;
-  /** One op: kernels, shapes, time by iteration. */
-  op: OpDetail;
+  /** Op types, their ops and the kernels of these: the icicle of op types. */
+  work_tree: WorkTree;
+  /** One op, op type, kernel or module: kernels, shapes, launches, time by iteration. */
+  work_detail: WorkDetail;
   /** The modules of the model. */
   modules: ModulesPage;
-  /** The kernels, of all ops or of one. */
+  /** The kernels, of all ops or of some. */
   kernels: KernelsPage;
   /** Launches and idle time of the GPU. */
   launches: LaunchesPage;
@@ -2316,14 +2453,16 @@ export interface RangeQuery extends ProfileQuery {
   last?: number | null;
 }
 
-/** An op by its id. */
-export interface OpQuery extends RangeQuery {
+/** An op or kernel by its id, an op type by its name or a module by its key. */
+export interface SubjectQuery extends RangeQuery {
+  kind: SubjectKind;
   id: string;
 }
 
-/** Of all launches, or of those of one op (an id) or one module (a key). */
+/** Of all launches, or of those of one op (an id), one op type (a name) or one module (a key). */
 export interface KernelsQuery extends RangeQuery {
   op?: string | null;
+  op_type?: string | null;
   module?: string | null;
 }
 
@@ -2357,12 +2496,6 @@ export interface MemoryQuery extends RangeQuery {
 /** Words in names. */
 export interface SearchQuery extends RangeQuery {
   text?: string | null;
-}
-
-/** An op, kernel or module by its id. */
-export interface RelatedQuery extends RangeQuery {
-  kind: SubjectKind;
-  id: string;
 }
 
 /** A report by its name, as `tb-dlprof report` has it. */
@@ -2417,7 +2550,8 @@ export interface Queries {
   overview: RangeQuery;
   ops: RangeQuery;
   op_types: RangeQuery;
-  op: OpQuery;
+  work_tree: RangeQuery;
+  work_detail: SubjectQuery;
   modules: RangeQuery;
   kernels: KernelsQuery;
   launches: RangeQuery;
@@ -2430,7 +2564,7 @@ export interface Queries {
   memory: MemoryQuery;
   key_nodes: ProfileQuery;
   search: SearchQuery;
-  related: RelatedQuery;
+  related: SubjectQuery;
   report: ReportQuery;
   advice: AdviceQuery;
   trust: RangeQuery;

@@ -1,4 +1,4 @@
-// Generated from the structs of the pages and tb_dlprof_plugin/pages/definitions.py by `make generate`.
+// Generated from the structs of the pages and tb_dlprof_plugin/pages/shared_definitions.py by `make generate`.
 // Do not edit. One sentence for each number that a page shows: the text behind its label.
 
 export const DEFINITIONS = {
@@ -98,15 +98,15 @@ export const DEFINITIONS = {
   moduleMax: "Time in the iteration that took most.",
   cpuSlack: "Share of the step that the CPU does not need: it waits in CUDA calls (from their 50th microsecond on) or is ahead of the GPU. The most that a faster GPU could save.",
   pace: "gpu: less than 5 % of the recorded iteration is idle time before work launched late. cpu: more is, and the CPU needs more than 90 % of the time itself. mixed: more is, and the CPU waits too.",
-  idleActivity: "Time in which nothing runs on the GPU, by what the CPU does meanwhile: the first that applies of DataLoader, synchronising, copying, launching, other ops and CUDA calls, Python. The recorder's overhead is subtracted.",
-  idleKind: "The same time by the cause of the gap: the next work was launched late, or was already queued.",
+  idleActivity: "Time in which nothing runs on the GPU, by what the CPU does meanwhile: the waiting buckets of the account of a step on the Summary. The recorder's overhead is subtracted.",
+  idleKind: "The same time by when the work that ended the gap was launched: too late, or before it began.",
   gapDuration: "Time in which nothing ran on this GPU, cut at the iteration's boundaries.",
   launchDelay: "From the end of the launch call to the start of the work, 0 where it began before the call returned. A long delay is a long queue: harmless while the GPU is busy.",
   launchQueue: "Work of the same stream that was launched and had not begun when this launch call began, itself included: 1 where nothing else waited.",
   eventKind: "The kind of this event, also shown by its colour.",
   eventRow: "The thread, stream or other row of the timeline.",
   eventDuration: "From the start to the end of this one event.",
-  eventStart: "When it began, counted from where the drawing begins.",
+  eventStart: "When it began, counted from where the step begins; the CPU calls before that have a minus sign.",
   eventIteration: "The iteration that called or launched it; it is drawn because it overlaps with the one shown.",
   eventLaunch: "The CUDA call that launched it; the op, where only that was recorded.",
   eventLaunchTime: "Time that this one launch call took on the CPU.",
@@ -161,6 +161,11 @@ export const DEFINITIONS = {
   gpuPercent: "Share of the GPU time of all ops in the selected iterations.",
   kernelCalls: "Kernels, copies and sets that the op launched in the selected iterations.",
   tcEligible: "Whether Tensor Cores could run this op, given its type, shapes and data types.",
+  waitedBefore: "Recorded time in which a GPU was idle right before work that this launched.",
+  heldAtPeak: "Memory allocated in its ops and still in use when most memory was.",
+  timeInOp: "Time in calls by the op.",
+  shareOfOp: "Share of the op in all the time of what is selected.",
+  kernelShareOfWork: "Share of the kernel in the GPU time of what is selected.",
   modulePath: "The module; its numbers include those of the modules inside it.",
   moduleType: "Class of the module, where it was recorded.",
   moduleCalls: "How often the module's forward ran in the selected iterations.",
@@ -190,7 +195,7 @@ export const DEFINITIONS = {
   syncInside: "The innermost op around the call.",
   syncTime: "Time inside these calls, summed over the selected iterations.",
   gapStart: "When the gap began, counted from the iteration's start.",
-  gapMeanwhile: "What the CPU did for most of the gap; the bar shows all of it.",
+  gapCause: "The bucket of the account of a step that holds most of the gap; the bar shows all.",
   gapEnded: "The kernel, copy or set that ended the gap.",
   gapOp: "The op that launched it.",
   rateSource: "Where the GPU's rates were published.",

@@ -37,8 +37,9 @@ describe("durations", () => {
     expect(exactUnit(999_999.25, "bytes")).toBe("999,999.25 bytes");
   });
 
-  it("writes an interval whose ends read the same as one number", () => {
-    expect(formatInterval(2.6, 2.601, formatRatio)).toBe("2.60×");
+  it("writes an interval whose ends read the same as one number and half its width", () => {
+    expect(formatInterval(145_900_000, 146_100_000, formatNs)).toBe("146 ms ± 100 µs");
+    expect(formatInterval(2.6, 2.6, formatRatio)).toBe("2.60×");
     expect(formatInterval(2.6, 2.61, formatRatio)).toBe("2.60× to 2.61×");
   });
 

@@ -23,10 +23,11 @@ export function formatExact(value: number): string {
   return EXACT.format(writtenNumber(value));
 }
 
-/** "2.59× to 2.61×"; one number where both ends read the same. */
+/** "2.59× to 2.61×"; where both ends read the same one number with half the width, "146 ms ± 200 µs". */
 export function formatInterval(low: number, high: number, format: (value: number) => string): string {
   const [from, to] = [format(low), format(high)];
-  return from === to ? from : `${from} to ${to}`;
+  if (from !== to) return `${from} to ${to}`;
+  return low === high ? from : `${from} ± ${format((high - low) / 2)}`;
 }
 
 /** Three significant digits, never in exponent form: 1.23, 12.3, 123, 1,230. */
@@ -93,6 +94,15 @@ const FLOP_UNITS = [
 /** Floating-point operations in decimal units: "1.06 TFLOP". */
 export function formatFlops(value: number | null): string {
   return value === null ? EM_UNKNOWN : scaled(value, FLOP_UNITS);
+}
+
+/** A bandwidth in decimal units, as makers give it: "4.80 TB/s". */
+export function formatByteRate(value: number | null): string {
+  if (value === null) return EM_UNKNOWN;
+  return scaled(value, [
+    [1e9, "GB/s"],
+    [1e12, "TB/s"],
+  ]);
 }
 
 const BYTE_UNITS = [

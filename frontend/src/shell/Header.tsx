@@ -10,7 +10,8 @@ import { openPage, showProfile } from "../state/navigate";
 import { resolveChoice } from "../state/profileChoice";
 import type { Page } from "../state/pages";
 import { assign, useParam } from "../state/param";
-import { pageParam, profileParam, unitParam } from "../state/sharedParams";
+import { pageParam, profileParam, unitParam, viewParam, WORK_VIEWS } from "../state/sharedParams";
+import { WORK_VIEW_TITLES, workView } from "../views/explore/workView";
 import { shownRange, stepsOf } from "../state/shownRange";
 import { ThemeButton } from "./AboutFile";
 import { keyNames } from "./keys/KeyHelp";
@@ -32,6 +33,9 @@ const left = new Map<string, View>();
 
 const open = (view: View): void => openPage(view.page, ...view.changes);
 const isShown = (view: View): boolean => view.page === pageParam.value && view.shown();
+/** Its button is marked for the views within it, too. */
+const isCurrent = (view: View, views: readonly View[]): boolean =>
+  isShown(view) || views.some((inner) => inner.within === view.page && isShown(inner));
 
 export function Header({ index, busy, onRefresh, onSearch, onKeys }: HeaderProps) {
   const file = useFile();
@@ -136,14 +140,15 @@ function SecondRow({ place, page }: { place: Place | null; page: Page }) {
             <span class="view-groups" role="group" aria-label="Group by">
               <span class="muted">Group by</span>
               {grouped.map((view) => (
-                <ViewButton key={view.id} view={view} />
+                <ViewButton key={view.id} view={view} current={isCurrent(view, views)} />
               ))}
             </span>
           )}
+          {grouped.some((view) => isCurrent(view, views)) && <WorkViews page={page} />}
           {views
-            .filter(({ groups }) => !groups)
+            .filter(({ groups, within }) => !groups && !within)
             .map((view) => (
-              <ViewButton key={view.id} view={view} />
+              <ViewButton key={view.id} view={view} current={isShown(view)} />
             ))}
         </nav>
       )}
@@ -166,12 +171,28 @@ function SecondRow({ place, page }: { place: Place | null; page: Page }) {
   );
 }
 
-function ViewButton({ view }: { view: View }) {
+/** Table, icicle or roofline of what the place's one table shows. */
+function WorkViews({ page }: { page: Page }) {
+  return (
+    <span class="work-views">
+      <span class="muted">View</span>
+      <Switch
+        label="View"
+        testId="work-view"
+        value={workView(page)}
+        choices={WORK_VIEWS.map((view) => [view, WORK_VIEW_TITLES[view]] as const)}
+        onChange={(view) => openPage(page === "roofline" ? "ops" : page, viewParam.to(view))}
+      />
+    </span>
+  );
+}
+
+function ViewButton({ view, current }: { view: View; current: boolean }) {
   return (
     <button
       type="button"
       data-testid={`nav-${view.id}`}
-      aria-current={isShown(view) ? "page" : undefined}
+      aria-current={current ? "page" : undefined}
       title={view.page === "runs" ? undefined : `Keys: g, then ${ROUTES[view.page].key}`}
       onClick={() => open(view)}
     >

@@ -45,6 +45,9 @@ function Menu({ onClose }: { onClose: () => void }) {
         <>
           <h3>All pages in one file that opens without a server</h3>
           <CodeBlock code={exportCommand()} label="Command" />
+          <h3>All reports as Parquet files, or CSV and JSON</h3>
+          <CodeBlock code={reportCommand()} label="Command for tables" />
+          <p class="muted small">Parquet takes the extra: pip install 'tb_dlprof_plugin[parquet]'.</p>
         </>
       )}
     </div>
@@ -75,10 +78,18 @@ function Group({ title, reports, onPick }: { title: string; reports: ReportEntry
   );
 }
 
+/** As a shell takes it. */
+const quoted = (run: string): string => (/^[\w./-]+$/.test(run) ? run : `'${run}'`);
+
 /** What writes the run or the pair that is shown, from the logdir. */
 function exportCommand(): string {
   const runs =
     pageParam.value === "compare" ? [baseParam.value.run, candidateParam.value.run] : [profileParam.value.run];
-  const named = runs.filter((run) => run !== null).map((run) => (/^[\w./-]+$/.test(run) ? run : `'${run}'`));
+  const named = runs.filter((run) => run !== null).map(quoted);
   return `tb-dlprof export ${named.join(" ")} --html profile.html`;
+}
+
+function reportCommand(): string {
+  const run = pageParam.value === "compare" ? baseParam.value.run : profileParam.value.run;
+  return `tb-dlprof report ${quoted(run ?? "RUN")} --formats parquet --output-path tables`;
 }

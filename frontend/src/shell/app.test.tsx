@@ -11,7 +11,7 @@ const ANSWERS: Record<string, unknown> = {
   runs: fixtures.runs,
   overview: fixtures.overview,
   ops: fixtures.ops,
-  op: fixtures.op,
+  work_detail: fixtures.op,
   kernels: fixtures.kernels,
   tensor_cores: fixtures.tensorCores,
   roofline,
@@ -252,8 +252,11 @@ describe("each page draws its answer", () => {
   it("Ops with the selected op next to the table", async () => {
     await open(hash({ page: "ops", run: "resnet50/fp32", op: "op1" }));
     expect(byId("op-detail")?.textContent).toContain("which is off");
-    expect(byId("op-detail")?.textContent).toContain("Of the roof50.0 %");
-    expect(byId("op-detail")?.textContent).toContain("Kernel calls2Mean delay40.0 µsLongest delay90.0 µs");
+    expect(byId("op-detail")?.textContent).toContain("50.0 % of the roof of TF32, compute-bound");
+    expect(byId("op-detail")?.textContent).toContain(
+      "Kernel calls2Mean delay40.0 µsLongest delay90.0 µsGPU idle before it12.0 µs",
+    );
+    expect(byId("work-longest")?.textContent).toBe("Longest: cutlass_tensorop_s1688dgrad, 6.20 ms in iteration 3.");
     expect(byId("op-detail")?.querySelectorAll("canvas, .chart")).toHaveLength(1);
     expect(root.querySelector("tr.selected")?.textContent).toContain("convolution_backward");
     // 320 rows: only those in sight are drawn.
@@ -312,7 +315,10 @@ describe("each page draws its answer", () => {
       op_types: {
         ref: fixtures.ref,
         headline: "conv2d takes 78 % of the GPU time.",
-        headline_parts: [{ text: "conv2d takes 78 % of the GPU time.", kind: "", id: "" }],
+        headline_parts: [
+          { text: type, kind: "op_type", id: type },
+          { text: " takes 78 % of the GPU time.", kind: "", id: "" },
+        ],
         range: fixtures.ops.range,
         has_gpu: true,
         by_type: [{ key: `type:${type}`, label: type, value_ns: 900_000, percent: 100 }],
@@ -343,6 +349,9 @@ describe("each page draws its answer", () => {
       `${type}90.0 µs100 %30.0 µs60.0 µs33.3unknown41.00 µs`,
     );
     await click(byId("op-types-table")!.querySelector("tbody tr"));
+    expect(byId("op-type-detail")!.querySelector("h2")!.textContent).toBe(type);
+    expect(window.location.hash).toContain(`p.tb_dlprof.type=${encodeURIComponent(type)}`);
+    await click(byId("headline")!.querySelector("button.link"));
     const shown = [...byId("ops-table")!.querySelectorAll("tbody tr")];
     const wanted = fixtures.ops.rows.filter((row) => row.op_type === type);
     expect(shown).toHaveLength(wanted.length);
@@ -363,7 +372,7 @@ describe("each page draws its answer", () => {
     expect(byId("roofline-chart")!.querySelector(".chart")?.getAttribute("aria-label")).toContain(
       "of 1 ops, under 2 roofs",
     );
-    expect(byId("roofline-gpu")?.textContent).toContain("FP32 without Tensor Cores67.0 TFLOP/sMemory4,800 GB/s");
+    expect(byId("roofline-gpu")?.textContent).toContain("FP32 without Tensor Cores67.0 TFLOP/sMemory4.80 TB/s");
     const rows = [...byId("roofline-table")!.querySelectorAll("tbody tr")];
     expect(rows[0]?.textContent).toContain("47.9 %32.1 TFLOP/s67.0 TFLOP/sfp32, no TCcompute");
     expect(rows[1]?.textContent).toContain("unknown");

@@ -18,6 +18,8 @@ export interface View {
   shown: () => boolean;
   /** It is the place's one table, its rows grouped by this. */
   groups?: true;
+  /** It has no button of its own: another view leads to it. */
+  within?: Page;
 }
 
 export interface Place {
@@ -59,7 +61,8 @@ export const PLACES: readonly Place[] = [
         ...pageView(page),
         groups: true as const,
       })),
-      ...(["tensor_cores", "roofline"] as const).map(pageView),
+      pageView("tensor_cores"),
+      { ...pageView("roofline"), within: "ops" },
     ],
   },
   { id: "timeline", title: "Timeline", views: [pageView("timeline")] },

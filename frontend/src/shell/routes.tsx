@@ -8,6 +8,7 @@ import type { Queries, RangeQuery, RunEntry } from "../api/types";
 import type { AnyParam } from "../state/param";
 import { filterParam, SHARED_PARAMS } from "../state/sharedParams";
 import { PAGES, type Page } from "../state/pages";
+import type { Subject } from "../state/subject";
 import { AdvicePage } from "../views/advice/AdvicePage";
 import { DistributedPage } from "../views/distributed/DistributedPage";
 import { ranksTable } from "../views/distributed/params";
@@ -39,10 +40,11 @@ import { tensorCoresTable } from "../views/tensor_cores/params";
 import { rooflineTable } from "../views/roofline/params";
 import { LAUNCHES_PARAMS } from "../views/launches/params";
 
-/** The kernels of the op or module that the pages are filtered to: calls and times are its own. */
-function ownKernels(): { op: string | null; module: string | null } {
+/** The kernels of the op, op type or module that the pages are filtered to: calls and times are its own. */
+function ownKernels(): { op: string | null; op_type: string | null; module: string | null } {
   const about = filterParam.value;
-  return { op: about?.kind === "op" ? about.id : null, module: about?.kind === "module" ? about.id : null };
+  const idOf = (kind: Subject["kind"]) => (about?.kind === kind ? about.id : null);
+  return { op: idOf("op"), op_type: idOf("op_type"), module: idOf("module") };
 }
 
 /** All parameters that a route has in addition to run and range; null leaves one to the server. */

@@ -27,7 +27,7 @@ const BLOCKS = [
     ],
   },
   { route: "overview", runs: [A], answers: [{ query: { run: A }, answer: { headline: "whole" } }] },
-  { route: "op", runs: [A], answers: [{ query: { run: A, id: "conv" }, answer: { id: "conv" } }] },
+  { route: "work_detail", runs: [A], answers: [{ query: { run: A, kind: "op", id: "conv" }, answer: { id: "conv" } }] },
   { route: "kernels", runs: [A], answers: [{ query: { run: A }, answer: { scope: null } }] },
   { route: "memory", runs: [A], answers: [{ query: { run: A }, error: "No memory there.", status: 404 }] },
   { route: "compare", runs: [A, B], answers: [{ query: { "a.run": A, "b.run": B }, answer: { headline: "faster" } }] },
@@ -82,7 +82,7 @@ describe("the answers in a file", () => {
   it("are found however the question is spelled", async () => {
     const named = { ...CHOICE, session: "s", rank: 0, cycle: 2 };
     expect(await get("overview", profileQuery(named, { first: 0, last: 9 }))).toEqual({ headline: "whole" });
-    expect(await get("op", { id: "conv", run: A, first: null })).toEqual({ id: "conv" });
+    expect(await get("work_detail", { kind: "op", id: "conv", run: A, first: null })).toEqual({ id: "conv" });
     expect(await get("compare", compareQuery({ ...CHOICE, range: null }, { ...CHOICE, run: B, range: null }))).toEqual({
       headline: "faster",
     });
@@ -104,7 +104,7 @@ describe("the answers in a file", () => {
     ["overview", { run: A, cycle: 1 }, "session s, rank 0, cycle 2 alone"],
     ["overview", { run: "elsewhere" }, "The run elsewhere is not in this file"],
     ["compare", { "a.run": B, "b.run": A }, `This file holds no comparison of ${B} with ${A}`],
-    ["op", { run: A, id: "other" }, "it has those of the 1 that come first"],
+    ["work_detail", { run: A, kind: "op", id: "other" }, "it has those of the 1 that come first"],
     ["forecast", { run: A, precision: "bf16", batch_size: 64 }, "This is not in the file"],
   ])("say what is not there: %s %j", async (route, query, sentence) => {
     const asked = get(route, query);

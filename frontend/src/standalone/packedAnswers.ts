@@ -89,7 +89,7 @@ function keyOf(query: Query): string {
 const WITHOUT_EFFECT = ["have", "set_aside"];
 
 /** The file has the kernels of all ops; the page shows which of them belong to one. */
-const OF_ONE: Partial<Record<Route, string[]>> = { kernels: ["op", "module"] };
+const OF_ONE: Partial<Record<Route, string[]>> = { kernels: ["op", "op_type", "module"] };
 
 /** The query as the file spells it: the whole of a recording. */
 function wholeRuns(route: Route, query: Query, runs: RunEntry[]): Query {
@@ -128,8 +128,8 @@ const wholeOnly = (route: Route): string =>
 function absence(route: Route, query: Query, held: number): string {
   if (route === "compare")
     return `This file holds no comparison of ${query["a.run"]} with ${query["b.run"]}; tb-dlprof export makes one of the two runs.`;
-  if ((route === "op" || route === "compare_op") && held > 0) {
-    return `Of this op, the file holds no details: it has those of the ${held.toLocaleString("en-US")} that come first on the page.`;
+  if ((route === "work_detail" || route === "compare_op") && held > 0) {
+    return `Of this ${String(query["kind"] ?? "op").replace("_", " ")}, the file holds no details: it has those of the ${held.toLocaleString("en-US")} that come first on the page.`;
   }
   return "This is not in the file, which holds what was most likely to be asked: the run itself, in TensorBoard, answers it.";
 }

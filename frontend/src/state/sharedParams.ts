@@ -24,10 +24,22 @@ export const columnsParam = new Param<Shown | null>({
   write: (shown) => pair("columns", shown),
 });
 
+/** How Explore shows the rows of a grouping; null as each does at first. */
+export const WORK_VIEWS = ["table", "icicle", "roofline"] as const;
+export type WorkView = (typeof WORK_VIEWS)[number];
+
+export const viewParam = new Param<WorkView | null>({
+  read: (pairs) => WORK_VIEWS.find((view) => view === pairs.get("view")) ?? null,
+  write: (view) => pair("view", view),
+});
+
 /** The selected op, on the pages that show its details. */
 export const opParam = textParam("op", { ofRun: true, namesOne: true });
 
-/** The op, kernel or module whose rows the pages show; null shows all. */
+/** The selected op type, by its name. */
+export const opTypeParam = textParam("type", { ofRun: true, namesOne: true });
+
+/** The op, op type, kernel or module whose rows the pages show; null shows all. */
 export const filterParam = new Param<Subject | null>(
   {
     read: (pairs) => parseSubject(pairs.get("about") ?? null),
@@ -47,7 +59,9 @@ export const SHARED_PARAMS = [
   rangeParam,
   unitParam,
   columnsParam,
+  viewParam,
   opParam,
+  opTypeParam,
   filterParam,
   moduleParam,
   kernelParam,

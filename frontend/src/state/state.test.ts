@@ -18,7 +18,7 @@ import { NO_PROFILE } from "./profile";
 /** An address with every parameter away from its default. */
 const FULL = parseHash(
   [
-    "page=compare&run=resnet50%2Ffp32%20%26%20more%3D1&session=s1&rank=0&cycle=3&keyNode=conv1%2Fconv2d&first=2&last=7&unit=total&columns=shapes",
+    "page=compare&run=resnet50%2Ffp32%20%26%20more%3D1&session=s1&rank=0&cycle=3&keyNode=conv1%2Fconv2d&first=2&last=7&unit=total&columns=shapes&view=icicle&type=conv2d",
     "op=op%231&about=module%3Alayer1.0%20%26%20more&module=%3Aoptimizer&kernel=k%201&iteration=4&event=c123",
     "device=cpu&finding=f1&severity=high,low&dismissed=tf32_off,amp_not_used&resolved=dataloader_bound",
     "resolvedRun=another%2Frun&precision=bf16&report=kernel_groups",

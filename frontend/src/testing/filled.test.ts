@@ -2,8 +2,8 @@ import { expect, it } from "vitest";
 import { filled, filledAll } from "./filled";
 
 it("what is not said is empty, in what is inside, too", () => {
-  const page = filled("OpDetail", { row: { name: "conv1" }, kernels: [{ short_name: "gemm" }] });
-  expect([page.row.name, page.row.calls, page.row.gpu_ns, page.ref]).toEqual([
+  const page = filled("WorkDetail", { row: { name: "conv1" }, kernels: [{ short_name: "gemm" }] });
+  expect([page.row!.name, page.row!.calls, page.row!.gpu_ns, page.ref]).toEqual([
     "conv1",
     0,
     null,

@@ -389,18 +389,44 @@ export const ops = filled("OpsPage", {
   coverage,
 });
 
-export const op = filled("OpDetail", {
+export const op = filled("WorkDetail", {
   ref,
   range,
+  kind: "op",
+  id: opRows[1]!.id,
+  name: opRows[1]!.name,
+  has_gpu: true,
   row: opRows[1]!,
+  tensor_cores: {
+    eligible: "yes",
+    using: "yes",
+    eligible_ns: 90_000_000,
+    tc_ns: 60_000_000,
+    utilization_percent: 66.7,
+    reason: "A convolution with 256 input channels; Tensor Cores take FP32 only as TF32, which is off.",
+  },
+  memory: null,
+  longest: { index: 2, number: 3, event: "g7", name: "cutlass_tensorop_s1688dgrad", duration_ns: 6_200_000 },
+  ops: [],
+  total_ops: 1,
+  total_shapes: 2,
+  total_kernels: 2,
   eligibility_reason: "A convolution with 256 input channels; Tensor Cores take FP32 only as TF32, which is off.",
   rate: {
     flops_per_second: 5e13,
     ceiling_flops_per_second: 1e14,
     percent_of_ceiling: 50,
     bound: "compute",
+    roof: "TF32",
   },
-  launches: { launches: 20, timed: 20, mean_delay_ns: 40_000, max_delay_ns: 90_000 },
+  launches: {
+    launches: 20,
+    timed: 20,
+    mean_delay_ns: 40_000,
+    max_delay_ns: 90_000,
+    waits: 4,
+    waited_ns: 120_000,
+  },
   shapes: [
     {
       shapes: "[[64, 256, 56, 56], [64, 256, 1, 1]]",

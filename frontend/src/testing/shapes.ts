@@ -36,12 +36,19 @@ export interface Interfaces {
   OpsPage: types.OpsPage;
   OpTypeRow: types.OpTypeRow;
   OpTypesPage: types.OpTypesPage;
-  OpRate: types.OpRate;
-  OpLaunches: types.OpLaunches;
+  TreeOp: types.TreeOp;
+  TreeKernel: types.TreeKernel;
+  WorkTree: types.WorkTree;
+  WorkTensorCores: types.WorkTensorCores;
+  WorkRate: types.WorkRate;
+  WorkLaunches: types.WorkLaunches;
+  WorkMemory: types.WorkMemory;
+  WorkSpot: types.WorkSpot;
+  WorkOp: types.WorkOp;
   OpShapes: types.OpShapes;
   OpKernel: types.OpKernel;
-  OpIteration: types.OpIteration;
-  OpDetail: types.OpDetail;
+  WorkIteration: types.WorkIteration;
+  WorkDetail: types.WorkDetail;
   ModuleRow: types.ModuleRow;
   ModulesPage: types.ModulesPage;
   KernelScope: types.KernelScope;
@@ -49,6 +56,7 @@ export interface Interfaces {
   KernelRow: types.KernelRow;
   KernelsPage: types.KernelsPage;
   LaunchFigures: types.LaunchFigures;
+  IdleActivity: types.IdleActivity;
   PaceRow: types.PaceRow;
   LaunchedKernel: types.LaunchedKernel;
   SyncRow: types.SyncRow;
@@ -534,22 +542,107 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       coverage: "Coverage",
     },
   },
-  OpRate: {
+  TreeOp: {
+    blank: {
+      id: "",
+      name: "",
+      module: "",
+      op_type: "",
+      direction: "",
+      tc_eligible: "no",
+      time_ns: 0,
+      kernels: [],
+      kernel_ns: [],
+    },
+    parts: {
+    },
+  },
+  TreeKernel: {
+    blank: {
+      id: "",
+      short_name: "",
+      tensor_core: "no",
+    },
+    parts: {
+    },
+  },
+  WorkTree: {
+    blank: {
+      has_gpu: false,
+      ops: [],
+      total_ops: 0,
+      kernels: [],
+    },
+    parts: {
+      ref: "RunRef",
+      range: "SelectedRange",
+      ops: "TreeOp",
+      kernels: "TreeKernel",
+    },
+  },
+  WorkTensorCores: {
+    blank: {
+      eligible: "no",
+      using: "no",
+      eligible_ns: null,
+      tc_ns: null,
+      utilization_percent: null,
+      reason: "",
+    },
+    parts: {
+    },
+  },
+  WorkRate: {
     blank: {
       flops_per_second: null,
       ceiling_flops_per_second: null,
       percent_of_ceiling: null,
       bound: "compute",
+      roof: "",
     },
     parts: {
     },
   },
-  OpLaunches: {
+  WorkLaunches: {
     blank: {
       launches: 0,
       timed: 0,
       mean_delay_ns: null,
       max_delay_ns: null,
+      waits: 0,
+      waited_ns: 0,
+    },
+    parts: {
+    },
+  },
+  WorkMemory: {
+    blank: {
+      device: "",
+      bytes: 0,
+      percent: null,
+      allocations: 0,
+    },
+    parts: {
+    },
+  },
+  WorkSpot: {
+    blank: {
+      index: 0,
+      number: 0,
+      event: "",
+      name: "",
+      duration_ns: 0,
+    },
+    parts: {
+    },
+  },
+  WorkOp: {
+    blank: {
+      id: "",
+      name: "",
+      direction: "",
+      time_ns: 0,
+      percent: null,
     },
     parts: {
     },
@@ -583,14 +676,14 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
-  OpIteration: {
+  WorkIteration: {
     blank: {
       index: 0,
       last: 0,
       number: 0,
       last_number: 0,
       calls: 0,
-      cpu_total_ns: 0,
+      cpu_total_ns: null,
       gpu_ns: null,
       shortest_ns: 0,
       longest_ns: 0,
@@ -598,12 +691,24 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
-  OpDetail: {
+  WorkDetail: {
     blank: {
+      kind: "kernel",
+      id: "",
+      name: "",
+      has_gpu: false,
+      row: null,
       eligibility_reason: "",
+      tensor_cores: null,
       rate: null,
+      memory: null,
+      longest: null,
+      ops: [],
+      total_ops: 0,
       shapes: [],
+      total_shapes: 0,
       kernels: [],
+      total_kernels: 0,
       iterations: [],
       bars_note: "",
     },
@@ -611,11 +716,15 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       ref: "RunRef",
       range: "SelectedRange",
       row: "OpRow",
-      rate: "OpRate",
-      launches: "OpLaunches",
+      tensor_cores: "WorkTensorCores",
+      rate: "WorkRate",
+      launches: "WorkLaunches",
+      memory: "WorkMemory",
+      longest: "WorkSpot",
+      ops: "WorkOp",
       shapes: "OpShapes",
       kernels: "OpKernel",
-      iterations: "OpIteration",
+      iterations: "WorkIteration",
     },
   },
   ModuleRow: {
@@ -763,6 +872,17 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     parts: {
     },
   },
+  IdleActivity: {
+    blank: {
+      key: "",
+      cause: "cpu_launch",
+      label: "",
+      value_ns: 0,
+      percent: null,
+    },
+    parts: {
+    },
+  },
   PaceRow: {
     blank: {
       index: 0,
@@ -775,7 +895,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       idle_percent: null,
       late_percent: null,
       slack_percent: null,
-      idle_by_activity_ns: [],
+      idle_by_cause_ns: [],
       gaps: 0,
       longest_gap_ns: 0,
     },
@@ -829,8 +949,8 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       duration_ns: 0,
       percent: null,
       kind: "host_wait",
-      meanwhile: "",
-      activity_ns: [],
+      cause: "cpu_launch",
+      cause_ns: [],
       kernel: "",
       kernel_id: "",
       op: "",
@@ -848,8 +968,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       step_words: "",
       has_gpu: false,
       gpus: [],
-      activities: [],
-      idle_activities: [],
+      bar_categories: [],
+      causes: [],
+      idle_by_cause: [],
       idle_by_activity: [],
       idle_by_kind: [],
       gap_kinds: [],
@@ -870,8 +991,9 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       step: "StepFigures",
       range: "SelectedRange",
       figures: "LaunchFigures",
-      activities: "Category",
-      idle_by_activity: "Slice",
+      bar_categories: "Category",
+      idle_by_cause: "Slice",
+      idle_by_activity: "IdleActivity",
       idle_by_kind: "Slice",
       gap_kinds: "Category",
       bars: "IterationBar",
@@ -1062,12 +1184,15 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   },
   TimelineGap: {
     blank: {
-      meanwhile: [],
+      causes: [],
+      activities: [],
       definitions: {},
+      launched: "",
       ended_by: null,
     },
     parts: {
-      meanwhile: "Slice",
+      causes: "Slice",
+      activities: "IdleActivity",
       ended_by: "TimelineSpot",
     },
   },
@@ -1267,6 +1392,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       tensor_cores: false,
       label: "",
       flops_per_second: 0,
+      reached: false,
     },
     parts: {
     },
@@ -1289,6 +1415,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       ceiling_flops_per_second: null,
       percent_of_ceiling: null,
       bound: "compute",
+      why_above_roof: "",
       possible_precision: "",
       percent_of_possible: null,
       shapes: "",
@@ -1352,6 +1479,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   MemoryMoment: {
     blank: {
       time_ns: 0,
+      step_time_ns: 0,
       iteration_number: 0,
       op: "",
       op_id: null,
@@ -1437,6 +1565,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       device: null,
       figures: null,
       peak: null,
+      peak_parts: [],
       categories: [],
       curve: null,
       iterations: [],
@@ -1453,6 +1582,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       devices: "MemoryDevice",
       figures: "MemoryFigures",
       peak: "MemoryMoment",
+      peak_parts: "TextPart",
       categories: "MemoryCategory",
       curve: "MemoryCurve",
       iterations: "MemoryIteration",
@@ -2192,6 +2322,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
   SweepCurve: {
     blank: {
       label: "",
+      precision_key: "",
       marks: [],
     },
     parts: {

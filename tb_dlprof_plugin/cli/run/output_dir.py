@@ -28,28 +28,35 @@ class OutputDirectory:
 
 
 def choose_output_directory(logdir: Path, name: str | None, command: Sequence[str], force: bool) -> OutputDirectory:
-    """Create the run's directory; ends the command with one sentence if that fails.
+    """Create the run's directory; ends the command with one sentence if that fails, before the script starts.
 
     The default name is the script's; if that is taken, and not to be replaced, the next with a number.
     """
     script = script_name(command)
-    if name is None:
-        name = script.removesuffix(".py") or "run"
-        if not force:
-            names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-            name = next(one for one in names if not _profiles(logdir / one))
-    elif not name.strip() or Path(name).is_absolute() or ".." in Path(name).parts:
+    if name is not None and (not name.strip() or Path(name).is_absolute() or ".." in Path(name).parts):
         refuse(f"--run-name {name!r} is not the name of a directory below the logdir")
-    directory = (logdir / name).absolute()
-    before = _profiles(directory)
-    if before and not force:
-        refuse(f"{logdir / name} holds a profile already; give another --run-name, or --force to replace it")
+    run = logdir
     try:
+        run = logdir / (name or _free_name(logdir, script.removesuffix(".py") or "run", force))
+        directory = run.absolute()
+        before = _profiles(directory)
+        if before and not force:
+            refuse(f"{run} holds a profile already; give another --run-name, or --force to replace it")
         directory.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()
+    except FileExistsError:
+        refuse(f"{run} is a file, where the run's directory would be; choose another --logdir or --run-name")
     except OSError as error:
-        refuse(f"{logdir / name} cannot be written ({error.strerror}); choose another --logdir")
+        refuse(f"{run} cannot be written ({error.strerror}); choose another --logdir")
     return OutputDirectory(directory, before, script)
+
+
+def _free_name(logdir: Path, name: str, force: bool) -> str:
+    """The name; if it is taken, and not to be replaced, the next with a number."""
+    if force:
+        return name
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(one for one in names if not _profiles(logdir / one))
 
 
 def script_name(command: Sequence[str]) -> str:

@@ -12,7 +12,15 @@ import msgspec
 
 from tb_dlprof_plugin.web.answers import Answers
 from tb_dlprof_plugin.web.errors import RequestError
-from tb_dlprof_plugin.web.export.prefetch import MOST_COMPARED, Question, about_all, about_pair, about_run, following
+from tb_dlprof_plugin.web.export.prefetch import (
+    MOST_COMPARED,
+    Query,
+    Question,
+    about_all,
+    about_pair,
+    about_run,
+    following,
+)
 from tb_dlprof_plugin.web.export.runs import ExportedRun, ExportedRuns
 from tb_dlprof_plugin.web.queries import read_query
 from tb_dlprof_plugin.web.respond import encode_page
@@ -79,6 +87,7 @@ class _Asker:
 
     def __init__(self, runs: Sequence[ExportedRun]) -> None:
         self._answers, self._source = Answers(""), ExportedRuns(runs)
+        self._runs = {run.name: run for run in runs}
         self._packed: dict[tuple[str, tuple[str, ...]], list[bytes]] = {}
         self.pages: list[tuple[Question, Any]] = []
 
@@ -99,10 +108,19 @@ class _Asker:
             for (route, runs), answers in self._packed.items()
         ]
 
+    def _shown(self, query: Query) -> Query:
+        """The query about the session, rank and cycle that the file shows of each run, whatever others it has."""
+        whole = dict(query)
+        for side in ("", "a.", "b."):
+            if (run := self._runs.get(query.get(f"{side}run", ""))) is not None:
+                parts = {"session": run.session, "rank": run.rank, "cycle": run.cycle}
+                whole |= {f"{side}{part}": str(value) for part, value in parts.items()}
+        return whole
+
     def _ask(self, question: Question) -> bytes:
         route = ROUTES[question.route]
         try:
-            query = read_query(route.load_query(), question.query)
+            query = read_query(route.load_query(), self._shown(question.query))
             page: Any = self._answers.answer(route, query, self._source)
             while hasattr(page, "done") and page.done < page.total:
                 page = self._answers.answer(route, query, self._source)

@@ -60,20 +60,26 @@ _FIRST: dict[str, set[str]] = {"compare": {"a.run", "b.run"}, "sweep": set()}
 
 def _ops(question: Question, page: Any) -> Iterable[Question]:
     ids = [row.id for row in page.rows[:MOST_OPS]]
-    return [*_about(question, "op", "id", ids), *_related(question, "op", ids)]
+    return _of_subjects(question, "op", ids)
+
+
+def _op_types(question: Question, page: Any) -> Iterable[Question]:
+    return _of_subjects(question, "op_type", [row.op_type for row in page.rows[:MOST_OPS]])
 
 
 def _kernels(question: Question, page: Any) -> Iterable[Question]:
-    return _related(question, "kernel", [row.id for row in page.rows[:MOST_OPS]])
+    return _of_subjects(question, "kernel", [row.id for row in page.rows[:MOST_OPS]])
 
 
 def _modules(question: Question, page: Any) -> Iterable[Question]:
     keys = [row.path or (f":{row.role}" if row.role else ".") for row in page.rows[:MOST_OPS]]
-    return _related(question, "module", keys)
+    return _of_subjects(question, "module", keys)
 
 
-def _related(question: Question, kind: str, ids: Iterable[str]) -> Iterable[Question]:
-    return [Question("related", {**question.query, "kind": kind, "id": id}, question.runs) for id in ids]
+def _of_subjects(question: Question, kind: str, ids: Iterable[str]) -> Iterable[Question]:
+    """What the side panel shows of each, and what belongs to it on other pages."""
+    queries: list[Query] = [{**question.query, "kind": kind, "id": id} for id in ids]
+    return [Question(route, query, question.runs) for route in ("work_detail", "related") for query in queries]
 
 
 def _compared_ops(question: Question, page: Any) -> Iterable[Question]:
@@ -113,6 +119,7 @@ def _about(question: Question, route: str, name: str, values: Iterable[str]) -> 
 
 _FOLLOWING: dict[str, Callable[[Question, Any], Iterable[Question]]] = {
     "ops": _ops,
+    "op_types": _op_types,
     "kernels": _kernels,
     "modules": _modules,
     "memory": _devices,

@@ -46,10 +46,11 @@ class ExportedRuns:
         return [Series(run.name, Tag(run.session, run.rank), run.header) for run in self._runs.values()]
 
     def blobs(self, runs: Collection[str] | None = None) -> Iterable[StoredBlob]:
-        """The profiles of all ranks of these runs, or of all runs."""
+        """The profiles of these runs with all their ranks; of all runs the rank that the file shows of each."""
         return [
             _MemoryBlob(RunRef(name, run.session, rank, run.cycle), (name, rank), blob)
             for name, run in self._runs.items()
             if runs is None or name in runs
             for rank, blob in run.ranks.items()
+            if runs is not None or rank == run.rank
         ]

@@ -1,9 +1,10 @@
-/** Says that the tables of a page show only what belongs to an op, a kernel or a module, and leads on or back to all. */
+/** Says that the tables of a page show only what belongs to an op, an op type, a kernel or a module, and leads on or back to all. */
 import { formatCount } from "../../format/number";
 import { RelatedLinks } from "./RelatedLinks";
 import type { PageFilter } from "./usePageFilter";
 import { assign } from "../../state/param";
 import { filterParam } from "../../state/sharedParams";
+import { kindText } from "../../state/subject";
 
 interface FilterChipProps {
   filter: PageFilter;
@@ -25,7 +26,7 @@ export function FilterChip({ filter, shown, known, of, alone = false, none }: Fi
   return (
     <div class="page-filter" data-testid="page-filter">
       <span class="page-filter-chip">
-        {filtered ? "Filtered to" : error ? "Not filtered to" : "Filtering to"} {subject.kind}{" "}
+        {filtered ? "Filtered to" : error ? "Not filtered to" : "Filtering to"} {kindText(subject)}{" "}
         <strong title={name}>{name}</strong>
         <button
           type="button"

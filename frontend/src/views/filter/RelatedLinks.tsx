@@ -1,7 +1,7 @@
-/** From a selected op, kernel or module to what the other pages say of it. */
+/** From a selected op, op type, kernel or module to what the other pages say of it. */
 import { openPage } from "../../state/navigate";
 import type { Page } from "../../state/pages";
-import type { Subject } from "../../state/subject";
+import { kindText, type Subject } from "../../state/subject";
 import { linksOf } from "./links";
 import { pageParam } from "../../state/sharedParams";
 
@@ -18,7 +18,7 @@ interface RelatedLinksProps {
 
 export function RelatedLinks({ subject, without, hasGpu = true }: RelatedLinksProps) {
   return (
-    <nav class="related" aria-label={`More of this ${subject.kind}`} data-testid="related">
+    <nav class="related" aria-label={`More of this ${kindText(subject)}`} data-testid="related">
       {linksOf(subject)
         .filter(({ page }) => page !== pageParam.value && page !== without && (hasGpu || !ON_GPU.has(page)))
         .map(({ page, label, changes }) => (

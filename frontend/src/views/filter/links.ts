@@ -1,8 +1,8 @@
-/** A selected op, kernel or module in; the pages that have more of it out, and what is chosen there. Pure. */
+/** A selected op, op type, kernel or module in; the pages that have more of it out, and what is chosen there. Pure. */
 import type { Target } from "../../state/navigate";
 import type { Page } from "../../state/pages";
 import type { Assignment } from "../../state/param";
-import { filterParam, kernelParam, moduleParam, opParam } from "../../state/sharedParams";
+import { filterParam, kernelParam, moduleParam, opParam, opTypeParam } from "../../state/sharedParams";
 import type { Subject } from "../../state/subject";
 import { findingParam, severitiesParam } from "../advice/params";
 import { eventParam } from "../timeline/params";
@@ -22,6 +22,7 @@ export function linksOf(subject: Subject): RelatedLink[] {
   const selected = (page: Page, label: string, ...more: Assignment[]) => link(page, label, null, more);
   const own = (wanted: Subject["kind"]): string | null => (kind === wanted ? id : null);
   return [
+    ...(own("op_type") ? [selected("op_types", "Op type", opTypeParam.to(id))] : []),
     (own("op") ? selected : filtered)("ops", own("op") ? "Op" : "Ops", opParam.to(own("op"))),
     (own("kernel") ? selected : filtered)(
       "kernels",
@@ -30,7 +31,7 @@ export function linksOf(subject: Subject): RelatedLink[] {
     ),
     (own("module") ? selected : filtered)(
       "modules",
-      kind === "kernel" ? "Modules" : "Module",
+      kind === "kernel" || kind === "op_type" ? "Modules" : "Module",
       moduleParam.to(own("module")),
     ),
     filtered("advice", "Findings", findingParam.to(null), severitiesParam.to([])),
@@ -38,8 +39,8 @@ export function linksOf(subject: Subject): RelatedLink[] {
     filtered("roofline", "Roofline"),
     filtered("launches", "Launches"),
     filtered("memory", "Memory"),
-    // Where a module runs stands on the timeline by itself.
-    ...(kind === "module"
+    // Where a module runs stands on the timeline by itself; an op type runs nearly everywhere.
+    ...(kind === "module" || kind === "op_type"
       ? []
       : [selected("timeline", "Timeline", opParam.to(own("op")), kernelParam.to(own("kernel")), eventParam.to(null))]),
   ];

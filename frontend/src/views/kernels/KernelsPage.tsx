@@ -1,10 +1,10 @@
 /** The Kernels page: every kernel, copy and set in a table; the selected one with its full name, launch and ops. */
+import { useMemo } from "preact/hooks";
 import type { KernelRow, KernelsPage as KernelsData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
 import { CoverageLine } from "../../components/CoverageLine";
-import { EmptyMessage } from "../../components/Message";
 import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
 import { CutName } from "../../components/CutName";
@@ -14,7 +14,13 @@ import { DataTable } from "../../components/table/DataTable";
 import { Term } from "../../components/Term";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
-import { KernelPane } from "./KernelPane";
+import { ViewNote } from "../explore/ViewNote";
+import { WHOLE_TIME, WorkIcicle } from "../explore/WorkIcicle";
+import { WorkPane } from "../explore/WorkPane";
+import { kernelParts } from "../explore/workNodes";
+import { workView } from "../explore/workView";
+import { useShownRows } from "../../components/table/useShownRows";
+import { KernelFacts } from "./KernelFacts";
 import { precisionOf } from "./precision";
 import { assign } from "../../state/param";
 import { kernelParam } from "../../state/sharedParams";
@@ -199,13 +205,11 @@ export function KernelsPage({ data }: { data: KernelsData }) {
   // An exported file has the rows of all ops alone.
   const scoped = data.scope !== null;
   const rows = scoped ? data.rows : own;
+  const view = workView("kernels");
+  const fitting = useShownRows(COLUMNS, rows, kernelsTable);
+  const parts = useMemo(() => kernelParts(fitting), [fitting]);
   if (!data.has_gpu && data.rows.length === 0) {
-    return (
-      <>
-        <PageHead title="Kernels" headline={data.headline} range={data.range} />
-        <EmptyMessage>This recording holds no GPU work, so there are no kernels to list.</EmptyMessage>
-      </>
-    );
+    return <PageHead title="Kernels" headline={data.headline} range={data.range} />;
   }
   return (
     <>
@@ -215,7 +219,20 @@ export function KernelsPage({ data }: { data: KernelsData }) {
         linked={<HeadlineText parts={data.headline_parts} />}
         range={data.range}
       />
-      {data.by_family.length > 0 && (
+      <ViewNote page="kernels" hasGpu={data.has_gpu} />
+      {view === "icicle" && (
+        <WorkIcicle
+          title="Time by family and kernel"
+          whole="all kernels"
+          parts={parts}
+          kinds={["kernel", "kernels"]}
+          hasGpu
+          share={WHOLE_TIME}
+          selected={kernelParam.value}
+          onSelect={(key) => data.rows.some((row) => row.id === key) && assign(kernelParam.to(key))}
+        />
+      )}
+      {view !== "icicle" && data.by_family.length > 0 && (
         <Card title={<Term of="kernelFamily">Kernel time by family</Term>} testId="kernels-by-family">
           <PartsBar name="Kernel time by family" slices={data.by_family} context="family" />
         </Card>
@@ -243,7 +260,16 @@ export function KernelsPage({ data }: { data: KernelsData }) {
           onSelect={(row) => assign(kernelParam.to(row.id === kernelParam.value ? null : row.id))}
           totalRows={rows === data.rows ? data.total_rows : rows.length}
         />
-        {selected && <KernelPane row={selected} />}
+        {selected && (
+          <WorkPane
+            subject={{ kind: "kernel", id: selected.id }}
+            title={selected.short_name}
+            hasGpu
+            onClose={() => assign(kernelParam.to(null))}
+          >
+            <KernelFacts row={selected} />
+          </WorkPane>
+        )}
       </div>
       <CoverageLine coverage={data.coverage} />
     </>

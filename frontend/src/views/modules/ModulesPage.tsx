@@ -1,26 +1,23 @@
-/** The Modules page: the module tree as an icicle and as a table, the selected module in a pane next to the table. */
+/** The Modules page: the module tree as a table, above it as an icicle or its ops under the roofline; the selected module in a pane. */
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import type { ModuleRow, ModulesPage as ModulesData } from "../../api/types";
+import type { ModuleRow, ModulesPage as ModulesData, RooflineOp } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter } from "../filter/usePageFilter";
-import { Card } from "../../components/Card";
-import { number, text } from "../../components/export/columns";
-import { Drawing } from "../../components/export/Drawing";
 import { CoverageLine } from "../../components/CoverageLine";
 import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
-import type { Column } from "../../components/table/columns";
 import { DataTable } from "../../components/table/DataTable";
-import { DEFINITIONS } from "../../format/definitions";
 import { formatCount } from "../../format/number";
 import { moduleColumns } from "./columns";
-import { Icicle } from "./Icicle";
-import { IcicleLegend } from "./IcicleLegend";
-import { timeOf, type Device, type Direction } from "./layout";
-import { ModulePane } from "./ModulePane";
+import { useShownRows } from "../../components/table/useShownRows";
+import { ViewNote } from "../explore/ViewNote";
+import { workView } from "../explore/workView";
+import { RooflineCard } from "../roofline/RooflineCard";
+import { ModuleIcicle } from "./ModuleIcicle";
+import { WorkPane } from "../explore/WorkPane";
+import { ModuleFacts } from "./ModuleFacts";
 import { NoModules } from "./NoModules";
-import { Switch } from "../../components/Switch";
-import { arrange, buildTree, keyAbove, keyOf, keysAbove, labelOf, openAtFirst } from "./tree";
+import { arrange, buildTree, holdsOp, keyOf, keysAbove, labelOf, openAtFirst } from "./tree";
 import { assign } from "../../state/param";
 import { moduleParam } from "../../state/sharedParams";
 import { modulesTable } from "./params";
@@ -98,59 +95,38 @@ function Modules({ data }: { data: ModulesData }) {
     [tree, open, own],
   );
 
-  const [device, setDevice] = useState<Device>(data.has_gpu ? "gpu" : "cpu");
-  const [direction, setDirection] = useState<Direction>("both");
-  const top = topOf(selectedKey, tree.below);
-  const icicle = useMemo(() => icicleColumns(data.model, device, direction), [data.model, device, direction]);
-  const drawn = useMemo(
+  const view = workView("modules");
+  const fitting = useShownRows(columns, rows, modulesTable);
+  const filtered = fitting !== rows || own !== null;
+  // With those around them, as in the table.
+  const kept = useMemo(
     () =>
-      rows.filter(
-        (row) =>
-          (keyOf(row) === top || keysAbove(keyOf(row)).includes(top)) && (timeOf(row, device, direction) ?? 0) > 0,
-      ),
-    [rows, top, device, direction],
+      filtered
+        ? new Set(
+            fitting
+              .map(keyOf)
+              .filter((key) => own === null || own.has(key))
+              .flatMap((key) => [key, ...keysAbove(key)]),
+          )
+        : null,
+    [fitting, filtered, own],
+  );
+  const holding = useMemo(
+    () => (filtered ? fitting.map(keyOf).filter((key) => own === null || own.has(key)) : null),
+    [fitting, filtered, own],
   );
   return (
     <>
-      <Card title="Time by module" class="modules-icicle">
-        <div class="modules-bar">
-          <Path shown={top} label={(key) => labelOf(tree.byKey.get(key)!, data.model)} onSelect={select} />
-          {data.has_gpu && (
-            <Switch
-              label="Time of"
-              value={device}
-              choices={[
-                ["gpu", "GPU time"],
-                ["cpu", "CPU time"],
-              ]}
-              onChange={setDevice}
-            />
-          )}
-          <Switch
-            label="Pass"
-            value={direction}
-            choices={[
-              ["both", "Both"],
-              ["forward", "Forward"],
-              ["backward", "Backward"],
-            ]}
-            onChange={setDirection}
-          />
-        </div>
-        <Drawing name="Time by module" columns={icicle} rows={drawn}>
-          <Icicle
-            tree={tree}
-            model={data.model}
-            hasGpu={data.has_gpu}
-            top={top}
-            selected={selectedKey}
-            device={device}
-            direction={direction}
-            onSelect={select}
-          />
-          <IcicleLegend hasGpu={data.has_gpu} device={device} direction={direction} />
-        </Drawing>
-      </Card>
+      <ViewNote page="modules" hasGpu={data.has_gpu} />
+      {view === "icicle" && (
+        <ModuleIcicle data={data} tree={tree} kept={kept} selected={selectedKey} onSelect={select} />
+      )}
+      {view === "roofline" && data.has_gpu && (
+        <RooflineCard
+          shows={holding === null ? null : (op) => holding.some((key) => holdsOp(key, roleOf(op)))}
+          standsOut={selectedKey === null ? null : (op) => holdsOp(selectedKey, roleOf(op))}
+        />
+      )}
       <FilterChip
         filter={filter}
         shown={own === null ? rows.length : rows.filter((row) => own.has(keyOf(row))).length}
@@ -194,56 +170,24 @@ function Modules({ data }: { data: ModulesData }) {
             />
           )}
         />
-        {selected && <ModulePane row={selected} model={data.model} hasGpu={data.has_gpu} />}
+        {selected && (
+          <WorkPane
+            subject={{ kind: "module", id: keyOf(selected) }}
+            title={selected.path || labelOf(selected, data.model)}
+            hasGpu={data.has_gpu}
+            without="ops"
+            onClose={() => assign(moduleParam.to(null))}
+          >
+            <ModuleFacts row={selected} hasGpu={data.has_gpu} />
+          </WorkPane>
+        )}
       </div>
     </>
   );
 }
 
-/** What the icicle is drawn from. */
-function icicleColumns(model: string, device: Device, direction: Direction): Column<ModuleRow>[] {
-  const of = `${device.toUpperCase()} time${direction === "both" ? "" : `, ${direction}`}`;
-  return [
-    text("Module", (row) => row.path || model, DEFINITIONS.modulePath),
-    text("Type", (row) => row.type, DEFINITIONS.moduleType),
-    { ...number<ModuleRow>(of, "ns", (row) => timeOf(row, device, direction)), sums: true },
-    { ...number<ModuleRow>("Eligible", "ns", (row) => row.eligible_ns, DEFINITIONS.moduleEligible), sums: true },
-    number("On Tensor Cores", "percent", (row) => row.utilization_percent, DEFINITIONS.moduleUtilization),
-  ];
-}
-
-/** The module to draw over the full width: the selected one, or the one that holds it where it holds none itself. */
-function topOf(selected: string | null, below: ReadonlyMap<string, unknown>): string {
-  if (selected === null) return ".";
-  return below.has(selected) ? selected : (keyAbove(selected) ?? ".");
-}
-
-/** The modules around the one shown, each a way back to it. */
-function Path({
-  shown,
-  label,
-  onSelect,
-}: {
-  shown: string;
-  label: (key: string) => string;
-  onSelect: (key: string) => void;
-}) {
-  return (
-    <nav class="modules-path" aria-label="Modules around this one" data-testid="modules-path">
-      {keysAbove(shown)
-        .reverse()
-        .map((key) => (
-          <span key={key}>
-            <button type="button" class="link" onClick={() => onSelect(key)}>
-              {label(key)}
-            </button>{" "}
-            ›
-          </span>
-        ))}
-      <strong>{label(shown)}</strong>
-    </nav>
-  );
-}
+/** An op of the roofline by the part of the step that runs it. */
+const roleOf = (op: RooflineOp) => ({ module: op.module, role: op.direction || "other" });
 
 /** Indentation of a row and, where it holds others, the button that shows or hides them. */
 function Fold({ row, open, label, foldable, onChange }: FoldProps) {

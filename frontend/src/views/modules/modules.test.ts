@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { ModuleRow } from "../../api/types";
 import { moduleRow } from "../../testing/modules";
-import { colour, describe as describeRow, step } from "./Icicle";
-import { layOut, ownTimeOf, timeOf } from "./layout";
-import { arrange, buildTree, holdsOp, keyAbove, keyOf, keysAbove, labelOf, openAtFirst } from "./tree";
+import { step } from "../../components/icicle/Icicle";
+import { layOut } from "../../components/icicle/layout";
+import { colour, describe as describeRow, moduleNode } from "./nodes";
+import { arrange, buildTree, holdsOp, keyAbove, keyOf, keysAbove, labelOf, openAtFirst, type ModuleTree } from "./tree";
 import { filledAll } from "../../testing/filled";
 
 const ROWS = filledAll("ModuleRow", [
@@ -16,7 +17,8 @@ const ROWS = filledAll("ModuleRow", [
 ]);
 const tree = buildTree(ROWS);
 const keys = (rows: readonly ModuleRow[]): string[] => rows.map(keyOf);
-const gpu = (row: ModuleRow): number | null => timeOf(row, "gpu", "both");
+const cellsOf = (of: ModuleTree, top: string, pixels: number, kept: ReadonlySet<string> | null = null) =>
+  layOut(moduleNode(of, top, { model: "Net", hasGpu: true, device: "gpu", direction: "both", kept }), pixels);
 
 describe("the tree", () => {
   it("names each row and what is above it", () => {
@@ -82,7 +84,7 @@ describe("the tree", () => {
 
 describe("the icicle", () => {
   it("draws modules in the order of their calls, as wide as their time", () => {
-    const cells = layOut(tree, ".", gpu, 1000);
+    const cells = cellsOf(tree, ".", 1000);
     expect(cells.map((cell) => [cell.key, cell.level])).toEqual([
       [".", 0],
       ["stem", 1],
@@ -100,7 +102,7 @@ describe("the icicle", () => {
   });
 
   it("draws one module over the full width", () => {
-    const cells = layOut(tree, "body", gpu, 1000);
+    const cells = cellsOf(tree, "body", 1000);
     expect(cells.map((cell) => cell.key)).toEqual(["body", "body.0", "body.1"]);
     expect(cells[2]!.left + cells[2]!.width).toBeCloseTo(65 / 70);
   });
@@ -111,7 +113,7 @@ describe("the icicle", () => {
       moduleRow("a", { gpu_ns: 40, order: 1 }),
       moduleRow("b", { gpu_ns: 40, order: 2 }),
     ]);
-    expect(layOut(overlapping, ".", gpu, 1000).map((cell) => cell.width)).toEqual([1, 0.5, 0.5]);
+    expect(cellsOf(overlapping, ".", 1000).map((cell) => cell.width)).toEqual([1, 0.5, 0.5]);
   });
 
   it("merges what is too narrow to draw and loses none of it", () => {
@@ -119,8 +121,8 @@ describe("the icicle", () => {
       moduleRow("", { gpu_ns: 5000 }),
       ...Array.from({ length: 500 }, (_, index) => moduleRow(`m${index}`, { gpu_ns: 10, order: index + 1 })),
     ]);
-    expect(layOut(wide, ".", gpu, 1400)).toHaveLength(501);
-    const narrow = layOut(wide, ".", gpu, 400).slice(1);
+    expect(cellsOf(wide, ".", 1400)).toHaveLength(501);
+    const narrow = cellsOf(wide, ".", 400).slice(1);
     expect(narrow.length).toBeLessThan(200);
     expect(narrow.reduce((sum, cell) => sum + cell.merged, 0)).toBe(500);
     expect(narrow.reduce((sum, cell) => sum + cell.ns, 0)).toBe(5000);
@@ -132,7 +134,7 @@ describe("the icicle", () => {
       moduleRow("", { gpu_ns: 100, gpu_own_ns: 10, children: 5 }),
       moduleRow("a", { gpu_ns: 50, order: 1 }),
     ]);
-    const cells = layOut(cut, ".", gpu, 1000, (row) => ownTimeOf(row, "gpu", "both"));
+    const cells = cellsOf(cut, ".", 1000);
     expect(cells.map((cell) => [cell.key, cell.merged, cell.ns])).toEqual([
       [".", 0, 100],
       ["a", 0, 50],
@@ -146,18 +148,27 @@ describe("the icicle", () => {
     const deep = Array.from({ length: 31 }, (_, level) =>
       moduleRow(Array.from({ length: level }, (_, at) => `l${at}`).join("."), { gpu_ns: 100 - level, order: level }),
     );
-    const cells = layOut(buildTree(deep), ".", gpu, 400);
+    const cells = cellsOf(buildTree(deep), ".", 400);
     expect(cells).toHaveLength(31);
     expect(cells[30]!.level).toBe(30);
   });
 
   it("draws nothing of no time", () => {
-    expect(layOut(tree, ".", () => 0, 1000)).toEqual([]);
-    expect(layOut(tree, "gone", gpu, 1000)).toEqual([]);
+    expect(cellsOf(buildTree([moduleRow("", { gpu_ns: 0 })]), ".", 1000)).toEqual([]);
+    expect(cellsOf(tree, "gone", 1000)).toEqual([]);
+  });
+
+  it("draws only the modules that fit a filter, those around them as long as they are", () => {
+    const cells = cellsOf(tree, ".", 1000, new Set([".", "body", "body.1"]));
+    expect(cells.map((cell) => [cell.key, Math.round(100 * cell.width)])).toEqual([
+      [".", 100],
+      ["body", 70],
+      ["body.1", 50],
+    ]);
   });
 
   it("is walked with the arrow keys", () => {
-    const cells = layOut(tree, ".", gpu, 1000);
+    const cells = cellsOf(tree, ".", 1000);
     const key = (index: number | null): string | null => (index === null ? null : cells[index]!.key);
     expect(key(step(cells, 0, "ArrowDown"))).toBe("stem");
     expect(key(step(cells, 1, "ArrowRight"))).toBe("body");

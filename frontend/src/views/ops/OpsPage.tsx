@@ -1,4 +1,4 @@
-/** The Ops page: every op in a table, the selected one in a pane next to it. */
+/** The Ops page: every op in a table, above it as an icicle or under the roofline; the selected one in a pane next to it. */
 import { useMemo } from "preact/hooks";
 import type { OpsPage as OpsData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
@@ -6,10 +6,17 @@ import { usePageFilter, useOwn } from "../filter/usePageFilter";
 import { CoverageLine } from "../../components/CoverageLine";
 import { HeadlineText } from "../HeadlineText";
 import { PageHead } from "../../features/PageHead";
+import { useShownRows } from "../../components/table/useShownRows";
+import { ViewNote } from "../explore/ViewNote";
+import { WorkIcicle } from "../explore/WorkIcicle";
+import { WorkPane } from "../explore/WorkPane";
+import { opParts } from "../explore/workNodes";
+import { workView } from "../explore/workView";
+import { RooflineCard } from "../roofline/RooflineCard";
 import { DataTable } from "../../components/table/DataTable";
 import { opColumns } from "../opColumns";
 import { holdsOp } from "../modules/tree";
-import { OpPane } from "./OpPane";
+import { OpFacts } from "./OpFacts";
 import { assign } from "../../state/param";
 import { opParam } from "../../state/sharedParams";
 import { opsTable } from "./params";
@@ -25,6 +32,11 @@ export function OpsPage({ data }: { data: OpsData }) {
   );
   const own = useOwn(data.rows, filter, (row, { ops }) => ops.has(row.id));
   const rows = inModule === null ? own : held;
+  const selected = data.rows.find((row) => row.id === opParam.value) ?? null;
+  const view = workView("ops");
+  const fitting = useShownRows(columns, rows, opsTable);
+  const ids = useMemo(() => new Set(fitting.map(({ id }) => id)), [fitting]);
+  const parts = useMemo(() => opParts(fitting, data.has_gpu), [fitting, data.has_gpu]);
   return (
     <>
       <PageHead
@@ -34,6 +46,26 @@ export function OpsPage({ data }: { data: OpsData }) {
         range={data.range}
       />
       <FilterChip filter={filter} shown={rows.length} known={data.rows.length} of="ops" />
+      <ViewNote page="ops" hasGpu={data.has_gpu} />
+      {view === "icicle" && (
+        <WorkIcicle
+          title="Time by module and op"
+          whole="all ops"
+          parts={parts}
+          kinds={["op", "ops"]}
+          hasGpu={data.has_gpu}
+          share="Eligible time"
+          selected={opParam.value}
+          onSelect={(key) => ids.has(key) && assign(opParam.to(key))}
+        />
+      )}
+      {view === "roofline" && data.has_gpu && (
+        <RooflineCard
+          shows={fitting === data.rows ? null : (op) => ids.has(op.id)}
+          standsOut={opParam.value === null ? null : (op) => op.id === opParam.value}
+          onOp={(id) => assign(opParam.to(id))}
+        />
+      )}
       <div class={opParam.value === null ? "" : "split"}>
         <DataTable
           name={`ops ${data.ref.run}`}
@@ -47,7 +79,16 @@ export function OpsPage({ data }: { data: OpsData }) {
           onSelect={(row) => assign(opParam.to(row.id === opParam.value ? null : row.id))}
           totalRows={rows === data.rows ? data.total_rows : rows.length}
         />
-        {opParam.value !== null && <OpPane id={opParam.value} hasGpu={data.has_gpu} />}
+        {opParam.value !== null && (
+          <WorkPane
+            subject={{ kind: "op", id: opParam.value }}
+            title={selected?.name ?? "This op"}
+            hasGpu={data.has_gpu}
+            onClose={() => assign(opParam.to(null))}
+          >
+            {selected && <OpFacts row={selected} hasGpu={data.has_gpu} />}
+          </WorkPane>
+        )}
       </div>
       <CoverageLine coverage={data.coverage} />
     </>

@@ -5,6 +5,8 @@ import { Card } from "../../components/Card";
 import { Facts } from "../../components/Facts";
 import { Term } from "../../components/Term";
 import { Value } from "../../components/Value";
+import { exactNs, formatNs } from "../../format/duration";
+import { formatInterval } from "../../format/number";
 
 type Row = readonly [ComponentChildren, ComponentChildren];
 
@@ -33,8 +35,8 @@ export function Performance({ summary, hasGpu }: { summary: PerformanceSummary; 
   const without: Row[] = [
     [
       <Term of="stepInterval">95 % interval</Term>,
-      <span>
-        <Value value={summary.step_low_ns} unit="ns" /> to <Value value={summary.step_high_ns} unit="ns" />
+      <span title={`${exactNs(summary.step_low_ns)} to ${exactNs(summary.step_high_ns)}`}>
+        {formatInterval(summary.step_low_ns, summary.step_high_ns, formatNs)}
       </span>,
     ],
     [

@@ -7,7 +7,7 @@ import { Defined, Term } from "../../components/Term";
 import { colourOf } from "../../format/colours";
 import { SLICES } from "../../format/definitions";
 import { exactNs, formatNs } from "../../format/duration";
-import { formatPercent } from "../../format/number";
+import { formatInterval, formatPercent } from "../../format/number";
 
 /** What takes less of the step has no line of its own in the list. */
 const LEAST_PERCENT = 1;
@@ -26,7 +26,7 @@ export function StepBar({ data }: { data: Overview }) {
   const interval =
     summary.step_source === "recorded"
       ? ""
-      : `; 95 % interval ${formatNs(summary.step_low_ns)} to ${formatNs(summary.step_high_ns)}`;
+      : `; 95 % interval ${formatInterval(summary.step_low_ns, summary.step_high_ns, formatNs)}`;
   return (
     <Card
       class="step-account"

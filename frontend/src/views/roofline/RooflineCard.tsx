@@ -1,6 +1,7 @@
 /** The roofline next to other figures of the same selection: requests the Roofline page's data and draws its chart. */
 import { profileQuery } from "../../api/queries";
 import { useResource } from "../../api/useResource";
+import type { RooflineOp } from "../../api/types";
 import { Card } from "../../components/Card";
 import { ErrorMessage } from "../../components/Message";
 import { Term } from "../../components/Term";
@@ -8,12 +9,27 @@ import { RooflineChart } from "./RooflineChart";
 import { goTo } from "../../state/navigate";
 import { opParam, profileParam, rangeParam } from "../../state/sharedParams";
 
-export function RooflineCard() {
+const NONE = "None of the rows shown holds a matrix product, a convolution or attention, whose FLOPs could be counted.";
+
+interface RooflineCardProps {
+  /** Which ops are drawn; null for all. */
+  shows?: ((op: RooflineOp) => boolean) | null;
+  /** Which of these stand out; null for all alike. */
+  standsOut?: ((op: RooflineOp) => boolean) | null;
+  /** What a click on an op does; by default it opens the op. */
+  onOp?: (id: string) => void;
+}
+
+const openOp = (id: string): void => goTo("ops", opParam.to(id));
+
+export function RooflineCard({ shows = null, standsOut = null, onOp = openOp }: RooflineCardProps) {
   const profile = profileParam.value;
   const range = rangeParam.value;
   const key = [profile.run, profile.session, profile.rank, profile.cycle].join(" ");
   const { data, error, slow } = useResource("roofline", profileQuery(profile, range), key);
-  if (!error && data && data.ops.length === 0) return null;
+  if (!error && data && data.ops.length === 0) return shows || standsOut ? <p class="muted">{NONE}</p> : null;
+  const drawn = data && shows ? { ...data, ops: data.ops.filter(shows) } : data;
+  const only = drawn && standsOut ? new Set(drawn.ops.filter(standsOut).map(({ id }) => id)) : null;
   return (
     <Card
       class="tc-card"
@@ -26,7 +42,8 @@ export function RooflineCard() {
       }
     >
       {error && <ErrorMessage text={error.message} />}
-      {data && <RooflineChart data={data} onOp={(op) => goTo("ops", opParam.to(op))} />}
+      {drawn && drawn.ops.length > 0 && <RooflineChart data={drawn} only={only} onOp={onOp} />}
+      {drawn && drawn.ops.length === 0 && <p class="muted">{NONE}</p>}
       {!data && !error && slow && <div class="skeleton skeleton-table" role="status" aria-label="Loading" />}
     </Card>
   );

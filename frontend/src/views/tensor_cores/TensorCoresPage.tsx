@@ -1,12 +1,11 @@
 /** The Tensor Cores page: how far the eligible ops use them, at which precision, and which do not and why. */
 import { useMemo } from "preact/hooks";
-import type { TensorCoreKernel, TensorCoreOp, TensorCoresPage as TensorCoresData } from "../../api/types";
+import type { ReasonTotal, TensorCoreKernel, TensorCoreOp, TensorCoresPage as TensorCoresData } from "../../api/types";
 import { FilterChip } from "../filter/FilterChip";
 import { usePageFilter, useOwn } from "../filter/usePageFilter";
 import { Card } from "../../components/Card";
 import { Donut } from "../../features/chart/Donut";
 import { Facts } from "../../components/Facts";
-import { EmptyMessage } from "../../components/Message";
 import { PageHead } from "../../features/PageHead";
 import { UnitNote } from "../../features/UnitNote";
 import type { Column } from "../../components/table/columns";
@@ -17,6 +16,7 @@ import { Sum, Value } from "../../components/Value";
 import { Verdict } from "../../components/Verdict";
 import { DEFINITIONS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
+import { formatPercent } from "../../format/number";
 import { SavingBar } from "../advice/SavingBar";
 import { RooflineCard } from "../roofline/RooflineCard";
 import { CouldSave } from "./CouldSave";
@@ -269,6 +269,14 @@ const KERNELS: Column<TensorCoreKernel>[] = [
   },
 ];
 
+/** The reason of most time in one line; the others are counted. */
+function whyInShort(totals: ReasonTotal[]): string {
+  const reasons = totals.filter(({ remark }) => !remark);
+  const first = reasons[0] ?? totals[0]!;
+  const more = totals.length - 1;
+  return `Why eligible time is off the Tensor Cores: ${first.label}, ${formatPercent(first.percent)}${more > 0 ? `, and ${more} more` : ""}`;
+}
+
 export function TensorCoresPage({ data }: { data: TensorCoresData }) {
   const filter = usePageFilter();
   const iterations = useIterations();
@@ -278,7 +286,51 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
   return (
     <>
       <PageHead title="Tensor Cores" headline={data.headline} range={data.range} />
-      {data.has_gpu ? (
+      {data.by_reason.length > 0 && (
+        <details class="tc-why" data-testid="tc-reasons">
+          <summary>{whyInShort(data.by_reason)}</summary>
+          <p class="muted small tc-note">
+            Kernel time and its share of that of eligible ops, <UnitNote range={data.range} />.
+          </p>
+          <Reasons totals={data.by_reason} />
+          {data.saving && (
+            <>
+              <h3>
+                <Term of="saving">Estimated saving per iteration</Term>
+              </h3>
+              <SavingBar saving={data.saving} />
+            </>
+          )}
+        </details>
+      )}
+      <FilterChip
+        filter={filter}
+        shown={ops.length}
+        known={data.ops.length}
+        of="eligible ops"
+        none="None of it can use Tensor Cores."
+      />
+      {data.ops.length > 0 && (
+        <DataTable
+          name={`tensor cores ${data.ref.run}`}
+          testId="tc-table"
+          fill
+          firstTask="tensor_cores"
+          options={tensorCoresTable}
+          columns={columns}
+          rows={ops}
+          rowId={(row) => row.id}
+          onSelect={(row) => goTo("ops", opParam.to(row.id))}
+          totalRows={ops === data.ops ? data.total_rows : ops.length}
+        />
+      )}
+      {data.ops.some((op) => op.could_save !== "nothing") && (
+        <p class="muted small tc-note">
+          Ops by what they could save: an estimate where the remedy's factor is known; else at most what an op takes
+          above the least time of its FLOPs and bytes, a bound that is sorted as if all of it could be saved.
+        </p>
+      )}
+      {data.has_gpu && (
         <div class="grid grid-halves">
           <Card
             title={<Term of="tcEfficiency">Kernel time of eligible ops by precision</Term>}
@@ -311,53 +363,6 @@ export function TensorCoresPage({ data }: { data: TensorCoresData }) {
             />
           </Card>
         </div>
-      ) : (
-        <EmptyMessage>
-          Tensor Cores are part of NVIDIA's GPUs from Volta on: record a run on one to see which of its ops use them.
-        </EmptyMessage>
-      )}
-      {data.by_reason.length > 0 && (
-        <Card class="tc-card" title="Why eligible time is off the Tensor Cores" testId="tc-reasons">
-          <p class="muted small tc-note">
-            Kernel time and its share of that of eligible ops, <UnitNote range={data.range} />.
-          </p>
-          <Reasons totals={data.by_reason} />
-          {data.saving && (
-            <>
-              <h3>
-                <Term of="saving">Estimated saving per iteration</Term>
-              </h3>
-              <SavingBar saving={data.saving} />
-            </>
-          )}
-        </Card>
-      )}
-      <FilterChip
-        filter={filter}
-        shown={ops.length}
-        known={data.ops.length}
-        of="eligible ops"
-        none="None of it can use Tensor Cores."
-      />
-      {data.ops.some((op) => op.could_save !== "nothing") && (
-        <p class="muted small tc-note">
-          Ops by what they could save: an estimate where the remedy's factor is known; else at most what an op takes
-          above the least time of its FLOPs and bytes, a bound that is sorted as if all of it could be saved.
-        </p>
-      )}
-      {data.ops.length > 0 && (
-        <DataTable
-          name={`tensor cores ${data.ref.run}`}
-          testId="tc-table"
-          fill
-          firstTask="tensor_cores"
-          options={tensorCoresTable}
-          columns={columns}
-          rows={ops}
-          rowId={(row) => row.id}
-          onSelect={(row) => goTo("ops", opParam.to(row.id))}
-          totalRows={ops === data.ops ? data.total_rows : ops.length}
-        />
       )}
       {data.ops.length > 0 && <RooflineCard />}
       {data.ineligible.length > 0 && (

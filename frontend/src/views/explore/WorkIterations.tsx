@@ -1,5 +1,5 @@
-/** One op's time in each iteration, as bars. */
-import type { OpIteration } from "../../api/types";
+/** The time of an op, op type, kernel or module in each iteration, as small bars. */
+import type { WorkIteration } from "../../api/types";
 import { DEFINITIONS } from "../../format/definitions";
 import { formatNs } from "../../format/duration";
 import { formatCount } from "../../format/number";
@@ -11,14 +11,14 @@ import { isMerged, longestMarks, MERGED } from "../../components/chart/merged";
 import { tooltipElement, tooltipStyle } from "../../components/chart/tooltip";
 import { themeSignal } from "../../state/theme";
 
-interface OpIterationsProps {
-  /** The op, for the title of a saved picture. */
-  op: string;
-  iterations: OpIteration[];
+interface WorkIterationsProps {
+  /** What it is of, for the title of a saved picture. */
+  name: string;
+  iterations: WorkIteration[];
   hasGpu: boolean;
 }
 
-const COLUMNS: Column<OpIteration>[] = [
+const COLUMNS: Column<WorkIteration>[] = [
   number("Iteration", "count", (row) => row.number, "Number of the iteration."),
   number("GPU time", "ns", (row) => row.gpu_ns, DEFINITIONS.gpuTime),
   number("CPU total", "ns", (row) => row.cpu_total_ns, DEFINITIONS.cpuTotal),
@@ -26,12 +26,12 @@ const COLUMNS: Column<OpIteration>[] = [
 ];
 
 /** Of a long recording, whose rows are means of several iterations. */
-const LONG: Column<OpIteration>[] = [COLUMNS[0]!, ...MERGED, ...COLUMNS.slice(1)];
+const LONG: Column<WorkIteration>[] = [COLUMNS[0]!, ...MERGED, ...COLUMNS.slice(1)];
 
-export function OpIterations({ op, iterations, hasGpu }: OpIterationsProps) {
+export function WorkIterations({ name, iterations, hasGpu }: WorkIterationsProps) {
   return (
     <Drawing
-      name={`${hasGpu ? "GPU" : "CPU"} time of ${op} by iteration`}
+      name={`${hasGpu ? "GPU" : "CPU"} time of ${name} by iteration`}
       columns={isMerged(iterations) ? LONG : COLUMNS}
       rows={iterations}
     >
@@ -40,16 +40,16 @@ export function OpIterations({ op, iterations, hasGpu }: OpIterationsProps) {
   );
 }
 
-function Bars({ iterations, hasGpu }: Omit<OpIterationsProps, "op">) {
+function Bars({ iterations, hasGpu }: Omit<WorkIterationsProps, "name">) {
   const theme = themeSignal.value;
   const merged = isMerged(iterations);
   const label = hasGpu ? "GPU time" : "CPU time";
   return (
     <Chart
-      height={130}
+      height={84}
       theme={theme}
       inputs={[iterations, hasGpu]}
-      label={`${label} of the op in each of ${iterations.length} ${merged ? "groups of iterations" : "iterations"}; the menu above shows them as a table.`}
+      label={`${label} in each of ${iterations.length} ${merged ? "groups of iterations" : "iterations"}; the menu above shows them as a table.`}
       option={(colour) => ({
         animation: false,
         grid: { left: 4, right: 8, top: 8, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
@@ -65,7 +65,7 @@ function Bars({ iterations, hasGpu }: Omit<OpIterationsProps, "op">) {
                 : `Iteration ${row.number}`,
               [
                 { label: "GPU time", value: formatNs(row.gpu_ns) },
-                { label: "CPU time", value: formatNs(row.cpu_total_ns) },
+                ...(row.cpu_total_ns === null ? [] : [{ label: "CPU time", value: formatNs(row.cpu_total_ns) }]),
                 { label: "Calls", value: formatCount(row.calls) },
                 ...(row.last > row.index
                   ? [
@@ -88,7 +88,7 @@ function Bars({ iterations, hasGpu }: Omit<OpIterationsProps, "op">) {
         },
         yAxis: {
           type: "value",
-          splitNumber: 3,
+          splitNumber: 2,
           axisLabel: { color: colour("--muted"), formatter: (value: number) => formatNs(value) },
           splitLine: { lineStyle: { color: colour("--line-soft") } },
         },

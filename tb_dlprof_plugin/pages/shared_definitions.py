@@ -1,6 +1,6 @@
 """The sentences on numbers that several fields or pages show, and on parts of a figure: the tooltips of their labels.
 
-A number of one field has its sentence there (`pages.definition`). The formulas are in docs/metrics.md.
+A number of one field has its sentence there (`pages.field_definition`). The formulas are in docs/metrics.md.
 """
 
 from __future__ import annotations
@@ -176,11 +176,10 @@ DEFINITIONS: dict[str, str] = {
         "the CPU needs more than 90 % of the time itself. mixed: more is, and the CPU waits too."
     ),
     "idleActivity": (
-        "Time in which nothing runs on the GPU, by what the CPU does meanwhile: the first that applies of "
-        "DataLoader, synchronising, copying, launching, other ops and CUDA calls, Python. The recorder's "
-        "overhead is subtracted."
+        "Time in which nothing runs on the GPU, by what the CPU does meanwhile: the waiting buckets of the account of "
+        "a step on the Summary. The recorder's overhead is subtracted."
     ),
-    "idleKind": ("The same time by the cause of the gap: the next work was launched late, or was already queued."),
+    "idleKind": "The same time by when the work that ended the gap was launched: too late, or before it began.",
     "gapDuration": "Time in which nothing ran on this GPU, cut at the iteration's boundaries.",
     "launchDelay": (
         "From the end of the launch call to the start of the work, 0 where it began before the call returned. "
@@ -193,7 +192,7 @@ DEFINITIONS: dict[str, str] = {
     "eventKind": "The kind of this event, also shown by its colour.",
     "eventRow": "The thread, stream or other row of the timeline.",
     "eventDuration": "From the start to the end of this one event.",
-    "eventStart": "When it began, counted from where the drawing begins.",
+    "eventStart": "When it began, counted from where the step begins; the CPU calls before that have a minus sign.",
     "eventIteration": "The iteration that called or launched it; it is drawn because it overlaps with the one shown.",
     "eventLaunch": "The CUDA call that launched it; the op, where only that was recorded.",
     "eventLaunchTime": "Time that this one launch call took on the CPU.",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Definition:
     """The tooltip of a figure's label: ``idle_percent: Annotated[float | None, Definition("gpuIdle", "...")]``.
 
-    A sentence on several fields is in `pages.definitions`. `make generate` collects both for the frontend.
+    A sentence on several fields is in `pages.shared_definitions`. `make generate` collects both for the frontend.
 
     Attributes:
         key: its name in the frontend's `DEFINITIONS`.

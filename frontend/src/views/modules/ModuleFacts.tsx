@@ -1,38 +1,29 @@
-/** The selected module: its numbers in words, and the way to its ops. */
+/** What a module's row holds, for its pane, and the way to its ops. */
 import type { ModuleRow } from "../../api/types";
-import { RelatedLinks } from "../filter/RelatedLinks";
 import { Facts } from "../../components/Facts";
-import { Pane } from "../../components/Pane";
 import { Term } from "../../components/Term";
 import { Sum, Text, Value } from "../../components/Value";
-import { keyOf, labelOf } from "./tree";
 import { goTo } from "../../state/navigate";
-import { assign } from "../../state/param";
-import { filterParam, moduleParam, opParam } from "../../state/sharedParams";
+import { filterParam, opParam } from "../../state/sharedParams";
+import { keyOf } from "./tree";
 
-interface ModulePaneProps {
-  row: ModuleRow;
-  model: string;
-  hasGpu: boolean;
-}
-
-export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
+export function ModuleFacts({ row, hasGpu }: { row: ModuleRow; hasGpu: boolean }) {
   const isModule = row.role === null;
-  const subject = { kind: "module", id: keyOf(row) } as const;
+  const whole = isModule && !row.path;
   return (
-    <Pane of="module" testId="module-detail" onClose={() => assign(moduleParam.to(null))}>
-      <h2 class="pane-title">{row.path || labelOf(row, model)}</h2>
+    <>
       <p>
         <button
           type="button"
           class="button"
           data-testid="module-ops"
-          onClick={() => goTo("ops", opParam.to(null), filterParam.to(isModule && !row.path ? null : subject))}
+          onClick={() =>
+            goTo("ops", opParam.to(null), filterParam.to(whole ? null : { kind: "module", id: keyOf(row) }))
+          }
         >
-          Show {isModule && !row.path ? "all" : "its"} ops
+          Show {whole ? "all" : "its"} ops
         </button>
       </p>
-      {(row.path || !isModule) && <RelatedLinks subject={subject} without="ops" hasGpu={hasGpu} />}
       {hasGpu && (
         <>
           <h3>GPU</h3>
@@ -47,23 +38,6 @@ export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
               [<Term of="moduleMin">Least</Term>, <Value value={row.gpu_min_ns} unit="ns" />],
               [<Term of="moduleMax">Most</Term>, <Value value={row.gpu_max_ns} unit="ns" />],
               [<Term of="moduleKernels">Kernels</Term>, <Sum value={row.kernel_calls} unit="count" />],
-            ]}
-          />
-          <h3>Tensor Cores</h3>
-          <Facts
-            rows={[
-              [
-                <Term of="moduleUtilization">Utilization</Term>,
-                <Value
-                  value={row.utilization_percent}
-                  unit="percent"
-                  missing={row.eligible_ns === 0 ? "–" : "unknown"}
-                />,
-              ],
-              [<Term of="moduleEligible">Eligible time</Term>, <Sum value={row.eligible_ns} unit="ns" />],
-              [<Term of="moduleTc">On Tensor Cores</Term>, <Sum value={row.tc_ns} unit="ns" />],
-              [<Term of="moduleEligibleOps">Eligible ops</Term>, <Value value={row.tc_eligible_ops} unit="count" />],
-              [<Term of="moduleUsingOps">Ops using them</Term>, <Value value={row.tc_using_ops} unit="count" />],
             ]}
           />
         </>
@@ -89,6 +63,6 @@ export function ModulePane({ row, model, hasGpu }: ModulePaneProps) {
           [<Term of="moduleOps">Ops</Term>, <Value value={row.ops} unit="count" />],
         ]}
       />
-    </Pane>
+    </>
   );
 }
