@@ -21,8 +21,8 @@ def without_crossings(timeline: Timeline) -> tuple[Timeline, Ints, Ints]:
     """The timeline with events that nest; the depth of each host event, and the row of its parent, -1 for none.
 
     Of two events that cross, the first ends where the second begins; but a step keeps its end, and what begins in it
-    ends with it. A note counts the events that were shortened. Overlapping times of the profiler's own work, which it
-    records from several threads as one, are shortened without a note.
+    ends with it. A note counts the events that were shortened. Times of the profiler's own work may overlap each other:
+    it records them from several threads as one.
     """
     host = timeline.host
     depth = depths(host)
@@ -31,20 +31,16 @@ def without_crossings(timeline: Timeline) -> tuple[Timeline, Ints, Ints]:
         return timeline, depth, parent
     steps = {index for index, name in enumerate(timeline.strings) if name.startswith(PROFILER_STEP)}
     duration = np.array(_nested(host, steps), dtype=np.int64) - host.start_ns
-    shortened = (duration < host.duration_ns) & (host.kind != HostKind.OVERHEAD)
+    count = int((duration < host.duration_ns).sum())
     host = dataclasses.replace(host, duration_ns=duration)
-    notes = list(timeline.notes)
-    if count := int(shortened.sum()):
-        notes.append(
-            TraceNote(
-                "crossing_events",
-                "Events of one thread overlapped without one inside the other; they were shortened to where the next "
-                "one begins, or to the end of their step.",
-                count,
-            )
-        )
+    note = TraceNote(
+        "crossing_events",
+        "Events of one thread overlapped without one inside the other; they were shortened to where the next one "
+        "begins, or to the end of their step.",
+        count,
+    )
     depth = depths(host)
-    return dataclasses.replace(timeline, host=host, notes=notes), depth, parents(depth)
+    return dataclasses.replace(timeline, host=host, notes=[*timeline.notes, note]), depth, parents(depth)
 
 
 def _cross(host: HostEvents, parent: Ints) -> bool:
@@ -52,7 +48,8 @@ def _cross(host: HostEvents, parent: Ints) -> bool:
     order = np.argsort(parent, kind="stable")
     start, stop = host.start_ns[order], (host.start_ns + host.duration_ns)[order]
     siblings = (parent[order[1:]] == parent[order[:-1]]) & (host.thread[order[1:]] == host.thread[order[:-1]])
-    return bool((siblings & (start[1:] < stop[:-1])).any())
+    own = (host.kind == HostKind.OVERHEAD)[order]
+    return bool((siblings & (start[1:] < stop[:-1]) & ~(own[1:] & own[:-1])).any())
 
 
 def _nested(host: HostEvents, steps: set[int]) -> list[int]:
@@ -60,6 +57,7 @@ def _nested(host: HostEvents, steps: set[int]) -> list[int]:
     stops: list[int] = (host.start_ns + host.duration_ns).tolist()
     around: list[tuple[int, bool]] = []  # rows that have not ended, and whether they are steps
     thread = -1
+    own = (host.kind == HostKind.OVERHEAD).tolist()
     rows = zip(host.thread.tolist(), host.start_ns.tolist(), host.name.tolist(), strict=True)
     for row, (its_thread, start, name) in enumerate(rows):
         if its_thread != thread:
@@ -72,7 +70,8 @@ def _nested(host: HostEvents, steps: set[int]) -> list[int]:
             if outer_is_step and not is_step:
                 stops[row] = stops[outer]
             else:
-                stops[outer] = start
+                if not (own[outer] and own[row]):
+                    stops[outer] = start
                 around.pop()
         around.append((row, is_step))
     return stops

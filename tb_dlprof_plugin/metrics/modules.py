@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_dlprof_plugin.metrics.ops import op_totals
-from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role, Verdict
 from tb_dlprof_plugin.model.tree import inherit
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection

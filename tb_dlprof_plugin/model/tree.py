@@ -79,11 +79,12 @@ def any_in_subtree(flags: Bools, parent: Ints) -> Bools:
 
 
 def self_time(duration_ns: Ints, parent: Ints) -> Ints:
-    """Duration less that of the direct children (ns)."""
+    """Duration less that of the direct children (ns), at least 0: those of the profiler's own work may overlap."""
     inner = np.zeros(len(duration_ns), dtype=np.int64)
     nested = parent >= 0
     np.add.at(inner, parent[nested], duration_ns[nested])
-    return duration_ns - inner
+    result: Ints = np.maximum(duration_ns - inner, 0)
+    return result
 
 
 def _follow(pointer: Ints) -> Ints:

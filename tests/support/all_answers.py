@@ -23,7 +23,6 @@ from tb_dlprof_plugin.pages.forecast import forecast_page
 from tb_dlprof_plugin.pages.kernels import kernels_of
 from tb_dlprof_plugin.pages.key_nodes import key_nodes_page
 from tb_dlprof_plugin.pages.memory import memory_page
-from tb_dlprof_plugin.pages.ops import op_detail
 from tb_dlprof_plugin.pages.recorded_run import recorded_run
 from tb_dlprof_plugin.pages.related import related
 from tb_dlprof_plugin.pages.runs import many_runs_page
@@ -32,6 +31,8 @@ from tb_dlprof_plugin.pages.sweep import SweepChoice, SweepError, sweep_page
 from tb_dlprof_plugin.pages.timeline.chunk import timeline_chunk
 from tb_dlprof_plugin.pages.timeline.event import timeline_event
 from tb_dlprof_plugin.pages.timeline.matches import timeline_matches
+from tb_dlprof_plugin.pages.work_detail import work_detail
+from tb_dlprof_plugin.pages.work_tree import work_tree
 from tb_dlprof_plugin.planning import ForecastError
 from tb_dlprof_plugin.profile_view import ProfileView
 from tb_dlprof_plugin.reports.page import report_page
@@ -64,6 +65,8 @@ def ask(question: Question) -> Any:
         answer = question[1]()
     except _OWN_ERRORS:
         return None
+    if isinstance(answer, bytes):
+        return answer.decode()
     return answer if isinstance(answer, str) else msgspec.json.decode(msgspec.json.encode(answer))
 
 
@@ -88,14 +91,16 @@ def parts(view: ProfileView, answered: dict[str, Any]) -> Iterator[Question]:
     selection = view.selection()
     ops = [row["id"] for row in answered.get("ops", {}).get("rows", [])]
     ops = ops[:2] + ops[-1:]
+    types = [row["op_type"] for row in answered.get("op_types", {}).get("rows", [])[:2]]
     kernels = [row["id"] for row in answered.get("kernels", {}).get("rows", [])[:2]]
     modules = [row["path"] for row in answered.get("modules", {}).get("rows", [])[:2] if row.get("path")]
     for op in ops:
-        yield "op", lambda op=op: op_detail(view, REF, selection, op)
         yield "kernels of an op", lambda op=op: kernels_of(view, REF, selection, "op", op)
-    for kind, ids in (("op", ops), ("kernel", kernels), ("module", modules)):
+    yield "work_tree", lambda: work_tree(view, REF, selection)
+    for kind, ids in (("op", ops), ("op_type", types), ("kernel", kernels), ("module", modules)):
         for one in ids[:2]:
-            yield f"related {kind}", lambda kind=kind, one=one: _related(view, kind, one)
+            yield f"work_detail {kind}", lambda kind=kind, one=one: _found(work_detail, view, kind, one)
+            yield f"related {kind}", lambda kind=kind, one=one: _found(related, view, kind, one)
     yield "search", lambda: search_page(view, REF, selection, "a")
     yield "key_nodes", lambda: key_nodes_page(view, REF)
     for node in answered.get("key_nodes", {}).get("rows", [])[:1]:
@@ -119,11 +124,14 @@ def parts(view: ProfileView, answered: dict[str, Any]) -> Iterator[Question]:
             yield "timeline_event", lambda i=index, s=spot: timeline_event(view, REF, selection, i, s)
 
 
-def _related(view: ProfileView, kind: str, subject: str) -> Any:
-    # A module in which no op ran has nothing related to it.
-    with contextlib.suppress(KeyError):
-        return related(view, REF, view.selection(), kind, subject)
-    return ""
+def _found(page: Callable[..., Any], view: ProfileView, kind: str, subject: str) -> Any:
+    try:
+        return page(view, REF, view.selection(), kind, subject)
+    except KeyError as error:
+        # A module in which no op ran has no details.
+        if error.args != (subject,):
+            raise
+        return ""
 
 
 def _cut(view: ProfileView, key_node: str) -> ProfileView:
