@@ -123,7 +123,7 @@ def _ready(view: ProfileView, launch: Ints, stops: Ints, waits_for: dict[int, tu
         mine = np.flatnonzero(stream.reshape(-1) == which)
         mine = mine[np.argsort(launches.start_ns[mine], kind="stable")]
         free[mine[1:]] = np.maximum.accumulate(launches.start_ns[mine] + launches.duration_ns[mine])[:-1]
-    ready = np.maximum(called, take_or(free, launch, called))
+    ready: Ints = np.maximum(called, take_or(free, launch, called))
     for at, rows in waits_for.items():
         ready[at] = max(ready[at], *(stops[list(rows)]))
     return ready
