@@ -10,7 +10,7 @@ import dataclasses
 
 import numpy as np
 
-from tb_dlprof_plugin.analysis.call_tree import depths
+from tb_dlprof_plugin.model.call_tree import depths
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.timeline import HostEvents, HostKind, Timeline, TraceNote
 from tb_dlprof_plugin.model.tree import parents

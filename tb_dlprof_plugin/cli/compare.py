@@ -117,6 +117,8 @@ def _print_text(page: ComparePage, limit: int) -> None:
         [(m.label, _value(m, m.a), _value(m, m.b), "-" if m.gain is None else f"{m.gain:.2f}") for m in page.metrics],
     )
     typer.echo("")
+    if page.across_frameworks:
+        _print_families(page)
     print_table(
         (
             (f"Op ({page.basis.upper()} time)", "left"),
@@ -137,6 +139,18 @@ def _print_text(page: ComparePage, limit: int) -> None:
         _print_promises(page.promises, limit)
     for text in (*page.warnings, *page.notes):
         typer.echo(f"\nNote: {text}")
+
+
+def _print_families(page: ComparePage) -> None:
+    """Kernels by family: what runs have in common whatever their ops are called."""
+    print_table(
+        (("kernels by family", "left"), ("base", "right"), ("candidate", "right"), ("calls", "right")),
+        [
+            (one.family, time(one.a_ns), time(one.b_ns), f"{one.a_calls:,.0f} -> {one.b_calls:,.0f}")
+            for one in page.families
+        ],
+    )
+    typer.echo("")
 
 
 def _op_line(op: CompareOp) -> tuple[str, ...]:

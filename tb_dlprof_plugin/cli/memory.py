@@ -36,7 +36,8 @@ def memory(page: MemoryPage, limit: Limit = 15) -> None:
     """
     typer.echo(f"{page.headline}\n")
     if page.figures is None:
-        typer.echo(page.how_to_record)
+        if page.how_to_record:
+            typer.echo(page.how_to_record)
         return
     typer.echo(f"{text_of(page.peak_parts)}\n")
     _print_figures(page)

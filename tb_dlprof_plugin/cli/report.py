@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +12,11 @@ import typer
 
 from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import open_profile
-from tb_dlprof_plugin.cli.options import Cycle, OutputFormat, Rank, Session, Source
+from tb_dlprof_plugin.cli.options import Cycle, OptionalSource, OutputFormat, Rank, Session
 from tb_dlprof_plugin.cli.printing import check_output, print_bytes, print_json, print_table
 from tb_dlprof_plugin.metrics.iteration_range import by_number
 from tb_dlprof_plugin.pages.report_titles import TITLES
+from tb_dlprof_plugin.readers.options import Markers
 from tb_dlprof_plugin.reports.files import BASE_NAME, write_reports
 from tb_dlprof_plugin.reports.parquet import MISSING, has_pyarrow
 from tb_dlprof_plugin.reports.registry import ALIASES, REPORTS, make_report
@@ -57,8 +59,33 @@ IterStop = Annotated[
 ]
 
 
+class Mode(str, Enum):
+    """DLProf's modes: what the ranges of a recording are."""
+
+    auto = "auto"
+    simple = "simple"
+    pytorch = "pytorch"
+    tensorflow = "tensorflow"
+    tensorflow1 = "tensorflow1"
+    tensorflow2 = "tensorflow2"
+    tensorrt = "tensorrt"
+    jax = "jax"
+
+
+_MARKERS = {
+    Mode.auto: Markers.AUTO,
+    Mode.simple: Markers.NONE,
+    Mode.pytorch: Markers.PYPROF,
+    Mode.tensorflow: Markers.TENSORFLOW,
+    Mode.tensorflow1: Markers.TENSORFLOW,
+    Mode.tensorflow2: Markers.TENSORFLOW,
+    Mode.tensorrt: Markers.TENSORRT,
+    Mode.jax: Markers.XLA,
+}
+
+
 def report(
-    source: Source,
+    source: OptionalSource = None,
     reports: ReportNames = "all",
     formats: FormatNames = "csv",
     output_path: OutputPath = None,
@@ -70,6 +97,14 @@ def report(
     rank: Rank = None,
     session: Session = None,
     output: Printed = None,
+    database: Annotated[
+        Path | None,
+        typer.Option(help="A recording in place of RUN, as dlprof had it: a database of Nsight Systems or nvprof."),
+    ] = None,
+    mode: Annotated[
+        Mode | None,
+        typer.Option("--mode", "-m", help="What the ranges of a recording are; auto by default, simple ignores them."),
+    ] = None,
 ) -> None:
     """Write DLProf's reports from a recorded run.
 
@@ -79,12 +114,16 @@ def report(
 
     One report in one format is printed if neither a directory nor a name is given; else files are written.
     """
+    if (source is None) == (database is None):
+        refuse("name a run or a recording, or --database FILE, and not both")
+    recording = source or database
+    assert recording is not None
     names = report_names(reports)
     kinds = format_names(formats)
     check_base_name(base_name)
     _check_printed(output, names, kinds, output_path)
     try:
-        view, ref = open_profile(source, cycle, rank, key_node, session)
+        view, ref = open_profile(recording, cycle, rank, key_node, session, None if mode is None else _MARKERS[mode])
         selection = by_number(view, iter_start, iter_stop)
     except ValueError as error:
         refuse(f"{error}.")

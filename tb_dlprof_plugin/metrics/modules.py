@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.intervals import covered, union
 from tb_dlprof_plugin.model.lookup import take_or
@@ -69,9 +70,10 @@ class Spread:
 class NodeTotals:
     """One row per node; times in ns.
 
-    ``gpu`` is flattened, ``gpu_sum_ns`` accumulated: they differ where kernels overlap. Of ``eligible_ns``, the time of
-    kernels in ops that can use Tensor Cores, ``tensor_core_ns`` ran on them and for ``eligible_unknown_ns`` it is not
-    known. ``ops`` counts rows of `ProfileView.groups`, ``op_calls`` outermost op calls.
+    ``gpu`` is flattened, ``gpu_sum_ns`` the sum over the calls of ops: they differ where ops overlap. Of
+    ``eligible_ns``, the time of kernels in ops that can use Tensor Cores, ``tensor_core_ns`` ran on them and for
+    ``eligible_unknown_ns`` it is not known. ``ops`` counts rows of `ProfileView.groups`, ``op_calls`` outermost calls
+    of ops.
     """
 
     gpu: Spread
@@ -91,7 +93,7 @@ class NodeTotals:
 class ModuleTotals:
     """Totals of each node of the tree, and of the work outside, by role.
 
-    ``inside.gpu_sum_ns[0] + outside.gpu_sum_ns.sum()`` is all linked GPU time of the selection (`op_totals`).
+    ``inside.gpu_sum_ns[0] + outside.gpu_sum_ns.sum()`` is the GPU time of all ops of the selection (`op_totals`).
 
     Attributes:
         calls: forward calls of the module itself.
@@ -230,7 +232,8 @@ def module_totals(view: ProfileView, selection: Selection) -> ModuleTotals | Non
 
 @dataclass(frozen=True, slots=True)
 class GpuWork:
-    """Linked activities of the selection in order of iteration, device and start; ``place`` numbers these pairs."""
+    """Linked activities of the selection in order of iteration, device and start; ``place`` numbers these pairs,
+    ``own_ns`` is each one's part of the GPU time of its op's call."""
 
     node: Ints
     role: Ints
@@ -241,6 +244,7 @@ class GpuWork:
     group: Ints
     eligible: Bools
     verdict: Ints
+    own_ns: Ints
 
     @property
     def backward(self) -> Bools:
@@ -299,6 +303,7 @@ def _gpu_work(view: ProfileView, selection: Selection, tree: ModuleTree) -> GpuW
         group=view.launch_group[rows],
         eligible=view.launch_in_matrix_op[rows] & (profile.kernels.kind[kernel] == KernelKind.KERNEL),
         verdict=profile.kernels.tensor_core[kernel],
+        own_ns=own_gpu_ns(view)[rows],
     )
 
 
@@ -338,7 +343,7 @@ def _accumulated(view: ProfileView, selection: Selection, work: GpuWork, host: H
         return np.bincount(nodes, minlength=count).astype(np.int64)
 
     return {
-        "gpu_sum_ns": _sums(work.node, duration, count),
+        "gpu_sum_ns": _sums(work.node, work.own_ns, count),
         "kernel_calls": number_of(work.node),
         "op_calls": number_of(counted.node),
         "ops": number_of(node),

@@ -83,6 +83,12 @@ class Attribution(IntEnum):
     LINKED = 0
     ORPHAN = 1
     UNATTRIBUTED = 2
+    BY_TIME = 3
+    """Launched on a thread without ranges, while another thread waited in the op's range."""
+
+
+ATTRIBUTED = (Attribution.LINKED, Attribution.BY_TIME)
+"""Those that are in an op's time."""
 
 
 Times = Annotated[Ints, TIME]

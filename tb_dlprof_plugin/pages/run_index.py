@@ -27,7 +27,8 @@ class RunIndex(msgspec.Struct, frozen=True):
     """``runs`` in natural order of run, then session, rank: from the ``offset``-th on as many as fit into an answer.
 
     There are ``total``; the page asks for the next ones until it has all. ``revision`` changes with any of them, those
-    beyond this answer too; it is empty in the answers that continue the first.
+    beyond this answer too; it is empty in the answers that continue the first. ``import_command`` makes runs of the
+    sessions of TensorFlow's and JAX' profilers that lie in the log directory and are no runs yet; "" without any.
     """
 
     plugin_version: str
@@ -36,3 +37,4 @@ class RunIndex(msgspec.Struct, frozen=True):
     offset: int
     total: int
     revision: str = ""
+    import_command: str = ""

@@ -12,7 +12,7 @@ from tb_dlprof_plugin.model.dtypes import InputDtypes, dtype_named
 from tb_dlprof_plugin.model.profile import Ints
 from tb_dlprof_plugin.model.shapes import InputShape, InputShapes, InputTable, Shape, TensorList
 from tb_dlprof_plugin.model.string_table import StringTable
-from tb_dlprof_plugin.readers.kineto.input_text import parse_dtypes, parse_shapes
+from tb_dlprof_plugin.readers.input_text import parse_dtypes, parse_shapes
 from tb_dlprof_plugin.store import dlprof_pb2 as pb
 from tb_dlprof_plugin.store.wire import Table
 

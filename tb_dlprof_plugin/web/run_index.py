@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tb_dlprof_plugin.model.natural_order import natural_order
 from tb_dlprof_plugin.pages.run_index import RunEntry, RunIndex
+from tb_dlprof_plugin.readers.log_directory import sessions_below
 from tb_dlprof_plugin.store.header import parse_header
 from tb_dlprof_plugin.version import __version__
 from tb_dlprof_plugin.web.run_source import RunSource, Series
@@ -29,6 +34,7 @@ def run_index(source: RunSource, logdir: str, offset: int) -> RunIndex:
     for ref in (blob.ref for blob in source.blobs({one.run for one in read})):
         cycles.setdefault((ref.run, ref.session, ref.rank), set()).add(ref.cycle)
     held = [sorted(cycles.get((one.run, one.tag.session, one.tag.rank), ())) for one in read]
+    command = _import_command(logdir, places) if offset == 0 else ""
     return RunIndex(
         plugin_version=__version__,
         logdir=logdir,
@@ -36,7 +42,20 @@ def run_index(source: RunSource, logdir: str, offset: int) -> RunIndex:
         offset=offset,
         total=len(found),
         revision=_revision(read, held) if offset == 0 else "",
+        import_command=command,
     )
+
+
+def _import_command(logdir: str, runs: Iterable[str]) -> str:
+    """The command that imports what TensorFlow's and JAX' profilers wrote into the log directory; "" where all of it is
+    imported, and for one that is no local directory."""
+    if not logdir or not os.path.isdir(logdir):
+        return ""
+    imported = {run.rpartition("/")[2] for run in runs}
+    if all(session in imported for session in sessions_below(Path(logdir))):
+        return ""
+    path = shlex.quote(logdir)
+    return f"tb-dlprof import {path} --logdir {path}"
 
 
 def _revision(series: list[Series], cycles: list[list[int]]) -> str:

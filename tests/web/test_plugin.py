@@ -238,6 +238,7 @@ def test_the_tab_is_inactive_without_data_until_data_comes(start_tensorboard, pr
     server = start_tensorboard(tmp_path, load_fast=True)
     assert _listing(server)["tb_dlprof"]["enabled"] is False
     nothing = {"plugin_version": __version__, "logdir": str(tmp_path), "runs": [], "offset": 0, "total": 0}
+    nothing["import_command"] = ""
     status, index = server.page("runs")
     revision = index.pop("revision")
     assert (status, index) == (200, nothing)

@@ -179,6 +179,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       offset: 0,
       total: 0,
       revision: "",
+      import_command: "",
     },
     parts: {
       runs: "RunEntry",
@@ -772,6 +773,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       has_gpu: false,
       model: "",
       from_stacks: false,
+      remedy: "",
       rows: [],
       outside: [],
       total_rows: 0,
@@ -2129,6 +2131,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     blank: {
       headline: "",
       different_models: false,
+      across_frameworks: false,
       explanation: [],
       basis: "cpu",
       base_ms: 0,

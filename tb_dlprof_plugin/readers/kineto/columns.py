@@ -31,7 +31,7 @@ from tb_dlprof_plugin.model.timeline import (
     PythonFrames,
 )
 from tb_dlprof_plugin.readers.errors import UNDECODABLE
-from tb_dlprof_plugin.readers.kineto.input_text import parse_dtypes, parse_shapes
+from tb_dlprof_plugin.readers.input_text import parse_dtypes, parse_shapes
 from tb_dlprof_plugin.readers.kineto.python_exporter import PROCESSES
 from tb_dlprof_plugin.readers.kineto.python_frames import place_of
 

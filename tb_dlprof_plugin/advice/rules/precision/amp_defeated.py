@@ -171,7 +171,7 @@ def _casts(context: RuleContext, full: Bools) -> Bools:
     elements = {math.prod(shape) for shape in shapes}
     wanted = np.zeros(len(ops) + 1, dtype=np.bool_)
     for op in np.flatnonzero(ops_named(context, _CASTS.__contains__)).tolist():
-        types = [dtype.precision for dtype in context.profile.dtypes_of(op)[:2]]
+        types = [dtype.precision for dtype in context.profile.dtypes_of(op)[:2]] or [""]
         shape = shape_at(context.profile.shapes_of(op), 0)
         if shape is None or len(types) < 2 or math.prod(shape) not in elements:
             continue
@@ -199,7 +199,7 @@ def _round_trips(context: RuleContext) -> Bools:
     backward = context.in_role(Role.BACKWARD)
     to_full, to_half, size = np.zeros_like(copies), np.zeros_like(copies), np.zeros(len(copies), dtype=np.int64)
     for op in np.unique(row[copies]).tolist():
-        types = [dtype.precision for dtype in context.profile.dtypes_of(op)[:2]]
+        types = [dtype.precision for dtype in context.profile.dtypes_of(op)[:2]] or [""]
         shape = shape_at(context.profile.shapes_of(op), 0)
         mine = copies & (row == op)
         size[mine] = math.prod(shape) if shape else 0

@@ -1,4 +1,4 @@
-"""Kineto's "Input Dims" and "Input type": the shapes and data types of an op's inputs, as JSON text in a trace."""
+"""Shapes and data types of an op's inputs as JSON text: Kineto's "Input Dims" and "Input type", NVTX' "sizes"."""
 
 from __future__ import annotations
 
