@@ -12,6 +12,7 @@ import numpy as np
 from tb_dlprof_plugin.analysis.attribution import attribute, launch_calls
 from tb_dlprof_plugin.analysis.categories import UNRECORDED, time_categories
 from tb_dlprof_plugin.analysis.completion import completion_windows
+from tb_dlprof_plugin.analysis.crossing_events import without_crossings
 from tb_dlprof_plugin.analysis.direct_launches import adopt_direct_launches
 from tb_dlprof_plugin.analysis.kernel_table import build_kernels, launch_contexts
 from tb_dlprof_plugin.analysis.memory_table import build_memory
@@ -23,7 +24,6 @@ from tb_dlprof_plugin.analysis.python_call_sites import call_places
 from tb_dlprof_plugin.analysis.roles import assign_roles
 from tb_dlprof_plugin.analysis.steps import find_steps, without_unfinished_step
 from tb_dlprof_plugin.analysis.system_info import complete_system, is_rocm
-from tb_dlprof_plugin.model.call_tree import depths
 from tb_dlprof_plugin.model.grouping import distinct
 from tb_dlprof_plugin.model.profile import (
     CallKind,
@@ -38,7 +38,6 @@ from tb_dlprof_plugin.model.profile import (
 )
 from tb_dlprof_plugin.model.run_facts import RunFacts, System
 from tb_dlprof_plugin.model.timeline import Timeline
-from tb_dlprof_plugin.model.tree import parents
 from tb_dlprof_plugin.readers.errors import TraceError
 from tb_dlprof_plugin.readers.options import DEFAULT, ReadOptions
 from tb_dlprof_plugin.readers.registry import read_timelines
@@ -142,14 +141,12 @@ def build_profile(timeline: Timeline, source: Source, facts: RunFacts, system: S
     Raises:
         TraceError: no op and no kernel was recorded.
     """
-    timeline = with_steps_around_closures(with_one_kind_of_module(timeline))
+    timeline, depth, parent = without_crossings(with_steps_around_closures(with_one_kind_of_module(timeline)))
     host, device = timeline.host, timeline.device
     system = complete_system(system, timeline)
     gpu_ids = tuple(distinct(device.device).tolist())
     capability = system.compute_capability_of(gpu_ids)
 
-    depth = depths(host)
-    parent = parents(depth)
     roles = assign_roles(timeline, parent)
     adopted = adopt_direct_launches(timeline, roles, launch_calls(timeline), parent)
     roles = adopted.roles

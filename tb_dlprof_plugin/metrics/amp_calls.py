@@ -9,6 +9,7 @@ import numpy as np
 
 from tb_dlprof_plugin.model.dtypes import InputDtypes
 from tb_dlprof_plugin.model.frameworks import PYTORCH
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, Role
 from tb_dlprof_plugin.model.shapes import has_sizes
 from tb_dlprof_plugin.model.tree import inherit
@@ -168,5 +169,5 @@ def in_calls(flags: Bools, call: Ints) -> Bools:
     """Per launch the flag of its launching call, False where that is unknown."""
     if not len(flags):
         return np.zeros(len(call), dtype=np.bool_)
-    result: Bools = (call >= 0) & flags[np.maximum(call, 0)]
+    result: Bools = take_or(flags, call, False)
     return result

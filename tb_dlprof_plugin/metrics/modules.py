@@ -17,6 +17,7 @@ import numpy as np
 from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
 from tb_dlprof_plugin.metrics.ops import op_totals
 from tb_dlprof_plugin.model.intervals import covered, union
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints, KernelKind, Role, Verdict
 from tb_dlprof_plugin.model.tree import inherit
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -191,7 +192,7 @@ def _calls_of_the_whole_model(view: ProfileView) -> Bools:
     backward = (ops.role == Role.BACKWARD)[calls.op]
     own = inherit(is_range, is_range, view.call_parent) & unnamed & ~backward
 
-    types_of = view.groups.op_type[np.maximum(view.call_group, 0)]
+    types_of = take_or(view.groups.op_type, view.call_group, 0)
     forward = unnamed & ~backward & (view.call_group >= 0)
     of_model = np.zeros(len(profile.strings), dtype=np.bool_)
     of_model[types_of[forward & own]] = True

@@ -15,6 +15,7 @@ from tb_dlprof_plugin.metrics.duration_stats import Figure, figure
 from tb_dlprof_plugin.metrics.op_gpu_time import own_gpu_ns
 from tb_dlprof_plugin.metrics.op_idle import idle_pieces
 from tb_dlprof_plugin.metrics.unattributed_ops import AllOps, all_ops, selected_activities
+from tb_dlprof_plugin.model.lookup import take_or
 from tb_dlprof_plugin.model.profile import Bools, CallKind, Ints
 from tb_dlprof_plugin.model.tree import outermost
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -63,7 +64,7 @@ def op_statistics(view: ProfileView, selection: Selection) -> OpStatistics:
     of_ranges = (every.of_call[ranges], found.of_range)
     of_outside = (every.of_launch[activities[outside]], found.of_activity[outside])
     call = every.api_call[activities[outside]]
-    launch_ns = np.where(call >= 0, calls.duration_ns[np.maximum(call, 0)], 0) if len(calls) else call * 0
+    launch_ns = take_or(calls.duration_ns, call, 0)
     timed = everywhere.copy()
     timed[of_outside[1]] = call >= 0
     idle = idle_pieces(view, selection)
