@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import typer
-
 from tb_dlprof_plugin.cli.options import Limit
 from tb_dlprof_plugin.cli.page_command import page_command
 from tb_dlprof_plugin.cli.printing import UNKNOWN, percent, print_table, time
 from tb_dlprof_plugin.cli.sums import Sums
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.pages.launches import LaunchesPage, launches_page
 
 
@@ -17,7 +16,7 @@ def launches(page: LaunchesPage, sums: Sums, limit: Limit = 10) -> None:
 
     With idle gaps and what the CPU did meanwhile, launch delays and synchronising calls.
     """
-    typer.echo(f"{page.headline} The step is {page.step_words}. {sums.words}")
+    say(f"{page.headline} The step is {page.step_words}. {sums.words}")
     if not page.has_gpu:
         return
     _figures(page, sums)
@@ -98,7 +97,7 @@ def _iterations(page: LaunchesPage, limit: int) -> None:
 def _syncs(page: LaunchesPage, sums: Sums, limit: int) -> None:
     _heading("Synchronising calls")
     if not page.syncs:
-        typer.echo("None in the selected iterations.")
+        say("None in the selected iterations.")
         return
     print_table(
         (
@@ -190,12 +189,12 @@ def _kernels(page: LaunchesPage, sums: Sums, limit: int) -> None:
 
 
 def _heading(text: str) -> None:
-    typer.echo(f"\n{text}\n")
+    say("", f"{text}", "")
 
 
 def _rest(total: int, limit: int) -> None:
     if total > limit:
-        typer.echo(f"\n{total - limit} more; --limit prints more, --format json all rows of the page.")
+        say("", f"{total - limit} more; --limit prints more, --format json all rows of the page.")
 
 
 def _number(value: float | None) -> str:

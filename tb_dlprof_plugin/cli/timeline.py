@@ -21,6 +21,7 @@ from tb_dlprof_plugin.cli.options import (
     TableName,
 )
 from tb_dlprof_plugin.cli.printing import percent, print_page, print_table, time
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.pages.timeline.page import LONGEST, LongEvent, TimelinePage, timeline_page
 from tb_dlprof_plugin.pages.timeline.rows import HEADINGS, event_rows
 from tb_dlprof_plugin.reports.table import Report
@@ -59,8 +60,8 @@ def timeline(
 
 
 def _text(page: TimelinePage, limit: int) -> None:
-    typer.echo(page.headline)
-    typer.echo(f"Drawn: {page.events:,} events in {time(page.window_ns)}, in {len(page.tracks)} rows\n")
+    say(page.headline)
+    say(f"Drawn: {page.events:,} events in {time(page.window_ns)}, in {len(page.tracks)} rows", "")
     print_table(
         (("Part", "left"), ("time", "right"), ("share", "right")),
         [(part.label, time(part.value_ns), percent(part.percent)) for part in page.parts],
@@ -73,7 +74,7 @@ def _text(page: TimelinePage, limit: int) -> None:
 def _longest(title: str, headings: tuple[str, str], rows: list[LongEvent], page: TimelinePage, limit: int) -> None:
     if not rows:
         return
-    typer.echo(f"\n{title}\n")
+    say("", f"{title}", "")
     name, op = headings
     begin = page.iteration.start_ns
     print_table(

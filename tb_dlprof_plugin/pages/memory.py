@@ -11,6 +11,8 @@ from tb_dlprof_plugin.metrics.iterations import percent
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, growth, kept_allocations, recorded_devices
 from tb_dlprof_plugin.model.direction import with_direction
 from tb_dlprof_plugin.model.formatting import byte_size
+from tb_dlprof_plugin.model.frameworks import PYTORCH
+from tb_dlprof_plugin.model.remedies import remedies_for, sentence
 from tb_dlprof_plugin.pages.common import SelectedRange, selected_range
 from tb_dlprof_plugin.pages.field_definition import Definition
 from tb_dlprof_plugin.pages.memory_peak import MemoryCategory, MemoryMoment, peak_sentence
@@ -194,10 +196,9 @@ def _device(view: ProfileView, device: int) -> MemoryDevice:
 def _nothing_recorded(view: ProfileView, ref: RunRef, selection: Selection) -> MemoryPage:
     return MemoryPage(
         ref=ref,
-        headline="Memory was not recorded: give profile_memory=True to tb_dlprof_plugin.profile(...), or to your own "
-        "torch.profiler.profile(...), and record again.",
+        headline=sentence("Memory was not recorded", remedies_for(view.profile.source).memory),
         range=selected_range(view, selection),
-        how_to_record=HOW_TO_RECORD,
+        how_to_record=HOW_TO_RECORD if view.profile.source.framework == PYTORCH else "",
         devices=[], device=None, figures=None, peak=None, peak_parts=[], categories=[], curve=None, iterations=[],
         not_attributed="", modules=[], op_types=[], rows=[], total_rows=None, notes=[],
     )  # fmt: skip
@@ -223,7 +224,7 @@ class _Builder:
             ref=ref,
             headline=self._headline(label, figures, moment, categories, modules),
             range=selected_range(self.view, self.selection),
-            how_to_record=HOW_TO_RECORD,
+            how_to_record=HOW_TO_RECORD if self.view.profile.source.framework == PYTORCH else "",
             devices=devices,
             device=key,
             figures=figures,
@@ -406,5 +407,5 @@ class _Builder:
                 "as memory from before the recording."
             )
         if memory.partners_known and not self.made_by.modules_recorded:
-            notes.append("Module names were not recorded: give model= to the hook.")
+            notes.append(sentence("Module names were not recorded", remedies_for(self.view.profile.source).modules))
         return notes

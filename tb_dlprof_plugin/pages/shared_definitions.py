@@ -36,7 +36,7 @@ DEFINITIONS: dict[str, str] = {
         "Recorded wall-clock time of each iteration, split into the exclusive time categories and what the "
         "recorder added. The line is the step without the profiler."
     ),
-    "gpuTime": "Summed time of the kernels, copies and sets that the op launched, in the selected iterations.",
+    "gpuTime": "Time in which a kernel, copy or set that a call of the op launched ran, summed over its calls.",
     "typeOps": "Ops of this type: as many as there are modules and directions that call it.",
     "typeForward": "The part of the time of ops that ran in the forward pass.",
     "typeBackward": "The part of the time of ops that ran in the backward pass.",
@@ -48,7 +48,7 @@ DEFINITIONS: dict[str, str] = {
     "calls": "How often it was called in the selected iterations.",
     "opName": "The op and, where the hook recorded it, the module it belongs to.",
     "module": "Path of the module that called the op.",
-    "opTypeGpu": "Summed time of the kernels, copies and sets that all ops of a type launched, forward and backward.",
+    "opTypeGpu": "Summed GPU time of all ops of a type, forward and backward.",
     "opTypeCpu": "CPU time of all ops of a type without the ops they called, forward and backward.",
     "opType": "The framework function behind the op.",
     "pass": "The part of the step that runs it: forward, backward, optimizer, dataloader or other.",

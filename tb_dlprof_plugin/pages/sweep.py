@@ -13,6 +13,7 @@ from tb_dlprof_plugin.comparison.sweep import Sweep, SweepLine, SweepPoint, in_o
 from tb_dlprof_plugin.metrics.run_figures import RunFigures
 from tb_dlprof_plugin.model.direction import Direction, read_direction
 from tb_dlprof_plugin.model.formatting import byte_size, duration, flop_count
+from tb_dlprof_plugin.model.visible import VisibleMessage
 from tb_dlprof_plugin.names.kernel_groups import GROUPS, PARENTS, group_label, groups_named
 from tb_dlprof_plugin.pages.recorded_run import FailedRun, RecordedRun, ambiguous_models, computed_in, fact_text
 from tb_dlprof_plugin.store.run_ref import RunRef
@@ -25,7 +26,7 @@ _OPTIONS = 200
 """Op types to choose from."""
 
 
-class SweepError(ValueError):
+class SweepError(VisibleMessage, ValueError):
     """The requested sweep is invalid; the message lists valid ones."""
 
 

@@ -304,7 +304,7 @@ def test_a_trace_file_is_read_directly(run, cpu_trace) -> None:
         (("summary", "notes.txt"), "is no trace in a known format"),
         (("compare", "logdir/fp32", "missing"), "missing does not exist"),
         (("import", "broken.pt.trace.json", "--logdir", "new"), "ends in the middle of the JSON"),
-        (("import", "empty", "--logdir", "new"), "holds no *.pt.trace.json"),
+        (("import", "empty", "--logdir", "new"), "holds no recording that can be read"),
         (("info", "two"), "holds 2 traces but no profile"),
     ],
 )

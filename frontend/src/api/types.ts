@@ -70,7 +70,8 @@ export type Verdict = "yes" | "no" | "unknown";
 /**
  * One (run, session, rank); `cycles` are ascending. Unknown facts are None.
  *
- * `recorded_iteration_ns` is the mean recorded step, the profiler's time included.
+ * `recorded_iteration_ns` is the mean recorded step, the profiler's time included. `unreadable` says why its last
+ * profile cannot be read, where that is known; a page that is not told which run to show takes another.
  */
 export interface RunEntry {
   run: string;
@@ -83,13 +84,15 @@ export interface RunEntry {
   created_unix_ns: number | null;
   iterations: number | null;
   recorded_iteration_ns: number | null;
+  unreadable: string;
 }
 
 /**
  * `runs` in natural order of run, then session, rank: from the `offset`-th on as many as fit into an answer.
  *
  * There are `total`; the page asks for the next ones until it has all. `revision` changes with any of them, those
- * beyond this answer too; it is empty in the answers that continue the first.
+ * beyond this answer too; it is empty in the answers that continue the first. `import_command` makes runs of the
+ * sessions of TensorFlow's and JAX' profilers that lie in the log directory and are no runs yet; "" without any.
  */
 export interface RunIndex {
   plugin_version: string;
@@ -98,6 +101,7 @@ export interface RunIndex {
   offset: number;
   total: number;
   revision: string;
+  import_command: string;
 }
 
 /** What names one profile: the TensorBoard run, the training process in it, its rank and the profiling cycle. */
@@ -155,8 +159,8 @@ export interface StepFigures {
  * The iterations that were aggregated: indices `first` to `last`, both inclusive, of `total`.
  *
  * `first_number` and `last_number` are the same two as the training counts them, used as labels of bars.
- * `found_by` names what delimits iterations: "profiler_step", "optimizer_step", "key_node", or "none" if the whole
- * recording is one.
+ * `found_by` names what delimits iterations: "profiler_step", "optimizer_step", "step_annotation", "program_run",
+ * "inference", "key_node", or "none" if the whole recording is one.
  */
 export interface SelectedRange {
   first: number;
@@ -691,7 +695,8 @@ export interface ModuleRow {
  * `rows` by falling GPU time (CPU time without a GPU), a module always before those below it.
  *
  * So the first of them are a tree too; `total_rows` counts them before the row limit. Without recorded modules there
- * are no rows. `model` names the root. `from_stacks`: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
+ * are no rows: `remedy` says what to do, for PyTorch it is "".
+ * `model` names the root. `from_stacks`: paths are made of Python stack frames, "ResNet_0.Conv2d_3".
  */
 export interface ModulesPage {
   ref: RunRef;
@@ -701,6 +706,7 @@ export interface ModulesPage {
   has_gpu: boolean;
   model: string;
   from_stacks: boolean;
+  remedy: string;
   rows: ModuleRow[];
   outside: ModuleRow[];
   total_rows: number;
@@ -2160,6 +2166,7 @@ export interface ComparePage {
   b: CompareSide;
   headline: string;
   different_models: boolean;
+  across_frameworks: boolean;
   explanation: string[];
   basis: "cpu" | "gpu";
   base_ms: number;

@@ -172,6 +172,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       created_unix_ns: null,
       iterations: null,
       recorded_iteration_ns: null,
+      unreadable: "",
     },
     parts: {
     },
@@ -184,6 +185,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       offset: 0,
       total: 0,
       revision: "",
+      import_command: "",
     },
     parts: {
       runs: "RunEntry",
@@ -777,6 +779,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
       has_gpu: false,
       model: "",
       from_stacks: false,
+      remedy: "",
       rows: [],
       outside: [],
       total_rows: 0,
@@ -2217,6 +2220,7 @@ export const SHAPES: Readonly<Record<keyof Interfaces, Shape>> = {
     blank: {
       headline: "",
       different_models: false,
+      across_frameworks: false,
       explanation: [],
       basis: "cpu",
       base_ms: 0,

@@ -160,7 +160,7 @@ function NotRecorded({ data, filter }: { data: MemoryData; filter: PageFilter })
           The profiler writes memory events only when it is asked to; each allocation then costs the CPU a little more
           time.
         </p>
-        <CodeBlock code={data.how_to_record} label="How to record memory" />
+        {data.how_to_record && <CodeBlock code={data.how_to_record} label="How to record memory" />}
       </EmptyMessage>
     </>
   );
