@@ -12,6 +12,7 @@ from tb_dlprof_plugin.cli.errors import refuse
 from tb_dlprof_plugin.cli.open_profile import choose
 from tb_dlprof_plugin.cli.options import Cycle, Output, OutputFormat, Rank, Session, Source, TableName
 from tb_dlprof_plugin.cli.printing import UNKNOWN, print_page, print_table
+from tb_dlprof_plugin.cli.terminal import say
 from tb_dlprof_plugin.model.formatting import byte_size
 from tb_dlprof_plugin.pages.plan import PlanPage, PlanRow, plan_page
 from tb_dlprof_plugin.planning.memory.plan_request import PlanError, PlanRequest
@@ -103,17 +104,17 @@ def _bytes(text: str) -> int:
 
 
 def _print_text(page: PlanPage) -> None:
-    typer.echo(f"{page.headline}\n")
+    say(page.headline, "")
     if page.figures:
         print_table(
             (("memory", "left"), ("likely", "right"), ("at least", "right"), ("at most", "right")),
             [(row.name, _size(row.mb), _size(row.low_mb), _size(row.high_mb)) for row in page.figures]
             + [(f"held: {row.kind}", _size(row.mb), "", "") for row in page.held],
         )
-        typer.echo("")
+        say()
     if page.step_ms is not None:
         rate = f", {page.samples_per_second:,.0f} samples/s" if page.samples_per_second else ""
-        typer.echo(f"Step: {page.step_ms:.2f} ms ({page.step_low_ms:.2f} to {page.step_high_ms:.2f}){rate}\n")
+        say(f"Step: {page.step_ms:.2f} ms ({page.step_low_ms:.2f} to {page.step_high_ms:.2f}){rate}", "")
     for title, rows in (("batch", page.batches), ("GPU", page.gpus)):
         if rows:
             _print_rows(title, rows)
@@ -130,11 +131,11 @@ def _print_text(page: PlanPage) -> None:
                 for row in page.checkpoints
             ],
         )
-        typer.echo("")
+        say()
     for name, why in page.unknown.items():
-        typer.echo(f"{name}: {UNKNOWN}: {why}")
+        say(f"{name}: {UNKNOWN}: {why}")
     for sentence in page.assumptions:
-        typer.echo(f"Assumed: {sentence}")
+        say(f"Assumed: {sentence}")
 
 
 def _print_rows(title: str, rows: list[PlanRow]) -> None:
@@ -165,7 +166,7 @@ def _print_rows(title: str, rows: list[PlanRow]) -> None:
             for row in rows
         ],
     )
-    typer.echo("")
+    say()
 
 
 def _size(mb: float | None) -> str:

@@ -48,6 +48,7 @@ def test_the_text_names_the_verdict_and_the_tables() -> None:
     code, text = run("--optimizer", "adamw", "--layers", "0=2")
     assert code == 0
     assert text.startswith("Fits into ")
+    assert "\\n" not in text
     for words in ("largest batch", "checkpointed", "Assumed:", "step_ms: unknown"):
         assert words in text
 
