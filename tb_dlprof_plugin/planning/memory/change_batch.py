@@ -25,6 +25,8 @@ def with_batch(program: StepProgram, ratio: float, bound: Bound = "likely") -> S
 
 
 def _scaled(slot: Slot, ratio: float, bound: Bound) -> int:
+    if slot.reduction is not None:
+        return max(1, slot.reduction.bytes(ratio))
     share = slot.batch
     if not slot.batch_known and bound != "likely":
         share = 1.0 if (ratio > 1) == (bound == "high") else 0.0

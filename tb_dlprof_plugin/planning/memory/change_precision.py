@@ -70,7 +70,7 @@ class _Autocast:
 
     def _is_full(self, slot: Slot, call: int) -> bool:
         """Whether an allocation of an op holds FP32 numbers; not a mask of bytes, nor a library's workspace."""
-        if slot.kind == SlotKind.TEMPORARY and not slot.batch_known:
+        if slot.reduction is not None or (slot.kind == SlotKind.TEMPORARY and not slot.batch_known):
             return False
         profile = self._frame.profile
         if rule_of(profile.strings[int(profile.ops.name[profile.calls.op[call]])]) == "half":
@@ -99,7 +99,7 @@ class _Autocast:
             half = self._new(replace(one, bytes=max(one.bytes // 2, 1), kind=SlotKind.TEMPORARY))
             self._rewrite.put(made, [half + 1])
             self._rewrite.put(made + 1, [-half - 1])
-        elif one.kind != SlotKind.TEMPORARY or one.batch_known:
+        elif one.reduction is None and (one.kind != SlotKind.TEMPORARY or one.batch_known):
             self._halve(slot)
 
     def _cast_inputs(self, op: FlowOp, slots: list[int]) -> None:

@@ -43,15 +43,16 @@ def held_between_steps(view: ProfileView, total: int, gradients: Sequence[Slot],
 
     Args:
         view: of the recording.
-        total: bytes that are allocated before the step and that it does not free.
+        total: bytes that are allocated before the step and that it does not free; what is not explained has no place
+            here, see `unnamed`.
         gradients: the allocations of the step that are parameters' gradients.
         carried: bytes of all allocations that one step leaves to the next, which are not part of ``total``.
     """
     storages = view.profile.facts.storages
-    return _listed(view, total, carried) if storages else _derived(view, total, gradients)
+    return _listed(view, carried) if storages else _derived(view, total, gradients)
 
 
-def _listed(view: ProfileView, total: int, carried: Sequence[int]) -> HeldMemory:
+def _listed(view: ProfileView, carried: Sequence[int]) -> HeldMemory:
     left = Counter(rounded(size) for size in carried)
     result = HeldMemory()
     for row in view.profile.facts.storages:
@@ -65,7 +66,6 @@ def _listed(view: ProfileView, total: int, carried: Sequence[int]) -> HeldMemory
                 result.states.append(Held(size, kind, row.module))
             else:
                 result.before.append(Held(size, kind, row.module))
-    _add_rest(result, total)
     return result
 
 
@@ -89,7 +89,6 @@ def _derived(view: ProfileView, total: int, gradients: Sequence[Slot]) -> HeldMe
     workspace = CUBLAS_HOPPER if capability is not None and capability[0] == 9 else CUBLAS
     while _rest(result, total) >= workspace and len(result.workspaces) < _THREADS:
         result.workspaces.append(workspace)
-    _add_rest(result, total)
     return result
 
 
@@ -98,13 +97,11 @@ def _rest(result: HeldMemory, total: int) -> int:
     return total - listed - sum(map(rounded, result.workspaces))
 
 
-def _add_rest(result: HeldMemory, total: int) -> None:
-    """What is there and has no name, in pieces that fill segments: of one piece a block would keep up to 1 MiB more."""
-    rest = _rest(result, total)
+def unnamed(rest: int) -> list[Held]:
+    """Memory of ``rest`` bytes that is there and has no name, in pieces that fill segments: of one piece a block would
+    keep up to 1 MiB more."""
     if rest <= 0:
-        return
-    whole = rest // SEGMENT_ROUND * SEGMENT_ROUND
-    if whole >= OWN_SEGMENT:
-        result.before.append(Held(whole, HeldKind.OTHER))
-        rest -= whole
-    result.before.extend(Held(min(SMALL, rest - at), HeldKind.OTHER) for at in range(0, rest, SMALL))
+        return []
+    whole = rest // SEGMENT_ROUND * SEGMENT_ROUND if rest >= OWN_SEGMENT else 0
+    pieces = range(whole, rest, SMALL)
+    return [Held(size, HeldKind.OTHER) for size in ([whole] if whole else []) + [min(SMALL, rest - at) for at in pieces]]

@@ -12,6 +12,8 @@ Dimensions = tuple[int, ...]
 ITEM_SIZES = (4, 2, 8, 1)
 """Bytes of an element, the most frequent first."""
 _MOST_CALLERS = 6
+PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm")
+"""Matrix products, which cuBLAS computes."""
 
 
 class OpShapes:
@@ -19,7 +21,8 @@ class OpShapes:
 
     def __init__(self, view: ProfileView) -> None:
         self._profile, self._parent = view.profile, view.call_parent
-        self._of_op = cache(self._shapes_of_op)
+        self.of_op = cache(self._shapes_of_op)
+        """Shapes of an op's own inputs."""
 
     def around(self, call: int) -> list[Dimensions]:
         """Shapes of the inputs of a call, then of those around it, the innermost first; empty without shapes."""
@@ -27,9 +30,21 @@ class OpShapes:
         for _ in range(_MOST_CALLERS):
             if call < 0:
                 break
-            found += self._of_op(int(self._profile.calls.op[call]))
+            found += self.of_op(int(self._profile.calls.op[call]))
             call = int(self._parent[call])
         return found
+
+    def products(self, call: int) -> list[int]:
+        """Bytes that the result of a matrix product takes, in each size of element; empty for another op."""
+        if call < 0:
+            return []
+        op = int(self._profile.calls.op[call])
+        if self._profile.strings[int(self._profile.ops.name[op])] not in PRODUCTS:
+            return []
+        matrices = [shape for shape in self.of_op(op) if len(shape) >= 2]
+        if len(matrices) < 2 or matrices[-2][-1] != matrices[-1][-2]:
+            return []
+        return [elements(matrices[-2][:-1]) * matrices[-1][-1] * item for item in ITEM_SIZES]
 
     def all_sizes(self) -> list[int]:
         """Bytes of every tensor in any op's inputs, in each size of element; sorted."""

@@ -4,13 +4,18 @@ before."""
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from tb_dlprof_plugin.metrics.memory import CATEGORIES, CPU, DeviceMemory, recorded_devices
 from tb_dlprof_plugin.model.profile import Ints, Role
+from tb_dlprof_plugin.planning.memory.allocator_settings import settings_of
 from tb_dlprof_plugin.planning.memory.batch_classes import BatchClasses
-from tb_dlprof_plugin.planning.memory.held_memory import held_between_steps
+from tb_dlprof_plugin.planning.memory.held_memory import held_between_steps, unnamed
+from tb_dlprof_plugin.planning.memory.op_shapes import PRODUCTS, OpShapes, elements
+from tb_dlprof_plugin.planning.memory.replay import replay
 from tb_dlprof_plugin.planning.memory.requested_sizes import RequestedSizes
 from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepProgram
 from tb_dlprof_plugin.profile_view import ProfileView, Selection, per_selection
@@ -45,13 +50,13 @@ def _program(view: ProfileView, _: Selection) -> StepProgram:
     rows = np.fromiter(slots_of, dtype=np.int64)
     role = _roles(memory, first, last)
     carried = _carried(events)
-    sizes = RequestedSizes(view).of(memory, rows)
     kinds = [_kind(memory, row, slot in carried) for slot, row in enumerate(rows.tolist())]
-    classes = BatchClasses(view, [size for size, kind in zip(sizes, kinds, strict=True) if kind == SlotKind.GRADIENT])
-    slots = []
-    for size, kind, call in zip(sizes, kinds, memory.call[rows].tolist(), strict=True):
-        batch, known = classes.of(kind, call, size)
-        slots.append(Slot(size, kind, call, _module(view, call), batch, known))
+    made = {row for row, kind in zip(rows.tolist(), kinds, strict=True) if kind == SlotKind.GRADIENT}
+    sizes = RequestedSizes(view).of(memory, rows, made)
+    calls = memory.call[rows].tolist()
+    modules = [_module(view, call) for call in calls]
+    gradients = [one[1:] for one in zip(kinds, modules, sizes, strict=True) if one[0] == SlotKind.GRADIENT]
+    slots = _slots(view, kinds, calls, modules, sizes, BatchClasses(view, gradients))
     backward = np.flatnonzero(role == Role.BACKWARD)
     backward_at = int(backward[0]) if len(backward) else len(events)
     after = np.flatnonzero((role == Role.OPTIMIZER) & (np.arange(len(role)) > (backward[-1] if len(backward) else -1)))
@@ -59,12 +64,12 @@ def _program(view: ProfileView, _: Selection) -> StepProgram:
     freed = np.flatnonzero(~memory.is_allocation[first:last]) + first
     outside = freed[(memory.owner[freed] < first)]
     before = int(memory.allocated[first] + memory.bytes[outside].sum())
-    gradients = [slot for slot in slots if slot.kind == SlotKind.GRADIENT]
     carried_sizes = [slots[slot].bytes for slot in sorted(carried)]
-    held = held_between_steps(view, before, gradients, carried_sizes)
-    forward = np.flatnonzero(role == Role.FORWARD)
-    places = [int(forward[0]) if len(forward) else 0, backward_at]
-    return StepProgram(
+    held = held_between_steps(
+        view, before, [slot for slot in slots if slot.kind == SlotKind.GRADIENT], carried_sizes
+    )
+    places = _workspaces_at(view, memory.call[first:last].tolist(), backward_at)
+    program = StepProgram(
         slots=slots,
         events=events,
         held=held.before,
@@ -73,6 +78,41 @@ def _program(view: ProfileView, _: Selection) -> StepProgram:
         optimizer_at=optimizer_at,
         backward_at=min(backward_at, optimizer_at),
     )
+    # Blocks may be larger than what is listed, so the rest is what a replay does not have.
+    missing = int(memory.allocated[first]) - replay(program, settings_of(view.profile.facts.allocator_settings)).steady
+    return replace(program, held=[*program.held, *unnamed(missing)])
+
+
+def _workspaces_at(view: ProfileView, calls: Sequence[int], backward_at: int) -> list[int]:
+    """Indices of the events before which cuBLAS makes its workspaces: behind the result of the first matrix product of
+    the forward and of the backward pass, the beginning of a pass without one."""
+    profile, found = view.profile, []
+    for start, end in ((0, backward_at), (backward_at, len(calls))):
+        products = (
+            index + 1
+            for index in range(start, end)
+            if calls[index] >= 0 and profile.strings[int(profile.ops.name[profile.calls.op[calls[index]]])] in PRODUCTS
+        )
+        found.append(next(products, start))
+    return found
+
+
+def _slots(
+    view: ProfileView,
+    kinds: Sequence[SlotKind],
+    calls: Sequence[int],
+    modules: Sequence[str],
+    sizes: Sequence[int],
+    classes: BatchClasses,
+) -> list[Slot]:
+    shapes, found = OpShapes(view), []
+    for kind, call, module, size in zip(kinds, calls, modules, sizes, strict=True):
+        grows = classes.of(kind, call, module, size)
+        if grows.reduction is not None:
+            size = grows.reduction.bytes()
+        reads = frozenset(map(elements, shapes.around(call)))
+        found.append(Slot(size, kind, call, module, grows.share, grows.known, grows.reduction, reads))
+    return found
 
 
 def planned_memory(view: ProfileView) -> DeviceMemory:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from tb_dlprof_plugin.planning.memory.reductions import Reduction
+
 
 class SlotKind(IntEnum):
     """What an allocation of a step is."""
@@ -51,6 +53,8 @@ class Slot:
         module: path of the module, "" outside of all.
         batch: how it grows with the batch: 1.0 in proportion, 0.0 not at all.
         batch_known: whether that follows from shapes and roles; a library's workspace may do either.
+        reduction: of the buffer of a reduction, whose formula gives its bytes at another batch.
+        reads: numbers of elements of the tensors that its op was given.
     """
 
     bytes: int
@@ -59,6 +63,8 @@ class Slot:
     module: str = ""
     batch: float = 0.0
     batch_known: bool = True
+    reduction: Reduction | None = None
+    reads: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
