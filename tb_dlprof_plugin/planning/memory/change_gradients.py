@@ -48,21 +48,33 @@ def with_accumulation(program: StepProgram, batches: int) -> StepProgram:
     while the others run, and each of theirs is added and freed at once."""
     where, rewrite = places(program), Rewrite(program)
     gradients = set(_gradients(program, where))
+    # The batch that a step frees at its end is replaced by the next one.
+    inputs = {
+        slot: slot
+        for slot, one in enumerate(program.slots)
+        if one.kind == SlotKind.INPUT and where.made[slot] < program.optimizer_at <= where.freed[slot]
+    }
     for _ in range(batches - 1):
         new: dict[int, int] = {}
         events: list[int] = []
+        last = inputs
         for event in program.events[: program.optimizer_at]:
             slot = abs(event) - 1
             if event > 0:
+                if last and program.slots[slot].kind != SlotKind.INPUT:
+                    events += [-one - 1 for one in last.values()]
+                    last = {}
                 new[slot] = rewrite.copy(slot)
                 events.append(new[slot] + 1)
                 if slot in gradients:
                     events.append(-new.pop(slot) - 1)
             elif slot in new:
                 events.append(-new.pop(slot) - 1)
-        # What the step frees at its end, such as the batch, is replaced by the next one's.
+        inputs = {slot: new.pop(slot) for slot in inputs}
         events += [-slot - 1 for slot in new.values()]
         rewrite.put(program.optimizer_at, events)
+    for slot, last_one in inputs.items():
+        rewrite.replace(where.freed[slot], -last_one - 1)
     return rewrite.changed()
 
 

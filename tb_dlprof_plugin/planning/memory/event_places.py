@@ -45,6 +45,11 @@ class Rewrite:
         """Leave an event out."""
         self._dropped.add(index)
 
+    def replace(self, index: int, event: int) -> None:
+        """Put an event in the place of another."""
+        self.drop(index)
+        self.put(index, [event])
+
     def put(self, index: int, events: list[int]) -> None:
         """Put events before an index, behind those that were put there already."""
         self._before.setdefault(index, []).extend(events)

@@ -46,8 +46,21 @@ def module_events(program: StepProgram, where: Places, module: str) -> ModuleEve
     # A layer whose backward pass makes nothing of its own still frees what it had kept.
     saved = [where.freed[slot] for slot in own if where.made[slot] < program.backward_at <= where.freed[slot]]
     first = min(behind, default=min(saved, default=len(program.events)))
-    last = max([*behind, *saved], default=-1)
-    return ModuleEvents(frozenset(own), min(forward), max(forward), first, min(last, program.optimizer_at - 1))
+    last = min(max([*behind, *saved], default=-1), program.optimizer_at - 1)
+    return ModuleEvents(
+        frozenset(own),
+        min(forward),
+        _with_frees(program, max(forward), program.backward_at),
+        first,
+        _with_frees(program, last, program.optimizer_at) if last >= 0 else last,
+    )
+
+
+def _with_frees(program: StepProgram, last: int, end: int) -> int:
+    """The last of the frees that follow an event: what a pass has used goes when its last op is over."""
+    while last + 1 < end and program.events[last + 1] < 0:
+        last += 1
+    return last
 
 
 def inside(path: str, module: str) -> bool:

@@ -111,8 +111,18 @@ def _slots(
         if grows.reduction is not None:
             size = grows.reduction.bytes()
         reads = frozenset(map(elements, shapes.around(call)))
-        found.append(Slot(size, kind, call, module, grows.share, grows.known, grows.reduction, reads))
+        behind = _is_behind_node(view, call)
+        found.append(Slot(size, kind, call, module, grows.share, grows.known, grows.reduction, reads, behind))
     return found
+
+
+def _is_behind_node(view: ProfileView, call: int) -> bool:
+    """Whether the op around an allocation runs in autograd's engine and in no node's function."""
+    profile = view.profile
+    if call < 0 or (around := int(view.call_parent[call])) < 0:
+        return False
+    names = [profile.strings[int(profile.ops.name[profile.calls.op[row]])] for row in (call, around)]
+    return names[0] == "aten::sum" and names[1].startswith("autograd::engine::evaluate_function")
 
 
 def planned_memory(view: ProfileView) -> DeviceMemory:

@@ -55,6 +55,8 @@ class Slot:
         batch_known: whether that follows from shapes and roles; a library's workspace may do either.
         reduction: of the buffer of a reduction, whose formula gives its bytes at another batch.
         reads: numbers of elements of the tensors that its op was given.
+        behind_node: whether autograd makes it when the function of a node of the backward pass is over: it sums a
+            gradient to the shape of what it belongs to, such as a bias.
     """
 
     bytes: int
@@ -65,6 +67,7 @@ class Slot:
     batch_known: bool = True
     reduction: Reduction | None = None
     reads: frozenset[int] = frozenset()
+    behind_node: bool = False
 
 
 @dataclass(frozen=True, slots=True)
