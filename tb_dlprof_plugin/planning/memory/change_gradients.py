@@ -15,7 +15,7 @@ def with_kept_gradients(program: StepProgram) -> StepProgram:
     kept = []
     for slot in _gradients(program, where):
         rewrite.drop(where.freed[slot])
-        rewrite.put(where.made[slot] + 1, [-slot - 1])
+        rewrite.put(_behind_node(program, where.made[slot]), [-slot - 1])
         kept.append(Held(program.slots[slot].bytes, HeldKind.GRADIENT, program.slots[slot].module))
     return rewrite.changed(states=[*program.states, *kept])
 
@@ -58,16 +58,20 @@ def with_accumulation(program: StepProgram, batches: int) -> StepProgram:
         new: dict[int, int] = {}
         events: list[int] = []
         last = inputs
+        added: list[int] = []
         for event in program.events[: program.optimizer_at]:
             slot = abs(event) - 1
             if event > 0:
                 if last and program.slots[slot].kind != SlotKind.INPUT:
                     events += [-one - 1 for one in last.values()]
                     last = {}
+                if added and not program.slots[slot].behind_node:
+                    events += [-new.pop(one) - 1 for one in added]
+                    added = []
                 new[slot] = rewrite.copy(slot)
                 events.append(new[slot] + 1)
                 if slot in gradients:
-                    events.append(-new.pop(slot) - 1)
+                    added.append(slot)
             elif slot in new:
                 events.append(-new.pop(slot) - 1)
         inputs = {slot: new.pop(slot) for slot in inputs}
@@ -76,6 +80,15 @@ def with_accumulation(program: StepProgram, batches: int) -> StepProgram:
     for slot, last_one in inputs.items():
         rewrite.replace(where.freed[slot], -last_one - 1)
     return rewrite.changed()
+
+
+def _behind_node(program: StepProgram, made: int) -> int:
+    """The index at which a gradient has been added to the one that is there: when autograd is done with its node."""
+    events = program.events
+    return next(
+        (i for i in range(made + 1, len(events)) if events[i] > 0 and not program.slots[events[i] - 1].behind_node),
+        len(events),
+    )
 
 
 def _gradients(program: StepProgram, where: Places) -> list[int]:

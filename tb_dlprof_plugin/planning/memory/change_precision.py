@@ -127,6 +127,9 @@ class _Autocast:
                 self._rewrite.drop(freed)
                 self._rewrite.put(last + 1, [-source - 1])
                 self._rewrite.put(freed, [-new - 1])
+            elif source is not None and freed < self._program.backward_at:
+                # What the op does not keep in FP32 it does not keep cast.
+                self._rewrite.put(last + 1, [-new - 1])
             else:
                 self._rewrite.put(end, [-new - 1])
 
