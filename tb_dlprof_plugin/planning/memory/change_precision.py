@@ -21,6 +21,10 @@ from tb_dlprof_plugin.planning.memory.step_program import Slot, SlotKind, StepPr
 from tb_dlprof_plugin.profile_view import ProfileView
 
 _FULL, _HALF = 4, 2
+_CONVERT = ("aten::softmax", "aten::log_softmax", "aten::cross_entropy_loss")
+"""Autocast sets their `dtype` instead of casting the input: the kernel reads half precision and writes FP32
+(`half_to_float` in torch's `SoftMax.cu`), and that of the backward pass the other way round."""
+_CONVERT_BACKWARD = ("aten::_softmax_backward_data", "aten::_log_softmax_backward_data")
 
 
 def with_autocast(view: ProfileView, program: StepProgram) -> StepProgram:
@@ -45,6 +49,7 @@ class _Autocast:
 
     def result(self) -> StepProgram:
         own: dict[int, list[int]] = {}
+        converted = {cast.elements for op in self._flow.ops if self._converts(op) for cast in op.casts}
         for slot, one in enumerate(self._program.slots):
             op = self._op_of(one.call)
             if op is not None and self._where.made[slot] < self._program.backward_at:
@@ -53,11 +58,20 @@ class _Autocast:
                     self._halve(slot)
             elif self._is_half_backward(one):
                 self._backward(slot)
+            elif one.reads & converted and self._name(one.call) in _CONVERT_BACKWARD:
+                self._halve(slot)
         for op in self._flow.ops:
             slots = own.get(op.call)
-            if slots and op.casts:
+            if slots and op.casts and not self._converts(op):
                 self._cast_inputs(op, slots)
         return self._rewrite.changed()
+
+    def _name(self, call: int) -> str:
+        profile = self._frame.profile
+        return profile.strings[int(profile.ops.name[profile.calls.op[call]])] if call >= 0 else ""
+
+    def _converts(self, op: FlowOp) -> bool:
+        return not op.half and self._name(op.call) in _CONVERT
 
     def _op_of(self, call: int) -> FlowOp | None:
         """The op that autocast decides on, around a call."""
@@ -72,8 +86,7 @@ class _Autocast:
         """Whether an allocation of an op holds FP32 numbers; not a mask of bytes, nor a library's workspace."""
         if slot.reduction is not None or (slot.kind == SlotKind.TEMPORARY and not slot.batch_known):
             return False
-        profile = self._frame.profile
-        if rule_of(profile.strings[int(profile.ops.name[profile.calls.op[call]])]) == "half":
+        if rule_of(self._name(call)) == "half":
             # Products and convolutions make no masks.
             return True
         counts = {elements(shape) for shape in self._shapes.around(slot.call)}
