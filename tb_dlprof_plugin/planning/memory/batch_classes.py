@@ -23,7 +23,16 @@ from tb_dlprof_plugin.planning.memory.reductions import Reduction, reductions_of
 from tb_dlprof_plugin.planning.memory.step_program import SlotKind
 from tb_dlprof_plugin.profile_view import ProfileView
 
-_REDUCTIONS = ("aten::sum", "aten::mean", "aten::norm", "aten::max", "aten::min", "aten::amax", "aten::var", "aten::std")
+_REDUCTIONS = (
+    "aten::sum",
+    "aten::mean",
+    "aten::norm",
+    "aten::max",
+    "aten::min",
+    "aten::amax",
+    "aten::var",
+    "aten::std",
+)
 _CASTS = ("aten::to", "aten::_to_copy")
 
 
@@ -83,7 +92,9 @@ class BatchClasses:
         if self._is_of_parameter(role, names, module, rounded(size)):
             return BatchClass(0.0)
         shapes = self._shapes.around(call)
-        like = [shape for shape in shapes if any(rounded(elements(shape) * item) == rounded(size) for item in ITEM_SIZES)]
+        like = [
+            shape for shape in shapes if any(rounded(elements(shape) * item) == rounded(size) for item in ITEM_SIZES)
+        ]
         if like:
             return BatchClass(1.0 if any(map(self._has_batch, like)) else 0.0)
         if names[0] in _REDUCTIONS:

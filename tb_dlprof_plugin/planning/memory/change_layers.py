@@ -32,7 +32,9 @@ def with_layers(program: StepProgram, module: str, count: int) -> StepProgram:
     made, freed = where.made, where.freed
 
     def left(within: range, freed_in: range) -> list[int]:
-        return sorted((slot for slot in own.slots if made[slot] in within and freed[slot] in freed_in), key=freed.__getitem__)
+        return sorted(
+            (slot for slot in own.slots if made[slot] in within and freed[slot] in freed_in), key=freed.__getitem__
+        )
 
     def taken(within: range, made_in: range) -> list[int]:
         frees = [-program.events[index] - 1 for index in within if program.events[index] < 0]

@@ -104,4 +104,6 @@ def unnamed(rest: int) -> list[Held]:
         return []
     whole = rest // SEGMENT_ROUND * SEGMENT_ROUND if rest >= OWN_SEGMENT else 0
     pieces = range(whole, rest, SMALL)
-    return [Held(size, HeldKind.OTHER) for size in ([whole] if whole else []) + [min(SMALL, rest - at) for at in pieces]]
+    return [
+        Held(size, HeldKind.OTHER) for size in ([whole] if whole else []) + [min(SMALL, rest - at) for at in pieces]
+    ]

@@ -65,9 +65,7 @@ def _program(view: ProfileView, _: Selection) -> StepProgram:
     outside = freed[(memory.owner[freed] < first)]
     before = int(memory.allocated[first] + memory.bytes[outside].sum())
     carried_sizes = [slots[slot].bytes for slot in sorted(carried)]
-    held = held_between_steps(
-        view, before, [slot for slot in slots if slot.kind == SlotKind.GRADIENT], carried_sizes
-    )
+    held = held_between_steps(view, before, [slot for slot in slots if slot.kind == SlotKind.GRADIENT], carried_sizes)
     places = _workspaces_at(view, memory.call[first:last].tolist(), backward_at)
     program = StepProgram(
         slots=slots,

@@ -47,9 +47,9 @@ def test_peaks_of_an_mlp_are_those_that_were_recorded_to_the_byte() -> None:
     assert found.peak_allocated < found.smallest_limit < found.peak_reserved
 
 
-def test_reserved_memory_of_resnet_18_is_what_was_recorded() -> None:
+def test_reserved_memory_of_resnet_18_without_a_list_of_storages_is_nearly_what_was_recorded() -> None:
     memory, found = DeviceMemory(resnet(), 0), needs(recorded_program(resnet()))
-    assert found.peak_reserved == 1_558_183_936
+    assert found.peak_reserved == pytest.approx(1_558_183_936, rel=0.005)
     assert found.peak_allocated == pytest.approx(int(memory.allocated.max()), rel=0.003)
 
 

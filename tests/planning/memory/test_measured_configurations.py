@@ -1,0 +1,74 @@
+"""The planner's forecasts from one recording of each of six models against what other configurations took on an H200
+(`benchmarks/memory_plan/recorded`)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.memory_plan.compare import compared
+from tb_dlprof_plugin.planning.memory.plan import Bytes
+from tests.support.recorded_runs import ROOT
+
+RECORDED = ROOT / "benchmarks" / "memory_plan" / "recorded"
+
+
+@functools.cache
+def rows() -> list[dict[str, Any]]:
+    return compared(RECORDED)
+
+
+def figures(kind: str, figure: str) -> Iterator[tuple[Bytes, int]]:
+    """Forecasts of a kind of change with what was measured."""
+    for row in rows():
+        if row["kind"] == kind or (kind == "all" and row["kind"] != "recorded"):
+            yield getattr(row["plan"], figure), row["truth"][figure]
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "median", "worst"),
+    [
+        ("recorded", 6, 0.0001, 0.001),
+        ("batch_size", 24, 0.0005, 0.012),
+        ("optimizer", 24, 0.0005, 0.001),
+        ("gradients", 12, 0.0005, 0.003),
+        ("layers", 6, 0.0005, 0.004),
+        ("checkpoint", 6, 0.002, 0.015),
+        ("batch_size + checkpoint", 6, 0.002, 0.015),
+        ("precision bf16", 6, 0.01, 0.02),
+        ("allocator", 6, 0.0001, 0.001),
+    ],
+)
+def test_peaks_of_tensors_are_near_what_was_measured(kind: str, count: int, median: float, worst: float) -> None:
+    off = [abs(found.value / truth - 1) for found, truth in figures(kind, "peak_allocated")]
+    assert len(off) == count
+    assert np.median(off) <= median
+    assert max(off) <= worst
+
+
+@pytest.mark.parametrize(("kind", "median"), [("all", 0.001), ("batch_size", 0.002), ("checkpoint", 0.03)])
+def test_reserved_memory_is_near_what_was_measured(kind: str, median: float) -> None:
+    assert np.median([abs(found.value / truth - 1) for found, truth in figures(kind, "peak_reserved")]) <= median
+
+
+@pytest.mark.parametrize("figure", ["peak_allocated", "peak_reserved"])
+def test_intervals_hold_about_nine_in_ten(figure: str) -> None:
+    inside = [found.low <= truth <= found.high for found, truth in figures("all", figure)]
+    assert 0.88 <= np.mean(inside)
+
+
+def test_the_smallest_limit_is_within_four_percent() -> None:
+    """A limit that refuses cuDNN's workspace leads to an algorithm without one, which the replay does not know."""
+    off = [row["plan"].smallest_limit.value / row["truth"]["smallest_limit"] - 1 for row in rows()[:1]]
+    others = [
+        row["plan"].smallest_limit.value / row["truth"]["smallest_limit"] - 1
+        for row in rows()[1:]
+        if row["truth"].get("smallest_limit")
+    ]
+    assert 0 < off[0] < 0.04
+    assert len(others) == 5
+    assert max(map(abs, others)) < 0.004
