@@ -20,7 +20,7 @@ export function Found({ wanted, resource, byText, onClear, onStep }: FoundProps)
       {resource.error
         ? resource.error.message
         : found
-          ? words(found, byText ? null : wanted["op"] ? "op" : "kernel")
+          ? words(found, byText ? null : wanted["op"] ? "op" : wanted["op_type"] ? "op type" : "kernel")
           : resource.slow
             ? "Looking …"
             : ""}
@@ -47,7 +47,7 @@ export function Found({ wanted, resource, byText, onClear, onStep }: FoundProps)
   );
 }
 
-function words(found: TimelineMatches, of: "op" | "kernel" | null): string {
+function words(found: TimelineMatches, of: "op" | "op type" | "kernel" | null): string {
   if (found.count === 0)
     return of ? `The selected ${of} does not run in this iteration` : "Nothing has this in its name";
   const events = found.count === 1 ? "1 event" : `${formatInteger(found.count)} events`;
