@@ -257,7 +257,7 @@ function Bars({ iterations, categories, hidden = NONE, context = "", stepNs = nu
       <Span chart={wired.current} bars={iterations.length} span={span ?? dragged} />
       {stepNs !== null && (
         <p class="step-line muted small">
-          <span class="step-line-mark" aria-hidden="true" /> {formatNs(stepNs)}, the step without the profiler
+          <span class="step-line-mark" aria-hidden="true" /> {formatNs(stepNs)} without the profiler
         </p>
       )}
       <p class="hidden" role="status" data-testid="iteration-bars-marked">
