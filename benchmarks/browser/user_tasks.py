@@ -1,7 +1,7 @@
 """Ten questions of a user, each with what is clicked or pressed from Summary until the answer is on the screen.
 
-An action is one click, one key or one typed word. By keyboard alone, Tab moves to what Enter then opens; `perform` counts
-every Tab.
+An action is one click, one key or one typed word. By keyboard alone, Tab moves to what Enter then opens; `perform`
+counts every Tab.
 """
 
 from __future__ import annotations
