@@ -94,7 +94,7 @@ USER_TASKS = (
         "lenet/fp32",
         (Click(_at("place-explore")), Click(_at("nav-launches"))),
         (Press("g"), Press("l")),
-        (Shown(_at("headline"), r"The CPU sets the pace; .*launch.*Python"),),
+        (Shown(_at("headline"), r"The CPU sets the pace; .*while the CPU launches work"),),
     ),
     UserTask(
         "amp_worth_it",
