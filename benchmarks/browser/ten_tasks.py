@@ -1,8 +1,8 @@
 """Counts the actions and seconds in which ten questions of a user are answered on the page, from Summary.
 
-A real TensorBoard on ``demo/recorded`` in Chromium, our page alone in a window of 1440 by 836 pixels, what TensorBoard's bar
-leaves of 1440 by 900. Seconds are from before the first action until the answer, whose text is checked, is in the window;
-they include what it takes to send an action to the browser.
+A real TensorBoard on ``demo/recorded`` in Chromium, our page alone in a window of 1440 by 836 pixels, what
+TensorBoard's bar leaves of 1440 by 900. Seconds are from before the first action until the answer, whose text is
+checked, is in the window; they include what it takes to send an action to the browser.
 
     python -m benchmarks.browser.ten_tasks --repeats 3
 """

@@ -1,7 +1,7 @@
 """Ten questions of a user, each with what is clicked or pressed from Summary until the answer is on the screen.
 
-An action is one click, one key or one typed word. By keyboard alone, Tab moves to what Enter then opens; `perform` counts
-every Tab.
+An action is one click, one key or one typed word. By keyboard alone, Tab moves to what Enter then opens; `perform`
+counts every Tab.
 """
 
 from __future__ import annotations
@@ -201,8 +201,8 @@ USER_TASKS = (
         (Click(_at("place-compare")), Click(_at("nav-runs-models"))),
         (Press("g"), Press("u"), TabTo(_at("nav-runs-models"), back=True), _OPENS),
         (
-            Shown("main", r"ResNet50.*Keep AMP \w+, the fastest recorded"),
-            Shown("main", r"LeNet5.*Stay with \w+"),
+            Shown("main tbody tr:has-text('ResNet50')", r"Keep AMP \w+, the fastest recorded"),
+            Shown("main tbody tr:has-text('LeNet5')", r"Stay with \w+"),
         ),
     ),
 )
